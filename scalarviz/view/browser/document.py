@@ -39,7 +39,12 @@ LARGEST = float(np.finfo(np.float32).max)
 
 
 def document_of(
-    subject: object, size: tuple[int, int] = (960, 600), theme: str | Theme = "dark", *, title: str = ""
+    subject: object,
+    size: tuple[int, int] = (960, 600),
+    theme: str | Theme = "dark",
+    *,
+    title: str = "",
+    strip: bool = True,
 ) -> dict[str, Any]:
     """What a player draws `subject` from, whatever its numbers are.
 
@@ -53,6 +58,8 @@ def document_of(
         The look that it opens with; both are in it.
     title : str
         What the page is called.
+    strip : bool
+        Whether legends stand below the cubes.
 
     Returns
     -------
@@ -66,7 +73,7 @@ def document_of(
     """
     shown = subject if isinstance(subject, Subject) else subject_of(subject)
     look = get_theme(theme)
-    laid = laid_out(shown, size, look)
+    laid = laid_out(shown, size, look, strip=strip)
     layout = laid.layout
     return {
         "version": VERSION,
@@ -84,6 +91,13 @@ def document_of(
         "rect": list(layout.rect),
         "scene": list(laid.places.scene),
         "pose": _pose(layout),
+        **_common(),
+    }
+
+
+def _common() -> dict[str, Any]:
+    """What every document has."""
+    return {
         "themes": themes(),
         "maps": maps(),
         "quantities": quantities(tuple(OWN)),

@@ -48,15 +48,15 @@ def _nearer(places: Places) -> Places:
     return replace(places, scene=(x, y - _ABOVE, width, height + _ABOVE + _BELOW), strip=strip)
 
 
-def laid_out(subject: Subject, size: tuple[int, int], theme: Theme) -> Laid:
-    """Plates, camera and boxes for a picture of `size` pixels.
+def laid_out(subject: Subject, size: tuple[int, int], theme: Theme, *, strip: bool = True) -> Laid:
+    """Plates, camera and boxes for a picture of `size` pixels, with or without a strip of legends below the cubes.
 
     Raises
     ------
     InputError
         A size that is none, or nothing to draw.
     """
-    places = _nearer(arrange(check_size(size), hud=False, presenter=theme.presenter))
+    places = _nearer(arrange(check_size(size), hud=False, strip=strip, presenter=theme.presenter))
     camera_size = (round(places.size[0]), round(places.size[1]))
     ratio = np.array(camera_size) / places.size
     x, y, width, height = cubes_box(subject, places.scene)

@@ -26,7 +26,12 @@ def themes() -> dict[str, dict[str, Any]]:
 def maps() -> dict[str, dict[str, dict[str, Any]]]:
     """The colour maps of all quantities and of activations, by name and theme."""
     names = dict.fromkeys([*(quantity.cmap for quantity in OWN.values()), "activation"])
-    return {name: {look: _map(name, theme) for look, theme in THEMES.items()} for name in names}
+    return {name: map_of(name) for name in names}
+
+
+def map_of(name: str) -> dict[str, dict[str, Any]]:
+    """One map by theme."""
+    return {look: _map(name, theme) for look, theme in THEMES.items()}
 
 
 def _map(name: str, theme: Theme) -> dict[str, Any]:

@@ -131,10 +131,15 @@ def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
     return shell(beside, parts, _sentence(told), "openPage();")
 
 
-def shell(beside: Beside, parts: dict[str, str], sentence: str, call: str, entry: str = "page.js") -> str:
-    """The HTML around the parts, which are base64 or JSON of base64: no letter of them can end an element."""
+def shell(
+    beside: Beside, parts: dict[str, str], sentence: str, call: str, entry: str = "page.js", app: str = "run"
+) -> str:
+    """The HTML around the parts, which are base64 or JSON of base64: no letter of them can end an element.
+
+    `app`: which page, by the name of its HTML and of the style sheet that it has besides the one of all pages.
+    """
     title = _clean(beside.title or "scalarviz")
-    style = style_of()
+    style = style_of() + _read(f"{app}.css")
     script, program = joined("load.js") + "loadProgram();\n", bare(joined(entry)) + call + "\n"
     alt = html.escape(f"{title}: {sentence}")
     still = f'<img src="data:image/webp;base64,{text_of(beside.still)}" alt="{alt}">' if beside.still else ""
@@ -144,10 +149,17 @@ def shell(beside: Beside, parts: dict[str, str], sentence: str, call: str, entry
     )
     packed_parts = parts | {"program": text_of(deflated(program.encode("utf-8")))}
     data = "\n".join(f'<script type="text/plain" id="{id}">{text}</script>' for id, text in packed_parts.items())
-    return Template((HERE / "page.html").read_text(encoding="utf-8")).substitute(
-        theme=beside.theme, policy=policy, title=html.escape(title), style=style, still=still,
-        sentence=html.escape(sentence), parts=data, script=script,
+    name = html.escape(title)
+    return Template(_read("page.html")).substitute(
+        theme=beside.theme, policy=policy, title=name, style=style, still=still, sentence=html.escape(sentence),
+        app=Template(_read(f"{app}.html")).substitute(title=name), parts=data, script=script,
     )  # fmt: skip
+
+
+def _read(name: str) -> str:
+    """A file beside this one, empty where there is none."""
+    path = HERE / name
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def style_of() -> str:
@@ -159,7 +171,7 @@ def style_of() -> str:
         + " }"
         for name, theme in THEMES.items()
     ]
-    return "\n".join([*looks, (HERE / "player.css").read_text(encoding="utf-8")])
+    return "\n".join([*looks, _read("player.css")])
 
 
 def gathered(
@@ -184,10 +196,10 @@ def gathered(
         rows.append(_row(frame, beside))
         marks.append(flags_of(frame, document))
         steps.append(int(frame.step))
-        losses.append(_number(frame.loss))
-        rates.append(_number(frame.lr))
-        own.append(_number(subject.probe_loss(frame)))
-        whole.append(_number(subject.loss_of_all(frame)))
+        losses.append(json_number(frame.loss))
+        rates.append(json_number(frame.lr))
+        own.append(json_number(subject.probe_loss(frame)))
+        whole.append(json_number(subject.loss_of_all(frame)))
     if not steps:
         raise InputError("a page of a recording: it has no frame; record at least one step")
     every = np.stack(marks)
@@ -235,7 +247,7 @@ def _sentence(told: dict[str, Any]) -> str:
     return f"{SENTENCE}: its last step, {told['steps'][-1]:,}{lost}."
 
 
-def _number(number: float | None) -> float | str:
+def json_number(number: float | None) -> float | str:
     """As JSON has it: what is not finite is a text that JavaScript reads back, and nothing is not a number."""
     number = math.nan if number is None else float(number)
     return number if math.isfinite(number) else {math.inf: "Infinity", -math.inf: "-Infinity"}.get(number, "NaN")

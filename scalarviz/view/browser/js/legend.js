@@ -14,7 +14,7 @@ const LEAST_LEGEND = 160;
 const MOST_TICKS = 64; // cubes that have a tick of their own
 
 /** Places and texts of the numbers below the bar, and how its scale is divided. */
-function legendTicks({ range, quantity }) {
+function legendTicks({ range, quantity, document }) {
   const { low, high, scale } = range;
   if (scale === "log") {
     const decades = Math.round(Math.log10(high / low));
@@ -23,7 +23,7 @@ function legendTicks({ range, quantity }) {
   }
   const ticks = scale === "symlog" ? [-high, -high / 10, 0, high / 10, high] : [-high, 0, high];
   const form = scale === "symlog" && high < 0.1 ? (x) => exponentText(x, 1, true) : (x) => shortText(x, true);
-  const said = scale === "symlog" ? "log both ways from 0" : "range of the network";
+  const said = scale === "symlog" ? "log both ways from 0" : `range of ${document.scope ?? "the network"}`;
   return [ticks.map((tick) => [unitOf(range, tick), form(tick)]), quantity ? said : ""];
 }
 
@@ -70,7 +70,7 @@ function plainText(value, signed) {
  */
 export function drawLegends(ink, box, shown, tables, detailed, alone, selected = null) {
   const [x, y, width] = box;
-  const { document, range, quantity, numbers, activation } = shown;
+  const { document, range, numbers, activation } = shown;
   const rows = document.plates.some(({ kind }) => kind === "activation");
   let own = Math.min(LEGEND_WIDE, Math.max(290, 0.4 * width), alone ? 0.55 * width : width);
   if (rows && !alone && width >= 2 * LEAST_LEGEND + LEGEND_GAP) {
@@ -83,21 +83,27 @@ export function drawLegends(ink, box, shown, tables, detailed, alone, selected =
     drawBar(ink, [x, y, part], "activation", kinds.join(", "), tables[1], labels, []);
   }
   const place = [x + width - own, y, own];
-  if (shown.unknown) {
-    drawBar(ink, place, quantity.words, legendTicks(shown)[1], tables[0], quantity.scale === "log" ? [] : [[0.5, "0"]], []);
-  } else {
-    const [labels, said] = legendTicks(shown);
-    const few = document.parameters <= MOST_TICKS;
-    const marks = few ? Array.from(numbers.subarray(0, document.parameters)).filter((value, k) => Number.isFinite(value) && !(shown.flags[k] & MARK_BITS.missing)) : [];
-    drawBar(ink, place, quantity.words, `${said} \u00b7 ${shareText(shown.clippedShare)} clipped`, tables[0], labels,
-      marks.map((value) => unitOf(range, value)));
-  }
+  drawScale(ink, place, shown, tables[0]);
   if (selected !== null && Number.isFinite(numbers[selected]) && !shown.unknown) {
     const at = place[0] + Math.min(Math.max(unitOf(range, numbers[selected]), 0), 1) * (own - 1) + 0.5;
     ink.path([[at, y + 24], [at, y + 33]], ink.theme.selection, 3);
   }
   const room = alone ? own : width;
   drawMarks(ink, [x + width - room, y + box[3] + 3, room], marksOn(shown, detailed));
+}
+
+/** The bar of what cubes show, at a place (x, y, width), with a tick for each of few numbers. */
+export function drawScale(ink, place, shown, table) {
+  const { document, range, quantity, numbers } = shown;
+  const [labels, said] = legendTicks(shown);
+  if (shown.unknown) {
+    drawBar(ink, place, quantity.words, said, table, quantity.scale === "log" ? [] : [[0.5, "0"]], []);
+    return;
+  }
+  const few = document.parameters <= MOST_TICKS;
+  const marks = few ? Array.from(numbers.subarray(0, document.parameters)).filter((value, k) => Number.isFinite(value) && !(shown.flags[k] & MARK_BITS.missing)) : [];
+  drawBar(ink, place, quantity.words, `${said} \u00b7 ${shareText(shown.clippedShare)} clipped`, table, labels,
+    marks.map((value) => unitOf(range, value)));
 }
 
 // ---- marks
@@ -124,7 +130,7 @@ export function marksOn(shown, detailed) {
 }
 
 // What they mean, in one line that ends at the right of a box; as many as have room.
-function drawMarks(ink, [x, baseline, width], names) {
+export function drawMarks(ink, [x, baseline, width], names) {
   const wideOf = (texts) => texts.reduce((sum, text) => sum + ICON_SIDE + 6 + ink.measure(text, 13) + 18, texts.length ? -18 : 0);
   let texts = names.map((name) => MARK_WORDS[name][0]);
   if (wideOf(texts) > width) texts = names.map((name) => MARK_WORDS[name][1]);

@@ -92,7 +92,7 @@ export class Overlay {
     if (chosen) this.#outline(chosen, theme);
     if (hit) {
       this.#brackets(hit, theme);
-      drawTip(ink, pointer, [view.width, view.height], this.shown, frame, hit);
+      if (pointer) drawTip(ink, pointer, [view.width, view.height], this.shown, frame, hit);
     }
   }
 

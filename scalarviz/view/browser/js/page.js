@@ -9,7 +9,8 @@ import { SPEEDS, USUAL_SPEED, makeButtons, makeQuantities, makeTools } from "./t
 import { TimeBar, nearestIn } from "./timebar.js";
 import { parameterName, unitName } from "./tip.js";
 
-const part = id => document.getElementById(id);
+/** An element of the page by its name. */
+export const part = id => document.getElementById(id);
 
 /** Everything on the page, and which frame is shown. */
 export class Page {
@@ -20,18 +21,30 @@ export class Page {
     this.byKey = actionsByKey(run.keys);
     this.actions = this.actionsOf();
     this.place();
+    this.make();
+    this.listen();
+  }
+
+  /** What stands around the cubes. */
+  make() {
+    const { run } = this;
     this.bar = new TimeBar(part("bar"), run, frame => this.stop() || this.go(frame));
     this.pictures = new PanelPictures(part("pictures"), run);
     this.card = new NumberCard(part("card"), run, () => this.select(null));
     this.table = new NumberTable(part("table"), run, index => parameterName(run.document, index));
+    part("app").classList.toggle("alone", !run.pictures.length);
+    this.makeControls();
+  }
+
+  /** Buttons, the line of keys, and what is said of the run. */
+  makeControls() {
+    const { run } = this;
     this.controls = makeButtons(part("buttons"), this);
     this.quantities = makeQuantities(part("quantities"), this);
     makeTools(this, { line: part("keyline"), tools: part("tools"), help: part("help"), table: part("table") });
     const bits = run.about.bits ?? 16;
     const rounded = run.exact ? "" : `  \u00b7  numbers of ${bits} bits: no digit is shown that is not sure`;
     part("about").textContent = run.about.line + rounded;
-    part("app").classList.toggle("alone", !run.pictures.length);
-    this.listen();
   }
 
   /** The player of a page that is wide, or held upright; turning a telephone makes another one. */
@@ -40,12 +53,17 @@ export class Page {
     if (this.player && this.upright === upright) return;
     const old = this.player, wanted = upright ? this.run.upright : this.run.document;
     this.upright = upright;
-    this.player = new Player(cubes, wanted, { theme: this.theme, quantity: old?.quantity, legends: "weights" });
+    this.player = this.playerOf(cubes, wanted, { theme: this.theme, quantity: old?.quantity });
     this.player.on("select", which => this.select(which));
     if (!old) return;
     this.player.selected = old.selected;
     old.dispose();
     this.go(this.frame);
+  }
+
+  /** What draws the cubes of a document. */
+  playerOf(root, document, options) {
+    return new Player(root, document, { ...options, legends: "weights" });
   }
 
   get look() {
@@ -212,12 +230,13 @@ export class Page {
  * Show a run in place of the still picture, at the place that an address asks for; else it plays, where that is wanted.
  * @param {RecordedRun} run
  * @param {string} hash Of the address, with its #.
+ * @param {typeof Page} Kind Of page.
  */
-export async function startPage(run, hash) {
+export async function startPage(run, hash, Kind = Page) {
   part("app").hidden = false;
   part("still").hidden = true;
   try {
-    const page = window.scalarviz = new Page(run);
+    const page = window.scalarviz = new Kind(run);
     const there = page.follow(hash);
     if (!there) page.go(run.frames - 1);
     page.player.draw();
@@ -229,12 +248,16 @@ export async function startPage(run, hash) {
   }
 }
 
-/** Make the page live, or say in one sentence why only its picture stands there. */
-export async function openPage() {
+/**
+ * Make the page live, or say in one sentence why only its picture stands there.
+ * @param {function(function(string): ?string): Promise<object>} read Makes the run of the texts of its parts.
+ * @param {typeof Page} Kind
+ */
+export async function openPage(read = readRun, Kind = Page) {
   try {
     if (!("DecompressionStream" in window)) throw new Error("it cannot unpack the numbers");
-    const run = await readRun(name => part(name)?.textContent ?? null);
-    await startPage(run, window.location.hash);
+    const run = await read(name => part(name)?.textContent ?? null);
+    await startPage(run, window.location.hash, Kind);
     window.addEventListener("hashchange", () => window.scalarviz.follow(window.location.hash));
   } catch (error) {
     part("sentence").textContent = `${part("sentence").textContent} This browser cannot play it: ${error.message}.`;

@@ -38,6 +38,7 @@ export class Player {
     this.look = theme;
     this.listeners = new Map();
     this.pointer = this.hit = this.chosen = this.past = null;
+    this.pointed = null; // what is pointed at in another view of the same document; may be set
     this.disposed = this.lost = false;
     this.fresh = 0; // device pixels of a CSS pixel in which the cubes stand there as they are; 0: they do not
     this.shown = new Shown(document);
@@ -122,6 +123,8 @@ export class Player {
    * @param {number} [frame.lr]
    * @param {Object<string, boolean>} [frame.known] false where there is no such quantity at this frame
    * @param {Object<string, ?Float32Array>} [frame.errors] by how much each number of a quantity may be off, null: 0
+   * @param {(quantity: string) => Float32Array} [frame.whole] numbers whose range it has, where those are not its own
+   * @param {(hit: object) => string[][]} [frame.tip] the lines beside the pointer, where they are not those of any frame
    * @param {boolean} [frame.past] whether newer ones are known: the light behind the cubes says so
    */
   show(frame) {
@@ -382,9 +385,9 @@ export class Player {
 
   // What is under the pointer now: the picture may have moved below it.
   #point() {
-    const hit = this.pointer && this.frame ? this.overlay.pick(this.pointer) : null;
+    const hit = this.pointer && this.frame ? this.overlay.pick(this.pointer) : this.pointed;
     const other = hit?.plate !== this.hit?.plate || hit?.element !== this.hit?.element;
     this.hit = hit;
-    if (other) this.#tell("hover", this.hovered);
+    if (other && (this.pointer || !this.pointed)) this.#tell("hover", this.hovered);
   }
 }

@@ -70,7 +70,8 @@ export class Shown {
     const known = this.#mark(frame, quantity);
     const clock = known && !this.anyKnown ? null : seconds; // the range so far was of nothing
     this.anyKnown = known;
-    const [v] = this.growth.update([extentOf(this.numbers, this.spans)], clock);
+    this.whole = frame.whole?.(quantity.name) ?? this.numbers; // what makes the ranges
+    const [v] = this.growth.update([extentOf(this.whole, this.spans)], clock);
     this.range = rangeOf(quantity, v);
     this.v = this.range.high;
     this.#rescale(quantity, clock);
@@ -139,7 +140,7 @@ export class Shown {
   #rescale({ scale }, seconds) {
     this.drawn.set(this.numbers);
     if (this.alone || scale === "log" || !this.buffers.length) return;
-    const own = this.bufferGrowth.update(this.buffers.map((buffer) => extentOf(this.numbers, [flatSpan(buffer)])), seconds);
+    const own = this.bufferGrowth.update(this.buffers.map((buffer) => extentOf(this.whole, [flatSpan(buffer)])), seconds);
     this.buffers.forEach((buffer, index) => {
       const factor = buffer.role === "count" ? 0 : this.range.high / own[index];
       const [start, stop] = flatSpan(buffer);

@@ -102,11 +102,16 @@ export class TimeBar {
   show(frame, look) {
     this.frame = frame;
     this.look = look;
-    const { steps, loss } = this.run, last = steps[steps.length - 1];
+    const { steps } = this.run, last = steps[steps.length - 1];
     this.root.setAttribute("aria-valuenow", String(steps[frame]));
-    const lost = Number.isNaN(loss[frame]) ? "" : `, loss ${lossText(loss[frame])}${this.which}`;
-    this.root.setAttribute("aria-valuetext", `step ${countText(steps[frame])} of ${countText(last)}${lost}`);
+    this.root.setAttribute("aria-valuetext", `step ${countText(steps[frame])} of ${countText(last)}${this.lossWords(frame)}`);
     this.draw();
+  }
+
+  /** What is said of the loss of a frame, after its step. */
+  lossWords(frame) {
+    const loss = this.run.loss[frame];
+    return Number.isNaN(loss) ? "" : `, loss ${lossText(loss)}${this.which}`;
   }
 
   /** The frame at a place in logical pixels; a mark near it draws it there. */
@@ -142,9 +147,9 @@ export class TimeBar {
   say() {
     this.label.hidden = this.over === null || !this.scale;
     if (this.label.hidden) return;
-    const frame = this.frameAt(this.over), step = this.run.steps[frame], loss = this.run.loss[frame];
+    const frame = this.frameAt(this.over), step = this.run.steps[frame];
     const words = this.marks.filter(mark => nearestIn(this.run.steps, mark.step) === frame).flatMap(mark => mark.words);
-    const first = `step ${countText(step)}${Number.isNaN(loss) ? "" : `, loss ${lossText(loss)}${this.which}`}`;
+    const first = `step ${countText(step)}${this.lossWords(frame)}`;
     this.label.textContent = [first, ...words.slice(-6)].join("\n");
     const wide = this.label.offsetWidth, room = this.root.clientWidth;
     this.label.style.left = `${Math.min(Math.max(this.over - wide / 2, 0), room - wide)}px`;

@@ -77,6 +77,7 @@ function rowName({ chain }, { name, weight, kind }) {
 
 /** Lines about a cube: name and number first. */
 export function tipLines(shown, frame, hit) {
+  if (frame.tip) return frame.tip(hit);
   const { document, quantity } = shown;
   const plate = document.plates[hit.plate];
   const texel = plate.texel + hit.element;
