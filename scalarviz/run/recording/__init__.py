@@ -7,8 +7,9 @@ itself is in `schema`.
   them as the `rows` of the file, with `encoding`; `thinning` keeps the budget, `files` makes and finishes the file,
   `probing` and `deltas` are passes of one sample,
   `about` says what run it is of
-* reading: `opening` believes nothing and repairs what was not closed; `networks`, `branches`, `index` and `pictures`
-  are read and checked at once, numbers when they are asked for, as `frames`
+* reading: `opening` believes nothing and repairs what was not closed; `contents` is a file at one moment: `networks`,
+  `branches`, `index` and `pictures` are read and checked at once (`checksums`), numbers when they are asked for, as
+  `frames`
 
 No drawing: a view shows recordings from :mod:`scalarviz.view.recorded`.
 """

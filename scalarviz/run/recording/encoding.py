@@ -29,8 +29,8 @@ def blob(numbers: NDArray[Any], kind: str = "<f4") -> bytes:
 
 
 def number(given: float) -> float | None:
-    """SQLite has no NaN."""
-    return None if math.isnan(given) else given
+    """As a column of real numbers takes it: SQLite has no NaN."""
+    return None if math.isnan(given) else float(given)
 
 
 def bits(flags: NDArray[np.uint8], weights: NDArray[np.bool_]) -> bytes | None:

@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import listing
+from .checksums import SUMMED, checksum
 from .networks import Shapes
 from .schema import DAMAGED, MOST_FRAMES
 
 PARTS = ("gradient", "moved", "activation", "delta", "units")
 """What a frame may have beside its values, in the order of `Index.has`."""
 MOST_HOLES = 500
+MOST_NAMED = 8
+"""Steps of damaged frames that are named."""
 _COLUMNS = ", ".join(
     ["id", "branch", "step", "edits", "network", "loss", "lr", "next_lr", "whole", "own", "edited", "batch"]
     + [f"CASE typeof({name}) WHEN 'blob' THEN length({name}) WHEN 'null' THEN -1 ELSE -2 END"
@@ -36,8 +40,12 @@ class Index:
     edited : ndarray of bool
     batch : ndarray of int64
     has : ndarray of bool, shape (N, len(PARTS))
+    checksum : ndarray of int64
+        As the file has it; -1 where it has none.
     wrong : int
         Frames that are left out: their numbers are not what they should be.
+    damaged : tuple of int
+        Steps of frames that are left out: their numbers are not those that were written.
     broken : str
         Why not all frames were found; empty where they were.
     """
@@ -55,8 +63,26 @@ class Index:
     edited: NDArray[np.bool_]
     batch: NDArray[np.int64]
     has: NDArray[np.bool_]
+    checksum: NDArray[np.int64]
     wrong: int
+    damaged: tuple[int, ...]
     broken: str
+
+    @property
+    def known(self) -> dict[int, int]:
+        """The checksum of each frame by its id."""
+        return dict(zip(self.id.tolist(), self.checksum.tolist(), strict=True))
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is left out, a clause each."""
+        said = [f"{self.wrong:,} frames are not what they should be"] if self.wrong else []
+        if self.damaged:
+            named = [f"{step:,}" for step in sorted(set(self.damaged))]
+            more = [f"{len(named) - MOST_NAMED:,} more"] if len(named) > MOST_NAMED else []
+            steps = listing([*named[:MOST_NAMED], *more])
+            said.append(f"damaged since it was written, and left out: step{'s' * (len(named) > 1)} {steps}")
+        return said
 
     def way(self, steps: Iterable[tuple[int, int, int]]) -> NDArray[np.int64]:
         """Entries on the way to a branch's end, by step; of a step the last, after all that was done there.
@@ -77,7 +103,13 @@ class Index:
 
 
 def read_index(
-    database: sqlite3.Connection, networks: Mapping[int, Shapes], branches: Iterable[int], *, doubted: bool = False
+    database: sqlite3.Connection,
+    networks: Mapping[int, Shapes],
+    branches: Iterable[int],
+    *,
+    doubted: bool = False,
+    summed: bool = True,
+    known: Mapping[int, int] | None = None,
 ) -> Index:
     """Go through all frames.
 
@@ -89,16 +121,27 @@ def read_index(
         Those that there are.
     doubted : bool
         Whether a part of the file is missing: what lies behind a hole is looked for, and every number is read once.
+    summed : bool
+        Whether frames have checksums, as from version 2 on.
+    known : mapping of int to int, optional
+        Checksums by the ids of frames that were looked at before: those are not read again.
     """
     rows: list[tuple[Any, ...]] = []
     lengths: list[list[int]] = []
-    wrong, broken, known = 0, [""], set(branches)
+    sums: list[int] = []
+    damaged: list[int] = []
+    wrong, broken, there = 0, [""], set(branches)
     for row in _doubted(database, broken) if doubted else _rows(database, 0, broken):
-        if _good(row, networks, known):
-            rows.append(row[:12])
-            lengths.append([length >= 0 for length in row[13:18]])
-        else:
+        if not _good(row, networks, there):
             wrong += 1
+            continue
+        total = _checked(database, row[0], known or {}) if summed else -1
+        if total is None:
+            damaged.append(row[2])
+            continue
+        rows.append(row[:12])
+        lengths.append([length >= 0 for length in row[13:18]])
+        sums.append(total)
     columns = list(zip(*rows, strict=True)) if rows else [()] * 12
     number, branch, step, edits, network = (np.array(column, np.int64) for column in columns[:5])
     loss, lr, next_lr, whole, own = (
@@ -106,8 +149,24 @@ def read_index(
     )
     done, batch = np.array([bool(x) for x in columns[10]], bool), np.array(columns[11], np.int64)
     has = np.array(lengths, bool).reshape(-1, len(PARTS))
-    return Index(number, branch, step, edits, network, loss, lr, next_lr, whole, own, done, batch, has, wrong,
-                 broken[0])  # fmt: skip
+    return Index(number, branch, step, edits, network, loss, lr, next_lr, whole, own, done, batch, has,
+                 np.array(sums, np.int64), wrong, tuple(damaged), broken[0])  # fmt: skip
+
+
+_CELLS = f"SELECT checksum, {', '.join(SUMMED)} FROM frame WHERE id = ?"
+
+
+def _checked(database: sqlite3.Connection, number: int, known: Mapping[int, int]) -> int | None:
+    """The checksum of a frame; None where it is not that of its numbers, or they cannot be read."""
+    try:
+        if number in known:
+            (written,) = database.execute("SELECT checksum FROM frame WHERE id = ?", (number,)).fetchone()
+            if written == known[number]:
+                return known[number]
+        written, *cells = database.execute(_CELLS, (number,)).fetchone()
+    except (*DAMAGED, TypeError):  # no row, or none that can be read
+        return None
+    return written if isinstance(written, int) and checksum(cells) == written else None
 
 
 def _rows(database: sqlite3.Connection, first: int, broken: list[str]) -> Iterator[tuple[Any, ...]]:

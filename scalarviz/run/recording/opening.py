@@ -18,7 +18,7 @@ from urllib.parse import quote
 from ...errors import FileFormatError, InputError
 from ...io.atomic import StrPath, path_text
 from ...io.readable import check_source, unreadable
-from .schema import APPLICATION, DAMAGED, MOST_BLOB, OBJECTS, VERSION
+from .schema import APPLICATION, DAMAGED, MOST_BLOB, READ, VERSION
 
 _SETTINGS = ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0")
 _TRIES = 8
@@ -43,6 +43,10 @@ class Opened:
         Read-only; any thread may use it, one at a time.
     short : bool
         Whether the end of the file is missing.
+    version : int
+        Of its tables.
+    stamp : list
+        Sizes and times of the file when it was opened: others mean that something was written since.
 
     Raises
     ------
@@ -54,8 +58,9 @@ class Opened:
 
     def __init__(self, path: StrPath) -> None:
         name = check_source(path, "recording").resolve()  # what stands beside it stands beside the file, not a link
-        self._said = path_text(path)
+        self._said, self._name = path_text(path), name
         self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._logged = False
         self.database: sqlite3.Connection
         try:
             if (size := name.stat().st_size) < SMALLEST:
@@ -63,8 +68,10 @@ class Opened:
                 raise FileFormatError(f"{self._said} is {what}: nothing can be read")
             if not os.access(name, os.R_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            self.version, self.stamp = VERSION, stamp(name)
             self.short = self._open(name)
-            _check_tables(self.database, self._said)
+            self.database.execute("BEGIN")  # what is read from here on is of one moment, whoever writes meanwhile
+            _check_tables(self.database, self.version, self._said)
         except OSError as error:
             self.close()
             raise unreadable(path, error) from None
@@ -73,10 +80,11 @@ class Opened:
             raise
 
     def _open(self, path: Path) -> bool:
-        mine = os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)
+        mine = _mine(path)
         logged = any(part.exists() for part in _beside(path))
         if logged:
             self._check_journal(path)
+        self._logged = logged
         if logged and not mine:
             path = self._copied(path)
         if logged:
@@ -125,9 +133,11 @@ class Opened:
         version = self._pragma("user_version")
         if application != APPLICATION:
             raise FileFormatError(f"{self._said} is an SQLite file of another program, no recording")
-        if version != VERSION:
+        if version not in READ:
             what = "made by a newer scalarviz: update this one" if version > VERSION else "older than what is read"
-            raise FileFormatError(f"{self._said} is a recording of version {version}, {what} (this reads {VERSION})")
+            said = f"{self._said} is a recording of version {version}, {what} (this reads {min(READ)} to {VERSION})"
+            raise FileFormatError(said)
+        self.version = version
         return short
 
     def _pragma(self, name: str) -> int:
@@ -138,12 +148,12 @@ class Opened:
         self._copy = tempfile.TemporaryDirectory(prefix="scalarviz-")
         copy = Path(self._copy.name) / "run.svz"
         for _ in range(_TRIES):
-            before = _stamp(path)
+            before = stamp(path)
             for source, target in zip((path, *_beside(path)), (copy, *_beside(copy)), strict=True):
                 target.unlink(missing_ok=True)
                 if source.exists():
                     shutil.copyfile(source, target)
-            if _stamp(path) == before:  # else it is being written, and the two may not belong together
+            if stamp(path) == before:  # else it is being written, and the two may not belong together
                 return copy
         raise InputError(f"cannot read {self._said}: it is being written in a folder where this program may not write")
 
@@ -153,6 +163,15 @@ class Opened:
             self.database.close()
         if self._copy is not None:
             self._copy.cleanup()
+        elif self._logged and _mine(self._name) and any(part.exists() for part in _beside(self._name)):
+            with suppress(FileFormatError, InputError, OSError):
+                self._check_journal(self._name)
+                _repair(self._name)  # who wrote it may have closed it meanwhile: then it could not become one file
+
+
+def _mine(path: Path) -> bool:
+    """Whether this program may write to a file and beside it."""
+    return os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)
 
 
 def _beside(path: Path) -> list[Path]:
@@ -165,8 +184,8 @@ def _ends_with(path: Path, end: bytes) -> bool:
         return file.read() == end
 
 
-def _stamp(path: Path) -> list[tuple[int, int] | None]:
-    """Sizes and times of the file and what is beside it."""
+def stamp(path: Path) -> list[tuple[int, int] | None]:
+    """Sizes and times of a file and of what is beside it."""
     found: list[tuple[int, int] | None] = []
     for part in (path, *_beside(path)):
         try:
@@ -202,11 +221,12 @@ def _text(given: bytes) -> str:
     return given.decode("utf-8", "replace")
 
 
-def _check_tables(database: sqlite3.Connection, said: str) -> None:
+def _check_tables(database: sqlite3.Connection, version: int, said: str) -> None:
     """Exactly ours, to the letter: no view, trigger, or column that computes anything."""
+    ours = READ[version]
     try:
-        found = database.execute("SELECT name, sql FROM sqlite_schema LIMIT ?", (len(OBJECTS) + 1,)).fetchall()
+        found = database.execute("SELECT name, sql FROM sqlite_schema LIMIT ?", (len(ours) + 1,)).fetchall()
     except DAMAGED as error:
         raise FileFormatError(f"{said} is damaged: {error}") from None
-    if dict(found) != OBJECTS or len(found) != len(OBJECTS):
+    if dict(found) != ours or len(found) != len(ours):
         raise FileFormatError(f"{said} has other tables than a recording has, or lost them: it is not read")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -16,16 +14,14 @@ from ...errors import FileFormatError, InputError, StateError, UnknownNameError,
 from ...io.atomic import StrPath, path_text
 from ..frame import Curve, Frame, Stage, Tensor
 from ..past import Branch, Past
-from .about import About, read_about
-from .branches import Branches
+from .about import About
+from .contents import Contents
 from .frames import frame_of
-from .index import PARTS, Index, read_index
-from .networks import Shapes, read_networks
-from .opening import Opened
+from .index import PARTS
+from .networks import Shapes
 from .pictures import Picture, read_pictures
-from .schema import DAMAGED
 
-_LOST = "the recording has been thinned since it was opened, or its file is damaged: open it anew"
+_LOST = "its file was changed since it was opened: open it anew"
 
 
 class Recorded:
@@ -55,6 +51,11 @@ class Recorded:
     remark : str
         What could not be read, one clause; empty where all could.
 
+    Notes
+    -----
+    All that it says is of one moment, that at which it was opened, also while the file is still being written:
+    `steps`, `loss` and every array of `values` have one length. What is written later is seen by whoever opens anew.
+
     Raises
     ------
     InputError
@@ -68,42 +69,21 @@ class Recorded:
     """
 
     def __init__(self, path: StrPath, branch: int | None = None) -> None:
-        self._opened: Opened | None = Opened(path)
-        self._lock, self._short = threading.RLock(), self._opened.short
         self.path = Path(path)
+        self._take(Contents(self.path), branch)
+
+    def _take(self, contents: Contents, branch: int | None) -> None:
+        """Stand on a branch of a file."""
+        self._contents: Contents | None = contents
+        self._index, self._networks, self._branches = contents.index, contents.networks, contents.branches
+        self.about: About = contents.about
+        self.remark = contents.remark
+        self._newest, self._current = contents.newest, contents.current
         try:
-            self._read()
             self._stand_on(branch)
-        except (*DAMAGED, FileFormatError) as error:
-            self.close()
-            what = "is cut off, and nothing of it can be read" if self._short else "cannot be read"
-            raise FileFormatError(f"{path_text(path)} {what}: {error}") from None
         except BaseException:
             self.close()
             raise
-
-    def _read(self) -> None:
-        database, short = self._database, self._short
-        meta = dict(
-            database.execute("SELECT name, value FROM meta WHERE length(value) < 1048576 LIMIT 1000").fetchall()
-        )
-        self._meta = {name: text for name, text in meta.items() if isinstance(text, str)}
-        self.about: About = read_about(self._meta.get("about", "{}"))
-        self._networks = read_networks(database, self.about.inputs)
-        self._branches = Branches(database)
-        self._index: Index = read_index(database, self._networks, self._branches.twigs, doubted=short)
-        index = self._index
-        if not len(index.id):
-            raise FileFormatError(index.broken or "it holds no frame that can be read")
-        lost = [f"{index.wrong:,} frames are not what they should be"] if index.wrong else []
-        if index.broken or self._branches.broken or short:
-            what = "its end is missing" if short else "it is damaged"
-            lost.append(f"{what}: {len(index.id):,} frames could be read")
-        self.remark = "; ".join(lost)
-        self._newest = {int(b): int(index.step[index.branch == b].max()) for b in np.unique(index.branch)}
-        said = self._meta.get("branch", "")
-        now = int(said) if said.isascii() and said.isdigit() and len(said) < 10 else -1
-        self._current = now if now in self._branches.twigs else int(index.branch[-1])
 
     def _stand_on(self, branch: int | None) -> None:
         number = self._current if branch is None else branch
@@ -114,7 +94,7 @@ class Recorded:
         way = [(twig.number, last, edits) for twig, last, edits in self._branches.way(number)]
         entries = self._index.way(way)
         if not len(entries):
-            raise FileFormatError(f"branch {number} holds no frame that can be read")
+            raise FileFormatError(f"{path_text(self.path)}: branch {number} holds no frame that can be read")
         self._entries = entries
         self.steps, self.loss = _copied(self._index.step[entries]), _copied(self._index.loss[entries])
         self.lr = _copied(self._index.lr[entries])
@@ -126,14 +106,19 @@ class Recorded:
         self._past: Past | None = None
 
     def on(self, branch: Branch | int) -> Self:
-        """The same recording on another branch; each is closed by itself.
+        """The same recording at the same moment on another branch; each is closed by itself.
 
         Raises
         ------
         InputError
             There is no such branch.
+        StateError
+            It is closed.
         """
-        return type(self)(self.path, branch.number if isinstance(branch, Branch) else branch)
+        other = type(self).__new__(type(self))
+        other.path = self.path
+        other._take(self._open.shared(), branch.number if isinstance(branch, Branch) else branch)
+        return other
 
     # ---- what there is
 
@@ -152,10 +137,8 @@ class Recorded:
     @property
     def step(self) -> int:
         """Where the run stood last, on this branch: its last step where it stood elsewhere."""
-        said = self._meta.get("step", "")
-        if self.branch == self._current and said.isascii() and said.isdigit() and len(said) < 16:
-            return int(said)
-        return int(self.steps[-1])
+        said = self._open.number("step")
+        return said if self.branch == self._current and said >= 0 else int(self.steps[-1])
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -229,9 +212,10 @@ class Recorded:
     @property
     def pictures(self) -> tuple[Picture, ...]:
         """Pictures of panels, by panel and step."""
-        with self._lock:
-            return read_pictures(self._database, dict(zip(self._index.id.tolist(), self._index.step.tolist(),
-                                                          strict=True)))  # fmt: skip
+        contents = self._open
+        with contents.lock:
+            return read_pictures(contents.database, dict(zip(self._index.id.tolist(), self._index.step.tolist(),
+                                                             strict=True)))  # fmt: skip
 
     def row(self, k: int, columns: str) -> tuple[Any, ...]:
         """Columns of the file's row of frame `k`.
@@ -241,15 +225,12 @@ class Recorded:
         FileFormatError
             It cannot be read any more.
         """
-        number = int(self._index.id[self._entries[k]])
-        with self._lock:
-            try:
-                found = self._database.execute(f"SELECT {columns} FROM frame WHERE id = ?", (number,)).fetchone()
-            except DAMAGED as error:
-                raise FileFormatError(f"{path_text(self.path)}: frame {k} cannot be read ({error}); {_LOST}") from None
-        if found is None:
+        try:
+            row = self._open.row(int(self._index.id[self._entries[k]]), columns)
+        except FileFormatError as error:
+            raise FileFormatError(f"{path_text(self.path)}: frame {k} cannot be read ({error}); {_LOST}") from None
+        if row is None:
             raise FileFormatError(f"{path_text(self.path)}: frame {k} is gone; {_LOST}")
-        row: tuple[Any, ...] = found
         return row
 
     def entry(self, k: int, column: str) -> Any:
@@ -259,17 +240,16 @@ class Recorded:
     # ---- the file
 
     @property
-    def _database(self) -> sqlite3.Connection:
-        if self._opened is None:
+    def _open(self) -> Contents:
+        if self._contents is None:
             raise StateError(f"{path_text(self.path)} is closed; load it again")
-        return self._opened.database
+        return self._contents
 
     def close(self) -> None:
         """Let go of the file."""
-        with self._lock:
-            opened, self._opened = self._opened, None
-            if opened is not None:
-                opened.close()
+        contents, self._contents = self._contents, None
+        if contents is not None:
+            contents.close()
 
     def __enter__(self) -> Self:
         return self

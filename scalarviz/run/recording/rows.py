@@ -11,24 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..frame import Curve
+from .checksums import SUMMED, checksum
 from .encoding import bits, blob, edit_row, number, stage_rows, tensor_rows, units_blob, weights_of
 from .probing import Probing
 from .schema import LONGEST_NAME, clean
 from .taken import Done, Item, Look, Named, Network, Passed, Stands, Way
 from .thinning import Thinning
 
+_COLUMNS = (*SUMMED, "kept", "stopped", "checksum")
 _FRAME = (
-    "INSERT INTO frame (branch, step, edits, network, kept, loss, lr, next_lr, whole, own, batch, optimizer, "
-    "edited, stopped, computed, frozen, value, gradient, moved, activation, delta, units) VALUES "
-    "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (branch, step, edits) DO "
+    f"INSERT INTO frame ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))}) "
+    "ON CONFLICT (branch, step, edits) DO UPDATE SET "
 )
-_KEEP = "UPDATE SET kept = max(kept, excluded.kept), stopped = max(stopped, excluded.stopped)"
-_INSTEAD = (
-    "UPDATE SET network = excluded.network, kept = 1, loss = excluded.loss, lr = excluded.lr, "
-    "next_lr = excluded.next_lr, whole = excluded.whole, own = excluded.own, batch = excluded.batch, "
-    "optimizer = excluded.optimizer, edited = excluded.edited, stopped = excluded.stopped, "
-    "computed = excluded.computed, frozen = excluded.frozen, value = excluded.value, gradient = excluded.gradient, "
-    "moved = excluded.moved, activation = excluded.activation, delta = excluded.delta, units = excluded.units"
+_KEEP = "kept = max(kept, excluded.kept), stopped = max(stopped, excluded.stopped)"
+_INSTEAD = "kept = 1, " + ", ".join(
+    f"{name} = excluded.{name}" for name in _COLUMNS if name not in ("branch", "step", "edits", "kept")
 )
 
 
@@ -111,12 +108,12 @@ class Rows:
             with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
                 moved = item.value - item.previous
         whole = None if self._whole is None else number(self._whole(item))
-        given = (
-            item.branch, item.step, item.edits, item.network, int(item.kept),
-            number(item.loss), number(item.lr), number(item.next_lr), whole, self._probing.loss(item), item.batch,
-            clean(item.optimizer, LONGEST_NAME), int(item.edited), clean(item.stopped),
+        cells = (
+            item.branch, item.step, item.edits, item.network, number(item.loss), number(item.lr), number(item.next_lr),
+            whole, self._probing.loss(item), item.batch, clean(item.optimizer, LONGEST_NAME), int(item.edited),
             bits(item.computed, weights), bits(item.frozen, weights), blob(item.value),
             None if item.gradient is None else blob(item.gradient), None if moved is None else blob(moved),
             self._probing.rows(item), self._probing.delta_rows(item), units_blob(item.forward, item),
         )  # fmt: skip
+        given = (*cells, int(item.kept), clean(item.stopped), checksum(cells))
         self._database.execute(_FRAME + (_INSTEAD if item.instead else _KEEP), given)

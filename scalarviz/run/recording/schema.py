@@ -9,8 +9,8 @@ from __future__ import annotations
 import sqlite3
 
 APPLICATION = 0x73767A72  # "svzr"
-VERSION = 1
-"""Of the tables; ``PRAGMA user_version`` of a file. Another one is not read."""
+VERSION = 2
+"""Of the tables; ``PRAGMA user_version`` of a file. What is read is in :data:`READ`."""
 
 TABLES = {
     "meta": "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -46,7 +46,7 @@ TABLES = {
         "edits INTEGER NOT NULL, network INTEGER NOT NULL, kept INTEGER NOT NULL, loss REAL, lr REAL, next_lr REAL, "
         "whole REAL, own REAL, batch INTEGER NOT NULL, optimizer TEXT NOT NULL, edited INTEGER NOT NULL, "
         "stopped TEXT NOT NULL, computed BLOB, frozen BLOB, value BLOB NOT NULL, gradient BLOB, moved BLOB, "
-        "activation BLOB, delta BLOB, units BLOB)"
+        "activation BLOB, delta BLOB, units BLOB, checksum INTEGER NOT NULL)"
     ),
     "picture": (
         "CREATE TABLE picture (id INTEGER PRIMARY KEY, frame INTEGER NOT NULL, panel TEXT NOT NULL, "
@@ -64,6 +64,7 @@ TABLES = {
 * ``activation`` and ``delta``: the probe's rows, ``"input"`` first, one after the other.
 * ``units``: the step they are of (int64), then for every rectifier, sigmoid and tanh stage a float32 a unit: dead or
   not, or the share of samples at which it is flat.
+* ``checksum``: of the other columns but ``id``, ``kept`` and ``stopped``, as :mod:`.checksums` has it.
 * ``edit.written``: JSON of :mod:`scalarviz.run.edits.written`, NULL where an edit cannot be written.
 """
 
@@ -72,6 +73,11 @@ INDEXES = {
 }
 
 OBJECTS = {**TABLES, **INDEXES}
+READ = {
+    1: {**OBJECTS, "frame": TABLES["frame"].replace(", checksum INTEGER NOT NULL", "")},
+    VERSION: OBJECTS,
+}
+"""Tables and indexes of each version that is read. In the first one frames have no checksum."""
 
 LONGEST_EDIT = 1 << 20
 """Characters of an edit's JSON; of longer ones (other data) the words are kept."""
