@@ -20,7 +20,7 @@ from scalarviz import nn, optim
 from scalarviz.errors import FileFormatError, InputError
 from scalarviz.run import Run
 from scalarviz.run.recording.checksums import checksum
-from scalarviz.run.recording.schema import OBJECTS, READ
+from scalarviz.run.recording.schema import APPLICATION, OBJECTS, READ
 
 
 def made() -> Run:
@@ -50,6 +50,15 @@ def all_read(recorded: sv.run.recording.Recorded) -> None:
 
 
 # ---- checksums, and files of an earlier version
+
+
+def test_the_format_is_what_is_documented(whole: Path) -> None:
+    with closing(sqlite3.connect(f"file:{whole}?mode=ro", uri=True)) as database:
+        assert database.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
+        assert dict(database.execute("SELECT name, sql FROM sqlite_schema").fetchall()) == OBJECTS
+        value, step = database.execute("SELECT value, step FROM frame WHERE step = 7").fetchone()
+    with sv.load_recording(whole) as recorded:
+        assert np.frombuffer(value, "<f4").tobytes() == recorded.frame(step).values.tobytes()
 
 
 def test_a_checksum_is_what_is_documented() -> None:

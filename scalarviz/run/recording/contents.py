@@ -5,13 +5,12 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...errors import FileFormatError, StateError
-from ...io.atomic import path_text
+from ...io.atomic import StrPath, path_text
 from .about import About, read_about
 from .branches import Branches
 from .index import Index, read_index
@@ -28,7 +27,7 @@ class Contents:
 
     Parameters
     ----------
-    path : Path
+    path : path
     known : mapping of int to int, optional
         Checksums of frames that were looked at before, by their ids.
 
@@ -56,7 +55,7 @@ class Contents:
         It is no recording, one of another version, or so damaged that nothing can be read.
     """
 
-    def __init__(self, path: Path, known: Mapping[int, int] | None = None) -> None:
+    def __init__(self, path: StrPath, known: Mapping[int, int] | None = None) -> None:
         self.path, self.lock, self._users = path, threading.RLock(), 1
         self._opened: Opened | None = Opened(path)
         short = self._opened.short

@@ -69,8 +69,9 @@ class Recorded:
     """
 
     def __init__(self, path: StrPath, branch: int | None = None) -> None:
+        contents = Contents(path)
         self.path = Path(path)
-        self._take(Contents(self.path), branch)
+        self._take(contents, branch)
 
     def _take(self, contents: Contents, branch: int | None) -> None:
         """Stand on a branch of a file."""
