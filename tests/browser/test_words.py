@@ -13,7 +13,9 @@ from scalarviz.view.cubes.scale import ActivationScale, Coloring
 from scalarviz.view.draw import text
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.flow.scenery import Scenery
+from scalarviz.view.flow.words import is_single
 from scalarviz.view.panels.strip import Strip
+from scalarviz.view.panels.wording import said_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.pose import camera_of, pose_of
 
@@ -41,10 +43,10 @@ def written(subject, frame, size, camera=None, quantity="weight"):
     rows = ActivationScale(subject.stages, DARK, sheet=subject.sample.sheet)
     colouring.update(frame, None)
     rows.update(frame, None)
-    scenery = Scenery(subject, laid.layout, DARK, lambda xyz: eye.project(xyz) / laid.ratio, laid.places.scene,
-                      panels=False, quantity=quantity, moved=camera)  # fmt: skip
+    scenery, whole = (Scenery(subject, laid.layout, DARK, lambda xyz: eye.project(xyz) / laid.ratio, laid.places.scene,
+                              panels=panels, quantity=quantity, moved=camera) for panels in (False, True))  # fmt: skip
     sketches = [*scenery.static, *scenery.cubes(frame, colouring, rows)]
-    sketches += scenery.around(frame, colouring, subject.probe_loss(frame))
+    sketches += (scenery if laid.layout.blueprint else whole).around(frame, colouring, subject.probe_loss(frame))
     return sorted([item.text, item.x, item.y, item.size, item.anchor] for sketch in sketches for item in sketch.texts)
 
 
@@ -112,20 +114,22 @@ def test_they_move_with_their_cubes(scripts, subjects):
 
 
 def test_legends_are_the_windows(scripts, subjects):
-    """Ranges, ticks, shares and what marks mean: of the frame that is shown."""
+    """Ranges, ticks, shares, what marks mean, and the formulas of a single layer: of the frame that is shown."""
     pages = Pages(scripts)
     pages.page.evaluate("window.player = { dispose() {} }")
     for name, subject in subjects.items():
         frame = subject.frame()
         frozen = np.arange(len(frame.values)) == 1
-        frame = replace(frame, frozen=frozen, values=np.where(np.arange(len(frozen)) == 2, np.inf, frame.values))
+        values = np.where(np.arange(len(frozen)) == 2, np.inf, frame.values.astype(np.float32))
+        frame = replace(frame, frozen=frozen, values=values, activations=as_drawn(frame))
         laid = laid_out(subject, LARGE, DARK)
         colouring = Coloring(subject.tensors, DARK, "weight")
         rows = ActivationScale(subject.stages, DARK, sheet=subject.sample.sheet)
         colouring.update(frame, None)
         rows.update(frame, None)
         drawn = any(plate.kind == "activation" for plate in laid.layout.plates)
-        strip = Strip(subject, DARK, colouring, rows, rows=drawn, single=False, density=1.0)
+        single = is_single(subject, laid.layout)
+        strip = Strip(subject, DARK, colouring, rows, rows=drawn, single=single, density=1.0)
         pages.again(subject, LARGE, density=1)
         pages.show(frame)
         pages.pixels()
@@ -135,6 +139,42 @@ def test_legends_are_the_windows(scripts, subjects):
         there = sorted([item.text, item.x, item.y, item.size, item.anchor] for part in sketches for item in part.texts)
         here = [line for line in read(pages, frame, subject) if line[2] > laid.places.strip[1]]
         agree(here, there, name)
+        assert single == any("=" in line[0] for line in here)
+
+
+def as_drawn(frame):
+    return {name: np.asarray(row, np.float32) for name, row in frame.activations.items()}
+
+
+def test_a_legend_says_whose_gradients_they_are(scripts, subjects):
+    pages = Pages(scripts)
+    pages.page.evaluate("window.player = { dispose() {} }")
+    for size, name in ((LARGE, "one layer"), (LARGE, "xor"), (LARGE, "two hidden layers")):
+        subject = subjects[name]
+        frame = replace(subject.frame(), edited=name == "xor")
+        laid, colouring = laid_out(subject, size, DARK), Coloring(subject.tensors, DARK, "gradient")
+        colouring.update(frame, None)
+        rows = ActivationScale(subject.stages, DARK, sheet=False)
+        strip = Strip(subject, DARK, colouring, rows, rows=False, single=False, density=1.0)
+        sketches = strip.sketches(laid.places.strip, frame)
+        there = [item.text for part in sketches for item in part.texts if "clipped" in item.text]
+        pages.again(subject, size, density=1)
+        pages.show(frame)
+        said = [said_of(quantity, subject, frame) for quantity in ("gradient", "update")]
+        pages.page.evaluate("(about) => { player.frame.about = about; player.quantity = 'gradient'; }", said)
+        here = [line[0] for line in read(pages, frame, subject) if " clipped" in line[0]]
+        assert here == there, name
+        assert "before the change" in here[0] if frame.edited else "of all" in here[0]
+
+
+def test_a_plate_of_zeros_says_so(scripts):
+    pages, subject = Pages(scripts), subject_of({"a": np.zeros((4, 5)), "b": np.ones((4, 5))})
+    frame = subject.frame()
+    pages.play(subject, LARGE, legends="none", density=0.1)
+    pages.show(frame)
+    here = read(pages, frame, subject)
+    agree(here, written(subject, frame, LARGE), "zeros")
+    assert {"4×5   all 0", "4×5   ±1.00"} <= {line[0] for line in here}
 
 
 def test_the_selected_cube_says_its_name_and_its_numbers(scripts, subjects):

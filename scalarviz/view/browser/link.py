@@ -27,6 +27,7 @@ from .document import document_of
 from .keys import GESTURES, keys_of
 from .pack import deflated, packed, text_of
 from .page import Beside, about_of, gathered, shell
+from .recorded import played
 
 MOST = 8_000
 """Characters of a link: what mail, chats and browsers leave whole."""
@@ -86,7 +87,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
     count = min(len(fitting), FRAMES)
     while count >= min(2, len(fitting)):
         places = np.unique(np.linspace(0, len(fitting) - 1, count).round().astype(int))
-        frames = (source.frame_at(fitting[k]) for k in places)
+        frames = played(source, [fitting[k] for k in places])
         said = f"{len(places):,} of {len(record):,} recorded steps" if len(places) < len(record) else ""
         beside = Beside(title, look, SIZE, ("weight",), program=said)
         told, tables = gathered(subject, frames, document, ("weight",))

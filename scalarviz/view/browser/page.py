@@ -20,6 +20,7 @@ from ...errors import InputError
 from ...run.frame import Frame
 from ..draw.text import loss_text
 from ..draw.theme import THEMES, ThemeName
+from ..panels.wording import said_of
 from ..shown.subject import Subject
 from .bare import bare
 from .document import document_of, flags_of, texels_of
@@ -187,7 +188,7 @@ def gathered(
     tables: dict[str, list[NDArray[np.float32]]] = {name: [] for name in quantities}
     rows: list[NDArray[np.float32]] = []
     beside: dict[str, int] = {}
-    marks, steps, losses, rates, own, whole = [], [], [], [], [], []
+    marks, steps, losses, rates, own, whole, said = [], [], [], [], [], [], []
     for frame in frames:
         for name, table in tables.items():
             texels = texels_of(frame, document, name)
@@ -200,13 +201,16 @@ def gathered(
         rates.append(json_number(frame.lr))
         own.append(json_number(subject.probe_loss(frame)))
         whole.append(json_number(subject.loss_of_all(frame)))
+        said.append((_trained(subject), *(said_of(name, subject, frame) for name in ("gradient", "update"))))
     if not steps:
         raise InputError("a page of a recording: it has no frame; record at least one step")
     every = np.stack(marks)
     every = every[:1] if (every == every[0]).all() else every
     flags = {"frames": len(every), "columns": every.shape[1], "data": text_of(deflated(every.tobytes()))}
+    texts = list(dict.fromkeys(said))
     told = {"steps": steps, "loss": losses, "lr": rates, "flags": flags, "sample": own, "beside": list(beside.items()),
-            "whole": whole if any(isinstance(loss, float) for loss in whole) else []}  # fmt: skip
+            "whole": whole if any(isinstance(loss, float) for loss in whole) else [],
+            "said": {"texts": texts, "at": [] if len(texts) == 1 else [texts.index(one) for one in said]}}  # fmt: skip
     return told, {name: np.stack(table) for name, table in [*tables.items(), *([("rows", rows)] if beside else [])]}
 
 
@@ -235,10 +239,14 @@ def _upright(document: dict[str, Any], subject: Subject, beside: Beside) -> dict
 def about_of(subject: Subject, beside: Beside) -> dict[str, Any]:
     """What a page says of its run in words."""
     facts = subject.source.facts
-    parts = [] if facts is None else [facts.optimizer, f"batch {facts.batch_size:,}" if facts.batch_size else ""]
     line = [beside.title, "" if facts is None else facts.engine, beside.program]
-    return {"line": "  \N{MIDDLE DOT}  ".join(filter(None, line)), "parts": list(filter(None, parts)),
-            "stepLoss": subject.step_loss, "gestures": list(map(list, GESTURES))}  # fmt: skip
+    return {"line": "  \N{MIDDLE DOT}  ".join(filter(None, line)), "stepLoss": subject.step_loss, "gestures": list(map(list, GESTURES))}  # fmt: skip
+
+
+def _trained(subject: Subject) -> tuple[str, ...]:
+    """By what it is trained where it stands."""
+    facts = subject.source.facts
+    return () if facts is None else (facts.optimizer, *([f"batch {facts.batch_size:,}"] if facts.batch_size else []))
 
 
 def _sentence(told: dict[str, Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,14 @@ def html_of(
         [(edit.step, edit.what) for edit in past.edits], [(flag.step, flag.name) for flag in past.flags],
         left_aside(past), films(pictures), "  \N{MIDDLE DOT}  ".join(said), still_of(subject, last, size, look),
     )  # fmt: skip
-    return page_of(subject, (source.frame_at(k) for k in shown), beside)
+    return page_of(subject, played(source, shown), beside)
+
+
+def played(source: RecordedSource, places: Iterable[int]) -> Iterator[Frame]:
+    """Frames by their places; what the source knows of its training is of the same moment."""
+    for place in places:
+        source.stand(place)
+        yield source.frame()
 
 
 def left_aside(past: Past) -> list[dict[str, Any]]:

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ...scalar.ops import TABLE
 from ..draw.advances import ADVANCES, LETTERS, UNKNOWN
 from ..flow.labels import shape_text
 from ..flow.layer import SYMBOLS
+from ..flow.outcome import outcome_size
 from ..flow.words import is_single, labelled, row_words, titles_in, turned_in, unit_words
 from ..shown.subject import Subject
 from ..space.blueprint import Blueprint
@@ -25,6 +27,7 @@ def words_of(subject: Subject, layout: Layout) -> dict[str, Any]:
         "advances": {"letters": LETTERS, "regular": _thousandths(False), "bold": _thousandths(True),
                      "unknown": [UNKNOWN[False], UNKNOWN[True]]},
         "single": _single(subject, layout) if single else None,
+        "outcome": None if single else _outcome(subject),
         "plan": None if sheet is None or subject.plan is None else _plan(subject, sheet, turned_in(subject.plan)),
         "plates": _plates(subject, layout),
         "rows": _rows(subject, layout),
@@ -41,18 +44,34 @@ def _single(subject: Subject, layout: Layout) -> dict[str, Any]:
     linear, last = next(s for s in stages if s.weight is not None), stages[-1]
     assert linear.weight is not None  # of a layer
     plates = {plate.name: index for index, plate in enumerate(layout.plates)}
-    wanted = None if sample.wanted is None else [None if np.isnan(x) else float(x) for x in sample.wanted]
+    written = last is not linear and len(stages) == 2 and last.kind in TABLE
     return {
         "weight": plates[linear.weight.name],
         "bias": None if linear.bias is None else plates[linear.bias.name],
         "sums": linear.name,
         "last": last.name,
+        "kind": last.kind if written else None,
         "symbol": SYMBOLS.get(last.kind, "" if last.kind == "linear" else last.kind),
-        "called": sample.called(last),
+        **_wanted(subject),
+    }
+
+
+def _wanted(subject: Subject) -> dict[str, Any]:
+    """The last row's name, and what it should become."""
+    sample = subject.sample
+    wanted = None if sample.wanted is None else [None if np.isnan(x) else float(x) for x in sample.wanted]
+    return {
+        "called": sample.called(subject.stages[-1]),
         "wanted": wanted,
         "label": None if sample.label is None else sample.outputs[sample.label],
         "colours": sample.colours,
     }
+
+
+def _outcome(subject: Subject) -> dict[str, Any] | None:
+    """What becomes of the one sample of a deeper network, and how much room that takes; None for nothing."""
+    size = outcome_size(subject.sample) if subject.stages else None
+    return None if size is None else {"size": list(size), "last": subject.stages[-1].name, **_wanted(subject)}
 
 
 def _plates(subject: Subject, layout: Layout) -> list[dict[str, Any]]:

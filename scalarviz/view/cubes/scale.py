@@ -162,10 +162,11 @@ class Coloring:
         return {t.name: self.range.unit(t.of(self.drawn)) for t in self._tensors}
 
     def extents(self) -> Mapping[str, float]:
-        """What stands after `bound` at each plate: its own V, its largest magnitude; without a number there is none."""
+        """What stands after `bound` at each plate: its own V, its largest magnitude; 0 where all are, none without numbers."""
         known = [t for t in self._tensors if self._known[t.span].any()]
         if self.signed:
-            return extents(self.flat, known, "tensor")
+            found = extents(self.flat, known, "tensor")
+            return {t.name: found[t.name] if self.flat[t.span].any() else 0.0 for t in known}
         return {t.name: float(np.max(self.flat[t.span], initial=0.0, where=self._known[t.span])) for t in known}
 
     @property

@@ -88,6 +88,11 @@ def shape_text(plate: Plate, shape: tuple[int, ...]) -> str:
     return "×".join(f"{n:,}" for n in shape) + fold
 
 
+def range_text(extents: Mapping[str, float], name: str, bound: str) -> str:
+    """``±0.85``: `bound` and the range of a tensor; ``all 0`` of one without any other number."""
+    return f"{bound}{short(extents[name])}" if extents[name] else "all 0"
+
+
 def _together(names: Sequence[str]) -> str:
     """``r, g, b``; of many the first and the last."""
     line = ", ".join(names)
@@ -255,7 +260,7 @@ class FlowLabels:
         if theme.presenter:
             return sketch
         for label in self.plates:
-            span = f"   {bound}{short(extents[label.name])}" if label.ranged and label.name in extents else ""
+            span = f"   {range_text(extents, label.name, bound)}" if label.ranged and label.name in extents else ""
             if label.shape:
                 sketch.text(label.x, label.y + _LINE, label.shape + span, LABEL, theme.text2, anchor=label.anchor)
         return sketch

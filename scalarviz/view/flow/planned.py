@@ -8,10 +8,11 @@ import numpy as np
 
 from ..draw.places import CHANNEL, LABEL, Box
 from ..draw.sketch import Sketch
-from ..draw.text import measure, short
+from ..draw.text import measure
 from ..draw.theme import Theme
 from ..space.blueprint import Blueprint, Caption, Wire
 from ..space.plate import Floats
+from .labels import range_text
 
 PLUS = 8.0
 """Radius of the disc at which something is added."""
@@ -70,7 +71,7 @@ class PlanLabels:
         sketch = Sketch()
         for name in self._captions():
             shape = self._shapes[name.tensor]
-            span = f" {bound}{short(extents[name.tensor])}" if name.tensor in extents else ""
+            span = f" {range_text(extents, name.tensor, bound)}" if name.tensor in extents else ""
             line = next((text for text in (shape + span, shape) if measure(text, LABEL) <= name.width), "")
             sketch.text(name.x, name.y + 33, line, LABEL, theme.text2)
         return sketch

@@ -42,6 +42,11 @@ function placesAbove(points, width, height) {
   return FAR_ABOVE.flatMap((gap) => [low - 2, high - width + 2, (low + high - width) / 2].map((x) => [x, top - height - gap]));
 }
 
+/** `±0.85`: the range of a tensor after `bound`; `all 0` of one without any other number. */
+export function rangeText(extent, bound) {
+  return extent ? `${bound}${shortText(extent)}` : "all 0";
+}
+
 /** Where the names of one document stand, seen by one camera. */
 export class Labels {
   /**
@@ -155,12 +160,28 @@ export class Labels {
     }
   }
 
+  /**
+   * A free box of this size: `before`, or as far to the lower right of the scene as there is one; it is taken from now on.
+   * @returns {number[] | null} x, y, width, height
+   */
+  freePlace([width, height], before) {
+    const [left, top, wide, high] = this.taken.box, first = before ? [before] : [];
+    for (let y = top + high - height - 8; y > top + 0.4 * high; y -= 16) {
+      for (let x = left + wide - width - 24; x > left + 0.3 * wide; x -= 16) first.push([x, y]);
+    }
+    const around = ([x, y]) => [x - 12, y - 8, width + 24, height + 16];
+    const free = first.find((at) => this.taken.cost(around(at)) === 0);
+    if (!free) return null;
+    this.taken.addBox(around(free));
+    return [free[0], free[1], width, height];
+  }
+
   /** Write them; `extents` are the ranges of tensors by name, after `bound`. */
   draw(ink, extents, bound) {
     const { theme } = ink;
     for (const { name, title, shape, x, y, end, ranged } of this.names) {
       ink.text(x, y, title, NAME_TYPE, theme.text1, { bold: true, end });
-      const span = ranged && extents[name] !== undefined ? `   ${bound}${shortText(extents[name])}` : "";
+      const span = ranged && extents[name] !== undefined ? `   ${rangeText(extents[name], bound)}` : "";
       if (shape) ink.text(x, y + LINE_HIGH, shape + span, SMALL_TYPE, theme.text2, { end });
     }
     for (const { text, x, y, size, end } of this.units) ink.text(x, y, text, size, theme.text2, { end });

@@ -3,6 +3,7 @@
 
 import { cubeCorners, pointOf } from "./boxes.js";
 import { chipText, lossText } from "./numbers.js";
+import { lossLine, swatchColour, wantedText } from "./outcome.js";
 import { rowNames } from "./rownames.js";
 import { Taken } from "./taken.js";
 
@@ -79,7 +80,7 @@ export class LayerFlow {
     }
     if (this.columns.length) {
       const [x, y] = this.#lowest;
-      const long = this.measure(this.#lossLine(0), 13);
+      const long = this.measure(lossLine(this.told, 0), 13);
       this.below = this.#free(x + this.#end - long / 2, y + 65, long + 8, 78);
     }
   }
@@ -264,7 +265,7 @@ export class LayerFlow {
       under = y + 76;
     }
     if (loss === undefined || loss === null || !this.below) return;
-    const one = this.#lossLine(loss);
+    const one = lossLine(this.told, loss);
     const ways = [[one], [...(this.told.label ? [`wanted ${this.told.label}`] : []), `sample loss ${lossText(loss)}`]];
     const lines = ways.find((way) => way.every((line) => this.measure(line, 13) <= this.#end)) ?? [];
     lines.forEach((line, k) => {
@@ -273,21 +274,9 @@ export class LayerFlow {
     });
   }
 
-  #lossLine(loss) {
-    const wanted = this.told.label ? `wanted ${this.told.label} \u00b7 ` : "";
-    return `${wanted}loss of this ${this.told.colours ? "colour" : "sample"} ${lossText(loss)}`;
-  }
-
   #drawSwatch(ink, x, y, wide, high, colour) {
-    const parts = colour.length === 1 ? [colour[0], colour[0], colour[0]] : [...colour];
-    const bytes = parts.map((part) => Math.round(255 * Math.min(Math.max(part || 0, 0), 1)));
-    ink.box(x, y, wide, high, { radius: 5, fill: `rgb(${bytes.join(", ")})`, stroke: ink.theme.flow });
+    ink.box(x, y, wide, high, { radius: 5, fill: swatchColour(colour), stroke: ink.theme.flow });
   }
-}
-
-// A number of the target; what nobody knows is a question mark.
-function wantedText(value) {
-  return value === null || value === undefined || Number.isNaN(value) ? "?" : chipText(value);
 }
 
 // Where each row's chips start when the scene was turned by hand: level with their rows, off the cubes, or in a column

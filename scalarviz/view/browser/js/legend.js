@@ -58,6 +58,15 @@ function plainText(value, signed) {
   return shortText(value, signed);
 }
 
+// Whose numbers they are says more than how their scale is divided: as many of the words as have room beside the title.
+function noteOf(ink, width, { quantity, range, clippedShare }, said, about) {
+  const clipped = `${shareText(clippedShare)} clipped`, plain = `${said} \u00b7 ${clipped}`;
+  if (!about) return plain;
+  const room = width - ink.measure(quantity.words, 16, true) - 16, logs = range.scale === "symlog" ? ["log \u00b7 ", ""] : [""];
+  const notes = [about, about.split(", ").at(-1)].flatMap((text) => logs.map((log) => `${text} \u00b7 ${log}${clipped}`));
+  return notes.find((note) => ink.measure(note, 13) <= room) ?? plain;
+}
+
 /**
  * Draw the legends of what is shown.
  * @param {Ink} ink
@@ -67,13 +76,16 @@ function plainText(value, signed) {
  * @param {boolean} detailed whether cubes are large enough for every mark
  * @param {boolean} alone whether only that of the weights is wanted, as something else stands left of it
  * @param {number | null} selected flat index of a parameter that has a mark on the bar
+ * @param {string} about whose numbers they are, where that is to be said
+ * @returns {number} how much room is left of them
  */
-export function drawLegends(ink, box, shown, tables, detailed, alone, selected = null) {
+export function drawLegends(ink, box, shown, tables, detailed, alone, selected = null, about = "") {
   const [x, y, width] = box;
   const { document, range, numbers, activation } = shown;
   const rows = document.plates.some(({ kind }) => kind === "activation");
   let own = Math.min(LEGEND_WIDE, Math.max(290, 0.4 * width), alone ? 0.55 * width : width);
-  if (rows && !alone && width >= 2 * LEAST_LEGEND + LEGEND_GAP) {
+  const both = rows && !alone && width >= 2 * LEAST_LEGEND + LEGEND_GAP;
+  if (both) {
     const part = Math.max(LEAST_LEGEND, Math.min(ROWS_WIDE, width - own - LEGEND_GAP));
     own = Math.min(own, width - part - LEGEND_GAP);
     const { low, high } = activation;
@@ -83,17 +95,18 @@ export function drawLegends(ink, box, shown, tables, detailed, alone, selected =
     drawBar(ink, [x, y, part], "activation", kinds.join(", "), tables[1], labels, []);
   }
   const place = [x + width - own, y, own];
-  drawScale(ink, place, shown, tables[0]);
+  drawScale(ink, place, shown, tables[0], about);
   if (selected !== null && Number.isFinite(numbers[selected]) && !shown.unknown) {
     const at = place[0] + Math.min(Math.max(unitOf(range, numbers[selected]), 0), 1) * (own - 1) + 0.5;
     ink.path([[at, y + 24], [at, y + 33]], ink.theme.selection, 3);
   }
   const room = alone ? own : width;
   drawMarks(ink, [x + width - room, y + box[3] + 3, room], marksOn(shown, detailed));
+  return both || alone ? 0 : width - own - LEGEND_GAP;
 }
 
 /** The bar of what cubes show, at a place (x, y, width), with a tick for each of few numbers. */
-export function drawScale(ink, place, shown, table) {
+export function drawScale(ink, place, shown, table, about = "") {
   const { document, range, quantity, numbers } = shown;
   const [labels, said] = legendTicks(shown);
   if (shown.unknown) {
@@ -102,7 +115,7 @@ export function drawScale(ink, place, shown, table) {
   }
   const few = document.parameters <= MOST_TICKS;
   const marks = few ? Array.from(numbers.subarray(0, document.parameters)).filter((value, k) => Number.isFinite(value) && !(shown.flags[k] & MARK_BITS.missing)) : [];
-  drawBar(ink, place, quantity.words, `${said} \u00b7 ${shareText(shown.clippedShare)} clipped`, table, labels,
+  drawBar(ink, place, quantity.words, noteOf(ink, place[2], shown, said, about), table, labels,
     marks.map((value) => unitOf(range, value)));
 }
 

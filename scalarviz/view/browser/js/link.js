@@ -37,11 +37,20 @@ function checkedDocument(own, base) {
     demand(isList(plate.cells, 2) && plate.cells.every(side => isCount(side, MOST_TEXELS)), wrong);
     demand(plate.cells[0] * plate.cells[1] <= 4 * MOST_TEXELS && [plate.origin, ...plate.axes].flat().every(Number.isFinite), wrong);
   }
+  const room = document.words.outcome?.size ?? [0, 0];
+  demand(isList(room, 2) && room.every(side => isCount(Math.ceil(side), 4096)), wrong);
   for (const tensor of tensors) {
     demand(typeof tensor.name === "string" && tensor.name.length <= 400 && isList(tensor.shape, 16), wrong);
     demand(tensor.shape.every(side => isCount(side, MOST_TEXELS)) && isCount(tensor.start, MOST_TEXELS), wrong);
   }
   return document;
+}
+
+// What is said of each frame: parts of how it is trained, and whose its gradients and updates are.
+function isSaid(said, frames) {
+  const words = one => isList(one, 3) && isList(one[0], 10) && [...one[0], one[1], one[2]].every(part => typeof part === "string");
+  if (!said || !isList(said.texts, 1000) || !said.texts.length || !said.texts.every(words) || !isList(said.at, frames)) return false;
+  return said.at.every(place => isCount(place, said.texts.length - 1));
 }
 
 /**
@@ -72,7 +81,7 @@ export async function readLink(hash, base) {
   }
   demand(isList(head.whole, count) && [0, count].includes(head.whole.length) && head.whole.every(isNumber), wrong);
   demand(isList(head.edits, 100) && head.edits.every(isLine), wrong);
-  demand(isList(head.about.parts, 10) && head.about.parts.every(part => typeof part === "string"), wrong);
+  demand(isSaid(head.said, count), wrong);
   demand(isList(head.beside, 300) && head.beside.every(one => isList(one, 2) && typeof one[0] === "string" && isCount(one[1], 4096)), wrong);
   const whole = (unpacking) => unpacking.catch(() => demand(false, wrong));   // instead of the browser's own words
   const table = async (packed, columns) => {
@@ -85,7 +94,7 @@ export async function readLink(hash, base) {
   const marks = { ...head.flags, bytes: await whole((async () => inflated(bytesOf(head.flags.data), MOST_BYTES))()) };
   demand([1, count].includes(marks.frames) && marks.columns === document.texels, wrong);
   demand(marks.bytes.length === marks.frames * marks.columns, wrong);
-  const about = { line: head.about.line, parts: head.about.parts, bits: 12, stepLoss: String(head.about.stepLoss ?? ""), gestures: base.gestures };
+  const about = { line: head.about.line, bits: 12, stepLoss: String(head.about.stepLoss ?? ""), gestures: base.gestures };
   return new RecordedRun({ ...head, document, upright: {}, named: [], left: [], pictures: [], keys: base.keys, about }, { weight }, marks, beside);
 }
 

@@ -3,10 +3,12 @@
 import { slabCorners } from "./boxes.js";
 import { project } from "./camera.js";
 import { cardWidth, drawCard } from "./card.js";
+import { drawFormulas, formulasOf } from "./formulas.js";
 import { Ink } from "./ink.js";
 import { Labels } from "./labels.js";
 import { LayerFlow } from "./layer.js";
 import { LEGEND_GAP, LEGEND_WIDE, drawLegends } from "./legend.js";
+import { drawOutcome } from "./outcome.js";
 import { bracketsOf, outlineOf } from "./outline.js";
 import { pickCube } from "./picking.js";
 import { PlanLabels } from "./plan.js";
@@ -22,16 +24,18 @@ export class Overlay {
    * @param {Viewpoint} view
    * @param {Shown} shown
    * @param {"all" | "weights" | "none"} legends which stand below the cubes
+   * @param {boolean} card whether that of the selected cube may stand there
    */
-  constructor(canvas, document, view, shown, legends) {
+  constructor(canvas, document, view, shown, legends, card) {
     this.legends = legends;
+    this.card = card;
     this.ink = new Ink(canvas, document.words.advances);
     this.document = document;
     this.view = view;
     this.shown = shown;
     this.places = null;
     this.density = 1; // device pixels of a logical one: it decides how cubes are drawn
-    this.labels = this.flow = this.former = null;
+    this.labels = this.flow = this.former = this.outcomeAt = null;
     this.placed = {};
     this.sizing = { byValue: false, threshold: 0 };
   }
@@ -107,12 +111,14 @@ export class Overlay {
     this.places = new ValuePlaces(this.document, camera, moved, decades, (at) => this.#largest(at), among);
     if (same) return;
     const { words, plates } = this.document;
-    this.flow = this.labels = null;
+    const outcomeBefore = moved ? this.outcomeAt : null;
+    this.flow = this.labels = this.outcomeAt = null;
     if (!plates.every((plate) => beforeEye(camera, slabCorners(plate)))) return; // among the cubes nothing has a place
     const there = (xyz) => project(camera, xyz).slice(0, 2);
     if (words.single) this.flow = new LayerFlow(this.document, there, box, this.ink.measure, moved);
     else if (words.plan) this.labels = this.#planned(there);
     else this.labels = this.former = new Labels(this.document, there, box, this.ink.measure, moved ? this.former : null);
+    if (words.outcome) this.outcomeAt = this.labels?.freePlace?.(words.outcome.size, outcomeBefore) ?? null;
   }
 
   // What would be there if all cubes were as large as can be.
@@ -132,9 +138,15 @@ export class Overlay {
     const [x, y, width] = this.view.strip;
     const plate = chosen && this.document.plates[chosen.plate];
     const index = plate && plate.start >= 0 ? plate.start + chosen.element : null;
-    const card = this.legends === "all" && chosen ? cardWidth(width - LEGEND_WIDE - LEGEND_GAP) : 0;
+    const card = this.card && this.legends === "all" && chosen ? cardWidth(width - LEGEND_WIDE - LEGEND_GAP) : 0;
     const alone = this.legends === "weights" || card > 0;
-    drawLegends(this.ink, this.view.strip, this.shown, tables, detailed, alone, index);
+    const about = frame.about?.[this.shown.quantity.name.includes("gradient") ? 0 : 1], says = this.shown.quantity.name !== "weight";
+    const room = drawLegends(this.ink, this.view.strip, this.shown, tables, detailed, alone, index, (says && about) || "");
+    const exact = !frame.errors?.weight; // else its digits would not be sure
+    if (room > 0 && this.document.words.single && exact) {
+      const formulas = formulasOf(this.document, frame.texels.weight, (name) => this.shown.rowOf(frame, name));
+      drawFormulas(this.ink, [x, y, room, this.view.strip[3]], formulas);
+    }
     if (card) drawCard(this.ink, [x, y - 8, card], this.shown, frame, chosen, history);
   }
 
@@ -143,6 +155,7 @@ export class Overlay {
     this.flow?.draw(this.ink, frame);
     const magnitudes = this.shown.quantity.scale === "log";
     this.labels?.draw(this.ink, this.shown.extents, magnitudes ? "\u2264\u2009" : "\u00b1");
+    if (this.outcomeAt) drawOutcome(this.ink, this.outcomeAt, this.document, (name) => this.shown.rowOf(frame, name), frame);
   }
 
   #outline({ plate, element }, theme) {

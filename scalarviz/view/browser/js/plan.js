@@ -1,6 +1,7 @@
 // Titles, names and wires of a planned picture, where its blueprint says; as view/flow/planned.py and space/blueprint.py.
 
-import { countText, shortText } from "./numbers.js";
+import { rangeText } from "./labels.js";
+import { countText } from "./numbers.js";
 
 const OFF = 0.75; // pixels by which a point may stand elsewhere and still be where the plan says
 const LEAST_SIZE = 0.97; // of the fitted size: words keep theirs, and would touch in a smaller picture
@@ -84,7 +85,7 @@ export class PlanLabels {
     const width = this.size * wide;
     if (!this.#inside(x, y, width, 36)) return;
     ink.text(x, y + 17, title, 15, theme.text1, { bold: true });
-    const span = extents[tensor] === undefined ? "" : ` ${bound}${shortText(extents[tensor])}`;
+    const span = extents[tensor] === undefined ? "" : ` ${rangeText(extents[tensor], bound)}`;
     const line = [shape + span, shape].find((text) => this.measure(text, 13) <= width) ?? "";
     ink.text(x, y + 33, line, 13, theme.text2);
   }

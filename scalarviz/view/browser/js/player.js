@@ -27,11 +27,12 @@ export class Player {
    * @param {number} [options.density] device pixels of a CSS pixel, always; default: as fine as the screen and as is
    *     fast enough
    * @param {"all" | "weights" | "none"} [options.legends] which stand below the cubes
+   * @param {boolean} [options.card] whether that of the selected cube may stand left of them
    * @param {boolean} [options.live] whether frames come one after the other in time: ranges of colours then grow slowly,
    *     as in the window; else each frame has the range of its own numbers, whatever was shown before
    * @throws {Error} where the browser has no WebGL 2
    */
-  constructor(root, document, { theme = document.theme, density = 0, quantity = "weight", legends = "all", live = false } = {}) {
+  constructor(root, document, { theme = document.theme, density = 0, quantity = "weight", legends = "all", card = true, live = false } = {}) {
     this.root = root;
     this.document = document;
     this.frame = null;
@@ -45,7 +46,7 @@ export class Player {
     this.passing = live ? new Passing() : null;
     this.showing = document.quantities.find(({ name }) => name === quantity) ?? document.quantities[0];
     this.view = new Viewpoint(document, () => this.#viewed());
-    this.#makeElements(legends);
+    this.#makeElements(legends, card);
     this.pace = new Pace(density, () => this.#step());
     try {
       this.#begin();
@@ -68,7 +69,7 @@ export class Player {
     this.pace.ask();
   }
 
-  #makeElements(legends) {
+  #makeElements(legends, card) {
     const make = (name) => this.root.ownerDocument.createElement(name);
     this.box = make("div");
     Object.assign(this.box.style, { position: "absolute", inset: "0", overflow: "hidden", userSelect: "none" });
@@ -81,7 +82,7 @@ export class Player {
       this.box.append(canvas);
     }
     above.style.pointerEvents = "none";
-    this.overlay = new Overlay(above, this.document, this.view, this.shown, legends);
+    this.overlay = new Overlay(above, this.document, this.view, this.shown, legends, card);
     this.canvas.addEventListener("webglcontextlost", (event) => {
       if (this.disposed) return;
       event.preventDefault(); // so that the browser gives it back

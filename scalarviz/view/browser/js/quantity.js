@@ -148,7 +148,7 @@ export class Shown {
     });
   }
 
-  /** The range of each tensor by its name, its largest magnitude where numbers have no signs; none without a number. */
+  /** The range of each tensor, its largest magnitude where numbers have no signs; 0 where all are, none without one. */
   get extents() {
     return this.#once("extents", () => this.#extents());
   }
@@ -157,27 +157,33 @@ export class Shown {
     const found = Object.create(null); // a tensor may be called __proto__
     for (const tensor of this.tensors) {
       const [start, stop] = flatSpan(tensor);
-      let [known, top] = [false, 0];
+      let [known, top, zero] = [false, 0, true];
       for (let k = start; k < stop; k++) {
+        zero &&= this.numbers[k] === 0;
         if (Number.isFinite(this.numbers[k]) && !(this.flags[k] & MARK_BITS.missing)) {
           known = true;
           top = Math.max(top, this.numbers[k]);
         }
       }
-      if (known) found[tensor.name] = this.quantity.scale === "log" ? top : extentOf(this.numbers, [[start, stop]]);
+      const signed = this.quantity.scale !== "log";
+      if (known) found[tensor.name] = signed && !zero ? extentOf(this.numbers, [[start, stop]]) : top;
     }
     return found;
+  }
+
+  /** The activations of a stage, whether they are cubes or stand beside them; null where there are none. */
+  rowOf(frame, name) {
+    const plate = this.document.plates.find((one) => one.kind === "activation" && one.name === name);
+    return frame.rows?.[name] ?? (plate ? this.numbers.subarray(plate.texel, plate.texel + plate.size) : null);
   }
 
   // One scale for all rows of activations: the bounds of the functions, or the largest value seen.
   #activationRange(frame, seconds) {
     let [low, high] = [0, 0];
     const loose = [];
-    const rows = new Map(this.document.plates.filter((p) => p.kind === "activation").map((p) => [p.name, p]));
     for (const [name, kind] of Object.entries(this.document.rows)) {
       const bounds = ROW_BOUNDS[kind];
-      const plate = rows.get(name);
-      const row = frame.rows?.[name] ?? (plate && this.numbers.subarray(plate.texel, plate.texel + plate.size));
+      const row = this.rowOf(frame, name);
       if (bounds) [low, high] = [Math.min(low, bounds[0]), Math.max(high, bounds[1])];
       else if (row && !(name === "input" && this.document.sheet)) loose.push(row);
     }

@@ -33,7 +33,8 @@ function numbersOf(list) {
 export class RecordedRun {
   /**
    * @param {object} head `document`, `upright` (what is another in one for a high page), `steps`, `loss`, `lr`,
-   *   `sample` (loss of the probe), `whole` (of all samples after each step, where that is told), `left`, `edits`, `named`, `about`, `pictures`, `keys`.
+   *   `sample` (loss of the probe), `whole` (of all samples after each step, where that is told), `left`, `edits`, `named`, `about`,
+   *   `said`, `pictures`, `keys`.
    * @param {Object<string, object>} tables By quantity: (N, texels) of weights, (N, parameters) of the others.
    * @param {?{frames: number, columns: number, bytes: Uint8Array}} marks Bits of each texel; of one frame: of all.
    * @param {?object} beside Rows of activations that are no cubes, one after the other, (N, all of them).
@@ -52,9 +53,16 @@ export class RecordedRun {
     this.edits = head.edits;
     this.named = head.named;
     this.about = head.about;
+    this.said = head.said;
     this.pictures = head.pictures;
     this.keys = head.keys;
     this.frames = this.steps.length;
+  }
+
+  /** What is said of a frame in words: `parts` of how it is trained, and whose its gradients and its updates are. */
+  saidOf(frame) {
+    const [parts, ...about] = this.said.texts[this.said.at[frame] ?? 0];
+    return { parts, about };
   }
 
   /** Whether every bit of every number is as it was. */
@@ -73,7 +81,7 @@ export class RecordedRun {
     return {
       texels: Object.fromEntries(entries.map(([name, table]) => [name, rowOf(table, frame)])),
       errors: Object.fromEntries(entries.map(([name, table]) => [name, table.errors])), flags: this.flagsAt(frame), step: this.steps[frame],
-      loss: this.loss[frame], lr: this.lr[frame], rows: this.rowsAt(frame),
+      loss: this.loss[frame], lr: this.lr[frame], rows: this.rowsAt(frame), about: this.saidOf(frame).about,
       sample_loss: Number.isNaN(this.sample[frame]) ? null : this.sample[frame],
     };
   }

@@ -69,7 +69,7 @@ export function makeQuantities(root, page) {
     if (page.run.has(name)) made[name] = actionButton(page, action, words[name]);
   }
   const buttons = Object.entries(made);
-  if (buttons.length > 1) root.append(...Object.values(made));
+  if (buttons.length > 1) root.append(element("span", "", "cubes show"), ...Object.values(made));
   return {
     show(quantity) {
       for (const [name, button] of buttons) {
