@@ -240,7 +240,8 @@ def about_of(subject: Subject, beside: Beside) -> dict[str, Any]:
     """What a page says of its run in words."""
     facts = subject.source.facts
     line = [beside.title, "" if facts is None else facts.engine, beside.program]
-    return {"line": "  \N{MIDDLE DOT}  ".join(filter(None, line)), "stepLoss": subject.step_loss, "gestures": list(map(list, GESTURES))}  # fmt: skip
+    return {"line": "  \N{MIDDLE DOT}  ".join(filter(None, line)), "stepLoss": subject.step_loss,
+            "gestures": list(map(list, GESTURES))}  # fmt: skip
 
 
 def _trained(subject: Subject) -> tuple[str, ...]:

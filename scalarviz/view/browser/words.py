@@ -40,7 +40,7 @@ def _thousandths(bold: bool) -> list[int]:
 
 def _single(subject: Subject, layout: Layout) -> dict[str, Any]:
     """One layer: its stages, and the sample whose way is drawn."""
-    stages, sample = subject.stages, subject.sample
+    stages = subject.stages
     linear, last = next(s for s in stages if s.weight is not None), stages[-1]
     assert linear.weight is not None  # of a layer
     plates = {plate.name: index for index, plate in enumerate(layout.plates)}

@@ -162,7 +162,7 @@ class Coloring:
         return {t.name: self.range.unit(t.of(self.drawn)) for t in self._tensors}
 
     def extents(self) -> Mapping[str, float]:
-        """What stands after `bound` at each plate: its V or largest magnitude, 0 where all are; none without numbers."""
+        """What stands after `bound` at each plate: V or the largest magnitude, 0 where all are; else nothing."""
         known = [t for t in self._tensors if self._known[t.span].any()]
         if self.signed:
             found = extents(self.flat, known, "tensor")
