@@ -45,12 +45,7 @@ export class Page {
     const bits = run.about.bits ?? 16;
     const rounded = run.exact ? "" : `  \u00b7  numbers of ${bits} bits: no digit is shown that is not sure`;
     part("about").textContent = run.about.line + rounded;
-<<<<<<< HEAD
-=======
-    part("app").classList.toggle("alone", !run.pictures.length);
     part("app").classList.toggle("choice", part("quantities").childElementCount > 0);
-    this.listen();
->>>>>>> ec418bd4 (A page says what the window says below and beside its cubes: the formulas of a single layer, what becomes of the sample, the legend of activations, whose gradients they are; a plate of zeros is called that; batch and optimiser of the step shown)
   }
 
   /** The player of a page that is wide, or held upright; turning a telephone makes another one. */
@@ -59,11 +54,7 @@ export class Page {
     if (this.player && this.upright === upright) return;
     const old = this.player, wanted = upright ? this.run.upright : this.run.document;
     this.upright = upright;
-<<<<<<< HEAD
     this.player = this.playerOf(cubes, wanted, { theme: this.theme, quantity: old?.quantity });
-=======
-    this.player = new Player(cubes, wanted, { theme: this.theme, quantity: old?.quantity, card: false });
->>>>>>> ec418bd4 (A page says what the window says below and beside its cubes: the formulas of a single layer, what becomes of the sample, the legend of activations, whose gradients they are; a plate of zeros is called that; batch and optimiser of the step shown)
     this.player.on("select", which => this.select(which));
     if (!old) return;
     this.player.selected = old.selected;
@@ -73,7 +64,7 @@ export class Page {
 
   /** What draws the cubes of a document. */
   playerOf(root, document, options) {
-    return new Player(root, document, { ...options, legends: "weights" });
+    return new Player(root, document, { ...options, card: false });
   }
 
   get look() {
