@@ -68,6 +68,7 @@ class Taken:
         more = scene.run.n_weights <= SMALL
         parts = {"gradients": more, "updates": more, "activations": more}
         recording = Recording(scene, every, path=options.recording, **parts)
+        recording.tell = lambda line: say(f"{scene.name}: {line}")
         steps = "every step" if every == 1 else f"every {every:,} steps"
         also = ": values, gradients, updates and the probe's rows" if more else ": values"
         say(f"{scene.name}: {options.recording or options.html} records {steps}{also}")
@@ -87,7 +88,7 @@ class Taken:
                 return
             if recording.trouble:
                 self._failed = True
-                fail(recording.trouble)
+                fail(f"{recording.path.name} does not hold the whole run")  # why was said when it happened
             elif self._options.recording:
                 thinned = f" (thinned to every {recording.every:,} steps)" if recording.thinned else ""
                 say(f"wrote {path}{thinned}")

@@ -16,6 +16,15 @@ class Recorder(Protocol):
         """Calls of the engine end at the steps that this divides, which changes no bit."""
         ...
 
+    @property
+    def news(self) -> str:
+        """What has happened to it that somebody should know; empty where nothing has."""
+        ...
+
+    def say(self) -> None:
+        """Say the news on the terminal, each once, whoever asks for it first."""
+        ...
+
     def look(self, run: Run) -> None:
         """The run stands, between two calls of the engine, in the thread that trains; copies are taken, no more.
 

@@ -11,6 +11,8 @@ import pytest
 
 from scalarviz.cli.main import main
 
+from .windowed import Program
+
 
 @dataclass
 class Result:
@@ -71,3 +73,17 @@ def press(monkeypatch):
         monkeypatch.setattr(owner, name, pressed)
 
     return at
+
+
+@pytest.fixture
+def program(tmp_path, display):
+    """Start the program with its window, in an empty folder; it does not outlive the test."""
+    started = []
+
+    def start(*arguments, screen=display, **environment):
+        started.append(Program(tmp_path, screen, *arguments, **environment))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.close()

@@ -23,6 +23,8 @@ from scalarviz.engine.cpu.cache import units as cache
 from scalarviz.errors import MissingDependencyError
 from scalarviz.io import load_picture, load_tensors, read_cube, save_picture
 
+from .windowed import SMALL
+
 pytestmark = [
     pytest.mark.gl,
     pytest.mark.slow,  # the whole program, again and again
@@ -30,86 +32,6 @@ pytestmark = [
 ]
 
 NO_DISPLAY = ":4077"
-SMALL = ["--size", "480x270"]
-
-
-class Program:
-    """The program with its window."""
-
-    def __init__(self, folder, display, *arguments, **environment):
-        self.display = display
-        self._said, self._printed = folder / ".stderr", folder / ".stdout"
-        with self._said.open("w") as said, self._printed.open("w") as printed:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "scalarviz", *map(str, arguments)],
-                cwd=folder,
-                env={**os.environ, "DISPLAY": display, "QT_QPA_PLATFORM": "xcb", **environment},
-                stdin=subprocess.DEVNULL,
-                stderr=said,
-                stdout=printed,
-            )
-
-    def xdo(self, *words):
-        env = {**os.environ, "DISPLAY": self.display}
-        return subprocess.run(["xdotool", *words], env=env, capture_output=True, text=True, check=False).stdout.split()
-
-    def until(self, condition, seconds=30.0):
-        end = time.monotonic() + seconds
-        while not condition():
-            assert self.process.poll() is None, self.err
-            assert time.monotonic() < end, f"it did not happen in time: {self.err}"
-            time.sleep(0.05)
-
-    def opened(self, *, begins=True):
-        """Wait for the window, until it has taken the keyboard by itself, and perhaps let it begin."""
-        self.until(self._focused)
-        time.sleep(0.3)
-        if begins:
-            self.key("space")
-            time.sleep(0.3)
-        return self
-
-    def _focused(self):
-        found = self.xdo("search", "--onlyvisible", "--name", "^scalarviz: ")
-        return bool(found) and self.xdo("getwindowfocus")[:1] == found[:1]
-
-    def key(self, name):
-        self.xdo("key", name)
-
-    def ended(self, seconds=20.0):
-        """The exit code."""
-        try:
-            return self.process.wait(seconds)
-        finally:
-            if self.process.poll() is None:
-                self.process.kill()
-                self.process.wait()
-
-    @property
-    def err(self):
-        return self._said.read_text()
-
-    @property
-    def out(self):
-        return self._printed.read_text()
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-
-
-@pytest.fixture
-def program(tmp_path, display):
-    started = []
-
-    def start(*arguments, screen=display, **environment):
-        started.append(Program(tmp_path, screen, *arguments, **environment))
-        return started[-1]
-
-    yield start
-    for each in started:
-        each.close()
 
 
 def rgb(program, *arguments, **environment):

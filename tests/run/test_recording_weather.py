@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -179,3 +180,57 @@ def test_nothing_of_a_recording_outlives_it(tmp_path: Path) -> None:
             recorded.frame(4)
     with pytest.raises(sv.ScalarvizError, match="is closed"):
         recorded.frame(0)
+
+
+# ---- a file that somebody takes away, and news
+
+
+@POSIX  # elsewhere an open file cannot be removed
+@pytest.mark.parametrize("way", ["removed", "moved", "another"])
+def test_a_file_that_goes_away_is_said_and_what_it_held_can_be_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr(writer, "LOST_AFTER", 0.0)
+    folder, run, said = tmp_path / "folder", made(), list[str]()
+    recording = sv.Recording(run, path=folder / "run.svz")
+    recording.tell = said.append
+    run.step(10)
+    recording.flush()
+    assert not said
+    if way == "moved":
+        folder.rename(tmp_path / "elsewhere")
+    else:
+        shutil.rmtree(folder)
+    others = {}
+    if way == "another":  # a recording of the same name, which is still being written: none of its files are ours
+        other = sv.Recording(made(), path=folder / "run.svz")
+        other.flush()
+        others = {part.name: part.read_bytes() for part in folder.iterdir()}
+    run.step(1)
+    recording.flush()
+    run.step(50)
+    assert said == [recording.trouble]
+    assert "somebody removed it, moved it, or put another file in its place" in recording.trouble
+    recording.save(tmp_path / "saved.svz")
+    recording.close()
+    recording.save(tmp_path / "again.svz")
+    assert len(said) == 1
+    assert run.steps == 61
+    for name in ("saved.svz", "again.svz"):
+        with sv.load_recording(tmp_path / name) as recorded:
+            assert recorded.steps.tolist() == list(range(12))
+    assert folder.exists() == (way == "another")
+    if way == "another":
+        assert {part.name: part.read_bytes() for part in folder.iterdir()} == others
+        other.close()
+
+
+def test_that_frames_are_let_go_of_is_said_once(tmp_path: Path) -> None:
+    run, said = made(), list[str]()
+    with sv.Recording(run, path=tmp_path / "run.svz", budget=300_000) as recording:
+        recording.tell = said.append
+        for _ in range(30):
+            run.step(20)
+            recording.flush()
+        assert recording.every > 2
+    assert said == ["run.svz has reached its 0.3 MB: every second frame is let go of, as often as is needed"]

@@ -368,7 +368,7 @@ def test_a_new_target_for_one_colour_is_learnt(live):
     cube.retarget(source, target)
     live.until(lambda: view.run.steps > 40)
     for _ in range(4):
-        view.faster()
+        view.send("faster")
     live.until(lambda: not view.playback.running)
     assert view.run.steps == 500  # the stated number
     live.key("space")

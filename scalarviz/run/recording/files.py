@@ -20,6 +20,31 @@ _LOG = 64 << 20
 """Bytes that the write-ahead log keeps between two checkpoints at most."""
 
 
+class FileId:
+    """Which file a name means: somebody may remove or move it, or put another one in its place.
+
+    Parameters
+    ----------
+    path : Path
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self._known = path, _identity(path)
+
+    @property
+    def there(self) -> bool:
+        """Whether the name still means the same file."""
+        return _identity(self.path) == self._known
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
+
+
 def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
     """A new recording without frames.
 
@@ -92,20 +117,19 @@ def _begun(target: Path, frame_bytes: int) -> sqlite3.Connection:
 
 
 def keep_open(database: sqlite3.Connection) -> None:
-    """In a child of the process that writes: nobody closes this connection, which would do something to the file."""
+    """Nobody closes this connection, which would do something to files: in a child of the process that writes, say."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(database))
 
 
-def finish(database: sqlite3.Connection) -> str:
-    """Make it one file that can be read in a folder where nobody may write; returns what kept it from that."""
-    trouble = ""
-    try:
+def finish(database: sqlite3.Connection, file: FileId) -> None:
+    """Make it one file that can be read in a folder where nobody may write."""
+    if not file.there:  # SQLite would remove what stands beside its name, which may be another's by now
+        keep_open(database)
+        return
+    with suppress(
+        sqlite3.Error
+    ):  # a full disk, or somebody reads: whoever opens it next, or closes it last, repairs it
         database.execute("PRAGMA busy_timeout = 2000")
-        (mode,) = database.execute("PRAGMA journal_mode = DELETE").fetchone()
-        if mode != "delete":
-            trouble = "another program reads it"
-    except sqlite3.Error as error:  # a full disk, or somebody reads: whoever opens it next repairs it
-        trouble = str(error)
+        database.execute("PRAGMA journal_mode = DELETE").fetchone()
     with suppress(sqlite3.Error):
         database.close()
-    return trouble

@@ -6,21 +6,24 @@ import os
 import shutil
 import sqlite3
 import tempfile
+import threading
 import warnings
 import weakref
+from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Self
+from urllib.parse import quote
 
 import numpy as np
 
 from ...checks import flag, integer
-from ...errors import StateError, TypeMismatchError, shown
-from ...io.atomic import StrPath, replacing
+from ...errors import InputError, StateError, TypeMismatchError, shown
+from ...io.atomic import StrPath, path_text, replacing
 from ..run import Run
 from ..scene import Scene
 from .about import about_of, written
-from .files import create, finish, keep_open
+from .files import FileId, create, finish, keep_open
 from .probing import Probing
 from .recorded import Recorded
 from .rows import Rows
@@ -58,6 +61,9 @@ class Recording:
     path : Path
     trouble : str
         Why it records no further; empty where nothing is wrong.
+    tell : callable
+        Told in words, once, that it records no further, and that frames are let go of to keep the budget; by default a
+        RuntimeWarning. Any thread may call it.
 
     Raises
     ------
@@ -96,7 +102,8 @@ class Recording:
         self.panels = flag(panels, "Recording: panels")
         run._check_live()
         self.subject: Run | Scene | None = x
-        self._run, self._said = weakref.ref(run), False
+        self._run, self._said = weakref.ref(run), ""
+        self.tell: Callable[[str], None] = _warn
         self._process = os.getpid()
         self._temporary = path is None
         about = run._in_turn(lambda: about_of(x))
@@ -104,16 +111,17 @@ class Recording:
         target = None if about.probe_target is None else np.array(about.probe_target)
         probing = Probing(probe, target, wanted["activations"], wanted["deltas"])
         self._database, self.path = create(_temporary() if path is None else path, 4 * len(run._store.value))
+        self._file = FileId(self.path)
         database = self._database
         whole = _WholeLoss() if about.whole_loss else None
         self._thinning, self._asked = Thinning(database, every, budget), every
-        rows = Rows(database, self.path, self._thinning, probing, whole)
+        rows = Rows(database, self._thinning, probing, whole)
         notes = {"about": written(about), "every": str(every), **{name: str(int(on)) for name, on in wanted.items()}}
         database.executemany("INSERT INTO meta VALUES (?, ?)", list(notes.items()))
         self._watching = Watching(gradients=wanted["gradients"], updates=wanted["updates"])
-        self._writer = Writer(database, rows, self._thinning, _silent)
-        self._end = weakref.finalize(self, _ended, self._writer, database, self.path, self._temporary)
-        self._closed = False
+        self._writer = Writer(database, rows, self._thinning, self._file)
+        self._end = weakref.finalize(self, _ended, self._writer, database, self._file, self._temporary)
+        self._closed, self._saying = False, threading.Lock()
         _LIVE.add(self)
         run._record(self)
 
@@ -142,14 +150,25 @@ class Recording:
                     self._writer.put(items)
             except Exception as error:  # no memory, say: training goes on
                 self._writer.trouble = f"{self.path.name} is recorded no further: {type(error).__name__}: {error}"
-        self._say()
+        self.say()
 
-    def _say(self) -> None:
-        """Once, where something went wrong."""
-        if self._writer.trouble and not self._said:
-            self._said = True
-            with suppress(RuntimeWarning):  # where warnings are errors too, whoever looks on stops no training
-                warnings.warn_explicit(self._writer.trouble, RuntimeWarning, "scalarviz", 0)
+    @property
+    def news(self) -> str:
+        """That it records no further, or that it has begun to let go of frames; empty where it does neither."""
+        if self.trouble or not self.thinned:
+            return self.trouble
+        size = f"{self._thinning.budget / 1e6:,.4g} MB"
+        return f"{self.path.name} has reached its {size}: every second frame is let go of, as often as is needed"
+
+    def say(self) -> None:
+        """Tell the news, once, whichever thread sees them first."""
+        with self._saying:
+            news = self.news
+            if news == self._said:
+                return
+            self._said = news
+        with suppress(RuntimeWarning):  # where warnings are errors too, whoever looks on stops no training
+            self.tell(news)
 
     @property
     def thinned(self) -> bool:
@@ -173,7 +192,7 @@ class Recording:
         """
         if not self._closed:
             self._writer.flush(WAIT)
-            self._say()
+            self.say()
 
     def read(self) -> Recorded:
         """What is recorded so far, to be closed by whoever asked; it does not follow what comes later."""
@@ -190,11 +209,24 @@ class Recording:
         """
         self.flush()
         with replacing(path) as fresh:
-            if self._closed:
+            if self._closed and self._file.there:
                 shutil.copyfile(self.path, fresh)
             else:
-                _copy(self.path, fresh)
+                self._copy(fresh)
         return Path(path)
+
+    def _copy(self, fresh: Path) -> None:
+        """The file as it is at this moment; one that was removed is still held by whoever wrote it."""
+        try:
+            with closing(sqlite3.connect(fresh)) as target:
+                if self._file.there:
+                    with closing(sqlite3.connect(f"file:{quote(str(self.path))}?mode=ro", uri=True)) as source:
+                        source.backup(target)
+                else:
+                    self._database.backup(target)  # nobody writes to it any more
+                target.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.Error as error:
+            raise InputError(f"cannot copy {path_text(self.path)}: {error}") from None
 
     def close(self) -> Path:
         """Record where the run stands, and make the file whole; returns its path.
@@ -212,8 +244,8 @@ class Recording:
                 run._record_no_more(self)
             self._closed = True
             self._writer.close()
-            self._say()
-            finish(self._database)
+            self.say()
+            finish(self._database, self._file)
             if not self._temporary:
                 self._end.detach()
         return self.path
@@ -247,25 +279,18 @@ def _temporary() -> Path:
     return Path(tempfile.mkdtemp(prefix="scalarviz-")) / "run.svz"
 
 
-def _silent(said: str) -> None:
-    """The thread that trains says it."""
+def _warn(said: str) -> None:
+    warnings.warn_explicit(said, RuntimeWarning, "scalarviz", 0)
 
 
-def _ended(writer: Writer, database: sqlite3.Connection, path: Path, temporary: bool) -> None:
+def _ended(writer: Writer, database: sqlite3.Connection, file: FileId, temporary: bool) -> None:
     """Nobody has the recording any more, or the program ends."""
     if not writer.mine:
         return
     writer.close()
-    finish(database)
+    finish(database, file)
     if temporary:
-        shutil.rmtree(path.parent, ignore_errors=True)
-
-
-def _copy(path: Path, fresh: Path) -> None:
-    """A file that is being written, as it is at this moment."""
-    with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(fresh)) as target:
-        source.backup(target)
-        target.execute("PRAGMA journal_mode = DELETE")
+        shutil.rmtree(file.path.parent, ignore_errors=True)
 
 
 class _WholeLoss:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from functools import singledispatchmethod
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +34,6 @@ class Rows:
     Parameters
     ----------
     database : sqlite3.Connection
-    path : Path
     thinning : Thinning
         Frames of steps that it lets go of are not written.
     probing : Probing
@@ -45,10 +43,10 @@ class Rows:
     """
 
     def __init__(
-        self, database: sqlite3.Connection, path: Path, thinning: Thinning, probing: Probing,
+        self, database: sqlite3.Connection, thinning: Thinning, probing: Probing,
         whole: Callable[[Look], float] | None = None,
     ) -> None:  # fmt: skip
-        self._database, self.path, self._thinning = database, path, thinning
+        self._database, self._thinning = database, thinning
         self._probing, self._whole = probing, whole
         self._weights: dict[int, NDArray[np.bool_]] = {}
         self._passed: dict[int, list[Curve]] = {}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from collections import deque
-from collections.abc import Callable
 from itertools import islice
-from pathlib import Path
 
 from ...errors import StateError
+from .files import FileId
 from .rows import Rows
 from .taken import Item
 from .thinning import Thinning
@@ -18,6 +18,8 @@ from .thinning import Thinning
 ROOM = 32 << 20
 """Bytes that may wait to be written; whoever brings more waits until there is room."""
 LOOK = 0.1
+LOST_AFTER = 1.0
+"""Seconds between two looks whether the file is still there."""
 
 
 class Writer:
@@ -33,8 +35,8 @@ class Writer:
     rows : Rows
         What becomes of an item.
     thinning : Thinning
-    troubled : callable
-        Told once what went wrong, in the thread that writes.
+    file : FileId
+        Where it is: nothing is recorded into a file that somebody removed.
 
     Attributes
     ----------
@@ -42,11 +44,9 @@ class Writer:
         Empty where nothing is wrong.
     """
 
-    def __init__(
-        self, database: sqlite3.Connection, rows: Rows, thinning: Thinning, troubled: Callable[[str], None]
-    ) -> None:
-        self._database, self._rows, self._thinning, self._troubled = database, rows, thinning, troubled
-        self.trouble = ""
+    def __init__(self, database: sqlite3.Connection, rows: Rows, thinning: Thinning, file: FileId) -> None:
+        self._database, self._rows, self._thinning, self._file = database, rows, thinning, file
+        self.trouble, self._seen = "", time.monotonic()
         self._queue: deque[tuple[int, list[Item]]] = deque()  # what belongs together, and its bytes
         self._bytes = self._told = self._written = 0
         self._closing = self._gone = False
@@ -149,10 +149,17 @@ class Writer:
                 self._rows.end()
                 self._thinning.some(len(items))
             self._thinning.measure(sum(item.nbytes for item in items))
+            self._look_for_it()
         except Exception as error:  # a full disk, no memory, a network's own bug: training goes on
-            self._refused(error)
+            self._refused(f"{type(error).__name__}: {error}; what was written stays")
 
-    def _refused(self, error: Exception) -> None:
-        where = Path(self._rows.path).name
-        self.trouble = f"{where} is recorded no further: {type(error).__name__}: {error}; what was written stays"
-        self._troubled(self.trouble)
+    def _look_for_it(self) -> None:
+        """A file that was removed can be written to, but by nobody read."""
+        now = time.monotonic()
+        if now - self._seen >= LOST_AFTER:
+            self._seen = now
+            if not self._file.there:
+                self._refused("somebody removed it, moved it, or put another file in its place")
+
+    def _refused(self, why: str) -> None:
+        self.trouble = f"{self._file.path.name} is recorded no further: {why}"

@@ -134,7 +134,7 @@ class Recording(recording.Recording):
             In a process that was forked from the one that records.
         """
         had, path = self._closed, super().close()
-        if self.panels and not had:
+        if self.panels and not had and not self.trouble:
             with closing(Recorded(path)) as record:
                 drawn = self._drawn(record)
                 rows = {step: record.row(record.at(step), "id")[0] for step in {one.step for one in drawn}}

@@ -22,9 +22,11 @@ from .keys import normalised
 from .lesson import Lesson
 from .live_source import LiveSource
 from .microsteps import MicroSteps
-from .playback import Playback, speed_text
+from .playback import Playback
 from .rate import Rate
 from .reasons import Here
+from .recording_news import RecordingNews
+from .speed_keys import SpeedKeys
 from .stopped import stopped_by
 from .telling import Now, Telling
 from .travels import Travels
@@ -86,9 +88,8 @@ class LiveView(Viewer):
         bench = Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject)), text_hz=10.0)
         super().__init__(bench)
         self.handlers |= {
-            "toggle_run": self.toggle_run, "step": self.step, "slower": self.slower, "faster": self.faster,
-            "normal_speed": self.normal_speed, "raise_rate": self.raise_rate, "lower_rate": self.lower_rate,
-            "type_value": self.type_value,
+            "toggle_run": self.toggle_run, "step": self.step, "raise_rate": self.raise_rate,
+            "lower_rate": self.lower_rate, "type_value": self.type_value,
         }  # fmt: skip
         self.scene, self.run = scene, scene.run
         self._full_speed = self.run.full_speed  # before the thread starts: it reads the numbers
@@ -114,7 +115,8 @@ class LiveView(Viewer):
         self.handlers |= self.micro.handlers
         self.breaks = Breaks(self, self.worker)
         self.desk = Desk(self, scene)
-        self.handlers |= self.breaks.handlers | self.desk.handlers
+        self.handlers |= self.breaks.handlers | self.desk.handlers | SpeedKeys(self.playback, self.say).handlers
+        self._recordings = RecordingNews(self, self.run)
         bench.inside.keys = inside_line(Here(subject))
         if self._first_start is not None:
             self._first_start.start()
@@ -158,6 +160,7 @@ class LiveView(Viewer):
         if self.playback.running != running:  # at the end of its steps: said, although no cube changes any more
             self.refresh()
         self.breaks.pass_time()
+        self._recordings.pass_time()
         self._tell_lesson()
         self.tell_story(seconds)
         change, self._change = self._change, None
@@ -274,24 +277,6 @@ class LiveView(Viewer):
         """Training steps by hand, or those that were done before; inside a step the rest of it."""
         if not self.micro.finish():
             self.playback.step(count, on_the_way=self.travels is not None and self.travels.goal is not None)
-
-    def slower(self) -> None:
-        """Half the speed."""
-        self._change_speed(-1)
-
-    def faster(self) -> None:
-        """Twice the speed."""
-        self._change_speed(+1)
-
-    def normal_speed(self) -> None:
-        """The pace of a film."""
-        self._change_speed(0)
-
-    def _change_speed(self, by: int) -> None:
-        before = self.playback.speed
-        self.playback.change_speed(by)
-        if self.playback.speed == before:
-            self.say(f"the speed is {speed_text(before)} already")
 
     def escape(self) -> None:
         """Close what is open: an opened step before a selected cube."""

@@ -9,8 +9,8 @@ from ...run.played import Played
 from ...run.recorded_source import RecordedSource
 from ..touched.inspector import record_key
 from .pace import DURATION
-from .playback import speed_text
 from .replaying import Replaying
+from .speed_keys import SpeedKeys
 from .travels import Travels
 from .viewer import Viewer
 
@@ -98,8 +98,8 @@ class Replay(Viewer):
         self.travels = RecordedTravels(self, source, self.playback)
         names = ("back", "first", "newest")
         self.handlers |= {name: self.travels.handlers[name] for name in names}
-        self.handlers |= {"toggle_run": self.toggle_run, "step": self.step, "slower": self.slower,
-                          "faster": self.faster, "normal_speed": self.normal_speed}  # fmt: skip
+        self.handlers |= {"toggle_run": self.toggle_run, "step": self.step}
+        self.handlers |= SpeedKeys(self.playback, self.say).handlers
         if isinstance(source, RecordedSource):
             self.handlers["find_sign"] = self.find_sign
         if wait == 0:
@@ -197,21 +197,3 @@ class Replay(Viewer):
         elif self.travels is not None:
             self.say(f"{name} changed its sign at step {step:,}, or since the recorded step before it")
             self.travels.go(step)
-
-    def slower(self) -> None:
-        """Half the speed."""
-        self._change_speed(-1)
-
-    def faster(self) -> None:
-        """Twice the speed."""
-        self._change_speed(+1)
-
-    def normal_speed(self) -> None:
-        """All of it in its duration."""
-        self._change_speed(0)
-
-    def _change_speed(self, by: int) -> None:
-        before, playback = self.playback.speed, self.playback
-        playback.change_speed(by)
-        if playback.speed == before:
-            self.say(f"the speed is {speed_text(before)} already")
