@@ -32,7 +32,7 @@ def as_path(path: object) -> Path:
 
 def path_text(path: StrPath) -> str:
     """A path for a message; of a very long one the middle is left out, so that its name is seen."""
-    text = str(path)
+    text = str(path) or "''"
     return text if len(text) <= LONGEST else f"{text[: LONGEST // 2]} ... {text[-LONGEST // 2 :]}"
 
 

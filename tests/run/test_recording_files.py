@@ -157,12 +157,28 @@ WRONG_FILE = {
     "a name twice": "UPDATE tensor SET name = (SELECT name FROM tensor WHERE number = 1) WHERE number = 0",
     "stage without outputs": "UPDATE stage SET outputs = 0",
     "stage of nothing": "UPDATE stage SET outputs = 'many'",
+    "more outputs than numbers": "UPDATE stage SET outputs = 1 << 30",
     "stage of no weight": "UPDATE stage SET weight = 'missing'",
     "stage that reads itself": """UPDATE stage SET sources = '["0"]' WHERE number = 0""",
     "circle of branches": "UPDATE branch SET parent = 1 WHERE number = 0",
     "branch of itself": "UPDATE branch SET parent = number",
     "branch is a text": "UPDATE branch SET first = 'one'",
 }
+
+
+def test_twenty_thousand_tensors_are_read_in_one_go(path: Path) -> None:
+    count = 20_000
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("DELETE FROM stage")
+        database.execute("DELETE FROM tensor")
+        database.executemany("INSERT INTO tensor VALUES (0, ?, ?, '[]', ?, 'weight')",
+                             ((k, f"t{k}", k) for k in range(count)))  # fmt: skip
+        database.executemany("INSERT INTO stage VALUES (0, ?, ?, 'linear', 1, ?, NULL, '[1]', '[1]', '[]', 1)",
+                             ((k, f"s{k}", f"t{k}") for k in range(count)))  # fmt: skip
+        database.execute("UPDATE frame SET value = zeroblob(80000), gradient = NULL, moved = NULL, activation = NULL, "
+                         "units = NULL, computed = NULL, frozen = NULL")  # fmt: skip
+    with sv.load_recording(path) as recorded:  # each with all before it compared, this took minutes
+        assert len(recorded.tensors) == len(recorded.stages) == count
 
 
 @pytest.mark.parametrize("statement", WRONG_FILE.values(), ids=WRONG_FILE)
@@ -296,6 +312,17 @@ def test_a_name_that_leaves_no_room_for_what_stands_beside_it_is_refused(tmp_pat
         recording.flush()
         sv.load_recording(path).close()
     sv.load_recording(path).close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are texts there")
+def test_a_name_that_is_no_utf8_is_written_and_read(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"caf\xe9 ?#%41.svz")
+    with sv.Recording(made(), path=path) as recording:
+        recording.flush()
+        sv.load_recording(path).close()
+    with sv.load_recording(path) as recorded:
+        assert len(recorded) == 1
+    assert os.listdir(os.fsencode(tmp_path)) == [b"caf\xe9 ?#%41.svz"]
 
 
 def test_a_log_that_is_gone_leaves_one_file(path: Path) -> None:

@@ -7,6 +7,10 @@ import pytest
 
 from scalarviz.run.scene import Scene
 from scalarviz.view.draw.text import CAP_HEIGHT, measure
+from scalarviz.view.flow.rows import row_names
+from scalarviz.view.flow.taken import Taken
+from scalarviz.view.flow.values import _fitting
+from scalarviz.view.space.plate import Grid, Plate
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
@@ -124,3 +128,16 @@ def test_names_of_inputs_stand_beside_their_own_cubes_too() -> None:
             bench.update(bench.subject.frame(), "", 0.02)
     assert shown > 10
     scene.run.close()
+
+
+def test_of_a_hundred_thousand_rows_two_say_that_there_is_no_room() -> None:
+    count, asked = 100_000, []
+    plate = Plate("y", "activation", count, Grid((count, 1), (count, 1)), np.zeros(3), np.eye(3), 0.4, 0.4)
+
+    def project(points: np.ndarray) -> np.ndarray:
+        asked.append(len(np.reshape(points, (-1, 3))))
+        return np.reshape(points, (-1, 3))[:, :2] * 0.1
+
+    assert row_names(plate, [f"y{k}" for k in range(count)], 1, project, Taken((0.0, 0.0, 640.0, 360.0))) == []
+    assert _fitting(plate, project, "+0.00") == 0
+    assert sum(asked) < 100

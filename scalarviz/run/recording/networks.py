@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from ...errors import FileFormatError
 from ..frame import Role, Stage, Tensor
 from .encoding import marked, weights_of
-from .schema import LONGEST_NAME, MOST_NUMBERS, MOST_SIDES, MOST_TENSORS, clean
+from .schema import LONGEST_NAME, MOST_NUMBERS, MOST_OUTPUTS, MOST_SIDES, MOST_TENSORS, clean
 
 
 @dataclass(frozen=True)
@@ -74,14 +75,16 @@ def read_networks(database: sqlite3.Connection, inputs: int) -> dict[int, Shapes
     sqlite3.Error
         The file is damaged.
     """
-    tensors: dict[int, list[Tensor]] = {}
+    tensors: dict[int, dict[str, Tensor]] = {}
     rows = database.execute(
         "SELECT network, name, shape, start, role FROM tensor ORDER BY network, number LIMIT ?", (MOST_TENSORS + 1,)
     )
     for network, *parts in _few(rows):
-        before = tensors.setdefault(_whole(network), [])
-        before.append(_tensor(before, *parts))
-    stages: dict[int, list[Stage]] = {network: [] for network in tensors}
+        known = tensors.setdefault(_whole(network), {})
+        tensor = _tensor(known, *parts)
+        known[tensor.name] = tensor
+    stages: dict[int, dict[str, Stage]] = {network: {} for network in tensors}
+    outputs = dict.fromkeys(tensors, 0)
     rows = database.execute(
         "SELECT network, name, kind, outputs, weight, bias, shape, input_shape, sources, whole FROM stage "
         "ORDER BY network, number LIMIT ?", (MOST_TENSORS + 1,),
@@ -89,9 +92,13 @@ def read_networks(database: sqlite3.Connection, inputs: int) -> dict[int, Shapes
     for network, *parts in _few(rows):
         if _whole(network) not in tensors:
             raise FileFormatError("it has stages of a network that it has not")
-        before_it = stages[network]
-        before_it.append(_stage(before_it, tensors[network], *parts))
-    return {number: Shapes(tuple(found), tuple(stages[number]), inputs) for number, found in tensors.items()}
+        stage = _stage(stages[network], tensors[network], *parts)
+        stages[network][stage.name] = stage
+        outputs[network] += stage.outputs
+        if outputs[network] > MOST_OUTPUTS:  # there need be no numbers of theirs: nothing else bounds them
+            raise FileFormatError(f"its stages have more than {MOST_OUTPUTS:,} outputs")
+    return {number: Shapes(tuple(found.values()), tuple(stages[number].values()), inputs)
+            for number, found in tensors.items()}  # fmt: skip
 
 
 def _few(rows: sqlite3.Cursor) -> list[Any]:
@@ -101,10 +108,11 @@ def _few(rows: sqlite3.Cursor) -> list[Any]:
     return found
 
 
-def _tensor(before: list[Tensor], name: Any, shape: Any, start: Any, role: Any) -> Tensor:
-    words = _name(name, [tensor.name for tensor in before])
+def _tensor(before: dict[str, Tensor], name: Any, shape: Any, start: Any, role: Any) -> Tensor:
+    words = _name(name, before)
     sides = _sides(shape)
-    expected = before[-1].start + before[-1].size if before else 0
+    last = next(reversed(before.values()), None)
+    expected = last.start + last.size if last else 0
     if role not in get_args(Role) or _whole(start) != expected:
         raise FileFormatError(f"its tensor {words} lies nowhere, or is nothing that there is")
     made = Tensor(words, sides, start, role)
@@ -113,24 +121,22 @@ def _tensor(before: list[Tensor], name: Any, shape: Any, start: Any, role: Any) 
     return made
 
 
-def _stage(before: list[Stage], tensors: list[Tensor], name: Any, kind: Any, outputs: Any, weight: Any, bias: Any,
-           shape: Any, input_shape: Any, sources: Any, whole: Any) -> Stage:  # fmt: skip
-    words = _name(name, [stage.name for stage in before]) if name != "" or before else ""  # the model itself
-    if not isinstance(kind, str) or not 0 < _whole(outputs) <= MOST_NUMBERS:
+def _stage(before: dict[str, Stage], named: dict[str, Tensor], name: Any, kind: Any, outputs: Any, weight: Any,
+           bias: Any, shape: Any, input_shape: Any, sources: Any, whole: Any) -> Stage:  # fmt: skip
+    words = _name(name, before) if name != "" or before else ""  # the model itself
+    if not isinstance(kind, str) or not 0 < _whole(outputs) <= MOST_OUTPUTS:
         raise FileFormatError(f"its stage {words} has no kind or no outputs")
-    named = {tensor.name: tensor for tensor in tensors}
     for tensor in (weight, bias):
         if tensor is not None and tensor not in named:
             raise FileFormatError(f"its stage {words} has a weight that there is not")
-    known = {"input", *(stage.name for stage in before)}
     read = _list(sources)
-    if not all(isinstance(one, str) and one in known for one in read):
+    if not all(isinstance(one, str) and (one == "input" or one in before) for one in read):
         raise FileFormatError(f"its stage {words} reads what there is not")
     return Stage(words, clean(kind, LONGEST_NAME), outputs, named.get(weight), named.get(bias), _sides(shape),
                  _sides(input_shape), tuple(read), whole == 1)  # fmt: skip
 
 
-def _name(name: Any, others: list[str]) -> str:
+def _name(name: Any, others: Collection[str]) -> str:
     if not isinstance(name, str) or not name or name != clean(name, LONGEST_NAME) or name in others:
         raise FileFormatError("a name in it is none, or comes twice")
     return name

@@ -199,7 +199,7 @@ def stamp(path: Path) -> list[tuple[int, int] | None]:
 def _repair(path: Path) -> None:
     """Put the log of a recording that was not closed into the file; where others have it open it stays as it is."""
     with suppress(*DAMAGED):  # it is being written, or it is damaged: then it is read as it is
-        address = f"file:{quote(str(path))}?mode=rw"
+        address = f"file:{quote(os.fsencode(path))}?mode=rw"
         with closing(sqlite3.connect(address, uri=True, isolation_level=None, timeout=0)) as database:
             database.execute("PRAGMA trusted_schema = OFF")
             if database.execute("PRAGMA application_id").fetchone()[0] == APPLICATION:
@@ -208,7 +208,7 @@ def _repair(path: Path) -> None:
 
 def _connected(path: Path, *, alone: bool) -> sqlite3.Connection:
     """A connection that writes nothing; `alone`: in a folder where we may write nothing, and nobody else does."""
-    address = f"file:{quote(str(path))}?mode=ro{'&immutable=1' if alone else ''}"
+    address = f"file:{quote(os.fsencode(path))}?mode=ro{'&immutable=1' if alone else ''}"
     database = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BLOB)
     database.text_factory = _text

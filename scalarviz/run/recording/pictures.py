@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -62,7 +63,7 @@ def write_pictures(path: StrPath, pictures: Sequence[tuple[int, Picture]]) -> No
     """
     rows = [(frame, one.panel, one.width, one.height, one.image) for frame, one in pictures]
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True)) as database, database:
+        with closing(sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=rw", uri=True)) as database, database:
             database.executemany("INSERT INTO picture VALUES (NULL, ?, ?, ?, ?, ?)", rows)
     except sqlite3.Error as error:
         raise InputError(f"cannot write pictures of panels into {path_text(path)}: {error}") from None

@@ -93,6 +93,8 @@ MOST_TENSORS = 20_000
 MOST_SIDES = 16
 MOST_NUMBERS = 1 << 31
 """Scalars of a network."""
+MOST_OUTPUTS = 1 << 22
+"""Outputs of its stages together."""
 
 
 def clean(words: str, most: int = LONGEST_TEXT) -> str:

@@ -41,6 +41,8 @@ OF_A_RUN = (
     "stages", "rows", "names", "chain", "sheet", "words", "rect", "scene", "pose", "rim",
 )  # fmt: skip
 """What a link may say of a picture; everything else is the player's own. `js/link.js` has the same list."""
+MOST_TEXELS, MOST_PLATES = 65_536, 300
+"""Of a picture; `js/link.js` believes no more."""
 NUMBERS = ("loss", "lr", "sample", "whole")
 SIZE = (888, 496)
 SENTENCE = "This page plays the recorded training that a link to it holds behind its #; nothing is sent to a server"
@@ -83,6 +85,8 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
     own["words"] = _other(document["words"], base["words"])
     if own.keys() - set(OF_A_RUN):
         raise InputError(f"a link has no room for {sorted(own.keys() - set(OF_A_RUN))} of this picture; try save_html")
+    if document["texels"] > MOST_TEXELS or max(map(len, (document["plates"], document["stages"]))) > MOST_PLATES:
+        raise _too_much(record, document)
     fitting = [k for k in range(len(record)) if record.shapes(k) is record.shapes(-1)]
     count = min(len(fitting), FRAMES)
     while count >= min(2, len(fitting)):
@@ -102,7 +106,11 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
         if len(link) <= MOST:
             return Link(link, f"{said}: a link has {MOST:,} characters at most" if said else "")
         count = int(0.8 * count)
-    raise InputError(
+    raise _too_much(record, document)
+
+
+def _too_much(record: Recorded, document: dict[str, Any]) -> InputError:
+    return InputError(
         f"a link has {MOST:,} characters at most, and this recording needs more for two frames ({record.about.name}, "
         f"{document['parameters']:,} weights); try save_html"
     )

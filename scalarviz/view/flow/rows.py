@@ -76,10 +76,14 @@ def row_names(
     """
     if len(names) != plate.shape[0] or plate.grid.folded or plate.grid.tile[0]:
         return []
-    faces = _faces(plate, 0 if side < 0 else plate.shape[1] - 1, project)
-    middles = faces.mean(axis=1)
-    edges = faces[:, [0, 2] if side < 0 else [1, 3]].mean(axis=1)
-    if len(names) > 1 and np.abs(np.diff(edges, axis=0)).max(axis=1).min() < CAP_HEIGHT * LABEL:
+    column, corners = 0 if side < 0 else plate.shape[1] - 1, [0, 2] if side < 0 else [1, 3]
+    count = len(names)
+    for two in [(0, 1), (count - 2, count - 1)] if count > 1 else []:  # of a hundred thousand two say it soon
+        if _closest(_faces(plate, column, project, two)[:, corners].mean(axis=1)) < CAP_HEIGHT * LABEL:
+            return []
+    faces = _faces(plate, column, project, range(count))
+    middles, edges = faces.mean(axis=1), faces[:, corners].mean(axis=1)
+    if count > 1 and _closest(edges) < CAP_HEIGHT * LABEL:
         return []  # closer than letters are high
     ways = edges - middles
     ways = ways / np.maximum(np.hypot(ways[:, 0], ways[:, 1]), 1e-9)[:, None]
@@ -99,9 +103,13 @@ def write(sketch: Sketch, names: Sequence[RowName], theme: Theme) -> None:
         sketch.text(name.x, name.y, name.text, name.size, theme.text2, anchor=name.anchor)
 
 
-def _faces(plate: Plate, column: int, project: Project) -> Floats:
-    """The main faces (R, 4, 2) of the cubes in a column; their backs where those are seen."""
-    rows = range(plate.shape[0])
+def _closest(edges: Floats) -> float:
+    """The smallest distance of two that follow each other, (R, 2)."""
+    return float(np.abs(np.diff(edges, axis=0)).max(axis=1).min())
+
+
+def _faces(plate: Plate, column: int, project: Project, rows: Sequence[int]) -> Floats:
+    """The main faces (R, 4, 2) of the cubes of some rows in a column; their backs where those are seen."""
     corners = np.array([plate.cell_corners(i, column) for i in rows])
     flat = project(corners.reshape(-1, 3)).reshape(-1, 8, 2)
     right, down = (flat[0, k] - flat[0, 0] for k in (1, 2))

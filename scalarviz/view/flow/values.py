@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -216,13 +216,19 @@ def _key(plate: Plate) -> _Key:
 
 def _fitting(plate: Plate, project: Project, widest: str) -> int:
     """The largest size whose widest usual number fits every cube of the plate; 0 if none does."""
-    wide, high = face_room(plate, project)
-    return next((s for s in _SIZES if measure(widest, s, True) + _air(s) <= wide and s + 6 <= high), 0)
+    found = 0
+    for cells in ([0, plate.size - 1], range(plate.size)):  # where two are too small the others are not asked
+        wide, high = face_room(plate, project, cells)
+        found = next((s for s in _SIZES if measure(widest, s, True) + _air(s) <= wide and s + 6 <= high), 0)
+        if not found:
+            return 0
+    return found
 
 
-def face_room(plate: Plate, project: Project) -> tuple[float, float]:
-    """Width and height in logical pixels that a text may have on the main face of each cube of a plate."""
-    centres = np.array([plate.cell_centre_top(*divmod(k, plate.shape[1])) for k in range(plate.size)])
+def face_room(plate: Plate, project: Project, cells: Sequence[int] | None = None) -> tuple[float, float]:
+    """Width and height in logical pixels that a text may have on the main face of each cube of a plate, or of some."""
+    cells = range(plate.size) if cells is None else cells
+    centres = np.array([plate.cell_centre_top(*divmod(k, plate.shape[1])) for k in cells])
     half = plate.half * plate.axes[:2]
     spans = [np.abs(project(centres + half[k]) - project(centres - half[k])) for k in (0, 1)]
     # Through the middle of a sheared face a horizontal line is as long as its flatter edge's horizontal part.
