@@ -10,13 +10,14 @@ import math
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
-from ...checks import flag, integer
+from ...checks import flag, integer, one_of
 from ...errors import InputError, ScalarvizError, TypeMismatchError, UnknownNameError, listing, shown
 from ..watch.actions import ACTIONS
 
 if TYPE_CHECKING:
     from ..watch.viewer import Viewer
     from .controls import CellControls
+    from .panels import CellPanels
 
 NOT_HERE = frozenset({
     "break_on", "toggle_controls", "toggle_panels", "toggle_layers", "toggle_help", "type_value", "type_word", "cooler",
@@ -61,13 +62,18 @@ class Asked:
         None where nothing is trained, or none are wanted.
     hidden : collection of str
         Names of what the cell does not offer.
+    panels : CellPanels or None
+        None where no pictures of panels are sent.
     """
 
-    def __init__(self, viewer: Viewer, controls: CellControls | None, hidden: Collection[str] = ()) -> None:
-        self._viewer, self._controls, self._hidden = viewer, controls, covered(hidden)
+    def __init__(
+        self, viewer: Viewer, controls: CellControls | None, hidden: Collection[str] = (),
+        panels: CellPanels | None = None,
+    ) -> None:  # fmt: skip
+        self._viewer, self._controls, self._hidden, self._panels = viewer, controls, covered(hidden), panels
         self._does: dict[str, Callable[[dict[str, Any]], object]] = {
             "do": self._do, "select": self._select, "set": self._set, "go": self._go, "branch": self._branch,
-            "control": self._control, "release": self._release, "settle": lambda asked: None,
+            "control": self._control, "release": self._release, "look": self._look,
         }  # fmt: skip
 
     def take(self, asked: object) -> str:
@@ -144,6 +150,14 @@ class Asked:
         if self._controls is not None:
             self._controls.release()
 
+    def _look(self, asked: dict[str, Any]) -> None:
+        theme = one_of(asked.get("theme"), ("dark", "light"), "look: the theme")
+        density = asked.get("density")
+        if isinstance(density, bool) or not isinstance(density, int | float):
+            raise TypeMismatchError(f"look: density must be a number, got {shown(density)}")
+        if self._panels is not None:
+            self._panels.take(theme, _finite(density, "look: density"))
+
     # ---- what is checked
 
     @property
@@ -162,11 +176,11 @@ def _name(asked: dict[str, Any], what: str) -> str:
     return name[:NAMES]
 
 
-def _finite(value: float) -> float:
+def _finite(value: float, what: str = "set: value") -> float:
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise InputError(f"set: value is {shown(value)}; allowed: a finite number")
+        raise InputError(f"{what} is {shown(value)}; allowed: a finite number")
     return number

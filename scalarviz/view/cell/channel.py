@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 RATE = 30.0
@@ -29,11 +29,20 @@ def pace_of(size: int) -> float:
 
 @dataclass(slots=True)
 class _Place:
-    """One place that looks: the frames it has drawn, and when it was heard last."""
+    """One place that looks: the frames it has drawn, when it was heard last, and what it knows of the parts."""
 
     drawn: int
     heard: float
     known: dict[str, object] = field(default_factory=dict)
+    certain: bool = True  # else what is not in `known` may be anything there
+
+    def forget(self) -> None:
+        """Something was lost, or may have been: it is told everything anew."""
+        self.known, self.certain = {}, False
+
+    def lacks(self, parts: Mapping[str, object], name: str, part: object) -> bool:
+        """Whether it has another one than `part`, as soon as it has those `parts`."""
+        return parts.get(name) != part if name in parts or self.certain else True
 
 
 class Channel:
@@ -78,10 +87,12 @@ class Channel:
             self._last = float("-inf")
 
     def here(self, place: str) -> None:
-        """A place that looks has had nothing for a while: whatever was on its way to it is lost."""
+        """A place that looks has had nothing for a while: whatever was on its way to it is lost, or late."""
         with self._lock:
             found = self._places.get(place)
             if found is not None:
+                if found.drawn < self.sent:
+                    found.forget()
                 found.drawn, found.heard = self.sent, self._clock()
                 self._heard = found.heard
 
@@ -92,7 +103,7 @@ class Channel:
             if found is None or not found.drawn <= number <= self.sent:
                 return
             for one in range(found.drawn + 1, number + 1):  # of several that came before it drew, it drew the last
-                found.known = {**found.known, **self._kept.get(one, {})}
+                found.known |= self._kept.get(one, {})
             found.drawn, found.heard = number, self._clock()
             self._heard = found.heard
             least = min(one.drawn for one in self._places.values())
@@ -134,6 +145,12 @@ class Channel:
 
     # ---- frames
 
+    def arrived(self, name: str) -> bool:
+        """Whether all who look have answered the last frame that carried the part `name`."""
+        with self._lock:
+            least = min((place.drawn for place in self._attentive()), default=self.sent)
+            return not any(name in parts for number, parts in self._kept.items() if number > least)
+
     def tell(self, content: dict[str, object]) -> None:
         """Send what is no frame, and nobody answers."""
         self._send(content, [])
@@ -154,8 +171,8 @@ class Channel:
         content : dict
             Goes with every frame.
         parts : dict
-            The same names every time, None for nothing there. They go only where they have changed since the last frame
-            that every place has drawn: what is lost on the way is sent again.
+            The same names every time, None for nothing there. They go only where they are others than those that were
+            sent last: what is lost on the way is sent again.
         buffers : list of bytes
 
         Returns
@@ -168,10 +185,10 @@ class Channel:
             self.pace = pace_of(sum(map(len, buffers)))
             for place in self._places.values():
                 if not any(place is one for one in attentive):
-                    place.known = {}  # when it is heard of again it is told everything
-            on_the_way = {name for kept in self._kept.values() for name in kept}
+                    place.forget()
+            told = [(place, self._told(place)) for place in attentive]
             new = {name: part for name, part in parts.items()
-                   if name in on_the_way or any(p.known.get(name) != part for p in attentive)}  # fmt: skip
+                   if any(place.lacks(one, name, part) for place, one in told)}  # fmt: skip
             self.sent += 1
             number, self._last = self.sent, self._clock()
             self._kept[number] = new
@@ -179,3 +196,10 @@ class Channel:
                 del self._kept[min(self._kept)]
         self._send({**content, "kind": "frame", "number": number, **new}, buffers)
         return number
+
+    def _told(self, place: _Place) -> dict[str, object]:
+        """What a place knows as soon as all that is on its way has come."""
+        found = dict(place.known)
+        for number in range(place.drawn + 1, self.sent + 1):
+            found |= self._kept.get(number, {})
+        return found

@@ -28,7 +28,7 @@ SIZE = (680, 510)
 """Pixels of a picture in a cell: cells are narrower than 960."""
 SHORT = {"lr": "learning rate", "run": "toggle_run", "micro-step": "micro_next"}
 """Other names of what can be left out."""
-PARTS = ("timeline", "inspector")
+PARTS = ("timeline", "inspector", "panels")
 
 
 def live(
@@ -54,7 +54,7 @@ def live(
         Width and height in pixels; default: 680 x 510.
     hide : iterable of str
         Controls that are left out: by their names ("learning rate" or "lr", "pace", "batch"), buttons ("restart",
-        "micro-step"), "timeline", "inspector". What is left out cannot be asked for either.
+        "micro-step"), "timeline", "inspector", "panels". What is left out cannot be asked for either.
     controls : bool
         Whether there are buttons and sliders below the picture.
 

@@ -15,6 +15,7 @@ from ..watch.live import LiveView
 from .asked import ALLOWED, Asked, covered
 from .channel import RATE, pace_of
 from .controls import CellControls
+from .panels import CellPanels
 from .snapshot import Snapshot
 from .told import Part, curve, finite, head, inspector, micro, refusals, rows, story, timeline
 
@@ -62,7 +63,8 @@ class Play:
         live = viewer if isinstance(viewer, LiveView) else None
         self._live = live
         self._controls = None if live is None or not controls else CellControls(live, live.scene, hide)
-        self.asked = Asked(viewer, self._controls, hide)
+        self._panels = None if "panels" in self._hide else CellPanels(viewer.bench)
+        self.asked = Asked(viewer, self._controls, hide, self._panels)
         self._size, self._title = size, title
         self._document: tuple[object, dict[str, object]] | None = None
         self._curve: Part = None
@@ -102,6 +104,8 @@ class Play:
         """`seconds` have passed; where nobody has `seen` them nothing is worked out but what trains."""
         if seen:
             self._changed |= self.viewer.tick(seconds)
+            if self._panels is not None:
+                self._panels.look(curve=self._no_bar)
         else:
             self.viewer.advance(seconds)
 
@@ -133,6 +137,8 @@ class Play:
 
     def offer(self, channel: Channel) -> bool:
         """Send the moment of now, if it is another one; returns whether it was sent."""
+        if self._panels is not None:
+            self._changed |= self._panels.renew(self.viewer.clock, channel)
         if not (self._changed or channel.new):
             return False
         self._changed, frame = False, self.viewer.shown
@@ -165,8 +171,13 @@ class Play:
             "inspector": None if "inspector" in self._hide else inspector(viewer, frame),
             "time": None if "timeline" in self._hide else timeline(self.whole),
             "curve": self._losses(self.whole),
-            "document": self.document(),
+            "document": self.document(), **({} if self._panels is None else self._panels.parts),
         }  # fmt: skip
+
+    @property
+    def _no_bar(self) -> bool:
+        """Whether there is no time bar, which has the curve of the loss."""
+        return "timeline" in self._hide or self.whole.past is None
 
     def _rows(self) -> list[dict[str, object]]:
         return [] if self._controls is None else self._controls.written(self.viewer.shown)

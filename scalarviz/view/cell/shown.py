@@ -129,6 +129,8 @@ class Shown:
         elif self.session.closed:
             self.channel.tell({"kind": "over", "why": "closed"})
         else:
+            if kind == "look":
+                self._looks(said)
             self.session.begin()
             self.session.put(said)
 
@@ -145,9 +147,15 @@ class Shown:
         elif self.session.closed:
             self.channel.tell({"kind": "over", "why": "closed"})
         else:
-            self.still.theme = "dark" if said.get("theme") == "dark" else "light"
+            self._looks(said)
             self.channel.ready(place)
             self.session.begin()
+            if "theme" in said:
+                self.session.put({**said, "kind": "look"})
+
+    def _looks(self, said: dict[str, Any]) -> None:
+        """The picture that stays looks as the place that said so last."""
+        self.still.theme = "dark" if said.get("theme") == "dark" else "light"
 
     def act(self, name: str, value: int | None = None) -> None:
         """Do an action, and wait until it is done.

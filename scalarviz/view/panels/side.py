@@ -39,6 +39,8 @@ class SidePanels:
         By name, in the order of the scene.
     column : Column
         Those of the side column.
+    written : Frame or None
+        The one that words and numbers of panels are of; between two of them cubes and pictures may be newer.
     strip_shown : bool
         Whether what panels draw in the strip is to be seen, and touched.
     """
@@ -56,6 +58,7 @@ class SidePanels:
         self._around: dict[str, tuple[Sequence[Sketch], Sequence[Sketch]]] = {}  # among the cubes, and in the strip
         self.strip_shown = True
         self._frame: Frame | None = None
+        self.written: Frame | None = None
         self._over: str | None = None  # the panel under the pointer
         self._held: str | None = None  # the panel that a button went down on
 
@@ -170,6 +173,11 @@ class SidePanels:
     # ---- what they look like
 
     @property
+    def frame(self) -> Frame | None:
+        """What they were drawn of last."""
+        return self._frame
+
+    @property
     def moving(self) -> bool:
         """Whether a panel goes on changing while the frame stays."""
         return any(d.moving for d in self.drawers.values() if d.box is not None or d.setting is not None)
@@ -217,7 +225,12 @@ class SidePanels:
                 if drawer.setting is not None:
                     self._around[name] = drawer.around(drawer.setting), drawer.below(drawer.setting.strip)
         self._frame = frame
+        self.written = frame if writes or self.written is None else self.written
         return [*(sketch for name in self.column for sketch in self._drawn.get(name, ())), *self.column.told()]
+
+    def drawn(self, name: str) -> Sequence[Sketch]:
+        """What a panel drew last in its place."""
+        return self._drawn.get(name, ())
 
     def spread_out(self) -> list[Sketch]:
         """Sketches of what panels draw among the cubes and in the strip."""

@@ -19,13 +19,14 @@ class Page:
     Every message is made JSON and back, without NaN, as the kernel's socket wants it.
     """
 
-    def __init__(self, shown, name="page", answers=True):
+    def __init__(self, shown, name="page", answers=True, ready=True):
         self.shown, self.name, self.answers = shown, name, answers
         self.frames, self.known, self.other = [], {}, []
         self._come = threading.Condition()
         self._former = shown.post
         shown.post = self._take
-        self.ready()
+        if ready:
+            self.ready()
 
     def _take(self, content, buffers):
         self._former(content, buffers)

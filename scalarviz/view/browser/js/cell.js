@@ -2,6 +2,7 @@
 
 import { CellCard } from "./cellcard.js";
 import { CellButtons } from "./buttons.js";
+import { CellPanels } from "./cellpanels.js";
 import { CellTime } from "./celltime.js";
 import { actionsByKey, keyName } from "./keys.js";
 import { element } from "./panels.js";
@@ -10,6 +11,7 @@ import { MicroLine } from "./microline.js";
 import { watchTheme } from "./notebook.js";
 
 const SILENCE = 2000;   // milliseconds without a frame after which a place says that it is still there
+const COLUMN = 340;     // pixels that panels beside the cubes take
 const OF_HANDS = new Set(["do", "select", "set", "branch", "control", "release"]);
 
 /** One place in a notebook that shows a live cell. */
@@ -29,7 +31,7 @@ export class LiveCell {
     this.theme = "light";
     this.endTheme = watchTheme(theme => this.light(theme));
     this.listen();
-    this.say({ kind: "ready", theme: this.theme });
+    this.say(this.greeting);
     this.beat = setInterval(() => this.remind(), SILENCE);
     this.heard = performance.now();
   }
@@ -39,6 +41,11 @@ export class LiveCell {
     if (this.over && message.kind !== "gone") return;
     if (OF_HANDS.has(message.kind)) this.time?.settle();   // what is asked for now comes after where the bar was left
     this.model.send({ ...message, place: this.place });
+  }
+
+  /** That somebody looks, and how. */
+  get greeting() {
+    return { kind: "ready", theme: this.theme, density: window.devicePixelRatio || 1 };
   }
 
   /** Do an action of the table, or what is the browser's own. */
@@ -55,22 +62,33 @@ export class LiveCell {
   build() {
     const { root, about } = this, make = (parent, tag, name) => parent.appendChild(element(tag, name));
     root.replaceChildren();
-    this.box = make(make(root, "div", "scalarviz-around"), "section", "scalarviz-cell");
+    this.around = make(root, "div", "scalarviz-around");
+    this.box = make(this.around, "section", "scalarviz-cell");
     this.box.tabIndex = 0;
     this.box.setAttribute("aria-label", `${about.title}, live`);
     this.box.dataset.lmSuppressShortcuts = "true";   // JupyterLab's own keys are not for what has the focus here
-    this.box.style.maxWidth = `${about.size[0]}px`;
+    this.box.style.setProperty("--wide", `${about.size[0]}px`);
+    this.box.style.setProperty("--high", `${Math.max(about.size[1] - 64, 160)}px`);
     this.head = make(this.box, "header", "head");
-    this.scene = make(this.box, "div", "scene");
-    this.scene.style.height = `${Math.max(about.size[1] - 64, 160)}px`;
+    const stage = make(this.box, "div", "stage");
+    this.scene = make(stage, "div", "scene");
     this.cubes = make(this.scene, "div", "cubes");
     this.news = make(this.scene, "p", "news");
     this.news.setAttribute("role", "status");
+    this.panels = new CellPanels(make(stage, "div", "panels"), make(stage, "div", "broad"));
     this.card = new CellCard(make(this.box, "aside", "card"), this);
     this.micro = new MicroLine(make(this.box, "div", "micro"));
     this.time = new CellTime(make(this.box, "div", "time"), this);
     this.buttons = new CellButtons(make(this.box, "div", "controls"), this);
+    this.room = new ResizeObserver(() => this.arrange());
+    this.room.observe(this.around);
     this.hidden = document.head.appendChild(element("style"));
+  }
+
+  /** Panels stand beside the cubes where both have room, else below. */
+  arrange() {
+    const beside = !this.panels.root.hidden && this.around.clientWidth >= this.about.size[0] + COLUMN;
+    this.box.classList.toggle("beside", beside);
   }
 
   listen() {
@@ -117,6 +135,7 @@ export class LiveCell {
     if (parts.document) this.stand(parts.document);
     this.write(parts);
     this.time.add(step, value);
+    this.panels.date(step);
     if (!this.player) return this.answer();
     this.player.show(this.frame);
   }
@@ -155,7 +174,7 @@ export class LiveCell {
   remind() {
     if (document.hidden || this.over || performance.now() - this.heard < SILENCE) return;
     const waits = this.player && this.frame && this.frame.number > this.answered;   // it draws slower than that
-    if (!waits) this.say(this.frame ? { kind: "here" } : { kind: "ready", theme: this.theme });
+    if (!waits) this.say(this.frame ? { kind: "here" } : this.greeting);
   }
 
   // ---- what is written
@@ -169,6 +188,8 @@ export class LiveCell {
     if ("inspector" in parts) this.card.show(news.inspector);
     if ("time" in parts || "curve" in parts) this.time.take(news.time, news.curve);
     this.buttons.show(news, parts);
+    this.panels.take(parts);
+    if ("panels" in parts) this.arrange();
     this.time.stand(this.look);
   }
 
@@ -204,6 +225,7 @@ export class LiveCell {
 
   /** Another theme: the notebook's, or what a hand wants. */
   light(theme) {
+    if (theme !== this.theme && this.heard) this.say({ kind: "look", theme, density: this.greeting.density });
     this.theme = theme;
     if (this.player) this.player.theme = theme;
     this.paint();
@@ -240,6 +262,7 @@ export class LiveCell {
     this.model.off("msg:custom", this.hear);
     document.removeEventListener("visibilitychange", this.seen);
     this.endTheme();
+    this.room.disconnect();
     this.time.dispose();
     this.player?.dispose();
     this.player = null;

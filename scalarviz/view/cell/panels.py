@@ -1,0 +1,180 @@
+"""`CellPanels`: pictures of the scene's panels, for a page that draws the cubes itself.
+
+The panels are those of the viewer's own bench, as the window's column has them, drawn in the thread of the session. A
+picture is drawn only when every place has answered the last one, a few times a second at most, and goes only where it
+is another one. So none is ever queued, and a scene without panels sends nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import MissingDependencyError
+from ...run.panels import LossCurve
+from ..draw.gl import Viewport, gloo
+from ..draw.painter import Painter
+from ..draw.places import Box
+from ..draw.sketch import Sketch
+from ..window.offscreen import offscreen
+
+if TYPE_CHECKING:
+    from ..workbench import Workbench
+    from .channel import Channel
+
+PAUSE = 0.3
+"""Seconds between two drawings, at least."""
+SHARE = 0.15
+"""Of the session's time that drawing takes, where it takes long."""
+LONGEST = 1.5
+"""Seconds between two drawings, however long they take."""
+AIR = 4
+"""Pixels around a panel that belong to its picture: letters and discs may reach out of its box."""
+DENSEST = 2.0
+"""Device pixels of one pixel, at most."""
+Pixels = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What there is to draw: where panels stand, their sketches, their step (None where none is counted), density."""
+
+    boxes: Mapping[str, Box]
+    drawn: Mapping[str, Sequence[Sketch]]
+    step: int | None
+    density: float
+
+
+class CellPanels:
+    """The pictures of one cell.
+
+    Parameters
+    ----------
+    bench : Workbench
+        Whose panels these are.
+
+    Attributes
+    ----------
+    parts : dict
+        What goes with a frame: ``"panels"``, for each its name, step and size (and why there is no picture), None
+        without panels; and by ``"panel NAME"`` the pictures, as addresses.
+    """
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+        self._painter: Painter | None = None
+        self._pixels: dict[str, Pixels] = {}
+        self._now: Seen | None = None
+        self._seen: Seen | None = None
+        self._due, self._density = -math.inf, 1.0
+        self.parts: dict[str, object] = {"panels": None}
+
+    def take(self, theme: str, density: float) -> None:
+        """A place says how it looks: its theme, and device pixels of one of its pixels."""
+        self._density = min(max(1.0, density), DENSEST)
+        if theme != self._bench.theme.name:
+            self._bench.set_look(theme=theme)
+
+    def look(self, *, curve: bool) -> None:
+        """Take note of what the bench has drawn of them, if pictures, words and numbers are of one frame.
+
+        Parameters
+        ----------
+        curve : bool
+            Whether the curve of the loss is among them: a cell with a time bar has it there.
+        """
+        side, counted = self._bench.side, self._bench.subject.source.counted
+        boxes, frame = self._boxes(curve), side.frame
+        drawn = {name: side.drawn(name) for name in boxes}
+        if frame is not None and frame is side.written and all(drawn.values()):
+            self._now = Seen(boxes, drawn, frame.step if counted else None, self._density)
+
+    def renew(self, clock: float, channel: Channel) -> bool:
+        """Draw them anew, where that is due; returns whether they were. `clock` in seconds, of the viewer."""
+        now = self._now
+        if now is None or clock < self._due or now == self._seen or not all(map(channel.arrived, self.parts)):
+            return False
+        self._seen, first, began = now, self._painter is None, time.thread_time()
+        told = self._renewed(now)
+        took = 0.0 if first else time.thread_time() - began  # the first one compiles programs
+        self._due = clock + min(max(PAUSE, took / SHARE), LONGEST)
+        self.parts = {**dict.fromkeys(self.parts), **told}
+        return True
+
+    def _boxes(self, curve: bool) -> dict[str, Box]:
+        """Where the panels stand in the bench's picture; of those among the cubes there is no picture."""
+        drawers = self._bench.side.drawers
+        return {name: drawer.box for name, drawer in drawers.items()
+                if drawer.box is not None and (curve or not isinstance(drawer.panel, LossCurve))}  # fmt: skip
+
+    # ---- drawing
+
+    def _renewed(self, now: Seen) -> dict[str, object]:
+        """All parts that are something now."""
+        if not now.boxes:
+            return {}
+        try:
+            pictures = self._pictures(now)
+        except MissingDependencyError as error:
+            return {"panels": [{"name": name, "why": str(error)} for name in now.boxes]}
+        told: dict[str, object] = {}
+        for name, pixels in pictures.items():
+            before, part = self._pixels.get(name), f"panel {name}"
+            same = before is not None and part in self.parts and np.array_equal(before, pixels)
+            told[part] = self.parts[part] if same else address(pixels)
+        self._pixels = pictures
+        sizes = {name: [round(x / now.density) for x in pixels.shape[1::-1]] for name, pixels in pictures.items()}
+        return {"panels": [{"name": name, "step": now.step, "size": size} for name, size in sizes.items()], **told}
+
+    def _pictures(self, now: Seen) -> dict[str, Pixels]:
+        """Each panel cut out of one picture of the part of the bench's picture where they stand.
+
+        Raises
+        ------
+        MissingDependencyError
+            Nothing can draw here, or not in this thread.
+        """
+        canvas, bench, boxes, dense = offscreen(), self._bench, now.boxes, now.density
+        sketches = [sketch for drawn in now.drawn.values() for sketch in drawn]
+        if not canvas.here:
+            raise MissingDependencyError("no OpenGL in this thread: on this system only the first one can draw")
+        wide, high = bench.places.size
+        left, top = (math.floor(min(box[k] for box in boxes.values())) - AIR for k in (0, 1))
+        right, foot = (math.ceil(max(box[k] + box[k + 2] for box in boxes.values())) + AIR for k in (0, 1))
+        with canvas:
+            if self._painter is None or self._painter.scale != dense or self._painter.size != (wide, high):
+                self._painter = Painter((wide, high), dense)
+            painter = self._painter
+
+            def draw(_: Viewport) -> None:
+                x, y, *size = (round(part * dense) for part in (-left, foot - high, wide, high))
+                gloo.set_viewport(x, y, *size)
+                painter.background(bench.theme.background, bench.theme.background)
+                painter.draw(sketches)
+
+            picture = canvas.render(draw, (round((right - left) * dense), round((foot - top) * dense)))
+        return {name: _cut(picture, (x - left, y - top, width, height), dense)
+                for name, (x, y, width, height) in boxes.items()}  # fmt: skip
+
+
+def _cut(picture: Pixels, box: Box, dense: float) -> Pixels:
+    x, y, wide, high = box
+    x, y, wide, high = (round(part * dense) for part in (x - AIR, y - AIR, wide + 2 * AIR, high + 2 * AIR))
+    return np.ascontiguousarray(picture[y : y + high, x : x + wide])
+
+
+def address(pixels: Pixels) -> str:
+    """A picture as the address of an image: PNG, each pixel as it was drawn."""
+    from PIL import Image
+
+    buffer = BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG")
+    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"

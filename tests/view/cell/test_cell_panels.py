@@ -1,0 +1,163 @@
+"""Pictures of the scene's panels in a cell of numbers: what they show, when they are drawn, what goes to the page."""
+
+import base64
+import io
+import itertools
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import scalarviz as sv
+from scalarviz import Weight
+from scalarviz.view.cell.panels import AIR, CellPanels
+from scalarviz.view.draw.theme import get_theme
+
+pytestmark = pytest.mark.gl
+
+WINDOW = (1280, 720)
+PHOTO = (952, 24, 304, 117)
+"""Where the window of this size has the photo of rgb: x, y, width, height."""
+
+
+def pixels(address):
+    kind, _, data = address.partition(",")
+    assert kind == "data:image/png;base64"
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
+
+
+def steps(page):
+    return {one["name"]: one["step"] for one in page.known.get("panels") or []}
+
+
+def sent(page, name):
+    """The pictures of a panel that came, each with the number of its frame."""
+    return [(said["number"], said[f"panel {name}"]) for said, _ in page.frames if said.get(f"panel {name}")]
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_the_pictures_are_those_of_the_window(cell, watch, scene, theme):
+    page = watch(cell(scene), ready=False)
+    page.ready(theme=theme, density=1)
+    page.do("step", 20)
+    page.wait(lambda p: steps(p) == {"pictures": 20, "colours": 20})
+    picture = pixels(page.known["panel pictures"])
+    assert page.known["panels"][0]["size"] == [304 + 2 * AIR, 117 + 2 * AIR]
+    x, y, wide, high = PHOTO
+    wanted = sv.view.render(scene, WINDOW, theme=theme)[y : y + high, x : x + wide]
+    assert wanted.std() > 20
+    apart = np.abs(picture[AIR:-AIR, AIR:-AIR].astype(int) - wanted.astype(int)).max(2)
+    assert (apart <= 12).mean() > 0.99  # around the panel the window's ground glows a little
+    ground = np.frombuffer(bytes.fromhex(get_theme(theme).background[1:]), np.uint8)
+    assert np.abs(picture[0, 0].astype(int) - ground).max() <= 1
+
+
+def test_a_dense_screen_gets_twice_the_pixels_of_the_same_place(cell, watch, scene):
+    page = watch(cell(scene), ready=False)
+    page.ready(theme="dark", density=2.0)
+    page.wait(steps)
+    assert page.known["panels"][0]["size"] == [312, 125]
+    assert pixels(page.known["panel pictures"]).shape == (250, 624, 3)
+
+
+def test_at_rest_they_are_of_the_step_shown_and_nothing_more_is_sent(cell, watch, scene):
+    page = watch(cell(scene))
+    page.do("toggle_run")
+    page.wait(lambda p: p.step > 30 and len(sent(p, "pictures")) > 1)
+    page.do("toggle_run")
+    page.wait(lambda p: not p.known["running"] and p.step == scene.run.steps and set(steps(p).values()) == {p.step})
+    pictures = [picture for _, picture in sent(page, "pictures")]
+    assert all(one != other for one, other in itertools.pairwise(pictures))
+    page.shown.session.call(lambda play: None)
+    count = len(page.frames)
+    page.do("show_gradients")
+    page.wait(lambda p: p.known["quantity"] == "gradient" and len(p.frames) > count)
+    assert not [name for said, _ in page.frames[count:] for name in said if name.startswith("panel ")]
+
+
+def test_no_picture_is_drawn_before_the_last_one_is_answered(cell, watch, scene):
+    page = watch(cell(scene), answers=False)
+    page.wait(lambda p: p.frames and (sent(p, "pictures") or p.answer(p.frames[-1][0]["number"])))
+    number, picture = sent(page, "pictures")[0]
+    page.do("step", 20)
+    page.shown.session.call(lambda play: play.viewer.worker.settle())
+    assert scene.run.steps == 20
+    for _ in range(20):
+        page.answer(number - 1)  # it looks, and has not drawn that one
+        page.shown.session.call(lambda play: play.viewer.advance(1.0))  # time enough for others
+        assert page.shown.session.call(lambda play: play._panels.parts["panel pictures"]) == picture
+    page.answers = True
+    page.answer(page.frames[-1][0]["number"])
+    page.wait(lambda p: steps(p)["pictures"] == 20)
+    assert sent(page, "pictures")[1][0] > number
+
+
+def test_without_panels_nothing_is_sent_of_them(cell, watch):
+    page = watch(cell([Weight(0.5), Weight(-0.25)]))
+    page.wait(lambda p: p.frames)
+    page.shown.update()
+    page.say(kind="set", index=0, value=0.75)
+    page.wait(lambda p: p.values[0] == 0.75)
+    assert not [name for said, _ in page.frames for name in said if name.startswith("panel")]
+
+
+def test_they_can_be_left_out(cell, watch, scene):
+    page = watch(cell(scene, hide=("panels",)))
+    page.do("step", 3)
+    page.wait(lambda p: p.step == 3)
+    assert "panels" not in page.known
+
+
+def test_the_curve_of_the_loss_stands_where_there_is_no_time_bar(cell, watch, made):
+    page = watch(cell(made("xor"), hide=("timeline",)))
+    page.wait(lambda p: set(steps(p)) == {"plane", "table", "loss"})
+    loop = [Weight(0.5, name="a")]
+    page = watch(cell(loop))
+    page.wait(lambda p: p.frames)
+    for step in range(1, 4):
+        loop[0].data = 0.5 / step
+        page.shown.update(loss=1.0 / step, step=step)
+    page.shown.look()
+    page.wait(lambda p: steps(p) == {"loss": 3})
+
+
+def test_another_theme_draws_them_anew(cell, watch, scene):
+    page = watch(cell(scene), ready=False)
+    page.ready(theme="dark", density=1)
+    page.wait(steps)
+    before = pixels(page.known["panel pictures"])
+    page.say(kind="look", theme="light", density=1)
+    page.wait(lambda p: pixels(p.known["panel pictures"])[0, 0].min() > 200)
+    assert before[0, 0].max() < 60
+    assert page.shown.still.theme == "light"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{}, {"theme": "red", "density": 1}, {"theme": None, "density": 1}, {"theme": ["dark"], "density": 1},
+     {"theme": "dark"}, {"theme": "dark", "density": "2"}, {"theme": "dark", "density": True},
+     {"theme": "dark", "density": float("nan")}, {"theme": "dark", "density": 10**400}],
+)  # fmt: skip
+def test_a_look_that_is_none_is_refused(cell, scene, bad):
+    said = {"kind": "look", **bad}
+    assert cell(scene).session.call(lambda play: play.asked.take(said)).startswith("look: ")
+
+
+def test_however_dense_a_place_says_it_is_pictures_stay_small(cell, scene):
+    def density(play):
+        play.asked.take({"kind": "look", "theme": "dark", "density": 1e9})
+        return play._panels._density
+
+    assert cell(scene).session.call(density) == 2.0
+
+
+def test_where_nothing_can_be_drawn_the_panel_says_why(cell, watch, scene, monkeypatch):
+    def nothing(self, now):
+        raise sv.errors.MissingDependencyError("no OpenGL to draw with")
+
+    monkeypatch.setattr(CellPanels, "_pictures", nothing)
+    page = watch(cell(scene))
+    page.wait(lambda p: p.known.get("panels"))
+    assert page.known["panels"][0] == {"name": "pictures", "why": "no OpenGL to draw with"}
+    page.do("step", 5)
+    page.wait(lambda p: p.step == 5)
