@@ -8,8 +8,10 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from scalarviz.view.browser.pack import deflated, packed, text_of, unpacked
+from scalarviz.view.browser.pack import bytes_of, deflated, dense_text, led_updates, packed, text_of, unpacked
 
 SEND = """async said => {
     const table = await unpackTable(JSON.parse(said));
@@ -43,7 +45,7 @@ def test_every_bit_comes_back(scripts):
     page = scripts("unpack.js")
     for table in tables():
         for exact in (True, False):
-            said = packed(table, exact=exact)
+            said = packed(table, exact=exact, dense=len(table) % 40 == 0)
             found, errors = asked(page, said)
             assert np.array_equal(np.isnan(found), np.isnan(table))
             assert (errors is None) == exact
@@ -53,10 +55,65 @@ def test_every_bit_comes_back(scripts):
                 assert np.array_equal(found, unpacked(said), equal_nan=True)
 
 
+def test_dense_texts(scripts):
+    """Any bytes come back; no letter has to be escaped in HTML, JSON, a template or a script."""
+    rng = np.random.default_rng(1)
+    page = scripts("unpack.js")
+    parts = [rng.integers(0, 256, size, np.uint8).tobytes() for size in (0, 1, 2, 3, 4, 5, 999, 1000)]
+    texts = [dense_text(part) for part in [*parts, bytes(8), b"\xff" * 9]]
+    found = page.evaluate("texts => texts.map(text => [...bytesOf(text)])", texts)
+    assert [bytes(part) for part in found] == [*parts, bytes(8), b"\xff" * 9]
+    assert not set("".join(texts)) & set("&<>\"'`\\")
+    assert len(texts[7]) == 1251
+
+
+@given(st.binary(max_size=60))
+def test_a_dense_text_is_its_bytes(data):
+    assert bytes_of(dense_text(data)) == bytes_of(text_of(data)) == data
+
+
+def descent(steps, rate):
+    """Values, gradients and updates (N, 3) of float32 gradient descent, at some of its steps, and those."""
+    rng, kept = np.random.default_rng(2), []
+    w, matrix = rng.normal(size=3).astype(np.float32), rng.normal(size=(3, 3)).astype(np.float32)
+    for step in range(max(steps) + 1):
+        g = matrix.T @ (matrix @ w)
+        after = w - np.float32(rate) * g
+        if step in steps:
+            kept.append((after, g, after - w))
+        w = after
+    return [np.array(part, np.float32) for part in zip(*kept, strict=True)]
+
+
+def test_updates_follow_from_what_is_around_them(scripts):
+    page = scripts("unpack.js")
+    steps = [0, 10, 20, 21, 22, 23, 40]
+    values, gradients, updates = descent(steps, 0.01)
+    rates = [0.01] * 6 + [float("nan")]
+    for given_gradients in (gradients, None):
+        led = led_updates(values, given_gradients, steps, rates)
+        assert np.array_equal(led[3:6], updates[3:6])
+        assert given_gradients is None or np.abs(led[:3] - updates[:3]).max() <= 2e-7
+        said, alone = packed(updates, led=led), packed(updates)
+        assert given_gradients is None or (said["order"] == 0 and len(said["data"]) < 0.8 * len(alone["data"]))
+        assert np.array_equal(unpacked(said, led), updates)
+        parts = [values, given_gradients, updates]
+        told = [None if part is None else part.ravel().tolist() for part in parts]
+        found = page.evaluate("""async ([[values, gradients, updates], steps, rates, said]) => {
+            const table = list => list && { frames: 7, columns: 3, numbers: Float32Array.from(list), errors: null };
+            const led = ledUpdates(table(values), table(gradients), steps, rates.map(Number), 3);
+            const found = await unpackTable(said, led);
+            return [[...led].map(String), [...new Uint32Array(found.numbers.buffer)]]; }""",
+            [told, steps, [str(rate) for rate in rates], said])  # fmt: skip
+        assert np.array_equal(np.array(found[0], float).reshape(7, 3), led, equal_nan=True)
+        assert found[1] == updates.view(np.uint32).ravel().tolist()
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [({"frames": 4}, "shorter"), ({"frames": 2}, "longer"), ({"bits": 7}, "not one of ours"),
-     ({"order": 9}, "not one of ours"), ({"frames": -1}, "not one of ours"), ({"frames": 1e300}, "not one of ours"),
+     ({"order": 9}, "not one of ours"), ({"order": 0}, "not one of ours"),
+     ({"frames": -1}, "not one of ours"), ({"frames": 1e300}, "not one of ours"),
      ({"data": text_of(deflated(bytes(10**7)))}, "longer"), ({"data": "%%%"}, "atob|encoded"),
      ({"data": "AAAA"}, "decompress|corrupt|junk|truncated|Compressed")],
 )  # fmt: skip

@@ -1,14 +1,15 @@
 """Tables of numbers over time as short texts: exact float32 bits, or 16 bits a number where there are too many.
 
 Training moves weights smoothly, so each number is told as the difference to where a line (or a curve) through the
-frames before leads; differences are small, and their high bytes, put together, deflate to nothing. `js/unpack.js` is
-the way back.
+frames before leads; differences are small, and their high bytes, put together, deflate to nothing. What a step adds to
+a weight follows from values and gradients (`led_updates`), to the bit but for some. `js/unpack.js` is the way back.
 """
 
 from __future__ import annotations
 
 import base64
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,29 @@ Float32 = NDArray[np.float32]
 
 EXACT = 2_000 * 300
 """Numbers of a table (frames x columns) up to which every bit is kept."""
-ORDERS = (1, 2, 3)
-"""How many frames before lead to the next: 1 as it was, 2 on a line, 3 on a parabola."""
+ORDERS = (1, 2, 3, 4)
+"""How many frames before lead to the next: 1 as it was, 2 on a line, 3 on a parabola, 4 on a cubic."""
+WEIGHTS = ((1,), (2, -1), (3, -3, 1), (4, -6, 4, -1))
+"""Of the frames before, the newest first."""
+LED = 0
+"""The order of a table that another leads to, number by number."""
 LARGEST = 32_766
 """Of a 16-bit number; beyond it stand +Inf (32767), -Inf (-32767) and NaN (-32768)."""
 _INF, _MINUS_INF, _NAN = 32_767, -32_767, -32_768
 _TINY = np.float32(1e-45)  # the smallest number above 0
 _ZERO = 0x80000000  # the key of +0
+_MARK = "!"  # before a dense text
+_DENSE = str.maketrans("&<>`", ".,:/")
 
 
-def packed(table: Float32, *, exact: bool | None = None, largest: int = LARGEST) -> dict[str, Any]:
+def packed(
+    table: Float32,
+    *,
+    exact: bool | None = None,
+    largest: int = LARGEST,
+    led: Float32 | None = None,
+    dense: bool = False,
+) -> dict[str, Any]:
     """A table as JSON can hold it.
 
     Parameters
@@ -41,11 +55,15 @@ def packed(table: Float32, *, exact: bool | None = None, largest: int = LARGEST)
     largest : int
         Otherwise: steps of a column's largest number; 2,045 are 12 bits. Of fewer than `LARGEST` steps are powers of
         2, which take less room.
+    led : ndarray of float32, shape (N, T), optional
+        What the numbers are expected to be, where every bit is kept; whoever unpacks them has to have it.
+    dense : bool
+        Whether the data are a :func:`dense_text`, else they are base64.
 
     Returns
     -------
     dict
-        ``frames``, ``columns``, ``bits`` (32 or 16), ``order`` (of `ORDERS`), ``data`` (base64 of deflated bytes);
+        ``frames``, ``columns``, ``bits`` (32 or 16), ``order`` (of `ORDERS`, or `LED`), ``data`` (deflated bytes);
         of 16 bits also ``step`` (base64 of float32 (T,)): a number is off by half of its column's step at most.
 
     Raises
@@ -57,17 +75,20 @@ def packed(table: Float32, *, exact: bool | None = None, largest: int = LARGEST)
         raise InputError(f"a table to be packed: got {table.dtype} {table.shape}; allowed: float32 (frames, columns)")
     said: dict[str, Any] = {"frames": len(table), "columns": table.shape[1]}
     if table.size <= EXACT if exact is None else exact:
-        found = ((deflated(_bytes_apart(_differences(table, order))), order) for order in ORDERS)
+        moved = {order: _differences(table, order) for order in ORDERS}
+        if led is not None:
+            moved[LED] = _folded(_keys(table) - _finite_keys(led), 32).astype(np.uint32)
+        found = ((deflated(_bytes_apart(one)), order) for order, one in moved.items())
         said |= {"bits": 32}
     else:
         numbers, step = _rounded(table, largest)
         said |= {"bits": 16, "step": text_of(step.astype("<f4").tobytes())}
         found = ((deflated(_bytes_apart(_differences16(numbers, order))), order) for order in ORDERS[:2])
     data, order = min(found, key=lambda one: (len(one[0]), one[1]))
-    return said | {"order": order, "data": text_of(data)}
+    return said | {"order": order, "data": dense_text(data) if dense else text_of(data)}
 
 
-def unpacked(said: dict[str, Any]) -> Float32:
+def unpacked(said: dict[str, Any], led: Float32 | None = None) -> Float32:
     """The table (N, T) of what `packed` has made; of 16 bits the rounded one, as `js/unpack.js` has it.
 
     Raises
@@ -77,10 +98,15 @@ def unpacked(said: dict[str, Any]) -> Float32:
     """
     frames, columns, order = said["frames"], said["columns"], said["order"]
     whole, width = frames * columns, said["bits"] // 8
-    raw = np.frombuffer(zlib.decompress(base64.b64decode(said["data"]), -15), np.uint8)
+    raw = np.frombuffer(zlib.decompress(bytes_of(said["data"]), -15), np.uint8)
     if len(raw) != whole * width:
         raise InputError(f"a packed table: {len(raw):,} bytes; {frames} x {columns} numbers take {whole * width:,}")
     moved = np.ascontiguousarray(raw.reshape(width, whole).T).view(f"<u{width}").reshape(columns, frames).T
+    if order == LED:
+        if led is None:
+            raise InputError("a packed table: it needs the one that leads to it")
+        wide = moved.astype(np.int64)
+        return _numbers((_finite_keys(led) + ((wide >> 1) ^ -(wide & 1))) & 0xFFFFFFFF)
     if said["bits"] == 32:
         return _followed(moved.astype(np.int64), order)
     step = np.frombuffer(base64.b64decode(said["step"]), "<f4").astype(np.float64)
@@ -103,6 +129,36 @@ def deflated(data: bytes) -> bytes:
 def text_of(data: bytes) -> str:
     """Bytes as base64."""
     return base64.b64encode(data).decode("ascii")
+
+
+def dense_text(data: bytes) -> str:
+    """Bytes as ``!`` and five letters for four of them, none of which HTML, JSON or a template has to escape."""
+    return _MARK + base64.b85encode(data).decode("ascii").translate(_DENSE)
+
+
+def bytes_of(text: str) -> bytes:
+    """The bytes of a `text_of` or a `dense_text`."""
+    if not text.startswith(_MARK):
+        return base64.b64decode(text)
+    back = {there: here for here, there in _DENSE.items()}
+    return base64.b85decode(text[1:].translate(back))
+
+
+def led_updates(values: Float32, gradients: Float32 | None, steps: Sequence[int], rates: Sequence[float]) -> Float32:
+    """What plain gradient descent adds, as the numbers around it say: all (N, T) but `steps` and `rates` (N,).
+
+    After a single step it is the difference of two values; elsewhere what the gradient at this rate took from the value
+    before. Another optimiser adds something else: then nothing is saved.
+    """
+    led = np.zeros_like(values)
+    with np.errstate(over="ignore", invalid="ignore"):
+        wide = values.astype(np.float64)
+        if gradients is not None:
+            before = (wide + np.asarray(rates, np.float64)[:, None] * gradients.astype(np.float64)).astype(np.float32)
+            led = (wide - before.astype(np.float64)).astype(np.float32)
+        one = np.flatnonzero(np.diff(steps) == 1) + 1
+        led[one] = (wide[one] - wide[one - 1]).astype(np.float32)
+    return led
 
 
 # ---- 32 bits
@@ -128,9 +184,16 @@ def _expected(before: list[Float32], order: int) -> NDArray[np.int64]:
         use = [frame.astype(np.float64) for frame in before[:order]]
         if len(use) < 2:
             return _keys(before[0])
-        led = 2 * use[0] - use[1] if len(use) == 2 else 3 * use[0] - 3 * use[1] + use[2]
+        led = np.zeros_like(use[0])
+        for weight, frame in zip(WEIGHTS[len(use) - 1], use, strict=True):
+            led = led + weight * frame
         narrow = led.astype(np.float32)
     return np.where(np.isfinite(narrow), _keys(narrow), _keys(before[0]))
+
+
+def _finite_keys(led: Float32) -> NDArray[np.int64]:
+    """The keys of what is expected; of what is no number that of 0."""
+    return np.where(np.isfinite(led), _keys(led), _ZERO)
 
 
 def _differences(table: Float32, order: int) -> NDArray[np.uint32]:

@@ -25,7 +25,7 @@ from ..shown.subject import Subject
 from .bare import bare
 from .document import document_of, flags_of, texels_of
 from .keys import GESTURES, keys_of
-from .pack import deflated, packed, text_of
+from .pack import EXACT, deflated, dense_text, led_updates, packed, text_of
 from .scripts import joined
 
 HERE = Path(__file__).parent
@@ -127,34 +127,45 @@ def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
         "edits": beside.edits, "named": beside.named, "left": beside.left,
         "pictures": [asdict(panel) for panel in beside.pictures],
     }  # fmt: skip
-    parts = {"run": text_of(deflated(json.dumps(head, separators=(",", ":")).encode("ascii")))}
-    parts |= {name: json.dumps(packed(table), separators=(",", ":")) for name, table in tables.items()}
+    parts = {"run": dense_text(deflated(json.dumps(head, separators=(",", ":")).encode("ascii")))}
+    parts |= {name: json.dumps(packed(table, led=_led(name, tables, told), dense=True), separators=(",", ":"))
+              for name, table in tables.items()}  # fmt: skip
     return shell(beside, parts, _sentence(told), "openPage();")
 
 
 def shell(
     beside: Beside, parts: dict[str, str], sentence: str, call: str, entry: str = "page.js", app: str = "run"
 ) -> str:
-    """The HTML around the parts, which are base64 or JSON of base64: no letter of them can end an element.
+    """The HTML around the parts, which are dense texts or JSON of them: no letter of them can end an element.
 
     `app`: which page, by the name of its HTML and of the style sheet that it has besides the one of all pages.
     """
     title = _clean(beside.title or "scalarviz")
     style = style_of() + _read(f"{app}.css")
-    script, program = joined("load.js") + "loadProgram();\n", bare(joined(entry)) + call + "\n"
+    script = f"(() => {{\n{bare(joined('load.js'))}loadProgram();\n}})();\n"  # its names are not those of the program
+    program = bare(joined(entry)) + call + "\n"
     alt = html.escape(f"{title}: {sentence}")
     still = f'<img src="data:image/webp;base64,{text_of(beside.still)}" alt="{alt}">' if beside.still else ""
     policy = (
         f"default-src 'none'; script-src '{_hashed(script)}' '{_hashed(program)}'; style-src '{_hashed(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-    packed_parts = parts | {"program": text_of(deflated(program.encode("utf-8")))}
+    packed_parts = parts | {"program": dense_text(deflated(program.encode("utf-8")))}
     data = "\n".join(f'<script type="text/plain" id="{id}">{text}</script>' for id, text in packed_parts.items())
     name = html.escape(title)
     return Template(_read("page.html")).substitute(
         theme=beside.theme, policy=policy, title=name, style=style, still=still, sentence=html.escape(sentence),
         app=Template(_read(f"{app}.html")).substitute(title=name), parts=data, script=script,
     )  # fmt: skip
+
+
+def _led(name: str, tables: dict[str, NDArray[np.float32]], told: dict[str, Any]) -> NDArray[np.float32] | None:
+    """What the other tables lead to: the updates, where every bit of the others is kept."""
+    values, gradients = tables["weight"], tables.get("gradient")
+    if name != "update" or max(values.size, 0 if gradients is None else gradients.size) > EXACT:
+        return None
+    count = tables["update"].shape[1]
+    return led_updates(values[:, :count], gradients, told["steps"], [float(rate) for rate in told["lr"]])
 
 
 def _read(name: str) -> str:

@@ -1,11 +1,13 @@
 // The only script that a page has as it is: it unpacks the program, which is text like this, and lets it begin.
 
+import { denseBytes } from "./dense.js";
+
 /**
  * Run the program that lies deflated in the element `program`; the page's policy names its hash too.
  */
 export async function loadProgram() {
   try {
-    const packed = Uint8Array.from(atob(document.getElementById("program").textContent), one => one.charCodeAt(0));
+    const packed = denseBytes(document.getElementById("program").textContent.slice(1));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
     const script = document.createElement("script");
     script.textContent = await new Response(stream).text();

@@ -1,7 +1,7 @@
 // A recorded run, unpacked: what was at each frame, and what the player is shown of it.
 
 import { MARK_BITS } from "./quantity.js";
-import { bytesOf, columnOf, inflated, rowOf, unpackTable } from "./unpack.js";
+import { bytesOf, columnOf, inflated, ledUpdates, rowOf, unpackTable } from "./unpack.js";
 
 /** Quantities that are recorded as such; the others are made of them. */
 export const RECORDED = ["weight", "gradient", "update"];
@@ -17,7 +17,9 @@ export async function readRun(textOf) {
   const tables = {};
   for (const name of RECORDED) {
     const text = textOf(name);
-    if (text !== null) tables[name] = await unpackTable(JSON.parse(text));
+    if (text === null) continue;
+    const led = name === "update" && ledUpdates(tables.weight, tables.gradient, head.steps, numbersOf(head.lr), head.document.parameters);
+    tables[name] = await unpackTable(JSON.parse(text), led || null);
   }
   const beside = textOf("rows") === null ? null : await unpackTable(JSON.parse(textOf("rows")));
   const marks = head.flags && { ...head.flags, bytes: await inflated(bytesOf(head.flags.data)) };
