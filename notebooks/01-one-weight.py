@@ -18,7 +18,10 @@
 # until the network's answers fit. This notebook does it by hand: first with one weight, then with a perceptron,
 # then with a small network, and looks at the weights while they change.
 #
-# You need to know what the *slope* of a line is. Run the cells from top to bottom; it takes about 15 minutes.
+# **The question of this lesson: how does a weight find out which way to go?**
+#
+# You need to know what the *slope* of a line is. Run the cells from top to bottom. Sections 1 to 6 and the exercises
+# take about 20 minutes; sections 7 to 10, from one weight to twelve, are a second lesson of 20 minutes.
 
 # %%
 import timeit
@@ -29,7 +32,6 @@ from PIL import Image
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run import Scene
-from scalarviz.run.panels import ColourCube, LossCurve
 
 # %% [markdown]
 # Pictures are drawn by `sv.view.render`, which returns an array of pixels.
@@ -76,6 +78,8 @@ assert np.isclose(by_x, w.data)
 # %% [markdown]
 # That is the rule for every product: **the slope of `w * x` by `w` is `x`**, and its slope by `x` is `w`.
 # Such a slope is called a **derivative**.
+#
+# **Predict:** `y` is -6 and should be 4. Does `w` have to rise or to fall? Write it down; section 4 tells.
 #
 # ## 3. Backward: the weight is told the slope
 #
@@ -163,7 +167,7 @@ print(f"w * x = {w.data * x:.5f}")
 show({"w after 0 to 5 steps": path[:6]}, size=(560, 300))
 
 # %% [markdown]
-# The learning rate matters. With a larger one, each step jumps over the goal, and lands farther away than before.
+# The learning rate matters. **Predict:** with a rate of 0.3, which is six times as large, is it there six times sooner?
 
 # %%
 w = sv.Weight(-3.0, name="w")
@@ -176,6 +180,62 @@ for _ in range(5):
 assert abs(w.data - 2) > 5
 
 # %% [markdown]
+# Each step jumps over the goal, and lands farther away than before.
+#
+# ## Now you
+#
+# Where a cell has a `...`, put your answer there and run the cell: it says whether it is right, and what is wrong. The
+# next cell is for the checks alone.
+
+
+# %%
+def gradient_of(w, x, target):
+    weight = sv.Weight(w)
+    weight.backward(2 * (weight.forward(x) - target))
+    return weight.grad
+
+
+def rate_for_one_step():
+    return (-3 - 2) / gradient_of(-3.0, 2.0, 4.0)
+
+
+# %% [markdown]
+# **1. By hand.** `w = 1`, `x = 3`, and `y` should be 0. The loss is `(y - 0)**2`. What is the gradient of `w`?
+
+# %% tags=["exercise: by-hand"]
+answer = ...
+sv.check.answer(answer, lambda: gradient_of(1.0, 3.0, 0.0), hint="First the slope of the loss by y, then times what?")
+
+
+# %% [markdown]
+# **2. The rule.** Write what `w * x` hands on to `w` and to `x`, if `upstream` is the slope of the loss by the product.
+
+
+# %% tags=["exercise: product-rule"]
+def rule(w, x, upstream):
+    return ..., ...
+
+
+sv.check.backward(rule, of="mul")
+
+# %% [markdown]
+# **3. In one step.** At `w = -3` (with `x = 2` and the target 4) the gradient is -40. With which learning rate does a
+# single step lead to 2?
+
+# %% tags=["exercise: one-step"]
+answer = ...
+sv.check.answer(answer, rate_for_one_step, hint="How far is it? And how far is 1 times 40?")
+
+# %% [markdown]
+# ## To remember
+#
+# **A weight multiplies; its gradient is what comes from above times what went in, and a step goes against it.**
+#
+# Here the first lesson ends.
+
+# %% [markdown]
+# # The second lesson: twelve weights
+#
 # ## 7. A perceptron
 #
 # A **perceptron** has several weights and one more number, the **bias**. It adds up the products and the bias to
@@ -303,13 +363,12 @@ sgd = optim.SGD(net.parameters(), lr=0.5)
 data = (colours, 1 - colours)
 run = sv.Run(net, nn.MSELoss(), sgd, data=data, engine="numpy", dtype="float64")
 orange, names = np.array([0.9, 0.5, 0.1]), ("r", "g", "b")
-panels = ColourCube(*data), LossCurve()
-scene = Scene("invert", run, orange, 1 - orange, names, names, panels)
+scene = Scene("invert", run, orange, 1 - orange, names, names, panels=())
 show(scene)
 
 # %% [markdown]
 # Before training. A row of cubes is one perceptron: its three weights, its bias, its sum and its output. The weights
-# start as random numbers between 0 and 1, the biases at 0; orange should become blue, but does not.
+# start as random numbers between 0 and 1, the biases at 0; orange should become blue, and becomes grey.
 #
 # One step, and then the same cubes coloured by the **gradient** of that step. The bar is logarithmic here, because
 # gradients can be of very different size.
@@ -411,5 +470,5 @@ print("the same:", np.allclose(by_objects(), run.predict(colours)))
 print("faster:", seconds(lambda: run.predict(colours)) < seconds(by_objects))
 
 # %% [markdown]
-# **The pictures here stand still.** `scalarviz rgb`, typed into a terminal, trains a network like this one and makes a
-# film of it.
+# **The pictures here stand still.** `scalarviz rgb`, typed into a terminal, opens a window in which a network like this
+# one trains (without a display it makes a film). From lesson 02 on there is a live one in the notebook.

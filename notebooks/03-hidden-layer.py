@@ -272,9 +272,16 @@ sv.check.answer(said(w0, w1, bias), "1 1 1 0")
 # **3. Without a bend.** A hidden unit computes `h = 2 * x + 1`, the output is `3 * h - 4`. Both together are one unit
 # `weight * x + bias`. With which weight?
 
+
+# %%
+def both_units(x):
+    h = 2 * x + 1
+    return 3 * h - 4
+
+
 # %% tags=["exercise: one-layer"]
 answer = ...
-sv.check.answer(answer, lambda: 3 * 2.0)
+sv.check.answer(answer, lambda: both_units(1) - both_units(0))
 
 # %% [markdown]
 # **4. Which pairs?** In the table of the four pulls, the sums of the columns are almost 0 because pulls cancel. Add up

@@ -78,10 +78,10 @@ assert (x * y).local_gradients == (5, 2)
 
 
 # %% [markdown]
-# ## Two orders, side by side
+# ## Two orders
 #
 # The same graph twice. The gradient of `c` by itself is 1, that is where it begins. Then `c` and `b` push: on the
-# left `c` goes first, on the right `b` does.
+# first time `c` goes first, the second time `b` does.
 #
 # **Predict:** which gradients will stand at `a`?
 
@@ -121,7 +121,7 @@ assert found == 4
 assert a.grad == 0
 
 # %% [markdown]
-# On the right `b` pushed when it had nothing yet. It handed 0 on, and got its 2 too late. Nothing failed, no error
+# The second time `b` pushed when it had nothing yet. It handed 0 on, and got its 2 too late. Nothing failed, no error
 # was raised: **a wrong order gives a wrong number without a word.**
 #
 # ## "I just hand it on at once"
@@ -179,9 +179,9 @@ sv.draw(r)
 
 # %%
 def every_order(make):
-    for order in itertools.permutations("pqr"):
+    for order in itertools.permutations(make()[1]):
         x, nodes = make()
-        nodes["r"].grad = 1.0
+        nodes[max(nodes)].grad = 1.0  # the last one, by the alphabet
         for name in order:
             push(nodes[name])
         yield " ".join(order), x.grad
@@ -267,7 +267,7 @@ assert ways(top) == 2**15
 
 # %% [markdown]
 # In the right order every node pushes once, however many ways go through it. That is why backward through a network
-# with a million weights takes about as long as forward.
+# with a million weights takes about twice as long as forward, and not a million times.
 #
 # ## A mistake that hides
 #
@@ -311,26 +311,57 @@ sv.lesson("04")
 # %% [markdown]
 # ## Now you
 #
+# On paper, please. The next cell is for the checks alone.
+
+
+# %%
+def arrived(order):
+    a = sv.Value(3.0)
+    b = a * a
+    c = b + a
+    c.grad = 1.0
+    for name in order.split():
+        push({"b": b, "c": c}[name])
+    return a.grad
+
+
+# %% [markdown]
 # **1. By hand.** `a = 3`, `b = a * a`, `c = b + a`. Which gradient stands at `a` after the right order?
 
 # %% tags=["exercise: by-hand"]
 answer = ...
-sv.check.answer(answer, lambda: 2 * 3.0 + 1)
+sv.check.answer(answer, lambda: arrived("c b"))
 
 # %% [markdown]
 # **2. Too early.** The same graph, but `b` pushes first and `c` second. Which gradient stands at `a` now?
 
 # %% tags=["exercise: too-early"]
 answer = ...
-sv.check.answer(answer, lambda: 1.0)
+sv.check.answer(answer, lambda: arrived("b c"))
 
 # %% [markdown]
 # **3. Put them in order.** `p = x * y`, `q = p + x`, `s = p * q`, `t = s + q`. Only one order of the four is right.
 # Write it as a text, as `"p q s t"`.
 
+
+# %%
+def four():
+    x, y = sv.Value(2.0), sv.Value(5.0)
+    p = x * y
+    q = p + x
+    s = p * q
+    return x, {"p": p, "q": q, "s": s, "t": s + q}
+
+
+def found_by_trying():
+    x, nodes = four()
+    nodes["t"].backward()
+    return next(order for order, slope in every_order(four) if slope == x.grad)
+
+
 # %% tags=["exercise: in-order"]
 answer = ...
-sv.check.answer(answer, "t s q p", hint="Who uses q? All of them have to be before it.")
+sv.check.answer(answer, found_by_trying, hint="Who uses q? All of them have to be before it.")
 
 
 # %% [markdown]

@@ -267,9 +267,19 @@ sv.lesson("05")
 # **1. Three times.** `w = 3` and `loss = w * w`. Someone calls `loss.backward()` three times and clears nothing.
 # What is `w.grad`?
 
+
+# %%
+def in_the_box(calls):
+    w = sv.Weight(3.0)
+    loss = w * w
+    for _ in range(calls):
+        loss.backward()
+    return w.grad
+
+
 # %% tags=["exercise: three-times"]
 answer = ...
-sv.check.answer(answer, lambda: 3 * 2 * 3.0)
+sv.check.answer(answer, lambda: in_the_box(calls=3))
 
 
 # %% [markdown]
@@ -304,9 +314,16 @@ sv.check.training(step)
 # over its 4 samples. By which number does each portion's loss have to be divided, so that the box holds the slope of
 # the mean over all 12?
 
+
+# %%
+def too_large():
+    slopes = np.linspace(1, 2, 12)
+    return sum(portion.mean() for portion in slopes.reshape(3, 4)) / slopes.mean()
+
+
 # %% tags=["exercise: portions"]
 answer = ...
-sv.check.answer(answer, lambda: 12 / 4, hint="By what is each portion divided already?")
+sv.check.answer(answer, too_large, hint="By what is each portion divided already?")
 
 # %% [markdown]
 # ## To remember

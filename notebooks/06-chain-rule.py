@@ -96,8 +96,8 @@ links = 2 * (y - target[0]), v0, 1 - h0 * h0, x[0]
 print(" * ".join(f"({link:.4f})" for link in links), f"= {np.prod(links):.4f}")
 
 # %% [markdown]
-# Why multiply? If `w00` grows by a tiny 1, `s0` grows by 1 times as much. `h0` then grows by 0.99 times *that*, `y`
-# by 2 times *that*, and the loss by -1.915 times *that*. Gears in a row do the same.
+# Why multiply? Let `w00` grow by a tiny bit. `s0` grows by 1 times that bit, `h0` by 0.99 times *that*, `y` by 2 times
+# *that*, and the loss by -1.915 times *that*: it falls. Gears in a row do the same.
 #
 # Do not believe it: nudge the weight, and look at the loss.
 
@@ -222,7 +222,7 @@ sv.lesson("06")
 
 # %% tags=["exercise: another-target"]
 answer = ...
-sv.check.answer(answer, lambda: 2 * y)
+sv.check.answer(answer, lambda: ((y + nudge) ** 2 - (y - nudge) ** 2) / (2 * nudge))
 
 
 # %% [markdown]
@@ -266,9 +266,18 @@ sv.check.gradient(three_slopes, of=lambda w, b, v: (v * (3 * w + b) - 1) ** 2)
 # %% [markdown]
 # **5. A way that is cut.** Somebody sets `v0 = 0`. What is the gradient of `w00` then?
 
+
+# %%
+def gradient_of_w00(v0):
+    weight = sv.Value(w00)
+    h = (weight * x[0] + w01 * x[1] + b0).tanh()
+    ((v0 * h + v1 * h1 + c - target[0]) ** 2).backward()
+    return weight.grad
+
+
 # %% tags=["exercise: cut"]
 answer = ...
-sv.check.answer(answer, lambda: 0.0)
+sv.check.answer(answer, lambda: gradient_of_w00(v0=0.0))
 
 # %% [markdown]
 # ## To remember

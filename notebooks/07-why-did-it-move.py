@@ -161,9 +161,9 @@ def picture(along, size=(1120, 560)):
 picture(along)
 
 # %% [markdown]
-# Blue is the loss over this one weight, violet what the slope says. Near the middle, where the weight is, they are the
-# same. Farther away the truth is always higher: **a slope is a promise for small steps only.** That is why the learning
-# rate is small.
+# Blue is the loss (upwards) over this one weight (to the right), violet what the slope says. Near the middle, where the
+# weight is, they are the same. Farther away the truth is higher on both sides: **a slope is a promise for small steps
+# only.** That is why the learning rate is small.
 
 # %%
 middle = len(along.weights) // 2
@@ -192,6 +192,10 @@ def pulls(step):
     return [float(term["delta"] * term["x"]) for term in terms]
 
 
+def steps_to_half():
+    return next(k for k in range(99) if 0.9**k < 1 / 2)
+
+
 # %% [markdown]
 # **1. Who pulls hardest?** The other weight, that of sleep, in step 1. `pulls(1)` gives what each pupil pulls. Which
 # pupil pulls hardest? Write `"pupil 0"` to `"pupil 7"`.
@@ -213,7 +217,7 @@ sv.check.answer(answer, lambda: sum(pulls(1)))
 
 # %% tags=["exercise: half-speed"]
 answer = ...
-sv.check.answer(answer, lambda: 7.0, hint="Multiply by 0.9 again and again, and count.")
+sv.check.answer(answer, steps_to_half, hint="Multiply by 0.9 again and again, and count.")
 
 
 # %% [markdown]

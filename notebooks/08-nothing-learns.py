@@ -213,7 +213,7 @@ sv.check.answer(answer, lambda: who["E"], hint="How many different units has it?
 
 # %% [markdown]
 # Then think of a cure for each: one line of `network(...)` is enough. Which of them would have recovered with more
-# steps? Try it: `train(patients["A"], 20_000)`.
+# steps? Try it: `examine(train(patients["B"], 20_000))`.
 
 # %% [markdown]
 # ## To remember

@@ -264,9 +264,24 @@ sv.check.backward(rule, of="exp")
 # of 1 and 2 are wrong. Behind which layer stands the bend whose rule is wrong? (Every layer but the last has one.)
 # Write `"layer 1"` to `"layer 4"`.
 
+
+# %%
+def wrong_layers(behind):
+    right = claimed = 1.0
+    for layer in (5, 4, 3, 2, 1):
+        slope = 1.0 if layer == 5 else 0.7  # of the bend behind it
+        right, claimed = right * slope, claimed * (1.0 if layer == behind else slope)
+        if claimed != right:
+            yield layer
+
+
+def behind_which(wrong):
+    return next(f"layer {k}" for k in (1, 2, 3, 4) if set(wrong_layers(k)) == wrong)
+
+
 # %% tags=["exercise: detective"]
 answer = ...
-sv.check.answer(answer, "layer 2", hint="What is wrong spreads backwards, as far as the input.")
+sv.check.answer(answer, lambda: behind_which({1, 2}), hint="What is wrong spreads backwards, as far as the input.")
 
 # %% [markdown]
 # ## To remember

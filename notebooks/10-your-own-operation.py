@@ -114,7 +114,8 @@ for name, bend in (("sigmoid", nn.Sigmoid()), ("tanh", nn.Tanh()), ("bump", Bump
         print(f"{name:8} {run.predict(BITS).ravel().round(2)}")
 
 # %% [markdown]
-# Three numbers learn what twelve were needed for before. It lays its bump along the line on which `0 1` and `1 0` lie:
+# Three numbers learn what the network of lesson 03 had twelve for. The unit lays its bump along the line on which `0 1`
+# and `1 0` lie:
 
 # %%
 run = make_run(Bump())

@@ -96,7 +96,8 @@ for letter, score, share in zip(offers, scores, shares, strict=True):
 assert np.isclose(sum(shares), 1)
 
 # %% [markdown]
-# The score is a sum of products: a neuron whose weights are another letter's numbers. `softmax` turns scores into
+# The score is a sum of products: a neuron whose weights are another letter's numbers. (A real one is also divided by a
+# fixed number, so that scores do not grow with the length of the rows.) `softmax` turns scores into
 # shares: each becomes `exp(score)`, divided by the sum of all. They are positive and add up to 1.
 #
 # What the letter takes is the mean of all `v`, weighted with these shares. That is all that **attention** is.
@@ -115,7 +116,8 @@ assert (taken < 1).all()
 # become 8 again.
 #
 # And twice there is a **shortcut**: what a part computes is *added* to what went in. So the gradient has a way back on
-# which nothing is multiplied: a sum hands it on as it is.
+# which nothing is multiplied: a sum hands it on as it is. (Before each part a row is divided by the root of its mean
+# square, so that its numbers stay about as large as 1: a **norm**. It has no weights.)
 
 # %%
 x = sv.Value(0.3)
@@ -151,8 +153,9 @@ assert abs(run.loss - np.log(27)) < 0.1
 
 
 # %% [markdown]
-# It knows nothing yet. Let it invent names, letter by letter: each is drawn by lot, with the shares that it says, and
-# put behind the others.
+# It knows nothing yet. Let it invent names, letter by letter: each is drawn by lot and put behind the others. (The
+# scores are doubled before they become shares, so that likely letters are drawn even more often. Those who build
+# chatbots call that a *temperature* of one half.)
 
 
 # %%
@@ -238,18 +241,31 @@ sv.lesson("11")
 # %% [markdown]
 # ## Now you
 #
+# The next cell is for the checks alone.
+
+
+# %%
+def loss_of_scores(*scores):
+    return nn.CrossEntropyLoss()([sv.Value(score) for score in scores], 0).data
+
+
+def weights_of_the_scene():
+    return len(microgpt.build(microgpt.Options()).run.values)
+
+
+# %% [markdown]
 # **1. Fair shares.** Four letters have the same score. Which share does each get?
 
 # %% tags=["exercise: fair-shares"]
 answer = ...
-sv.check.answer(answer, lambda: 0.25)
+sv.check.answer(answer, lambda: sv.softmax([sv.Value(1.7) for _ in range(4)])[0].data)
 
 # %% [markdown]
 # **2. Half sure.** The network gives the right letter a share of one half. What is the loss?
 
 # %% tags=["exercise: half-sure"]
 answer = ...
-sv.check.answer(answer, lambda: float(np.log(2)), hint="np.log is there for you.")
+sv.check.answer(answer, lambda: loss_of_scores(0.3, 0.3), hint="np.log is there for you.")
 
 
 # %% [markdown]
@@ -271,7 +287,7 @@ sv.check.gradient(slopes, of=lambda a, b: sv.log(sv.exp(a) + sv.exp(b)) - a)
 
 # %% tags=["exercise: count"]
 answer = ...
-sv.check.answer(answer, lambda: 16 * (27 + 16 + 4 * 16 + 8 * 16 + 27), hint="q, k, v and o are 16 x 16 each.")
+sv.check.answer(answer, weights_of_the_scene, hint="q, k, v and o are 16 x 16 each.")
 
 # %% [markdown]
 # ## To remember

@@ -153,12 +153,18 @@ def _add_tools(app: Any) -> None:
 
     place = typer.Argument(None, metavar="FOLDER", show_default=False, help="Where the notebooks are copied to.")
     anew = typer.Option(False, "--overwrite", show_default=False, help="Replace files there that differ.")
+    results = typer.Option(
+        False,
+        "--outputs",
+        show_default=False,
+        help="With what the cells print and draw; without it, pupils predict first.",
+    )
 
     @app.command("lessons", help=COMMANDS["lessons"])  # type: ignore[untyped-decorator]
-    def lessons(folder: str | None = place, overwrite: bool = anew) -> int:
+    def lessons(folder: str | None = place, overwrite: bool = anew, outputs: bool = results) -> int:
         from .lessons import lessons as list_or_copy
 
-        return _interruptible(lambda: list_or_copy(folder, overwrite))
+        return _interruptible(lambda: list_or_copy(folder, overwrite, outputs))
 
     @app.command("doctor", help=COMMANDS["doctor"])  # type: ignore[untyped-decorator]
     def doctor(scene: str | None = scene_file, report: bool = versions, ops: bool = table) -> int:

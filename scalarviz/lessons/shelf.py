@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,7 +74,16 @@ def _title(script: Path) -> str:
     return next((line.removeprefix("# # ") for line in lines if line.startswith("# # ")), script.stem)
 
 
-def copy(folder: StrPath, overwrite: bool = False) -> Copied:
+def unrun(notebook: bytes) -> bytes:
+    """A notebook before anybody has run it: without what its cells printed and drew, and without their numbers."""
+    tree = json.loads(notebook)
+    for cell in tree["cells"]:
+        if cell["cell_type"] == "code":
+            cell["outputs"], cell["execution_count"] = [], None
+    return (json.dumps(tree, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def copy(folder: StrPath, overwrite: bool = False, outputs: bool = False) -> Copied:
     """Copy all notebooks, with the scripts that they are made from, into a folder, which is made if it is missing.
 
     Parameters
@@ -82,6 +92,8 @@ def copy(folder: StrPath, overwrite: bool = False) -> Copied:
     overwrite : bool
         What is there under the same name and differs is left as it is, for somebody may have worked in it; True:
         it is replaced.
+    outputs : bool
+        Leave in the notebooks what their cells print and draw. Without it a pupil predicts first.
 
     Returns
     -------
@@ -94,6 +106,7 @@ def copy(folder: StrPath, overwrite: bool = False) -> Copied:
         file leaves all as it is.
     """
     target, replace = as_path(folder), flag(overwrite, "lessons.copy: overwrite")
+    full = flag(outputs, "lessons.copy: outputs")
     if not str(folder):
         raise InputError("lessons: the folder has no name; try: scalarviz lessons lessons")
     pairs = [(file, target / file.name) for one in lessons() for file in (one.notebook, one.script)]
@@ -102,6 +115,8 @@ def copy(folder: StrPath, overwrite: bool = False) -> Copied:
     done = Copied()
     for file, place in pairs:
         data, there = file.read_bytes(), place.exists()
+        if file.suffix == ".ipynb" and not full:
+            data = unrun(data)
         if there and place.read_bytes() == data:
             done.same.append(place)
         elif there and not replace:
