@@ -218,7 +218,7 @@ export class Page {
     if (wanted.has("quantity")) this.show(wanted.get("quantity"));
     if (Number.isFinite(number("az")) || Number.isFinite(number("el"))) {
       const az = Number.isFinite(number("az")) ? number("az") : pose.az, el = Number.isFinite(number("el")) ? number("el") : pose.el;
-      this.player.pose = { ...pose, az, el: Math.min(Math.max(el, -89), 89) };
+      this.player.pose = { ...pose, az: az % 360, el: Math.min(Math.max(el, -89), 89) };
     }
     if (!Number.isFinite(frame)) return false;
     this.stop();

@@ -74,7 +74,8 @@ export class RecordedRun {
 
   /** Whether a quantity can be shown: all that it is made of was recorded. */
   has(quantity) {
-    return (PARTS_OF[quantity] ?? [quantity]).every(part => part in this.tables);
+    const parts = Object.hasOwn(PARTS_OF, quantity) ? PARTS_OF[quantity] : [quantity]; // an address may ask for anything
+    return parts.every(part => Object.hasOwn(this.tables, part));
   }
 
   /** What `Player.show` takes of a frame. */
