@@ -104,7 +104,12 @@ def test_keys_buttons_and_addresses(page, file):
 def test_an_address_that_asks_for_what_there_is_not_changes_nothing(page, file):
     opened(page, file, "#quantity=toString&frame=20")
     assert said(page, "shows") == "weight"
-    for hash in ("quantity=__proto__", "quantity=constructor&az=1e308&el=NaN", "frame=1e999", "theme=toString&step=%E0"):
+    for hash in (
+        "quantity=__proto__",
+        "quantity=constructor&az=1e308&el=NaN",
+        "frame=1e999",
+        "theme=toString&step=%E0",
+    ):
         page.evaluate("hash => scalarviz.follow(`#${hash}`)", hash)
         assert (said(page, "step"), said(page, "shows")) == ("200", "weight"), hash
     pose = page.evaluate("scalarviz.player.pose")

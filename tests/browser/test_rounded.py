@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from scalarviz.view.browser.pack import errors_of, packed, unpacked
-from scalarviz.view.draw.text import figure
+from scalarviz.view.draw.text import chip_text, figure
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -44,6 +44,27 @@ def test_no_digit_is_written_that_rounding_does_not_support(ask):
             assert abs(number - true) <= 1.06 * said + (unit / 2 if number else 0), (text, error, true)
     assert 0 < told < len(cases) / 2
     assert len(set(found)) > len(cases) / 4  # they are not all the same
+
+
+def test_on_a_cube_no_digit_is_written_that_rounding_does_not_support(ask):
+    """Also where a column has diverged and come back: its step is that of its largest number."""
+    rng = np.random.default_rng(4)
+    cases = []
+    for largest in (32_766, 2_045):
+        table = np.float32(rng.normal(size=(60, 40)) * 10.0 ** rng.uniform(-3, 6, (60, 40)))
+        said = packed(table, exact=False, largest=largest)
+        kept = np.broadcast_to(errors_of(said), table.shape)
+        cases += zip(unpacked(said).ravel().tolist(), kept.ravel().tolist(), table.ravel().tolist(), strict=True)
+    found = ask("rounded.js", "cases => cases.map(([number, error]) => sureChip(number, error, true))", cases)
+    for text, (_, error, true) in zip(found, cases, strict=True):
+        if text != "?":
+            number, unit, _ = read(text)
+            assert unit >= 2 * error * 0.999, (text, error)
+            assert abs(number - true) <= unit / 2 + 1.001 * error, (text, error, true)
+    assert 0.2 < np.mean([text == "?" for text in found]) < 0.8
+    plain = ask("rounded.js", "cases => cases.map(([number]) => [sureChip(number), sureChip(number, 1e-12)])", cases)
+    assert [one for one, _ in plain] == [chip_text(number) for number, *_ in cases]
+    assert [one for one, _ in plain] == [sure for _, sure in plain]
 
 
 def test_what_is_exact_is_written_as_ever(ask):

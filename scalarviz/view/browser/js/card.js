@@ -1,8 +1,7 @@
 // The selected cube in words: its name, what it stands between, its numbers, and how its value came about; as the small
 // inspector of the window.
 
-import { chipText } from "./numbers.js";
-import { errorOf, sureText } from "./rounded.js";
+import { errorOf, sureChip, sureText } from "./rounded.js";
 import { meaningOf, parameterName, unitName } from "./tip.js";
 
 const CARD_WIDE = 524;
@@ -53,7 +52,7 @@ export function drawCard(ink, [x, y, width], shown, frame, chosen, history) {
 
 // Words and numbers: its value, and of a parameter the gradient and the update that there are at this frame.
 function cardNumbers(shown, frame, index, texel) {
-  if (index === null) return [["value", chipText(shown.numbers[texel])]];
+  if (index === null) return [["value", sureChip(shown.numbers[texel], errorOf(frame, "weight", texel))]];
   const found = [["value", sureText(frame.texels.weight[index], errorOf(frame, "weight", index))]];
   const missing = frame.flags && frame.flags[texel] & 32;
   for (const [name, word] of [["gradient", "gradient"], ["update", "last update"]]) {

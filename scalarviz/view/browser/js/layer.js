@@ -2,8 +2,9 @@
 // as view/flow/layer.py. Seen from elsewhere, what would lie on cubes is left out.
 
 import { cubeCorners, pointOf } from "./boxes.js";
-import { chipText, lossText } from "./numbers.js";
+import { lossText } from "./numbers.js";
 import { lossLine, swatchColour, wantedText } from "./outcome.js";
+import { sureChip } from "./rounded.js";
 import { rowNames } from "./rownames.js";
 import { Taken } from "./taken.js";
 
@@ -184,7 +185,7 @@ export class LayerFlow {
     for (const [x, y, name] of this.inputNames) ink.text(x, y, name, 13, theme.text2, { bold: true, end: "middle" });
     const { input } = frame.rows ?? {};
     const [sums, outputs] = [frame.rows?.[this.told.sums], frame.rows?.[this.told.last]];
-    if (this.chips) this.#drawInputs(ink, input);
+    if (this.chips) this.#drawInputs(ink, input, frame.rowErrors?.input);
     if (!this.columns.length || !outputs || !sums) return;
     const first = Math.min(...this.anchors.map(([, y]) => y));
     this.anchors.forEach((anchor, row) => {
@@ -193,8 +194,8 @@ export class LayerFlow {
       this.#drawRow(ink, anchor, anchor[1] === first);
       const [x, y] = anchor;
       const bold = { bold: true, end: "middle" };
-      ink.text(x + this.at.sum, y + 5.5, chipText(sums[row], true), 15, theme.text1, bold);
-      ink.text(x + this.at.output, y + 5.5, chipText(outputs[row]), 15, theme.text1, bold);
+      ink.text(x + this.at.sum, y + 5.5, sureChip(sums[row], frame.rowErrors?.[this.told.sums]?.[row], true), 15, theme.text1, bold);
+      ink.text(x + this.at.output, y + 5.5, sureChip(outputs[row], frame.rowErrors?.[this.told.last]?.[row]), 15, theme.text1, bold);
       if (this.columns.includes("target")) {
         ink.text(x + this.at.target, y + 5.5, wantedText(wanted?.[row]), 15, theme.text2, { end: "middle" });
       }
@@ -202,7 +203,7 @@ export class LayerFlow {
     this.#drawOutcome(ink, outputs, this.columns.includes("target") ? wanted : null, frame.sample_loss);
   }
 
-  #drawInputs(ink, input) {
+  #drawInputs(ink, input, errors) {
     const { theme } = ink;
     const [wide, size, boxed] = this.style;
     const { inputs } = this.document.names;
@@ -218,7 +219,7 @@ export class LayerFlow {
       if (boxed) ink.path([[x, y + CHIP_HIGH / 2], this.#backEdge(this.weight, j).slice(0, 2)], theme.flow, 1.4);
       if (boxed) this.#chip(ink, x, y, wide, true);
       if (inputs[j]) ink.text(x, y - CHIP_HIGH / 2 - (boxed ? 7 : 1), inputs[j], 15, theme.text2, bold);
-      if (input) ink.text(x, y + 0.36 * size, chipText(input[j]), size, theme.text1, bold);
+      if (input) ink.text(x, y + 0.36 * size, sureChip(input[j], errors?.[j]), size, theme.text1, bold);
     });
   }
 

@@ -2,6 +2,7 @@
 // the scene is free; as view/flow/outcome.py. A single layer says this in the flow around its cubes.
 
 import { chipText, lossText } from "./numbers.js";
+import { sureChip } from "./rounded.js";
 
 const OUTCOME_SWATCH = 46;
 const OUTCOME_STEP = 60;
@@ -37,7 +38,7 @@ export function drawOutcome(ink, box, { names, words }, rowOf, frame) {
   const wanted = frame.wanted ?? told.wanted;
   if (!input || !output) return;
   if (told.colours && wanted) drawSwatches(ink, box, [input, output, wanted]);
-  else drawChips(ink, box, names.outputs, [[told.called, output], ...(wanted ? [["target", wanted]] : [])]);
+  else drawChips(ink, box, names.outputs, [[told.called, output, frame.rowErrors?.[told.last]], ...(wanted ? [["target", wanted]] : [])]);
   const { sample_loss: loss } = frame, [x, y, width, height] = box;
   if (loss !== undefined && loss !== null) {
     ink.text(x + width, y + height - 4, lossLine(told, loss), 13, ink.theme.text1, { end: "right" });
@@ -57,13 +58,13 @@ function drawSwatches(ink, [x, top], colours) {
 
 function drawChips(ink, [left, top, width], outputs, rows) {
   const { theme } = ink, x = left + width - outputs.length * (OUTCOME_CHIP + 6) + 6, y = top + 20;
-  rows.forEach(([title, values], row) => {
+  rows.forEach(([title, values, errors], row) => {
     const high = y + 34 * row;
     ink.text(x - 10, high + 19, title, 13, theme.text2, { end: "right" });
     [...values].forEach((value, k) => {
       const at = x + k * (OUTCOME_CHIP + 6);
       ink.box(at, high, OUTCOME_CHIP, 28, { radius: 6, fill: theme.panel, stroke: row ? theme.border : theme.flow });
-      const text = row ? wantedText(value) : chipText(value);
+      const text = row ? wantedText(value) : sureChip(value, errors?.[k]);
       ink.text(at + OUTCOME_CHIP / 2, high + 19.5, text, 15, row ? theme.text2 : theme.text1, { bold: !row, end: "middle" });
     });
   });

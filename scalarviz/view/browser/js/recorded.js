@@ -84,16 +84,25 @@ export class RecordedRun {
     return {
       texels: Object.fromEntries(entries.map(([name, table]) => [name, rowOf(table, frame)])),
       errors: Object.fromEntries(entries.map(([name, table]) => [name, table.errors])), flags: this.flagsAt(frame), step: this.steps[frame],
-      loss: this.loss[frame], lr: this.lr[frame], rows: this.rowsAt(frame), about: this.saidOf(frame).about,
+      loss: this.loss[frame], lr: this.lr[frame], rows: this.rowsAt(frame), rowErrors: this.rowErrors, about: this.saidOf(frame).about,
       sample_loss: Number.isNaN(this.sample[frame]) ? null : this.sample[frame],
     };
   }
 
   /** Activations by stage that stand beside the cubes as numbers; those that are cubes stand with the weights. */
   rowsAt(frame) {
-    const found = {}, row = this.beside && rowOf(this.beside, frame);
+    return this.beside ? this.#apart(rowOf(this.beside, frame)) : {};
+  }
+
+  /** By how much each of them may be off; nothing where they are exact. */
+  get rowErrors() {
+    return this.beside?.errors ? this.#apart(this.beside.errors) : {};
+  }
+
+  #apart(row) {
+    const found = {};
     let at = 0;
-    for (const [name, count] of row ? this.besideNames : []) {
+    for (const [name, count] of this.besideNames) {
       found[name] = row.subarray(at, at + count);
       at += count;
     }

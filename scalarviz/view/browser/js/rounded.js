@@ -1,6 +1,6 @@
 // Numbers of which not every bit was kept: no digit is written that rounding does not support.
 
-import { exponentText, figureText, numberText } from "./numbers.js";
+import { chipText, exponentText, figureText, numberText } from "./numbers.js";
 
 /**
  * A number as `figureText` writes it, with no more digits than are sure.
@@ -17,6 +17,23 @@ export function sureText(number, error) {
   if (power + sure < 0) return `${exponentText(number, 0, true)} \u00b1 ${exponentText(error)}`;   // not even the first digit
   if (usual && sure >= 0) return numberText(number, Math.min(size < 100 ? 4 : 1, sure), true);
   return exponentText(number, Math.max(Math.min(usual ? 3 : 1, power + sure), 0), true);
+}
+
+/**
+ * A number as `chipText` writes it, for a cube or a chip, with no more digits than are sure; "?" where none is.
+ * @param {number} number
+ * @param {number} [error] By how much it may be off; 0 where it is exact.
+ * @param {boolean} [signed]
+ * @returns {string}
+ */
+export function sureChip(number, error = 0, signed = false) {
+  const text = chipText(number, signed);
+  if (!(error > 0) || !Number.isFinite(number)) return text;
+  const size = Math.abs(number), sure = Math.floor(-Math.log10(2 * error)), power = Math.floor(Math.log10(size || 1e-45));
+  const decimals = text.includes("e") ? -power : (text.split(".")[1] ?? "").length;
+  if (sure >= decimals) return text;
+  if (sure >= 0) return numberText(number, sure, signed);
+  return power + sure < 0 ? "?" : exponentText(number, power + sure, signed);
 }
 
 /**

@@ -1,8 +1,7 @@
 // The label beside the pointer: a cube's name, what it stands between, and its number.
 
-import { chipText } from "./numbers.js";
 import { flatSpan } from "./quantity.js";
-import { errorOf, sureText } from "./rounded.js";
+import { errorOf, sureChip, sureText } from "./rounded.js";
 
 /** Name of the parameter at a flat index, such as `0.weight[4][2]`: made from its tensor's name and shape. */
 export function parameterName(document, index) {
@@ -81,7 +80,7 @@ export function tipLines(shown, frame, hit) {
   const { document, quantity } = shown;
   const plate = document.plates[hit.plate];
   const texel = plate.texel + hit.element;
-  if (plate.kind === "activation") return [[unitName(document, plate.name, hit.element), chipText(shown.numbers[texel])]];
+  if (plate.kind === "activation") return [[unitName(document, plate.name, hit.element), sureChip(shown.numbers[texel], errorOf(frame, "weight", texel))]];
   const index = plate.start + hit.element;
   const lines = [[parameterName(document, index), sureText(frame.texels.weight[index], errorOf(frame, "weight", index))]];
   const meaning = meaningOf(document, index);

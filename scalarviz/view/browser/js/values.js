@@ -3,7 +3,7 @@
 import { cubeCorners, pointOf } from "./boxes.js";
 import { project } from "./camera.js";
 import { chipText, exponentText } from "./numbers.js";
-import { errorOf, sureText } from "./rounded.js";
+import { errorOf, sureChip, sureText } from "./rounded.js";
 
 const VALUE_SIZES = [22, 20, 18, 16, 15, 14, 13];
 const MIDDLE = 0.357; // from the baseline to half the height of a digit, of the size
@@ -145,20 +145,20 @@ export function drawValues(ink, places, shown, frame, colourOf, small) {
       const value = shown.numbers[texel];
       const mark = shown.flags[texel];
       if (row) {
-        if (!(mark & 16)) onCube(ink, at, chipText(value), size, colourOf(index, element));
+        if (!(mark & 16)) onCube(ink, at, sureChip(value, errorOf(frame, "weight", texel)), size, colourOf(index, element));
         return;
       }
       if (mark & 32) {
         const weight = frame.texels.weight[texel];
         const least = Math.min(size, 15);
-        ink.text(at[0], at[1] + MIDDLE * least, `w ${chipText(weight, true)}`, least, ink.theme.text2, { end: "middle" });
+        ink.text(at[0], at[1] + MIDDLE * least, `w ${sureChip(weight, errorOf(frame, "weight", texel), true)}`, least, ink.theme.text2, { end: "middle" });
         return;
       }
       const decades = quantity.name !== "weight" && Number.isFinite(value);
       const signed = quantity.scale !== "log";
-      const error = decades ? errorOf(frame, quantity.name, texel) : 0; // two decimals of a value are sure
+      const error = errorOf(frame, quantity.name, texel);
       const exact = value === 0 ? "0" : decades ? exponentText(value, 1, signed) : chipText(value, signed);
-      const text = error > 0 ? sureText(value, error) : exact;
+      const text = !(error > 0) ? exact : decades ? sureText(value, error) : sureChip(value, error, signed);
       onCube(ink, at, text, size, colourOf(index, element));
     });
   });
