@@ -10,6 +10,7 @@ from ..io import check_target
 from .console import fail, say
 
 if TYPE_CHECKING:
+    from ..view.compare.comparison import Comparison
     from ..view.recorded.recording import Recorded, Recording
 
 FRAMES, FEWEST = 300, 24
@@ -35,8 +36,8 @@ def frames_of(weights: int) -> int:
     return max(FEWEST, min(FRAMES, NUMBERS // max(weights, 1)))
 
 
-def write_page(recording: Recording | Recorded, options: Any, name: str, weights: int) -> bool:
-    """Write the page of a recording, and say so; returns whether that went well."""
+def write_page(recording: Recording | Recorded | Comparison, options: Any, name: str, weights: int) -> bool:
+    """Write the page of a recording, or of two, and say so; returns whether that went well."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:

@@ -114,31 +114,34 @@ def replay(options: Any) -> int:
 
 
 def _check_page(options: Any) -> None:
-    """Refuse a page that cannot be written, of two recordings or of a part of one."""
+    """Refuse a page that cannot be written, or of a part of a recording."""
     check_page(options)
-    if options.html and (options.other is not None or options.steps is not None):
-        what = "a page is of one recording" if options.other is not None else "a page is of all steps"
-        raise InputError(f"--html {options.html}: {what}; leave out {options.other or '--steps'}")
+    if options.html and options.steps is not None:
+        raise InputError(f"--html {options.html}: a page is of all steps; leave out --steps")
 
 
 def _page(shown: Replayed, options: Any) -> bool:
-    """Write the recording as a page; whether that went well."""
+    """Write the recording, or the comparison, as a page; whether that went well."""
+    from ..view.compare.comparison import Comparison
+
+    if isinstance(shown.source, Comparison):
+        return write_page(shown.source, options, shown.name, 2 * sum(tensor.size for tensor in shown.source.tensors))
     (record,) = shown.records
     return write_page(record, options, record.about.name, record.shapes(-1).size)
 
 
 def _opened(options: Any, open_files: ExitStack) -> Replayed:
     """The recordings, standing where they are shown first."""
-    from ..run.recorded_pair import RecordedPair
     from ..run.recorded_source import RecordedSource
+    from ..view.compare.comparison import Comparison, names_of
     from ..view.recorded.recording import load_recording
 
     paths = [path for path in (options.recording, options.other) if path is not None]
     records = [open_files.enter_context(load_recording(path)) for path in paths]
     sources = [open_files.enter_context(_closing(RecordedSource(record, path.name)))
                for record, path in zip(records, paths, strict=True)]  # fmt: skip
-    names = _names(paths)
-    source: Played = sources[0] if len(sources) == 1 else RecordedPair(sources[0], sources[1], (names[0], names[1]))
+    names = names_of(paths)
+    source: Played = sources[0] if len(sources) == 1 else Comparison(sources[0], sources[1], (names[0], names[1]))
     if options.steps is not None:
         source.to(options.steps)
     return Replayed(" and ".join(names), source, records)
@@ -148,14 +151,6 @@ def _closing(source: Any) -> Any:
     from contextlib import closing
 
     return closing(source)
-
-
-def _names(paths: list[Path]) -> list[str]:
-    """What each is called: its file without the ending, with the folder where both files are called alike."""
-    names = [path.stem for path in paths]
-    if len(set(names)) < len(names):
-        names = [f"{path.absolute().parent.name}/{path.stem}" for path in paths]
-    return names
 
 
 def _check_at(source: Played, options: Any) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, listing
+from .edits.applied import Applied
 from .frame import Curve, Frame, Tensor
 from .past import Past
 from .played import Played
@@ -87,8 +88,15 @@ class RecordedPair(Played):
             raise InputError(f"nothing to compare: {spans[0]}, {spans[1]}; allowed: recordings that share a step")
         steps = np.union1d(a.steps, b.steps)
         steps = np.unique(np.append(steps[steps >= begin], begin))
-        edits = sorted((e for one in self.pair for e in one.past.edits if e.step >= begin), key=lambda e: e.step)
+        edits = sorted((edit for edit in self._edits() if edit.step >= begin), key=lambda edit: edit.step)
         return Past(begin, int(steps[-1]), _from(a.curve, begin), tuple(edits), steps=steps)
+
+    def _edits(self) -> Iterator[Applied]:
+        """Those of both, each with the letter of whose it is."""
+        for letter, one in zip(NAMES, self.pair, strict=True):
+            for edit in one.past.edits:
+                gesture = f"{letter} {edit.gesture}" if edit.gesture else ""
+                yield replace(edit, what=f"{letter}: {edit.what}", gesture=gesture)
 
     # ---- where it stands
 
@@ -127,10 +135,7 @@ class RecordedPair(Played):
     def frame_at(self, place: int) -> Compared:
         """The difference of a place."""
         step = int(self.steps[place])
-        a, b = (
-            self._only(one.frame_at(at), index)
-            for one, at, index in zip(self.pair, self.places(step), self._indices, strict=True)
-        )
+        a, b = (self.one(k, at) for k, at in enumerate(self.places(step)))
         with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
             values, gradient, update = (
                 np.asarray(getattr(b, part), np.float64) - getattr(a, part) for part in ("values", "gradient", "update")
@@ -140,8 +145,9 @@ class RecordedPair(Played):
             np.zeros(len(values), bool), edited=a.edited or b.edited, past=self._past, a=a, b=b,
         )  # fmt: skip
 
-    def _only(self, frame: Frame, index: Index) -> Frame:
-        """A frame of one of them with the tensors that both have, in the order of `a`."""
+    def one(self, which: int, place: int) -> Frame:
+        """A frame of `a` (0) or `b` (1) by its own place, with the tensors that both have, in the order of `a`."""
+        frame, index = self.pair[which].frame_at(place), self._indices[which]
         parts = {name: getattr(frame, name)[index] for name in ("values", "gradient", "update", "computed", "frozen")}
         return replace(frame, **parts, activations={}, dead={}, saturated={})
 

@@ -103,7 +103,7 @@ def test_a_recording_becomes_a_page(rgb, cli, tmp_path):
 
 @pytest.mark.parametrize(
     ("more", "words"),
-    [(["--html", "x.txt"], "pages are written as"), (["other.svz", "--html", "p.html"], "a page is of one recording"),
+    [(["--html", "x.txt"], "pages are written as"), (["run.svz", "--html", "p.html", "--steps", 5], "all steps"),
      (["--steps", 5, "--html", "p.html"], "a page is of all steps"), (["--html", "no/no/p.html"], "")],
 )  # fmt: skip
 def test_what_no_page_can_be_made_of_is_refused(rgb, cli, tmp_path, more, words):

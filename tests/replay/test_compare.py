@@ -201,7 +201,7 @@ def test_it_plays_by_one_time_bar(files):
 
 
 def test_a_picture_in_python_is_that_of_the_window(files):
-    pair = files["a"].beside(files["short"])
+    pair = files["a"].compare(files["short"])
     assert pair.names == ("a", "short")
     picture = sv.view.render(pair, (640, 360), step=13)
     assert picture.shape == (360, 640, 3)
@@ -211,4 +211,4 @@ def test_a_picture_in_python_is_that_of_the_window(files):
     with pytest.raises(InputError, match="a difference has no share"):
         sv.view.render(pair, quantity="update/value")
     with pytest.raises(TypeMismatchError, match="got str"):
-        files["a"].beside("b.svz")
+        files["a"].compare("b.svz")

@@ -16,6 +16,7 @@ from ..space.layout import Layout, layout_for
 
 Floats = NDArray[np.float64]
 _ABOVE, _BELOW = 12.0, 16.0  # of the window's margin of 24
+_LITTLE = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,9 @@ class Laid:
 def _nearer(places: Places) -> Places:
     """With the scene and the legends nearer to the edges: a page has margins of its own."""
     x, y, width, height = places.scene
-    strip = places.strip and (places.strip[0], places.strip[1] + _BELOW, *places.strip[2:])
+    if places.strip is None:  # nothing stands below
+        return replace(places, scene=(x, _LITTLE, width, max(places.size[1] - 2 * _LITTLE, 1.0)))
+    strip = (places.strip[0], places.strip[1] + _BELOW, *places.strip[2:])
     return replace(places, scene=(x, y - _ABOVE, width, height + _ABOVE + _BELOW), strip=strip)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from ...run.recording import Recorded
 from ...run.recording.pictures import Picture
 from ..draw.places import check_size
 from ..draw.theme import get_theme
-from ..render import paint
 from ..shown.subject import Subject, subject_of
 from ..window.offscreen import available, offscreen
 from ..workbench import Workbench
@@ -150,7 +149,13 @@ def write_html(
         It cannot be written there; what was there before stays.
     """
     check_target(path)
-    data = html_of(record, pictures, theme=theme, size=size, title=title, frames=frames).encode("utf-8")
+    write_page(path, html_of(record, pictures, theme=theme, size=size, title=title, frames=frames), every)
+    return Path(path)
+
+
+def write_page(path: StrPath, page: str, every: int | None = None) -> None:
+    """Write a page that is made; warns where it is large."""
+    data = page.encode("utf-8")
     write_bytes(path, data)
     if len(data) > LARGE:
         now = "" if every is None else f" (now every={every})"
@@ -158,12 +163,17 @@ def write_html(
             f"{path_text(path)} has {len(data) / 1e6:.0f} MB, which browsers open slowly; record fewer frames with a "
             f"larger every={now}, or without gradients and updates",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    return Path(path)
 
 
-def still_of(subject: Subject, frame: Frame, size: tuple[int, int], theme: str) -> bytes:
+def still_of(
+    subject: Subject,
+    frame: Frame,
+    size: tuple[int, int],
+    theme: str,
+    make: Callable[[Subject, tuple[int, int], str], Workbench] = Workbench,
+) -> bytes:
     """The picture of a frame as WebP, smaller than a page of `size`; empty where nothing can draw."""
     from PIL import Image
 
@@ -174,9 +184,9 @@ def still_of(subject: Subject, frame: Frame, size: tuple[int, int], theme: str) 
         return b""
     share, quality = STILL
     with offscreen():
-        bench = Workbench(subject, size, theme)
+        bench = make(subject, size, theme)
         bench.update(frame)
-    picture = Image.fromarray(paint(bench, size))
+    picture = Image.fromarray(offscreen().render(bench.draw, size))
     small = picture.resize((max(1, round(size[0] * share)), max(1, round(size[1] * share))), Image.Resampling.LANCZOS)
     file = io.BytesIO()
     small.save(file, "WEBP", quality=quality, method=6)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -78,10 +80,11 @@ def _difference(
     sketch.text(x, _first(box), name, TITLE, theme.text1, bold=True)
     at = x + measure(name, TITLE, True) + 12
     sketch.text(at, _first(box), cut(f"difference of {shows}s", x + wide - at), LABEL, theme.text2)
-    values = _numbers(frame, shows)
-    ways = (_largest(values, subject), "no difference")
-    said = fitted(ways[0], wide) or (ways[1] if not np.any(values) else "")
-    sketch.text(x, _first(box) + _LINE + 4, said, LABEL, theme.text2)
+    known = np.ones(len(frame.values), bool) if shows == "weight" else frame.computed
+    said = largest_words(_numbers(frame, shows), known, lambda index: who(subject, index).name)
+    sketch.text(
+        x, _first(box) + _LINE + 4, fitted(said, wide) or fitted(said.partition(":")[0], wide), LABEL, theme.text2
+    )
     if pair.left_out and high > 2 * _LINE + 24:
         more = f"  ·  {len(pair.left_out) - 1} more" if len(pair.left_out) > 1 else ""
         sketch.text(x, _first(box) + 2 * _LINE + 4, cut(f"left out: {pair.left_out[0]}{more}", wide), LABEL,
@@ -92,15 +95,23 @@ def _numbers(frame: Frame, shows: str) -> NDArray[np.floating]:
     return {"gradient": frame.gradient, "update": frame.update}.get(shows, frame.values)
 
 
-def _largest(values: NDArray[np.floating], subject: Subject) -> str:
-    """Where the difference is largest; or that there is none."""
-    size = np.abs(values)
-    if not np.isfinite(size).any():
-        return "no number to compare"
-    index = int(np.nanargmax(np.where(np.isfinite(size), size, -1.0)))
+def largest_words(values: NDArray[np.floating], known: NDArray[np.bool_], name_of: Callable[[int], str] = str) -> str:
+    """Where a difference (P,) is largest, or that there is none; `known`: where there are two numbers at all.
+
+    `js/heads.js` says the same.
+    """
+    finite = known & np.isfinite(values)
+    if not known.any():
+        return "not computed yet"
+    odd = int(np.count_nonzero(known & ~finite))
+    beside = f"{odd:,} NaN or infinite" if odd else ""
+    if not finite.any():
+        return f"no number to compare: {beside}"
+    size = np.where(finite, np.abs(np.where(finite, values, 0.0)), -1.0)
+    index = int(np.argmax(size))
     if size[index] == 0:
-        return "no difference: every number is the same"
-    return f"largest {figure(float(values[index]))}  ·  {who(subject, index).name}"
+        return f"no difference between numbers; {beside}" if odd else "no difference: every number is the same"
+    return "  ·  ".join(filter(None, (f"largest {figure(float(values[index]))}", name_of(index), beside)))
 
 
 def _first(box: Box) -> float:

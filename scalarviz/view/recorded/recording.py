@@ -10,17 +10,17 @@ from typing import Any, ClassVar
 from ...errors import TypeMismatchError
 from ...io.atomic import StrPath
 from ...run import recording
-from ...run.recorded_pair import RecordedPair
 from ...run.recorded_source import RecordedSource
 from ...run.recording.pictures import Picture, write_pictures
 from ...run.scene import Scene
+from ..compare.comparison import Comparison, names_of
 
 
 class Recorded(recording.Recorded):
     """See :class:`scalarviz.run.recording.Recorded`."""
 
-    def beside(self, other: recording.Recorded) -> RecordedPair:
-        """It and another at the same steps, with their difference, for ``sv.view.show`` and ``sv.view.render``.
+    def compare(self, other: recording.Recorded) -> Comparison:
+        """It and another at the same steps, with their difference: for ``sv.view.show``, ``sv.view.render``, or a page.
 
         Each stands at its last step that is not after the one shown; tensors belong together by name and shape.
 
@@ -33,16 +33,13 @@ class Recorded(recording.Recorded):
 
         Examples
         --------
-        ``sv.view.render(first.beside(second), step=300)``
+        ``first.compare(second).save_html("both.html")``, ``sv.view.render(first.compare(second), step=300)``
         """
         given: Any = other
         if not isinstance(given, recording.Recorded):
-            raise TypeMismatchError(f"beside: a recording is compared with a recording, got {type(given).__name__}")
-        names = (self.path.stem, other.path.stem)
-        if names[0] == names[1]:
-            first, second = (f"{one.path.absolute().parent.name}/{one.path.stem}" for one in (self, other))
-            names = first, second
-        return RecordedPair(RecordedSource(self), RecordedSource(other), names)
+            raise TypeMismatchError(f"compare: a recording is compared with a recording, got {type(given).__name__}")
+        first, second = names_of([self.path, other.path])
+        return Comparison(RecordedSource(self), RecordedSource(other), (first, second))
 
     def save_html(
         self,

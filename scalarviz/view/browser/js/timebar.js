@@ -184,13 +184,14 @@ export class TimeBar {
       free = at;
     }
     const points = thinned(run.steps.map(step => scale.at(step)), run.loss).map(([x, loss]) => [x, y(loss)]);
-    for (const branch of run.left) {
-      drawLine(context, branch.steps.map((step, k) => [scale.at(step), y(branch.loss[k])]), look.text3, 1.6, [6, 4]);
-    }
-    if (!points.length) return;
     const [before, after] = cutAt(points, cursor);
     fillBelow(context, after, plot.bottom, mixedColour(look.text3, look.panel, 0.11));
     fillBelow(context, before, plot.bottom, mixedColour(look.text3, look.panel, 0.30));
+    for (const branch of run.left) {
+      const way = thinned(branch.steps.map(step => scale.at(step)), branch.loss);
+      drawLine(context, way.map(([x, loss]) => [x, y(loss)]), look.text3, 1.6, [6, 4]);
+    }
+    if (!points.length) return;
     drawLine(context, after, look.text3, 1.4);
     drawLine(context, before, look.text1, 2);
     const last = run.loss[run.loss.length - 1];

@@ -1,0 +1,92 @@
+// The page of two recordings: the page of one, with three pictures, and what is said of both.
+
+import { Heads } from "./heads.js";
+import { countText, lossText } from "./numbers.js";
+import { Page, openPage, part } from "./page.js";
+import { readPair } from "./pair.js";
+import { PairCard } from "./paircard.js";
+import { PairTable } from "./pairtable.js";
+import { ScaleBar } from "./scales.js";
+import { TimeBar } from "./timebar.js";
+import { Views } from "./views.js";
+
+const SIDES = ["a", "b", "difference"];
+
+/** A time bar that says the losses of both. */
+class PairBar extends TimeBar {
+  lossWords(frame) {
+    const { run } = this;
+    const said = run.halves.map((half, k) => [run.letters[k], half.steps[run.places[frame][k]], half.loss[run.places[frame][k]]]);
+    return said.filter(([, , loss]) => !Number.isNaN(loss)).map(([letter, step, loss]) =>
+      `, ${letter}: loss ${lossText(loss)}${step === run.steps[frame] ? "" : ` at step ${countText(step)}`}`).join("");
+  }
+}
+
+/** Everything on the page, and which frame is shown. */
+export class Comparison extends Page {
+  place() {
+    const cubes = part("cubes");
+    cubes.classList.toggle("stacked", cubes.clientWidth < 0.9 * cubes.clientHeight);
+    super.place();
+  }
+
+  playerOf(root, document, options) {
+    const { run } = this, views = new Views(SIDES.map(side => part(`cubes-${side}`)), document, run.third, options);
+    views.on("drawn", () => this.drawScales());
+    return views;
+  }
+
+  make() {
+    const { run } = this;
+    this.bar = new PairBar(part("bar"), run, frame => this.stop() || this.go(frame));
+    this.heads = new Heads(SIDES.map(side => part(`head-${side}`)), run);
+    this.card = new PairCard(part("card"), run, () => this.select(null));
+    this.table = new PairTable(part("table"), run);
+    this.scales = ["both", "difference"].map(name => new ScaleBar(part(`scale-${name}`), run.document));
+    this.makeControls();
+    for (const scale of this.scales) new ResizeObserver(() => this.drawScales()).observe(scale.canvas);
+  }
+
+  drawScales() {
+    const { players } = this.player ?? { players: [] };
+    if (!this.scales || players.length < 3) return;
+    this.scales[0].draw(players.slice(0, 2), this.look);
+    this.scales[1].draw(players.slice(2), this.look);
+  }
+
+  select(which) {
+    if (which !== null && typeof which === "object") return; // rows have no card
+    if (this.player.selected !== which) this.player.selected = which;
+    this.card.select(which);
+    this.write();
+  }
+
+  go(frame) {
+    this.frame = Math.min(Math.max(frame, 0), this.run.frames - 1);
+    this.shown = this.run.shown(this.frame);
+    for (const one of this.shown) one.tip = ({ plate, element }) => this.tip(plate, element);
+    this.player.show(this.shown);
+    this.write();
+  }
+
+  tip(plate, element) {
+    return this.run.tip(this.frame, this.player.quantity, this.run.document.plates[plate].start + element);
+  }
+
+  write() {
+    const { run, frame, look, player } = this;
+    if (!this.shown) return;
+    const { words } = run.document.quantities.find(one => one.name === player.quantity);
+    part("shows").textContent = words;
+    this.heads.show(frame, player.quantity, words, this.shown);
+    this.bar.show(frame, look);
+    this.card.show(frame, player.quantity, look);
+    this.table.show(frame, player.quantity);
+    this.quantities.show(player.quantity);
+  }
+}
+
+/** Make the page live, or say in one sentence why only its picture stands there. */
+export function openComparison() {
+  return openPage(readPair, Comparison);
+}

@@ -1,0 +1,146 @@
+// Two recordings of one page, unpacked: what each was at a step, and how far they are apart there.
+
+import { numberText } from "./numbers.js";
+import { MARK_BITS } from "./quantity.js";
+import { RECORDED, RecordedRun } from "./recorded.js";
+import { sureText } from "./rounded.js";
+import { parameterName, meaningOf } from "./tip.js";
+import { bytesOf, inflated, unpackTable } from "./unpack.js";
+
+const FLOAT_LARGEST = 3.4028234663852886e38;
+const NOT_YET = "not computed yet";
+
+/**
+ * Read what a page holds: texts of base64, deflated JSON and packed tables.
+ * @param {function(string): ?string} textOf The text of a part by its name ("run", "a-weight", "b-gradient", ...).
+ * @returns {Promise<PairRun>}
+ */
+export async function readPair(textOf) {
+  const head = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("run")))));
+  const halves = [];
+  for (const [k, letter] of ["a", "b"].entries()) {
+    const tables = {};
+    for (const name of RECORDED) {
+      const text = textOf(`${letter}-${name}`);
+      if (text !== null) tables[name] = await unpackTable(JSON.parse(text));
+    }
+    const own = head.both[k], marks = { ...own.flags, bytes: await inflated(bytesOf(own.flags.data)) };
+    const none = { said: { texts: [[[], "", ""]], at: [] }, beside: [], sample: [], whole: [], left: [], edits: [], named: [], pictures: [] };
+    halves.push(new RecordedRun({ ...none, ...head, ...own }, tables, marks, null));
+  }
+  return new PairRun(head, halves);
+}
+
+/** `b` less `a`, number by number; what is finite in both stays finite. */
+export function differenceOf(a, b) {
+  const found = new Float32Array(a.length);
+  for (let k = 0; k < found.length; k++) {
+    const apart = b[k] - a[k];
+    found[k] = Number.isFinite(apart) ? Math.min(Math.max(apart, -FLOAT_LARGEST), FLOAT_LARGEST) : apart;
+  }
+  return found;
+}
+
+/** The larger magnitude of each two numbers; what is not finite makes no range. */
+export function largerOf(a, b) {
+  const size = x => (Number.isFinite(x) ? Math.abs(x) : 0);
+  return Float32Array.from(a, (x, k) => Math.max(size(x), size(b[k])));
+}
+
+/** Two recordings at N steps, at which either was recorded. */
+export class PairRun {
+  /**
+   * @param {object} head `document`, `upright`, `third` (what is another in the document of the difference), `steps`,
+   *   `places` (of each step: the frame of either that stands there), `both` (of each `name`, `steps`, `loss`, `lr`),
+   *   `of` (what the difference is called), `same` (of each quantity and step: whether all numbers were alike before they
+   *   were rounded), `leftOut`, `edits`, `keys`, `about`.
+   * @param {RecordedRun[]} halves a and b, with frames of their own.
+   */
+  constructor(head, halves) {
+    Object.assign(this, { halves, steps: head.steps, places: head.places, of: head.of, same: head.same });
+    this.document = { ...head.document, scope: "both" };
+    this.upright = { ...this.document, ...head.upright };
+    this.third = { ...head.third, scope: "the difference" };
+    this.letters = ["a", "b"];
+    this.names = head.both.map(half => half.name);
+    this.leftOut = head.leftOut;
+    this.edits = head.edits;
+    this.keys = head.keys;
+    this.about = head.about;
+    this.named = [];
+    this.frames = this.steps.length;
+    const [a, b] = halves;
+    this.loss = this.steps.map((step, k) => (a.steps[this.places[k][0]] === step ? a.loss[this.places[k][0]] : NaN));
+    this.left = [{ steps: b.steps, loss: b.loss, why: this.names[1] }];
+  }
+
+  /** Whether every bit of every number is as it was. */
+  get exact() {
+    return this.halves.every(half => half.exact);
+  }
+
+  /** Whether both have a quantity. */
+  has(quantity) {
+    return this.halves.every(half => quantity in half.tables);
+  }
+
+  /** Quantities that both have. */
+  get quantities() {
+    return RECORDED.filter(name => this.has(name));
+  }
+
+  /** Steps at which the two stand at a frame. */
+  stepsAt(frame) {
+    return this.halves.map((half, k) => half.steps[this.places[frame][k]]);
+  }
+
+  /**
+   * What three players take of a frame: a, b, and the difference.
+   * @returns {object[]}
+   */
+  shown(frame) {
+    const [a, b] = this.halves.map((half, k) => half.shown(this.places[frame][k]));
+    const wholes = {}, whole = name => (wholes[name] ??= largerOf(a.texels[name], b.texels[name]));
+    const all = make => Object.fromEntries(this.quantities.map(name => [name, make(name)]));
+    const errors = all(name => {
+      const [first, second] = [a.errors[name], b.errors[name]];
+      return first && second ? first.map((error, k) => error + second[k]) : first ?? second;
+    });
+    const flags = a.flags.map((mark, k) => (mark | b.flags[k]) & MARK_BITS.missing);
+    const texels = all(name => differenceOf(a.texels[name], b.texels[name]));
+    return [{ ...a, whole }, { ...b, whole }, { texels, errors, flags, step: this.steps[frame], rows: {} }];
+  }
+
+  /**
+   * The texts of one number at a frame, in a, in b, and of the difference; "not computed yet" where there is none.
+   * @returns {string[]}
+   */
+  texts(frame, quantity, index) {
+    const numbers = [], errors = [];
+    for (const [k, half] of this.halves.entries()) {
+      const at = this.places[frame][k], table = half.tables[quantity];
+      if (quantity !== "weight" && half.missing(at, index)) numbers.push(null);
+      else numbers.push(table.numbers[at * table.columns + index]);
+      errors.push(half.error(quantity, index));
+    }
+    const texts = numbers.map((number, k) => (number === null ? NOT_YET : sureText(number, errors[k])));
+    const none = numbers.includes(null);
+    return [...texts, none ? NOT_YET : sureText(numbers[1] - numbers[0], errors[0] + errors[1])];
+  }
+
+  /** One number over the steps, of a and of b, (N,) each; NaN where there was none yet. */
+  histories(quantity, index) {
+    return this.halves.map((half, k) => {
+      const own = half.history(quantity, index);
+      return Float32Array.from(this.places, places => own[places[k]]);
+    });
+  }
+
+  /** What stands beside the pointer. */
+  tip(frame, quantity, index) {
+    const name = parameterName(this.document, index), meaning = meaningOf(this.document, index);
+    const texts = this.texts(frame, quantity, index), steps = this.stepsAt(frame);
+    const words = [...this.letters.map((letter, k) => `${letter} at step ${numberText(steps[k], 0)}`), this.of];
+    return [[name, ""], ...(meaning ? [[meaning, ""]] : []), ...words.map((word, k) => [word, texts[k]])];
+  }
+}

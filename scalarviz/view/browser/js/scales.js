@@ -1,0 +1,54 @@
+// The legends of a comparison: one scale for the two, one for their difference.
+
+import { Ink } from "./ink.js";
+import { drawMarks, drawScale, marksOn } from "./legend.js";
+import { clippedShare } from "./ranges.js";
+
+const FIRST_LINE = 2; // what lies above the bar
+
+/**
+ * What a legend says of two pictures that share a range.
+ * @param {Shown} a
+ * @param {Shown} b
+ */
+export function bothShown(a, b) {
+  const count = a.document.parameters;
+  const joined = part => {
+    const whole = new a[part].constructor(2 * count);
+    whole.set(a[part].subarray(0, count));
+    whole.set(b[part].subarray(0, count), count);
+    return whole;
+  };
+  const spans = [...a.spans, ...a.spans.map(([first, end]) => [first + count, end + count])];
+  const numbers = joined("numbers");
+  return {
+    document: { ...a.document, parameters: 2 * count }, range: a.range, quantity: a.quantity, numbers, flags: joined("flags"),
+    unknown: a.unknown && b.unknown, clippedShare: clippedShare(numbers, a.v, spans),
+  };
+}
+
+/** A legend on a canvas of its own. */
+export class ScaleBar {
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @param {object} document of `document_of`
+   */
+  constructor(canvas, document) {
+    this.canvas = canvas;
+    this.ink = new Ink(canvas, document.words.advances);
+  }
+
+  /**
+   * Draw it anew.
+   * @param {Player[]} players that it is of
+   * @param {object} theme of the document's `themes`
+   */
+  draw(players, theme) {
+    const { clientWidth: wide, clientHeight: high } = this.canvas, [first, second] = players.map(one => one.shown);
+    if (!wide || !players.every(one => one.frame && one.tables)) return;
+    this.ink.begin(wide, high, window.devicePixelRatio || 1, theme);
+    drawScale(this.ink, [0, FIRST_LINE, wide], second ? bothShown(first, second) : first, players[0].tables[0]);
+    const marks = players.flatMap(one => marksOn(one.shown, one.cubes.detailed(one.view.camera, one.overlay.density)));
+    drawMarks(this.ink, [0, high - 5, wide], [...new Set(marks)]);
+  }
+}

@@ -1,0 +1,285 @@
+"""Two recordings as one page: what each was, how far they are apart, and in which colours."""
+
+from __future__ import annotations
+
+import base64
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+from scalarviz.scenes import rgb
+
+import scalarviz as sv
+from scalarviz.errors import InputError, ScalarvizError, TypeMismatchError, UnknownNameError
+from scalarviz.run.edits.applied import Applied
+from scalarviz.view.browser import pack
+from scalarviz.view.browser.laid import laid_out
+from scalarviz.view.compare.heads import largest_words
+from scalarviz.view.compare.page import comparison_html
+from scalarviz.view.compare.triptych import MAP
+from scalarviz.view.cubes.scale import Coloring
+from scalarviz.view.cubes.slab import SlabVisual
+from scalarviz.view.draw.painter import Painter
+from scalarviz.view.draw.theme import get_theme
+from scalarviz.view.shown.subject import Subject
+from scalarviz.view.window.offscreen import offscreen
+
+EVIL = "</script><script>boom()</script><!--\u2028\"'&<img src=x onerror=boom()>"
+READY = "() => window.scalarviz && document.getElementById('app').hidden === false"
+
+
+def record(path, every, seed, edit=None):
+    scene = rgb.build(rgb.Options(engine="numpy", seed=seed))
+    with sv.Recording(scene, every=every, gradients=True, updates=True, path=path):
+        scene.run.step(20)
+        if edit:
+            edit(scene.run)
+        scene.run.step(15)
+    return sv.load_recording(path)
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """Every tenth step and the last, and every seventh; the learning rate of one is changed at step 20."""
+    folder = tmp_path_factory.mktemp("comparison")
+    a = record(folder / "one.svz", 10, 1, lambda run: setattr(run, "lr", 1.0))
+    b = record(folder / "other.svz", 7, 2)
+    yield a, b
+    a.close()
+    b.close()
+
+
+@pytest.fixture(scope="module")
+def pair(two):
+    return two[0].compare(two[1])
+
+
+@pytest.fixture(scope="module")
+def file(pair, tmp_path_factory):
+    return pair.save_html(tmp_path_factory.mktemp("page") / "both.html")
+
+
+def opened(page, file, hash="#step=20"):
+    page.goto(f"{file.as_uri()}{hash}")
+    page.wait_for_function(READY)
+    return page
+
+
+def said(page, name):
+    return page.locator(f"#{name}").inner_text()
+
+
+def test_its_difference_is_that_of_numpy_at_every_step(page, file, two):
+    opened(page, file)
+    got = page.evaluate("""() => scalarviz.run.steps.map((step, frame) => scalarviz.run.shown(frame).map(one =>
+        ["weight", "gradient", "update"].map(name => btoa(String.fromCharCode(
+            ...new Uint8Array(one.texels[name].slice(0, 12).buffer))))))""")
+    steps = page.evaluate("scalarviz.run.steps")
+    assert steps == sorted({*two[0].steps.tolist(), *two[1].steps.tolist()})
+    for step, (a, b, apart) in zip(steps, got, strict=True):
+        frames = [one.frame(one.at(step)) for one in two]
+        for k, part in enumerate(("values", "gradient", "update")):
+            first, second = (np.asarray(getattr(frame, part), np.float32) for frame in frames)
+            for told, wanted in ((a, first), (b, second), (apart, (second.astype(float) - first).astype(np.float32))):
+                assert np.array_equal(np.frombuffer(base64.b64decode(told[k]), np.float32), wanted), (step, part)
+
+
+def test_each_says_its_own_step_and_loss(page, file, two, pair):
+    opened(page, file, "#step=20")
+    assert page.locator("#bar").get_attribute("aria-valuenow") == "20"
+    first, second = said(page, "head-a"), said(page, "head-b")
+    assert "one" in first
+    assert "other" in second
+    assert "step 20" in first
+    assert "step 14" in second
+    assert "its last before 20" in second
+    for one, words, at in ((two[0], first, 20), (two[1], second, 14)):
+        assert f"{one.frame(one.at(at)).told_loss:.4f}" in words
+    pair.to(20)
+    frame = pair.frame()
+    place = int(np.argmax(np.abs(frame.values)))
+    assert f"{abs(frame.values[place]):.4f}" in said(page, "head-difference")
+    told = page.locator("#bar").get_attribute("aria-valuetext")
+    assert "a: loss" in told
+    assert "at step 14" in told
+    assert page.evaluate("scalarviz.run.edits.map(edit => edit[1])") == ["a: " + pair.pair[0].past.edits[0].what]
+
+
+def test_one_camera_one_pointer_one_card(page, file, pair):
+    opened(page, file)
+    page.evaluate("scalarviz.player.players[2].pose = { az: 30, el: 60 }")
+    assert page.evaluate("scalarviz.player.players.map(one => [one.pose.az, one.pose.el])") == [[30, 60]] * 3
+    page.evaluate("scalarviz.player.fit()")
+    page.wait_for_function("() => scalarviz.player.players.every(one => one.pose.az !== 30 && !one.view.glide)")
+    at = page.evaluate("""() => { const { view } = scalarviz.player.players[1], { document } = scalarviz.run;
+        const box = document.plates[0].cells, found = [];
+        const player = scalarviz.player.players[1], rect = player.canvas.getBoundingClientRect();
+        for (let y = 5; y < view.height; y += 4) for (let x = 5; x < view.width; x += 4) {
+          const hit = player.overlay.pick([x, y]);
+          if (hit?.plate === 0 && hit.element === 4) found.push([rect.x + x * view.type, rect.y + y * view.type]);
+        }
+        return found[Math.floor(found.length / 2)]; }""")
+    page.mouse.move(*at)
+    page.wait_for_function("() => scalarviz.player.players.every(one => one.hit?.element === 4)")
+    page.mouse.click(*at)
+    page.wait_for_function("() => scalarviz.player.players.every(one => one.selected === 4)")
+    pair.to(20)
+    frame = pair.frame()
+    rows = page.locator("#card table tr").all_inner_texts()
+    for row, one in zip(rows[1:], (frame.a, frame.b, frame), strict=True):
+        assert f"{abs(one.values[4]):.4f}" in row
+    assert "at step 14" in rows[2]
+    page.keyboard.press("Escape")
+    assert "Click a cube" in said(page, "card")
+    page.mouse.move(5, 5)
+    page.wait_for_function("() => scalarviz.player.players.every(one => !one.hit)")
+
+
+def test_each_is_drawn_as_the_window_draws_it(page, file, pair):
+    """With the range that two share, and that of the difference, on the page's own layout."""
+    opened(page, file)
+    subject, look = Subject(pair), get_theme("dark")
+    size = tuple(page.evaluate("scalarviz.run.document.size"))
+    page.evaluate(
+        """([wide, high]) => { for (const one of document.querySelectorAll(".cubes"))
+        one.style.cssText = `position: fixed; left: 0; top: 0; width: ${wide}px; height: ${high}px; flex: none`; }""",
+        size,
+    )
+    page.wait_for_function(
+        """size => scalarviz.player.players.every(({ box }) =>
+            box.clientWidth === size[0] && box.clientHeight === size[1])""",
+        arg=size,
+    )
+    pair.to(20)
+    frame = pair.frame()
+    whole = np.maximum(np.abs(frame.a.values), np.abs(frame.b.values))
+    for k, (one, cmap, numbers) in enumerate(((frame.a, None, whole), (frame.b, None, whole), (frame, MAP, None))):
+        url = page.evaluate(
+            """k => { const one = scalarviz.player.players[k]; one.pace.fixed = 1;
+            one.view.resize(...scalarviz.run.document.size); one.draw(); return one.canvas.toDataURL(); }""",
+            k,
+        )
+        got = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).convert("RGB")).astype(int)
+        colouring = Coloring(subject.tensors, look, "weight", cmap)
+        colouring.update(one, None, numbers)
+        laid = laid_out(subject, size, look, strip=False)
+        with offscreen():
+            slab, painter = SlabVisual(laid.layout, look, colouring.cmap), Painter(laid.places.size)
+            slab.set_flat(colouring.drawn)
+            slab.set_range(colouring.range)
+
+        def draw(viewport, slab=slab, painter=painter):
+            painter.background(look.background, look.glow)
+            slab.draw(None, viewport=viewport)
+
+        wanted = offscreen().render(draw, size).astype(int)
+        assert got.shape == wanted.shape
+        assert float((np.abs(got - wanted).max(axis=-1) <= 2).mean()) >= 0.99, k
+
+
+def test_of_itself_there_is_no_difference(page, two, tmp_path):
+    path = two[0].compare(two[0]).save_html(tmp_path / "same.html", theme="light")
+    opened(page, path, "#step=30")
+    assert "no difference: every number is the same" in said(page, "head-difference")
+    assert page.evaluate("scalarviz.shown[2].texels.weight.every(x => x === 0)") is True
+    page.keyboard.press("g")
+    assert "difference of gradients" in said(page, "head-difference")
+    page.keyboard.press("Home")
+    assert "not computed yet" in said(page, "head-difference")
+
+
+def test_of_rounded_numbers_no_digit_is_shown_that_is_not_sure(page, pair, tmp_path, monkeypatch):
+    monkeypatch.setattr(pack, "EXACT", 0)
+    opened(page, pair.save_html(tmp_path / "rounded.html"), "#step=20")
+    assert "16 bits" in said(page, "about")
+    steps = [
+        unpacked["step"]
+        for unpacked in page.evaluate("""() => scalarviz.run.halves.map(half =>
+        ({ step: Array.from(half.tables.weight.errors.slice(0, 12)) }))""")
+    ]
+    errors = np.sum(steps, axis=0)
+    got = page.evaluate("Array.from(scalarviz.shown[2].texels.weight.slice(0, 12))")
+    pair.to(20)
+    assert (np.abs(np.array(got) - pair.frame().values) <= errors * 1.001 + 1e-9).all()
+    told = page.evaluate("Array.from(scalarviz.shown[2].errors.weight.slice(0, 12))")
+    np.testing.assert_allclose(told, errors, rtol=1e-6)
+    texts = page.evaluate("Array.from({ length: 12 }, (_, k) => scalarviz.run.texts(scalarviz.frame, 'weight', k)[2])")
+    for text, value, error in zip(texts, pair.frame().values, errors, strict=True):
+        number = text.replace("\N{MINUS SIGN}", "-").partition(" ")[0]
+        assert abs(float(number) - value) <= 10.0 ** -len(number.partition(".")[2].partition("e")[0]) + error
+
+
+def test_the_words_of_the_largest_are_those_of_the_window(ask):
+    rng, cases, wanted = np.random.default_rng(0), [], []
+    names = {"nan": np.nan, "inf": np.inf, "-inf": -np.inf}
+    for _ in range(300):
+        count = int(rng.integers(1, 5))
+        numbers = rng.choice([0.0, 0.0, -0.25, 1.5, 3e-6, 12345.0, *names.values()], count)
+        known = rng.random(count) < 0.7
+        cases.append([[x if np.isfinite(x) else str(x) for x in numbers], [0 if one else 32 for one in known]])
+        wanted.append(largest_words(numbers, known, str))
+    got = ask("heads.js", """cases => cases.map(([texts, flags]) => {
+        const numbers = texts.map(x => x === "inf" ? Infinity : x === "-inf" ? -Infinity : Number(x));
+        const same = !numbers.some((x, k) => !flags[k] && Number.isFinite(x) && x !== 0);
+        return largestText(numbers, flags, null, same, String); })""", cases)  # fmt: skip
+    assert got == wanted
+
+
+def test_hostile_names_stay_words(page, two, tmp_path, monkeypatch):
+    evil = two[0].compare(two[1])
+    evil.names = (EVIL, EVIL + "2")
+    evil.left_out = (EVIL,)
+    evil._past = replace(evil.past, edits=(Applied(10, None, EVIL),))
+    opened(page, evil.save_html(tmp_path / "evil.html", title=EVIL))
+    assert page.title().startswith("</script><script>")
+    assert EVIL.partition("\u2028")[0] in said(page, "head-a")
+    assert page.evaluate("document.images.length") == 1
+    assert page.evaluate("document.querySelectorAll('a, iframe, object, form').length") == 0
+
+
+def test_it_works_in_a_sandbox_and_on_a_telephone(chromium, pair):
+    html = comparison_html(pair).replace("&", "&amp;").replace('"', "&quot;")
+    context = chromium.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, offline=True, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    page.set_content(
+        '<body style="margin: 0"><iframe sandbox="allow-scripts" width=390 height=844 frameborder=0 '
+        f'srcdoc="{html}"></iframe>'
+    )
+    frame = page.wait_for_selector("iframe").content_frame()
+    frame.wait_for_function(READY)
+    assert frame.evaluate("scalarviz.playing") is False
+    assert frame.evaluate("document.documentElement.scrollWidth") <= 390
+    boxes = [frame.locator(f"#cubes-{name}").bounding_box() for name in ("a", "b", "difference")]
+    assert len({(box["x"], box["width"], box["height"]) for box in boxes}) == 1
+    assert boxes[0]["y"] + boxes[0]["height"] <= boxes[1]["y"]
+    assert boxes[1]["y"] + boxes[1]["height"] <= boxes[2]["y"]
+    bar = frame.locator("#bar").bounding_box()
+    assert bar["y"] + bar["height"] <= 844
+    context.close()
+
+
+def test_without_webgl_its_still_stands_there(chromium, file):
+    context = chromium.new_context(offline=True)
+    page = context.new_page()
+    page.add_init_script("HTMLCanvasElement.prototype.getContext = () => null;")
+    page.goto(file.as_uri())
+    page.wait_for_function("() => document.getElementById('sentence').textContent.includes('cannot play it')")
+    assert page.locator("#still img").is_visible()
+    assert "a at step 35, loss" in page.locator("#still img").get_attribute("alt")
+    assert not page.locator("#app").is_visible()
+    context.close()
+
+
+@pytest.mark.parametrize(
+    ("how", "error"),
+    [({"theme": "blue"}, UnknownNameError), ({"size": (5, 5)}, InputError), ({"frames": 1}, InputError),
+     ({"title": 3}, TypeMismatchError), ({"frames": "many"}, ScalarvizError)],
+)  # fmt: skip
+def test_what_cannot_be_a_page_is_refused(pair, tmp_path, how, error):
+    with pytest.raises(error):
+        pair.save_html(tmp_path / "no.html", **how)
+    assert not (tmp_path / "no.html").exists()
