@@ -13,6 +13,7 @@ from functools import cache
 from itertools import product
 from random import Random
 
+import greenlet
 import numpy as np
 
 from scalarviz.engine.cuda import jit
@@ -70,57 +71,26 @@ def one_by_one(function, arguments, block, threads):
             function(*arguments)
 
 
-class Turn(threading.Thread):
-    """A thread of a block, which moves while it is let, and lets others at a barrier and at its end."""
-
-    def __init__(self, function, arguments, block, place):
-        super().__init__(daemon=True)
-        self.function, self.arguments, self.blockIdx, self.threadIdx = function, arguments, block, place
-        self.mine, self.others = threading.Semaphore(0), threading.Semaphore(0)
-        self.error, self.over = None, False
-
-    def run(self):
-        try:
-            self.wait()
-            with np.errstate(all="ignore"):
-                self.function(*self.arguments)
-        except BaseException as error:
-            self.error = error
-        self.over = True
-        self.others.release()
-
-    def wait(self):
-        self.mine.acquire()
-        if self.over:
-            raise SystemExit  # another thread has failed
-
-    def syncthreads(self):
-        self.others.release()
-        self.wait()
-
-    def move(self):
-        """Let it go on to its next barrier."""
-        self.mine.release()
-        self.others.acquire()
-
-
 def together(function, arguments, block, places):
-    """A block with barriers."""
-    threads = [Turn(function, arguments, block, place) for place in places]
-    for thread in threads:
-        thread.start()
-    moving = threads
+    """A block with barriers: each of its threads is a greenlet, which lets others at a barrier and at its end.
+
+    To go on with another greenlet takes a hundredth of what it takes to wake another thread.
+    """
+
+    def thread():
+        with np.errstate(all="ignore"):  # a greenlet has settings of its own, as a thread has
+            function(*arguments)
+
+    me, here = threading.current_thread(), greenlet.getcurrent()
+    me.blockIdx, me.syncthreads = block, here.switch
+    turns = [(greenlet.greenlet(thread), place) for place in places]
+    moving = turns
     try:
         while moving:
-            for thread in moving:
-                thread.move()
-                if thread.error is not None:
-                    raise thread.error
-            moving = [thread for thread in moving if not thread.over]
+            for turn, me.threadIdx in moving:
+                turn.switch()  # to its next barrier; what it raises comes out here
+            moving = [(turn, place) for turn, place in moving if not turn.dead]
     finally:
-        for thread in threads:
-            if not thread.over:
-                thread.over = True
-                thread.mine.release()
-        for thread in threads:
-            thread.join()
+        for turn, _ in moving:
+            turn.throw()  # another thread has failed
+        del me.syncthreads
