@@ -21,6 +21,10 @@ demo: $(VENV)/.demo
 	@$(if $(DISPLAY)$(WAYLAND_DISPLAY),,$(BIN)/scalarviz warmup)
 	$(BIN)/scalarviz rgb
 
+# pip compiled nothing and the tests start hundreds of processes: each would compile numba and PyTorch from their sources
+# where the environment says PYTHONDONTWRITEBYTECODE=1
+test notebooks gallery site: export PYTHONDONTWRITEBYTECODE =
+
 test: $(TESTED)
 	@.ci/system-libraries window tests
 	$(BIN)/ruff check .

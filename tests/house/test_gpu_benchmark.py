@@ -36,6 +36,14 @@ def refused(*_, **__):
     raise OSError("a connection was made")
 socket.socket.connect = refused
 """
+IN_TURN = f"""
+import os
+if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1":
+    sys.path.insert(0, {str(ROOT / "tests" / "cuda" / "simulated")!r})
+    import in_turn
+    in_turn.jit.simulated = in_turn.simulated
+"""
+"""The simulator's threads are greenlets: numba's own threads take ten times as long, and do the same (tests/cuda)."""
 PARTS = ("there", "kernels", "suite", "determinism", "targets", "workloads", "graph", "frames", "costs", "compile")
 
 
@@ -50,9 +58,9 @@ def load(monkeypatch):
             del sys.modules[name]
 
 
-def started(place, *flags, **around):
+def started(place, *flags, code=BLOCKER, **around):
     """The script in a process of its own, where little is installed."""
-    (place / "sitecustomize.py").write_text(BLOCKER, encoding="utf-8")
+    (place / "sitecustomize.py").write_text(code, encoding="utf-8")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
     environment |= {"PYTHONPATH": str(place), "SCALARVIZ_CACHE_DIR": str(place / "cache"), **around}
     command = [sys.executable, str(FOLDER / "gpu.py"), *flags]
@@ -111,8 +119,8 @@ def test_wrong_flags_are_refused_with_what_is_allowed(load, flags, words, capsys
 # ---- in the simulator, where little is installed
 
 
-def simulated(place, part):
-    done = started(place, "--device", "simulator", "--only", part, "--budget", "400")
+def simulated(place, part, **around):
+    done = started(place, "--device", "simulator", "--only", part, "--budget", "400", **around)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "no GPU" not in done.stdout
     rows = [row for row in rows_of(place) if row["part"] == part]
@@ -124,16 +132,29 @@ def simulated(place, part):
     return rows
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", ["there", "frames"])
-def test_a_part_in_the_simulator(tmp_path, part):
-    simulated(tmp_path, part)
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """Kernels of numba's, compiled once for all parts."""
+    return str(tmp_path_factory.mktemp("kept"))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("part", [part for part in PARTS if part not in ("there", "frames")])
-def test_every_part_in_the_simulator(tmp_path, part):
-    rows = simulated(tmp_path, part)
+TWICE = ("targets", "workloads", "graph", "frames")
+"""Too dear for `.ci/run`, where the PTX machine proves the same (tests/cuda/test_gpu_benchmark_parts.py).
+
+`workloads` there are `targets`, which has the one tiny network too.
+"""
+
+
+def parts():
+    """All parts with their marks; one is done by numba's own threads."""
+    for part in PARTS:
+        marks = [pytest.mark.slow, *([pytest.mark.cuda] if part in TWICE else [])]
+        yield pytest.param(part, BLOCKER if part == "costs" else BLOCKER + IN_TURN, marks=marks, id=part)
+
+
+@pytest.mark.parametrize(("part", "code"), list(parts()))
+def test_every_part_in_the_simulator(tmp_path, kept, part, code):
+    rows = simulated(tmp_path, part, code=code, SCALARVIZ_CACHE_DIR=kept)
     if part in ("kernels", "determinism", "suite"):
         assert [row for row in rows if row["ok"]]
 
