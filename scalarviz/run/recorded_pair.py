@@ -177,6 +177,8 @@ class RecordedPair(Played):
 
     def lacks(self, quantity: str) -> str:
         """Why there is no such difference."""
+        if quantity == "micro":
+            return "two recordings are shown: open one of them to walk through its steps"
         if quantity == "update/value":
             return "a difference has no share of a value"
         if quantity.startswith("|"):

@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from .frame import Frame, Stage, Tensor
 from .past import Past
 from .played import Played
-from .recording import Recorded
+from .recording import Recorded, RecordedStep
 from .source import Facts
 from .weight_record import POINTS, WeightRecord
 
 NEVER = {
     "gradient": ("gradients", "no gradients were recorded (gradients=True keeps them)"),
     "update": ("updates", "no updates were recorded (updates=True keeps them)"),
+    "micro": ("micro", "no micro-steps were recorded (micro=True keeps them)"),
 }
 """What the file has to hold for a quantity, and why there is none where it does not."""
 _NEEDS = {"|gradient|": "gradient", "update/value": "update"}
@@ -80,9 +81,23 @@ class RecordedSource(Played):
     # ---- what it knows
 
     def lacks(self, quantity: str) -> str:
-        """Why no frame has a quantity."""
+        """Why no frame has a quantity, or the micro-steps of the step after it."""
         part, reason = NEVER.get(_NEEDS.get(quantity, quantity), ("", ""))
-        return "" if part in self.record.has else reason
+        return "" if part in self.record.has or (part == "micro" and self.record.walks) else reason
+
+    def sides(self) -> frozenset[bool]:
+        """Of which steps after the frame where it stands there are micro-steps: the sample's alone (True), its own."""
+        return self.record.sides(self._place)
+
+    def opened(self, *, alone: bool) -> RecordedStep:
+        """The step after the frame where it stands: with the sample alone, or with its own batch.
+
+        Raises
+        ------
+        FileFormatError
+            It was not recorded, or cannot be read.
+        """
+        return self.record.opened(self._place, alone=alone)
 
     def follow(self, frame: Frame) -> None:
         """Tensors and stages are those of a frame: a run may have changed its network."""

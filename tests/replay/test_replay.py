@@ -195,7 +195,7 @@ def test_every_action_works_or_says_why_not(host):
         else:
             assert action.name in host.view.handlers
     assert {action.name for action in ACTIONS if action.applies(host.view.here())} >= PLAYS
-    for name in ("undo", "restart", "raise_rate", "freeze", "micro_next", "name_moment", "toggle_controls"):
+    for name in ("undo", "restart", "raise_rate", "freeze", "add_samples", "name_moment", "toggle_controls"):
         assert not host.view.send(name)
         assert "recording" in host.view.notice()
 

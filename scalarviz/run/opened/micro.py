@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .writing import Line
+from .writing import Line, digits_of
 
 Phase = Literal["zero", "forward", "loss", "backward", "gradients", "update"]
 PHASES: tuple[Phase, ...] = ("zero", "forward", "loss", "backward", "gradients", "update")
@@ -121,6 +121,12 @@ def _said(name: Phase, steps: Sequence[MicroStep]) -> str:
 
 def _label(step: MicroStep) -> str:
     return step.kind if step.kind in ("product", "sum", "stage") else step.words.partition(" ")[0]
+
+
+def listed(made: NDArray[np.float64], joined: str, count: int, digits: int) -> str:
+    """Numbers of a stage one after the other; of several samples with how they are joined: "mean", "sum"."""
+    said = ", ".join(digits_of(float(number), digits) for number in made)
+    return said if count == 1 else f"{joined} of {count:,} = {said}"
 
 
 def counted(label: str, count: int) -> str:

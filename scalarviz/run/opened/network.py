@@ -42,6 +42,10 @@ class Network:
         self.stages = tuple(stage for stage, _ in stages)
         self._taps = [number for _, number in stages]
 
+    def another(self) -> Network:
+        """The same with programs of its own, for another thread."""
+        return Network(self.tape, list(zip(self.stages, self._taps, strict=True)), self._kernel)
+
     @cached_property
     def runner(self) -> PlanRunner:
         """The programs, lowered by whoever asks first: never by the thread that trains."""

@@ -24,6 +24,7 @@ from .taken import Own, Taken
 from .terms import MOST, Terms
 from .update import Update, moved
 from .walk import Walk
+from .walked import Made
 from .whatif import POINTS, Along, losses_at, places
 from .writing import Line
 
@@ -65,6 +66,7 @@ class Opened:
     def __init__(self, taken: Taken, *, trial: bool = False) -> None:
         self._taken, self.trial = taken, trial
         self._steps: tuple[MicroStep, ...] | None = None
+        self._updates: dict[int, Update] = {}
         with np.errstate(all="ignore"):
             self._passes = passes = Passes(taken)
         self.step, self.lr, self.batch = taken.step, taken.lr, taken.batch
@@ -162,6 +164,18 @@ class Opened:
         index = self.index(weight)
         return index in self._followed and not self._taken.frozen[index]
 
+    def made(self, index: int) -> Made:
+        """How many terms the gradient of the weight at a flat index has, and the factors of a single one."""
+        terms = self.terms(index, 1)
+        if terms.count != 1:
+            return Made(terms.count)
+        return Made(1, float(terms.array["delta"][0]), float(terms.array["x"][0]), terms.uses[0].kind == "bias")
+
+    def products(self, index: int) -> Float | None:
+        """What each sample of the batch asks of a weight (B,), not yet divided; None where it is used several times."""
+        terms = self.terms(index, len(self.batch))
+        return terms.products * self.divisor if terms.count == len(self.batch) else None
+
     def update(self, weight: Any) -> Update:
         """What the optimiser makes of one weight: its own recorded rule with every number.
 
@@ -170,7 +184,13 @@ class Opened:
         StateError
             The optimiser's state before this step is not known; see :meth:`Run.open`.
         """
-        taken, index = self._taken, self.index(weight)
+        index = self.index(weight)
+        if index not in self._updates:
+            self._updates[index] = self._update(index)
+        return self._updates[index]
+
+    def _update(self, index: int) -> Update:
+        taken = self._taken
         before, gradient = float(taken.values[index]), float(self.gradient[index])
         if self.follows(index):
             return Update(index, before, self._followed[index], gradient, (), "it follows what the steps compute")
@@ -305,8 +325,23 @@ class Opened:
     @cached_property
     def delta_sums(self) -> dict[str, Float]:
         """By stage, the sum of its deltas over the whole batch, (outputs,): of a mean loss, the samples' mean."""
-        network, sums = self._taken.network, self._passes.adjoint_sums
-        return {n: np.where(network.before_weights[n], np.nan, sums[rows]) for n, rows in network.rows_of.items()}
+        before, sums = self._taken.network.before_weights, self.adjoint_sums
+        return {name: np.where(before[name], np.nan, own) for name, own in sums.items()}
+
+    @cached_property
+    def adjoint_sums(self) -> dict[str, Float]:
+        """The same, with numbers that no weight stands before too."""
+        return {name: self._passes.adjoint_sums[rows] for name, rows in self._taken.network.rows_of.items()}
+
+    @cached_property
+    def joined(self) -> dict[str, Float]:
+        """By stage, its deltas added up over the batch, (outputs,); NaN for numbers that no weight stands before.
+
+        Where losses are averaged each sample's has its share in it, so the sum is the mean.
+        """
+        if self.shown < len(self.batch):  # not all samples are kept
+            return self.delta_sums
+        return {stage.name: self.deltas[stage.name].sum(axis=1) for stage in self.stages}
 
     @cached_property
     def new_values(self) -> Float:

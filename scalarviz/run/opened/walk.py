@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...scalar.ops import TABLE
 from ..frame import Stage, Tensor
-from .micro import SYMBOLS, MicroStep, Phase, Rows, counted
+from .micro import SYMBOLS, MicroStep, Phase, Rows, counted, listed
 from .order import arriving, by_rows
 from .symbols import DIFFERENCE, DIGITS, added, applied, slope, times
 from .uses import Use, readers
@@ -119,9 +119,8 @@ class Walk:
         """All numbers of a stage at once, and what they are where they are few."""
         said = ""
         if self.each and 0 < len(made) <= FEW:
-            said = ", ".join(digits_of(float(number), DIGITS) for number in made)
             joined = "mean" if phase == "forward" else self.many.partition(" ")[0]
-            said = said if self.single else f"{joined} of {len(self.opened.batch):,} = {said}"
+            said = listed(made, joined, len(self.opened.batch), DIGITS)
         value = float(made[0]) if len(made) == 1 else nan
         return MicroStep(phase, "stage", words, np.arange(len(made)), weights, stage.name, numbers=said, value=value)
 

@@ -7,6 +7,8 @@ itself is in `schema`.
   them as the `rows` of the file, with `encoding`; `thinning` keeps the budget, `files` makes and finishes the file,
   `probing` and `deltas` are passes of one sample,
   `about` says what run it is of
+* micro-steps of the step after a frame: `coming` is what is copied of a run, `step_written` (by `step_rows`) what is
+  kept of it, `step_plan` what all steps of a network share; `recorded_step` is what is read, found by `step_table`
 * reading: `opening` believes nothing and repairs what was not closed; `contents` is a file at one moment: `networks`,
   `branches`, `index` and `pictures` are read and checked at once (`checksums`), numbers when they are asked for, as
   `frames`
@@ -17,6 +19,7 @@ No drawing: a view shows recordings from :mod:`scalarviz.view.recorded`.
 from .about import About
 from .pictures import Picture
 from .recorded import Recorded
+from .recorded_step import RecordedStep
 from .recording import Recording
 
-__all__ = ["About", "Picture", "Recorded", "Recording"]
+__all__ = ["About", "Picture", "Recorded", "RecordedStep", "Recording"]

@@ -17,6 +17,7 @@ from .index import Index, read_index
 from .networks import read_networks
 from .opening import Opened
 from .schema import DAMAGED
+from .step_table import MicroTable
 
 
 class Contents:
@@ -40,6 +41,8 @@ class Contents:
     networks : mapping of int to Shapes
     branches : Branches
     index : Index
+    micro : MicroTable or None
+        None where the file is older than they are.
     remark : str
         What could not be read, one clause; empty where all could.
     newest : dict of int to int
@@ -81,6 +84,7 @@ class Contents:
         self.index: Index = read_index(
             database, self.networks, self.branches.twigs, doubted=short, summed=self.opened.version > 1, known=known
         )
+        self.micro = MicroTable(database) if self.opened.version > 1 else None
         index = self.index
         lost = index.remarks
         if not len(index.id):

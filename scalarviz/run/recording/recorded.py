@@ -20,6 +20,8 @@ from .frames import frame_of
 from .index import PARTS
 from .networks import Shapes
 from .pictures import Picture, read_pictures
+from .recorded_step import RecordedStep
+from .step_table import MicroTable
 
 _LOST = "its file was changed since it was opened: open it anew"
 
@@ -47,7 +49,7 @@ class Recorded:
     edits : tuple of Applied
         On the way to the branch's end.
     has : frozenset of str
-        What every frame has beside its values: "gradients", "updates", "activations", "deltas".
+        What every frame has beside its values: "gradients", "updates", "activations", "deltas", "micro".
     remark : str
         What could not be read, one clause; empty where all could.
 
@@ -78,6 +80,7 @@ class Recorded:
         self._contents: Contents | None = contents
         self._index, self._networks, self._branches = contents.index, contents.networks, contents.branches
         self.about: About = contents.about
+        self._micro: MicroTable | None = contents.micro
         self.remark = contents.remark
         self._newest, self._current = contents.newest, contents.current
         try:
@@ -102,6 +105,8 @@ class Recorded:
         every: list[bool] = np.all(self._index.has[entries], axis=0).tolist()
         names = {"gradient": "gradients", "moved": "updates", "activation": "activations", "delta": "deltas"}
         self.has = frozenset(names[part] for part, on in zip(PARTS, every, strict=True) if on and part in names)
+        if all(map(self.sides, range(len(entries)))):
+            self.has |= {"micro"}
         self.curve: Curve = self._branches.curve(number)
         self.edits = self._branches.edits(number)
         self._past: Past | None = None
@@ -184,6 +189,47 @@ class Recorded:
         """
         k = position(k, len(self), "frames")
         return frame_of(self, k)
+
+    @property
+    def walks(self) -> bool:
+        """Whether there are micro-steps after any of its frames."""
+        return any(map(self.sides, range(len(self))))
+
+    def sides(self, k: int) -> frozenset[bool]:
+        """Of which steps after frame `k` the micro-steps are there: the probe's alone (True), the run's own (False)."""
+        number = int(self._index.id[self._entries[position(k, len(self), "frames")]])
+        return frozenset() if self._micro is None else frozenset(self._micro.sides.get(number, ()))
+
+    def opened(self, k: int, *, alone: bool = True) -> RecordedStep:
+        """The step that follows frame `k`, with its micro-steps.
+
+        Parameters
+        ----------
+        k : int
+        alone : bool
+            A trial with the probe alone; else the step with its own batch.
+
+        Raises
+        ------
+        OutOfRangeError
+            There is no such frame.
+        FileFormatError
+            Its micro-steps were not recorded, or cannot be read; the message says which, and why.
+        """
+        k = position(k, len(self), "frames")
+        shapes, about, step = self.shapes(k), self.about, int(self.steps[k])
+        sample = None
+        if alone and about.probe is not None and about.probe_target is not None and len(about.probe) == shapes.inputs:
+            sample = np.array(about.probe), np.array(about.probe_target)
+        (value,) = self.row(k, "value")
+        ids, network = int(self._index.id[self._entries[k]]), int(self._index.network[self._entries[k]])
+        try:
+            if self._micro is None or (alone and sample is None):
+                raise FileFormatError("they were not recorded")
+            with self._open.lock:
+                return self._micro.step(ids, step, network, shapes, np.frombuffer(value, "<f4"), sample)
+        except FileFormatError as error:
+            raise FileFormatError(f"{path_text(self.path)}: no micro-steps of step {step + 1:,}: {error}") from None
 
     @property
     def values(self) -> Mapping[str, NDArray[np.float32]]:

@@ -23,6 +23,7 @@ from ...io.atomic import StrPath, path_text, replacing
 from ..run import Run
 from ..scene import Scene
 from .about import about_of, written
+from .coming import Steps
 from .files import FileId, create, finish, keep_open
 from .probing import Probing
 from .recorded import Recorded
@@ -48,6 +49,9 @@ class Recording:
     gradients, updates, activations, deltas : bool
         What is recorded beside the values: the gradient of each step, what the step did, and the rows of the probe
         (the scene's, else the first sample of the data).
+    micro : bool
+        The micro-steps of the step that follows each frame, of the probe alone and of the step's own batch; with them
+        the activations are recorded too.
     panels : bool
         Whether pictures of the panels are made when it is closed.
     path : path, optional
@@ -89,7 +93,7 @@ class Recording:
     def __init__(
         self, x: Run | Scene, every: int = 1, gradients: bool = False, updates: bool = False,
         activations: bool = False, deltas: bool = False, panels: bool = False, path: StrPath | None = None,
-        budget: int = BUDGET,
+        budget: int = BUDGET, micro: bool = False,
     ) -> None:  # fmt: skip
         given: Any = x
         if not isinstance(given, Run | Scene):
@@ -97,7 +101,8 @@ class Recording:
             raise TypeMismatchError(f"Recording: a Run or a Scene is recorded, got {kind} {shown(given)}")
         run = x.run if isinstance(x, Scene) else x
         every, budget = integer("Recording: every", every, 1), integer("Recording: budget (bytes)", budget, 0)
-        parts = {"gradients": gradients, "updates": updates, "activations": activations, "deltas": deltas}
+        parts = {"gradients": gradients, "updates": updates, "activations": activations, "deltas": deltas,
+                 "micro": micro}  # fmt: skip
         wanted = {name: flag(part, f"Recording: {name}") for name, part in parts.items()}
         self.panels = flag(panels, "Recording: panels")
         run._check_live()
@@ -109,7 +114,7 @@ class Recording:
         about = run._in_turn(lambda: about_of(x))
         probe = None if about.probe is None else np.array(about.probe)
         target = None if about.probe_target is None else np.array(about.probe_target)
-        probing = Probing(probe, target, wanted["activations"], wanted["deltas"])
+        probing = Probing(probe, target, wanted["activations"] or wanted["micro"], wanted["deltas"])
         self._database, self.path = create(_temporary() if path is None else path, 4 * len(run._store.value))
         self._file = FileId(self.path)
         database = self._database
@@ -118,7 +123,8 @@ class Recording:
         rows = Rows(database, self._thinning, probing, whole)
         notes = {"about": written(about), "every": str(every), **{name: str(int(on)) for name, on in wanted.items()}}
         database.executemany("INSERT INTO meta VALUES (?, ?)", list(notes.items()))
-        self._watching = Watching(gradients=wanted["gradients"], updates=wanted["updates"])
+        steps = Steps(probe, target) if wanted["micro"] else None
+        self._watching = Watching(gradients=wanted["gradients"], updates=wanted["updates"], steps=steps)
         self._writer = Writer(database, rows, self._thinning, self._file)
         self._end = weakref.finalize(self, _ended, self._writer, database, self._file, self._temporary)
         self._closed, self._saying = False, threading.Lock()

@@ -14,6 +14,7 @@ from .checksums import SUMMED, checksum
 from .encoding import bits, blob, edit_row, number, stage_rows, tensor_rows, units_blob, weights_of
 from .probing import Probing
 from .schema import LONGEST_NAME, clean
+from .step_rows import MicroRows
 from .taken import Done, Item, Look, Named, Network, Passed, Stands, Way
 from .thinning import Thinning
 
@@ -50,6 +51,7 @@ class Rows:
         self._probing, self._whole = probing, whole
         self._weights: dict[int, NDArray[np.bool_]] = {}
         self._passed: dict[int, list[Curve]] = {}
+        self._micro = MicroRows(database)
 
     @singledispatchmethod
     def write(self, item: Item) -> None:
@@ -115,3 +117,5 @@ class Rows:
         )  # fmt: skip
         given = (*cells, int(item.kept), clean(item.stopped), checksum(cells))
         self._database.execute(_FRAME + (_INSTEAD if item.instead else _KEEP), given)
+        if item.coming is not None:
+            self._micro.write(item.coming, item.network, (item.branch, item.step, item.edits))

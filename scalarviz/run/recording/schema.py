@@ -48,6 +48,12 @@ TABLES = {
         "stopped TEXT NOT NULL, computed BLOB, frozen BLOB, value BLOB NOT NULL, gradient BLOB, moved BLOB, "
         "activation BLOB, delta BLOB, units BLOB, checksum INTEGER NOT NULL)"
     ),
+    "plan": "CREATE TABLE plan (id INTEGER PRIMARY KEY, network INTEGER NOT NULL, said TEXT NOT NULL)",
+    "micro": (
+        "CREATE TABLE micro (frame INTEGER NOT NULL, alone INTEGER NOT NULL, plan INTEGER NOT NULL, "
+        "step INTEGER NOT NULL, batch INTEGER NOT NULL, divisor REAL NOT NULL, loss REAL, lr REAL, "
+        "numbers BLOB NOT NULL, PRIMARY KEY (frame, alone)) WITHOUT ROWID"
+    ),
     "picture": (
         "CREATE TABLE picture (id INTEGER PRIMARY KEY, frame INTEGER NOT NULL, panel TEXT NOT NULL, "
         "width INTEGER NOT NULL, height INTEGER NOT NULL, image BLOB NOT NULL)"
@@ -65,6 +71,8 @@ TABLES = {
 * ``units``: the step they are of (int64), then for every rectifier, sigmoid and tanh stage a float32 a unit: dead or
   not, or the share of samples at which it is flat.
 * ``checksum``: of the other columns but ``id``, ``kept`` and ``stopped``, as :mod:`.checksums` has it.
+* ``micro``: the step that comes after a frame, opened: with the probe alone, or of the step's own batch; ``plan`` is
+  what it has in common with others, ``numbers`` deflated float64 (:mod:`.step_written`).
 * ``edit.written``: JSON of :mod:`scalarviz.run.edits.written`, NULL where an edit cannot be written.
 """
 
@@ -73,11 +81,12 @@ INDEXES = {
 }
 
 OBJECTS = {**TABLES, **INDEXES}
+_FIRST = {name: statement for name, statement in OBJECTS.items() if name not in ("plan", "micro")}
 READ = {
-    1: {**OBJECTS, "frame": TABLES["frame"].replace(", checksum INTEGER NOT NULL", "")},
+    1: {**_FIRST, "frame": TABLES["frame"].replace(", checksum INTEGER NOT NULL", "")},
     VERSION: OBJECTS,
 }
-"""Tables and indexes of each version that is read. In the first one frames have no checksum."""
+"""Tables and indexes of each version that is read. In the first one frames have no checksum, and no micro-steps."""
 
 LONGEST_EDIT = 1 << 20
 """Characters of an edit's JSON; of longer ones (other data) the words are kept."""

@@ -12,6 +12,7 @@ from ...engine.data import Data
 from ..edits.applied import Applied
 from ..forward import Forward
 from ..frame import Curve
+from .coming import Coming
 
 OVERHEAD = 1024
 """Bytes of an item beside its arrays."""
@@ -111,6 +112,8 @@ class Look:
     computed, frozen : ndarray of uint8, shape (P,)
     forward : Forward
     data : Data
+    coming : Coming or None
+        The step that comes after it, where micro-steps are wanted.
     """
 
     branch: int
@@ -134,12 +137,14 @@ class Look:
     frozen: NDArray[np.uint8]
     forward: Forward
     data: Data
+    coming: Coming | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes that it holds."""
         arrays = (self.value, self.gradient, self.previous, self.moved, self.computed, self.frozen)
-        return OVERHEAD + sum(array.nbytes for array in arrays if array is not None)
+        opened = 0 if self.coming is None else self.coming.nbytes
+        return OVERHEAD + opened + sum(array.nbytes for array in arrays if array is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,8 +60,10 @@ class Thinning:
         if not self.due:
             return
         most = SLICE + 2 * written
-        gone = self._database.execute(
-            "DELETE FROM frame WHERE id IN (SELECT id FROM frame WHERE kept = 0 AND step % ? != 0 LIMIT ?)",
-            (self.every, most),
-        ).rowcount
+        chosen = self._database.execute(
+            "SELECT id FROM frame WHERE kept = 0 AND step % ? != 0 LIMIT ?", (self.every, most)
+        ).fetchall()
+        for table, column in (("micro", "frame"), ("frame", "id")):
+            self._database.executemany(f"DELETE FROM {table} WHERE {column} = ?", chosen)
+        gone = len(chosen)
         self.due = gone == most

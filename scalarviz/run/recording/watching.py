@@ -9,6 +9,7 @@ from ..edits.applied import Applied
 from ..forward import Forward
 from ..frame import Curve
 from ..timeline.line import Line, Place
+from .coming import Steps
 from .taken import Done, Item, Look, Named, Network, Passed, Stands, Way
 
 if TYPE_CHECKING:
@@ -28,10 +29,12 @@ class Watching:
     ----------
     gradients, updates : bool
         What of a moment is wanted beside its values.
+    steps : Steps or None
+        Of which sample coming steps are opened; None: none are.
     """
 
-    def __init__(self, *, gradients: bool, updates: bool) -> None:
-        self._gradients, self._updates = gradients, updates
+    def __init__(self, *, gradients: bool, updates: bool, steps: Steps | None = None) -> None:
+        self._gradients, self._updates, self._steps = gradients, updates, steps
         self._revision = -1
         self._edits: dict[int, list[Applied]] = {}  # told, by branch
         self._flags: dict[int, dict[int, str]] = {}
@@ -135,6 +138,7 @@ class Watching:
             frozen=store.frozen.copy(),
             forward=run._forward,
             data=problem.data,
+            coming=None if self._steps is None else self._steps.coming(run),
         )
 
     def _network(self, forward: Forward, found: list[Item]) -> int:

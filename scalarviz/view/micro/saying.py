@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ...run.frame import Frame, Stage
 from ...run.opened.micro import MicroStep, counted
-from ...run.opened.opened import Opened
 from ...run.opened.symbols import DIFFERENCE
+from ...run.opened.walked import Walked
 from ..draw.equation import neuron
 from ..draw.text import figure, loss_text, number
 from ..flow.layer import SYMBOLS
@@ -35,7 +35,7 @@ class Sayings:
 
     Parameters
     ----------
-    opened : Opened
+    opened : Walked
     subject : Subject
     frame : Frame
         With the rows of the probe.
@@ -43,7 +43,7 @@ class Sayings:
         By stage: of the one sample, or added up over the batch.
     """
 
-    def __init__(self, opened: Opened, subject: Subject, frame: Frame, deltas: Mapping[str, Floats]) -> None:
+    def __init__(self, opened: Walked, subject: Subject, frame: Frame, deltas: Mapping[str, Floats]) -> None:
         self.opened, self.subject, self.frame, self.deltas = opened, subject, frame, deltas
         self._stages = {stage.name: stage for stage in subject.stages}
         self._before = dict(zip(self._stages, ["input", *self._stages], strict=False))
@@ -180,11 +180,10 @@ class Sayings:
 
     def _of_gradient(self, index: int, gradient: float) -> Formula:
         """The gradient of one weight as a product, or as what it is a sum of."""
-        terms = self.opened.terms(index, 1)
-        if terms.count == 1 and self.opened.trial:
-            delta, x = float(terms.array["delta"][0]), float(terms.array["x"][0])
-            return of_product("δ · 1 = g" if terms.uses[0].kind == "bias" else "δ · x = g", delta, x, gradient)
-        letters = f"{'mean' if self.is_mean(index) else 'sum'} of {terms.count:,} δ · x = g"
+        made = self.opened.made(index)
+        if made.terms == 1 and self.opened.trial:
+            return of_product("δ · 1 = g" if made.bias else "δ · x = g", made.delta, made.x, gradient)
+        letters = f"{'mean' if self.is_mean(index) else 'sum'} of {made.terms:,} δ · x = g" if made.terms else "g"
         return Formula(letters, (_violet(delta_text(gradient)),))
 
     def is_mean(self, index: int) -> bool:
@@ -192,7 +191,7 @@ class Sayings:
 
         Several products of one sample are a sum.
         """
-        return self.opened.divisor != 1 and self.opened.terms(index, 1).count == len(self.opened.batch)
+        return self.opened.divisor != 1 and self.opened.made(index).terms == len(self.opened.batch)
 
     def _of_sum(self, step: MicroStep, adding: int) -> Sentence:
         """A sum of outer products on its way."""
@@ -237,7 +236,7 @@ class Sayings:
 
 
 def outputs(
-    opened: Opened,
+    opened: Walked,
     subject: Subject,
     frame: Frame,
     deltas: Mapping[str, Floats],

@@ -6,6 +6,8 @@ from typing import Any
 
 from ...errors import InputError, shown
 from ...run.frame import Frame
+from ...run.opened.walked import Walked
+from ...run.recorded_source import RecordedSource
 from ...run.run_source import RunSource
 from ..shown.subject import Subject
 from .told import Told
@@ -27,17 +29,26 @@ def told_of(subject: Subject, frame: Frame, number: Any, *, whole_batch: bool = 
 
     Raises
     ------
+    FileFormatError
+        A recording has no micro-steps there.
     InputError
         The subject is no run, or there is no such micro-step.
     """
-    source = subject.source
-    if not isinstance(source, RunSource):
-        raise InputError(f"inside: {source.what} has no steps to be opened; give a Run or a Scene")
-    target, given = subject.target, number
-    alone = None if whole_batch or subject.probe is None or target is None else (subject.probe, target)
-    walk = Walk(source.run.open(sample=alone), subject, frame)
+    given = number
+    walk = Walk(_opened(subject, whole_batch=whole_batch), subject, frame)
     whole = isinstance(given, int) and not isinstance(given, bool) and given != 0
     at = (number if number > 0 else len(walk) + 1 + number) if whole else 0
     if not 1 <= at <= len(walk):
         raise InputError(f"inside: got {shown(given)}; this step has micro-steps 1 to {len(walk)}, or -1 for the last")
     return walk.told(at)
+
+
+def _opened(subject: Subject, *, whole_batch: bool) -> Walked:
+    """The coming step of a run, or the one after the frame of a recording where it stands."""
+    source, target = subject.source, subject.target
+    if isinstance(source, RecordedSource):
+        return source.opened(alone=not whole_batch and True in source.sides())
+    if not isinstance(source, RunSource):
+        raise InputError(f"inside: {source.what} has no steps to be opened; give a Run, a Scene or a recording")
+    alone = None if whole_batch or subject.probe is None or target is None else (subject.probe, target)
+    return source.run.open(sample=alone)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...run.frame import Frame, Stage
 from ...run.opened.micro import PHASES, MicroStep
-from ...run.opened.opened import Opened
+from ...run.opened.walked import Walked
 from ..draw.text import loss_text
 from ..panels.wording import noun
 from ..shown.subject import Subject
@@ -32,7 +32,7 @@ class Walk:
 
     Parameters
     ----------
-    opened : Opened
+    opened : Walked
         The coming step, or a trial with the probe alone.
     subject : Subject
     frame : Frame
@@ -48,7 +48,7 @@ class Walk:
     """
 
     def __init__(
-        self, opened: Opened, subject: Subject, frame: Frame, other: Callable[[], Opened | None] | None = None
+        self, opened: Walked, subject: Subject, frame: Frame, other: Callable[[], Walked | None] | None = None
     ) -> None:
         if opened.trial:  # its own rows: in training they may be others than those of a prediction
             rows = {stage.name: opened.rows[stage.name][:, 0] for stage in subject.stages}
@@ -59,6 +59,7 @@ class Walk:
         self.phases = tuple(PHASES.index(step.phase) for step in self.steps)
         self.n_weights = sum(t.size for t in subject.tensors if not t.buffer)
         self.few = self.n_weights <= FEW
+        self.deltas: Mapping[str, Floats] = opened.joined
         self._sayings = Sayings(opened, subject, frame, self.deltas)
 
     def __len__(self) -> int:
@@ -67,22 +68,6 @@ class Walk:
     def first_of(self, phase: int) -> int:
         """The first micro-step of a phase, or of the next that has any, counting from 1."""
         return 1 + next(k for k, of in enumerate(self.phases) if of >= phase)
-
-    @cached_property
-    def deltas(self) -> Mapping[str, Floats]:
-        """By stage, the derivative of the loss by each of its numbers: of the one sample, or added up over the batch.
-
-        Where losses are averaged each sample's has its share in it, so the sum is the mean.
-        """
-        opened, found = self.opened, dict[str, Floats]()
-        for stage in self.subject.stages:
-            if opened.shown < len(opened.batch) and stage.bias is not None:
-                found[stage.name] = np.asarray(
-                    stage.bias.of(opened.gradient), np.float64
-                )  # not all samples are kept; here the sum is
-            else:
-                found[stage.name] = opened.deltas[stage.name].sum(axis=1)
-        return found
 
     # ---- one micro-step
 
@@ -225,7 +210,7 @@ class Walk:
         return self.opened.loss if self.opened.trial else self.subject.probe_loss(self.frame)
 
     @cached_property
-    def _other(self) -> Opened | None:
+    def _other(self) -> Walked | None:
         return None if self._open_other is None else self._open_other()
 
     def _spread(self, index: int) -> Spread | None:
@@ -234,12 +219,12 @@ class Walk:
         batch, one = pair
         if not self.few or index < 0 or batch is None or len(batch.batch) < 2:
             return None
-        terms = batch.terms(index, len(batch.batch))
-        if terms.count != len(batch.batch):  # used at several places: no number a sample
+        products = batch.products(index)
+        if products is None:  # used at several places: no number a sample; or a recording, which keeps none
             return None
         count, own = len(batch.batch), None if one is None else float(one.gradient[index])
         words, name = f"{count:,} {noun(self.subject, count)}", noun(self.subject)
-        return spread_of(terms.products * batch.divisor, float(batch.gradient[index]), own, words, name)
+        return spread_of(products, float(batch.gradient[index]), own, words, name)
 
     def _layers(self, computed: NDArray[np.bool_], gradient: Floats) -> tuple[Layer, ...]:
         """The largest gradient of each block of a larger net, as far as they have come."""

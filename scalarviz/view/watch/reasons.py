@@ -72,6 +72,16 @@ def no_training(here: Here) -> str:
     return "" if here.trains else "this window only shows, it does not train"
 
 
+def no_micro_steps(here: Here) -> str:
+    """Why no step can be walked through there."""
+    return here.subject.source.lacks("micro") if here.recorded else no_training(here)
+
+
+def no_samples(here: Here) -> str:
+    """Why the samples of a batch cannot be added up there."""
+    return "a recording holds the sum over the batch, not its samples" if here.recorded else no_training(here)
+
+
 def no_playing(here: Here) -> str:
     """Why time does not go on by itself."""
     return "" if here.plays else no_training(here)

@@ -9,6 +9,7 @@ from ...run.played import Played
 from ...run.recorded_source import RecordedSource
 from ..touched.inspector import record_key
 from .pace import DURATION
+from .recorded_steps import RecordedSteps
 from .replaying import Replaying
 from .speed_keys import SpeedKeys
 from .travels import Travels
@@ -54,7 +55,7 @@ class RecordedTravels(Travels):
     """Going back and forth in a recording: a branch is shown at once."""
 
     def __init__(self, viewer: Replay, source: Played, playback: Replaying) -> None:
-        super().__init__(viewer, viewer.frame, RecordedGuide(source), playback)
+        super().__init__(viewer, viewer._now, RecordedGuide(source), playback)
         self._source = source
 
     def switch(self, number: int) -> None:
@@ -96,18 +97,24 @@ class Replay(Viewer):
         self._told_record: tuple[object, object] | None = None
         self.playback = Replaying(source, duration)
         self.travels = RecordedTravels(self, source, self.playback)
+        self.micro: RecordedSteps | None = None
         names = ("back", "first", "newest")
         self.handlers |= {name: self.travels.handlers[name] for name in names}
         self.handlers |= {"toggle_run": self.toggle_run, "step": self.step}
         self.handlers |= SpeedKeys(self.playback, self.say).handlers
         if isinstance(source, RecordedSource):
-            self.handlers["find_sign"] = self.find_sign
+            self.micro = RecordedSteps(self, source, self._now)
+            self.handlers |= {"find_sign": self.find_sign, **self.micro.handlers}
         if wait == 0:
             self.playback.play()
 
     # ---- numbers
 
     def frame(self) -> Frame:
+        """The recorded frame where it stands; inside a step as far as that has come."""
+        return self._now() if self.micro is None else self.micro.shown(self._now())
+
+    def _now(self) -> Frame:
         """The recorded frame where it stands."""
         at = (self._source.past, self._source.place)
         if self._last is None or self._shown_at != at:
@@ -135,6 +142,8 @@ class Replay(Viewer):
             if not self.touches and self._source.place == 0:
                 self.playback.play()
         self.playback.tick(seconds)
+        if self.micro is not None:
+            self.micro.pass_time()
         if self.playback.running != running:
             self.refresh()
 
@@ -149,7 +158,7 @@ class Replay(Viewer):
         inspector = self.bench.touch.inspector
         if inspector is None or not inspector.single:
             return
-        key = record_key(self.frame())
+        key = record_key(self._now())
         if key is not None and (inspector, key) != self._told_record:
             self._told_record = inspector, key
             try:
@@ -167,6 +176,8 @@ class Replay(Viewer):
 
     def pace_text(self, frame: Frame | None = None) -> str:
         """Whether it plays, which steps there are, what computed them."""
+        if self.micro is not None and (inside := self.micro.headline):
+            return inside
         parts = ["recording", self.playback.text(), self._source.spread]
         facts = self._source.facts
         return "  ·  ".join(filter(None, [*parts, "" if facts is None else facts.engine]))
@@ -180,8 +191,15 @@ class Replay(Viewer):
     def step(self, count: int = 1) -> None:
         """Recorded steps by hand."""
         assert self.travels is not None
+        if self.micro is not None and self.micro.finish():
+            return
         if not self.travels.forward(count):
             self.travels.newest()
+
+    def escape(self) -> None:
+        """Close what is open: an opened step before a selected cube."""
+        if self.bench.help or self.hands.grip is not None or self.micro is None or not self.micro.leave():
+            super().escape()
 
     def find_sign(self) -> None:
         """Go to the recorded step at which the selected weight last changed its sign."""

@@ -1,0 +1,162 @@
+"""`RecordedSteps`: walking through the micro-steps of a recording, where it holds them, with the keys of a run.
+
+Nothing is worked out anew: the step that follows a recorded frame is opened with the numbers that the file has of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ...errors import ScalarvizError
+from ...run.recorded_source import RecordedSource
+from ..micro.walk import Walk
+from ..panels.wording import noun
+
+if TYPE_CHECKING:
+    from ...run.frame import Frame
+    from .replay import Replay
+
+
+class RecordedSteps:
+    """The walk of one replay.
+
+    Parameters
+    ----------
+    view : Replay
+    source : RecordedSource
+    look : callable
+        The recorded frame that is shown.
+
+    Attributes
+    ----------
+    walk : Walk or None
+        The opened step.
+    at : int
+        The micro-step shown, from 1.
+    trial : bool
+        Whether a step with the probe alone is wanted; else the run's own.
+    """
+
+    def __init__(self, view: Replay, source: RecordedSource, look: Callable[[], Frame]) -> None:
+        self._view, self._source, self._look = view, source, look
+        self.walk: Walk | None = None
+        self.at, self.trial = 0, True
+        self._about: int | None = None
+        view.bench.inside.asked = self._clicked
+        self.handlers: dict[str, Callable[..., None]] = {
+            "micro_next": self.next, "micro_back": self.back, "whose": self.toggle_whose,
+        }  # fmt: skip
+
+    # ---- by hand
+
+    def next(self) -> None:
+        """The next micro-step; the first opens the step after the frame shown, after the last comes the next frame."""
+        self._view.playback.stand(None)
+        if self.walk is None:
+            self._open(1)
+        elif self.at < len(self.walk):
+            self._show(self.at + 1)
+        else:
+            self.finish()
+
+    def back(self) -> None:
+        """The micro-step before; at the first one, the end of the recorded step before."""
+        self._view.playback.stand(None)
+        if self.walk is not None and self.at > 1:
+            self._show(self.at - 1, runs=False)
+        elif self._source.place == 0:
+            self._view.say(f"step {self._look().step + 1:,} is the first that was recorded")
+        else:
+            self._source.stand(self._source.place - 1)
+            self.walk = None
+            self._open(-1)
+
+    def toggle_whose(self) -> None:
+        """One sample's numbers, or those of the whole batch."""
+        one = noun(self._view.bench.subject)
+        trial = not (self.trial if self.walk is None else self.walk.opened.trial)
+        if trial not in self._source.sides():
+            self._view.say(f"of this step {f'this {one} alone' if trial else 'the whole batch'} was not recorded")
+            return
+        self.trial = trial
+        if self.walk is not None:
+            self._open(self.at, runs=False)
+        else:
+            self._view.say(f"{'this ' + one if trial else 'the whole batch'}: so . opens the recorded step")
+
+    def finish(self) -> bool:
+        """Go on to the next recorded frame; returns whether a step was open."""
+        walk, source = self.walk, self._source
+        if walk is None:
+            return False
+        self.leave()
+        if source.place + 1 >= len(source.steps):
+            self._view.say(f"step {source.span[1]:,} is the last that was recorded")
+            return True
+        source.stand(source.place + 1)
+        now = int(source.steps[source.place])
+        if left := now - walk.opened.step:
+            missing = "the one before it was" if left == 1 else f"the {left:,} before it were"
+            self._view.say(f"step {now:,}: {missing} not recorded")
+        self._view.refresh()
+        return True
+
+    def leave(self) -> bool:
+        """Close the opened step; returns whether there was one."""
+        there = self.walk is not None
+        self.walk = None
+        self._view.bench.inside.show(None)
+        self._view.refresh()
+        return there
+
+    def _clicked(self, what: str, number: int) -> None:
+        """A click on the ribbon or the switch."""
+        if what == "switch":
+            self.toggle_whose()
+        elif self.walk is not None:
+            self._show(self.walk.first_of(number))
+
+    # ---- opening
+
+    def _open(self, at: int, *, runs: bool = True) -> None:
+        """Open the step after the frame shown at a micro-step; -1 is the last one."""
+        source, frame = self._source, self._look()
+        self._view.follow(frame)
+        alone = self.trial if self.trial in source.sides() else not self.trial
+        try:
+            walk = Walk(source.opened(alone=alone), self._view.bench.subject, frame)
+        except ScalarvizError as error:
+            self.leave()
+            self._view.say(str(error))
+            return
+        self.walk = walk
+        self._show(len(walk) if at < 0 else min(at, len(walk)), runs=runs and at > 0)
+
+    def _show(self, at: int, *, runs: bool = True) -> None:
+        assert self.walk is not None
+        self.at, self._about = at, self._view.bench.selected
+        self._view.bench.inside.show(self.walk.told(at, self._about), runs=runs)
+        self._view.refresh()
+
+    # ---- time
+
+    def pass_time(self) -> None:
+        """Close the step where another frame is shown now; tell of another weight where one was selected."""
+        if self.walk is None:
+            return
+        if self._view.playback.running or self._look().step != self.walk.frame.step:
+            self.leave()
+        elif self._about != self._view.bench.selected:
+            self._show(self.at, runs=False)
+
+    @property
+    def headline(self) -> str:
+        """The HUD's second line; empty while no step is open."""
+        told = self._view.bench.inside.told
+        return "" if told is None else f"recording  \N{MIDDLE DOT}  {told.headline}"
+
+    def shown(self, frame: Frame) -> Frame:
+        """A frame as it is to be shown: inside a step with the numbers of the micro-step."""
+        told = self._view.bench.inside.told
+        return frame if told is None else told.frame
