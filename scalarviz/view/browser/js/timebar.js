@@ -163,7 +163,7 @@ export class TimeBar {
     const plot = { top: 12, bottom: rail - 11 };
     const cursor = this.scale.at(steps[this.frame]);
     context.font = `13px ${TYPE}`;
-    if (this.axis) this.drawLosses(context, plot, cursor, small);
+    if (this.axis) this.drawLosses(context, plot, cursor, small || high < 80);
     drawRail(context, left, this.scale.at(steps[steps.length - 1]), rail, look.flow);
     drawRail(context, left, cursor, rail, look.text1);
     for (const mark of this.marks) drawMark(context, mark, this.scale.at(mark.step), rail, look, cursor);

@@ -46,7 +46,7 @@ export function makeButtons(root, page) {
   const choice = root.appendChild(element("select"));
   choice.setAttribute("aria-label", "recorded steps a second");
   for (const speed of SPEEDS) {
-    const option = choice.appendChild(element("option", "", `${speed} a second`));
+    const option = choice.appendChild(element("option", "", `${speed}/s`));
     option.value = String(speed);
   }
   choice.value = String(USUAL_SPEED);
