@@ -175,7 +175,7 @@ def test_what_is_read_is_of_one_moment_while_it_is_written_and_thinned(tmp_path:
 
 def test_a_reader_stays_at_its_moment_and_whoever_closes_last_leaves_one_file(tmp_path: Path) -> None:
     run = made()
-    recording = sv.Recording(run, path=tmp_path / "run.svz", budget=60_000)
+    recording = sv.Recording(run, path=tmp_path / "run.svz", budget=90_000)
     run.step(30)
     recording.flush()
     early = sv.load_recording(recording.path)
