@@ -20,6 +20,7 @@ from sphinx.cmd.build import main as sphinx
 
 import scalarviz as sv
 from scalarviz.cli.here import scene_names
+from scalarviz.lessons import lessons
 from scalarviz.lessons.opening import scene_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,6 +32,10 @@ PAGES = ("docs/scenes", "docs/window", "docs/sharing", "docs/python", "docs/note
          "CONTRIBUTING", "scalarviz/engine/cpu/README", "scalarviz/engine/cuda/README")  # fmt: skip
 LIVE = re.compile(r'sv\.lesson\("(\d+)"')
 LESSON_STEPS, FRAMES = 600, 300
+RECORDED = (
+    "On this page the scene is a recording: it plays, and a click on a cube looks into it. To train it, to set its "
+    "learning rate and to go into a step, take the notebook: <code>scalarviz lessons course</code>."
+)
 
 
 def main() -> int:
@@ -93,7 +98,8 @@ def play_lessons(notebooks: Path, folder: Path, steps: int) -> None:
                                   panels=True) as recording:  # fmt: skip
                     scene.run.step(steps)
                     recording.save_html(folder / f"{name}.html", size=(960, 720))
-                data = {"text/html": player_of(f"../play/{name}.html", f"The scene of lesson {asked[1]}, recorded")}
+                player = player_of(f"../play/{name}.html", f"The scene of lesson {asked[1]}, recorded")
+                data = {"text/html": f"<p>{RECORDED}</p>{player}"}
                 cell.outputs = [nbformat.v4.new_output("display_data", data=data)]
         nbformat.write(notebook, path)
 
@@ -116,12 +122,16 @@ def write_pages(source: Path, scenes: Iterable[str]) -> None:
     (source / "players.md").write_text(f"# All scenes, recorded\n\n{players}\n", encoding="utf-8")
     entries = "\n\n".join(f"```{{eval-rst}}\n.. auto{kind_of(name)}:: scalarviz.{name}\n```" for name in sv.__all__)
     (source / "names.md").write_text(f"# The names of scalarviz\n\n{entries}\n", encoding="utf-8")
-    lessons = sorted(path.stem for path in source.glob("notebooks/*.ipynb"))
-    tree = "\n".join(["players", *(f"notebooks/{stem}" for stem in lessons),
-                      *(page for page in PAGES if (source / f"{page}.md").is_file()), "names"])  # fmt: skip
+    course = [f"{one.number} {one.title} <notebooks/{one.notebook.stem}>" for one in lessons()]
+    others = [page for page in PAGES if (source / f"{page}.md").is_file()]
+    groups = {"See": ["players"], "Lessons": course, "Read": [*others, "names"]}
     home = source / "README.md"
     text = home.read_text(encoding="utf-8")
-    home.write_text(f"{text}\n```{{toctree}}\n:hidden:\n:maxdepth: 1\n\n{tree}\n```\n", encoding="utf-8")
+    trees = (
+        "\n".join(["```{toctree}", ":hidden:", ":maxdepth: 1", f":caption: {caption}", "", *entries, "```"])
+        for caption, entries in groups.items()
+    )
+    home.write_text("\n\n".join([text, *trees]) + "\n", encoding="utf-8")
 
 
 def kind_of(name: str) -> str:

@@ -234,7 +234,7 @@ sv.check.answer(answer, rate_for_one_step, hint="How far is it? And how far is 1
 # Here the first lesson ends.
 
 # %% [markdown]
-# # The second lesson: twelve weights
+# ## The second lesson: twelve weights
 #
 # ## 7. A perceptron
 #

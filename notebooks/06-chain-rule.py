@@ -208,8 +208,8 @@ assert np.isclose(x0.grad, first + second)
 #
 # ## Live
 #
-# The network of this lesson. Run the cell and press **into a step** again and again: all 34 small steps come one
-# after the other, and each says its formula. A click on a cube opens it.
+# The network of this lesson. Run the cell, press **into a step**, and then **next micro-step** again and again: all 34
+# small steps come one after the other, and each says its formula. A click on a cube opens it.
 
 # %%
 sv.lesson("06")

@@ -109,7 +109,11 @@ def _raised(function: Any, error: Exception) -> str:
     words = f"it raised {type(error).__name__}{f': {said}' if said else ''}"
     file = getattr(getattr(inspect.unwrap(function), "__code__", None), "co_filename", None)
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == file]
-    return f"{words}, in the line: {frames[-1].line}" if frames and frames[-1].line else words
+    line = frames[-1].line if frames else ""
+    if not line:
+        return words
+    power = isinstance(error, TypeError) and "^" in line
+    return f"{words}, in the line: {line}{' (a power is written **, not ^)' if power else ''}"
 
 
 def numbers_of(result: Any, names: Sequence[str], what: str = "slope") -> tuple[float, ...]:
