@@ -179,7 +179,10 @@ def test_a_telephone_has_all_of_it(chromium, file):
 def test_hostile_names_stay_words(page, tmp_path, monkeypatch):
     other = recorded(3)
     monkeypatch.setattr(type(other), "past", replace(other.past, edits=(Applied(10, None, EVIL),)))
+    other.about = replace(other.about, sentence=EVIL)
     opened(page, write_html(other, tmp_path / "evil.html", title=EVIL))
+    assert page.locator("#story").inner_text().endswith(" ".join(EVIL.replace("\u2028", "").split()))
+    assert page.locator("#story *").count() == 0
     assert page.title().startswith("</script><script>")
     assert page.evaluate("scalarviz.run.edits[0][1]") == EVIL
     assert page.evaluate("document.images.length") == 1
@@ -212,6 +215,16 @@ def test_without_scripts_or_webgl_the_last_still_stands_there(chromium, file):
     assert page.locator("#still img").is_visible()
     assert not page.locator("#app").is_visible()
     context.close()
+
+
+def test_somebody_who_has_never_seen_one_is_told_what_it_is(page, file):
+    opened(page, file)
+    told = page.locator("#story")
+    assert told.inner_text() == "12 weights. Every cube is one. They should turn every colour into its opposite."
+    assert told.is_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert told.evaluate("e => e.getBoundingClientRect().right <= innerWidth && e.scrollWidth <= e.clientWidth")
+    assert told.is_visible()
 
 
 def test_a_page_of_16_bits_says_so(page, monkeypatch, tmp_path):

@@ -99,6 +99,17 @@ def test_cells_are_short_and_pictures_small(stored):
     assert all("image/jpeg" not in o.get("data", ()) for cell in code_cells(stored) for o in cell["outputs"])
 
 
+def test_it_asks_before_it_tells_and_ends_in_exercises(stored):
+    texts = ["".join(cell["source"]) for cell in stored["cells"] if cell["cell_type"] == "markdown"]
+    assert "**The question of this lesson: " in texts[0]
+    assert sum("**Predict:**" in text for text in texts) >= 2
+    exercises = [tag for cell in code_cells(stored) for tag in cell["metadata"].get("tags", ())]
+    assert exercises == ["exercise: by-hand", "exercise: product-rule", "exercise: one-step"]
+    ends = [k for k, text in enumerate(texts) if text.startswith("## To remember")]
+    assert len(ends) == 1
+    assert texts[ends[0] + 1].startswith("## The second lesson")
+
+
 def test_the_numbers_of_the_lesson(fresh):
     """By hand: (2w - 4)**2 from w = -3 with lr 0.05 leaves 0.6 of the distance; inverting a colour."""
     path = numbers_after(fresh, "w: ", 8)

@@ -82,6 +82,8 @@ class Beside:
         What recorded it, in words.
     still : bytes
         The last frame as WebP, empty for none: what is seen where nothing can be played.
+    story : str
+        What is seen and what it should learn, for somebody who has never seen it.
     """
 
     title: str = ""
@@ -94,6 +96,7 @@ class Beside:
     pictures: list[PanelFilm] = field(default_factory=list)
     program: str = "recorded with scalarviz"
     still: bytes = b""
+    story: str = ""
 
 
 def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
@@ -155,7 +158,8 @@ def shell(
     name = html.escape(title)
     return Template(_read("page.html")).substitute(
         theme=beside.theme, policy=policy, title=name, style=style, still=still, sentence=html.escape(sentence),
-        app=Template(_read(f"{app}.html")).substitute(title=name), parts=data, script=script,
+        app=Template(_read(f"{app}.html")).substitute(title=name, story=html.escape(_clean(beside.story))),
+        parts=data, script=script,
     )  # fmt: skip
 
 

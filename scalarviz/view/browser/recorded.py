@@ -18,7 +18,9 @@ from ...run.frame import Frame
 from ...run.past import Past
 from ...run.recorded_source import RecordedSource
 from ...run.recording import Recorded
+from ...run.recording.about import About
 from ...run.recording.pictures import Picture
+from ...run.story import weights_text
 from ..draw.places import check_size
 from ..draw.theme import get_theme
 from ..shown.subject import Subject, subject_of
@@ -31,6 +33,7 @@ LARGE = 10_000_000
 """Bytes of a page from which on it is said how it becomes smaller."""
 LEFT, POINTS = 8, 300
 """Branches left aside that a time bar shows, and losses of each."""
+CUBES = "Every cube is one."
 STILL = 0.7, 55
 """Share of the page's size, and quality, of the picture for where nothing plays."""
 
@@ -84,8 +87,16 @@ def html_of(
         ("weight", *(name for name in ("gradient", "update") if not source.lacks(name))),
         [(edit.step, edit.what) for edit in past.edits], [(flag.step, flag.name) for flag in past.flags],
         left_aside(past), films(pictures), "  \N{MIDDLE DOT}  ".join(said), still_of(subject, last, size, look),
+        story_of(record.about, subject),
     )  # fmt: skip
     return page_of(subject, played(source, shown), beside)
+
+
+def story_of(about: About, subject: Subject) -> str:
+    """What somebody who has never seen such a page is told of it."""
+    count = sum(tensor.size for tensor in subject.tensors)
+    cubes = "The cube is it." if count == 1 else CUBES
+    return " ".join(filter(None, (weights_text(count), cubes, about.sentence)))
 
 
 def played(source: RecordedSource, places: Iterable[int]) -> Iterator[Frame]:
