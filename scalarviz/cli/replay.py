@@ -97,6 +97,9 @@ def replay(options: Any) -> int:
         for record in shown.records:
             if record.remark:
                 say(f"{record.path.name}: {record.remark}")
+            if not (record.complete or record.growing):
+                say(f"{record.path.name}: the program that recorded it ended without closing it: nothing is lost but "
+                    "what it had not told the disk")  # fmt: skip
         for line in getattr(shown.source, "left_out", ()):
             say(f"{shown.name}: {line}: left out")
         if options.at is not None:

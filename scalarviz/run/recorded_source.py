@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -36,7 +37,7 @@ class RecordedSource(Played):
 
     def __init__(self, record: Recorded, what: str = "the recording") -> None:
         super().__init__(what, record.path.stem)
-        self._opened = {record.branch: record}
+        self._given, self._opened = record, {record.branch: record}
         self._take(record)
 
     def _take(self, record: Recorded) -> None:
@@ -46,10 +47,36 @@ class RecordedSource(Played):
         self._past = replace(past, first=int(steps[0]), newest=int(steps[-1]), steps=steps)
         self._shapes = record.shapes(0)
 
+    def grow(self, record: Recorded) -> str:
+        """Go on with a newer moment of the same file, which is closed with this; returns what is to be said of that.
+
+        Where it stood at the end it goes along with the run, to another branch too; else it stays at its step, or at
+        the last one before it that is still there.
+        """
+        along, step = self.at_end, int(self.steps[self._place])
+        another = along and self.record.branch == self.record.current != record.current
+        branch = record.current if another else self.record.branch
+        former, self._opened = self._opened, {record.branch: record}
+        if branch != record.branch:
+            self._opened[branch] = record.on(branch)
+        self._take(self._opened[branch])
+        self._place = len(self.steps) - 1 if along else self.record.at(step)
+        self._shapes = self.record.shapes(self._place)
+        self._close(former)
+        return f"the run went to another branch, at step {self.steps[-1]:,}" if another else ""
+
+    @property
+    def at_end(self) -> bool:
+        """Whether it stands at the last frame."""
+        return self._place == len(self.steps) - 1
+
     def close(self) -> None:
-        """Let go of other branches that were opened."""
-        for record in self._opened.values():
-            if record is not self.record:
+        """Let go of what was opened here."""
+        self._close(self._opened)
+
+    def _close(self, records: Mapping[int, Recorded]) -> None:
+        for record in records.values():
+            if record is not self._given:
                 record.close()
 
     # ---- where it stands

@@ -144,7 +144,8 @@ class Laying(Standing):
                               hud=shown and self.subject.source.counted, strip=shown,
                               strip_high=OPENED if opened else SPREAD if self.spread else STRIP,
                               keys=hands and not hall, time=hands and self.subject.source.can.go and not opened,
-                              spread=self.spread, presenter=hall)  # fmt: skip
+                              replayed=self.subject.source.recorded, spread=self.spread,
+                              presenter=hall)  # fmt: skip
         if self._narrow:
             self.places = narrowed(self.places)
         return self.side.put_above(self.places.scene if shown and not opened else None)

@@ -154,6 +154,24 @@ def test_the_time_bar_leads_to_recorded_steps_and_says_them(host):
     assert host.view.shown.step == 15
 
 
+def test_in_a_low_window_the_time_bar_has_the_place_of_the_line_of_keys(recorded):
+    host = hosted(recorded()[1], size=(640, 360))
+    bench = host.view.bench
+    places, (_, y, _, high) = bench.places, bench.places.time
+    assert places.keys is None
+    assert places.scene[1] + places.scene[3] <= places.strip[1]
+    assert places.strip[1] + places.strip[3] <= y
+    assert y + high <= 360
+    host.view.press(at_step(host, 7))
+    host.view.release(at_step(host, 7))
+    host.pass_time()
+    assert host.view.shown.step == 7
+    assert np.isfinite([plate.corners for plate in bench.layout.plates]).all()
+    cubes = np.concatenate([bench.project(plate.corners) for plate in bench.layout.plates])
+    assert (cubes[:, 1] < places.strip[1]).all()
+    host.close_soon()
+
+
 def test_it_plays_to_its_end_and_from_the_beginning_again(recorded):
     host = hosted(recorded(every=5)[1], wait=0, duration=2.0)
     seen = []

@@ -80,24 +80,6 @@ def test_a_file_that_is_cut_while_it_is_shown_keeps_the_last_picture_and_says_wh
         recording.close()
 
 
-def test_one_that_is_being_recorded_is_shown_as_it_is_at_that_moment(tmp_path):
-    done = run()
-    with sv.Recording(done, path=tmp_path / "run.svz") as recording:
-        done.step(10)
-        recording.flush()
-        with sv.load_recording(tmp_path / "run.svz") as read:
-            host = hosted(read)
-            assert press(host, "End") == 10
-            done.step(10)
-            recording.flush()
-            assert press(host, "Left") == 9
-            assert press(host, "End") == 10
-            np.testing.assert_array_equal(host.view.shown.values, read.frame(-1).values)
-            host.close_soon()
-        with sv.load_recording(tmp_path / "run.svz") as later:
-            assert later.steps[-1] == 20
-
-
 def test_two_windows_of_one_file_go_their_own_ways(tmp_path):
     path = record(tmp_path / "run.svz", steps=30)
     with sv.load_recording(path) as first, sv.load_recording(path) as second:

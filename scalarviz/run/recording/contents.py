@@ -13,6 +13,7 @@ from ...errors import FileFormatError, StateError
 from ...io.atomic import StrPath, path_text
 from .about import About, read_about
 from .branches import Branches
+from .files import is_written
 from .index import Index, read_index
 from .networks import read_networks
 from .opening import Opened
@@ -102,6 +103,28 @@ class Contents:
         """A whole number of less than so many digits among what is said of it; -1 where there is none."""
         said = self.meta.get(name, "")
         return int(said) if said.isascii() and said.isdigit() and len(said) < digits else -1
+
+    @property
+    def complete(self) -> bool:
+        """Whether whoever wrote it had closed it."""
+        return "writer" not in self.meta
+
+    @property
+    def growing(self) -> bool:
+        """Whether the program that writes it lives and had not closed it."""
+        return is_written(self.meta.get("writer", ""))
+
+    def newer(self) -> Contents | None:
+        """The same file as it is now; None where nothing was written since.
+
+        Raises
+        ------
+        InputError, FileFormatError
+            It is there no more, or cannot be read any more.
+        """
+        with self.lock:
+            changed = self.opened.changed
+        return Contents(self.path, self.index.known) if changed else None
 
     @property
     def opened(self) -> Opened:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ...errors import InputError
 from ...io.atomic import StrPath, check_target, path_text
+from ...process import place, runs
 from .schema import APPLICATION, OBJECTS, VERSION
 
 LARGE = 16_384
@@ -121,6 +122,17 @@ def keep_open(database: sqlite3.Connection) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(database))
 
 
+def signed() -> str:
+    """Who writes, as `meta` says it while a recording is not closed."""
+    return f"{os.getpid()} {place()}"
+
+
+def is_written(signature: str) -> bool:
+    """Whether the program that signed a recording so lives, on this machine."""
+    number, _, where = signature.partition(" ")
+    return number.isascii() and number.isdigit() and len(number) < 10 and where == place() and runs(int(number))
+
+
 def finish(database: sqlite3.Connection, file: FileId) -> None:
     """Make it one file that can be read in a folder where nobody may write."""
     if not file.there:  # SQLite would remove what stands beside its name, which may be another's by now
@@ -130,6 +142,7 @@ def finish(database: sqlite3.Connection, file: FileId) -> None:
         sqlite3.Error
     ):  # a full disk, or somebody reads: whoever opens it next, or closes it last, repairs it
         database.execute("PRAGMA busy_timeout = 2000")
+        database.execute("DELETE FROM meta WHERE name = 'writer'")
         database.execute("PRAGMA journal_mode = DELETE").fetchone()
     with suppress(sqlite3.Error):
         database.close()

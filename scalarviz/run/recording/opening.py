@@ -157,6 +157,11 @@ class Opened:
                 return copy
         raise InputError(f"cannot read {self._said}: it is being written in a folder where this program may not write")
 
+    @property
+    def changed(self) -> bool:
+        """Whether something was written since it was opened."""
+        return stamp(self._name) != self.stamp
+
     def close(self) -> None:
         """Let go of it."""
         with suppress(AttributeError, sqlite3.Error):

@@ -121,10 +121,43 @@ class Recorded:
         StateError
             It is closed.
         """
+        return self._other(self._open.shared(), branch.number if isinstance(branch, Branch) else branch)
+
+    def _other(self, contents: Contents, branch: int) -> Self:
         other = type(self).__new__(type(self))
         other.path = self.path
-        other._take(self._open.shared(), branch.number if isinstance(branch, Branch) else branch)
+        other._take(contents, branch)
         return other
+
+    # ---- a file that is still being written
+
+    @property
+    def growing(self) -> bool:
+        """Whether a program of this machine was still recording it when it was opened, and lives."""
+        return self._open.growing
+
+    @property
+    def complete(self) -> bool:
+        """Whether whoever recorded it had closed it."""
+        return self._open.complete
+
+    @property
+    def current(self) -> int:
+        """The number of the branch on which the run stood last."""
+        return self._current
+
+    def newer(self) -> Self | None:
+        """The same branch as the file has it now; None where nothing was written since. Each is closed by itself.
+
+        Raises
+        ------
+        InputError, FileFormatError
+            The file is there no more, or cannot be read any more.
+        StateError
+            It is closed.
+        """
+        contents = self._open.newer()
+        return None if contents is None else self._other(contents, self.branch)
 
     # ---- what there is
 

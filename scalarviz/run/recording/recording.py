@@ -24,7 +24,7 @@ from ..run import Run
 from ..scene import Scene
 from .about import about_of, written
 from .coming import Steps
-from .files import FileId, create, finish, keep_open
+from .files import FileId, create, finish, keep_open, signed
 from .probing import Probing
 from .recorded import Recorded
 from .rows import Rows
@@ -121,7 +121,8 @@ class Recording:
         whole = _WholeLoss() if about.whole_loss else None
         self._thinning, self._asked = Thinning(database, every, budget), every
         rows = Rows(database, self._thinning, probing, whole)
-        notes = {"about": written(about), "every": str(every), **{name: str(int(on)) for name, on in wanted.items()}}
+        notes = {"about": written(about), "every": str(every), "writer": signed()}
+        notes |= {name: str(int(on)) for name, on in wanted.items()}
         database.executemany("INSERT INTO meta VALUES (?, ?)", list(notes.items()))
         steps = Steps(probe, target) if wanted["micro"] else None
         self._watching = Watching(gradients=wanted["gradients"], updates=wanted["updates"], steps=steps)

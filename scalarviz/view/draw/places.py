@@ -23,6 +23,8 @@ HUD, ONE_LINE = 84, 58  # where the cubes may begin; below a single line
 STRIP, OPENED = 76, 112  # legends; what is said of an opened step
 SPREAD, LEGENDS = 102, 88  # the strip of a panel that uses it; legends at the foot of the column
 KEYS = 32
+LOWEST = 0.27
+"""Share of the height that cubes have at least where the time bar of what is replayed takes their room."""
 BAR, RAIL = 92, 48  # the time bar: with the loss curve in it, and its rail alone
 SMALLEST = SIDES[0]
 
@@ -151,11 +153,13 @@ def arrange(
     strip_high: float = STRIP,
     keys: bool = False,
     time: bool = False,
+    replayed: bool = False,
     spread: bool = False,
     presenter: bool = False,
 ) -> Places:
     """Boxes for a picture of `size` output pixels that should show the panels `wanted`.
 
+    Of what is `replayed` the time bar is the main control: in a low picture it has the place of the line of keys.
     With `spread` a panel uses the strip: where there is a column, legends stand at its foot, and the time bar is low.
     For a `presenter` all of it is larger, and the HUD has one line.
     """
@@ -174,6 +178,8 @@ def arrange(
     below = (strip_high + 8 if strip else 0) + (KEYS if keys else 0)
     room = height - top - below - MARGIN
     bar = _bar_height(height, room) if time else 0
+    if time and replayed and keys and not bar and room + KEYS - RAIL - 2 >= LOWEST * height:
+        keys, below, room, bar = False, below - KEYS, room + KEYS, RAIL
     spread = spread and column and strip
     bar = min(bar, RAIL) if spread else bar
     if bar and not column:  # no panel makes way for it

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ...errors import ScalarvizError, StateError
 from ...run.played import Played
 from ...run.recorded_source import RecordedSource
+from ...run.recording.following import Following
 from ..touched.inspector import record_key
 from .pace import DURATION
 from .recorded_steps import RecordedSteps
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from ...run.frame import Frame
     from ...run.run import Run
     from ..workbench import Workbench
+
+
+GOING_ON = "still being recorded: at its end it goes along"
+NEWS_SECONDS = 12.0
+"""How long it is said that nothing more will come."""
 
 
 class RecordedGuide:
@@ -102,9 +108,13 @@ class Replay(Viewer):
         self.handlers |= {name: self.travels.handlers[name] for name in names}
         self.handlers |= {"toggle_run": self.toggle_run, "step": self.step}
         self.handlers |= SpeedKeys(self.playback, self.say).handlers
+        self._following: Following | None = None
+        self._going_on = ""
         if isinstance(source, RecordedSource):
             self.micro = RecordedSteps(self, source, self._now)
             self.handlers |= {"find_sign": self.find_sign, **self.micro.handlers}
+            if source.record.growing:
+                self._following, self._going_on = Following(source.record), GOING_ON
         if wait == 0:
             self.playback.play()
 
@@ -133,9 +143,33 @@ class Replay(Viewer):
         step = self._source.steps[self._source.place]
         return f"step {step:,} cannot be read: {self._trouble}" if self._trouble else ""
 
+    def close(self) -> None:
+        """Look no further whether there is more."""
+        if self._following is not None:
+            self._following.close()
+            self._following = None
+
+    def _go_along(self) -> None:
+        """Show what was written since, of a file that still is; and say when nothing more will come."""
+        following, source = self._following, self._source
+        if following is None:
+            return
+        assert isinstance(source, RecordedSource)  # who else is followed
+        ended, newer = following.ended, following.take()
+        if newer is not None:
+            if said := source.grow(newer):
+                self.say(said)
+            self.refresh()
+        elif ended:
+            self.close()
+            self._going_on = ""
+            self.say(f"{ended}: it ends at step {source.span[1]:,}", NEWS_SECONDS)
+            self.refresh()
+
     def advance(self, seconds: float) -> None:
-        """The recording plays on, seen or not."""
+        """The recording plays on, seen or not, and grows where it is still written."""
         super().advance(seconds)
+        self._go_along()
         running = self.playback.running
         if self._wait is not None and (self.touches or self.clock >= self._wait):
             self._wait = None
@@ -178,7 +212,7 @@ class Replay(Viewer):
         """Whether it plays, which steps there are, what computed them."""
         if self.micro is not None and (inside := self.micro.headline):
             return inside
-        parts = ["recording", self.playback.text(), self._source.spread]
+        parts = ["recording", self.playback.text(), self._going_on, self._source.spread]
         facts = self._source.facts
         return "  ·  ".join(filter(None, [*parts, "" if facts is None else facts.engine]))
 

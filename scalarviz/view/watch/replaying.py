@@ -66,7 +66,7 @@ class Replaying:
         """Go on from here."""
         self._follow()
         self.running = self._source.place < self._last
-        self._time = float(np.searchsorted(self._table, self._source.place)) / RATE
+        self._time = self._time_of(self._source.place)
 
     def stand(self, step: int | None) -> None:
         """Time stands still; who asks goes to `step` himself."""
@@ -102,8 +102,12 @@ class Replaying:
     def _last(self) -> int:
         return len(self._source.steps) - 1
 
+    def _time_of(self, place: int) -> float:
+        """When a frame is shown, in seconds."""
+        return float(np.searchsorted(self._table, place)) / RATE
+
     def _follow(self) -> None:
-        """The frames of another branch, or of one that has grown, are spread anew."""
+        """The frames of another branch, or of one that has grown, are spread anew, and it goes on from where it is."""
         past = self._source.past
         if past is not self._past:
             self._past = past
@@ -112,3 +116,4 @@ class Replaying:
             except ScalarvizError:  # a frame cannot be read: who shows it says so
                 seen = None
             self._table = pace(self._last, self._duration, RATE, seen, rest=0.0)
+            self._time = self._time_of(self._source.place)
