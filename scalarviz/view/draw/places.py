@@ -177,9 +177,8 @@ def arrange(
     strip = strip and height - top - strip_high - 8 - MARGIN >= (0.45 if presenter else 0.3) * height
     below = (strip_high + 8 if strip else 0) + (KEYS if keys else 0)
     room = height - top - below - MARGIN
-    bar = _bar_height(height, room) if time else 0
-    if time and replayed and keys and not bar and room + KEYS - RAIL - 2 >= LOWEST * height:
-        keys, below, room, bar = False, below - KEYS, room + KEYS, RAIL
+    bar, freed = _bar_height(height, room, instead=keys and replayed) if time else (0, 0)
+    keys, below, room = keys and not freed, below - freed, room + freed
     spread = spread and column and strip
     bar = min(bar, RAIL) if spread else bar
     if bar and not column:  # no panel makes way for it
@@ -242,9 +241,15 @@ def _about(wanted: Sequence[Wanted]) -> Wanted | None:
     return max((w for w in wanted if w.worth >= ABOUT), key=lambda w: w.worth, default=None)
 
 
-def _bar_height(height: float, scene: float) -> int:
-    """How high the time bar is, so that a scene of which it takes the room is still the largest thing; 0: none."""
-    return BAR if scene - BAR >= 0.48 * height else RAIL if scene - RAIL >= 0.36 * height else 0
+def _bar_height(height: float, scene: float, *, instead: bool) -> tuple[int, int]:
+    """How high the time bar is, so that a scene of which it takes the room is still the largest thing; 0: none.
+
+    The second is the room of the line of keys, where the bar stands `instead` of that.
+    """
+    bar = BAR if scene - BAR >= 0.48 * height else RAIL if scene - RAIL >= 0.36 * height else 0
+    if instead and not bar and scene + KEYS - RAIL >= LOWEST * height:
+        return RAIL, KEYS
+    return bar, 0
 
 
 def _more(panels: dict[str, Box], height: float) -> Box | None:
