@@ -180,11 +180,7 @@ def arrange(
     bar, freed = _bar_height(height, room, instead=keys and replayed) if time else (0, 0)
     keys, below, room = keys and not freed, below - freed, room + freed
     spread = spread and column and strip
-    bar = min(bar, RAIL) if spread else bar
-    if bar and not column:  # no panel makes way for it
-        plain = _block(wanted, width, height, room).keys()
-        fitting = (b for b in (bar, RAIL) if _block(wanted, width, height, room - b - 2).keys() == plain)
-        bar = next(fitting, 0)
+    bar = min(bar, RAIL) if spread else bar if column else _low_enough(bar, wanted, (width, height), room)
     below += bar + 2 if bar else 0  # the line of keys comes nearer to it
     if column:
         foot = LEGENDS + _SPACE if spread else 0.0
@@ -250,6 +246,13 @@ def _bar_height(height: float, scene: float, *, instead: bool) -> tuple[int, int
     if instead and not bar and scene + KEYS - RAIL >= LOWEST * height:
         return RAIL, KEYS
     return bar, 0
+
+
+def _low_enough(bar: int, wanted: Sequence[Wanted], size: tuple[float, float], room: float) -> int:
+    """How high the time bar is where panels stand in a block: none makes way for it."""
+    plain = _block(wanted, *size, room).keys()
+    fitting = (b for b in (bar, RAIL) if _block(wanted, *size, room - b - 2).keys() == plain)
+    return next(fitting, 0) if bar else 0
 
 
 def _more(panels: dict[str, Box], height: float) -> Box | None:
