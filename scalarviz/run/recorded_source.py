@@ -47,13 +47,13 @@ class RecordedSource(Played):
         self._past = replace(past, first=int(steps[0]), newest=int(steps[-1]), steps=steps)
         self._shapes = record.shapes(0)
 
-    def grow(self, record: Recorded) -> str:
+    def grow(self, record: Recorded, *, along: bool = True) -> str:
         """Go on with a newer moment of the same file, which is closed with this; returns what is to be said of that.
 
-        Where it stood at the end it goes along with the run, to another branch too; else it stays at its step, or at
+        Where it stood at the end it goes `along` with the run, to another branch too; else it stays at its step, or at
         the last one before it that is still there.
         """
-        along, step = self.at_end, int(self.steps[self._place])
+        along, step = along and self.at_end, int(self.steps[self._place])
         another = along and self.record.branch == self.record.current != record.current
         branch = record.current if another else self.record.branch
         former, self._opened = self._opened, {record.branch: record}

@@ -157,7 +157,7 @@ class Replay(Viewer):
         assert isinstance(source, RecordedSource)  # who else is followed
         ended, newer = following.ended, following.take()
         if newer is not None:
-            if said := source.grow(newer):
+            if said := source.grow(newer, along=self.micro is None or self.micro.walk is None):
                 self.say(said)
             self.refresh()
         elif ended:
