@@ -8,7 +8,7 @@ import { parameterName, meaningOf } from "./tip.js";
 import { bytesOf, inflated, unpackTable } from "./unpack.js";
 
 const FLOAT_LARGEST = 3.4028234663852886e38;
-const NOT_YET = "not computed yet";
+const NOT_YET = "not computed yet", NONE_YET = "none yet";   // the second where there is little room
 
 /**
  * Read what a page holds: texts of base64, deflated JSON and packed tables.
@@ -112,10 +112,10 @@ export class PairRun {
   }
 
   /**
-   * The texts of one number at a frame, in a, in b, and of the difference; "not computed yet" where there is none.
+   * The texts of one number at a frame, in a, in b, and of the difference; `none` where nothing was computed yet.
    * @returns {string[]}
    */
-  texts(frame, quantity, index) {
+  texts(frame, quantity, index, none = NONE_YET) {
     const numbers = [], errors = [];
     for (const [k, half] of this.halves.entries()) {
       const at = this.places[frame][k], table = half.tables[quantity];
@@ -123,23 +123,19 @@ export class PairRun {
       else numbers.push(table.numbers[at * table.columns + index]);
       errors.push(half.error(quantity, index));
     }
-    const texts = numbers.map((number, k) => (number === null ? NOT_YET : sureText(number, errors[k])));
-    const none = numbers.includes(null);
-    return [...texts, none ? NOT_YET : sureText(numbers[1] - numbers[0], errors[0] + errors[1])];
+    const texts = numbers.map((number, k) => (number === null ? none : sureText(number, errors[k])));
+    return [...texts, numbers.includes(null) ? none : sureText(numbers[1] - numbers[0], errors[0] + errors[1])];
   }
 
-  /** One number over the steps, of a and of b, (N,) each; NaN where there was none yet. */
+  /** One number over the steps of a and of b, which each has of its own; NaN where there was none yet. */
   histories(quantity, index) {
-    return this.halves.map((half, k) => {
-      const own = half.history(quantity, index);
-      return Float32Array.from(this.places, places => own[places[k]]);
-    });
+    return this.halves.map(half => ({ steps: half.steps, numbers: half.history(quantity, index) }));
   }
 
   /** What stands beside the pointer. */
   tip(frame, quantity, index) {
     const name = parameterName(this.document, index), meaning = meaningOf(this.document, index);
-    const texts = this.texts(frame, quantity, index), steps = this.stepsAt(frame);
+    const texts = this.texts(frame, quantity, index, NOT_YET), steps = this.stepsAt(frame);
     const words = [...this.letters.map((letter, k) => `${letter} at step ${numberText(steps[k], 0)}`), this.of];
     return [[name, ""], ...(meaning ? [[meaning, ""]] : []), ...words.map((word, k) => [word, texts[k]])];
   }

@@ -60,41 +60,41 @@ export class PairCard {
     });
     this.table.replaceChildren(head, ...rows);
     this.since.textContent = `${WORDS_OF[quantity]} since step ${countText(run.steps[0])}`;
-    Object.assign(this, { frame, look, histories: run.histories(quantity, index) });
+    Object.assign(this, { look, places: run.places[frame], histories: run.histories(quantity, index) });
     this.draw();
   }
 
   draw() {
-    if (this.index !== null && this.look) drawHistories(this.canvas, this.run.steps, this.histories, this.frame, this.look);
+    if (this.index !== null && this.look) drawHistories(this.canvas, this.histories, [this.run.steps[0], this.run.steps.at(-1)], this.places, this.look);
   }
 }
 
-/** Two numbers over the steps: a as a line, b dashed, both bright as far as now. */
-function drawHistories(canvas, steps, histories, frame, look) {
+/** Two numbers over the steps: a as a line, b dashed, both bright as far as where they stand. */
+function drawHistories(canvas, histories, [first, last], places, look) {
   const { context, wide, high } = sharpCanvas(canvas);
-  const finite = histories.flatMap(numbers => Array.from(numbers).filter(Number.isFinite));
+  const finite = histories.flatMap(({ numbers }) => Array.from(numbers).filter(Number.isFinite));
   if (!finite.length || wide < 40) return;
   let low = finite.reduce((a, b) => Math.min(a, b)), top = finite.reduce((a, b) => Math.max(a, b));
   if (low === top) [low, top] = [low - 0.5, top + 0.5];
   context.font = `13px ${TYPE}`;
   const ends = [top, low].map(end => shortText(end, true));
   const left = 6 + Math.max(...ends.map(text => context.measureText(text).width)), right = wide - 8;
-  const span = Math.max(steps[steps.length - 1] - steps[0], 1);
-  const x = step => left + (right - left) * (step - steps[0]) / span;
+  const x = step => left + (right - left) * Math.min(Math.max((step - first) / Math.max(last - first, 1), 0), 1);
   const y = number => high - 8 - (high - 16) * (number - low) / (top - low);
   context.fillStyle = look.text3;
   context.textAlign = "right";
   ends.forEach((text, k) => context.fillText(text, left - 6, (k ? high - 8 : 8) + 4));
   if (low < 0 && top > 0) drawLine(context, [[left, y(0)], [right, y(0)]], look.grid, 1);
-  histories.forEach((numbers, k) => {
+  histories.forEach(({ steps, numbers }, k) => {
+    const here = x(steps[places[k]]), number = numbers[places[k]];
     const points = thinned(steps.map(x), numbers).map(([at, number]) => [at, y(number)]);
-    const [before, after] = cutAt(points, x(steps[frame])), dash = k ? [6, 4] : [];
+    const [before, after] = cutAt(points, here), dash = k ? [6, 4] : [];
     drawLine(context, after, look.text3, 1.4, dash);
     drawLine(context, before, k ? look.text2 : look.text1, 2, dash);
-    if (!Number.isFinite(numbers[frame])) return;
+    if (!Number.isFinite(number)) return;
     context.fillStyle = k ? look.text2 : look.text1;
     context.beginPath();
-    context.arc(x(steps[frame]), y(numbers[frame]), 3.5, 0, 2 * Math.PI);
+    context.arc(here, y(number), 3.5, 0, 2 * Math.PI);
     context.fill();
   });
 }
