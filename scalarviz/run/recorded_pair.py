@@ -13,6 +13,7 @@ from .edits.applied import Applied
 from .frame import Curve, Frame, Tensor
 from .past import Past
 from .played import Played
+from .weight_record import WeightRecord
 
 Index = NDArray[np.int64]
 NAMES = "a", "b"
@@ -75,7 +76,7 @@ class RecordedPair(Played):
         self._indices = tuple(
             np.concatenate([np.arange(part[k].span.start, part[k].span.stop) for part in shared]) for k in range(2)
         )
-        self.left_out = _left_out(a.tensors, b.tensors, names)
+        self.left_out = (*_left_out(a.tensors, b.tensors, names), *_branches_left_out(self.pair, names))
         self._past = self._joined()
 
     def _joined(self) -> Past:
@@ -158,6 +159,10 @@ class RecordedPair(Played):
         with np.errstate(invalid="ignore"):
             return np.asarray(np.sqrt(a * b))
 
+    def weight_records(self, index: int) -> tuple[WeightRecord | None, ...]:
+        """How a weight by its flat index moved in `a` and in `b`: on the branch of each, from its first step."""
+        return tuple(one.weight_record(int(own[index])) for one, own in zip(self.pair, self._indices, strict=True))
+
     # ---- what there is
 
     @property
@@ -211,6 +216,12 @@ def _left_out(a: Sequence[Tensor], b: Sequence[Tensor], names: tuple[str, str]) 
             said.append(f"{name} is {_shape(one)} in {names[0]}, {_shape(theirs[name])} in {names[1]}")
     said += [f"{name} is in {names[1]} only" for name in theirs if name not in ours]
     return tuple(said)
+
+
+def _branches_left_out(pair: Sequence[Played], names: Sequence[str]) -> list[str]:
+    """Branches on which they do not stand."""
+    others = [(name, len(one.past.branches) - 1) for name, one in zip(names, pair, strict=True)]
+    return [f"{count:,} other branch{'es' if count > 1 else ''} of {name}" for name, count in others if count > 0]
 
 
 def _from(curve: Curve, step: int) -> Curve:

@@ -13,6 +13,7 @@ from scalarviz.run.recorded_source import RecordedSource
 from scalarviz.view.benches import bench_of
 from scalarviz.view.compare.columns import columns_of
 from scalarviz.view.draw.places import arrange
+from scalarviz.view.draw.text import figure
 from scalarviz.view.watch.actions import ACTIONS
 from scalarviz.view.watch.replay import Replay
 from scalarviz.view.window.unseen import Unseen
@@ -134,6 +135,52 @@ def test_what_is_pointed_at_in_one_column_is_said_of_all(files):
         said = [text.text for layer in bench.overlays for sketch in layer for text in sketch.texts]
         for name, value in (("a", frame.a), ("b", frame.b), ("b − a", frame)):
             assert any(line.startswith(f"{name}: ") and f"{abs(value.values[index]):.4f}" in line for line in said)
+
+
+def test_a_clicked_cube_tells_its_numbers_in_both_and_how_they_came_there(files):
+    host, pair = hosted(files, "a", "short")
+    pair.to(13)
+    host.view.refresh()
+    host.pass_time()
+    bench, frame = host.view.bench, pair.frame()
+    plate = bench.layout.plates[0]
+    x, y = bench.project(plate.cell_centre_top(1, 1)[None])[0]
+    index = plate.start + plate.shape[1] + 1
+    before = host.picture()
+    at = (x - bench.columns.wide) * bench.scale, y * bench.scale
+    host.view.press(at)
+    host.view.release(at)
+    host.pass_time()
+    assert bench.selected == index
+    said = words(host)
+    for one in (frame.a, frame.b, frame):
+        for part in ("values", "gradient", "update"):
+            assert figure(float(getattr(one, part)[index])) in said, part
+    assert {"a", "b at 12", "b − a", "value", "gradient", "last update", "row 1, column 1"} <= set(said)
+    for name, one in zip("ab", pair.pair, strict=True):
+        found = pair.weight_records(index)["ab".index(name)]
+        wanted = [one.record.frame(k).values[index] for k in range(len(one.record))]
+        np.testing.assert_array_equal(found.values, wanted)
+    assert all(differing(column(host, before, k), column(host, host.picture(), k)) > 0.002 for k in range(3))
+    press(host, "A", "V", "K")  # what is said of one network is refused in words
+    press(host, "Escape")
+    assert bench.selected is None
+    assert "b at 12" not in words(host)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_card_has_a_place_of_its_own_or_none(files, size):
+    host, _ = hosted(files, "a", "a", size)
+    bench = host.view.bench
+    bench.select(0)
+    host.pass_time()
+    host.picture()
+    box = bench._card_box
+    if box is not None:
+        assert box[0] + box[2] <= bench.columns.legends[1][0]
+        assert box[1] >= bench.columns.scene[1] + bench.columns.scene[3] - 4
+        assert bench.places.time is None or box[1] + box[3] <= bench.places.time[1]
+    assert (box is None) == (size in SIZES[2:])
 
 
 def test_steps_that_one_of_them_has_not_are_said(files):

@@ -113,6 +113,21 @@ def test_what_differs_in_shape_is_named_and_left_out(recorded):
     assert pair.frame().values.shape == (2,)
 
 
+def test_other_branches_are_said(tmp_path):
+    done = run()
+    with sv.Recording(done, path=tmp_path / "run.svz"):
+        done.step(10)
+        done.to(4)
+        done.lr = 1.0
+        done.step(3)
+    with sv.load_recording(tmp_path / "run.svz") as record:
+        pair = record.compare(record.on(record.branches[0]))
+        assert pair.left_out == ("1 other branch of run, branch 1", "1 other branch of run, branch 0")
+        assert pair.span == (0, 10)
+        assert [edit.what for edit in pair.past.edits] == ["a: lr = 1"]
+        assert pair.frame_at(len(pair.steps) - 1).a.step == 7
+
+
 def test_nothing_in_common_is_refused_with_what_there_is(recorded):
     a, b = recorded(), RecordedSource(recorded().record)
     b._shapes = type("Shapes", (), {"tensors": (sv.run.Tensor("other", (3,), 0),), "stages": ()})

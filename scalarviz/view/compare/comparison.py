@@ -61,8 +61,8 @@ class Comparison(RecordedPair):
 
 
 def names_of(paths: Sequence[Path]) -> list[str]:
-    """What each is called: its file without the ending, with the folder where files are called alike."""
-    names = [path.stem for path in paths]
-    if len(set(names)) < len(names):
+    """What each is called: its file without the ending, with the folder where other files are called alike."""
+    names, files = [path.stem for path in paths], {path.absolute() for path in paths}
+    if len(set(names)) < len(files):
         names = [f"{path.absolute().parent.name}/{path.stem}" for path in paths]
     return names

@@ -6,14 +6,13 @@ all. The two share a range, in which a colour means the same number; the differe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ...run.frame import Frame
 from ...run.recorded_pair import NAMES, Compared, RecordedPair
-from ..cubes.outline import brackets
+from ..cubes.outline import brackets, seen_outline
 from ..cubes.quantity import Quantity
 from ..cubes.scale import Coloring
 from ..cubes.sizes import Sizing
@@ -31,7 +30,8 @@ from ..shown.subject import Subject
 from ..touched.selection import Selection
 from ..touched.touch import plate_of
 from ..workbench import Workbench
-from .columns import Columns, columns_of
+from .card import Chosen, box_of, card
+from .columns import GAP, Columns, columns_of
 from .heads import heads
 
 Point = tuple[float, float]
@@ -62,6 +62,7 @@ class Triptych(Workbench):
     ) -> None:
         self.pair = pair
         self._beside: list[list[Sketch]] = [[], []]
+        self._chosen: Chosen | None = None
         super().__init__(Subject(pair), size, theme, cmap, quantity, **options)
         self.bar.other, self.bar.names = pair.other_curve, NAMES
 
@@ -135,10 +136,11 @@ class Triptych(Workbench):
         both = frame.both
         self._colour(both, None if gone else seconds)
         super().update(frame, pace_text, seconds)
-        scenery = self.scenery
+        scenery, marked = self.scenery, [self._outlined(), self._marked()]
+        self._touched.insert(0, marked[:1])
         self._beside = [
             [*scenery.static, *scenery.cubes(one, two, self.activations), *scenery.around(one, two, None),
-             *self._marked()]
+             *marked]
             for one, two in zip(both, self._two, strict=True)
         ]  # fmt: skip
 
@@ -164,6 +166,9 @@ class Triptych(Workbench):
         sketches.append(heads(columns.heads, theme, self.pair, frame, self.subject, self.colouring.shows.words))
         if columns.legends:
             sketches += self._legends(frame)
+        box = self._card_box
+        if self._chosen is not None and box is not None:
+            sketches.append(card(box, theme, self.pair, frame, self.subject, self._chosen))
         sketches.append(self._pace_words(pace_text))
         return sketches
 
@@ -210,8 +215,21 @@ class Triptych(Workbench):
         """Flat index of the weight whose cube is under a point in device pixels, in any column."""
         return super().pick(self._shift(at))
 
+    @property
+    def _card_box(self) -> Box | None:
+        return box_of(self.columns.legends, LEGEND, GAP)
+
+    @property
+    def selected(self) -> int | None:
+        """Flat index of the cube whose card is shown."""
+        return None if self._chosen is None else self._chosen.index
+
     def select(self, selection: Selection | int | None) -> None:
-        """Nothing is looked into: what there is to know of a number stands beside the pointer."""
+        """Look into a cube by its flat index, of several into the first; None closes its card."""
+        index = selection.main if isinstance(selection, Selection) else selection
+        if index != self.selected:
+            self._chosen = None if index is None else Chosen(index, self.pair.weight_records(index))
+            self.refresh()
 
     def zoom(self, factor: float, at: Point) -> None:
         """Enlarge all three around a point in device pixels."""
@@ -230,7 +248,20 @@ class Triptych(Workbench):
         lines = [f"{name}: {number(one)}  at step {one.step:,}" for name, one in zip(NAMES, frame.both, strict=True)]
         return "", [*lines, f"{self.pair.of}: {number(frame)}"]
 
-    def _marked(self) -> Sequence[Sketch]:
+    def _outlined(self) -> Sketch:
+        """The cube that is looked into, in any column."""
+        sketch, index = Sketch(), self.selected
+        plate = None if index is None else plate_of(self.layout, index)
+        if plate is not None and index is not None:
+            number, share = self.layout.plates.index(plate), self.slab.shares
+            size = (share(number, index - plate.start) if share else 1.0) or 1.0
+            for part in seen_outline(
+                self.layout, number, index - plate.start, self.camera, self.project, self._hit, size
+            ):
+                sketch.polyline(part, self.theme.selection, 2.6)
+        return sketch
+
+    def _marked(self) -> Sketch:
         """What is pointed at, in a column of the two."""
         sketch, touch, theme = Sketch(), self.touch, self.theme
         hovered = touch.hovered
@@ -240,7 +271,7 @@ class Triptych(Workbench):
                 starts, ends = (np.concatenate([path[k : k + 2] for path in paths]) for k in (0, 1))
                 sketch.lines(starts, ends, theme.background, 4.6, round_ends=True)
                 sketch.lines(starts, ends, theme.selection, 2.6, round_ends=True)
-        return [sketch]
+        return sketch
 
     # ---- drawing
 

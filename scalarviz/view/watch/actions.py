@@ -252,7 +252,7 @@ GESTURES: tuple[Gesture, ...] = (
     Gesture("Click", "time", "a ring of the time bar: go to that branch", no_past),
     Gesture("Click", "time", "a divergence that is said: back to the last good step", no_past),
     Gesture("Wheel", "view", "zoom to the pointer"),
-    Gesture("Click", "view", "a cube: look into it", no_inspector),
+    Gesture("Click", "view", "a cube: look into it"),
     Gesture("Click", "view", "the input's swatch: show the way of the next sample", no_swatch),
     Gesture("Double click", "view", "a cube: select its neuron", no_inspector),
     Gesture("Ctrl+Click", "view", "a cube: select it as well, or no more", no_inspector),

@@ -187,7 +187,7 @@ def no_search(here: Here) -> str:
 
 def no_inspector(here: Here) -> str:
     """Why no cube can be looked into."""
-    return "point at a cube: both numbers and their difference are said" if here.subject.source.of else ""
+    return "a click on a cube tells its numbers in both" if here.subject.source.of else ""
 
 
 def no_layer_table(here: Here) -> str:
