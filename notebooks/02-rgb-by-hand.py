@@ -304,7 +304,11 @@ sv.check.training(step)
 
 # %% tags=["exercise: products"]
 answer = ...
-sv.check.answer(answer, lambda: sum(1 for colour in colours for row in weights for weight in row))
+sv.check.answer(
+    answer,
+    lambda: sum(1 for colour in colours for row in weights for weight in row),
+    hint="How many products does one colour need, and how many colours are there?",
+)
 
 # %% [markdown]
 # ## To remember

@@ -259,14 +259,20 @@ def said(w0, w1, bias):
 
 # %% tags=["exercise: and"]
 w0, w1, bias = ..., ..., ...
-sv.check.answer(said(w0, w1, bias), "0 0 0 1")
+sv.check.answer(
+    said(w0, w1, bias),
+    "0 0 0 1",
+    hint="What are the four sums w0 * x + w1 * y? Only the largest of them may come above 0.",
+)
 
 # %% [markdown]
 # **2. The other way round.** Choose three numbers so that one unit says 1 for everything **but** `1 1`.
 
 # %% tags=["exercise: not-and"]
 w0, w1, bias = ..., ..., ...
-sv.check.answer(said(w0, w1, bias), "1 1 1 0")
+sv.check.answer(
+    said(w0, w1, bias), "1 1 1 0", hint="What does a unit say if all three of its numbers change their sign?"
+)
 
 # %% [markdown]
 # **3. Without a bend.** A hidden unit computes `h = 2 * x + 1`, the output is `3 * h - 4`. Both together are one unit
@@ -281,7 +287,11 @@ def both_units(x):
 
 # %% tags=["exercise: one-layer"]
 answer = ...
-sv.check.answer(answer, lambda: both_units(1) - both_units(0))
+sv.check.answer(
+    answer,
+    lambda: both_units(1) - both_units(0),
+    hint="Write 3 * (2 * x + 1) - 4 without brackets. What stands before the x?",
+)
 
 # %% [markdown]
 # **4. Which pairs?** In the table of the four pulls, the sums of the columns are almost 0 because pulls cancel. Add up
@@ -289,7 +299,11 @@ sv.check.answer(answer, lambda: both_units(1) - both_units(0))
 
 # %% tags=["exercise: two-pulls"]
 answer = ...
-sv.check.answer(answer, lambda: by_question[1, 0] + by_question[2, 0])
+sv.check.answer(
+    answer,
+    lambda: by_question[1, 0] + by_question[2, 0],
+    hint="A row of the table is a question. Which two rows have the answer 1?",
+)
 
 
 # %% [markdown]

@@ -330,14 +330,14 @@ def arrived(order):
 
 # %% tags=["exercise: by-hand"]
 answer = ...
-sv.check.answer(answer, lambda: arrived("c b"))
+sv.check.answer(answer, lambda: arrived("c b"), hint="a is used by b and by c: add up what each of them hands to it.")
 
 # %% [markdown]
 # **2. Too early.** The same graph, but `b` pushes first and `c` second. Which gradient stands at `a` now?
 
 # %% tags=["exercise: too-early"]
 answer = ...
-sv.check.answer(answer, lambda: arrived("b c"))
+sv.check.answer(answer, lambda: arrived("b c"), hint="When b pushes first, which gradient stands at b already?")
 
 # %% [markdown]
 # **3. Put them in order.** `p = x * y`, `q = p + x`, `s = p * q`, `t = s + q`. Only one order of the four is right.

@@ -279,7 +279,11 @@ def in_the_box(calls):
 
 # %% tags=["exercise: three-times"]
 answer = ...
-sv.check.answer(answer, lambda: in_the_box(calls=3))
+sv.check.answer(
+    answer,
+    lambda: in_the_box(calls=3),
+    hint="Every call finds the same gradient. What becomes of the one that is there already?",
+)
 
 
 # %% [markdown]

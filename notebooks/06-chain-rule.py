@@ -222,7 +222,11 @@ sv.lesson("06")
 
 # %% tags=["exercise: another-target"]
 answer = ...
-sv.check.answer(answer, lambda: ((y + nudge) ** 2 - (y - nudge) ** 2) / (2 * nudge))
+sv.check.answer(
+    answer,
+    lambda: ((y + nudge) ** 2 - (y - nudge) ** 2) / (2 * nudge),
+    hint="It is the slope of (y - target) ** 2 by y. What is the target now?",
+)
 
 
 # %% [markdown]
@@ -277,7 +281,11 @@ def gradient_of_w00(v0):
 
 # %% tags=["exercise: cut"]
 answer = ...
-sv.check.answer(answer, lambda: gradient_of_w00(v0=0.0))
+sv.check.answer(
+    answer,
+    lambda: gradient_of_w00(v0=0.0),
+    hint="Which factors lie on the way from w00 to the loss? v0 is one of them.",
+)
 
 # %% [markdown]
 # ## To remember

@@ -209,7 +209,11 @@ sv.check.answer(answer, lambda: f"pupil {np.argmax(np.abs(pulls(1)))}", hint="A 
 
 # %% tags=["exercise: whole-pull"]
 answer = ...
-sv.check.answer(answer, lambda: sum(pulls(1)))
+sv.check.answer(
+    answer,
+    lambda: sum(pulls(1)),
+    hint="The gradient is not what the strongest pupil pulls, but what all of them pull together.",
+)
 
 # %% [markdown]
 # **3. Out of breath.** With momentum 0.9 the speed is `v = -2`, and from now on every gradient is 0. After how many

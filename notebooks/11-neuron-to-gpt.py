@@ -258,7 +258,11 @@ def weights_of_the_scene():
 
 # %% tags=["exercise: fair-shares"]
 answer = ...
-sv.check.answer(answer, lambda: sv.softmax([sv.Value(1.7) for _ in range(4)])[0].data)
+sv.check.answer(
+    answer,
+    lambda: sv.softmax([sv.Value(1.7) for _ in range(4)])[0].data,
+    hint="What do the four shares make together? And is any letter preferred?",
+)
 
 # %% [markdown]
 # **2. Half sure.** The network gives the right letter a share of one half. What is the loss?

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import zlib
+from types import CodeType
 from typing import Any
 
 from ..arguments import explained
@@ -57,7 +59,16 @@ def answer(given: Any, truth: Any, *, tolerance: float = 1e-3, title: str = "ans
             return _word(given, wanted, title)
         return _number(given, _float(wanted, "check.answer: the truth"), title, width)
 
-    return reported("answer", title, hint, find)
+    return reported("answer", title, hint, find, f"{title} {_asked(truth)}")
+
+
+def _asked(truth: Any) -> str:
+    """Which question it is, however often its cell is run: what computes the answer, not where that stands."""
+    code = getattr(truth, "__code__", None)
+    if code is None:
+        return shown(truth)
+    numbers = [constant for constant in code.co_consts if not isinstance(constant, CodeType)]
+    return f"{code.co_name} {code.co_names} {numbers} {zlib.crc32(code.co_code)}"
 
 
 def _float(given: Any, what: str) -> float:

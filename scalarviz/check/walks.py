@@ -11,7 +11,7 @@ from ..scalar.value import Value
 from .asked import called
 from .points import COUNT
 from .report import Report, Told, looks_like
-from .ways import ordered, shares
+from .ways import ordered, shares, single_ways
 
 Graph = tuple[Value, list[Value], str]
 Walk = Callable[[Value], dict[int, float]]
@@ -78,10 +78,20 @@ def _number(leaf: Value) -> float:
 
 def _cause(tried: Sequence[Graph], found: Sequence[Sequence[float]], tolerance: float) -> str:
     """The first usual mistake that leaves the same in every graph."""
+    pairs = list(zip(tried, found, strict=True))
     for cause, walk in WALKS:
-        if all(_same(walk(root), leaves, got, tolerance) for (root, leaves, _), got in zip(tried, found, strict=True)):
+        if all(_same(walk(root), leaves, got, tolerance) for (root, leaves, _), got in pairs):
             return cause
-    return ""
+    kept = all(_one_way(single_ways(root, leaves), got, tolerance) for (root, leaves, _), got in pairs)
+    return "overwrite" if kept else ""
+
+
+def _one_way(ways: Sequence[Sequence[float]], got: Sequence[float], tolerance: float) -> bool:
+    """Whether each leaf has what comes along one way, whichever: others were overwritten, in whatever order."""
+    return all(
+        any(abs(number - way) <= tolerance * max(1.0, abs(way)) for way in of)
+        for of, number in zip(ways, got, strict=True)
+    )
 
 
 def _same(grads: dict[int, float], leaves: Sequence[Value], got: Sequence[float], tolerance: float) -> bool:

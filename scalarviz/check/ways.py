@@ -60,6 +60,15 @@ def shares(root: Value, leaves: Sequence[Value], without: str = "") -> list[list
     return [come[id(leaf)] for leaf in leaves]
 
 
+def single_ways(root: Value, leaves: Sequence[Value]) -> list[list[float]]:
+    """What comes to each leaf along every single way from the root, each number once; 0 where none leads to it."""
+    come: dict[int, set[float]] = {id(root): {1.0}}
+    for node in reversed(ordered(root)):
+        for parent, slope in zip(node.parents, node.local_gradients, strict=True):
+            come.setdefault(id(parent), set()).update(slope * above for above in come[id(node)])
+    return [sorted(come.get(id(leaf), {0.0})) for leaf in leaves]
+
+
 def some_of(parts: Sequence[float]) -> list[float]:
     """The sums of fewer than all of `parts`, none and too many apart; always in one order."""
     if not 1 < len(parts) <= MOST_USES:

@@ -380,3 +380,19 @@ def test_bad_arguments_are_refused_in_words(call):
     with pytest.raises(ScalarvizError) as caught:
         call()
     assert len(str(caught.value)) > 20
+
+
+def test_a_hint_belongs_to_one_question_also_when_its_cell_is_run_again():
+    first = "check.answer(1, lambda: 2 + 2, hint='of the first')"
+    other = "check.answer(1, lambda: 3 * 3, hint='of the other')"
+
+    def cell(source, number):
+        return eval(compile(source, f"<cell {number}>", "eval"), {"check": check})
+
+    assert not cell(first, 1).hint
+    assert not cell(other, 2).hint  # another question, of the same title
+    assert "of the first" in cell(first, 3).hint
+    assert "of the other" in cell(other, 4).hint
+    assert not check.answer("no", "yes").hint
+    assert not check.answer("no", "maybe").hint
+    assert check.answer("no", "yes").hint

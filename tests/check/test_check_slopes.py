@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import scalarviz as sv
 from scalarviz import check
@@ -173,6 +175,35 @@ def test_a_whole_walk(cause):
     assert (bool(report), report.cause) == (not cause, cause), report.text
 
 
+@settings(max_examples=20, deadline=None)
+@given(st.randoms(use_true_random=False), st.booleans())
+def test_overwriting_has_a_name_in_every_order_that_is_right(choice, keep):
+    """Nodes in any order in which each comes after all of its users."""
+
+    def some_order(root):
+        left, found = {id(node): node for node in ordered(root)}, []
+        while left:
+            used = {id(parent) for node in left.values() for parent in node.parents}
+            node = choice.choice([node for key, node in left.items() if key not in used])
+            found.append(left.pop(id(node)))
+        return found
+
+    report = check.backward(walk_in(some_order, keep=keep))
+    assert (bool(report), report.cause) == ((False, "overwrite") if keep else (True, "")), report.text
+
+
+def test_what_is_not_overwritten_is_not_called_so():
+    """Of several ways one alone is what overwriting leaves; twice as much, or nothing, is not."""
+
+    def doubled(root):
+        root.backward()
+        for node in ordered(root):
+            node.grad *= 2
+
+    report = check.backward(doubled)
+    assert (bool(report), report.cause) == (False, "")
+
+
 def test_the_engines_own_backward_is_right():
     assert check.backward(lambda root: root.backward(), seed=5)
 
@@ -205,8 +236,8 @@ def test_an_operation_of_ones_own(wrong_operation):
     from scalarviz.scalar.functions import function
 
     cube = function(wrong_operation)
-    for given in (wrong_operation, cube):
-        report = check.backward(given)
+    for op in (wrong_operation, cube):
+        report = check.backward(op)
         assert (report.cause, report.where) == ("factor", "a")
     assert not check.backward(wrong_operation).passed
     sv.register("check_wrong_cube_2", "a", "a * a * a", ("a * a",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 import sys
@@ -59,6 +60,24 @@ def test_slips_are_called_by_their_names(number, name):
         assert "not yet" in report.text or "not " in report.text or report.state == "failed"
 
 
+def hint_of(source):
+    """What the author of an exercise says at the second try."""
+    call = ast.parse(source).body[-1].value
+    said = [word.value.value for word in call.keywords if word.arg == "hint"]
+    return said[0] if said else ""
+
+
+def test_every_answer_has_a_hint_of_its_own():
+    """A number or a word says nothing of how it came about: nobody but the author can lead."""
+    hints = {}
+    for number, name in TABLE:
+        source = exercise(number, name).source
+        if "check.answer" in source:
+            hints[number, name] = hint_of(source)
+    assert [where for where, hint in hints.items() if len(hint.split()) < 4] == []
+    assert len(set(hints.values())) == len(hints) > 20
+
+
 @each_exercise
 def test_the_second_time_there_is_a_hint_and_never_the_answer(number, name):
     there = exercise(number, name)
@@ -69,5 +88,6 @@ def test_the_second_time_there_is_a_hint_and_never_the_answer(number, name):
             assert not first.hint
             assert second.hint
             assert "Hint: " in second.text
+            assert hint_of(there.source) in second.hint
             if len(answer) > 3:  # a single letter stands in many words
                 assert answer not in second.text

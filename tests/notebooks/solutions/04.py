@@ -96,7 +96,7 @@ def backward(root):
         push(node)
 
 
-# %% whole-walk: slip
+# %% whole-walk: slip overwrite
 def backward(root):
     order = []
 
