@@ -14,7 +14,7 @@ from ..errors import shown as written
 from ..io import replacing
 from ..io.atomic import as_path
 from ..nn import Module
-from ..scalar import Value
+from ..scalar import Value, mistaken
 from .draw.gl import require_vispy
 from .draw.theme import get_theme
 from .graph.figure import ink_of
@@ -25,6 +25,7 @@ from .graph.modules import Calls
 from .graph.said import said_of
 from .graph.shown import Shown, Wish, shown
 from .graph.svg import svg_of
+from .panels.mistake import drawing_words
 
 Theme = Literal["auto", "dark", "light"]
 Roots = Callable[[], tuple[Sequence[Value], Calls | None]]
@@ -56,6 +57,7 @@ class Drawing:
     def __init__(self, roots: Roots, model: Module | None, wish: Wish, theme: Theme = "auto") -> None:
         self._roots, self._model, self.wish, self.theme = roots, model, wish, theme
         self.handle: Any = None
+        self._made_with = mistaken.words()
         shown = self.shown()
         self.folds, self.of = shown.folds, shown.of
         # an id is of one object as long as that lives: names are kept of what is in the graph, and that is held
@@ -76,7 +78,12 @@ class Drawing:
 
     def ink(self, theme: str, layout: Layout | None = None) -> Ink:
         """The figure in one look."""
-        return ink_of(layout or self.layout(), get_theme(theme), self.of, said=said_of)
+        return ink_of(layout or self.layout(), get_theme(theme), self.of, said=said_of, wrong=self.wrong)
+
+    @property
+    def wrong(self) -> str:
+        """The mistakes that are on, or were when it was made, in words; empty where none is: ``sv.mistakes``."""
+        return drawing_words(self._made_with)
 
     # ---- what it looks like
 

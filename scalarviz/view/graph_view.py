@@ -92,7 +92,7 @@ class GraphView(Room):
         begin = time.perf_counter()
         shown = self.drawing.shown(self.unfolded)
         self.layout: Layout = laid_out(shown.items, self.drawing.wish.digits)
-        self.ink: Ink = ink_of(self.layout, self.theme, shown.of)
+        self.ink: Ink = ink_of(self.layout, self.theme, shown.of, wrong=self.drawing.wrong)
         self._pause = max(LOOK, (time.perf_counter() - begin) / SHARE)
 
     def _lay_out(self) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import mistakes, nn, optim
+from scalarviz.view.graph.ink import Letters
+from scalarviz.view.graph_view import GraphView
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 
@@ -97,3 +99,49 @@ def test_a_picture_of_another_thread_says_it_too():
         thread.start()
         thread.join(30)
     assert [text for text, _, _ in found] == ["mistake on: overwrite"]
+
+
+def letters(drawing, theme):
+    """Texts of a graph's picture that speak of mistakes, with the picture's size."""
+    ink = drawing.ink(theme)
+    return [one for one in ink if isinstance(one, Letters) and "mistake" in one.text], (ink.width, ink.height)
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_the_picture_of_a_graph_names_it_while_it_is_on_and_when_it_was_made_with_it(theme):
+    a = sv.Value(3.0)
+    b = a * a
+    (b + a).backward()
+    plain = sv.draw(b + a, theme=theme)
+    before, picture = plain.svg, plain.pixels()
+    assert letters(plain, theme)[0] == []
+    with mistakes.wrong_order("found"), mistakes.overwrite():
+        made = sv.draw(b + a, theme=theme)
+        for drawing in (plain, made):
+            (words,), (width, height) = letters(drawing, theme)
+            assert words.text == "mistake on: wrong_order (found), overwrite"
+            assert words.x + words.width <= width
+            assert words.y < height - 2
+        during = plain.pixels()
+        assert during.shape[0] > picture.shape[0]
+        high, wide = min(during.shape[0], picture.shape[0]) - 60, min(during.shape[1], picture.shape[1])
+        apart = np.abs(during[:high, :wide].astype(int) - picture[:high, :wide])
+        assert apart.max() <= 2  # it stands below, over nothing; edges of curves are rounded otherwise
+    assert plain.svg == before
+    (words,), (width, _) = letters(made, theme)
+    assert words.text == "drawn while a mistake was on: wrong_order (found), overwrite"
+    assert words.x + words.width <= width
+    assert "drawn while a mistake was on" in made.svg
+
+
+def test_the_window_of_a_graph_names_it_too():
+    with offscreen():
+        a = sv.Value(2.0)
+        view = GraphView(sv.draw(a * a), (640, 360))
+        before = view.ink.height
+        with mistakes.no_zero_grad():
+            view._again()
+            assert [one.text for one in view.ink if isinstance(one, Letters)][-1] == "mistake on: no_zero_grad"
+            assert view.ink.height > before
+        view._again()
+        assert view.ink.height == before

@@ -55,6 +55,7 @@ def ink_of(
     said: Callable[[Item], str] = lambda item: "",
     share: float = SHARE,
     v: float | None = None,
+    wrong: str = "",
 ) -> Ink:
     """The figure.
 
@@ -70,6 +71,8 @@ def ink_of(
         Of the colour map that the largest weight has.
     v : float, optional
         What that weight is: the end of the colours' range; default: the graph's own.
+    wrong : str
+        What is wrong with the numbers, a line below all.
     """
     palette = Palette(theme, [box.item for box in layout.boxes], share, v)
     ends = {id(edge.source) for edge in layout.edges}
@@ -79,9 +82,11 @@ def ink_of(
     corner, size = _corner(layout)
     computed = any(box.item.node.grad is not None for box in layout.boxes)
     legend = Group(_legend(corner, palette, of, computed), cut=False)  # its frame comes first
-    ink = Ink(math.ceil(size[0] + MARGIN), math.ceil(size[1] + MARGIN))
+    words = [Letters(MARGIN, size[1] + AIR_ABOVE + SIZE, wrong, SIZE, theme.text1, True)] if wrong else []
+    width, height = (max(size[0], MARGIN + words[0].width), size[1] + AIR_ABOVE + SIZE) if words else size
+    ink = Ink(math.ceil(width + MARGIN), math.ceil(height + MARGIN))
     ground = Group([Rect(0.0, 0.0, ink.width, ink.height, fill=palette.page)])
-    ink.groups = [ground, edges, *nodes, legend]
+    ink.groups = [ground, edges, *nodes, legend, *([Group(list[Shape](words))] if words else [])]
     return ink
 
 

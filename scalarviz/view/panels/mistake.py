@@ -21,6 +21,17 @@ def mistake_words(subject: Subject) -> str:
     made = mistaken.words()
     if subject.source.facts is not None:
         made = tuple(name for name in made if name == "symmetric_init")
+    return _on(made)
+
+
+def drawing_words(then: tuple[str, ...]) -> str:
+    """What is said in the picture of a graph: what is on now, and what was on `then`, when it was asked for."""
+    now = mistaken.words()
+    was = [name for name in then if name not in now]
+    return "   ".join(filter(None, (_on(now), f"drawn while a mistake was on: {', '.join(was)}" if was else "")))
+
+
+def _on(made: tuple[str, ...]) -> str:
     return f"mistake on: {', '.join(made)}" if made else ""
 
 
