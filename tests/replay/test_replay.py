@@ -301,3 +301,34 @@ def test_stills_after_edits_and_on_branches_are_those_of_the_run(recorded, tmp_p
             made.switch(number)
             for step in steps:
                 np.testing.assert_array_equal(render(read, step=step), render(made, step=step))
+
+
+def test_networks_that_were_changed_stand_as_they_were(tmp_path):
+    """Before and after a change of the model, on both branches; stills are those of the run that goes there."""
+    made = run()
+    with sv.Recording(Scene("t", made), path=tmp_path / "changed.svz", **ALL):
+        made.step(4)
+        made.change(model=nn.Sequential(nn.Linear(3, 6, seed=3), nn.ReLU(), nn.Linear(6, 2, seed=4)))
+        made.step(4)
+        made.to(2)
+        made.do(SetWeights(0, np.array([0.3])))
+        made.step(1)
+    with sv.load_recording(tmp_path / "changed.svz") as recording, recording.on(0) as other:
+        host = hosted(recording, size=(640, 360))
+        shapes = []
+        for branch, step in ((1, 3), (1, 0), (0, 8), (0, 5), (0, 3), (0, 6)):
+            if branch != recording.branch or host.view.bench.subject.source.record.branch != branch:
+                host.view.travels.switch(branch)
+            host.view.travels.go(step)
+            host.pass_time()
+            made.switch(branch)
+            made.to(step)
+            assert host.view.shown.step == step
+            assert host.view.shown.values.tobytes() == np.asarray(made.values, np.float32).tobytes()
+            assert host.view.bench.subject.source.tensors == made.tensors
+            assert [p.name for p in host.view.bench.layout.plates if p.kind == "weight"]
+            shapes.append(made.tensors[0].shape)
+            read = recording if branch else other
+            np.testing.assert_array_equal(render(read, (320, 180), step=step), render(made, (320, 180)))
+        host.close_soon()
+    assert shapes == [(4, 3), (4, 3), (6, 3), (6, 3), (4, 3), (6, 3)]
