@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -166,3 +167,13 @@ def test_a_signal_ends_a_film_that_is_whole_and_the_picture_is_written(cli, file
     assert "the files were written" in result.err
     assert whole_mp4(Path("f.mp4"))
     assert Path("p.png").exists()
+
+
+def test_that_a_recording_was_not_closed_is_said(cli, files):
+    with sqlite3.connect("one.svz") as database:
+        database.execute("INSERT INTO meta VALUES ('writer', '1 00000000')")  # as of a program that was killed
+    database.close()
+    result = cli("replay", "one.svz", "--out", "a.png", "--size", "320x180")
+    assert result.code == 0
+    assert "one.svz: the program that recorded it ended without closing it" in result.err
+    assert "without closing it" not in cli("replay", "two.svz", "--out", "b.png", "--size", "320x180").err
