@@ -227,6 +227,29 @@ def test_somebody_who_has_never_seen_one_is_told_what_it_is(page, file):
     assert told.is_visible()
 
 
+def test_without_a_pointer_a_number_is_looked_into_from_the_table(page, file):
+    opened(page, file)
+    page.get_by_role("button", name="numbers").press("Enter")
+    button = page.get_by_role("button", name="0.weight[1][2]")
+    button.focus()
+    page.evaluate("scalarviz.go(21)")  # while it goes on, the focus stays
+    assert button.evaluate("e => e === document.activeElement")
+    button.press("Enter")
+    assert page.locator("#table").is_hidden()
+    assert said(page, "card").startswith("0.weight[1][2]")
+    assert page.evaluate("scalarviz.player.selected") == 5
+    assert page.get_by_role("button", name="close").first.evaluate("e => e === document.activeElement")
+
+
+def test_on_a_telephone_a_card_is_where_it_is_seen(page, file):
+    page.set_viewport_size({"width": 390, "height": 844})
+    opened(page, file)
+    page.evaluate("scalarviz.select(0)")
+    box = page.locator("#card").bounding_box()
+    assert box["y"] >= 0
+    assert box["y"] + box["height"] <= 845
+
+
 def test_a_page_of_16_bits_says_so(page, monkeypatch, tmp_path):
     monkeypatch.setattr("scalarviz.view.browser.pack.EXACT", 20)
     opened(page, write_html(recorded(5), tmp_path / "run.html"), "#frame=4")

@@ -31,7 +31,7 @@ export class Page {
     this.bar = new TimeBar(part("bar"), run, frame => this.stop() || this.go(frame));
     this.pictures = new PanelPictures(part("pictures"), run);
     this.card = new NumberCard(part("card"), run, () => this.select(null));
-    this.table = new NumberTable(part("table"), run, index => parameterName(run.document, index));
+    this.table = new NumberTable(part("table"), run, index => parameterName(run.document, index), index => this.choose(index));
     part("app").classList.toggle("alone", !run.pictures.length);
     this.makeControls();
   }
@@ -155,6 +155,14 @@ export class Page {
     const name = which === null ? "" : row ? unitName(document, which.row, which.unit) : parameterName(document, which);
     this.card.select(row ? plate.texel + which.unit : which, name);
     this.write();
+    part("card").scrollIntoView({ block: "nearest" }); // on a telephone it stands below the buttons
+  }
+
+  /** Look into a number of the table, and go on reading there. */
+  choose(index) {
+    this.close();
+    this.select(index);
+    part("card").querySelector("button").focus();
   }
 
   /** Open a sheet over the page, or close it. */

@@ -113,9 +113,10 @@ export class NumberTable {
    * @param {HTMLElement} root
    * @param {object} run A RecordedRun.
    * @param {function(number): string} nameOf The name of a texel.
+   * @param {function(number): void} choose Looks into it: the way to a number for whoever has no pointer.
    */
-  constructor(root, run, nameOf) {
-    Object.assign(this, { root, run, nameOf });
+  constructor(root, run, nameOf, choose) {
+    Object.assign(this, { root, run, nameOf, choose, cells: null });
     this.title = root.appendChild(element("h2"));
     const table = root.appendChild(element("table"));
     this.head = table.appendChild(element("thead")).appendChild(element("tr"));
@@ -130,16 +131,21 @@ export class NumberTable {
     if (this.root.hidden) return;
     const names = Object.keys(this.run.tables), { texels } = this.run.shown(frame);
     this.title.textContent = `all numbers at step ${countText(this.run.steps[frame])}`;
-    this.head.replaceChildren(...["name", ...names].map(name => element("th", "", name === "weight" ? "value" : name)));
-    const count = Math.min(this.run.document.parameters, MOST_ROWS);
-    this.body.replaceChildren(...Array.from({ length: count }, (_, k) => {
-      const row = element("tr");
-      row.append(element("th", "", this.nameOf(k)));
-      row.append(...names.map(name => {
-        const none = name !== "weight" && this.run.missing(frame, k);
-        return element("td", "", none ? "not computed yet" : sureText(texels[name][k], this.run.error(name, k)));
-      }));
-      return row;
+    this.cells ??= this.#rows(names); // once: while it plays, a row that has the focus keeps it
+    this.cells.forEach((cells, k) => cells.forEach((cell, at) => {
+      const name = names[at], none = name !== "weight" && this.run.missing(frame, k);
+      cell.textContent = none ? "not computed yet" : sureText(texels[name][k], this.run.error(name, k));
     }));
+  }
+
+  #rows(names) {
+    this.head.replaceChildren(...["name", ...names].map(name => element("th", "", name === "weight" ? "value" : name)));
+    return Array.from({ length: Math.min(this.run.document.parameters, MOST_ROWS) }, (_, k) => {
+      const row = this.body.appendChild(element("tr"));
+      const button = row.appendChild(element("th")).appendChild(element("button", "name", this.nameOf(k)));
+      button.type = "button";
+      button.addEventListener("click", () => this.choose(k));
+      return names.map(() => row.appendChild(element("td")));
+    });
   }
 }
