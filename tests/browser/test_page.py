@@ -289,3 +289,42 @@ def test_a_branch_that_was_left_stands_in_the_time_bar(page, tmp_path):
     assert page.evaluate("scalarviz.bar.scale.last") == 100
     assert page.evaluate("scalarviz.run.steps.at(-1)") == 70
     assert page.evaluate("scalarviz.run.edits.map(edit => edit[0])") == [40]
+
+
+def test_a_branch_can_be_chosen_with_its_frames(page, tmp_path):
+    scene = rgb.build(rgb.Options(engine="numpy"))
+    run = scene.run
+    with sv.Recording(scene, every=10, gradients=True, updates=True) as recording:
+        run.step(100)
+        run.back(60)
+        run.lr = 2.0
+        run.step(30)
+        run.back(20)
+        run.lr = 0.1
+        run.step(10)
+    with sv.load_recording(recording.path) as record:
+        record.save_html(tmp_path / "run.html")
+        others = {branch.number: record.on(branch) for branch in record.branches}
+        opened(page, tmp_path / "run.html", "#frame=0")
+        choice = page.get_by_label("branch of the run")
+        assert choice.locator("option").all_inner_texts() == [
+            "branch 1 of 3", "branch 2 of 3: lr = 2", "branch 3 of 3: lr = 0.1"
+        ]  # fmt: skip
+        assert choice.input_value() == str(record.branch)
+        for number, other in others.items():
+            choice.select_option(str(number))
+            assert page.evaluate("scalarviz.run.steps") == other.steps.tolist()
+            assert page.evaluate("scalarviz.frame") == len(other) - 1
+            assert page.evaluate("scalarviz.run.edits.length") == len(other.past.edits)
+            for k in range(len(other)):
+                frame = other.frame(k)
+                found = page.evaluate(
+                    f"(({{texels}}) => [...texels.weight, ...texels.update])(scalarviz.run.shown({k}))"
+                )
+                assert np.array_equal(
+                    np.float32(found), np.concatenate([frame.values, frame.update]).astype(np.float32)
+                )
+        assert said(page, "step") == str(int(others[max(others)].steps[-1]))
+        page.evaluate("scalarviz.bar.onRing(0)")
+        assert said(page, "step") == "100"
+        assert choice.input_value() == "0"

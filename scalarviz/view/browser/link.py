@@ -91,7 +91,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
     count = min(len(fitting), FRAMES)
     while count >= min(2, len(fitting)):
         places = np.unique(np.linspace(0, len(fitting) - 1, count).round().astype(int))
-        frames = played(source, [fitting[k] for k in places])
+        frames = played(source, [(record.branch, fitting[k]) for k in places])
         said = f"{len(places):,} of {len(record):,} recorded steps" if len(places) < len(record) else ""
         beside = Beside(title, look, SIZE, ("weight",), program=said)
         told, tables = gathered(subject, frames, document, ("weight",))

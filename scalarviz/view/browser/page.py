@@ -23,6 +23,7 @@ from ..draw.theme import THEMES, ThemeName
 from ..panels.wording import said_of
 from ..shown.subject import Subject
 from .bare import bare
+from .branches import Line
 from .document import document_of, flags_of, texels_of
 from .keys import GESTURES, keys_of
 from .pack import EXACT, deflated, dense_text, led_updates, packed, text_of
@@ -84,6 +85,8 @@ class Beside:
         The last frame as WebP, empty for none: what is seen where nothing can be played.
     story : str
         What is seen and what it should learn, for somebody who has never seen it.
+    lines : list of Line
+        Branches that may be chosen; empty for one alone. The frames of others come after its own.
     """
 
     title: str = ""
@@ -97,6 +100,7 @@ class Beside:
     program: str = "recorded with scalarviz"
     still: bytes = b""
     story: str = ""
+    lines: list[Line] = field(default_factory=list)
 
 
 def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
@@ -130,15 +134,30 @@ def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
         "edits": beside.edits, "named": beside.named, "left": beside.left,
         "pictures": [asdict(panel) for panel in beside.pictures],
     }  # fmt: skip
+    if beside.lines:
+        head |= _branched(told, beside.lines)
     parts = {"run": dense_text(deflated(json.dumps(head, separators=(",", ":")).encode("ascii")))}
     parts |= {name: json.dumps(packed(table, led=_led(name, tables, told), dense=True), separators=(",", ":"))
               for name, table in tables.items()}  # fmt: skip
-    return shell(beside, parts, _sentence(told), "openPage();")
+    return shell(beside, parts, _sentence(head), "openPage();", *entries_of(head))
 
 
-def shell(
-    beside: Beside, parts: dict[str, str], sentence: str, call: str, entry: str = "page.js", app: str = "run"
-) -> str:
+def entries_of(head: dict[str, Any]) -> tuple[str, ...]:
+    """The scripts that a page needs, by what it holds."""
+    return ("page.js", *(("branches.js",) if "branches" in head else ()))
+
+
+def _branched(told: dict[str, Any], lines: Sequence[Line]) -> dict[str, Any]:
+    """What is told of the frames that a page opens with, and apart from it that of other branches' frames."""
+    count = next(len(line.places) for line in lines if line.places == list(range(len(line.places))))  # that which opens
+    names = ("steps", "loss", "lr", "sample", "whole")
+    rest = {name: told[name][count:] for name in names} | {"saidAt": told["said"]["at"][count:]}
+    said = {"texts": told["said"]["texts"], "at": told["said"]["at"][:count]}
+    first = {name: told[name][:count] for name in names}
+    return {**first, "said": said, "branches": {"rest": rest, "lines": [asdict(line) for line in lines]}}
+
+
+def shell(beside: Beside, parts: dict[str, str], sentence: str, call: str, *entries: str, app: str = "run") -> str:
     """The HTML around the parts, which are dense texts or JSON of them: no letter of them can end an element.
 
     `app`: which page, by the name of its HTML and of the style sheet that it has besides the one of all pages.
@@ -146,7 +165,7 @@ def shell(
     title = _clean(beside.title or "scalarviz")
     style = style_of() + _read(f"{app}.css")
     script = f"(() => {{\n{bare(joined('load.js'))}loadProgram();\n}})();\n"  # its names are not those of the program
-    program = bare(joined(entry)) + call + "\n"
+    program = bare(joined(*entries)) + call + "\n"
     alt = html.escape(f"{title}: {sentence}")
     still = f'<img src="data:image/webp;base64,{text_of(beside.still)}" alt="{alt}">' if beside.still else ""
     policy = (

@@ -6,16 +6,12 @@ import io
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from ...checks import integer, text
 from ...errors import MissingDependencyError
 from ...io import check_target, write_bytes
 from ...io.atomic import StrPath, path_text
 from ...run.frame import Frame
-from ...run.past import Past
 from ...run.recorded_source import RecordedSource
 from ...run.recording import Recorded
 from ...run.recording.about import About
@@ -26,13 +22,14 @@ from ..draw.theme import get_theme
 from ..shown.subject import Subject, subject_of
 from ..window.offscreen import available, offscreen
 from ..workbench import Workbench
-from .pack import text_of
+from .branches import Place, evenly, left_aside, lines_of, said_of
+from .pack import EXACT, text_of
 from .page import Beside, PanelFilm, page_of
 
+ROWS = 128
+"""About how many activations a frame has besides: other branches are left out before numbers lose bits."""
 LARGE = 10_000_000
 """Bytes of a page from which on it is said how it becomes smaller."""
-LEFT, POINTS = 8, 300
-"""Branches left aside that a time bar shows, and losses of each."""
 CUBES = "Every cube is one."
 STILL = 0.7, 55
 """Share of the page's size, and quality, of the picture for where nothing plays."""
@@ -76,20 +73,19 @@ def html_of(
     last = source.frame()
     subject, past = subject_of(source).after(last), source.past
     fitting = [k for k in range(len(record)) if record.shapes(k) is record.shapes(-1)]
-    shown = [
-        fitting[k] for k in np.unique(np.linspace(0, len(fitting) - 1, min(most, len(fitting))).round().astype(int))
-    ]
+    shown = evenly(fitting, most)
+    room = EXACT // max(1, record.shapes(-1).size + ROWS) - len(shown)
+    others, lines = lines_of(source, shown, room if frames is None else min(most, room))
     said = [f"recorded with scalarviz {record.about.version}".rstrip()]
     if len(fitting) < len(record):
         said.append(f"before step {record.steps[fitting[0]]:,} it had another network")
     beside = Beside(
         title, look, size,
         ("weight", *(name for name in ("gradient", "update") if not source.lacks(name))),
-        [(edit.step, edit.what) for edit in past.edits], [(flag.step, flag.name) for flag in past.flags],
-        left_aside(past), films(pictures), "  \N{MIDDLE DOT}  ".join(said), still_of(subject, last, size, look),
-        story_of(record.about, subject),
+        *said_of(past), left_aside(past), films(pictures), "  \N{MIDDLE DOT}  ".join(said),
+        still_of(subject, last, size, look), story_of(record.about, subject), lines,
     )  # fmt: skip
-    return page_of(subject, played(source, shown), beside)
+    return page_of(subject, played(source, [*((record.branch, k) for k in shown), *others]), beside)
 
 
 def story_of(about: About, subject: Subject) -> str:
@@ -99,32 +95,19 @@ def story_of(about: About, subject: Subject) -> str:
     return " ".join(filter(None, (weights_text(count), cubes, about.sentence)))
 
 
-def played(source: RecordedSource, places: Iterable[int]) -> Iterator[Frame]:
-    """Frames by their places; what the source knows of its training is of the same moment."""
-    for place in places:
+def played(source: RecordedSource, places: Iterable[Place]) -> Iterator[Frame]:
+    """Frames by their branches and places; what the source knows of its training is of the same moment.
+
+    Afterwards it stands on the branch where it stood.
+    """
+    own = source.record.branch
+    for branch, place in places:
+        if source.record.branch != branch:
+            source.switch(branch)
         source.stand(place)
         yield source.frame()
-
-
-def left_aside(past: Past) -> list[dict[str, Any]]:
-    """The losses of what the run has left: other branches, and the ends of those that led to where it is."""
-    known = {branch.number: branch for branch in past.branches}
-    after = dict.fromkeys(known, -1)  # the step from which on a branch is left
-    way = next((branch for branch in past.branches if branch.current), None)
-    if way is not None:
-        del after[way.number]
-    while way is not None and way.parent in after and after[way.parent] < 0:
-        after[way.parent] = way.first
-        way = known[way.parent]
-    found = []
-    for number in list(after)[-LEFT:]:
-        curve = known[number].curve
-        own = np.flatnonzero(np.isfinite(curve.loss) & (curve.step > after[number]))
-        if len(own):
-            kept = own[np.unique(np.linspace(0, len(own) - 1, POINTS).round().astype(int))]
-            found.append({"steps": curve.step[kept].tolist(), "loss": [float(f"{x:.6g}") for x in curve.loss[kept]],
-                          "why": known[number].why})  # fmt: skip
-    return found
+    if source.record.branch != own:
+        source.switch(own)
 
 
 def films(pictures: Sequence[Picture]) -> list[PanelFilm]:

@@ -81,7 +81,7 @@ def comparison_html(
     parts = {"run": text_of(deflated(json.dumps(head, separators=(",", ":")).encode("ascii")))}
     parts |= {name: json.dumps(packed(table), separators=(",", ":")) for name, table in tables.items()}
     beside = Beside(title, look, size, still=still_of(subject, last, size, look, lambda _, *how: Triptych(pair, *how)))
-    return shell(beside, parts, _sentence(last), "openComparison();", "comparison.js", "comparison")
+    return shell(beside, parts, _sentence(last), "openComparison();", "comparison.js", app="comparison")
 
 
 def write_comparison(pair: RecordedPair, path: StrPath, **how: Any) -> Path:

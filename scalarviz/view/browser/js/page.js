@@ -12,6 +12,9 @@ import { parameterName, unitName } from "./tip.js";
 /** An element of the page by its name. */
 export const part = id => document.getElementById(id);
 
+/** What other scripts add to a page once it stands; called with it. */
+export const pageExtras = [];
+
 /** Everything on the page, and which frame is shown. */
 export class Page {
   /** @param {object} run A RecordedRun. */
@@ -23,6 +26,7 @@ export class Page {
     this.place();
     this.make();
     this.listen();
+    for (const extra of pageExtras) extra(this);
   }
 
   /** What stands around the cubes. */

@@ -38,9 +38,9 @@ export class PanelPictures {
 
   /** Stand at a frame. */
   show(frame) {
-    const now = this.run.steps[frame];
+    const now = this.run.steps[frame], known = Math.min(now, this.run.until);   // later ones are of another branch
     for (const one of this.shown) {
-      const place = Math.max(one.panel.steps.findLastIndex(step => step <= now), 0), step = one.panel.steps[place];
+      const place = Math.max(one.panel.steps.findLastIndex(step => step <= known), 0), step = one.panel.steps[place];
       const words = `step ${countText(step)}`;
       one.caption.textContent = words;
       one.caption.classList.toggle("old", step !== now);

@@ -18,7 +18,8 @@ export async function readRun(textOf) {
   for (const name of RECORDED) {
     const text = textOf(name);
     if (text === null) continue;
-    const led = name === "update" && ledUpdates(tables.weight, tables.gradient, head.steps, numbersOf(head.lr), head.document.parameters);
+    const all = part => [...head[part], ...(head.branches?.rest[part] ?? [])];
+    const led = name === "update" && ledUpdates(tables.weight, tables.gradient, all("steps"), numbersOf(all("lr")), head.document.parameters);
     tables[name] = await unpackTable(JSON.parse(text), led || null);
   }
   const beside = textOf("rows") === null ? null : await unpackTable(JSON.parse(textOf("rows")));
@@ -42,7 +43,7 @@ export class RecordedRun {
    * @param {?object} beside Rows of activations that are no cubes, one after the other, (N, all of them).
    */
   constructor(head, tables, marks, beside) {
-    Object.assign(this, { tables, marks, beside });
+    Object.assign(this, { head, tables, marks, beside, until: head.until ?? Infinity });
     this.besideNames = head.beside;
     this.sample = numbersOf(head.sample);
     this.document = head.document;

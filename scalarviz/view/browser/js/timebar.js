@@ -121,10 +121,18 @@ export class TimeBar {
     return nearestIn(this.run.steps, step);
   }
 
+  /** The mark of a branch near a place in logical pixels, where somebody wants to know. */
+  ringAt(x, y) {
+    if (!this.onRing || !this.scale || Math.abs(y - (this.root.clientHeight - 26)) > 14) return null;
+    return this.marks.find(mark => mark.kind === "ring" && Math.abs(this.scale.at(mark.step) - x) <= DIAMOND_RADIUS + 3) ?? null;
+  }
+
   listen() {
     const root = this.root, x = event => event.clientX - root.getBoundingClientRect().left;
     root.addEventListener("pointerdown", event => {
       if (event.button !== 0) return;
+      const ring = this.ringAt(x(event), event.clientY - root.getBoundingClientRect().top);
+      if (ring) return this.onRing(ring.branch);
       this.held = true;
       root.setPointerCapture(event.pointerId);
       this.go(this.frameAt(x(event)));
@@ -204,7 +212,7 @@ export class TimeBar {
 
   drawLabels(context, baseline, limits) {
     const cursor = this.run.steps[this.frame], ticks = this.scale.ticks();
-    const near = [...this.marks].sort((a, b) => Math.abs(a.step - cursor) - Math.abs(b.step - cursor)).slice(0, 6);
+    const near = this.marks.filter(mark => mark.kind !== "ring").sort((a, b) => Math.abs(a.step - cursor) - Math.abs(b.step - cursor)).slice(0, 6);
     const wanted = near.map(mark => ({ x: this.scale.at(mark.step), text: shortened(context, mark), mark: true }));
     for (const step of [ticks[0], ticks[ticks.length - 1], ...ticks.slice(1, -1)]) {
       wanted.push({ x: this.scale.at(step), text: countText(step), mark: false });
@@ -246,6 +254,9 @@ export class TimeBar {
 /** Edits, those after one step as one, and named moments, by step. */
 function marksOf(run) {
   const found = new Map();
+  for (const { from, number, why } of run.left) {
+    if (from !== undefined) found.set(`ring ${number}`, { kind: "ring", step: from, branch: number, words: [why ? `another branch: ${why}` : "the branch before"] });
+  }
   for (const [kind, list] of [["edit", run.edits], ["flag", run.named]]) {
     for (const [step, words] of list) {
       const key = `${kind} ${step}`;
@@ -287,6 +298,14 @@ function drawMark(context, mark, x, rail, look, cursor) {
   if (mark.kind === "flag") {
     drawLine(context, [[x, rail], [x, rail - 17]], colour, 1.6);
     fillShape(context, [[x, rail - 18], [x + 10, rail - 14], [x, rail - 10]], colour);
+    return;
+  }
+  if (mark.kind === "ring") {
+    context.beginPath();
+    context.arc(x, rail, DIAMOND_RADIUS + 3, 0, 2 * Math.PI);
+    context.strokeStyle = colour;
+    context.lineWidth = 1.6;
+    context.stroke();
     return;
   }
   for (const [radius, fill] of [[DIAMOND_RADIUS + 1.6, colour], [DIAMOND_RADIUS - 0.8, look.panel]]) {

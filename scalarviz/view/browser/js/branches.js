@@ -1,0 +1,62 @@
+// Branches of a recorded run: a choice beside the tools, and rings of the time bar, lead to another one's frames.
+
+import { element } from "./panels.js";
+import { pageExtras } from "./page.js";
+import { RecordedRun } from "./recorded.js";
+import { countText } from "./numbers.js";
+
+/** The branches of a page; one of them is shown. */
+export class BranchChoice {
+  /** @param {Page} page Whose run has `head.branches`. */
+  constructor(page) {
+    const { lines } = page.run.head.branches;
+    Object.assign(this, { page, lines, first: page.run, runs: new Map() });
+    const choice = this.choice = element("select", "branch");
+    choice.setAttribute("aria-label", "branch of the run");
+    lines.forEach((line, k) => {
+      const option = choice.appendChild(element("option", "", `branch ${k + 1} of ${lines.length}${line.why ? `: ${line.why}` : ""}`));
+      option.value = String(line.number);
+    });
+    this.runs.set(lines.find(line => line.places.at(-1) === page.run.frames - 1 && line.places.length === page.run.frames)?.number, page.run);
+    choice.value = String([...this.runs.keys()][0]);
+    choice.addEventListener("change", () => this.choose(Number(choice.value)));
+    document.getElementById("tools").prepend(choice);
+    page.bar.onRing = number => this.choose(number);
+  }
+
+  /** Stand at the newest step of a branch; one that has no frames here stays a curve. */
+  choose(number) {
+    const { page } = this, line = this.lines.find(one => one.number === number);
+    if (!line) return;
+    if (!this.runs.has(number)) this.runs.set(number, this.made(line));
+    const run = this.runs.get(number);
+    page.stop();
+    page.run = page.pictures.run = page.card.run = page.table.run = run;
+    page.bar.take(run);
+    this.choice.value = String(number);
+    page.go(run.frames - 1);
+    page.select(page.player.selected);
+    this.choice.title = `steps ${countText(run.steps[0])} to ${countText(run.steps.at(-1))}`;
+  }
+
+  /** The run of a line: its frames out of all that the page holds. */
+  made({ places, edits, named, left, until }) {
+    const { head, tables, marks, beside } = this.first, { rest } = head.branches;
+    const gathered = (name) => places.map(k => [...head[name], ...rest[name]][k]);
+    const rows = table => table && { ...table, frames: places.length, ...numbersAt(table, places) };
+    const { texts, at } = head.said, all = [...at, ...rest.saidAt];
+    const own = { ...head, edits, named, left, until, branches: head.branches, said: { texts, at: all.length ? places.map(k => all[k]) : [] } };
+    for (const name of ["steps", "loss", "lr", "sample", "whole"]) own[name] = head[name].length ? gathered(name) : [];
+    const found = Object.fromEntries(Object.entries(tables).map(([name, table]) => [name, rows(table)]));
+    return new RecordedRun(own, found, marks && marks.frames > 1 ? rows(marks) : marks, rows(beside));
+  }
+}
+
+// Rows of a table of numbers or of bytes.
+function numbersAt({ numbers, bytes, columns }, places) {
+  const from = numbers ?? bytes, found = new from.constructor(places.length * columns);
+  places.forEach((place, k) => found.set(from.subarray(place * columns, (place + 1) * columns), k * columns));
+  return numbers ? { numbers: found } : { bytes: found };
+}
+
+pageExtras.push(page => new BranchChoice(page));
