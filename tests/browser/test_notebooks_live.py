@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import secrets
@@ -17,6 +18,7 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
+from PIL import Image
 
 import scalarviz as sv
 from scalarviz.view.cell.shown import Shown
@@ -219,6 +221,110 @@ def test_a_notebook_that_is_not_trusted_shows_the_last_step(opened):
         assert image.is_visible()
         assert image.evaluate("e => e.complete && e.naturalWidth") == 480
     assert not page.locator("iframe.scalarviz-player").count()
+
+
+SCENE = "import threading\nimport scalarviz as sv\nfrom scalarviz.scenes import rgb\nscene = rgb.build(rgb.Options())\n"
+SLEEPS = "import time\nprint('asleep', flush=True)\ntime.sleep(600)"
+
+
+WAITS = (
+    "import time\nuntil = time.monotonic() + 60\nwhile scene.run.steps < 10 and time.monotonic() < until:\n"
+    "    time.sleep(0.05)\nprint(scene.run.steps)"
+)
+
+
+def light_cubes(picture):
+    """Whether there is something on a light ground."""
+    return picture.mean() > 128 and picture.std() > 20
+
+
+def painted(locator):
+    """The pixels of an element as the browser shows it."""
+    return np.asarray(Image.open(io.BytesIO(locator.screenshot())).convert("RGB")).astype(int)
+
+
+@pytest.mark.slow
+def test_a_kernel_that_is_interrupted_and_one_that_is_restarted(opened):
+    """Training goes on through an interrupt; after a restart the last picture stays, and the cell can be run again."""
+    page, _ = opened([SCENE + "w = sv.live(scene, size=(480, 320))\nw", SLEEPS], "weather.ipynb")
+    run(page, 0)
+    page.wait_for_function(f"{CELL}?.answered > 0", timeout=60_000)
+    page.click(".tools [data-name=toggle_run]")
+    run(page, 1)
+    assert printed(page, 1) == "asleep"
+    page.click("[data-command='notebook:interrupt-kernel'], [title^='Interrupt']")
+    page.locator(".jp-CodeCell").nth(1).get_by_text("KeyboardInterrupt").first.wait_for(timeout=20_000)
+    before = page.evaluate(f"{CELL}.frame.step")
+    page.wait_for_function(f"{CELL}.frame.step > {before}", timeout=20_000)
+    page.click("[data-command='notebook:restart-kernel'], [title^='Restart the kernel']")
+    page.locator(".jp-Dialog button", has_text="Restart").last.click()
+    page.wait_for_function(f"{CELL}.over", timeout=30_000)
+    assert "the kernel was restarted" in page.inner_text(".scalarviz-cell .news")
+    assert not page.is_visible(".scalarviz-cell .tools")
+    assert painted(page.locator(".scalarviz-cell .cubes")).std() > 20  # the picture of the last frame
+    page.locator(".scalarviz-cell .cubes").evaluate("e => e.isOld = true")
+    prompt = page.locator(".jp-CodeCell").first.locator(".jp-InputPrompt")
+    prompt.click()
+    page.click("button[data-command='notebook:run-cell-and-select-next'], [title^='Run this cell']")
+    page.wait_for_function(f"!document.querySelector('.cubes')?.isOld && {CELL}?.answered > 0", timeout=60_000)
+    page.click(".tools [data-name=step]")
+    page.wait_for_function(f"{CELL}.frame.step === 1", timeout=20_000)
+    assert not page.complaints
+
+
+@pytest.mark.slow
+def test_pictures_by_jupyter_rfb(opened):
+    """The window's picture in the cell: it is not blank, it is light as the notebook is, and a key acts."""
+    pytest.importorskip("jupyter_rfb", reason="no jupyter_rfb (extra notebook)")
+    cells = [SCENE + "w = sv.live(scene, display='pictures', size=(480, 320))\nw", WAITS,
+             "w.close()\nprint(sorted(t.name for t in threading.enumerate() if 'scalarviz' in t.name))"]  # fmt: skip
+    page, _ = opened(cells, "pictures.ipynb")
+    run(page, 0)
+    shown = page.locator("img.renderview-view")
+    shown.wait_for(timeout=60_000)
+    deadline = time.monotonic() + 30
+    while not light_cubes(before := painted(shown)) and time.monotonic() < deadline:  # dark, or nothing yet
+        page.wait_for_timeout(100)
+    assert light_cubes(before)
+    assert not page.locator("img[class^=scalarviz-still]").is_visible()
+    shown.click(position={"x": 6, "y": 6})
+    page.keyboard.press("Shift+ArrowRight")
+    run(page, 1)
+    assert printed(page, 1) == "10"
+    while (np.abs(painted(shown) - before).max(2) > 64).mean() < 0.002 and time.monotonic() < deadline:
+        page.wait_for_timeout(100)
+    assert (np.abs(painted(shown) - before).max(2) > 64).mean() >= 0.002  # other numbers, not other dust of a JPEG
+    run(page, 2)
+    assert printed(page, 2) == "[]"
+    assert not page.complaints
+
+
+@pytest.mark.slow
+def test_a_widget_that_is_shown_twice_and_in_two_tabs(opened):
+    """All places show the same numbers; one that goes leaves the others alone."""
+    page, path = opened([SCENE + "w = sv.live(scene, size=(480, 320))\nw", "w"], "twice.ipynb")
+    run(page, 0)
+    page.wait_for_function(f"{CELL}?.answered > 0", timeout=60_000)
+    run(page, 1)
+    places = "[...document.querySelectorAll('.scalarviz-around')].map(e => e.parentElement.scalarviz)"
+    page.wait_for_function(f"{places}.length === 2 && {places}.every(cell => cell.answered > 0)", timeout=30_000)
+    page.keyboard.press("Control+s")
+    deadline = time.monotonic() + 20
+    while path.read_text().count("widget-view") < 2 and time.monotonic() < deadline:
+        page.wait_for_timeout(100)
+    tab = page.context.new_page()
+    tab.on("pageerror", lambda error: page.complaints.append(str(error)))
+    tab.goto(page.url)
+    tab.wait_for_function(f"{places}.length === 2 && {places}.every(cell => cell.answered > 0)", timeout=60_000)
+    tab.locator(".tools [data-name=step]").first.click()
+    for one in (page, tab):
+        one.wait_for_function(f"{places}.every(cell => cell.frame.step === 1)", timeout=30_000)
+    numbers = [one.evaluate(f"{places}.map(cell => Array.from(cell.frame.texels.weight))") for one in (page, tab)]
+    assert numbers[0][0] == numbers[0][1] == numbers[1][0] == numbers[1][1]
+    tab.close()
+    page.locator(".tools [data-name=step]").first.click()
+    page.wait_for_function(f"{places}.every(cell => cell.frame.step === 2)", timeout=30_000)
+    assert not page.complaints
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import threading
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ..browser.scripts import joined
 from .pictures import PLACE
 from .widget import InCell, need
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from .shown import Shown
 
 LIVES = """
+%s
 const scalarvizPictures = %s;
 export default () => {
   const made = scalarvizPictures();
@@ -21,8 +23,9 @@ export default () => {
     render(place) {
       const hidden = document.head.appendChild(document.createElement("style"));
       hidden.textContent = `.${place.model.get("about").still} { display: none !important; }`;  // while this lives
-      const end = made.render(place);
-      return () => { hidden.remove(); end?.(); };
+      const end = made.render(place), density = window.devicePixelRatio || 1;
+      const endTheme = watchTheme(theme => place.model.send({ kind: "look", place: "pictures", theme, density }));
+      return () => { endTheme(); hidden.remove(); end?.(); };
     },
   };
 };
@@ -30,9 +33,9 @@ export default () => {
 
 
 def script_of(own: str) -> str:
-    """jupyter_rfb's module, which hides the still of a saved notebook while it lives."""
+    """jupyter_rfb's module, which hides the still of a saved notebook while it lives, and says how the notebook looks."""
     body, _, what = own.rpartition("export default")
-    return body + LIVES % what.strip().rstrip(";")
+    return body + LIVES % (joined("notebook.js"), what.strip().rstrip(";"))
 
 
 @cache

@@ -18,6 +18,7 @@ import numpy as np
 
 from ...errors import InputError, ScalarvizError
 from ...run.edits import SetWeights
+from ..panels.mistake import mistake_words
 from ..panels.overlay import help_pages
 from ..workbench import Workbench
 from .actions import Action, action_of, find, help_lines, told
@@ -80,7 +81,7 @@ class Viewer(Hosted):
         self.travels: Travels | None = None  # where it can go in time, if anywhere
         self.desk: Desk | None = None  # what a panel of controls asks for, where there is one
         self.clock, self.touches = 0.0, 0
-        self._notice, self._notice_until = "", 0.0
+        self._notice, self._notice_until, self._wrong = "", 0.0, ""
         self._escape_until = self._pressed_until = 0.0
         self.handlers: dict[str, Callable[..., None]] = {
             "toggle_help": self.toggle_help, "escape": self.escape, "paste": partial(paste, self),
@@ -197,7 +198,10 @@ class Viewer(Hosted):
         told.clear()
         frame, said = self.frame(), (self.message(), self.notice())
         self.follow(frame)
-        touch = self.bench.touch
+        wrong, touch = mistake_words(self.bench.subject), self.bench.touch
+        if wrong != self._wrong:  # it went on or off, and no number has changed
+            self._wrong, self._dirty = wrong, True
+            self.bench.text_pace.hurry()
         if touch.pressed is not None and self.clock >= self._pressed_until:
             touch.pressed, self._dirty = None, True
         self.acts.pass_time()

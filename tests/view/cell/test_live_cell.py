@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from scalarviz import Value, Weight, nn
+from scalarviz import Value, Weight, mistakes, nn
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
 from scalarviz.view.cell.asked import ALLOWED
 
@@ -230,3 +230,18 @@ def test_what_has_no_weights_is_refused(cell):
     for bad in (None, 3, "rgb", object(), Value(1.0)):
         with pytest.raises(TypeMismatchError):
             cell(bad)
+
+
+def test_a_mistake_is_named_as_long_as_it_is_on_and_no_longer(cell, watch, scene):
+    def named(page):
+        return "mistake on: no_zero_grad" in page.known["head"]["pace"]
+
+    page, other = watch(cell([Weight(0.5, name="a")])), watch(cell(scene))
+    for one in (page, other):
+        one.wait(lambda p: p.frames)
+    with mistakes.no_zero_grad():
+        page.wait(named)
+        other.do("step")
+        other.wait(lambda p: p.step == 1)
+        assert not named(other)  # a Run makes none
+    page.wait(lambda p: not named(p))  # no number has changed

@@ -40,7 +40,11 @@ export class LiveCell {
   say(message) {
     if (this.over && message.kind !== "gone") return;
     if (OF_HANDS.has(message.kind)) this.time?.settle();   // what is asked for now comes after where the bar was left
-    this.model.send({ ...message, place: this.place });
+    try {
+      this.model.send({ ...message, place: this.place });
+    } catch {   // what the notebook throws when the kernel is another one: nobody is there who knows this cell
+      if (!this.over) this.end("the kernel was restarted, or is gone");
+    }
   }
 
   /** That somebody looks, and how. */
