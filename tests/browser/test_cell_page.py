@@ -199,6 +199,57 @@ def test_keys_do_what_they_do_in_the_window_and_none_while_a_number_is_typed(bri
     live.pump(lambda: live.eval("el.scalarviz.player.quantity") == "weight")
 
 
+def test_maps_sizes_and_what_the_optimiser_keeps(bridge):
+    live = bridge("digits")
+    page = live.page
+    live.click("step")
+    live.pump(lambda: live.step == 1)
+    page.locator(".scalarviz-cell").focus()
+    page.keyboard.press("m")
+    live.pump(
+        lambda: live.eval("el.scalarviz.player.quantity") == "exp_avg" and live.eval("el.scalarviz.frame.known.update")
+    )
+    state = live.shown.session.call(lambda play: play.viewer.shown.state["exp_avg"])
+    drawn = np.array(live.eval("Array.from(el.scalarviz.player.shown.numbers)"), np.float32)
+    assert state.any()
+    assert np.array_equal(drawn[: len(state)], state.astype(np.float32))
+    assert "m (exp_avg)" in page.inner_text(".shows")
+    page.keyboard.press("j")
+    page.keyboard.press(">")
+    live.pump(lambda: live.eval("el.scalarviz.player.sizing.byValue && el.scalarviz.player.sizing.threshold === 0.01"))
+    page.keyboard.press("c")
+    live.pump(lambda: live.eval("el.scalarviz.player.coloured").startswith("grey "))
+    page.keyboard.press("w")
+    live.pump(lambda: live.eval("el.scalarviz.player.coloured").startswith("grey ") and live.eval(
+        "el.scalarviz.player.quantity") == "weight")  # fmt: skip
+
+
+def test_what_the_browser_does_by_itself(bridge):
+    live = bridge()
+    page = live.page
+    page.locator(".scalarviz-cell").focus()
+    page.keyboard.press("o")
+    assert live.eval("el.scalarviz.player.parallel")
+    page.keyboard.press("?")
+    assert page.get_by_text("one training step (Shift: ten)").is_visible()
+    page.keyboard.press("?")
+    assert not page.get_by_text("one training step (Shift: ten)").is_visible()
+    live.eval("el.scalarviz.player.shown.growth.update([9], null)")
+    page.keyboard.press("0")
+    live.pump(lambda: live.eval("el.scalarviz.player.shown.range?.high") < 2)
+    page.evaluate("el.scalarviz.select(3)")
+    live.pump(lambda: page.is_visible(".card"))
+    page.locator(".scalarviz-cell").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.type("0.5")
+    page.keyboard.press("Enter")
+    live.pump(lambda: live.shown.scene.run.values[3] == 0.5)
+    page.locator(".scalarviz-cell").focus()
+    page.keyboard.press("n")
+    page.keyboard.press("Shift+N")
+    live.pump(lambda: live.eval("el.scalarviz.known.time.flags.length") == 1)
+
+
 def test_what_is_hidden_is_not_on_the_page(bridge):
     live = bridge(hide=("learning rate", "timeline", "restart"))
     page = live.page

@@ -17,7 +17,7 @@ from ...errors import InputError
 from ...run.frame import Frame, Stage, Tensor, is_chain
 from ...run.ranges import KNEE
 from ..cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
-from ..cubes.quantity import OWN
+from ..cubes.quantity import OWN, Quantity
 from ..cubes.scale import rows_of
 from ..cubes.slab import COLOURS, DETAIL_PIXELS, RIM
 from ..cubes.tray import DENSE_ALPHA, DENSE_WIDTH, FLOW_ALPHA, FLOW_WIDTH
@@ -163,7 +163,7 @@ def _rounded(numbers: ArrayLike) -> list[Any]:
     return np.array([float(str(x)) for x in block.ravel()]).reshape(block.shape).tolist()  # type: ignore[no-any-return]
 
 
-def texels_of(frame: Frame, document: dict[str, Any], quantity: str = "weight") -> NDArray[np.float32]:
+def texels_of(frame: Frame, document: dict[str, Any], quantity: str | Quantity = "weight") -> NDArray[np.float32]:
     """The numbers of a frame in the order in which the player uploads them: parameters, then rows of activations.
 
     Parameters
@@ -171,8 +171,9 @@ def texels_of(frame: Frame, document: dict[str, Any], quantity: str = "weight") 
     frame : Frame
     document : dict
         Of :func:`document_of`.
-    quantity : str
-        ``"weight"``, ``"gradient"`` or ``"update"``, of which the browser makes the others.
+    quantity : str or Quantity
+        ``"weight"``, ``"gradient"`` or ``"update"``, of which the browser makes the others; or what the optimiser
+        keeps.
 
     Returns
     -------
@@ -184,8 +185,10 @@ def texels_of(frame: Frame, document: dict[str, Any], quantity: str = "weight") 
     InputError
         The frame is of another network; no quantity that every frame has.
     """
-    numbers = OWN[one_of(quantity, OWN, "texels_of: the quantity")].numbers(frame)
-    assert numbers is not None  # every frame has these
+    kind = quantity if isinstance(quantity, Quantity) else OWN[one_of(quantity, OWN, "texels_of: the quantity")]
+    numbers = kind.numbers(frame)
+    if numbers is None:
+        numbers = np.zeros_like(frame.values)
     texels, count = np.zeros(document["texels"], np.float32), document["parameters"]
     if len(numbers) < count:
         raise InputError(f"texels_of: the frame has {len(numbers)} weights, the document {count}; make another")

@@ -6,7 +6,7 @@ import base64
 from dataclasses import asdict
 from typing import Any
 
-from ..cubes.quantity import OWN, RATIO
+from ..cubes.quantity import OWN, RATIO, Quantity
 from ..draw.maps import get_map
 from ..draw.theme import THEMES, Theme
 
@@ -44,8 +44,10 @@ def _map(name: str, theme: Theme) -> dict[str, Any]:
 
 def quantities(names: tuple[str, ...]) -> list[dict[str, Any]]:
     """What cubes can show, in the order of `names`."""
-    return [
-        {"name": q.name, "words": q.words, "map": q.cmap, "scale": q.scale, "decades": q.decades,
-         "range": [RATIO.low, RATIO.high] if q.name == "update/value" else None}
-        for q in map(OWN.__getitem__, names)
-    ]  # fmt: skip
+    return [quantity_spec(OWN[name]) for name in names]
+
+
+def quantity_spec(one: Quantity) -> dict[str, Any]:
+    """A number of each weight: its name and words, its map and its scale."""
+    return {"name": one.name, "words": one.words, "map": one.cmap, "scale": one.scale, "decades": one.decades,
+            "range": [RATIO.low, RATIO.high] if one.name == "update/value" else None}  # fmt: skip

@@ -12,44 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from ...checks import flag, integer, one_of
 from ...errors import InputError, ScalarvizError, TypeMismatchError, UnknownNameError, listing, shown
-from ..watch.actions import ACTIONS
+from .offered import ALLOWED, covered
 
 if TYPE_CHECKING:
     from ..watch.viewer import Viewer
     from .controls import CellControls
     from .panels import CellPanels
 
-NOT_HERE = frozenset({
-    "break_on", "toggle_controls", "toggle_panels", "toggle_layers", "toggle_help", "type_value", "type_word", "cooler",
-    "warmer", "escape", "open", "paste", "toggle_theme", "go_view", "keep_view", "fit", "toggle_parallel",
-    "toggle_turntable", "toggle_apart", "layer_after", "layer_before", "toggle_sizes", "hide_more", "hide_less",
-    "next_map", "refit_range", "show_moment",
-})  # fmt: skip
-"""Actions that are the browser's own business, or that ask for typing into the window's picture."""
-ALLOWED = tuple(one.name for one in ACTIONS if one.kind not in ("file", "host") and one.name not in NOT_HERE)
-"""Names of actions that may be asked for."""
-COVERS = {
-    "learning rate": ("raise_rate", "lower_rate"), "pace": ("slower", "faster", "normal_speed"),
-    "timeline": ("first", "newest", "name_moment", "toggle_loop"),
-    "micro_next": ("micro_back", "whose", "add_samples"), "toggle_run": (), "step": (), "back": (), "restart": (),
-    "inspector": ("nudge_up", "nudge_down", "freeze", "zero", "halve", "double", "redraw", "find_sign", "select_more"),
-}  # fmt: skip
-"""What is left out together with a control: keys do the same as its slider."""
 NAMES = 80
 """Characters of a name that are read."""
-
-
-def covered(hidden: Collection[str]) -> frozenset[str]:
-    """Names that are left out, with what goes with them."""
-    return frozenset(hidden).union(*(COVERS.get(name, ()) for name in hidden))
-
-
-def keys_of(hidden: Collection[str]) -> list[dict[str, object]]:
-    """Name, keys and words of the actions of a cell, and of what its browser does by itself."""
-    left_out, own = covered(hidden), {"fit": "fit the camera", "toggle_theme": "light or dark"}
-    return [{"name": one.name, "keys": list(one.keys), "does": own.get(one.name, one.does), "own": one.name in own,
-             "takes": one.values is not None}
-            for one in ACTIONS if one.name in own or (one.name in ALLOWED and one.name not in left_out)]  # fmt: skip
 
 
 class Asked:

@@ -33,7 +33,7 @@ export default () => {
 
 
 def script_of(own: str) -> str:
-    """jupyter_rfb's module, which hides the still of a saved notebook while it lives, and says how the notebook looks."""
+    """jupyter_rfb's module, which hides the still of a notebook while it lives, and says how the notebook looks."""
     body, _, what = own.rpartition("export default")
     return body + LIVES % (joined("notebook.js"), what.strip().rstrip(";"))
 

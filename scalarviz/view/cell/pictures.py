@@ -20,7 +20,7 @@ from ...run.scene import SIDES
 from ..watch.actions import find
 from ..watch.keys import normalised
 from ..window.offscreen import offscreen
-from .asked import ALLOWED, covered
+from .offered import ALLOWED, covered
 from .play import Play
 
 if TYPE_CHECKING:

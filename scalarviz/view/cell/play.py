@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from ..browser.document import document_of, flags_of, texels_of
 from ..panels.wording import newest_beyond
 from ..watch.live import LiveView
-from .asked import ALLOWED, Asked, covered
+from .asked import Asked
 from .channel import RATE, pace_of
 from .controls import CellControls
+from .offered import ALLOWED, covered
 from .panels import CellPanels
 from .snapshot import Snapshot
-from .told import Part, curve, finite, head, inspector, micro, refusals, rows, story, timeline
+from .told import Part, curve, finite, head, inspector, micro, refusals, rows, showing, story, timeline
 
 if TYPE_CHECKING:
     from ...run.frame import Frame
@@ -151,10 +152,15 @@ class Play:
             self._live.mark_frame()
         content: dict[str, object] = {
             "step": frame.step, "loss": finite(frame.loss), "buffers": list(buffers), "rows": rows(frame),
-            "known": bool(frame.computed.any()), "past": newest_beyond(frame) > 0,
+            "known": self._known(frame), "past": newest_beyond(frame) > 0,
         }  # fmt: skip
         channel.offer(content, parts, list(buffers.values()))
         return True
+
+    def _known(self, frame: Frame) -> bool:
+        """Whether there are gradients and updates of the frame, and what the optimiser keeps where that is shown."""
+        shows = self.viewer.bench.colouring.shows
+        return bool(frame.computed.any()) and not (shows.state and shows.numbers(frame) is None)
 
     def parts(self, frame: Frame) -> dict[str, object]:
         """All that is said beside the numbers of a frame."""
@@ -165,7 +171,7 @@ class Play:
         return {
             "head": head(viewer, frame), "running": live is not None and live.playback.running,
             "notice": viewer.message() or viewer.notice(), "micro": micro(viewer), "story": story(viewer),
-            "quantity": bench.colouring.quantity if inside is None else inside.quantity,
+            "quantity": bench.colouring.quantity if inside is None else inside.quantity, "showing": showing(bench),
             "why_not": refusals(viewer, offered), "controls": self._rows(),
             "tools": [] if self._controls is None else list(self._controls.tools),
             "inspector": None if "inspector" in self._hide else inspector(viewer, frame),
@@ -198,11 +204,13 @@ class Play:
 
     def buffers(self, frame: Frame) -> dict[str, bytes]:
         """The numbers of a frame as the player's textures want them: values, what is shown besides, and marks."""
-        document, shown = self.document(), self.viewer.bench.colouring.quantity
+        document, shows = self.document(), self.viewer.bench.colouring.shows
         told = self.viewer.bench.inside.told
-        shown = shown if told is None else told.quantity
+        shown = shows.name if told is None else told.quantity
         wanted = ("weight", *(name for name in ("gradient", "update") if name in shown))
         found = {name: texels_of(frame, document, name).tobytes() for name in wanted}
+        if shows.state and told is None:
+            found[shows.name] = texels_of(frame, document, shows).tobytes()
         flags = flags_of(frame, document)
         return {**found, "flags": flags.tobytes()} if flags.any() else found
 

@@ -14,8 +14,8 @@ from ...run.scene import SIDES, Scene
 from ..shown.subject import Subject, subject_of
 from ..watch.live import LiveView
 from ..watch.viewer import Viewer
-from .asked import keys_of
 from .channel import RATE, Channel
+from .offered import keys_of
 from .pictures import PicturePlay
 from .play import BENCH, Play
 from .session import Session

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..browser.looks import map_of, quantity_spec
+from ..cubes.quantity import quantity_of
+from ..cubes.sizes import ALL_ALIKE
 from ..draw.equation import descent
 from ..draw.text import figure, loss_text, rate_text
 from ..panels.hud import state_of
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from ...run.frame import Frame
     from ..touched.account import Account
     from ..watch.viewer import Viewer
+    from ..workbench import Workbench
 
 LISTED = 6
 """Terms of a gradient that stand in a line of their own."""
@@ -56,7 +60,8 @@ def head(viewer: Viewer, frame: Frame) -> dict[str, object]:
             "loss": loss_text(state.loss) if counted else "", "old": state.before if state.loss == state.loss else "",
             "more": [[one.words, one.value] for one in state.more], "set": "  ·  ".join(filter(None, parts)),
             "pace": "  ·  ".join(filter(None, (mistake_words(bench.subject), state.pace))),
-            "shows": state.quantity, "about": state.about}  # fmt: skip
+            "shows": state.quantity,
+            "about": "  ·  ".join(filter(None, (state.about, bench.sizing.words())))}  # fmt: skip
 
 
 def refusals(viewer: Viewer, names: Collection[str]) -> dict[str, str]:
@@ -113,6 +118,16 @@ def _why(account: Account) -> Part:
             "divisor": f"{account.divisor:,g}", "gradient": ledger.gradient.text, "exact": ledger.exact,
             "optimizer": account.optimizer, "rule": rule, "state": [list(pair) for pair in state_pairs(account)],
             "stays": account.frozen or not account.lines, "new": figure(account.new)}  # fmt: skip
+
+
+def showing(bench: Workbench) -> Part:
+    """What the cubes show and by which map, as the page's player takes it; and how large they are."""
+    told = bench.inside.told
+    quantity = bench.colouring.shows if told is None else quantity_of(told.quantity, bench.subject.source.moments)
+    name = bench.cmap_name or quantity.cmap
+    size = ALL_ALIKE if told is not None else bench.sizing  # formulas stand on large faces
+    return {"quantity": {**quantity_spec(quantity), "map": name}, "map": map_of(name) if bench.cmap_name else None,
+            "sizing": {"byValue": size.by_value, "threshold": size.threshold}}  # fmt: skip
 
 
 def story(viewer: Viewer) -> Part:

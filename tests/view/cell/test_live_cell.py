@@ -7,7 +7,7 @@ import pytest
 
 from scalarviz import Value, Weight, mistakes, nn
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
-from scalarviz.view.cell.asked import ALLOWED
+from scalarviz.view.cell.offered import ALLOWED
 
 
 def test_a_page_gets_the_numbers_of_the_run(cell, watch, scene):

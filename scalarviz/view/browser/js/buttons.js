@@ -20,6 +20,10 @@ export class CellButtons {
     this.more.appendChild(element("summary", "", "more controls"));
     this.rest = this.more.appendChild(element("div", "rows"));
     this.buttons = new Map();
+    this.keys = root.appendChild(element("details", "more"));
+    this.keys.appendChild(element("summary", "", "keys"));
+    const list = this.keys.appendChild(element("dl", "keys"));
+    for (const { keys, does } of cell.about.keys) list.append(element("dt", "", keys[0]), element("dd", "", does));
   }
 
   /** Take over what has changed: `parts` of all that is `known`. */

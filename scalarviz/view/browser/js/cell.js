@@ -55,10 +55,22 @@ export class LiveCell {
   /** Do an action of the table, or what is the browser's own. */
   act(name, value) {
     const told = this.about.keys.find(action => action.name === name);
-    if (name === "fit") this.player?.fit();
-    else if (name === "toggle_theme") this.light(this.theme === "dark" ? "light" : "dark");
+    if (told?.own) this.own(name);
     else if (told?.takes && value !== undefined) this.say({ kind: "do", name, value });
     else this.say({ kind: "do", name });
+  }
+
+  /** Do what the browser does by itself. */
+  own(name) {
+    if (name === "toggle_theme") this.light(this.theme === "dark" ? "light" : "dark");
+    else if (name === "toggle_help") this.buttons.keys.open = !this.buttons.keys.open;
+    else if (name === "type_value") this.card.type();
+    else if (name === "fit") this.player?.fit();
+    else if (name === "toggle_parallel" && this.player) this.player.parallel = !this.player.parallel;
+    else if (name === "refit_range" && this.player) {
+      this.player.shown.refit();
+      this.player.quantity = this.player.quantity;   // with the range of what it shows now
+    }
   }
 
   // ---- elements
@@ -104,14 +116,15 @@ export class LiveCell {
 
   /** A key of the table of actions, while the cell has the focus. */
   press(event) {
-    const at = event.target, name = this.byKey.get(keyName(event));
+    const at = event.target, key = keyName(event), shifted = event.shiftKey ? this.byKey.get(`Shift+${key}`) : null;
+    const name = shifted ?? this.byKey.get(key);
     const own = at instanceof HTMLElement && at.closest("input, select, button, summary");
     const typing = own && (own.tagName !== "BUTTON" && own.tagName !== "SUMMARY" || keyName(event) === "Space" || keyName(event) === "Enter");
     if (event.key === "Escape") this.select(null);
     if (!name || event.altKey || typing) return;
     event.preventDefault();
     event.stopPropagation();
-    this.act(name, event.shiftKey && this.about.keys.find(one => one.name === name).takes ? 10 : undefined);
+    this.act(name, event.shiftKey && !shifted && this.about.keys.find(one => one.name === name).takes ? 10 : undefined);
   }
 
   // ---- what comes
@@ -157,7 +170,7 @@ export class LiveCell {
       return;
     }
     if (pose) this.player.pose = pose;
-    if (this.known.quantity) this.quantify(this.known.quantity);
+    if (this.known.showing) this.quantify(this.known.showing);
     this.hidden.textContent = `.${this.about.still} { display: none !important; }`;   // the last picture, while this one lives
     this.player.on("drawn", frame => frame && this.answer());
     this.player.on("select", which => this.select(typeof which === "number" ? which : null));
@@ -186,7 +199,7 @@ export class LiveCell {
   write(parts) {
     const news = this.known = { ...this.known, ...parts };
     if ("head" in parts) this.writeHead(news.head);
-    if ("quantity" in parts && this.player) this.quantify(news.quantity);
+    if ("showing" in parts && this.player) this.quantify(news.showing);
     if ("notice" in parts || "thinned" in parts || "story" in parts) this.writeNews();
     if ("micro" in parts) this.micro.show(news.micro);
     if ("inspector" in parts) this.card.show(news.inspector);
@@ -197,8 +210,15 @@ export class LiveCell {
     this.time.stand(this.look);
   }
 
-  quantify(name) {
-    if (this.document.quantities.some(one => one.name === name)) this.player.quantity = name;
+  /** Show another number of each weight, by another map, or on cubes of other sizes. */
+  quantify({ quantity, map, sizing }) {
+    const { quantities, maps } = this.document;
+    if (map) maps[quantity.map] = map;
+    const others = quantities.filter(one => one.name !== quantity.name);
+    quantities.splice(0, quantities.length, ...others, quantity);
+    this.player.quantity = quantity.name;
+    const { byValue, threshold } = this.player.sizing;
+    if (byValue !== sizing.byValue || threshold !== sizing.threshold) this.player.sizing = sizing;
   }
 
   writeHead(head) {

@@ -69,6 +69,13 @@ export class CellCard {
     if (this.told) this.value.value = (this.told.value ?? "").replace("\u2212", "-").replace(/^\+/, "");
   }
 
+  /** Type its value, where it has one. */
+  type() {
+    if (this.root.hidden || this.value.disabled) return;
+    this.value.focus();
+    this.value.select();
+  }
+
   typed(event) {
     event.stopPropagation();
     if (event.key === "Escape") this.value.blur();

@@ -1,7 +1,7 @@
 // Keys: the name that the table of actions has for the key of an event.
 
 const KEY_NAMES = {
-  " ": "Space", ArrowLeft: "Left", ArrowRight: "Right", ArrowUp: "Up", ArrowDown: "Down",
+  " ": "Space", ArrowLeft: "Left", ArrowRight: "Right", ArrowUp: "Up", ArrowDown: "Down", "+": "=",
 };
 
 /**

@@ -92,8 +92,7 @@ export class Shown {
     } else if (name === "update/value") {
       for (let k = 0; k < parameters; k++) numbers[k] = update[k] === 0 ? 0 : Math.abs(update[k]) / Math.abs(weight[k]);
     } else {
-      const from = { weight, gradient, update }[name];
-      numbers.set(from.subarray(0, parameters));
+      numbers.set(frame.texels[name].subarray(0, parameters));
     }
     for (const plate of plates) {
       if (plate.kind === "activation") {
