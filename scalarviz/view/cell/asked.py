@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...checks import flag, integer, one_of
 from ...errors import InputError, ScalarvizError, TypeMismatchError, UnknownNameError, listing, shown
 from .offered import ALLOWED, covered
+from .touch import PanelTouch
 
 if TYPE_CHECKING:
     from ..watch.viewer import Viewer
@@ -42,9 +43,11 @@ class Asked:
         panels: CellPanels | None = None,
     ) -> None:  # fmt: skip
         self._viewer, self._controls, self._hidden, self._panels = viewer, controls, covered(hidden), panels
+        self._touch = PanelTouch(viewer)
         self._does: dict[str, Callable[[dict[str, Any]], object]] = {
             "do": self._do, "select": self._select, "set": self._set, "go": self._go, "branch": self._branch,
             "control": self._control, "release": self._release, "look": self._look,
+            "panel": self._panel,
         }  # fmt: skip
 
     def take(self, asked: object) -> str:
@@ -120,6 +123,10 @@ class Asked:
     def _release(self, asked: dict[str, Any]) -> None:
         if self._controls is not None:
             self._controls.release()
+
+    def _panel(self, asked: dict[str, Any]) -> None:
+        self._offered("panels")
+        self._touch.take(asked)
 
     def _look(self, asked: dict[str, Any]) -> None:
         theme = one_of(asked.get("theme"), ("dark", "light"), "look: the theme")

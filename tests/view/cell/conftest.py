@@ -104,7 +104,7 @@ def cell():
 
     yield make
     for shown in opened:
-        shown.close()
+        shown.session.close(60.0)  # a machine may be slow
     deadline = time.monotonic() + 5
     while (left := set(threading.enumerate()) - before) and time.monotonic() < deadline:
         time.sleep(0.01)

@@ -23,7 +23,11 @@ export class CellButtons {
     this.keys = root.appendChild(element("details", "more"));
     this.keys.appendChild(element("summary", "", "keys"));
     const list = this.keys.appendChild(element("dl", "keys"));
-    for (const { keys, does } of cell.about.keys) list.append(element("dt", "", keys[0]), element("dd", "", does));
+    this.lines = cell.about.keys.map(({ name, keys, does }) => {
+      const line = list.appendChild(element("div"));
+      line.append(element("dt", "", keys[0]), element("dd", "", does));
+      return [name, line];
+    });
   }
 
   /** Take over what has changed: `parts` of all that is `known`. */
@@ -33,6 +37,12 @@ export class CellButtons {
     if ("running" in parts || "micro" in parts || "tools" in parts) this.name(known);
     if ("quantity" in parts) {
       for (const [name, button] of this.quantities ?? []) button.setAttribute("aria-pressed", String(known.quantity === name));
+    }
+    if ("why_not" in parts) {
+      for (const [name, line] of this.lines) {
+        line.title = known.why_not[name] ?? "";   // why it does nothing now
+        line.classList.toggle("old", Boolean(line.title));
+      }
     }
     this.root.hidden = !known.tools?.length && !known.controls?.length;
   }

@@ -12,7 +12,7 @@ import { watchTheme } from "./notebook.js";
 
 const SILENCE = 2000;   // milliseconds without a frame after which a place says that it is still there
 const COLUMN = 340;     // pixels that panels beside the cubes take
-const OF_HANDS = new Set(["do", "select", "set", "branch", "control", "release"]);
+const OF_HANDS = new Set(["do", "select", "set", "branch", "control", "release", "panel"]);
 
 /** One place in a notebook that shows a live cell. */
 export class LiveCell {
@@ -91,7 +91,7 @@ export class LiveCell {
     this.cubes = make(this.scene, "div", "cubes");
     this.news = make(this.scene, "p", "news");
     this.news.setAttribute("role", "status");
-    this.panels = new CellPanels(make(stage, "div", "panels"), make(stage, "div", "broad"));
+    this.panels = new CellPanels(make(stage, "div", "panels"), make(stage, "div", "broad"), this);
     this.card = new CellCard(make(this.box, "aside", "card"), this);
     this.micro = new MicroLine(make(this.box, "div", "micro"));
     this.time = new CellTime(make(this.box, "div", "time"), this);

@@ -5,14 +5,17 @@ import { countText } from "./numbers.js";
 
 const BROADEST = 400;   // pixels; a panel that is broader stands below the cubes, across all of the cell
 
+const HAND = 25;        // milliseconds between two places of a hand that are told
+
 /** Pictures of the panels; each stays until another one comes, and says of which step it is where that is not shown. */
 export class CellPanels {
   /**
    * @param {HTMLElement} root Beside the cubes, where there is room.
    * @param {HTMLElement} broad Below them.
+   * @param {object} cell The LiveCell.
    */
-  constructor(root, broad) {
-    Object.assign(this, { root, broad, told: null, made: new Map() });
+  constructor(root, broad, cell) {
+    Object.assign(this, { root, broad, cell, told: null, made: new Map() });
     root.hidden = broad.hidden = true;
   }
 
@@ -31,7 +34,7 @@ export class CellPanels {
   stand(told) {
     this.told = told;
     if (told.map(one => one.name).join("\n") !== [...this.made.keys()].join("\n")) {
-      this.made = new Map(told.map(one => [one.name, this.figure()]));
+      this.made = new Map(told.map(one => [one.name, this.figure(one.name)]));
       const [root, broad] = [[], []];
       for (const { name, size } of told) (size?.[0] > BROADEST ? broad : root).push(this.made.get(name).figure);
       this.root.replaceChildren(...root);
@@ -58,9 +61,37 @@ export class CellPanels {
     }
   }
 
-  figure() {
+  figure(name) {
     const figure = element("figure"), picture = figure.appendChild(element("img"));
     picture.draggable = false;
+    this.touch(name, picture);
     return { figure, picture, caption: figure.appendChild(element("figcaption")) };
+  }
+
+  /** What a hand does on a picture, it does on the panel. */
+  touch(name, picture) {
+    let told = 0, held = false;
+    const say = (what, event) => {
+      const { left, top, width } = picture.getBoundingClientRect(), scale = picture.width ? Number(picture.getAttribute("width")) / width : 1;
+      const at = [(event.clientX - left) * scale, (event.clientY - top) * scale];
+      this.cell.say({ kind: "panel", name, what, at, button: event.button === 2 ? "right" : "left", shift: event.shiftKey });
+      told = performance.now();
+    };
+    picture.addEventListener("pointerdown", event => {
+      if (event.button === 1) return;
+      held = true;
+      picture.setPointerCapture(event.pointerId);
+      say("press", event);
+    });
+    picture.addEventListener("pointermove", event => held && performance.now() - told >= HAND && say("move", event));
+    picture.addEventListener("contextmenu", event => event.preventDefault());
+    for (const end of ["pointerup", "pointercancel"]) {
+      picture.addEventListener(end, event => {
+        if (!held) return;
+        held = false;
+        say("move", event);
+        say("release", event);
+      });
+    }
   }
 }
