@@ -206,13 +206,11 @@ def test_maps_sizes_and_what_the_optimiser_keeps(bridge):
     live.pump(lambda: live.step == 1)
     page.locator(".scalarviz-cell").focus()
     page.keyboard.press("m")
-    live.pump(
-        lambda: live.eval("el.scalarviz.player.quantity") == "exp_avg" and live.eval("el.scalarviz.frame.known.update")
-    )
+    live.pump(lambda: live.eval("el.scalarviz.player.quantity === 'exp_avg' && el.scalarviz.frame.known.update"))
     state = live.shown.session.call(lambda play: play.viewer.shown.state["exp_avg"])
-    drawn = np.array(live.eval("Array.from(el.scalarviz.player.shown.numbers)"), np.float32)
     assert state.any()
-    assert np.array_equal(drawn[: len(state)], state.astype(np.float32))
+    numbers = state.astype(np.float32).tolist()
+    live.pump(lambda: live.eval("Array.from(el.scalarviz.player.shown.numbers)")[: len(numbers)] == numbers)
     assert "m (exp_avg)" in page.inner_text(".shows")
     page.keyboard.press("j")
     page.keyboard.press(">")
@@ -222,6 +220,22 @@ def test_maps_sizes_and_what_the_optimiser_keeps(bridge):
     page.keyboard.press("w")
     live.pump(lambda: live.eval("el.scalarviz.player.coloured").startswith("grey ") and live.eval(
         "el.scalarviz.player.quantity") == "weight")  # fmt: skip
+
+
+@pytest.mark.gl
+def test_a_hand_draws_on_a_panel(bridge):
+    live = bridge("digits")
+    page = live.page
+    live.pump(lambda: page.locator(".panels img").count() == 2)
+    pad = page.locator(".panels img").nth(1)
+    live.pump(lambda: pad.evaluate("e => e.complete && e.naturalWidth > 0"))
+    before = live.shown.session.call(lambda play: play.viewer.bench.subject.probe.copy())
+    pad.hover(position={"x": 30, "y": 60})
+    page.mouse.down()
+    box = pad.bounding_box()
+    page.mouse.move(box["x"] + 60, box["y"] + 70)
+    page.mouse.up()
+    live.pump(lambda: live.shown.session.call(lambda play: (play.viewer.bench.subject.probe != before).any()))
 
 
 def test_what_the_browser_does_by_itself(bridge):

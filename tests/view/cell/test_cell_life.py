@@ -11,7 +11,6 @@ from scalarviz.run.edits import SetFrozen, SetWeights
 from scalarviz.view.cell.channel import RATE, UNANSWERED
 from scalarviz.view.cell.shown import Shown
 
-
 PATIENT = 60.0
 """Seconds: a machine may be slow."""
 

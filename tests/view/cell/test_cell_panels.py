@@ -132,15 +132,28 @@ def test_another_theme_draws_them_anew(cell, watch, scene):
     assert page.shown.still.theme == "light"
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [{}, {"theme": "red", "density": 1}, {"theme": None, "density": 1}, {"theme": ["dark"], "density": 1},
-     {"theme": "dark"}, {"theme": "dark", "density": "2"}, {"theme": "dark", "density": True},
-     {"theme": "dark", "density": float("nan")}, {"theme": "dark", "density": 10**400}],
-)  # fmt: skip
-def test_a_look_that_is_none_is_refused(cell, scene, bad):
-    said = {"kind": "look", **bad}
-    assert cell(scene).session.call(lambda play: play.asked.take(said)).startswith("look: ")
+LOOKS = [
+    {}, {"theme": "red", "density": 1}, {"theme": None, "density": 1}, {"theme": ["dark"], "density": 1},
+    {"theme": "dark"}, {"theme": "dark", "density": "2"}, {"theme": "dark", "density": True},
+    {"theme": "dark", "density": float("nan")}, {"theme": "dark", "density": 10**400},
+]  # fmt: skip
+HANDS = [
+    {"name": 3}, {"name": "no such"}, {"what": "fly"}, {"at": None}, {"at": [1]}, {"at": ["1", 2]},
+    {"at": [float("nan"), 1]}, {"at": [1e300, 1]}, {"at": [True, 1]}, {"button": "middle"}, {"button": None},
+    {"what": "release", "shift": "yes"},
+]  # fmt: skip
+
+
+def test_a_look_and_a_hand_that_are_none_are_refused(cell, scene):
+    press = {"kind": "panel", "name": "pictures", "what": "press", "at": [5, 5], "button": "left"}
+
+    def answers(play):
+        play.asked.take(press)
+        return [play.asked.take(said) for said in (*({"kind": "look", **bad} for bad in LOOKS), {"kind": "panel"},
+                                                   *({**press, **bad} for bad in HANDS))]  # fmt: skip
+
+    said = cell(scene).session.call(answers)
+    assert [one[:5] for one in said] == ["look:"] * len(LOOKS) + ["panel"] * (len(HANDS) + 1)
 
 
 def test_however_dense_a_place_says_it_is_pictures_stay_small(cell, scene):
@@ -161,3 +174,42 @@ def test_where_nothing_can_be_drawn_the_panel_says_why(cell, watch, scene, monke
     assert page.known["panels"][0] == {"name": "pictures", "why": "no OpenGL to draw with"}
     page.do("step", 5)
     page.wait(lambda p: p.step == 5)
+
+
+def hand(page, name, points, **more):
+    """Press at the first point, go through the others, release at the last."""
+    for what, at in (("press", points[0]), *(("move", at) for at in points[1:]), ("release", points[-1])):
+        page.say(kind="panel", name=name, what=what, at=list(at), button="left", **more)
+
+
+def test_a_hand_draws_on_a_panel_as_in_the_window(cell, watch, made):
+    page, window = watch(cell(made("digits"))), cell(made("digits"))
+    page.wait(steps)
+    stroke = [(20.0, 60.0), (40.0, 60.0), (60.0, 80.0)]
+    before = page.known["panel probe"]
+
+    def in_the_window(play):
+        x, y, *_ = play.viewer.bench.side.drawers["probe"].box
+        places = [(x + at[0] - AIR, y + at[1] - AIR) for at in stroke]
+        play.viewer.press(places[0])
+        for at in places[1:]:
+            play.viewer.move(at)
+        play.viewer.release(places[-1])
+        return play.viewer.bench.subject.probe
+
+    hand(page, "probe", stroke)
+    drawn = page.shown.session.call(lambda play: play.viewer.bench.subject.probe)
+    wanted = window.session.call(in_the_window)
+    assert np.array_equal(drawn, wanted)
+    page.wait(lambda p: p.known["panel probe"] != before)
+    first = made("digits").probe
+    assert not np.array_equal(drawn, first)
+
+
+def test_a_click_on_a_switch_of_a_panel_switches_it(cell, watch, made):
+    page = watch(cell(made("playground")))
+    page.wait(steps)
+    before = pixels(page.known["panel plane"])
+    box = page.shown.session.call(lambda play: play.viewer.bench.side.drawers["plane"].box)
+    hand(page, "plane", [(box[2] + AIR - 8, box[3] + AIR - 8)])  # "discretise", in the lower right corner
+    page.wait(lambda p: (pixels(p.known["panel plane"]) != before).any(axis=2).mean() > 0.05)
