@@ -315,14 +315,14 @@ def test_the_process_is_the_warmup_command_and_finds_the_package(tmp_path, monke
 
 
 @pytest.mark.slow
-def test_a_window_begins_by_itself_and_a_paused_one_waits(program):
-    run = rgb(program, "--steps", 3000, "--json").opened(begins=False)
-    time.sleep(6)
-    run.key("ctrl+q")
-    assert run.ended() == 0, run.err
-    assert json.loads(run.out)["steps"] > 0
-    run = rgb(program, "--paused", "--json").opened(begins=False)
-    time.sleep(6)
-    run.key("ctrl+q")
-    assert run.ended() == 0, run.err
-    assert json.loads(run.out)["steps"] == 0
+def test_a_window_begins_by_itself_and_a_paused_one_waits(program, x_server):
+    with x_server() as (_, other):
+        begun = rgb(program, "--steps", 3000, "--json")
+        paused = rgb(program, "--paused", "--json", screen=other)
+        paused.opened(begins=False), begun.opened(begins=False)
+        time.sleep(6)  # both at once
+        for run in (begun, paused):
+            run.key("ctrl+q")
+            assert run.ended() == 0, run.err
+    assert json.loads(begun.out)["steps"] > 0
+    assert json.loads(paused.out)["steps"] == 0

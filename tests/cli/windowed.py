@@ -15,7 +15,7 @@ class Program:
 
     def __init__(self, folder, display, *arguments, **environment):
         self.display = display
-        self._said, self._printed = folder / ".stderr", folder / ".stdout"
+        self._said, self._printed = (folder / f".{name}{display.replace(':', '-')}" for name in ("stderr", "stdout"))
         with self._said.open("w") as said, self._printed.open("w") as printed:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "scalarviz", *map(str, arguments)],

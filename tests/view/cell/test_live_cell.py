@@ -143,7 +143,7 @@ def test_the_time_bar_goes_back_and_an_edit_there_begins_a_branch(cell, watch, s
 
 def test_a_large_net_is_thinned_and_that_is_said(cell, watch):
     page = watch(cell(nn.Linear(1000, 1000, bias=False)))
-    page.wait(lambda p: len(p.frames) == 1)
+    page.wait(lambda p: p.frames)
     assert page.values.shape[0] >= 1_000_000
     pace = page.shown.channel.pace
     assert pace <= 4.0
@@ -206,7 +206,7 @@ def test_every_action_that_may_be_asked_for_has_somebody_who_does_it(cell, scene
 def test_weights_are_followed_when_the_loop_says_so(cell, watch):
     weights = [Weight(0.5, name="a"), Weight(-0.25, name="b")]
     page = watch(cell(weights))
-    page.wait(lambda p: len(p.frames) == 1)
+    page.wait(lambda p: p.frames)
     weights[0].data = 2.0
     time.sleep(0.3)
     assert page.values[0] == 0.5  # nobody has said that the step is done
@@ -220,7 +220,7 @@ def test_weights_are_followed_when_the_loop_says_so(cell, watch):
 def test_a_module_is_followed(cell, watch):
     net = nn.Sequential(nn.Linear(2, 2), nn.Sigmoid())
     page = watch(cell(net))
-    page.wait(lambda p: len(p.frames) == 1)
+    page.wait(lambda p: p.frames)
     net[0].weight[0][1].data = 3.5
     page.shown.look()
     page.wait(lambda p: 3.5 in p.values)
