@@ -11,6 +11,12 @@ from .players import Pages, same, window
 
 
 @pytest.fixture
+def bare(page):
+    """A page of its own for each test: the pointer stays where a hand has left it."""
+    return page
+
+
+@pytest.fixture
 def pages(scripts):
     return Pages(scripts)
 

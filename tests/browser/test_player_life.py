@@ -11,6 +11,12 @@ from scalarviz.view.shown.subject import subject_of
 from .players import SIZE, Pages, same, window
 
 
+@pytest.fixture
+def bare(page):
+    """A page of its own for each test: the pointer stays where a hand has left it."""
+    return page
+
+
 @pytest.fixture(scope="module")
 def one_layer():
     scene = rgb.build(rgb.Options(engine="numpy"))

@@ -65,15 +65,15 @@ def test_the_first_seed_learns_it_soon(scene):
 
 
 @pytest.mark.slow
-def test_the_defaults_learn_it(scene):
-    line = scene("--json").json
+def test_the_defaults_learn_it(cli):
+    line = cli("xor", "--headless", "--engine", "numba", "--json").json
     assert (line["steps"], line["right"]) == (20_000, 4)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("flags", [("--seed", 42), ("--seed", 0, "--activation", "sigmoid")])
-def test_seeds_of_which_the_file_says_so_are_stuck(scene, flags):
-    assert scene(*flags, "--json").json["right"] < 4
+def test_seeds_of_which_the_file_says_so_are_stuck(cli, flags):
+    assert cli("xor", "--headless", "--engine", "numba", *flags, "--json").json["right"] < 4
 
 
 @pytest.mark.slow

@@ -66,7 +66,14 @@ def test_in_the_simulator(part, tmp_path):
 
 @pytest.mark.slow
 def test_in_the_simulator_what_takes_longer(tmp_path):
-    assert in_the_simulator([path for paths in PARTS.values() for path in paths], "slow", tmp_path) >= 40
+    assert in_the_simulator([path for paths in PARTS.values() for path in paths], "slow and not cuda", tmp_path) >= 40
+
+
+@pytest.mark.slow
+@pytest.mark.cuda
+def test_in_the_simulator_what_takes_longest(tmp_path):
+    """More of the same: four times as many random networks, and more lanes."""
+    assert in_the_simulator([path for paths in PARTS.values() for path in paths], "slow and cuda", tmp_path) >= 40
 
 
 BAD = {

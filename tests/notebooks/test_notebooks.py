@@ -143,8 +143,8 @@ def test_training_changes_the_picture_and_the_gradient_has_its_own(pictures):
         assert (np.abs(shots[a] - shots[b])[cubes].max(axis=2) > 40).mean() > 0.1
 
 
-def legend_colour(picture, place):
-    """The colour of the picture's own legend at `place`, 0 (left end) to 1."""
+def legend_colours(picture, places):
+    """The colours of the picture's own legend at `places`, 0 (left end) to 1; shape (places, 3)."""
     red, green, blue = np.moveaxis(picture, 2, 0)
     ends = []
     for y in range(int(0.7 * len(picture)), len(picture)):  # above it there may be a swatch
@@ -153,7 +153,12 @@ def legend_colour(picture, place):
             ends.append((warm[0], cool[-1], y))  # from the orange end to the blue or violet one
     assert len(ends) >= 8
     left, right, row = np.median(ends, axis=0).astype(int)
-    return picture[row, left + round(float(np.clip(place, 0, 1)) * (right - left))]
+    return picture[row, left + np.rint(np.clip(places, 0, 1) * (right - left)).astype(int)]
+
+
+def legend_colour(picture, place):
+    """The one at `place`."""
+    return legend_colours(picture, [place])[0]
 
 
 def faces(scene, size):
@@ -217,7 +222,7 @@ def test_the_faces_of_the_network_have_the_colours_of_the_printed_numbers(fresh,
 @pytest.mark.slow
 def test_every_gradient_is_violet_since_all_are_positive(pictures):
     picture = pictures["gradient"]
-    bar = np.array([legend_colour(picture, place) for place in np.linspace(0.5, 1, 400)])
+    bar = legend_colours(picture, np.linspace(0.5, 1, 400))
     for x, y in network_faces(size_of(picture)):
         assert np.abs(bar - picture[y, x]).max(axis=1).min() <= 4
         assert picture[y, x][2] > picture[y, x][1] + 50

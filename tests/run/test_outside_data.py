@@ -119,7 +119,7 @@ def law(
 
 
 test_the_bits_are_those_from_memory = settings(max_examples=3, deadline=None)(LAW(law))
-test_the_bits_are_those_from_memory_in_many_ways = pytest.mark.slow(settings(max_examples=30, deadline=None)(LAW(law)))
+test_the_bits_are_those_from_memory_in_many_ways = pytest.mark.slow(settings(max_examples=12, deadline=None)(LAW(law)))
 
 
 @settings(max_examples=60, deadline=None)

@@ -35,10 +35,17 @@ NOT_HERE = {
 }
 """Tests of every engine that do not hold in the simulator, and why."""
 SLOW = (
-    "test_branches::*-64-*", "test_branches::*-float32*", "test_branches::*-4-*",
+    "test_branches::*-float32*", "test_branches::*-4-*",
     "test_conv_engines::*same*", "test_edits::test_the_written_log_*", "test_timeline::*",
 )  # fmt: skip
 """Tests of every engine that take seconds in the simulator."""
+DEAR = (
+    "test_branches::*-64-*",
+    "test_random_pytorch::*[[]2?-*",
+    "test_random_pytorch::*[[]3?-*",
+    "test_random_pytorch::*[[]4?-*",
+)
+"""Those that take long, beside others that show the same: marked slow and cuda, so that `.ci/run` leaves them out."""
 jit.simulated = simulated
 
 
@@ -72,8 +79,10 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if item not in other]
     config.hook.pytest_deselected(items=list(other))
     for item in items:
-        if _named(item, SLOW):
+        if _named(item, SLOW) or _named(item, DEAR):
             item.add_marker(pytest.mark.slow)
+        if _named(item, DEAR):
+            item.add_marker(pytest.mark.cuda)
 
 
 def _is_ours(item):

@@ -285,7 +285,7 @@ def test_random_networks(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.cuda) for seed in range(12, 40))])
 def test_more_random_networks(seed):
     for dtype in TOLERANCE:
         check_drawn(seed, dtype)
