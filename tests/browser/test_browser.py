@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 
 def test_it_draws_with_webgl2(page):
@@ -21,7 +22,9 @@ def test_errors_and_requests_are_seen(page, complaints):
         <script>console.error("loud"); console.warn("quiet");
         setTimeout(() => { throw new Error("thrown"); })</script>""")
     page.wait_for_function("document.images[0].complete")
-    page.wait_for_timeout(50)
+    deadline = time.monotonic() + 30
+    while "thrown" not in "".join(complaints) and time.monotonic() < deadline:
+        page.wait_for_timeout(20)
     said = "\n".join(complaints)
     assert "request: http://127.0.0.1:9/picture.png" in said
     assert "console: loud" in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from PIL import Image
 
 from scalarviz.cli import pictures as cli_pictures
 from scalarviz.io import load_picture, load_tensors
+from scalarviz.run import rehearsal
 from scalarviz.view.film import Film
 from scalarviz.view.watch.pace import pace, steps_a_frame
 
@@ -45,6 +47,9 @@ def test_a_film_of_few_steps_says_the_same_pace_in_every_frame(steps, wanted):
 
 def test_a_film_is_drawn_where_there_is_something_to_see(cli, monkeypatch):
     """A loss that falls at once and then stands still: half of the film shows it falling."""
+    # however slow the machine: the way is rehearsed to its end
+    monkeypatch.setattr(rehearsal, "_TOO_LONG", math.inf)
+    monkeypatch.setattr(rehearsal, "time", SimpleNamespace(perf_counter=lambda: 0.0))
     shown = []
     add = cli_pictures_reel().add
 

@@ -59,7 +59,7 @@ def test_of_a_scene_that_tells_the_loss_of_all_samples_a_comparison_does_too(tmp
         wanted = RunSource(scene.run).whole_loss()
         assert recording.frame(-1).told_loss == wanted != scene.run.loss
         with offscreen():
-            bench = bench_of(recording.beside(recording), (1280, 720))
+            bench = bench_of(recording.compare(recording), (1280, 720))
             bench.subject.source.to(6)
             bench.update(bench.subject.frame())
         said = [text.text for sketch in bench.sketches for text in sketch.texts]

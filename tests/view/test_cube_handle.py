@@ -28,7 +28,6 @@ GREEN = (0.1, 0.8, 0.4)
 @pytest.fixture(autouse=True)
 def nothing_is_left():
     yield
-    gc.collect()
     LOOKS._looks.clear()
 
 
