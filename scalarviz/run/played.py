@@ -55,6 +55,10 @@ class Played(Source):
         """Stand at the newest step of a branch."""
         raise self._cannot("go to another branch")
 
+    def settle(self) -> NDArray[np.int64]:
+        """Follow the network of the last frame; returns the places of the frames that are of it, rising."""
+        return np.arange(len(self.steps))
+
     # ---- where it stands
 
     @property

@@ -42,7 +42,7 @@ class Compared(Frame):
 
 
 class RecordedPair(Played):
-    """Two recordings, side by side from the first step that both have.
+    """Two recordings, side by side from the first step that both have of the network that each ends with.
 
     Parameters
     ----------
@@ -65,6 +65,8 @@ class RecordedPair(Played):
     def __init__(self, a: Played, b: Played, names: tuple[str, str] = NAMES) -> None:
         super().__init__("the comparison", " and ".join(name.replace("/", "-") for name in names))
         self.pair, self.names = (a, b), names
+        self._kept = tuple(one.settle() for one in self.pair)
+        self._steps = tuple(one.steps[kept] for one, kept in zip(self.pair, self._kept, strict=True))
         shared = _shared(a.tensors, b.tensors)
         if not shared:
             raise InputError(
@@ -76,21 +78,27 @@ class RecordedPair(Played):
         self._indices = tuple(
             np.concatenate([np.arange(part[k].span.start, part[k].span.stop) for part in shared]) for k in range(2)
         )
-        self.left_out = (*_left_out(a.tensors, b.tensors, names), *_branches_left_out(self.pair, names))
+        self.left_out = (*_left_out(a.tensors, b.tensors, names), *self._networks_left_out(),
+                         *_branches_left_out(self.pair, names))  # fmt: skip
         self._past = self._joined()
 
+    def _networks_left_out(self) -> list[str]:
+        """Frames of a network that became another one: what they hold is not what the last ones hold."""
+        every = zip(self.names, self.pair, self._steps, strict=True)
+        return [f"{name} before step {own[0]:,}, when it had another network" for name, one, own in every
+                if own[0] > one.steps[0]]  # fmt: skip
+
     def _joined(self) -> Past:
-        a, b = self.pair
-        begin = max(a.span[0], b.span[0])
-        ends = min(a.span[1], b.span[1])
+        a, b = self._steps
+        begin, ends = max(a[0], b[0]), min(a[-1], b[-1])
         if ends < begin:
-            spans = [f"{name} steps {one.span[0]:,} to {one.span[1]:,}" for name, one in zip(self.names, self.pair,
-                                                                                            strict=True)]  # fmt: skip
+            spans = [f"{name} steps {own[0]:,} to {own[-1]:,}" for name, own in zip(self.names, self._steps,
+                                                                                    strict=True)]  # fmt: skip
             raise InputError(f"nothing to compare: {spans[0]}, {spans[1]}; allowed: recordings that share a step")
-        steps = np.union1d(a.steps, b.steps)
+        steps, begin = np.union1d(a, b), int(begin)
         steps = np.unique(np.append(steps[steps >= begin], begin))
         edits = sorted((edit for edit in self._edits() if edit.step >= begin), key=lambda edit: edit.step)
-        return Past(begin, int(steps[-1]), _from(a.curve, begin), tuple(edits), steps=steps)
+        return Past(begin, int(steps[-1]), _from(self.pair[0].curve, begin), tuple(edits), steps=steps)
 
     def _edits(self) -> Iterator[Applied]:
         """Those of both, each with the letter of whose it is."""
@@ -113,7 +121,8 @@ class RecordedPair(Played):
 
     def places(self, step: int) -> tuple[int, int]:
         """Where the two stand at a step: at their last frames that are not after it."""
-        first, second = (max(0, int(np.searchsorted(one.steps, step, "right")) - 1) for one in self.pair)
+        first, second = (int(kept[max(0, int(np.searchsorted(own, step, "right")) - 1)])
+                         for own, kept in zip(self._steps, self._kept, strict=True))  # fmt: skip
         return first, second
 
     def to(self, step: int) -> None:

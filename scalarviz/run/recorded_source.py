@@ -130,6 +130,11 @@ class RecordedSource(Played):
         """Tensors and stages are those of a frame: a run may have changed its network."""
         self._shapes = self.record.shapes(self.record.at(frame.step))
 
+    def settle(self) -> NDArray[np.int64]:
+        """See :meth:`Played.settle`."""
+        self._shapes = self.record.shapes(-1)
+        return np.array([k for k in range(len(self.record)) if self.record.shapes(k) is self._shapes], np.int64)
+
     @property
     def tensors(self) -> tuple[Tensor, ...]:
         """What has cubes in the frame that is followed."""

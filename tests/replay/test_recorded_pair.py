@@ -77,6 +77,9 @@ def test_each_stands_at_its_last_step_that_is_not_after(first, second, step):
             self.span = int(self.steps[0]), int(self.steps[-1])
             self.past = sv.run.past.Past(*self.span, steps=self.steps)
 
+        def settle(self):
+            return np.arange(len(self.steps))
+
     a, b = Steps(first), Steps(second)
     begin = max(a.span[0], b.span[0])
     if min(a.span[1], b.span[1]) < begin:
@@ -113,6 +116,31 @@ def test_what_differs_in_shape_is_named_and_left_out(recorded):
     assert pair.frame().values.shape == (2,)
 
 
+@pytest.mark.parametrize("hidden", [3, 5])
+def test_a_network_that_became_another_one_is_compared_as_it_ends(recorded, tmp_path, hidden):
+    done = run(hidden=3)
+    with sv.Recording(done, path=tmp_path / "run.svz"):
+        done.step(5)
+        done.change(model=nn.Sequential(nn.Linear(3, 5, seed=1), nn.Tanh(), nn.Linear(5, 2, seed=1)))
+        done.step(5)
+    other = recorded(steps=12, hidden=hidden)
+    with sv.load_recording(tmp_path / "run.svz") as record:
+        for turned in (False, True):
+            sources = (other, RecordedSource(record)) if turned else (RecordedSource(record), other)
+            pair = RecordedPair(*sources)
+            assert pair.span == (5, 12)
+            assert any("before step 5, when it had another network" in line for line in pair.left_out)
+            assert len(pair.tensors) == (4 if hidden == 5 else 1)
+            for place, step in enumerate(pair.steps):
+                frame, frames = pair.frame_at(place), [s.record.frame(s.record.at(int(step))) for s in sources]
+                for tensor in pair.tensors:
+                    wanted = [next(own.of(f.values) for own in s.record.shapes(-1).tensors
+                                   if (own.name, own.shape) == (tensor.name, tensor.shape))
+                              for s, f in zip(sources, frames, strict=True)]  # fmt: skip
+                    np.testing.assert_array_equal(tensor.of(frame.values), wanted[1].astype(float) - wanted[0])
+            assert pair.weight_records(0)[int(turned)].steps.min() == 5
+
+
 def test_other_branches_are_said(tmp_path):
     done = run()
     with sv.Recording(done, path=tmp_path / "run.svz"):
@@ -131,6 +159,7 @@ def test_other_branches_are_said(tmp_path):
 def test_nothing_in_common_is_refused_with_what_there_is(recorded):
     a, b = recorded(), RecordedSource(recorded().record)
     b._shapes = type("Shapes", (), {"tensors": (sv.run.Tensor("other", (3,), 0),), "stages": ()})
+    b.settle = lambda: np.arange(len(b.steps))
     with pytest.raises(InputError, match=r"nothing to compare: a has 0.weight 4×3, .*; b has other 3; allowed"):
         RecordedPair(a, b)
     with pytest.raises(InputError, match="share a step"):
