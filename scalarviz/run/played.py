@@ -55,6 +55,11 @@ class Played(Source):
         """Stand at the newest step of a branch."""
         raise self._cannot("go to another branch")
 
+    @property
+    def probe(self) -> NDArray[np.float64] | None:
+        """The sample (n_inputs,) whose rows every frame has; None where there is none."""
+        return None
+
     def settle(self) -> NDArray[np.int64]:
         """Follow the network of the last frame; returns the places of the frames that are of it, rising."""
         return np.arange(len(self.steps))

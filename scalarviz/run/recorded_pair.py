@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InputError, listing
 from .edits.applied import Applied
-from .frame import Curve, Frame, Tensor
+from .frame import Curve, Frame, Stage, Tensor
 from .past import Past
 from .played import Played
 from .weight_record import WeightRecord
@@ -80,7 +82,27 @@ class RecordedPair(Played):
         )
         self.left_out = (*_left_out(a.tensors, b.tensors, names), *self._networks_left_out(),
                          *_branches_left_out(self.pair, names))  # fmt: skip
+        self._stages = self._shared_stages()
         self._past = self._joined()
+
+    def _shared_stages(self) -> tuple[Stage, ...]:
+        """The way from input to output, where both have the same one and the rows of a sample; else none.
+
+        A single layer has no rows of cubes: what stands around it are its sums.
+        """
+        a, b = (one.stages for one in self.pair)
+        known = {tensor.name: tensor for tensor in self._tensors}
+        layers = [part for stage in a for part in (stage.weight, stage.bias) if part is not None]
+        alike = [_outline(stage) for stage in a] == [_outline(stage) for stage in b]
+        if not alike or any(one.probe is None for one in self.pair) or sum(s.weight is not None for s in a) < 2:
+            return ()
+        if any(part.name not in known for part in layers):
+            return ()
+        return tuple(
+            replace(stage, weight=None if stage.weight is None else known[stage.weight.name],
+                    bias=None if stage.bias is None else known[stage.bias.name])
+            for stage in a
+        )  # fmt: skip
 
     def _networks_left_out(self) -> list[str]:
         """Frames of a network that became another one: what they hold is not what the last ones hold."""
@@ -150,16 +172,20 @@ class RecordedPair(Played):
             values, gradient, update = (
                 np.asarray(getattr(b, part), np.float64) - getattr(a, part) for part in ("values", "gradient", "update")
             )
+            rows = {name: np.asarray(row, np.float64) - a.activations[name] for name, row in b.activations.items()
+                    if name in a.activations}  # fmt: skip
         return Compared(
             step, float("nan"), float("nan"), values, gradient, update, a.computed & b.computed,
-            np.zeros(len(values), bool), edited=a.edited or b.edited, past=self._past, a=a, b=b,
+            np.zeros(len(values), bool), rows, edited=a.edited or b.edited, past=self._past, a=a, b=b,
         )  # fmt: skip
 
     def one(self, which: int, place: int) -> Frame:
         """A frame of `a` (0) or `b` (1) by its own place, with the tensors that both have, in the order of `a`."""
         frame, index = self.pair[which].frame_at(place), self._indices[which]
         parts = {name: getattr(frame, name)[index] for name in ("values", "gradient", "update", "computed", "frozen")}
-        return replace(frame, **parts, activations={}, dead={}, saturated={})
+        names = ("input", *(stage.name for stage in self._stages)) if self._stages else ()
+        rows = {name: frame.activations[name] for name in names if name in frame.activations}
+        return replace(frame, **parts, activations=rows, dead={}, saturated={})
 
     def loss_at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         """What there is to see in both: the geometric mean of their losses, NaN where one has none."""
@@ -178,6 +204,17 @@ class RecordedPair(Played):
     def tensors(self) -> tuple[Tensor, ...]:
         """Those that both have, by name and shape, in the order of `a`."""
         return self._tensors
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The way from input to output, where both have the same one and the rows of a sample; else none."""
+        return self._stages
+
+    def without_rows(self) -> Self:
+        """The same with tensors alone."""
+        found = copy(self)
+        found._stages = ()
+        return found
 
     @property
     def of(self) -> str:
@@ -199,6 +236,12 @@ class RecordedPair(Played):
             return "the size of a difference is shown by its colour: G shows it with its sign"
         said = (f"{name}: {why}" for name, one in zip(NAMES, self.pair, strict=True) if (why := one.lacks(quantity)))
         return next(said, "")
+
+
+def _outline(stage: Stage) -> tuple[object, ...]:
+    """What has to be alike in both for their rows to be compared."""
+    parts = tuple(None if part is None else (part.name, part.shape) for part in (stage.weight, stage.bias))
+    return stage.name, stage.kind, stage.outputs, stage.shape, stage.sources, stage.whole, *parts
 
 
 def _shared(a: Sequence[Tensor], b: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:

@@ -18,7 +18,7 @@ from scalarviz.view.browser import pack
 from scalarviz.view.browser.laid import laid_out
 from scalarviz.view.compare.heads import largest_words
 from scalarviz.view.compare.page import comparison_html
-from scalarviz.view.compare.triptych import MAP
+from scalarviz.view.compare.rows import MAP
 from scalarviz.view.cubes.scale import Coloring
 from scalarviz.view.cubes.slab import SlabVisual
 from scalarviz.view.draw.painter import Painter

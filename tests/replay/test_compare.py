@@ -14,6 +14,7 @@ from scalarviz.view.benches import bench_of
 from scalarviz.view.compare.columns import columns_of
 from scalarviz.view.draw.places import arrange
 from scalarviz.view.draw.text import figure
+from scalarviz.view.touched.who import who
 from scalarviz.view.watch.actions import ACTIONS
 from scalarviz.view.watch.replay import Replay
 from scalarviz.view.window.unseen import Unseen
@@ -33,9 +34,12 @@ def files(tmp_path_factory):
     """Recordings by name: two of one shape, one of another, one with fewer steps."""
     folder, found = tmp_path_factory.mktemp("compare"), {}
     for name, seed, hidden, steps, every in (("a", 1, 3, 20, 1), ("b", 2, 3, 20, 1), ("wide", 2, 5, 20, 1),
-                                             ("short", 3, 3, 12, 5)):  # fmt: skip
-        done = run(seed, hidden)
-        with sv.Recording(done, every=every, gradients=True, updates=True, path=folder / f"{name}.svz"):
+                                             ("short", 3, 3, 12, 5), ("rows", 1, 6, 9, 1),
+                                             ("other", 2, 6, 9, 2)):  # fmt: skip
+        done, rows = run(seed, hidden), name in ("rows", "other")
+        with sv.Recording(
+            done, every=every, gradients=True, updates=True, activations=rows, path=folder / f"{name}.svz"
+        ):
             done.step(steps)
         found[name] = sv.load_recording(folder / f"{name}.svz")
     yield found
@@ -168,6 +172,35 @@ def test_a_clicked_cube_tells_its_numbers_in_both_and_how_they_came_there(files)
     assert "b at 12" not in words(host)
 
 
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_rows_of_activations_are_compared_where_both_have_them(files, theme):
+    host, pair = hosted(files, "rows", "other")
+    bench = host.view.bench
+    bench.set_look(theme=theme)
+    pair.to(7)
+    host.view.refresh()
+    host.pass_time()
+    frame, (a, b) = pair.frame(), (files["rows"].frame(7), files["other"].frame(files["other"].at(7)))
+    assert (frame.a.step, frame.b.step) == (7, 6)
+    drawn = [plate.name for plate in bench.layout.plates if plate.kind == "activation"]
+    assert drawn == ["input", "1", "2"]
+    for name in drawn:
+        np.testing.assert_array_equal(frame.activations[name], b.activations[name].astype(float) - a.activations[name])
+    largest = max(np.abs(row).max() for row in frame.activations.values())
+    assert 0.3 * largest <= bench.activations.range.high <= largest
+    assert bench.activations.range.low == -bench.activations.range.high
+    assert bench._rows.range.low <= -1
+    assert bench._rows.range.high >= max(1, np.abs(a.activations["2"]).max() * 0.3)
+    assert {"activation", "activation, b − a"} <= set(words(host))
+    picture = host.picture()
+    assert differing(*(column(host, picture, k) for k in (0, 2))) > 0.02
+    bench.select(0)
+    host.picture()
+    assert who(bench.subject, 0).meaning in words(host)
+    assert hosted(files, "a", "rows")[1].stages == ()
+    assert pair.without_rows().stages == ()
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_the_card_has_a_place_of_its_own_or_none(files, size):
     host, _ = hosted(files, "a", "a", size)
@@ -196,8 +229,9 @@ def test_shapes_that_differ_are_said(files):
     assert any("left out: 0.weight is 3×3 in a, 5×3 in wide" in word for word in words(host))
 
 
-def test_every_action_works_or_says_why_not(files):
-    host, _ = hosted(files)
+@pytest.mark.parametrize("names", [("a", "b"), ("rows", "other")])
+def test_every_action_works_or_says_why_not(files, names):
+    host, _ = hosted(files, *names)
     for action in ACTIONS:
         if action.name in ("close", "escape", "toggle_help"):
             continue

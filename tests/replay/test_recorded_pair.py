@@ -70,6 +70,7 @@ def test_each_stands_at_its_last_step_that_is_not_after(first, second, step):
         """A source of these steps, without numbers."""
 
         tensors = (sv.run.Tensor("w", (1,), 0),)
+        stages, probe = (), None
         curve = sv.run.frame.NO_CURVE
 
         def __init__(self, steps):

@@ -23,7 +23,8 @@ from ..draw.places import check_size
 from ..draw.text import loss_text
 from ..draw.theme import get_theme
 from ..shown.subject import Subject
-from .triptych import MAP, Triptych
+from .rows import MAP
+from .triptych import Triptych
 
 SENTENCE = "Two recorded trainings and their difference, to be played in a browser with scripts and WebGL 2"
 QUANTITIES = ("weight", "gradient", "update")
@@ -62,7 +63,7 @@ def comparison_html(
     UnknownNameError, TypeMismatchError, InputError
         No such theme; a title that is no text; a size or a number that is none.
     """
-    look, size = get_theme(theme).name, check_size(size)
+    look, size, pair = get_theme(theme).name, check_size(size), pair.without_rows()
     title = text(title, "the title") or " and ".join(pair.names)
     count = len(pair.steps)
     most = count if frames is None else min(integer("frames of a page", frames, 2), count)

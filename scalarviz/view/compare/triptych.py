@@ -6,6 +6,7 @@ all. The two share a range, in which a colour means the same number; the differe
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ...run.frame import Frame
 from ...run.recorded_pair import NAMES, Compared, RecordedPair
 from ..cubes.outline import brackets, seen_outline
 from ..cubes.quantity import Quantity
-from ..cubes.scale import Coloring
+from ..cubes.scale import ActivationScale, Coloring
 from ..cubes.sizes import Sizing
 from ..cubes.slab import SlabVisual
 from ..draw.gl import Viewport, gloo
@@ -33,10 +34,9 @@ from ..workbench import Workbench
 from .card import Chosen, box_of, card
 from .columns import GAP, Columns, columns_of
 from .heads import heads
+from .rows import MAP, DifferenceScale
 
 Point = tuple[float, float]
-MAP = "difference"
-"""The colour map of a difference, whatever it is of."""
 
 
 class Triptych(Workbench):
@@ -84,8 +84,8 @@ class Triptych(Workbench):
 
     def _stand(self) -> None:
         super()._stand()
-        self._slabs = [SlabVisual(self.layout, self.theme, two.cmap) for two in self._two]
-        self._strips = [Strip(self.subject, self.theme, two, self.activations, rows=False, single=False,
+        self._slabs = [SlabVisual(self.layout, self.theme, two.cmap, self._rows.cmap) for two in self._two]
+        self._strips = [Strip(self.subject, self.theme, two, self._rows, rows=False, single=False,
                               density=self.scale) for two in self._two]  # fmt: skip
         for strip in self._strips:
             strip.sizing = self.sizing
@@ -98,6 +98,8 @@ class Triptych(Workbench):
         self._two = [Coloring(self.subject.tensors, self.theme, name, self.cmap_name or None) for _ in range(2)]
         for two in self._two:
             two.scope = "both"
+        self._rows = ActivationScale(self.subject.stages, self.theme)
+        self.activations = DifferenceScale(self.subject.stages, self.theme, self.pair.of)
         self.touch.says = self._said
 
     def set_look(
@@ -119,6 +121,9 @@ class Triptych(Workbench):
             slab.set_colours(two.cmap)
             strip.change(self.theme)
             strip.sizing = self.sizing
+        self._rows.change(self.theme)
+        for slab in self._slabs:
+            slab.set_colours(None, self._rows.cmap)
         self.strip.change(self.theme)
 
     def refit_range(self) -> None:
@@ -139,7 +144,7 @@ class Triptych(Workbench):
         scenery, marked = self.scenery, [self._outlined(), self._marked()]
         self._touched.insert(0, marked[:1])
         self._beside = [
-            [*scenery.static, *scenery.cubes(one, two, self.activations), *scenery.around(one, two, None),
+            [*scenery.static, *scenery.cubes(one, two, self._rows), *scenery.around(one, two, None),
              *marked]
             for one, two in zip(both, self._two, strict=True)
         ]  # fmt: skip
@@ -157,6 +162,18 @@ class Triptych(Workbench):
             slab.set_flat(two.drawn)
             slab.set_range(two.range)
             slab.set_flags(frozen=one.frozen, not_computed=two.missing(one) if two.quantity != "weight" else None)
+        if self._has_rows:
+            self._colour_rows(both, seconds)
+
+    def _colour_rows(self, both: tuple[Frame, Frame], seconds: float | None) -> None:
+        """Bring the rows of the sample onto their cubes, in one range."""
+        a, b = both
+        joined = {name: np.concatenate([np.ravel(row), np.ravel(b.activations[name])])
+                  for name, row in a.activations.items() if name in b.activations}  # fmt: skip
+        self._rows.update(replace(a, activations=joined), seconds)
+        for one, slab in zip(both, self._slabs, strict=True):
+            slab.set_activations(one.activations)
+            slab.set_activation_range(self._rows.range.low, self._rows.range.high, self._rows.own)
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
         assert isinstance(frame, Compared)
@@ -169,6 +186,8 @@ class Triptych(Workbench):
         box = self._card_box
         if self._chosen is not None and box is not None:
             sketches.append(card(box, theme, self.pair, frame, self.subject, self._chosen))
+        elif self._has_rows and box is not None:
+            sketches += self._row_legends(box)
         sketches.append(self._pace_words(pace_text))
         return sketches
 
@@ -203,6 +222,13 @@ class Triptych(Workbench):
             found.append(strip.legend((x, y, own, high), one))
             found.append(marks_line((x, y + high + 3.0, own, 0.0), self.theme, list(dict.fromkeys(names))))
         return found
+
+    def _row_legends(self, box: Box) -> list[Sketch]:
+        """Those of the rows of activations, of the two and of the difference, where no card stands."""
+        x, _, wide, _ = box
+        _, y, _, high = self.columns.legends[0]
+        own = (wide - 2 * GAP) / 2
+        return [self._strips[0].rows((x + 8, y, own, high)), self.strip.rows((x + 8 + own + GAP, y, own, high))]
 
     # ---- pointer
 

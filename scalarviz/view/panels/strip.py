@@ -134,6 +134,10 @@ class Strip:
             scale = replace(scale, note=next((n for n in notes if measure(n, LABEL) <= room), scale.note))
         return legend(box, self._theme, scale, self._bar("value", box[2]))
 
+    def rows(self, box: Box) -> Sketch:
+        """The legend of rows of activations."""
+        return legend(box, self._theme, self._activations.legend(), self._bar("activation", box[2]))
+
     def _mark(self, box: Box, index: int) -> Sketch:
         """Where one weight stands on the legend."""
         sketch = Sketch()
