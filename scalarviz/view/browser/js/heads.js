@@ -48,6 +48,7 @@ export class Heads {
       return { name, moment };
     });
     const [left] = run.leftOut, more = run.leftOut.length - 1;
+    roots[2].closest("#cubes").classList.toggle("left-out", Boolean(left));
     if (left) roots[2].appendChild(element("p", "without", `left out: ${left}${more ? `  \u00b7  ${more} more` : ""}`)).title = run.leftOut.join("\n");
   }
 
