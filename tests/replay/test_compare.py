@@ -197,6 +197,9 @@ def test_rows_of_activations_are_compared_where_both_have_them(files, theme):
     bench.select(0)
     host.picture()
     assert who(bench.subject, 0).meaning in words(host)
+    once = sv.view.render(files["rows"].compare(files["other"]), (640, 360), step=7, theme=theme).astype(int)
+    for left in (0, 213):  # what is drawn for the first time has its colours too
+        assert (np.ptp(once[60:260, left : left + 213], axis=2) > 60).mean() > 0.01
     assert hosted(files, "a", "rows")[1].stages == ()
     assert pair.without_rows().stages == ()
 

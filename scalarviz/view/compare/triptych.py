@@ -136,6 +136,7 @@ class Triptych(Workbench):
 
     def update(self, frame: Frame, pace_text: str = "", seconds: float | None = None) -> None:
         """Take over one frame: a :class:`~scalarviz.run.recorded_pair.Compared`."""
+        frame = self.taken(frame)  # what the rows are called may be known only now: then all is laid out anew
         assert isinstance(frame, Compared)  # what its subject makes
         gone = self._frame is None or self._frame.step != frame.step
         both = frame.both
