@@ -130,7 +130,7 @@ def test_one_camera_one_pointer_one_card(page, file, pair):
     rows = page.locator("#card table tr").all_inner_texts()
     for row, one in zip(rows[1:], (frame.a, frame.b, frame), strict=True):
         assert f"{abs(one.values[4]):.4f}" in row
-    assert "at step 14" in rows[2]
+    assert "b at 14" in rows[2]
     page.keyboard.press("Escape")
     assert "Click a cube" in said(page, "card")
     page.mouse.move(5, 5)

@@ -54,7 +54,7 @@ export class PairCard {
     const head = element("tr");
     head.append(element("th"), ...run.quantities.map(name => element("th", name === quantity ? "on" : "", WORDS_OF[name])));
     const rows = [...run.letters, run.of].map((letter, k) => {
-      const row = element("tr"), there = k === 2 || steps[k] === asked ? "" : `  at step ${countText(steps[k])}`;
+      const row = element("tr"), there = k === 2 || steps[k] === asked ? "" : ` at ${countText(steps[k])}`;
       row.append(element("th", "", `${letter}${there}`), ...texts.map(three => element("td", "", three[k])));
       return row;
     });
