@@ -91,6 +91,7 @@ def test_each_says_its_own_step_and_loss(page, file, two, pair):
     assert page.locator("#bar").get_attribute("aria-valuenow") == "20"
     first, second = said(page, "head-a"), said(page, "head-b")
     assert "one" in first
+    assert page.get_by_role("region", name="a: one").count() == 1
     assert "other" in second
     assert "step 20" in first
     assert "step 14" in second

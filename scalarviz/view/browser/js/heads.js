@@ -44,7 +44,10 @@ export class Heads {
       who.append(element("b", "", k < 2 ? run.letters[k] : run.of), " ");
       if (k < 2) who.append(element("span", k ? "dashed" : "plain"));
       const name = who.appendChild(element("span", "name", k < 2 ? run.names[k] : ""));
-      if (k < 2) name.title = run.names[k];
+      if (k < 2) {
+        name.title = run.names[k];
+        root.parentElement.setAttribute("aria-label", `${run.letters[k]}: ${run.names[k]}`);
+      }
       return { name, moment };
     });
     const [left] = run.leftOut, more = run.leftOut.length - 1;
