@@ -182,6 +182,15 @@ assert abs(w.data - 2) > 5
 # %% [markdown]
 # Each step jumps over the goal, and lands farther away than before.
 #
+# ## Live
+#
+# The same weight, with its loss drawn over it. Run the cell and press **step** a few times: the ball is the weight, the
+# violet line the slope that moved it. Then press **restart**, type 0.3 as the learning rate, and step again.
+
+# %%
+sv.lesson("01")
+
+# %% [markdown]
 # ## Now you
 #
 # Where a cell has a `...`, put your answer there and run the cell: it says whether it is right, and what is wrong. The
@@ -470,5 +479,5 @@ print("the same:", np.allclose(by_objects(), run.predict(colours)))
 print("faster:", seconds(lambda: run.predict(colours)) < seconds(by_objects))
 
 # %% [markdown]
-# **The pictures here stand still.** `scalarviz rgb`, typed into a terminal, opens a window in which a network like this
-# one trains (without a display it makes a film). From lesson 02 on there is a live one in the notebook.
+# **These pictures stand still.** `scalarviz rgb`, typed into a terminal, opens a window in which a network like this
+# one trains (without a display it makes a film); lesson 02 has it live.

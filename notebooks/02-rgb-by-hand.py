@@ -240,16 +240,16 @@ assert abs(run.model[0].weight.data[~np.eye(3, dtype=bool)]).max() < 0.05
 # ## Live
 #
 # The same network, from another start and with 216 colours, drawn while it trains: run the cell and press **run**. When
-# it has learnt, press **restart** and type 50 as the learning rate, a hundred times as much. **Predict:** what will the
-# loss do?
+# it has learnt, press **pause** and **restart**, type 50 as the learning rate (a hundred times as much), and press
+# **run**. **Predict:** what will the loss do?
 
 # %%
 sv.lesson("02")
 
 # %% [markdown]
-# At 50 the first steps are wild, and then it is done within a hundred. Try 500, after another **restart**: the first
-# step throws all sums so far out that the sigmoids are flat there. A flat place has no slope, so it never comes back
-# (lesson 08 has such a patient).
+# At 50 the first steps are wild, and then it is done within a hundred. Try 500 (**pause**, **restart**, 500, **run**):
+# the first steps throw all sums so far out that the sigmoids are flat there. A flat place has hardly a slope, so it
+# does not come back (lesson 08 has such a patient).
 
 # %% [markdown]
 # ## Now you

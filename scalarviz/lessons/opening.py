@@ -15,7 +15,7 @@ from ..view.cell.live import live
 
 
 def numbers() -> tuple[str, ...]:
-    """The lessons that have a scene, ``("02", "03", ...)``."""
+    """The lessons that have a scene, ``("01", "02", ...)``."""
     return tuple(sorted(path.stem.removeprefix("lesson_") for path in Path(__file__).parent.glob("lesson_[0-9]*.py")))
 
 

@@ -14,8 +14,8 @@ from scalarviz.lessons.opening import numbers, scene_of
 SMALL = [number for number in numbers() if number not in ("08", "11")]
 
 
-def test_lessons_02_to_11_have_a_scene():
-    assert numbers() == tuple(f"{n:02d}" for n in range(2, 12))
+def test_every_lesson_has_a_scene():
+    assert numbers() == tuple(f"{n:02d}" for n in range(1, 12))
 
 
 @pytest.mark.parametrize("number", SMALL)
@@ -27,6 +27,16 @@ def test_a_scene_is_a_function_of_its_seed_and_trains(number):
     assert one.run.history.loss[-1] < one.run.history.loss[0] or number == "03"  # a sample a step
     for scene in (one, same, other):
         scene.run.close()
+
+
+def test_lesson_01_does_the_steps_of_its_text():
+    scene = scene_of("01")
+    weights = [scene.run.values[0]]
+    for _ in range(7):
+        scene.run.step(1)
+        weights.append(scene.run.values[0])
+    assert weights == pytest.approx([2 - 5 * 0.6**k for k in range(8)])
+    scene.run.close()
 
 
 def test_lesson_06_begins_with_the_numbers_of_its_text():
@@ -84,9 +94,9 @@ def test_the_live_scene_itself():
     shown.close()
 
 
-@pytest.mark.parametrize("number", ["12", "01", "six", "", 0, -1, 10**30])
+@pytest.mark.parametrize("number", ["12", "00", "six", "", 0, -1, 10**30])
 def test_there_is_no_such_lesson(number):
-    with pytest.raises(ScalarvizError, match="there are 02, 03"):
+    with pytest.raises(ScalarvizError, match="there are 01, 02"):
         sv.lesson(number)
 
 

@@ -82,7 +82,7 @@ def test_every_cell_ran_in_order_and_nothing_went_wrong(fresh, stored):
         cells = code_cells(notebook)
         assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
         outputs = [o for cell in cells for o in cell["outputs"]]
-        assert {o["output_type"] for o in outputs} <= {"stream", "execute_result"}
+        assert {o["output_type"] for o in outputs} <= {"stream", "execute_result", "display_data"}
         assert {o["name"] for o in outputs if o["output_type"] == "stream"} == {"stdout"}
 
 
