@@ -161,12 +161,13 @@ assert np.allclose(opened.deltas["0"].ravel(), [delta_0, delta_1])
 assert np.allclose(sorted(opened.gradient), sorted(slopes_by_hand.values()))
 
 # %% [markdown]
-# It is a sequence of small steps, each a line like ours. Here are those of the way back:
+# It is a sequence of small steps, each a line like ours. Here are those of the way back. Layer 2 is the output, layer 0
+# has the two hidden sums:
 
 # %%
 for number, small in enumerate(opened.micro_steps(), 1):
     if small.phase in ("backward", "gradients"):
-        print(f"{number:2}  {small.words:30} {small.numbers}")
+        print(f"{number:2}  layer {small.stage}: {small.words:27} {small.numbers}")
 
 # %% [markdown]
 # ## As pulses
