@@ -237,6 +237,7 @@ def test_without_a_pointer_a_number_is_looked_into_from_the_table(page, file):
     button.press("Enter")
     assert page.locator("#table").is_hidden()
     assert said(page, "card").startswith("0.weight[1][2]")
+    assert "from b to g" in said(page, "card")
     assert page.evaluate("scalarviz.player.selected") == 5
     assert page.get_by_role("button", name="close").first.evaluate("e => e === document.activeElement")
 

@@ -7,7 +7,7 @@ import { Player } from "./player.js";
 import { RECORDED, readRun } from "./recorded.js";
 import { SPEEDS, USUAL_SPEED, makeButtons, makeQuantities, makeTools } from "./tools.js";
 import { TimeBar, nearestIn } from "./timebar.js";
-import { parameterName, unitName } from "./tip.js";
+import { meaningOf, parameterName, unitName } from "./tip.js";
 
 /** An element of the page by its name. */
 export const part = id => document.getElementById(id);
@@ -157,7 +157,8 @@ export class Page {
     if (this.player.selected !== which && !row) this.player.selected = which;
     const plate = row && document.plates.find(one => one.kind === "activation" && one.name === which.row);
     const name = which === null ? "" : row ? unitName(document, which.row, which.unit) : parameterName(document, which);
-    this.card.select(row ? plate.texel + which.unit : which, name);
+    const meaning = which === null || row ? "" : meaningOf(document, which);
+    this.card.select(row ? plate.texel + which.unit : which, name, meaning);
     this.write();
     part("card").scrollIntoView({ block: "nearest" }); // on a telephone it stands below the buttons
   }

@@ -67,17 +67,19 @@ export class NumberCard {
     button.type = "button";
     button.setAttribute("aria-label", "close");
     button.addEventListener("click", close);
+    this.meaning = root.appendChild(element("p", "meaning"));
     this.numbers = root.appendChild(element("dl"));
     this.since = root.appendChild(element("p", "since"));
     this.canvas = root.appendChild(element("canvas", "history"));
     new ResizeObserver(() => this.draw()).observe(this.canvas);
   }
 
-  /** Show a number by its texel, null: none. */
-  select(texel, name) {
+  /** Show a number by its texel, null: none; what it is called, and what it stands between. */
+  select(texel, name, meaning = "") {
     this.root.hidden = texel === null;
     this.texel = texel;
     this.name.textContent = name;
+    this.meaning.textContent = meaning;
     this.histories = texel === null ? {} : Object.fromEntries(
       Object.keys(this.run.tables).map(quantity => [quantity, this.run.history(quantity, texel)]).filter(h => h[1]));
   }
