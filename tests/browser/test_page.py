@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import base64
+import io
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 from scalarviz.scenes import rgb, uinn
 
 import scalarviz as sv
 from scalarviz.run.edits.applied import Applied
+from scalarviz.run.recording.pictures import Picture
 from scalarviz.run.run_source import RunSource
 from scalarviz.view.browser.recorded import html_of, write_html
 from scalarviz.view.draw.text import loss_text
@@ -329,3 +332,22 @@ def test_a_branch_can_be_chosen_with_its_frames(page, tmp_path):
         page.evaluate("scalarviz.bar.onRing(0)")
         assert said(page, "step") == "100"
         assert choice.input_value() == "0"
+
+
+def test_pictures_of_panels_have_the_look_of_the_page(page, tmp_path, memory):
+    file = io.BytesIO()
+    Image.new("RGB", (8, 6), "white").save(file, "WEBP", lossless=True)
+    white = file.getvalue()
+    file = io.BytesIO()
+    Image.new("RGB", (8, 6), "black").save(file, "WEBP", lossless=True)
+    dark = [Picture("task", step, 8, 6, file.getvalue()) for step in (0, 100, 300)]
+    light = [Picture("task", step, 8, 6, white) for step in (0, 200)]
+    opened(page, write_html(memory, tmp_path / "both.html", pictures=dark, others=light), "#frame=20")
+    caption, picture = page.locator("#pictures figcaption"), page.locator("#pictures img")
+    seen = [caption.inner_text(), picture.get_attribute("src")]
+    page.keyboard.press("l")
+    after = [caption.inner_text(), picture.get_attribute("src")]
+    assert [seen[0], after[0]] == ["step 100", "step 200"]
+    assert [base64.b64decode(one[1].partition(",")[2]) for one in (seen, after)] == [file.getvalue(), white]
+    opened(page, write_html(memory, tmp_path / "one.html", pictures=dark), "#frame=20&theme=light")
+    assert caption.inner_text() == "step 100"

@@ -87,6 +87,8 @@ class Beside:
         What is seen and what it should learn, for somebody who has never seen it.
     lines : list of Line
         Branches that may be chosen; empty for one alone. The frames of others come after its own.
+    others : list of PanelFilm
+        The pictures in the other look; empty: there are none.
     """
 
     title: str = ""
@@ -101,6 +103,7 @@ class Beside:
     still: bytes = b""
     story: str = ""
     lines: list[Line] = field(default_factory=list)
+    others: list[PanelFilm] = field(default_factory=list)
 
 
 def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
@@ -132,7 +135,7 @@ def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
         "document": document, "upright": _upright(document, subject, beside), **told,
         "keys": keys_of(set(beside.quantities)), "about": about_of(subject, beside),
         "edits": beside.edits, "named": beside.named, "left": beside.left,
-        "pictures": [asdict(panel) for panel in beside.pictures],
+        "pictures": [asdict(panel) for panel in beside.pictures], "others": [asdict(panel) for panel in beside.others],
     }  # fmt: skip
     if beside.lines:
         head |= _branched(told, beside.lines)

@@ -43,6 +43,7 @@ def html_of(
     size: tuple[int, int] = (1280, 720),
     title: str = "",
     frames: int | None = None,
+    others: Sequence[Picture] = (),
 ) -> str:
     """The page of a recording's branch. Frames of another network than the last one's are left out, which it says.
 
@@ -59,6 +60,8 @@ def html_of(
         What it is called; default: the name of what was recorded.
     frames : int, optional
         The most that it shows, evenly chosen, from 2; default: all.
+    others : sequence of Picture
+        The pictures in the other look; without them those of the first stand there in both.
 
     Raises
     ------
@@ -75,7 +78,7 @@ def html_of(
     fitting = [k for k in range(len(record)) if record.shapes(k) is record.shapes(-1)]
     shown = evenly(fitting, most)
     room = EXACT // max(1, record.shapes(-1).size + ROWS) - len(shown)
-    others, lines = lines_of(source, shown, room if frames is None else min(most, room))
+    added, lines = lines_of(source, shown, room if frames is None else min(most, room))
     said = [f"recorded with scalarviz {record.about.version}".rstrip()]
     if len(fitting) < len(record):
         said.append(f"before step {record.steps[fitting[0]]:,} it had another network")
@@ -84,8 +87,9 @@ def html_of(
         ("weight", *(name for name in ("gradient", "update") if not source.lacks(name))),
         *said_of(past), left_aside(past), films(pictures), "  \N{MIDDLE DOT}  ".join(said),
         still_of(subject, last, size, look), story_of(record.about, subject), lines,
+        films(others),
     )  # fmt: skip
-    return page_of(subject, played(source, [*((record.branch, k) for k in shown), *others]), beside)
+    return page_of(subject, played(source, [*((record.branch, k) for k in shown), *added]), beside)
 
 
 def story_of(about: About, subject: Subject) -> str:
@@ -131,6 +135,7 @@ def write_html(
     size: tuple[int, int] = (1280, 720),
     title: str = "",
     frames: int | None = None,
+    others: Sequence[Picture] = (),
 ) -> Path:
     """Write the page, whole or not at all; the arguments as of :func:`html_of`.
 
@@ -143,7 +148,9 @@ def write_html(
         It cannot be written there; what was there before stays.
     """
     check_target(path)
-    write_page(path, html_of(record, pictures, theme=theme, size=size, title=title, frames=frames), every)
+    write_page(
+        path, html_of(record, pictures, theme=theme, size=size, title=title, frames=frames, others=others), every
+    )
     return Path(path)
 
 

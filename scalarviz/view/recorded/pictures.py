@@ -140,7 +140,7 @@ def _drawn(scene: Scene, frames: Sequence[int], frame: Callable[[int], Frame], t
                 if name not in before or not np.array_equal(part, before[name]):
                     found.append((name, now.step, part))
                     before[name] = part
-    return sorted(found, key=lambda one: (list(boxes).index(one[0]), one[1]))
+    return sorted(found, key=lambda one: (boxes[one[0]][1], one[1]))  # from top to bottom
 
 
 def _cut(picture: Pixels, box: Box, scale: int) -> Pixels:

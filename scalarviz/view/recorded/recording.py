@@ -14,6 +14,7 @@ from ...run.recorded_source import RecordedSource
 from ...run.recording.pictures import Picture, write_pictures
 from ...run.scene import Scene
 from ..compare.comparison import Comparison, names_of
+from ..draw.theme import get_theme
 
 
 class Recorded(recording.Recorded):
@@ -151,14 +152,18 @@ class Recording(recording.Recording):
     ) -> Path:
         """Write what is recorded so far as one HTML file; see :meth:`Recorded.save_html`.
 
-        Pictures of the scene's panels are drawn for it, where something can draw here.
+        Pictures of the scene's panels are drawn for it in both looks, where something can draw here.
         """
         from ..browser.recorded import write_html
+        from .pictures import ROOM
 
         with closing(self.read()) as record:
             assert isinstance(record, Recorded)  # see `reader`
-            pictures = record.pictures or self._drawn(record, theme)
-            return write_html(record, path, self.every, pictures, theme=theme, size=size, title=title, frames=frames)
+            other = "dark" if get_theme(theme).name == "light" else "light"
+            pictures, others = (self._drawn(record, one, ROOM // 2) for one in (theme, other))
+            pictures = pictures or list(record.pictures)
+            return write_html(record, path, self.every, pictures, theme=theme, size=size, title=title,
+                              frames=frames, others=others)  # fmt: skip
 
     def save_link(self, player: str = "player.html", *, theme: str = "dark", title: str = "") -> str:
         """What is recorded so far as a link; see :meth:`Recorded.save_link`."""
@@ -166,16 +171,16 @@ class Recording(recording.Recording):
             assert isinstance(record, Recorded)  # see `reader`
             return record.save_link(player, theme=theme, title=title)
 
-    def _drawn(self, record: Recorded, theme: str = "dark") -> list[Picture]:
+    def _drawn(self, record: Recorded, theme: str = "dark", room: int | None = None) -> list[Picture]:
         """Pictures of the panels of the scene that is recorded, at frames of the network that it has now."""
-        from .pictures import can_draw, panel_pictures
+        from .pictures import ROOM, can_draw, panel_pictures
 
         scene = self.subject
         if not isinstance(scene, Scene) or not scene.panels or not can_draw():
             return []
         now = [(tensor.name, tensor.shape) for tensor in scene.run.tensors]
         fitting = [k for k in range(len(record)) if [(t.name, t.shape) for t in record.shapes(k).tensors] == now]
-        return panel_pictures(scene, fitting, record.frame, theme)
+        return panel_pictures(scene, fitting, record.frame, theme, ROOM if room is None else room)
 
 
 def load_recording(path: StrPath) -> Recorded:

@@ -199,7 +199,7 @@ export class Page {
     part("rate").textContent = [...rate, ...run.saidOf(frame).parts].join("\u2003");
     part("shows").textContent = run.document.quantities.find(one => one.name === player.quantity).words;
     this.bar.show(frame, look);
-    this.pictures.show(frame);
+    this.pictures.show(frame, this.theme);
     this.card.show(frame, RECORDED.find(name => player.quantity.includes(name)), look);
     this.table.show(frame);
     this.quantities.show(player.quantity);

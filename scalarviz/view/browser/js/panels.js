@@ -21,8 +21,8 @@ export function element(tag, name = "", text = "") {
 export class PanelPictures {
   /**
    * @param {HTMLElement} root
-   * @param {{steps: number[], pictures: Array<{name: string, steps: number[], data: string[], width: number,
-   *   height: number}>}} run The steps of pictures go up.
+   * @param {{steps: number[], document: {theme: string}, pictures: object[], others: object[]}} run Panels with `name`,
+   *   `steps`, which go up, `data`, `width` and `height`; the others are the same in the other look.
    */
   constructor(root, run) {
     this.run = run;
@@ -32,22 +32,22 @@ export class PanelPictures {
       picture.width = panel.width;
       picture.height = panel.height;
       const caption = figure.appendChild(element("figcaption"));
-      return { panel, picture, caption, now: -1 };
+      return { films: [panel, run.others.find(other => other.name === panel.name) ?? panel], picture, caption, now: "" };
     });
   }
 
-  /** Stand at a frame. */
-  show(frame) {
+  /** Stand at a frame, in a look. */
+  show(frame, theme) {
     const now = this.run.steps[frame], known = Math.min(now, this.run.until);   // later ones are of another branch
     for (const one of this.shown) {
-      const place = Math.max(one.panel.steps.findLastIndex(step => step <= known), 0), step = one.panel.steps[place];
+      const panel = one.films[Number(theme !== this.run.document.theme)];
+      const place = Math.max(panel.steps.findLastIndex(step => step <= known), 0), step = panel.steps[place];
       const words = `step ${countText(step)}`;
       one.caption.textContent = words;
       one.caption.classList.toggle("old", step !== now);
-      if (place === one.now) continue;
-      one.now = place;
-      one.picture.src = one.panel.data[place];
-      one.picture.alt = `${one.panel.name} at ${words}`;
+      if (one.now === panel.data[place]) continue;
+      one.now = one.picture.src = panel.data[place];
+      one.picture.alt = `${panel.name} at ${words}`;
     }
   }
 }
