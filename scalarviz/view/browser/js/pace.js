@@ -2,6 +2,7 @@
 // something moves and a picture takes long, as fine as can be when all is still.
 
 const STILL_AFTER = 180; // milliseconds without a change
+const SLOWEST = 700; // milliseconds between two changes of one movement, where a machine is slow
 const MOVING_BUDGET = 1000 / 22; // milliseconds that a picture may take while something moves
 const STILL_BUDGET = 300; // and when all is still
 const FINEST = 2; // device pixels of a CSS pixel: finer than the screen has no use, but for smooth edges
@@ -23,6 +24,7 @@ export class Pace {
     this.request = 0;
     this.timer = 0;
     this.movedAt = -Infinity;
+    this.gap = 0; // milliseconds between the last two changes, of one movement
     this.times = new Map(); // milliseconds of a picture by its density, as measured
     this.fence = null;
     this.frames = 0;
@@ -48,9 +50,11 @@ export class Pace {
 
   /** Something changes, and will perhaps go on: draw soon, and again more finely when it is still. */
   move() {
-    this.movedAt = performance.now();
+    const now = performance.now(), gap = now - this.movedAt;
+    this.gap = gap < SLOWEST ? gap : 0;
+    this.movedAt = now;
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.ask(), STILL_AFTER + 10);
+    this.timer = setTimeout(() => this.ask(), STILL_AFTER + this.gap + 10);
     this.ask();
   }
 
@@ -100,7 +104,8 @@ export class Pace {
   density(area) {
     if (this.fixed) return this.fixed;
     const screen = Math.max(1, Math.min(window.devicePixelRatio || 1, 3));
-    const moving = performance.now() - this.movedAt < STILL_AFTER;
+    // where pictures take longer than a moment, what moves is not still between two of them
+    const moving = performance.now() - this.movedAt < STILL_AFTER + this.gap;
     const finest = Math.max(screen, FINEST);
     const choice = moving ? [finest, screen, ...COARSER.map((share) => share * screen)] : [finest, screen];
     let best = null;
