@@ -321,8 +321,10 @@ def test_a_name_that_is_no_utf8_is_written_and_read(tmp_path: Path) -> None:
     with sv.Recording(made(), path=path) as recording:
         recording.flush()
         sv.load_recording(path).close()
+        recording.save(tmp_path / "copy.svz")
     with sv.load_recording(path) as recorded:
         assert len(recorded) == 1
+    (tmp_path / "copy.svz").unlink()
     assert os.listdir(os.fsencode(tmp_path)) == [b"caf\xe9 ?#%41.svz"]
 
 

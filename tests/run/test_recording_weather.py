@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import warnings
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
+from scalarviz.errors import InputError
 from scalarviz.run import Run
 from scalarviz.run.recording import writer
 
@@ -234,3 +236,48 @@ def test_that_frames_are_let_go_of_is_said_once(tmp_path: Path) -> None:
             recording.flush()
         assert recording.every > 2
     assert said == ["run.svz has reached its 0.3 MB: every second frame is let go of, as often as is needed"]
+
+
+# ---- where a program is, and what it has
+
+
+def test_a_program_that_goes_elsewhere_finds_its_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    run = made()
+    recording = sv.Recording(run, path="run.svz")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    run.step(3)
+    recording.read().close()
+    recording.save(tmp_path / "open.svz")
+    assert recording.close() == tmp_path / "run.svz"
+    recording.save("closed.svz")
+    for path in (recording.path, tmp_path / "open.svz", tmp_path / "elsewhere" / "closed.svz"):
+        with sv.load_recording(path) as recorded:
+            assert len(recorded) == 4
+    recording.path.unlink()
+    with pytest.raises(InputError, match=r"cannot copy .*run\.svz: somebody removed it"):
+        recording.save("late.svz")
+
+
+def test_without_a_place_for_temporary_files_it_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(InputError, match="give a file with path=, or set TMPDIR"):
+        sv.Recording(made())
+
+
+def test_pictures_that_cannot_be_written_cost_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(path: Path, pictures: object) -> None:
+        raise InputError(f"cannot write pictures of panels into {path}: the disk is full")
+
+    monkeypatch.setattr("scalarviz.view.recorded.recording.write_pictures", refused)
+    run = made()
+    with (
+        pytest.warns(RuntimeWarning, match="the disk is full; all else is there"),
+        sv.Recording(run, path=tmp_path / "run.svz", panels=True),
+    ):
+        run.step(5)
+    with sv.load_recording(tmp_path / "run.svz") as recorded:
+        assert len(recorded) == 6

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 
@@ -111,3 +112,17 @@ def test_a_fresh_process_needs_no_display_and_no_settings(tmp_path):
         [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.stdout.strip() == "(2, 3, 3)", done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_of_a_process_that_has_drawn_says_that_it_cannot():
+    """It would wait for the parent's threads for ever."""
+    code = (
+        "import os, sys\n"
+        "from scalarviz.view.window.offscreen import available, render\n"
+        "render(lambda viewport: None, (8, 8))\n"
+        "child = os.fork()\n"
+        "if not child: os._exit(0 if 'spawn' in available() else 1)\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) or bool(available()))\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0

@@ -57,7 +57,7 @@ def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
     InputError
         There is a file already, or none can be made.
     """
-    target = check_new(path)
+    target = check_new(path).absolute()  # wherever the program goes meanwhile
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         made = os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)

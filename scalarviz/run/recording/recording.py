@@ -219,21 +219,25 @@ class Recording:
             if self._closed and self._file.there:
                 shutil.copyfile(self.path, fresh)
             else:
-                self._copy(fresh)
+                self._copy(fresh, path)
         return Path(path)
 
-    def _copy(self, fresh: Path) -> None:
+    def _copy(self, fresh: Path, path: StrPath) -> None:
         """The file as it is at this moment; one that was removed is still held by whoever wrote it."""
         try:
             with closing(sqlite3.connect(fresh)) as target:
                 if self._file.there:
-                    with closing(sqlite3.connect(f"file:{quote(str(self.path))}?mode=ro", uri=True)) as source:
+                    address = f"file:{quote(os.fsencode(self.path))}?mode=ro"
+                    with closing(sqlite3.connect(address, uri=True)) as source:
                         source.backup(target)
                 else:
                     self._database.backup(target)  # nobody writes to it any more
                 target.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.ProgrammingError:  # it was whole, and let go of
+            why = "somebody removed it, moved it, or put another file in its place"
+            raise InputError(f"cannot copy {path_text(self.path)}: {why}") from None
         except sqlite3.Error as error:
-            raise InputError(f"cannot copy {path_text(self.path)}: {error}") from None
+            raise InputError(f"cannot copy {path_text(self.path)} to {path_text(path)}: {error}") from None
 
     def close(self) -> Path:
         """Record where the run stands, and make the file whole; returns its path.
@@ -283,7 +287,11 @@ if hasattr(os, "register_at_fork"):
 
 
 def _temporary() -> Path:
-    return Path(tempfile.mkdtemp(prefix="scalarviz-")) / "run.svz"
+    try:
+        return Path(tempfile.mkdtemp(prefix="scalarviz-")) / "run.svz"
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise InputError(f"cannot record into a temporary file: {why}; give a file with path=, or set TMPDIR") from None
 
 
 def _warn(said: str) -> None:

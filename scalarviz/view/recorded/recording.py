@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ...errors import TypeMismatchError
+from ...errors import InputError, TypeMismatchError
 from ...io.atomic import StrPath
 from ...run import recording
 from ...run.recorded_source import RecordedSource
@@ -138,7 +138,11 @@ class Recording(recording.Recording):
             with closing(Recorded(path)) as record:
                 drawn = self._drawn(record)
                 rows = {step: record.row(record.at(step), "id")[0] for step in {one.step for one in drawn}}
-            write_pictures(path, [(rows[one.step], one) for one in drawn])
+            try:
+                write_pictures(path, [(rows[one.step], one) for one in drawn])
+            except InputError as error:  # a full disk: the numbers are there
+                with suppress(RuntimeWarning):
+                    warnings.warn_explicit(f"{error}; all else is there", RuntimeWarning, "scalarviz", 0)
         return path
 
     def save_html(

@@ -33,6 +33,10 @@ DEPTH = 0x81A6  # GL_DEPTH_COMPONENT24, which vispy has no name for
 TILE = 4000
 """Pixels of their side: a multiple of the period of every pattern that is drawn by the pixel."""
 
+_FORKED = (
+    "nothing can be drawn in a process that was forked from one that has drawn: OpenGL does not survive that; start it "
+    'with multiprocessing.get_context("spawn")'
+)
 _QT = ("pyside6", "pyqt6", "pyqt5")
 
 
@@ -48,6 +52,7 @@ class Offscreen:
         self._canvas = _canvas()
         self._framebuffers: dict[tuple[int, int], Any] = {}
         self._made_by = threading.get_ident()
+        self.process = os.getpid()
         _let_go(self._canvas)
 
     def __enter__(self) -> Offscreen:
@@ -192,6 +197,8 @@ def offscreen() -> Offscreen:
     with _making:
         if _shared is None:
             _shared = Offscreen()
+        if _shared.process != os.getpid():  # the driver's threads are the parent's: it would wait for ever
+            raise MissingDependencyError(_FORKED)
         return _shared
 
 
