@@ -304,3 +304,19 @@ def test_a_model_that_is_one_layer_and_weights_of_any_name(path: Path, tmp_path:
                 assert [stage.outputs for stage in recorded.stages] == [1]
                 np.testing.assert_array_equal(recorded.frame(2).values, run.values)
                 assert recorded.activations[run.stages[0].name].shape == (3, 1)
+
+
+@pytest.mark.parametrize("wrong", [None, 1.5, float("nan"), "3", b"3", [1], {}, np.array([1, 2])], ids=repr)
+def test_steps_branches_and_names_that_are_none_are_said(path: Path, wrong: Any) -> None:
+    run = made()
+    with sv.Recording(run, path=path):
+        run.step(3)
+    with sv.load_recording(path) as recorded:
+        with pytest.raises(sv.ScalarvizError, match="whole number"):
+            recorded.at(wrong)
+        with pytest.raises(sv.ScalarvizError, match=r"there is no .* allowed: 0\.weight"):
+            recorded.values[wrong]
+        if wrong is not None:  # the branch of the end
+            with pytest.raises(sv.ScalarvizError, match=r"whole number|no branch"):
+                recorded.on(wrong)
+        assert [recorded.at(step) for step in (-5, 0, np.int64(2), True, 10**30)] == [0, 0, 2, 1, 3]

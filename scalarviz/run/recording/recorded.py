@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -9,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...checks import position
-from ...errors import FileFormatError, InputError, StateError, UnknownNameError, listing, shown
+from ...checks import integer, position
+from ...errors import FileFormatError, InputError, StateError, TypeMismatchError, UnknownNameError, listing, shown
 from ...io.atomic import StrPath, path_text
 from ..frame import Curve, Frame, Stage, Tensor
 from ..past import Branch, Past
@@ -90,7 +91,7 @@ class Recorded:
             raise
 
     def _stand_on(self, branch: int | None) -> None:
-        number = self._current if branch is None else branch
+        number = self._current if branch is None else integer("branch", branch, 0)
         if number not in self._branches.twigs:
             known = listing(other.number for other in self._branches.all(self._current, self._newest))
             raise InputError(f"{path_text(self.path)} has no branch {shown(branch)}; allowed: {known}")
@@ -203,7 +204,11 @@ class Recorded:
 
     def at(self, step: int) -> int:
         """The number of the last frame that is not after `step`; the first where all are."""
-        return max(0, int(np.searchsorted(self.steps, step, "right")) - 1)
+        try:
+            wanted = operator.index(step)
+        except TypeError:
+            raise TypeMismatchError(f"at: a step is a whole number, got {shown(step)}") from None
+        return max(0, int(np.searchsorted(self.steps, wanted, "right")) - 1)
 
     # ---- numbers
 
@@ -358,7 +363,7 @@ class Numbers(Mapping[str, NDArray[np.float32]]):
     def __getitem__(self, name: str) -> NDArray[np.float32]:
         recorded = self._recorded
         own = self._spans(recorded.shapes(-1))
-        if name not in own:
+        if not isinstance(name, str) or name not in own:
             raise UnknownNameError(f"there is no {shown(name)} in this recording; allowed: {listing(own) or 'none'}")
         span, shape = own[name]
         found = np.full((len(recorded), span.stop - span.start), np.nan, np.float32)

@@ -114,5 +114,5 @@ def _hidden(x: object, hide: Any) -> tuple[str, ...]:
     known = {*PARTS, *(() if scene is None else names_of(scene))}
     for name, full in zip(given, names, strict=True):
         if full not in known:
-            raise UnknownNameError(f"live: hide has {name!r}; there are {listing(sorted(known | set(SHORT)))}")
+            raise UnknownNameError(f"live: hide has {shown(name)}; there are {listing(sorted(known | set(SHORT)))}")
     return names
