@@ -15,9 +15,13 @@ from .asked import check_filled
 from .points import tolerance_of
 from .report import Report, Told, looks_like, reported
 
+_USUAL = 1e-3
+_COUNTED = 0.4
+"""By how much a whole number may be off: of 1,024 a thousandth is another one."""
+
 
 @explained(name="check.answer")
-def answer(given: Any, truth: Any, *, tolerance: float = 1e-3, title: str = "answer", hint: str = "") -> Report:
+def answer(given: Any, truth: Any, *, tolerance: float = _USUAL, title: str = "answer", hint: str = "") -> Report:
     """Check a number or a word. Of a wrong one it is said in which way it is wrong, not what is right.
 
     Parameters
@@ -27,7 +31,8 @@ def answer(given: Any, truth: Any, *, tolerance: float = 1e-3, title: str = "ans
     truth : float, str or callable
         What is right, or a function without arguments that computes it.
     tolerance : float
-        Largest accepted error of a number, relative to ``max(1, |truth|)``. Of words case and spaces do not matter.
+        Largest accepted error of a number, relative to ``max(1, |truth|)``; where the truth is a whole number, one that
+        is nearer to another is wrong by default. Of words case and spaces do not matter.
     title : str
         What the exercise is called.
     hint : str
@@ -57,7 +62,8 @@ def answer(given: Any, truth: Any, *, tolerance: float = 1e-3, title: str = "ans
         wanted = truth() if callable(truth) else truth
         if isinstance(wanted, str):
             return _word(given, wanted, title)
-        return _number(given, _float(wanted, "check.answer: the truth"), title, width)
+        counted = isinstance(wanted, int) and width <= _USUAL
+        return _number(given, _float(wanted, "check.answer: the truth"), title, width, counted)
 
     return reported("answer", title, hint, find, f"{title} {_asked(truth)}")
 
@@ -75,7 +81,8 @@ def _float(given: Any, what: str) -> float:
     try:
         if isinstance(given, str | bytes | bool):
             raise TypeError
-        return given.data if isinstance(given, Value) else float(given)
+        one = given.item() if getattr(given, "size", 0) == 1 else given  # an array of one number
+        return one.data if isinstance(one, Value) else float(one)
     except Exception:
         raise TypeMismatchError(
             f"{what} must be a number or a text, got {type(given).__name__} {shown(given)}"
@@ -94,12 +101,13 @@ def _plain(word: str) -> str:
     return "".join(word.split()).casefold().replace("_", "").replace("-", "")
 
 
-def _number(given: Any, wanted: float, title: str, tolerance: float) -> Report:
+def _number(given: Any, wanted: float, title: str, tolerance: float, counted: bool) -> Report:
     try:
         number = _float(given, "")
     except TypeMismatchError:
         raise Told("failed", "kind", f"wanted is a number, got {shown(given)}") from None
-    if abs(number - wanted) <= tolerance * max(1.0, abs(wanted)):
+    room = tolerance * max(1.0, abs(wanted))
+    if abs(number - wanted) <= (min(room, _COUNTED) if counted else room):
         return Report(title, "right", ("right.",))
     cause, details = _cause(number, wanted, tolerance)
     return Report(title, "wrong", (f"not {number:.6g}.",), cause, looks_like(cause, **details), "", number)

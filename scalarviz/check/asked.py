@@ -6,12 +6,21 @@ import ast
 import inspect
 import textwrap
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import islice
 from types import CodeType, EllipsisType
 from typing import Any
 
 from ..errors import TypeMismatchError, shown
 from .report import Told
+
+_PLACES = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class AnyNumber(tuple[str, ...]):
+    """Names of inputs behind which a function takes as many more as there are, as ``f(*numbers)`` does."""
+
+    __slots__ = ()
 
 
 def title_of(given: Any) -> str:
@@ -80,12 +89,11 @@ def inputs_of(function: Any, what: str) -> tuple[str, ...]:
     if not callable(function):
         raise TypeMismatchError(f"{what} must be a function, got {type(function).__name__} {shown(function)}")
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         raise TypeMismatchError(f"{what}: {shown(function)} does not say which arguments it takes") from None
-    return tuple(
-        p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    )
+    names = (p.name for p in parameters if p.default is p.empty and p.kind in _PLACES)
+    return (AnyNumber if any(p.kind is p.VAR_POSITIONAL for p in parameters) else tuple)(names)
 
 
 def called(function: Callable[..., Any], arguments: Sequence[Any], at: str = "") -> Any:
@@ -126,10 +134,7 @@ def numbers_of(result: Any, names: Sequence[str], what: str = "slope") -> tuple[
     """
     if result is None:
         raise Told("failed", "none", "it gives nothing back: is a `return` missing?")
-    if isinstance(result, tuple | list) or getattr(result, "shape", None):
-        given = list(result)
-    else:
-        given = [result]
+    given = _listed(result, len(names))
     if any(isinstance(number, EllipsisType) for number in given):
         raise Told("empty", "", "nothing to check yet. Fill in the ...")
     if len(given) != len(names):
@@ -138,6 +143,18 @@ def numbers_of(result: Any, names: Sequence[str], what: str = "slope") -> tuple[
             "failed", "count", f"it gives {_many(len(given))} back; wanted: one {what} for each input ({wanted})"
         )
     return tuple(_number(number, name, what) for number, name in zip(given, names, strict=True))
+
+
+def _listed(result: Any, count: int) -> list[Any]:
+    """Numbers in whatever holds them in an order: a tuple, an array of any shape, a generator."""
+    if hasattr(result, "shape"):
+        return [result] if not result.shape else list(result.ravel())
+    if not isinstance(result, Iterable) or isinstance(result, str | bytes | Mapping | Set):
+        return [result]
+    try:
+        return list(islice(result, count + 9))  # it may never end
+    except Exception as error:  # a generator runs only now
+        raise Told("failed", "raises", f"it raised {type(error).__name__}: {error}") from error
 
 
 def _number(given: Any, name: str, what: str) -> float:

@@ -14,7 +14,7 @@ from ..scalar import mask, ops
 from ..scalar.differences import by_backward
 from ..scalar.functions import function
 from ..scalar.value import Value
-from .asked import called, check_filled, inputs_of, numbers_of, title_of
+from .asked import AnyNumber, called, check_filled, inputs_of, numbers_of, title_of
 from .guesses import Floats, Guess, Tried, guessed
 from .points import COUNT, Places, bounds_of, places, seed_of, tolerance_of
 from .report import Report, Told, looks_like, reported
@@ -114,6 +114,8 @@ def matching(own: Sequence[str], theirs: Sequence[str], more: int = 0) -> tuple[
     Told
         It takes another number of them.
     """
+    if isinstance(own, AnyNumber) and len(own) <= len(theirs) + more:
+        return tuple(theirs)
     if len(own) != len(theirs) + more:
         wanted = ", ".join([*theirs, *(["upstream"] if more else [])])
         raise Told("failed", "arguments", f"it takes {len(own)} arguments; wanted are {len(theirs) + more}: {wanted}")

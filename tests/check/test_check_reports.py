@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import numpy as np
 import pytest
 
 import scalarviz as sv
@@ -171,7 +172,7 @@ def test_a_report_is_text_and_a_box_that_is_escaped():
     [
         (-3.0, 3.0, "sign"), (6.0, 3.0, "factor"), (1.5, lambda: 3.0, "factor"), (3.5, sv.Value(3.0), "large"),
         (2.9, 3, "small"), (math.nan, 3, "nan"), (None, 3, "none"), ("3", 3, "kind"), (3, "overwrite", "kind"),
-        ("order", "overwrite", ""),
+        ("order", "overwrite", ""), (1025, 1024, "large"), (4191.0, lambda: 4192, "small"),
     ],
 )  # fmt: skip
 def test_wrong_answers(given, truth, cause):
@@ -181,7 +182,17 @@ def test_wrong_answers(given, truth, cause):
     assert report.expected is None
 
 
-@pytest.mark.parametrize(("given", "truth"), [(3.001, 3), (sv.Value(2.0), lambda: 2), ("Zero Grad", "zero_grad")])
+@pytest.mark.parametrize(
+    ("given", "truth"),
+    [
+        (3.001, 3),
+        (sv.Value(2.0), lambda: 2),
+        ("Zero Grad", "zero_grad"),
+        (np.array([1024.0]), 1024),
+        (1025.0, 1024.0),
+        (1030, 1024.0 + 5),
+    ],
+)
 def test_right_answers(given, truth):
     assert check.answer(given, truth)
 

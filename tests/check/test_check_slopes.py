@@ -284,3 +284,44 @@ def test_points_are_seeded_finite_and_away_from_kinks():
 def test_there_may_be_no_points():
     with pytest.raises(sv.ScalarvizError, match="between="):
         check.gradient(lambda x: x, of=sv.log, between=(-2, -1))
+
+
+def generated(w, x):
+    yield 2 * w * x + 1
+    yield w * w
+
+
+def generated_for_ever(w, x):
+    while True:
+        yield w * x
+
+
+def generated_wrongly(w, x):
+    yield w
+    raise ValueError("no second one")
+
+
+RIGHT_IN_OTHER_WAYS = {
+    "generator": generated,
+    "map": lambda w, x: map(float, (2 * w * x + 1, w * w)),
+    "views of a dict": lambda w, x: {"w": 2 * w * x + 1, "x": w * w}.values(),
+    "row of a matrix": lambda w, x: np.array([[2 * w * x + 1, w * w]]),
+    "column of a matrix": lambda w, x: np.array([[2 * w * x + 1], [w * w]]),
+    "any number of arguments": lambda *both: (2 * both[0] * both[1] + 1, both[0] ** 2),
+    "vectorised": np.vectorize(lambda w, x: (2 * w * x + 1, w * w)),
+}
+
+
+@pytest.mark.parametrize("slopes", RIGHT_IN_OTHER_WAYS.values(), ids=RIGHT_IN_OTHER_WAYS)
+def test_what_is_right_may_come_in_any_order_of_numbers(slopes):
+    report = check.gradient(slopes, of=lambda w, x: w * w * x + w)
+    assert report, report.text
+
+
+@pytest.mark.parametrize(("slopes", "cause"), [
+    (generated_for_ever, "count"), (generated_wrongly, "raises"), (lambda w, x: {"w": 1.0, "x": 2.0}, "count"),
+    (lambda w, x: {2 * w * x + 1, w * w}, "count"), (lambda w, x, *more: w, "count"), (lambda *both: None, "none"),
+])  # fmt: skip
+def test_what_has_no_order_or_no_end_is_told(slopes, cause):
+    report = check.gradient(slopes, of=lambda w, x: w * w * x + w)
+    assert (bool(report), report.cause) == (False, cause), report.text

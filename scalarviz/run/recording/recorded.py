@@ -363,7 +363,8 @@ class Numbers(Mapping[str, NDArray[np.float32]]):
     def __getitem__(self, name: str) -> NDArray[np.float32]:
         recorded = self._recorded
         own = self._spans(recorded.shapes(-1))
-        if not isinstance(name, str) or name not in own:
+        given: Any = name
+        if not isinstance(given, str) or name not in own:
             raise UnknownNameError(f"there is no {shown(name)} in this recording; allowed: {listing(own) or 'none'}")
         span, shape = own[name]
         found = np.full((len(recorded), span.stop - span.start), np.nan, np.float32)
