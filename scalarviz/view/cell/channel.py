@@ -18,6 +18,8 @@ UNANSWERED = 2
 """Frames that one place may owe an answer for."""
 PATIENCE = 2.0
 """Seconds after which a place that owes answers is waited for no longer: a hidden tab, a lost connection."""
+MOST_PLACES = 64
+"""Places at once; of more the one that was heard longest ago is given up."""
 BUDGET = 16e6
 """Bytes a second, at most: the frames of a large network come less often."""
 
@@ -84,6 +86,8 @@ class Channel:
         with self._lock:
             self._heard = self._clock()
             self._places[place] = _Place(self.sent, self._heard)
+            if len(self._places) > MOST_PLACES:  # tabs that crashed say no goodbye, and anybody can send any name
+                del self._places[min(self._places, key=lambda name: self._places[name].heard)]
             self._last = float("-inf")
 
     def here(self, place: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalarviz.view.cell.channel import BUDGET, PATIENCE, RATE, UNANSWERED, Channel
+from scalarviz.view.cell.channel import BUDGET, MOST_PLACES, PATIENCE, RATE, UNANSWERED, Channel
 
 BEAT = 1.001 / RATE
 
@@ -22,6 +22,18 @@ def test_nobody_is_sent_anything():
     world = World()
     assert not world.channel.free
     assert not world.channel.watched
+
+
+def test_of_too_many_places_those_heard_longest_ago_are_given_up():
+    world = World()
+    for number in range(10 * MOST_PLACES):
+        world.now += 0.001
+        world.channel.ready(f"place {number}")
+        world.channel.ready("mine")
+    assert world.channel.places == MOST_PLACES
+    world.offer()
+    world.channel.answered("mine", 1)
+    assert world.channel.watched
 
 
 def test_two_frames_are_on_their_way_and_the_third_waits_for_an_answer():

@@ -107,6 +107,7 @@ export async function openLink() {
     const base = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(document.getElementById("base").textContent))));
     await startPage(await readLink(hash, base), "");
   } catch (error) {
-    place.textContent = `${place.textContent} This link cannot be played: ${error.message}.`;
+    const words = error instanceof RangeError ? error.message : "its picture is not one of ours"; // not the browser's own
+    place.textContent = `${place.textContent} This link cannot be played: ${words}.`;
   }
 }
