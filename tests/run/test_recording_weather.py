@@ -77,10 +77,13 @@ with warnings.catch_warnings(record=True) as said:
     with sv.Recording(run, path={path!r}) as recording:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+        kept = 0
         for _ in range(40):
             run.step(10)
             recording.flush()
+            kept = kept if recording.trouble else run.steps
 assert len(said) == 1, said
+print(kept)
 assert run.steps == 400
 """
 
@@ -95,7 +98,7 @@ def test_a_disk_that_takes_no_more_keeps_what_was_written(tmp_path: Path) -> Non
     with sv.load_recording(path) as recorded:
         assert not recorded.remark
         assert recorded.steps.tolist() == list(range(len(recorded)))
-        assert len(recorded) > 20
+        assert len(recorded) > int(done.stdout) >= 10  # all that was said to be in the file
 
 
 FORKED = """
