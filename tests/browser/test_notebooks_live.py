@@ -106,7 +106,7 @@ def opened(lab, chromium):
         page.complaints = []
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
         page.goto(f"{address}/doc/tree/{name}?token={token}")
-        page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=30_000)
+        page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
         return page, folder / name
 
     yield make
@@ -125,7 +125,7 @@ def run(page, number):
         page.wait_for_timeout(500)
 
 
-def printed(page, number, timeout=20_000):
+def printed(page, number, timeout=60_000):
     output = page.locator(".jp-CodeCell").nth(number).locator(".jp-OutputArea-output pre")
     output.first.wait_for(timeout=timeout)
     return output.first.inner_text().strip()
@@ -158,26 +158,26 @@ def test_jupyterlab(opened):
     """Numbers, slider, edit, a cell that sleeps, and the picture that the saved notebook keeps."""
     page, path = opened(CELLS, "live.ipynb")
     run(page, 0)
-    page.wait_for_selector(".scalarviz-cell canvas", timeout=30_000)
-    page.wait_for_function(f"{CELL}?.answered > 0", timeout=30_000)
+    page.wait_for_selector(".scalarviz-cell canvas", timeout=60_000)
+    page.wait_for_function(f"{CELL}?.answered > 0", timeout=60_000)
     assert page.locator("img[class^=scalarviz-still]").count() == 1
     assert not page.locator("img[class^=scalarviz-still]").is_visible()  # while the widget lives
     page.click(".tools [data-name=toggle_run]")
-    page.wait_for_function(f"{CELL}.frame.step > 5", timeout=30_000)
+    page.wait_for_function(f"{CELL}.frame.step > 5", timeout=60_000)
     # a cell that sleeps
     run(page, 1)
     before = page.evaluate(f"{CELL}.frame.number")
     number = page.locator("input[aria-label='learning rate, typed']")
     number.fill("0.25")
     number.press("Enter")
-    page.wait_for_function(f"{CELL}.known.head.set.includes('lr 0.25')", timeout=20_000)
-    page.wait_for_function(f"{CELL}.frame.number > {before} + 5", timeout=20_000)
+    page.wait_for_function(f"{CELL}.known.head.set.includes('lr 0.25')", timeout=60_000)
+    page.wait_for_function(f"{CELL}.frame.number > {before} + 5", timeout=60_000)
     (path.parent / "awake").touch()  # the cell has slept until now
     assert printed(page, 1) == "True"
     page.click(".tools [data-name=toggle_run]")
-    page.wait_for_function(f"!{CELL}.known.running", timeout=15_000)
+    page.wait_for_function(f"!{CELL}.known.running", timeout=60_000)
     page.evaluate(f"{CELL}.say({{kind: 'set', index: 2, value: 0.375}})")
-    page.wait_for_function(f"{CELL}.player.frame.texels.weight[2] === 0.375", timeout=10_000)
+    page.wait_for_function(f"{CELL}.player.frame.texels.weight[2] === 0.375", timeout=60_000)
     drawn = page.evaluate(f"[{CELL}.player.frame.step, Array.from({CELL}.player.frame.texels.weight)]")
     run(page, 2)
     steps, rate, values = json.loads(printed(page, 2))
@@ -185,9 +185,9 @@ def test_jupyterlab(opened):
     assert np.array_equal(np.array(drawn[1][:12], np.float32), np.array(values, np.float32))
     run(page, 3)
     assert printed(page, 3) == "[]"
-    page.wait_for_function(f"{CELL}?.over || !document.querySelector('.scalarviz-cell')", timeout=10_000)
+    page.wait_for_function(f"{CELL}?.over || !document.querySelector('.scalarviz-cell')", timeout=60_000)
     page.keyboard.press("Control+s")
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while f"step {steps}" not in path.read_text() and time.monotonic() < deadline:
         page.wait_for_timeout(100)
     saved = nbformat.read(path, 4)
@@ -216,7 +216,7 @@ def test_a_notebook_that_is_not_trusted_shows_the_last_step(opened):
     page, _ = opened(["sv.player(record)", "sv.live(scene)"], "untrusted.ipynb", outputs)
     for number, words in ((0, "rgb: a recording of steps 20 to 40"), (1, "rgb, step 40, loss 0.")):
         image = page.locator(".jp-CodeCell").nth(number).locator(".jp-OutputArea-output img")
-        image.wait_for(timeout=30_000)
+        image.wait_for(timeout=60_000)
         assert image.get_attribute("alt").startswith(words)
         assert image.is_visible()
         assert image.evaluate("e => e.complete && e.naturalWidth") == 480
@@ -253,12 +253,12 @@ def test_a_kernel_that_is_interrupted_and_one_that_is_restarted(opened):
     run(page, 1)
     assert printed(page, 1) == "asleep"
     page.click("[data-command='notebook:interrupt-kernel'], [title^='Interrupt']")
-    page.locator(".jp-CodeCell").nth(1).get_by_text("KeyboardInterrupt").first.wait_for(timeout=20_000)
+    page.locator(".jp-CodeCell").nth(1).get_by_text("KeyboardInterrupt").first.wait_for(timeout=60_000)
     before = page.evaluate(f"{CELL}.frame.step")
-    page.wait_for_function(f"{CELL}.frame.step > {before}", timeout=20_000)
+    page.wait_for_function(f"{CELL}.frame.step > {before}", timeout=60_000)
     page.click("[data-command='notebook:restart-kernel'], [title^='Restart the kernel']")
     page.locator(".jp-Dialog button", has_text="Restart").last.click()
-    page.wait_for_function(f"{CELL}.over", timeout=30_000)
+    page.wait_for_function(f"{CELL}.over", timeout=60_000)
     assert "the kernel was restarted" in page.inner_text(".scalarviz-cell .news")
     assert not page.is_visible(".scalarviz-cell .tools")
     assert painted(page.locator(".scalarviz-cell .cubes")).std() > 20  # the picture of the last frame
@@ -268,7 +268,7 @@ def test_a_kernel_that_is_interrupted_and_one_that_is_restarted(opened):
     page.click("button[data-command='notebook:run-cell-and-select-next'], [title^='Run this cell']")
     page.wait_for_function(f"!document.querySelector('.cubes')?.isOld && {CELL}?.answered > 0", timeout=60_000)
     page.click(".tools [data-name=step]")
-    page.wait_for_function(f"{CELL}.frame.step === 1", timeout=20_000)
+    page.wait_for_function(f"{CELL}.frame.step === 1", timeout=60_000)
     assert not page.complaints
 
 
@@ -282,7 +282,7 @@ def test_pictures_by_jupyter_rfb(opened):
     run(page, 0)
     shown = page.locator("img.renderview-view")
     shown.wait_for(timeout=60_000)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while not light_cubes(before := painted(shown)) and time.monotonic() < deadline:  # dark, or nothing yet
         page.wait_for_timeout(100)
     assert light_cubes(before)
@@ -307,23 +307,29 @@ def test_a_widget_that_is_shown_twice_and_in_two_tabs(opened):
     page.wait_for_function(f"{CELL}?.answered > 0", timeout=60_000)
     run(page, 1)
     places = "[...document.querySelectorAll('.scalarviz-around')].map(e => e.parentElement.scalarviz)"
-    page.wait_for_function(f"{places}.length === 2 && {places}.every(cell => cell.answered > 0)", timeout=30_000)
-    page.keyboard.press("Control+s")
-    deadline = time.monotonic() + 20
+    page.wait_for_function(f"{places}.length === 2 && {places}.every(cell => cell.answered > 0)", timeout=60_000)
+    page.locator(".scalarviz-cell").first.focus()
+    page.keyboard.press("Control+s")  # means nothing to the cell: the notebook hears it
+    deadline = time.monotonic() + 60
     while path.read_text().count("widget-view") < 2 and time.monotonic() < deadline:
         page.wait_for_timeout(100)
+    assert path.read_text().count("widget-view") == 2
+    count = page.locator(".jp-CodeCell").count()
+    page.keyboard.press("d")
+    page.keyboard.press("d")  # would delete the notebook's cell
+    assert page.locator(".jp-CodeCell").count() == count
     tab = page.context.new_page()
     tab.on("pageerror", lambda error: page.complaints.append(str(error)))
     tab.goto(page.url)
     tab.wait_for_function(f"{places}.length === 2 && {places}.every(cell => cell.answered > 0)", timeout=60_000)
     tab.locator(".tools [data-name=step]").first.click()
     for one in (page, tab):
-        one.wait_for_function(f"{places}.every(cell => cell.frame.step === 1)", timeout=30_000)
+        one.wait_for_function(f"{places}.every(cell => cell.frame.step === 1)", timeout=60_000)
     numbers = [one.evaluate(f"{places}.map(cell => Array.from(cell.frame.texels.weight))") for one in (page, tab)]
     assert numbers[0][0] == numbers[0][1] == numbers[1][0] == numbers[1][1]
     tab.close()
     page.locator(".tools [data-name=step]").first.click()
-    page.wait_for_function(f"{places}.every(cell => cell.frame.step === 2)", timeout=30_000)
+    page.wait_for_function(f"{places}.every(cell => cell.frame.step === 2)", timeout=60_000)
     assert not page.complaints
 
 

@@ -29,6 +29,8 @@ KEPT = 30.0
 """Seconds between two pictures for the saved notebook, while something moves."""
 BENCH = (1280, 720)
 """Size for which a viewer of numbers is laid out: one that has a column for the inspector."""
+RESTED = 1.0
+"""Seconds without another number after which that picture is of now: a loop by hand is done, or an edit."""
 CURVE = 0.5
 """Seconds between two curves of all losses, while it trains."""
 
@@ -74,6 +76,7 @@ class Play:
         self._sent: tuple[Frame, dict[str, object]] | None = None
         self._kept_at: float | None = None
         self._kept: tuple[object, ...] | None = None
+        self._stood: tuple[tuple[object, ...], float] | None = None  # the newest moment, and since when
         self._was_moving = False
 
     # ---- time
@@ -118,6 +121,9 @@ class Play:
         moment = (frame.step, frame.values.tobytes() if len(frame.values) <= 4096 else float(frame.values.sum()))
         if self._kept is None:
             self._kept, self._kept_at = moment, now
+        if self._stood is None or self._stood[0] != moment:
+            self._stood = moment, now
+        rested |= not self.moves and now - self._stood[1] >= RESTED
         stale = now - (self._kept_at or now) >= KEPT
         if moment == self._kept or not (rested or stale):
             return False

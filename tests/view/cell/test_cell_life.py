@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+from scalarviz import Weight
 from scalarviz.run.edits import SetFrozen, SetWeights
 from scalarviz.view.cell.channel import RATE, UNANSWERED
 from scalarviz.view.cell.shown import Shown
@@ -120,3 +121,19 @@ def test_at_most_thirty_messages_a_second_and_two_unanswered(cell, watch, scene)
     steps = scene.run.steps
     until(lambda: scene.run.steps > steps + 30)  # nobody answers any more: training goes on
     assert page.shown.channel.sent - answered <= UNANSWERED
+
+
+@pytest.mark.gl
+def test_the_picture_that_stays_is_of_the_end_of_a_loop_and_of_an_edit(cell, watch, scene):
+    weights = [Weight(0.5, name="a")]
+    loop, trained = cell(weights), cell(scene)
+    for shown in (loop, trained):
+        shown.appear()
+        watch(shown).wait(lambda p: p.frames)
+    for step in range(1, 4):
+        weights[0].data = 0.5 / step
+        loop.update(loss=0.25 / step, step=step)
+    loop.look()
+    trained.hear({"kind": "set", "index": 0, "value": 0.5})
+    before = trained.still.html
+    until(lambda: "step 3, loss 0.0833" in loop.still.html and trained.still.html != before, 20.0)

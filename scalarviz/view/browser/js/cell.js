@@ -82,7 +82,6 @@ export class LiveCell {
     this.box = make(this.around, "section", "scalarviz-cell");
     this.box.tabIndex = 0;
     this.box.setAttribute("aria-label", `${about.title}, live`);
-    this.box.dataset.lmSuppressShortcuts = "true";   // JupyterLab's own keys are not for what has the focus here
     this.box.style.setProperty("--wide", `${about.size[0]}px`);
     this.box.style.setProperty("--high", `${Math.max(about.size[1] - 64, 160)}px`);
     this.head = make(this.box, "header", "head");
@@ -110,8 +109,15 @@ export class LiveCell {
   listen() {
     this.box.addEventListener("keydown", event => this.press(event));
     this.cubes.addEventListener("pointerdown", () => this.box.focus({ preventScroll: true }));
+    window.addEventListener("keydown", this.keep = event => this.box.contains(event.target) && this.guard(event), true);
     this.seen = () => !document.hidden && this.say({ kind: "here" });
     document.addEventListener("visibilitychange", this.seen);
+  }
+
+  /** JupyterLab's own keys are not for what has the focus here, but for those like Ctrl+S that mean nothing here. */
+  guard(event) {
+    const theirs = (event.ctrlKey || event.metaKey) && !this.byKey.has(keyName(event));
+    this.box.toggleAttribute("data-lm-suppress-shortcuts", !theirs);
   }
 
   /** A key of the table of actions, while the cell has the focus. */
@@ -285,6 +291,7 @@ export class LiveCell {
     this.say({ kind: "gone" });
     this.model.off("msg:custom", this.hear);
     document.removeEventListener("visibilitychange", this.seen);
+    window.removeEventListener("keydown", this.keep, true);
     this.endTheme();
     this.room.disconnect();
     this.time.dispose();
