@@ -35,10 +35,13 @@ class Laying(Standing):
         How the plates are taken apart; :meth:`take_apart` changes it.
     layer_names : tuple of str
         The layers that may stand alone.
+    page : bool
+        Whether a page shows what is known of a weight, and no panel makes way for that.
     """
 
     apart = Apart()
     layer_names: tuple[str, ...] = ()
+    page = False
     spread: bool
     _narrow: bool
     panels_shown: bool
@@ -157,7 +160,7 @@ class Laying(Standing):
             self.side.place(self.controls.side)
             return
         left_out = self.places.left_out if self.panels_shown else ()
-        covered = self.touch.column(self.places) if self.panels_shown else None
+        covered = self.touch.column(self.places) if self.panels_shown and not self.page else None
         if self.inside.column is not None:
             self.side.place({})
         else:

@@ -133,8 +133,11 @@ class Asked:
         density = asked.get("density")
         if isinstance(density, bool) or not isinstance(density, int | float):
             raise TypeMismatchError(f"look: density must be a number, got {shown(density)}")
+        dense, bench = _finite(density, "look: density"), self._viewer.bench
         if self._panels is not None:
-            self._panels.take(theme, _finite(density, "look: density"))
+            self._panels.take(dense)
+        if theme != bench.theme.name:
+            bench.set_look(theme=theme)
 
     # ---- what is checked
 

@@ -69,7 +69,7 @@ class CellPanels:
     """
 
     def __init__(self, bench: Workbench) -> None:
-        self._bench = bench
+        self._bench, bench.page = bench, True
         self._painter: Painter | None = None
         self._pixels: dict[str, Pixels] = {}
         self._now: Seen | None = None
@@ -77,11 +77,9 @@ class CellPanels:
         self._due, self._density = -math.inf, 1.0
         self.parts: dict[str, object] = {"panels": None}
 
-    def take(self, theme: str, density: float) -> None:
-        """A place says how it looks: its theme, and device pixels of one of its pixels."""
+    def take(self, density: float) -> None:
+        """A place says how many device pixels one of its pixels has."""
         self._density = min(max(1.0, density), DENSEST)
-        if theme != self._bench.theme.name:
-            self._bench.set_look(theme=theme)
 
     def look(self, *, curve: bool) -> None:
         """Take note of what the bench has drawn of them, if pictures, words and numbers are of one frame.
@@ -91,6 +89,8 @@ class CellPanels:
         curve : bool
             Whether the curve of the loss is among them: a cell with a time bar has it there.
         """
+        if self._bench.inside.told is not None:  # they stay as they were before the opened step
+            return
         side, counted = self._bench.side, self._bench.subject.source.counted
         boxes, frame = self._boxes(curve), side.frame
         drawn = {name: side.drawn(name) for name in boxes}

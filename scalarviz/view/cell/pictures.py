@@ -66,7 +66,7 @@ class PicturePlay(Play):
             raise InputError("display='pictures' draws in a thread of its own, which OpenGL here cannot; try 'values'")
         with self._canvas:
             viewer = make(size)
-        super().__init__(viewer, hide, controls=False)
+        super().__init__(viewer, {*hide, "panels"}, controls=False)  # they are part of the picture
         self._left_out, self._pixels = covered(hide), size
         self._exact_at = math.inf
 

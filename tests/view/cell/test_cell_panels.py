@@ -92,6 +92,18 @@ def test_no_picture_is_drawn_before_the_last_one_is_answered(cell, watch, scene)
     assert sent(page, "pictures")[1][0] > number
 
 
+def test_they_stay_beside_the_card_of_a_cube_and_in_an_opened_step(cell, watch, scene):
+    page = watch(cell(scene))
+    page.say(kind="select", index=3)
+    page.do("step", 3)
+    page.wait(lambda p: steps(p) == {"pictures": 3, "colours": 3} and p.known.get("inspector"))
+    page.do("micro_next")
+    page.wait(lambda p: p.known.get("micro"))
+    page.do("micro_next")
+    page.wait(lambda p: p.known["micro"]["at"] == 2)
+    assert steps(page) == {"pictures": 3, "colours": 3}
+
+
 def test_without_panels_nothing_is_sent_of_them(cell, watch):
     page = watch(cell([Weight(0.5), Weight(-0.25)]))
     page.wait(lambda p: p.frames)

@@ -77,6 +77,13 @@ def test_size_pointer_and_keys_of_the_page_reach_the_viewer(screen, scene):
     assert not np.array_equal(shown.matrix, turned.matrix)
 
 
+def test_a_place_says_how_it_looks(screen):
+    wait(screen, lambda: screen.pictures)
+    assert screen.newest()[1].mean() < 100
+    screen.shown.hear({"kind": "look", "theme": "light", "density": 1, "place": "pictures"})
+    wait(screen, lambda: screen.newest()[1].mean() > 150)
+
+
 HOSTILE = [
     {"type": "resize"}, {"type": "resize", "width": float("nan"), "height": 1},
     {"type": "resize", "width": "9", "height": 1},
