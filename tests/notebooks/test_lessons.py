@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import io
 import json
@@ -113,7 +114,9 @@ def test_it_has_a_question_a_prediction_exercises_and_a_sentence_to_remember(num
     for cell in exercises:
         source = "".join(cell["source"])
         assert "..." in source
-        assert re.match(r"sv\.check\.\w+\(", source.splitlines()[-1])
+        last = ast.parse(source).body[-1]
+        assert isinstance(last, ast.Expr)
+        assert re.match(r"sv\.check\.\w+\(", ast.unparse(last))
 
 
 def tags(cell):
