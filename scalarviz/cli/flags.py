@@ -85,6 +85,8 @@ def _sentence(model: type[BaseModel], error: ValidationError) -> str:
     name = str(first["loc"][0]) if first["loc"] else ""
     flag = flag_of(name, model.model_fields[name]) + ": " if name in model.model_fields else ""
     said = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "missing":
+        return f"{flag}nothing was given"
     if first["type"] == "value_error":  # one of our own: it names what it got
         return flag + said
     return f"{flag}{said[:1].lower()}{said[1:]}, got {shown(first['input'])}"

@@ -108,6 +108,11 @@ def test_what_cannot_be_shown_is_said_and_nothing_is_written(cli, files, argumen
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_without_a_recording_it_says_that_none_was_given(cli):
+    result = cli("replay")
+    assert (result.code, result.err) == (2, "scalarviz: RECORDING: nothing was given\n")
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [(b"", "is empty"), (b"no recording", "is no recording"), (b"SQLite format 3\0" + bytes(100), "no recording")],
