@@ -240,6 +240,9 @@ class SceneOptions(Flags):
         description="steps between two frames of the recording",
         json_schema_extra={"metavar": "STEPS", "shown": "so many that --steps are a thousand frames; 300 of a page"},
     )
+    micro: bool = Field(
+        False, description="record the micro-steps of the step after each frame too, to be walked through with . and ,"
+    )
     html: PageFile | None = Field(
         None,
         description="write the run as one page (.html) that plays in a browser, without Python or a network",

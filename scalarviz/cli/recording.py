@@ -27,13 +27,13 @@ def check_recording(options: Any) -> None:
     Raises
     ------
     InputError
-        There is such a file already, none can be made, or --every is given for nothing.
+        There is such a file already, none can be made, or --every or --micro is given for nothing.
     """
     check_page(options)
     if options.recording:
         check_new(options.recording)
     elif not options.html:
-        options.refuse(["every"], "nothing is recorded; name a file with --recording, as --recording run.svz")
+        options.refuse(["every", "micro"], "nothing is recorded; name a file with --recording, as --recording run.svz")
 
 
 class Taken:
@@ -66,11 +66,12 @@ class Taken:
         wanted = FRAMES if options.recording else frames_of(scene.run.n_weights)
         every = options.every or max(1, -(-options.steps // wanted))
         more = scene.run.n_weights <= SMALL
-        parts = {"gradients": more, "updates": more, "activations": more}
+        parts = {"gradients": more, "updates": more, "activations": more, "micro": options.micro}
         recording = Recording(scene, every, path=options.recording, **parts)
         recording.tell = lambda line: say(f"{scene.name}: {line}")
         steps = "every step" if every == 1 else f"every {every:,} steps"
         also = ": values, gradients, updates and the probe's rows" if more else ": values"
+        also += ", and micro-steps" if options.micro else ""
         say(f"{scene.name}: {options.recording or options.html} records {steps}{also}")
         return recording
 

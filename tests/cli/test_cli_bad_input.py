@@ -92,7 +92,7 @@ BAD = {
         "loss < " + "1" * 10_000,
     ],
 }
-SWITCHES = {"headless", "json_line", "paused", "presenter"}
+SWITCHES = {"headless", "json_line", "micro", "paused", "presenter"}
 # Flags that come in pairs get a good partner, so that the bad value itself is what is wrong
 PARTNERS = {
     "source": ["--graded", "good.png"],

@@ -18,7 +18,7 @@ SCENES = ("digits", "expression", "microgpt", "neuron", "playground", "rgb", "te
 @pytest.mark.parametrize("scene", SCENES)
 def test_every_scene_is_recorded(cli, scene, tmp_path):
     engine = ["--engine", "numpy", "--steps", 6, "--every", 2]
-    result = cli(scene, "--headless", *engine, "--recording", "run.svz", "--save", "w.safetensors")
+    result = cli(scene, "--headless", *engine, "--micro", "--recording", "run.svz", "--save", "w.safetensors")
     assert result.code == 0, result.err
     assert "wrote run.svz" in result.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run.svz", "w.safetensors"]
@@ -31,6 +31,13 @@ def test_every_scene_is_recorded(cli, scene, tmp_path):
         for name in arrays.keys() & recorded.values.keys():
             assert np.array_equal(recorded.values[name][-1], arrays[name].astype(np.float32)), name
         assert recorded.frame(2).step == 4
+        assert {recorded.opened(1, alone=alone).step for alone in (True, False)} == {3}
+
+
+def test_micro_steps_of_nothing_that_is_recorded_are_refused(rgb):
+    result = rgb("--steps", 2, "--micro")
+    assert result.code == 2
+    assert "nothing is recorded; name a file with --recording" in result.err
 
 
 def test_without_every_there_are_a_thousand_frames(rgb):

@@ -10,6 +10,9 @@ RECORDED = {
     "toggle_run": ("play or pause", "play"),
     "step": ("the next recorded step (Shift: ten)", "next"),
     "back": ("the one before (Shift: ten)", "back"),
+    "micro_next": ("into the step that follows: the next micro-step", "micro-step"),
+    "micro_back": ("the micro-step before", ""),
+    "whose": ("", ""),
     "first": ("the first recorded step", ""),
     "newest": ("the last one", ""),
     "slower": ("", ""),
@@ -25,8 +28,15 @@ RECORDED = {
     "escape": ("close what is open", ""),
 }
 """What an action does there, and what the line of keys says; empty: what the table says, and nothing."""
-NEEDS = {"show_gradients": {"gradient"}, "show_updates": {"update"}, "show_ratio": {"weight", "update"}}
-"""Quantities that have to be recorded."""
+NEEDS = {
+    "micro_next": {"micro"},
+    "micro_back": {"micro"},
+    "whose": {"micro"},
+    "show_gradients": {"gradient"},
+    "show_updates": {"update"},
+    "show_ratio": {"weight", "update"},
+}
+"""What has to be recorded."""
 GESTURES = (
     ("Drag", "turn the scene"),
     ("Right drag, two fingers", "shift the scene"),

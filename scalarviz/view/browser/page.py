@@ -7,7 +7,7 @@ import hashlib
 import html
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from string import Template
@@ -89,6 +89,8 @@ class Beside:
         Branches that may be chosen; empty for one alone. The frames of others come after its own.
     others : list of PanelFilm
         The pictures in the other look; empty: there are none.
+    walks : callable or None
+        Gives the micro-steps for a document, as :func:`~scalarviz.view.browser.walks.walks_of` does.
     """
 
     title: str = ""
@@ -104,6 +106,7 @@ class Beside:
     story: str = ""
     lines: list[Line] = field(default_factory=list)
     others: list[PanelFilm] = field(default_factory=list)
+    walks: Callable[[dict[str, Any]], tuple[dict[str, Any], NDArray[np.float32]] | None] | None = None
 
 
 def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
@@ -131,9 +134,10 @@ def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
     size = max(wide, SMALLEST[0]), max(high, SMALLEST[1])
     document = document_of(subject, size, beside.theme, title=beside.title)
     told, tables = gathered(subject, frames, document, beside.quantities)
+    walks = None if beside.walks is None else beside.walks(document)
     head = {
         "document": document, "upright": _upright(document, subject, beside), **told,
-        "keys": keys_of(set(beside.quantities)), "about": about_of(subject, beside),
+        "keys": keys_of(set(beside.quantities) | ({"micro"} if walks else set())), "about": about_of(subject, beside),
         "edits": beside.edits, "named": beside.named, "left": beside.left,
         "pictures": [asdict(panel) for panel in beside.pictures], "others": [asdict(panel) for panel in beside.others],
     }  # fmt: skip
@@ -142,12 +146,17 @@ def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
     parts = {"run": dense_text(deflated(json.dumps(head, separators=(",", ":")).encode("ascii")))}
     parts |= {name: json.dumps(packed(table, led=_led(name, tables, told), dense=True), separators=(",", ":"))
               for name, table in tables.items()}  # fmt: skip
-    return shell(beside, parts, _sentence(head), "openPage();", *entries_of(head))
+    if walks is None:
+        return shell(beside, parts, _sentence(head), "openPage();", *entries_of(head))
+    parts["walks"] = dense_text(deflated(json.dumps(walks[0], separators=(",", ":")).encode("ascii")))
+    parts["steps"] = json.dumps(packed(walks[1], exact=True, dense=True), separators=(",", ":"))
+    call = "openWalked();"
+    return shell(beside, parts, _sentence(head), call, *entries_of(head, walked=True), styles=("walked.css",))
 
 
-def entries_of(head: dict[str, Any]) -> tuple[str, ...]:
+def entries_of(head: dict[str, Any], *, walked: bool = False) -> tuple[str, ...]:
     """The scripts that a page needs, by what it holds."""
-    return ("page.js", *(("branches.js",) if "branches" in head else ()))
+    return ("walkedpage.js" if walked else "page.js", *(("branches.js",) if "branches" in head else ()))
 
 
 def _branched(told: dict[str, Any], lines: Sequence[Line]) -> dict[str, Any]:
@@ -160,13 +169,17 @@ def _branched(told: dict[str, Any], lines: Sequence[Line]) -> dict[str, Any]:
     return {**first, "said": said, "branches": {"rest": rest, "lines": [asdict(line) for line in lines]}}
 
 
-def shell(beside: Beside, parts: dict[str, str], sentence: str, call: str, *entries: str, app: str = "run") -> str:
+def shell(
+    beside: Beside, parts: dict[str, str], sentence: str, call: str, *entries: str, app: str = "run",
+    styles: Sequence[str] = (),
+) -> str:  # fmt: skip
     """The HTML around the parts, which are dense texts or JSON of them: no letter of them can end an element.
 
-    `app`: which page, by the name of its HTML and of the style sheet that it has besides the one of all pages.
+    `app`: which page, by the name of its HTML and of the style sheet that it has besides the one of all pages;
+    `styles`: further ones.
     """
     title = _clean(beside.title or "scalarviz")
-    style = style_of() + _read(f"{app}.css")
+    style = "".join([style_of(), *map(_read, (f"{app}.css", *styles))])
     script = f"(() => {{\n{bare(joined('load.js'))}loadProgram();\n}})();\n"  # its names are not those of the program
     program = bare(joined(*entries)) + call + "\n"
     alt = html.escape(f"{title}: {sentence}")
@@ -202,10 +215,11 @@ def _read(name: str) -> str:
 
 def style_of() -> str:
     """The one style sheet: the themes' colours as variables, and `player.css`."""
-    names = ("background", "glow", "panel", "tray", "border", "text1", "text2", "text3", "grid", "selection")
+    names = ("background", "glow", "panel", "tray", "border", "text1", "text2", "text3", "grid", "selection", "pulse")
     looks = [
         f":root[data-theme={name}] {{ color-scheme: {name}; "
         + " ".join(f"--{part}: {getattr(theme, part)};" for part in names)
+        + f" --gradient: {theme.gradient[3]};"
         + " }"
         for name, theme in THEMES.items()
     ]

@@ -25,6 +25,7 @@ from ..workbench import Workbench
 from .branches import Place, evenly, left_aside, lines_of, said_of
 from .pack import EXACT, text_of
 from .page import Beside, PanelFilm, page_of
+from .walks import walks_of
 
 ROWS = 128
 """About how many activations a frame has besides: other branches are left out before numbers lose bits."""
@@ -88,6 +89,7 @@ def html_of(
         *said_of(past), left_aside(past), films(pictures), "  \N{MIDDLE DOT}  ".join(said),
         still_of(subject, last, size, look), story_of(record.about, subject), lines,
         films(others),
+        None if source.lacks("micro") else lambda document: walks_of(subject, source, shown, document),
     )  # fmt: skip
     return page_of(subject, played(source, [*((record.branch, k) for k in shown), *added]), beside)
 

@@ -19,7 +19,7 @@ from ..space.layout import FEW
 from .chips import delta_text
 from .figures import Layer, Spread, spread_of
 from .saying import Sayings, outputs
-from .told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, ZERO, Face, Formula, Phase, Pulse, Told
+from .told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, ZERO, Face, Formula, Phase, Pulse, Sentence, Told
 from .writing import face_of_gradient, face_of_product, face_of_update, of_rule
 
 Floats = NDArray[np.float64]
@@ -100,12 +100,19 @@ class Walk:
             reached=self._reached(done), deltas=self._deltas_of(done), targets=self.subject.sample.wanted,
             faces=faces, sentence=sentence,
             pulses=self._pulses(now), adding=adding, whole=opened.gradient if adding else None,
-            loss=self._own_loss if phase >= LOSS else None, spread=spread,
+            loss=self.own_loss if phase >= LOSS else None, spread=spread,
             layers=self._layers(computed, gradient), rule=self._rule(phase, sentence.index), now=self.frame,
             sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
             outputs=outputs(opened, self.subject, self.frame, self._deltas_of(done), self._reached(done)),
             table=self._sayings.table(self._deltas_of(done), self._reached(done)),
         )  # fmt: skip
+
+    def line(self, at: int) -> tuple[Sentence, tuple[int, Face] | None]:
+        """What is said of micro-step `at` (from 1), and what it writes on which cube (a flat index)."""
+        now = self.steps[at - 1]
+        faces = self._faces([now], self.phases[at - 1])
+        sentence = self._sayings.sentence(now, None, np.zeros(len(self.frame.values), bool))
+        return sentence, next(iter(faces.items()), None)
 
     @property
     def samples(self) -> str:
@@ -205,7 +212,7 @@ class Walk:
         return (opened.inputs.T, opened.targets.T) if opened.shown == len(opened.batch) else None
 
     @cached_property
-    def _own_loss(self) -> float | None:
+    def own_loss(self) -> float | None:
         """The probe's own."""
         return self.opened.loss if self.opened.trial else self.subject.probe_loss(self.frame)
 

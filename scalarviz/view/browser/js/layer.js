@@ -188,19 +188,20 @@ export class LayerFlow {
     if (this.chips) this.#drawInputs(ink, input, frame.rowErrors?.input);
     if (!this.columns.length || !outputs || !sums) return;
     const first = Math.min(...this.anchors.map(([, y]) => y));
+    const there = (name, row) => frame.reached?.[name][row] ?? true; // inside of a step some numbers are to come
     this.anchors.forEach((anchor, row) => {
       const tip = this.tips[row];
       if (tip[0] !== anchor[0] || tip[1] !== anchor[1]) ink.path([tip, anchor], theme.flow, 1.4);
       this.#drawRow(ink, anchor, anchor[1] === first);
       const [x, y] = anchor;
       const bold = { bold: true, end: "middle" };
-      ink.text(x + this.at.sum, y + 5.5, sureChip(sums[row], frame.rowErrors?.[this.told.sums]?.[row], true), 15, theme.text1, bold);
-      ink.text(x + this.at.output, y + 5.5, sureChip(outputs[row], frame.rowErrors?.[this.told.last]?.[row]), 15, theme.text1, bold);
+      if (there(this.told.sums, row)) ink.text(x + this.at.sum, y + 5.5, sureChip(sums[row], frame.rowErrors?.[this.told.sums]?.[row], true), 15, theme.text1, bold);
+      if (there(this.told.last, row)) ink.text(x + this.at.output, y + 5.5, sureChip(outputs[row], frame.rowErrors?.[this.told.last]?.[row]), 15, theme.text1, bold);
       if (this.columns.includes("target")) {
         ink.text(x + this.at.target, y + 5.5, wantedText(wanted?.[row]), 15, theme.text2, { end: "middle" });
       }
     });
-    this.#drawOutcome(ink, outputs, this.columns.includes("target") ? wanted : null, frame.sample_loss);
+    if (!frame.reached) this.#drawOutcome(ink, outputs, this.columns.includes("target") ? wanted : null, frame.sample_loss);
   }
 
   #drawInputs(ink, input, errors) {

@@ -92,7 +92,8 @@ export function drawLegends(ink, box, shown, tables, detailed, alone, selected =
     const labels = [[0, plainText(low, false)], [1, plainText(high, low < 0)]];
     if (low < 0 && high > 0) labels.push([-low / (high - low), "0"]);
     const kinds = [...new Set(Object.values(document.rows))].filter((kind) => kind !== "input" && kind !== "linear");
-    drawBar(ink, [x, y, part], "activation", kinds.join(", "), tables[1], labels, []);
+    const deltas = activation.scale === "symlog"; // inside of a step, on the way back
+    drawBar(ink, [x, y, part], deltas ? "\u03b4" : "activation", deltas ? "log both ways from 0" : kinds.join(", "), tables[1], labels, []);
   }
   const place = [x + width - own, y, own];
   drawScale(ink, place, shown, tables[0], about);

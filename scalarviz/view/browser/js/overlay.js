@@ -92,7 +92,10 @@ export class Overlay {
     this.#around(frame);
     if (view.strip && this.legends !== "none") this.#foot(frame, tables, chosen, detailed, history);
     const small = this.shares && { shares: this.shares, camera: view.camera, picked: (at) => this.pick(at) };
-    drawValues(ink, this.places, this.shown, frame, (index, element) => this.colourOf(index, element, tables), small);
+    const colourOf = (index, element) => this.colourOf(index, element, tables);
+    const hides = new Set([...(frame.hides ?? []), ...(frame.covers?.(this) ?? [])]);
+    drawValues(ink, this.places, this.shown, frame, colourOf, small, hides);
+    frame.above?.(this, colourOf);
     if (chosen) this.#outline(chosen, theme);
     if (hit) {
       this.#brackets(hit, theme);
@@ -143,7 +146,7 @@ export class Overlay {
     const about = frame.about?.[this.shown.quantity.name.includes("gradient") ? 0 : 1], says = this.shown.quantity.name !== "weight";
     const room = drawLegends(this.ink, this.view.strip, this.shown, tables, detailed, alone, index, (says && about) || "");
     const exact = !frame.errors?.weight; // else its digits would not be sure
-    if (room > 0 && this.document.words.single && exact) {
+    if (room > 0 && this.document.words.single && exact && !frame.reached) {
       const formulas = formulasOf(this.document, frame.texels.weight, (name) => this.shown.rowOf(frame, name));
       drawFormulas(this.ink, [x, y, room, this.view.strip[3]], formulas);
     }
@@ -155,7 +158,7 @@ export class Overlay {
     this.flow?.draw(this.ink, frame);
     const magnitudes = this.shown.quantity.scale === "log";
     this.labels?.draw(this.ink, this.shown.extents, magnitudes ? "\u2264\u2009" : "\u00b1");
-    if (this.outcomeAt) drawOutcome(this.ink, this.outcomeAt, this.document, (name) => this.shown.rowOf(frame, name), frame);
+    if (this.outcomeAt && !frame.reached) drawOutcome(this.ink, this.outcomeAt, this.document, (name) => this.shown.rowOf(frame, name), frame);
   }
 
   #outline({ plate, element }, theme) {

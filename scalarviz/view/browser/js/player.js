@@ -375,10 +375,10 @@ export class Player {
       this.cubes.setRanges(this.shown.ranges);
       this.outdated = false;
     }
-    const wanted = `${this.showing.map} ${this.look}`;
+    const names = [this.showing.map, this.frame?.rowMap ?? "activation"], wanted = `${names} ${this.look}`;
     if (this.coloured !== wanted) {
       const { maps, colours } = this.document;
-      this.tables = [this.showing.map, "activation"].map((name) => tableOf(maps[name][this.look], colours));
+      this.tables = names.map((name) => tableOf(maps[name][this.look], colours));
       this.cubes.setColours(...this.tables);
       this.coloured = wanted;
     }

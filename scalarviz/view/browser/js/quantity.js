@@ -75,11 +75,11 @@ export class Shown {
     this.range = rangeOf(quantity, v);
     this.v = this.range.high;
     this.#rescale(quantity, clock);
-    this.activation = this.#activationRange(frame, seconds);
+    this.activation = frame.rowRange ?? this.#activationRange(frame, seconds);
     this.ranges = this.document.plates.map((plate) => {
       if (plate.kind !== "activation") return this.range;
       const own = this.document.sheet && plate.name === "input";
-      return { ...(own ? { low: 0, high: 1 } : this.activation), scale: "linear" };
+      return { scale: "linear", ...(own ? { low: 0, high: 1 } : this.activation) };
     });
   }
 
@@ -129,7 +129,7 @@ export class Shown {
       }
     }
     this.unknown = !computed;
-    this.untrained = !this.spans.some(([start, stop]) => flags.subarray(start, stop).some((mark) => mark & MARK_BITS.missing));
+    this.untrained = !frame.reached && !this.spans.some(([start, stop]) => flags.subarray(start, stop).some((mark) => mark & MARK_BITS.missing));
     const none = MARK_BITS.missing | MARK_BITS.nan | MARK_BITS.above | MARK_BITS.below;
     for (let k = 0; k < parameters; k++) if (!(flags[k] & none)) return true;
     return false;

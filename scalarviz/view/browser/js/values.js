@@ -131,8 +131,9 @@ export class ValuePlaces {
  * @param {object} frame
  * @param {(index: number, element: number) => number[]} colourOf colour of a cube's main face in 0..1
  * @param {{shares: Function, camera: object, picked: Function} | null} small where cubes are not all as large as can be
+ * @param {Set<number>} hides texels whose numbers are not printed
  */
-export function drawValues(ink, places, shown, frame, colourOf, small) {
+export function drawValues(ink, places, shown, frame, colourOf, small, hides) {
   const { document, quantity } = shown;
   if (!places.size) return;
   document.plates.forEach((plate, index) => {
@@ -142,6 +143,7 @@ export function drawValues(ink, places, shown, frame, colourOf, small) {
       const [at, size] = small && !row ? onSmall(small, plate, index, element, places.size) : [place, places.size];
       if (!size) return;
       const texel = plate.texel + element;
+      if (hides.has(texel)) return;
       const value = shown.numbers[texel];
       const mark = shown.flags[texel];
       if (row) {

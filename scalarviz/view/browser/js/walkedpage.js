@@ -1,0 +1,223 @@
+// The page of a run whose micro-steps were recorded: the page of any run, and a walk through the step after a frame.
+
+import { MicroLine } from "./microline.js";
+import { countText } from "./numbers.js";
+import { Page, openPage, part } from "./page.js";
+import { element } from "./panels.js";
+import { readRun } from "./recorded.js";
+import { actionButton } from "./tools.js";
+import { inkOf } from "./walkink.js";
+import { PHASE, readWalks } from "./walks.js";
+
+/** The number nearest to one; null of none. */
+function nearestOf(numbers, wanted) {
+  const nearer = (best, one) => (best === null || Math.abs(one - wanted) < Math.abs(best - wanted) ? one : best);
+  return numbers.reduce(nearer, null);
+}
+
+/** Everything on the page, and which frame or micro-step is shown. */
+export class WalkedPage extends Page {
+  constructor(run) {
+    super(run);
+    Object.assign(this, { walks: run.walks, walk: null, at: 0, alone: true, before: null, remark: "" });
+  }
+
+  make() {
+    this.root = part("time").appendChild(element("div", "walk"));
+    this.line = new MicroLine(this.root);
+    this.beside = element("section", "comes");
+    part("column").insertBefore(this.beside, part("pictures"));
+    this.beside.hidden = true;
+    this.root.addEventListener("click", event => this.clicked(event));
+    super.make();
+  }
+
+  makeControls() {
+    super.makeControls();
+    const box = part("buttons");
+    for (const [name, sign] of [["micro_back", ","], ["micro_next", "."]]) {
+      const button = box.appendChild(actionButton(this, name, sign));
+      button.setAttribute("aria-label", this.run.keys.find(action => action.name === name).does);
+    }
+    this.whose = actionButton(this, "whose", "");
+    part("keyline").prepend(element("b", "", "."), " micro-step");
+  }
+
+  actionsOf() {
+    const actions = super.actionsOf(), { step, back, escape } = actions;
+    return {
+      ...actions,
+      step: by => (this.walk ? this.finish() : step(by)),
+      back: by => (this.walk ? this.go(this.frame) : back(by)),
+      escape: () => (this.walk && !this.sheetOpen() ? this.go(this.frame) : escape()),
+      micro_next: () => this.next(),
+      micro_back: () => this.previous(),
+      whose: () => this.other(),
+    };
+  }
+
+  sheetOpen() {
+    return ["help", "table"].some(id => !part(id).hidden);
+  }
+
+  // ---- the walk
+
+  /** The frames of the branch that is shown after which there are micro-steps: those of the branch that the page opens with. */
+  get held() {
+    const { frames } = this.walks, { places } = this.run.head;
+    return places ? places.flatMap((place, frame) => (frames.includes(place) ? [frame] : [])) : frames;
+  }
+
+  /** The step after a frame, of one of the two sides. */
+  walkAt(frame, alone) {
+    return this.walks.at(this.run.head.places?.[frame] ?? frame, alone);
+  }
+
+  /** The next micro-step; the first opens the step after the frame, after the last comes the next frame. */
+  next() {
+    this.stop();
+    if (!this.walk) this.enter(nearestOf(this.held, this.frame), false);
+    else if (this.at < this.walk.count) this.stand(this.at + 1);
+    else this.finish();
+  }
+
+  /** The micro-step before; at the first one, the end of the step before. */
+  previous() {
+    this.stop();
+    if (this.walk && this.at > 1) return this.stand(this.at - 1);
+    const earlier = this.held.filter(frame => frame < this.frame);
+    if (earlier.length) return this.enter(earlier.at(-1), true);
+    this.remark = "before this step no micro-steps are held";
+    return this.write();
+  }
+
+  /** One sample's numbers, or those of the whole batch. */
+  other() {
+    this.alone = !(this.walk?.told.alone ?? this.alone);
+    if (!this.walk) return;
+    const walk = this.walkAt(this.frame, this.alone);
+    this.remark = walk.told.alone === this.alone ? "" : "the other side of this step was not recorded";
+    this.walk = walk;
+    this.stand(Math.min(this.at, walk.count));
+  }
+
+  /** On to the frame after the opened step. */
+  finish() {
+    this.go(this.frame + 1);
+  }
+
+  enter(frame, atEnd) {
+    if (frame === null) {
+      this.remark = "of this branch no micro-steps are held";
+      return this.write();
+    }
+    const moved = frame !== this.frame;
+    this.go(frame);
+    this.before = this.player.quantity;
+    this.walk = this.walkAt(frame, this.alone);
+    this.remark = moved && !atEnd ? `micro-steps are held of ${countText(this.held.length)} steps: this is the nearest` : "";
+    this.stand(atEnd ? this.walk.count : 1);
+  }
+
+  /** Show a micro-step of the opened step. */
+  stand(at) {
+    const phase = this.walk.phaseAt(at), other = this.at === 0 || this.walk.phaseAt(Math.min(this.at, this.walk.count)) !== phase;
+    this.at = at;
+    if (other) this.player.quantity = this.walk.quantityAt(at);
+    this.player.show({ ...this.walk.shownAt(at), ...inkOf(this.walk, at, () => this.player.quantity) });
+    this.write();
+  }
+
+  /** Stand at a frame: an opened step is left. */
+  go(frame) {
+    if (this.walk) {
+      Object.assign(this, { walk: null, at: 0, remark: "" });
+      if (this.before) this.player.quantity = this.before;
+    }
+    super.go(frame);
+  }
+
+  /** Let time go on: an opened step is left. */
+  play() {
+    if (this.walk) this.go(this.frame);
+    super.play();
+  }
+
+  place() {
+    const { player, walk, at } = this;
+    super.place();
+    if (!walk || this.player === player) return;
+    this.walk = walk;
+    this.stand(at);
+  }
+
+  /** An address may ask for a micro-step too: `#frame=20&micro=32`, `&whole=1` for that of the whole batch. */
+  follow(hash) {
+    const there = super.follow(hash), wanted = new URLSearchParams(hash.slice(1)), at = Math.round(Number(wanted.get("micro")));
+    if (!(at >= 1)) return there;
+    this.stop();
+    this.alone = wanted.get("whole") !== "1";
+    this.enter(nearestOf(this.held, this.frame), false);
+    if (this.walk) this.stand(Math.min(at, this.walk.count));
+    return true;
+  }
+
+  clicked(event) {
+    const items = [...this.root.querySelectorAll(".phases li")], chosen = items.indexOf(event.target.closest("li"));
+    if (this.walk && chosen >= 0) this.stand(this.walk.firstOf(chosen));
+  }
+
+  // ---- what is written
+
+  write() {
+    super.write();
+    const { walk, run } = this;
+    part("bar").hidden = Boolean(walk);
+    this.beside.hidden = !walk;
+    part("about").textContent = this.remark || run.saidOf(this.frame).line;
+    this.line.show(walk && this.told());
+    if (!walk) return;
+    this.root.querySelector(".formula").append(this.whose);
+    const { told } = walk, phase = walk.phaseAt(this.at);
+    const other = this.walkAt(this.frame, !told.alone);
+    this.whose.hidden = other === walk;
+    this.whose.textContent = other.told.alone ? other.told.samples : "whole batch";
+    part("step").textContent = countText(told.step);
+    part("beyond").textContent = "";
+    part("loss").textContent = phase >= PHASE.loss ? told.loss : "\u2013";
+    const said = `inside step ${countText(told.step)}  \u00b7  micro-step ${this.at} of ${walk.count}  \u00b7  ${told.about}`;
+    part("about").textContent = this.remark ? `${said}  \u00b7  ${this.remark}` : said;
+    this.writeBeside();
+  }
+
+  /** The line's words, as `MicroLine` takes them. */
+  told() {
+    const { walk, at } = this, { plan, told } = walk, [name, meaning, formulas] = told.lines[at - 1];
+    const phases = plan.phases.map(([phase, start, count, words], k) => {
+      const done = Math.min(Math.max(at - start, 0), count);
+      return [phase, k === PHASE.loss ? (done ? told.loss : "") : words, done, count];
+    });
+    return { phases, phase: walk.phaseAt(at), name, meaning, formulas };
+  }
+
+  /** Where the deltas come from, as far as they have come. */
+  writeBeside() {
+    const { walk, at } = this, { told, lengths } = walk, sums = walk.run.document.words.single?.sums;
+    const [last] = lengths.at(-1), reached = walk.reachedAt(at)[last], deltas = sums ? walk.deltasAt(at).get(sums) : walk.deltasAt(at).get(last);
+    this.beside.replaceChildren();
+    if (!told.table.length) return;
+    const table = this.beside.appendChild(element("table")), head = table.appendChild(element("tr"));
+    head.append(element("th", "", "where \u03b4 comes from"), ...this.run.document.names.outputs.map(name => element("th", "", name)));
+    for (const [words, cells] of told.table) {
+      const row = table.appendChild(element("tr")), shown = k => words.startsWith("target") || (words.startsWith("output") ? reached[k] : !Number.isNaN(deltas[k]));
+      row.append(element("td", "", words), ...cells.map((cell, k) => element("td", "", shown(k) ? cell : "")));
+    }
+  }
+}
+
+/** Make the page live. */
+export const openWalked = () => openPage(async textOf => {
+  const run = await readRun(textOf);
+  run.walks = await readWalks(textOf, run);
+  return run;
+}, WalkedPage);

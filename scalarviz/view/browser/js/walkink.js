@@ -1,0 +1,114 @@
+// What stands on the cubes of an opened step, and the deltas under its outputs; as view/micro/faces.py and chips.py.
+
+import { pointOf } from "./boxes.js";
+import { project } from "./camera.js";
+import { inkOn } from "./values.js";
+import { PHASE } from "./walks.js";
+
+const ABOVE_SIZE = 13, BELOW_SIZES = [17, 16, 15, 14, 13];
+const TWO_LINES = 44; // pixels of a face from top to bottom that hold two lines
+const FACE_AIR = 6, FACE_CLOSE = 3;
+const FACES_UP_TO = 64; // weights that have faces
+const DELTA_DOWN = 34, DELTA_HIGH = 26, DELTA_LEAST = 16;
+
+/** Width and height that a text may have on the main faces of a plate. */
+function roomOn(plate, camera) {
+  const spans = [0, 1].map(k => Array.from({ length: plate.size }, (_, element) => {
+    const [near, far] = [-plate.half, plate.half].map(side => {
+      const at = [0, 0, plate.depth];
+      at[k] = side;
+      return project(camera, pointOf(plate, element, at));
+    });
+    return [Math.abs(far[0] - near[0]), Math.abs(far[1] - near[1])];
+  }));
+  const mean = span => span.reduce((sum, [x]) => sum + x, 0) / span.length;
+  const flat = mean(spans[0]) >= mean(spans[1]) ? 0 : 1;
+  return [Math.min(...spans[flat].map(([x]) => x)), Math.min(...spans[1 - flat].map(([, y]) => y))];
+}
+
+function bareFace(text) {
+  return text.replace(/^(= |\u2248 |w' )/, "");
+}
+
+// Whether there are two lines, the size of the number, whether it is bold; null where nothing has room.
+function formOf(ink, [wide, high], faces, alone) {
+  const widest = (texts, size, bold) => Math.max(...texts.map(text => ink.measure(text, size, bold)));
+  const above = widest(faces.map(face => face[0]), ABOVE_SIZE, false), below = faces.map(face => face[1]);
+  if (high >= TWO_LINES && above + FACE_AIR <= wide) {
+    const size = BELOW_SIZES.find(one => widest(below, one, true) + FACE_AIR <= wide);
+    if (size) return [true, size, true];
+  }
+  const bare = below.map(bareFace), sizes = [...BELOW_SIZES.map(size => [size, true]), [ABOVE_SIZE, false]];
+  const fitting = sizes.find(([size, bold]) => widest(bare, size, bold) + FACE_CLOSE <= wide && size + 4 <= high);
+  return alone && fitting ? [false, ...fitting] : null;
+}
+
+/**
+ * The faces of a micro-step, by plate, and how they are written; the cubes that have one are left to them.
+ * @param {Overlay} overlay
+ * @param {RecordedWalk} walk
+ * @param {number} at
+ * @returns {Array} For each plate: its number, its faces by element, and how they are written.
+ */
+function facesOn(overlay, walk, at) {
+  const { document, view, ink } = overlay, faces = walk.facesAt(at);
+  const weights = document.plates.filter(plate => plate.kind !== "activation").reduce((sum, plate) => sum + plate.size, 0);
+  if (!faces.size || weights > FACES_UP_TO) return [];
+  return document.plates.flatMap((plate, index) => {
+    if (plate.kind === "activation") return [];
+    const own = new Map([...faces].filter(([k]) => k >= plate.start && k < plate.start + plate.size).map(([k, face]) => [k - plate.start, face]));
+    const form = own.size ? formOf(ink, roomOn(plate, view.camera), [...own.values()], walk.phaseAt(at) !== PHASE.forward) : null;
+    return form ? [[plate, index, own, form]] : [];
+  });
+}
+
+/**
+ * What a frame of a micro-step brings along for the overlay: which numbers it hides, and what is written above the cubes.
+ * @param {RecordedWalk} walk
+ * @param {number} at
+ * @param {function(): string} quantity What the cubes show now.
+ */
+export function inkOf(walk, at, quantity) {
+  const agrees = () => quantity() === walk.quantityAt(at);
+  return {
+    covers: overlay => new Set(agrees() ? facesOn(overlay, walk, at).flatMap(([plate, , own]) => [...own.keys()].map(k => plate.texel + k)) : []),
+    above: (overlay, colourOf) => {
+      if (agrees()) for (const one of facesOn(overlay, walk, at)) writeFaces(overlay, one, colourOf);
+      if (overlay.flow && walk.phaseAt(at) >= PHASE.backward) drawDeltas(overlay, walk, at);
+    },
+  };
+}
+
+function writeFaces({ ink, view, places }, [plate, index, own, [two, size, bold]], colourOf) {
+  for (const [element, [above, below]] of own) {
+    const top = project(view.camera, pointOf(plate, element, [0, 0, plate.depth]));
+    const place = places.size ? places.places[index][element] : top;
+    if (!place) continue;
+    const [x, y] = place, colour = inkOn(colourOf(index, element));
+    if (two) {
+      ink.text(x, y - 3, above, ABOVE_SIZE, colour, { end: "middle" });
+      ink.text(x, y + 15, below, size, colour, { bold: true, end: "middle" });
+    } else ink.text(x, y + 0.357 * size, bareFace(below), size, colour, { bold, end: "middle" });
+  }
+}
+
+/** Deltas as chips under the outputs of a single layer, each with the line by which it came back from the output. */
+function drawDeltas({ flow, ink }, walk, at) {
+  if (!flow.columns || flow.columns.length < 2) return;
+  const { theme } = ink, levels = flow.anchors.map(([, y]) => y).sort((a, b) => a - b);
+  const apart = Math.min(...levels.slice(1).map((y, k) => y - levels[k]), levels.length > 1 ? Infinity : 2 * DELTA_DOWN);
+  const high = Math.min(DELTA_HIGH, apart - 28 - 7), down = apart >= 2 * DELTA_DOWN ? DELTA_DOWN : 16 + high / 2;
+  if (high < DELTA_LEAST || levels.at(-1) + down + high / 2 > flow.box[1] + flow.box[3] + 60) return;
+  const name = flow.told.sums, deltas = walk.deltasAt(at).get(name), texts = walk.told.deltas, mean = walk.told.mean;
+  flow.anchors.forEach(([ax, ay], row) => {
+    if (Number.isNaN(deltas[row])) return;
+    const left = ax + 12 + (mean ? 0 : 14), turn = ax + flow.at.output, y = ay + down - high / 2, wide = turn - 14 - ax - 12 - (mean ? 0 : 14);
+    ink.path([[turn, ay + 14], [turn, ay + down]], theme.pulse, 1.4);
+    ink.arrow([turn, ay + down], [left + wide, ay + down], theme.pulse, 1.4);
+    ink.box(left, y, wide, high, { radius: 6, fill: theme.chip ?? theme.panel, stroke: theme.pulse, border: 1.6 });
+    let words = `${mean ? "mean \u03b4" : "\u03b4"} ${texts[row]}`;
+    const size = ink.measure(words, 15, true) <= wide - 8 && high >= 22 ? 15 : 13;
+    if (ink.measure(words, size, true) > wide - 6) words = words.replace("mean ", "");
+    ink.text(left + wide / 2, ay + down + 5.2, words, size, theme.text1, { bold: true, end: "middle" });
+  });
+}

@@ -1,0 +1,292 @@
+"""Micro-steps in a page: the cubes of the window to the pixel, its words, and the keys that walk through them."""
+
+from __future__ import annotations
+
+import base64
+import io
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import scalarviz as sv
+from scalarviz.run.recorded_source import RecordedSource
+from scalarviz.view.browser.document import document_of
+from scalarviz.view.browser.laid import laid_out
+from scalarviz.view.browser.pack import packed, unpacked
+from scalarviz.view.browser.recorded import html_of
+from scalarviz.view.browser.walks import MOST, walks_of
+from scalarviz.view.cubes.scale import ActivationScale, Coloring, paint
+from scalarviz.view.cubes.slab import SlabVisual
+from scalarviz.view.draw.painter import Painter
+from scalarviz.view.draw.theme import get_theme
+from scalarviz.view.micro.inside import Inside
+from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS
+from scalarviz.view.micro.walk import Walk
+from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.window.offscreen import offscreen
+
+from .players import drawn_same, same, scene
+
+READY = "() => window.scalarviz && document.getElementById('app').hidden === false"
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory):
+    """A recording of one layer, and one of two hidden layers, opened."""
+    files = {}
+    for name, hidden in (("layer", ()), ("hidden", (4, 4)), ("large", (16,))):
+        made = scene("rgb", hidden=hidden)
+        path = tmp_path_factory.mktemp("walks") / f"{name}.svz"
+        with sv.Recording(made, every=2, micro=True, gradients=True, updates=True, path=path):
+            made.run.step(5)
+        files[name] = sv.load_recording(path)
+    yield files
+    for file in files.values():
+        file.close()
+
+
+@pytest.fixture
+def page(chromium, recordings, tmp_path):
+    """``page(name)``: the page of a recording, at its second frame."""
+    contexts = []
+
+    def opened(name="layer"):
+        path = tmp_path / f"{name}.html"
+        path.write_text(html_of(recordings[name]), encoding="utf-8")
+        context = chromium.new_context(viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
+        contexts.append(context)
+        made = context.new_page()
+        made.troubles = []
+        made.on("pageerror", lambda error: made.troubles.append(str(error)))
+        made.goto(f"{path.as_uri()}#frame=1")
+        made.wait_for_function(READY)
+        return made
+
+    yield opened
+    for context in contexts:
+        assert not any(page.troubles for page in context.pages)
+        context.close()
+
+
+def source_of(recording, place=1):
+    source = RecordedSource(recording)
+    source.stand(place)
+    return source, subject_of(source)
+
+
+def window(subject, told, size):
+    """Ground, trays, lines and cubes of a micro-step, as the window draws them in a page's layout."""
+    look = get_theme("dark")
+    laid = laid_out(subject, size, look)
+    colouring = Coloring(subject.tensors, look, told.quantity, moments=lambda: {})
+    activations = ActivationScale(subject.stages, look, sheet=subject.sample.sheet)
+    colouring.update(told.frame, None)
+    activations.update(told.frame, None)
+    with offscreen():
+        slab = SlabVisual(laid.layout, look, colouring.cmap, activations.cmap)
+        painter = Painter(laid.places.size)
+        rows = any(plate.kind == "activation" for plate in laid.layout.plates)
+        paint(slab, told.frame, colouring, activations, subject.source, rows=rows)
+        bench = SimpleNamespace(subject=subject, theme=look, colouring=colouring, activations=activations,
+                                layout=laid.layout, slab=slab)  # fmt: skip
+        inside = Inside(bench)
+        inside.told = told
+        slab.set_colours(activations=inside.scale(activations).cmap)
+        inside.paint()
+
+    def draw(viewport):
+        painter.background(look.background, look.glow)
+        slab.draw(None, viewport=viewport)
+
+    return offscreen().render(draw, size).astype(int)
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("name", ["layer", "hidden", pytest.param("large", marks=pytest.mark.slow)])
+def test_cubes_are_those_of_the_window_at_the_same_micro_step(name, recordings, page):
+    source, subject = source_of(recordings[name])
+    made = page(name)
+    wanted = made.evaluate("() => scalarviz.run.document.size")
+    made.evaluate("""([w, h]) => { const root = document.createElement("div"), Kind = scalarviz.player.constructor;
+        scalarviz.player.dispose();
+        root.style.cssText = `position: fixed; inset: 0 auto auto 0; width: ${w}px; height: ${h}px`;
+        document.body.append(root);
+        window.other = new Kind(root, scalarviz.run.document, { density: 1 }); }""", wanted)  # fmt: skip
+    for alone, phases in ((True, (FORWARD, GRADIENTS)), (False, (BACKWARD,))):
+        walk = Walk(source.opened(alone=alone), subject, source.frame())
+        for at in [walk.first_of(phase) + 1 for phase in phases]:
+            url = made.evaluate("""([alone, at]) => { const walk = scalarviz.run.walks.at(1, alone);
+                other.quantity = walk.quantityAt(at); other.show(walk.shownAt(at)); other.draw();
+                return other.canvas.toDataURL(); }""", [alone, at])  # fmt: skip
+            ours = picture(url)
+            theirs = window(subject, walk.told(at), tuple(wanted))
+            assert same(ours, theirs) > 0.99, (alone, at)
+            assert drawn_same(ours, theirs) > 0.98, (alone, at)
+
+
+def picture(url):
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).convert("RGB")).astype(int)
+
+
+def test_what_is_said_of_every_micro_step_is_what_the_window_says(recordings, page):
+    source, subject = source_of(recordings["layer"])
+    made = page()
+    for alone in (True, False):
+        walk = Walk(source.opened(alone=alone), subject, source.frame())
+        said = made.evaluate("""alone => { const page = scalarviz, walk = page.run.walks.at(1, alone), found = [];
+            for (let at = 1; at <= walk.count; at++) {
+                Object.assign(page, { walk, at });
+                const told = page.told(), deltas = walk.deltasAt(at), reached = walk.reachedAt(at);
+                found.push({ ...told, faces: [...walk.facesAt(at)], quantity: walk.quantityAt(at),
+                    computed: [...walk.weightsAt(at, 4)], moved: [...walk.weightsAt(at, 5)],
+                    reached: Object.entries(reached).map(([name, row]) => [name, [...row]]),
+                    deltas: [...deltas].map(([name, row]) => [name, [...row].map(Number.isNaN)]) });
+            }
+            return found; }""", alone)  # fmt: skip
+        for at, ours in enumerate(said, start=1):
+            told = walk.told(at)
+            assert (ours["phase"], ours["quantity"]) == (told.phase, told.quantity)
+            assert [[p[0], *p[2:]] for p in ours["phases"]] == [[p.name, p.done, p.count] for p in told.phases]
+            assert (ours["name"], ours["meaning"]) == (told.sentence.name, told.sentence.meaning)
+            theirs = [[f.letters, [[w.text, w.tone, int(w.bold)] for w in f.numbers]] for f in told.sentence.formulas]
+            assert ours["formulas"] == theirs[:2]
+            assert {k: tuple(face) for k, face in ours["faces"]} == dict(told.faces)
+            np.testing.assert_array_equal(np.array(ours["computed"], bool), told.frame.computed)
+            np.testing.assert_array_equal(np.array(ours["moved"], bool), told.moved)
+            assert dict(ours["reached"]) == {name: row.astype(int).tolist() for name, row in told.reached.items()}
+            assert dict(ours["deltas"]) == {name: np.isnan(row).tolist() for name, row in told.deltas.items()}
+
+
+def test_the_numbers_of_a_page_are_those_of_the_file():
+    table = np.random.default_rng(0).normal(size=(4, 7)).astype(np.float32)
+    assert unpacked(packed(table, exact=True, dense=True)).tobytes() == table.tobytes()
+
+
+def test_numbers_come_as_they_are_in_the_file(recordings, page):
+    made = page("hidden")
+    opened = recordings["hidden"].opened(1)
+    said = made.evaluate("""() => { const walk = scalarviz.run.walks.at(1, true);
+        return { gradient: [...walk.gradient], after: [...walk.after],
+            deltas: [...walk.deltas].map(([name, row]) => [name, [...row].map(String)]),
+            rows: [...walk.rows].map(([name, row]) => [name, [...row]]) }; }""")  # fmt: skip
+    np.testing.assert_array_equal(said["gradient"], opened.gradient.astype(np.float32))
+    np.testing.assert_array_equal(said["after"], opened.new_values.astype(np.float32))
+    for name, row in said["rows"]:
+        np.testing.assert_array_equal(row, opened.rows[name][:, 0].astype(np.float32))
+    for name, row in said["deltas"]:
+        np.testing.assert_array_equal(np.array(row, float), opened.joined[name].astype(np.float32))
+
+
+def state(made):
+    return made.evaluate(
+        "() => [scalarviz.frame, scalarviz.walk?.told.step ?? null, scalarviz.at, scalarviz.walk?.told.alone ?? null]"
+    )
+
+
+def test_keys_walk_through_the_step_after_the_frame(recordings, page):
+    made, steps = page(), recordings["layer"].steps.tolist()
+    press = made.keyboard.press
+    press(".")
+    press(".")
+    assert state(made) == [1, steps[1] + 1, 2, True]
+    assert "micro-step 2 of 44" in made.inner_text("#about")
+    assert made.is_hidden("#bar")
+    press(",")
+    assert state(made)[2] == 1
+    press("b")
+    assert state(made) == [1, steps[1] + 1, 1, False]
+    made.click(".walk li:nth-child(5)")
+    assert made.evaluate("() => scalarviz.walk.phaseAt(scalarviz.at)") == 4
+    assert made.evaluate("() => scalarviz.player.quantity") == "gradient"
+    press("Escape")
+    assert state(made) == [1, None, 0, None]
+    assert made.evaluate("() => scalarviz.player.quantity") == "weight"
+    assert made.is_visible("#bar")
+    press(".")
+    press("ArrowRight")
+    assert state(made)[:2] == [2, None]
+    press(",")
+    assert state(made)[:3] == [1, steps[1] + 1, 44]
+    press(".")
+    assert state(made)[:2] == [2, None]
+    press(".")
+    press("Space")
+    assert state(made)[1] is None
+    assert made.evaluate("() => scalarviz.playing || scalarviz.frame > 2")
+
+
+def test_an_address_opens_at_a_micro_step(recordings, page):
+    made, steps = page(), recordings["layer"].steps.tolist()
+    for asked, expected in (
+        ("frame=0&micro=32", [0, steps[0] + 1, 32, True]),
+        ("step=4&micro=99&whole=1", [1, steps[1] + 1, 44, False]),
+        ("frame=2&micro=x", [2, None, 0, None]),
+        ("frame=2&micro=-3", [2, None, 0, None]),
+    ):
+        made.evaluate("hash => scalarviz.follow(hash)", f"#{asked}")
+        assert state(made) == expected, asked
+
+
+def test_what_is_not_there_yet_is_not_written(page):
+    made = page()
+    for _ in range(3):
+        made.keyboard.press(".")
+    assert made.inner_text("#loss") == "\N{EN DASH}"
+    cells = made.locator(".comes tr:last-child td").all_inner_texts()
+    assert cells[1:] == ["", "", ""]
+    made.click(".walk li:nth-child(6)")
+    assert all(made.locator(".comes tr:last-child td").all_inner_texts())
+
+
+def test_another_branch_has_those_of_the_frames_that_both_share(chromium, tmp_path):
+    made = scene("rgb")
+    with sv.Recording(made, micro=True, path=tmp_path / "two.svz"):
+        made.run.step(3)
+        made.run.back(2)
+        made.run.set_weights(0, [0.5])
+        made.run.step(2)
+    with sv.load_recording(tmp_path / "two.svz") as recorded:
+        (tmp_path / "two.html").write_text(html_of(recorded), encoding="utf-8")
+    context = chromium.new_context(viewport={"width": 900, "height": 600}, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(f"{(tmp_path / 'two.html').as_uri()}#frame=1")
+    page.wait_for_function(READY)
+    other = page.evaluate("() => scalarviz.run.head.branches.lines.map(line => line.number).find(n => n !== "
+                          "Number(document.querySelector('.branch').value))")  # fmt: skip
+    assert page.evaluate("() => scalarviz.held.length") == 4
+    page.select_option(".branch", str(other))
+    held, frames = page.evaluate("() => [scalarviz.held, scalarviz.run.frames]")
+    assert 0 < len(held) < frames
+    page.keyboard.press("Escape")
+    page.evaluate("() => { document.activeElement.blur(); scalarviz.next(); }")
+    assert page.evaluate("() => scalarviz.walk.told.step - 1 === scalarviz.run.steps[scalarviz.frame]")
+    assert "this is the nearest" in page.inner_text("#about")
+    context.close()
+
+
+def test_a_page_without_micro_steps_carries_nothing_of_them(tmp_path):
+    made = scene("rgb")
+    with sv.Recording(made, gradients=True, path=tmp_path / "plain.svz"):
+        made.run.step(2)
+    with sv.load_recording(tmp_path / "plain.svz") as recorded:
+        html = html_of(recorded)
+    assert 'id="walks"' not in html
+    assert ".walk" not in html
+
+
+def test_of_many_steps_some_have_micro_steps(tmp_path):
+    made = scene("rgb")
+    with sv.Recording(made, micro=True, path=tmp_path / "a.svz"):
+        made.run.step(8)
+    with sv.load_recording(tmp_path / "a.svz") as recorded:
+        source, subject = source_of(recorded)
+        document = document_of(subject, (900, 500))
+        places = [k % len(recorded) for k in range(3 * MOST)]
+        said, numbers = walks_of(subject, source, places, document)
+    frames = sorted({walk["frame"] for walk in said["walks"]})
+    assert len(frames) == MOST
+    assert (frames[0], frames[-1], said["of"]) == (0, 3 * MOST - 1, 3 * MOST)
+    assert len(numbers) == 2 * MOST
+    assert source.place == 1
