@@ -199,3 +199,33 @@ def test_a_reader_stays_at_its_moment_and_whoever_closes_last_leaves_one_file(tm
     assert [part.name for part in tmp_path.iterdir()] == ["run.svz"]
     with sv.load_recording(recording.path) as late:
         assert late.steps[-1] == 2021
+
+
+def test_who_holds_no_moment_lets_the_log_be_cleared_and_is_told_what_is_gone(tmp_path: Path) -> None:
+    run, logs = made(), []
+    for released in (False, True):
+        recording = sv.Recording(run, path=tmp_path / f"{released}.svz", budget=400_000, gradients=True, updates=True)
+        run.step(10)
+        recording.flush()
+        with sv.load_recording(recording.path) as recorded, recorded.on(0) as shared:
+            first = recorded.frame(1).values.tobytes()
+            if released:
+                recorded.release()
+                recorded.release()  # once is enough
+            assert recorded.frame(1).values.tobytes() == first
+            for _ in range(60):
+                run.step(50)
+                recording.flush()
+            logs.append(Path(f"{recording.path}-wal").stat().st_size)
+            assert recording.thinned
+            if released:
+                with pytest.raises(FileFormatError, match="frame 1 is gone"):
+                    shared.frame(1)
+            else:
+                assert shared.frame(1).values.tobytes() == first
+            newer = recorded.newer()
+            assert newer is not None
+            all_read(newer)
+            newer.close()
+        recording.close()
+    assert logs[1] < logs[0] / 2

@@ -11,7 +11,7 @@ itself is in `schema`.
   kept of it, `step_plan` what all steps of a network share; `recorded_step` is what is read, found by `step_table`
 * reading: `opening` believes nothing and repairs what was not closed; `contents` is a file at one moment: `networks`,
   `branches`, `index` and `pictures` are read and checked at once (`checksums`), numbers when they are asked for, as
-  `frames`; `following` looks whether a file that is still written has more
+  `frames` and `quantities`; `following` looks whether a file that is still written has more
 
 No drawing: a view shows recordings from :mod:`scalarviz.view.recorded`.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ class Contents:
     """What is read at once: all but the numbers of frames, which are read when they are asked for.
 
     Whatever is written meanwhile, and whatever thinning lets go of, what is read is of the moment at which it was
-    opened: a read transaction of SQLite lasts until it is closed.
+    opened: a read transaction of SQLite lasts until it is closed, or until :meth:`release`.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ class Contents:
     """
 
     def __init__(self, path: StrPath, known: Mapping[int, int] | None = None) -> None:
-        self.path, self.lock, self._users = path, threading.RLock(), 1
+        self.path, self.lock, self._users, self._pinned = path, threading.RLock(), 1, True
         self._opened: Opened | None = Opened(path)
         short = self._opened.short
         try:
@@ -95,6 +96,7 @@ class Contents:
             what = "its end is missing" if short else "it is damaged"
             lost.append(f"{what}: {len(index.id):,} frames could be read")
         self.remark = "; ".join(lost)
+        self._sums = index.known if self.opened.version > 1 else {}
         self.newest = {int(b): int(index.step[index.branch == b].max()) for b in np.unique(index.branch)}
         now = self.number("branch", 10)
         self.current = now if now in self.branches.twigs else int(index.branch[-1])
@@ -124,7 +126,7 @@ class Contents:
         """
         with self.lock:
             changed = self.opened.changed
-        return Contents(self.path, self.index.known) if changed else None
+        return Contents(self.path, self._sums) if changed else None
 
     @property
     def opened(self) -> Opened:
@@ -144,6 +146,17 @@ class Contents:
         """To read from, while `lock` is held."""
         return self.opened.database
 
+    def release(self) -> None:
+        """Hold the moment no longer: as long as anybody does, the log of who writes cannot be cleared, and grows.
+
+        What was read stays. Numbers are from now on those of the file as it is then, of frames that are still the same.
+        """
+        with self.lock:
+            if self._pinned:
+                self._pinned = False
+                with suppress(*DAMAGED):
+                    self.database.execute("COMMIT")
+
     def row(self, number: int, columns: str) -> tuple[Any, ...] | None:
         """Columns of a frame by its id; None where it is gone.
 
@@ -152,9 +165,12 @@ class Contents:
         FileFormatError
             They cannot be read.
         """
+        same, wanted = "", [number]
+        if not self._pinned and self._sums:  # another frame may have its id by now
+            same, wanted = "AND checksum = ?", [number, self._sums[number]]
         with self.lock:
             try:
-                found = self.database.execute(f"SELECT {columns} FROM frame WHERE id = ?", (number,)).fetchone()
+                found = self.database.execute(f"SELECT {columns} FROM frame WHERE id = ? {same}", wanted).fetchone()
             except DAMAGED as error:
                 raise FileFormatError(str(error)) from None
         return None if found is None else tuple(found)

@@ -20,7 +20,8 @@ class Following:
     Parameters
     ----------
     record : Recorded
-        As it was first; whoever opened it closes it.
+        As it was first; it holds its moment no longer (`Recorded.release`), nor do those that are found: a window may
+        be open for days. Whoever opened it closes it.
 
     Attributes
     ----------
@@ -29,6 +30,7 @@ class Following:
     """
 
     def __init__(self, record: Recorded) -> None:
+        record.release()
         self._own = record.on(record.branch)
         self._found: Recorded | None = None
         self.ended = ""
@@ -68,6 +70,7 @@ class Following:
         lives = self._own.growing  # before it is read: then what was written last is read, too
         newer = self._own.newer()
         if newer is not None:
+            newer.release()
             self._own.close()
             self._own = newer.on(newer.branch)
             with self._lock:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...checks import integer, position
-from ...errors import FileFormatError, InputError, StateError, TypeMismatchError, UnknownNameError, listing, shown
+from ...errors import FileFormatError, InputError, StateError, TypeMismatchError, listing, shown
 from ...io.atomic import StrPath, path_text
 from ..frame import Curve, Frame, Stage, Tensor
 from ..past import Branch, Past
@@ -21,6 +21,7 @@ from .frames import frame_of
 from .index import PARTS
 from .networks import Shapes
 from .pictures import Picture, read_pictures
+from .quantities import Numbers
 from .recorded_step import RecordedStep
 from .step_table import MicroTable
 
@@ -57,7 +58,8 @@ class Recorded:
     Notes
     -----
     All that it says is of one moment, that at which it was opened, also while the file is still being written:
-    `steps`, `loss` and every array of `values` have one length. What is written later is seen by whoever opens anew.
+    `steps`, `loss` and every array of `values` have one length. What is written later :meth:`newer` has. As long as it
+    is open the log beside the file grows: close it, or :meth:`release` it.
 
     Raises
     ------
@@ -146,6 +148,13 @@ class Recorded:
     def current(self) -> int:
         """The number of the branch on which the run stood last."""
         return self._current
+
+    def release(self) -> None:
+        """Hold the moment no longer, so that the log of who writes can be cleared: for whoever looks again and again.
+
+        What was read stays; frames that were let go of meanwhile are said to be gone when they are asked for.
+        """
+        self._open.release()
 
     def newer(self) -> Self | None:
         """The same branch as the file has it now; None where nothing was written since. Each is closed by itself.
@@ -345,45 +354,6 @@ class Recorded:
     def __repr__(self) -> str:
         last = f"steps {self.steps[0]:,} to {self.steps[-1]:,}"
         return f"Recorded({str(self.path)!r}, {len(self):,} frames, {last}, {len(self.branches)} branches)"
-
-
-class Numbers(Mapping[str, NDArray[np.float32]]):
-    """One quantity by the names of tensors or stages; read anew at every look, so a copy."""
-
-    def __init__(self, recorded: Recorded, column: str) -> None:
-        self._recorded, self._column = recorded, column
-
-    def _spans(self, shapes: Shapes) -> dict[str, tuple[slice, tuple[int, ...]]]:
-        if not self._column:
-            return {}
-        if self._column in ("activation", "delta"):
-            return {name: (span, (span.stop - span.start,)) for name, span in shapes.rows.items()}
-        return {tensor.name: (tensor.span, tensor.shape) for tensor in shapes.tensors}
-
-    def __getitem__(self, name: str) -> NDArray[np.float32]:
-        recorded = self._recorded
-        own = self._spans(recorded.shapes(-1))
-        given: Any = name
-        if not isinstance(given, str) or name not in own:
-            raise UnknownNameError(f"there is no {shown(name)} in this recording; allowed: {listing(own) or 'none'}")
-        span, shape = own[name]
-        found = np.full((len(recorded), span.stop - span.start), np.nan, np.float32)
-        for k in range(len(recorded)):
-            there = self._spans(recorded.shapes(k)).get(name)
-            if there is not None and there[1] == shape:
-                start, count = 4 * there[0].start, 4 * (span.stop - span.start)
-                (part,) = recorded.row(k, f"substr({self._column}, {start + 1}, {count})")
-                found[k] = np.frombuffer(part, "<f4")
-        return found.reshape(len(recorded), *shape)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._spans(self._recorded.shapes(-1)))
-
-    def __len__(self) -> int:
-        return len(self._spans(self._recorded.shapes(-1)))
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} arrays: {listing(self)}>"
 
 
 def _copied(array: NDArray[Any]) -> NDArray[Any]:
