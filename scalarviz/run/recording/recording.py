@@ -162,13 +162,15 @@ class Recording:
     @property
     def news(self) -> str:
         """That it records no further, or that it has begun to let go of frames; empty where it does neither."""
-        if self.trouble or not self.thinned:
-            return self.trouble
+        if self._writer.trouble or self._thinning.every == self._asked:  # asked after every call of the engine
+            return self._writer.trouble
         size = f"{self._thinning.budget / 1e6:,.4g} MB"
         return f"{self.path.name} has reached its {size}: every second frame is let go of, as often as is needed"
 
     def say(self) -> None:
         """Tell the news, once, whichever thread sees them first."""
+        if self.news == self._said:
+            return
         with self._saying:
             news = self.news
             if news == self._said:
