@@ -78,6 +78,9 @@ class RecordedTravels(Travels):
         """A recording is always of the past: nothing is to be said of that."""
         return ""
 
+    def _watch_branches(self) -> None:
+        """Nobody edits a recording: who goes to another branch, or along with the run, says so itself."""
+
 
 class Replay(Viewer):
     """A recording in a picture.
