@@ -82,7 +82,7 @@ class Taken:
             return
         with self._stop.held():
             try:
-                path = recording.close()
+                recording.close()
             except ScalarvizError as error:
                 self._failed = True
                 fail(str(error))
@@ -92,7 +92,7 @@ class Taken:
                 fail(f"{recording.path.name} does not hold the whole run")  # why was said when it happened
             elif self._options.recording:
                 thinned = f" (thinned to every {recording.every:,} steps)" if recording.thinned else ""
-                say(f"wrote {path}{thinned}")
+                say(f"wrote {self._options.recording}{thinned}")
             if self._options.html:
                 self._failed |= not write_page(recording, self._options, self._name, self._weights)
 
