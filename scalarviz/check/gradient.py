@@ -203,6 +203,9 @@ def from_graph(whole: Callable[..., Any], tried: Tried) -> list[Guess]:
         details = {"name": tried.names[k], "uses": len(parts[0])}
         sums = zip(*(some_of(part) for part in parts), strict=True)
         found += [Guess("path", np.array(column) * up, details) for column in sums]
+    for op in names if len(names) > 1 else ():
+        other = [sum(shares(root, leaves, flipped=op)[k]) for root, leaves in graphs]
+        found.append(Guess("flipped", np.array(other) * up, {"op": op}))
     return found
 
 

@@ -32,6 +32,7 @@ def right(
     rate: bool = True,
     early: bool = False,
     clear: bool = True,
+    replace: bool = False,
 ) -> Numbers:
     """The weights after each of `steps` steps; what stands behind are mistakes.
 
@@ -43,13 +44,15 @@ def right(
         False: without the learning rate.
     early : bool
         Weights are moved before backward; `clear`: after that the gradients are cleared.
+    replace : bool
+        The step takes the place of the weight.
     """
     weights, way = list(problem.start), []
     grads = [0.0] * len(weights)
     lr = problem.lr if rate else 1.0
 
     def move() -> None:
-        weights[:] = [w + sign * lr * g for w, g in zip(weights, grads, strict=True)]
+        weights[:] = [(0.0 if replace else w) + sign * lr * g for w, g in zip(weights, grads, strict=True)]
 
     for _ in range(steps):
         if early:
@@ -72,6 +75,7 @@ MISTAKES: tuple[tuple[str, Callable[[Problem, int], Numbers]], ...] = (
     ("sign", lambda problem, steps: right(problem, steps, sign=1.0)),
     ("sign", lambda problem, steps: right(problem, steps, sign=1.0, keep=True)),
     ("lr", lambda problem, steps: right(problem, steps, rate=False)),
+    ("replaced", lambda problem, steps: right(problem, steps, replace=True)),
     ("early", lambda problem, steps: right(problem, steps, early=True)),
     ("early", lambda problem, steps: right(problem, steps, early=True, clear=False)),
 )

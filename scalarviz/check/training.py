@@ -16,7 +16,7 @@ from ..scalar.weight import Weight
 from .asked import called, check_filled, inputs_of, title_of
 from .points import COUNT, seed_of, tolerance_of
 from .report import Report, Told, looks_like, reported
-from .steps import MISTAKES, Numbers, right
+from .steps import MISTAKES, Numbers, gradient_at, right
 
 STEPS = 3
 
@@ -168,15 +168,18 @@ def _cause(there: Sequence[Problem], found: Sequence[Numbers], tolerance: float)
         return "some", {"name": f"w{still[0]}"}
     if all(got[-1][-1] == one.start[-1] for one, got in zip(there, found, strict=True)):
         return "some", {"name": "the last one"}
-    factor = _factor(there, found)
+    rate = _same_everywhere(there, found, 1.0)
+    if rate is not None and rate > 0:
+        return "constant", {"rate": f"{rate:.4g}"}
+    factor = _same_everywhere(there, found)
     return ("factor", {"factor": f"{factor:.4g}"}) if factor is not None else ("", {})
 
 
-def _factor(there: Sequence[Problem], found: Sequence[Numbers]) -> float | None:
-    """By how much all first steps are too long."""
+def _same_everywhere(there: Sequence[Problem], found: Sequence[Numbers], lr: float | None = None) -> float | None:
+    """By how much all first steps are too long, if by one factor; beside steps with this rate where `lr` is given."""
     moved = [
-        (got[0][k] - one.start[k]) / (right(one, 1)[0][k] - one.start[k])
+        (got[0][k] - one.start[k]) / (-(lr or one.lr) * slope)
         for one, got in zip(there, found, strict=True)
-        for k in range(len(one.start))
+        for k, slope in enumerate(gradient_at(one, one.start))
     ]
     return moved[0] if np.allclose(moved, moved[0], rtol=1e-4, atol=0) and not np.isclose(moved[0], 1) else None

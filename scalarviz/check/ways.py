@@ -38,13 +38,15 @@ def slopes_inside(root: Value) -> list[tuple[str, float]]:
     return [(node.op, sum(parts)) for node, parts in zip(inner, shares(root, inner), strict=True)]
 
 
-def shares(root: Value, leaves: Sequence[Value], without: str = "") -> list[list[float]]:
+def shares(root: Value, leaves: Sequence[Value], without: str = "", flipped: str = "") -> list[list[float]]:
     """What comes to each leaf, from each place where it is used: their sum is the derivative of `root` by it.
 
     Parameters
     ----------
     without : str
         An operation whose slopes are taken as 1.
+    flipped : str
+        An operation whose slopes are taken with the other sign.
     """
     come: dict[int, list[float]] = {id(leaf): [] for leaf in leaves}
     come.setdefault(id(root), []).append(1.0)
@@ -55,6 +57,8 @@ def shares(root: Value, leaves: Sequence[Value], without: str = "") -> list[list
         slopes: Sequence[float] = node.local_gradients
         if node.op == without:
             slopes = [1.0 if slope else 0.0 for slope in slopes]  # an operand without a derivative stays without
+        if node.op == flipped:
+            slopes = [-slope for slope in slopes]
         for parent, slope in zip(node.parents, slopes, strict=True):
             come.setdefault(id(parent), []).append(above * slope)
     return [come[id(leaf)] for leaf in leaves]

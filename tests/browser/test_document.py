@@ -73,5 +73,7 @@ def test_errors():
         document_of(subject, theme="sepia")
     with pytest.raises(TypeMismatchError, match="nothing to show"):
         document_of(3)
+    with pytest.raises(TypeMismatchError, match=r"try its parameters\(\)"):
+        document_of(type("OtherNet", (), {"parameters": lambda self: []})())
     with pytest.raises(InputError):
         document_of({})

@@ -255,6 +255,8 @@ STEPS = [
     (step_of(put(lambda w, g, lr: w + lr * g)), "sign"),
     (step_of(put(lambda w, g, lr: w - g)), "lr"),
     (step_of(put(lambda w, g, lr: w - 2 * lr * g)), "factor"),
+    (step_of(put(lambda w, g, lr: w - 0.05 * g)), "constant"),
+    (step_of(put(lambda w, g, lr: -lr * g)), "replaced"),
     (step_of(put(lambda w, g, lr: w)), "nothing"),
     (step_of(put(lambda w, g, lr: w - lr * g), slice(1)), "some"),
     (step_of(put(lambda w, g, lr: w - lr * g), slice(1, None)), "some"),

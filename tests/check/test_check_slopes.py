@@ -41,6 +41,7 @@ GRADIENTS = {
     "only one of two": (lambda x: x, lambda x: x * x, "path"),
     "inner": (lambda x: math.cos(x * x), lambda x: (x * x).sin(), "inner"),
     "slope": (math.cos, lambda x: x.sin() ** 2, "slope"),
+    "flipped": (lambda x: 2 * x - math.cos(x), lambda x: x * x + x.sin(), "flipped"),
     "too often": (lambda x: 3 * x**3, lambda x: x**3, "input"),
     "missing": (lambda x: 3 * x, lambda x: x**3, "missing"),
     "factor and too often": (lambda x: -3 * x**3, lambda x: x**3, "input"),

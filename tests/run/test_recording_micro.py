@@ -274,3 +274,8 @@ def test_changed_micro_steps_are_refused_in_words_and_the_frame_is_shown(what, g
             with pytest.raises(FileFormatError, match=r"bad\.svz: no micro-steps of step 2: .{10}"):
                 found.opened(1, alone=alone)
         np.testing.assert_array_equal(found.frame(1).values, theirs.frame(1).values)
+
+
+def test_who_would_record_a_loop_of_his_own_is_told_how():
+    with pytest.raises(TypeMismatchError, match=r"a loop of your own becomes one by sv\.Run\("):
+        sv.Recording(nn.Linear(2, 1))

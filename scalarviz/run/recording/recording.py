@@ -98,7 +98,10 @@ class Recording:
         given: Any = x
         if not isinstance(given, Run | Scene):
             kind = type(given).__name__
-            raise TypeMismatchError(f"Recording: a Run or a Scene is recorded, got {kind} {shown(given)}")
+            raise TypeMismatchError(
+                f"Recording: a Run or a Scene is recorded, got {kind} {shown(given)}; a loop of your own becomes one "
+                "by sv.Run(model, loss, optimizer, data=(X, Y))"
+            )
         run = x.run if isinstance(x, Scene) else x
         every, budget = integer("Recording: every", every, 1), integer("Recording: budget (bytes)", budget, 0)
         parts = {"gradients": gradients, "updates": updates, "activations": activations, "deltas": deltas,

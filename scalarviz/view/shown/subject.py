@@ -308,6 +308,8 @@ def _named(x: object) -> dict[str, Any]:
     for k, part in enumerate(several):
         if not isinstance(part, Weight | Parameter):
             hint = '; try {"x": x}' if hasattr(part, "__array__") else ""
+            if callable(getattr(part, "parameters", None)):  # a class of somebody's own
+                hint = "; try its parameters(), or derive its class from nn.Module"
             raise TypeMismatchError(f"nothing to show: got {type(part).__name__}; allowed: {ALLOWED}{hint}")
         name = getattr(part, "name", None) or f"w{k}"
         parts[name if name not in parts else f"{name} ({k})"] = part
