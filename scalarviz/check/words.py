@@ -29,7 +29,7 @@ LOOKS = {
     "result": "the result of the operation was taken where the input is meant.",
     "overwrite": "a gradient that was there already is lost: `=` where it should be `+=`.",
     # of a walk
-    "order": "the order: from the inputs up. A node was asked before its own gradient was there (or only the root was).",
+    "order": "the order: from the inputs up. A node was asked before its gradient was there (or only the root was).",
     "found": "the order: a node was asked as soon as it was found, before all of its users had added to it.",
     "visits": "a node's rule ran once for every way that leads to it, and handed on the same gradient again.",
     "root": "the root has no gradient to begin with.",
