@@ -22,6 +22,15 @@ from pack_png import packed
 WIDGET = "application/vnd.jupyter.widget-view+json"
 STILL = re.compile(r"scalarviz-still-[0-9a-f]+")
 """A number by chance that the cell's widget finds its picture by; there is no widget in a stored notebook."""
+LANGUAGE = {
+    "file_extension": ".py",
+    "mimetype": "text/x-python",
+    "name": "python",
+    "nbconvert_exporter": "python",
+    "pygments_lexer": "ipython3",
+}
+"""What other tools go by: without it ``nbconvert --to script`` writes a .txt. No version: that of the Python that
+happened to run a notebook belongs in no diff."""
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 
 
@@ -58,8 +67,7 @@ def execute(notebook: NotebookNode, folder: Path) -> None:
         extra_arguments=["--IPKernelApp.log_level=40"],
     )
     client.execute()
-    # The version of the Python that happened to run it belongs in no diff.
-    notebook.metadata.pop("language_info", None)
+    notebook.metadata["language_info"] = dict(LANGUAGE)
     # Of what was live its picture stays. The widget would be a dead number, and its state holds the whole script.
     notebook.metadata.pop("widgets", None)
     for cell in notebook.cells:

@@ -10,6 +10,8 @@ import re
 from pathlib import Path
 
 import jupytext
+import nbconvert
+import nbformat
 import numpy as np
 import pytest
 from PIL import Image
@@ -146,3 +148,11 @@ def test_the_names_of_its_exercises_are_those_of_its_solutions(number):
         assert kinds.count("slip") >= 3
     assert {name for name, _ in blocks} == set(names)
     assert len(set(names)) == len(names)
+
+
+@each_lesson
+def test_it_becomes_a_script_of_python_by_the_tools_of_others(number, monkeypatch):
+    monkeypatch.setenv("JUPYTER_PATH", str(Path(nbformat.__file__).parents[4] / "share" / "jupyter"))
+    source, resources = nbconvert.ScriptExporter().from_notebook_node(nbformat.from_dict(stored(number)))
+    assert resources["output_extension"] == ".py"
+    ast.parse(source)
