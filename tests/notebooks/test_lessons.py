@@ -153,6 +153,7 @@ def test_the_names_of_its_exercises_are_those_of_its_solutions(number):
 @each_lesson
 def test_it_becomes_a_script_of_python_by_the_tools_of_others(number, monkeypatch):
     monkeypatch.setenv("JUPYTER_PATH", str(Path(nbformat.__file__).parents[4] / "share" / "jupyter"))
-    source, resources = nbconvert.ScriptExporter().from_notebook_node(nbformat.from_dict(stored(number)))
+    notebook = nbformat.read(SOURCES[number].with_suffix(".ipynb"), as_version=4)
+    source, resources = nbconvert.ScriptExporter().from_notebook_node(notebook)
     assert resources["output_extension"] == ".py"
     ast.parse(source)
