@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import zlib
 
 import pytest
 
@@ -13,16 +14,14 @@ from scalarviz.cli.page import FEWEST, FRAMES, frames_of
 from scalarviz.errors import InputError
 from scalarviz.run import Run
 from scalarviz.view.browser import recorded as pages
+from scalarviz.view.browser.pack import bytes_of
 
 HEAD = re.compile(r'id="run">([^<]*)<')
 
 
 def told(path):
-    """What a page says of its run, unpacked here by hand."""
-    import base64
-    import zlib
-
-    return json.loads(zlib.decompress(base64.b64decode(HEAD.search(path.read_text())[1]), -15))
+    """What a page says of its run."""
+    return json.loads(zlib.decompress(bytes_of(HEAD.search(path.read_text())[1]), -15))
 
 
 @pytest.fixture(autouse=True)

@@ -62,7 +62,7 @@ def test_bad_input_of_a_still(run):
     for given in ("last", True, 1.5):
         with pytest.raises(InputError, match="inside: got"):
             sv.view.render(run, inside=given)
-    with pytest.raises(InputError, match="Run or a Scene"):
+    with pytest.raises(InputError, match="give a Run, a Scene or a recording"):
         sv.view.render({"a": np.eye(3)}, inside=1)
 
 
