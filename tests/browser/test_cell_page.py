@@ -216,9 +216,9 @@ def test_maps_sizes_and_what_the_optimiser_keeps(bridge):
     page.keyboard.press(">")
     live.pump(lambda: live.eval("el.scalarviz.player.sizing.byValue && el.scalarviz.player.sizing.threshold === 0.01"))
     page.keyboard.press("c")
-    live.pump(lambda: live.eval("el.scalarviz.player.coloured").startswith("grey "))
+    live.pump(lambda: live.eval("el.scalarviz.player.coloured").startswith("grey,"))
     page.keyboard.press("w")
-    live.pump(lambda: live.eval("el.scalarviz.player.coloured").startswith("grey ") and live.eval(
+    live.pump(lambda: live.eval("el.scalarviz.player.coloured").startswith("grey,") and live.eval(
         "el.scalarviz.player.quantity") == "weight")  # fmt: skip
 
 

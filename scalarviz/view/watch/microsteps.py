@@ -143,10 +143,13 @@ class MicroSteps:
         self._added = 0.0
 
     def finish(self) -> bool:
-        """Let the engine do the opened step; returns whether there was one."""
+        """Let the engine do the opened step; returns whether there was one. One that was about to open stays closed."""
         walk = self.walk
-        if walk is None or self._awaited is not None:
-            return walk is not None
+        if walk is None:
+            self._wanted = self._awaited = None
+            return False
+        if self._awaited is not None:
+            return True
         facts = self._view.bench.subject.source.facts
         if walk.opened.trial and facts is not None and facts.batch_size > 1:
             self._view.say(f"the step itself learns from {facts.batch_size:,} {noun(self._view.bench.subject, 2)}")
@@ -173,6 +176,11 @@ class MicroSteps:
             self._show(self.walk.first_of(number))
 
     # ---- opening
+
+    @property
+    def pending(self) -> bool:
+        """Whether a step is about to be opened, or an opened one about to be done."""
+        return self._wanted is not None or self._awaited is not None
 
     def _open(self, at: int) -> None:
         """Open the coming step as soon as the run rests."""

@@ -71,8 +71,12 @@ def test_watched_and_touched_training_has_the_bits_of_the_same_edits_unwatched(c
     page.wait(lambda p: p.frames)
     count = len(scene.run.values)
 
-    def settled(play):
+    def at_rest(play):
         play.viewer.worker.settle()
+        return not play.viewer.micro.pending
+
+    def settle():
+        until(lambda: page.shown.session.call(at_rest))
 
     for way, index, number in happened(np.random.default_rng(seed), count):
         if way == "step":
@@ -81,11 +85,11 @@ def test_watched_and_touched_training_has_the_bits_of_the_same_edits_unwatched(c
         elif way == "micro":
             for _ in range(number):
                 page.do("micro_next")
-                page.shown.session.call(settled)
+                settle()
             page.do("show_gradients")
             if page.shown.session.call(lambda play: play.viewer.bench.inside.told) is not None:
                 page.do("step")
-            page.shown.session.call(settled)
+            settle()
             alone.step(scene.run.steps - alone.steps)
         elif way == "rate":
             page.say(kind="control", name="learning rate", value=number)
@@ -98,7 +102,7 @@ def test_watched_and_touched_training_has_the_bits_of_the_same_edits_unwatched(c
             frozen = bool(alone.frame().frozen[index])
             page.do("freeze")
             alone.do(SetFrozen(index, np.array([not frozen])))
-        page.shown.session.call(settled)
+        settle()
     page.shown.session.close(PATIENT)
     assert (scene.run.steps, scene.run.lr) == (alone.steps, alone.lr)
     assert np.array_equal(scene.run.values, alone.values)
