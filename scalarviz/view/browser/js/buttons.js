@@ -13,7 +13,7 @@ export class CellButtons {
    * @param {object} cell The LiveCell.
    */
   constructor(root, cell) {
-    Object.assign(this, { root, cell, shape: "", made: new Map() });
+    Object.assign(this, { root, cell, shape: "", named: null, made: new Map() });
     this.tools = root.appendChild(element("div", "tools"));
     this.head = root.appendChild(element("div", "rows"));
     this.more = root.appendChild(element("details", "more"));
@@ -57,7 +57,11 @@ export class CellButtons {
     if (into) into.textContent = micro ? "next micro-step" : "into a step";
   }
 
+  /** Buttons that are there stay, told anew or not: one that is replaced under a finger loses its click. */
   makeTools(names) {
+    const named = names.join(" ");
+    if (named === this.named) return;
+    this.named = named;
     const make = name => {
       const told = this.cell.about.keys.find(action => action.name === name), made = element("button", name, WORDS[name] ?? name);
       made.type = "button";

@@ -237,10 +237,12 @@ export class LiveCell {
     const first = element("div", "numbers");
     if (head.step) first.append(pair("step", head.step, head.of), pair("loss", head.loss, head.old));
     first.append(...head.more.map(([word, text]) => pair(word, text)));
-    const shows = element("span", "shows", "cubes show ");
-    shows.append(element("b", "", head.shows));
+    const shows = element("span", "shows");
+    shows.append(element("span", "", "cubes show "), element("b", "", head.shows));
     first.append(shows);
-    this.head.replaceChildren(first, element("div", "about", [head.set, head.pace, head.about].filter(Boolean).join("  \u00b7  ")));
+    const about = element("div", "about", [head.set, head.pace, head.about].filter(Boolean).join("  \u00b7  "));
+    about.title = about.textContent; // where it is cut
+    this.head.replaceChildren(first, about);
   }
 
   writeNews() {
