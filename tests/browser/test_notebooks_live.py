@@ -263,6 +263,9 @@ def test_a_kernel_that_is_interrupted_and_one_that_is_restarted(opened):
     assert not page.is_visible(".scalarviz-cell .tools")
     assert painted(page.locator(".scalarviz-cell .cubes")).std() > 20  # the picture of the last frame
     page.locator(".scalarviz-cell .cubes").evaluate("e => e.isOld = true")
+    # JupyterLab drops whatever is opened before the new kernel has said that it is there
+    idle = "() => /[|] Idle/.test(document.querySelector('#jp-main-statusbar').innerText)"
+    page.wait_for_function(idle, timeout=60_000)
     prompt = page.locator(".jp-CodeCell").first.locator(".jp-InputPrompt")
     prompt.click()
     page.click("button[data-command='notebook:run-cell-and-select-next'], [title^='Run this cell']")
