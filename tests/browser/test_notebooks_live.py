@@ -107,11 +107,16 @@ def opened(lab, chromium):
         page.on("pageerror", lambda error: page.complaints.append(str(error)))
         page.goto(f"{address}/doc/tree/{name}?token={token}")
         page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
+        page.wait_for_function(IDLE, timeout=60_000)
         return page, folder / name
 
     yield make
     for context in contexts:
         context.close()
+
+
+IDLE = "() => /[|] Idle/.test(document.querySelector('#jp-main-statusbar')?.innerText)"
+"""JupyterLab drops a widget that is opened before a new kernel has said that it is there."""
 
 
 def run(page, number):
@@ -263,9 +268,7 @@ def test_a_kernel_that_is_interrupted_and_one_that_is_restarted(opened):
     assert not page.is_visible(".scalarviz-cell .tools")
     assert painted(page.locator(".scalarviz-cell .cubes")).std() > 20  # the picture of the last frame
     page.locator(".scalarviz-cell .cubes").evaluate("e => e.isOld = true")
-    # JupyterLab drops whatever is opened before the new kernel has said that it is there
-    idle = "() => /[|] Idle/.test(document.querySelector('#jp-main-statusbar').innerText)"
-    page.wait_for_function(idle, timeout=60_000)
+    page.wait_for_function(IDLE, timeout=60_000)
     prompt = page.locator(".jp-CodeCell").first.locator(".jp-InputPrompt")
     prompt.click()
     page.click("button[data-command='notebook:run-cell-and-select-next'], [title^='Run this cell']")
