@@ -36,7 +36,6 @@ LOOKS = {
     "leaves": "{name} got nothing: the walk ended before it.",
     # of a step
     "zero_grad": "the gradients of the step before are still there: they add up.",
-    "cleared": "the gradients are set to 0 before the weights are moved.",
     "lr": "the learning rate is left out.",
     "constant": "the learning rate is always {rate} in it: `lr`, which is given, is not used.",
     "replaced": "the weights are not moved by the step but replaced by it: `=-` (or `=`) where it should be `-=`.",
@@ -85,7 +84,6 @@ HINTS = {
     "visits": "Each node hands its gradient on once, when it is complete.",
     "root": "By how much does the result change if the result changes by 1?",
     "zero_grad": "Print the gradient of one weight after each step. Where does the old one go?",
-    "cleared": "Follow one gradient through your lines: when is it computed, when is it used, when is it cleared?",
     "early": "Which of your lines computes the gradient, and which one uses it?",
     "constant": "How large should a step be? Who says so?",
     "replaced": "Where was the weight before the step? It should be near there afterwards.",

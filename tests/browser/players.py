@@ -19,6 +19,20 @@ from scalarviz.view.draw.theme import get_theme, rgb
 from scalarviz.view.window.offscreen import offscreen
 
 SIZE = (640, 400)
+READY = "() => window.scalarviz && document.getElementById('app').hidden === false"
+"""Whether a page of a recording, or of two, plays."""
+
+
+def opened(page, file, hash=""):
+    """The page, on a file that plays."""
+    page.goto(f"{file.as_uri()}{hash}")
+    page.wait_for_function(READY)
+    return page
+
+
+def said(page, name):
+    """The words of an element."""
+    return page.locator(f"#{name}").inner_text()
 
 
 def scene(name, **options):

@@ -26,8 +26,10 @@ from scalarviz.view.draw.theme import get_theme
 from scalarviz.view.shown.subject import Subject
 from scalarviz.view.window.offscreen import offscreen
 
+from . import players
+from .players import READY, said
+
 EVIL = "</script><script>boom()</script><!--\u2028\"'&<img src=x onerror=boom()>"
-READY = "() => window.scalarviz && document.getElementById('app').hidden === false"
 
 
 def record(path, every, seed, edit=None):
@@ -62,13 +64,7 @@ def file(pair, tmp_path_factory):
 
 
 def opened(page, file, hash="#step=20"):
-    page.goto(f"{file.as_uri()}{hash}")
-    page.wait_for_function(READY)
-    return page
-
-
-def said(page, name):
-    return page.locator(f"#{name}").inner_text()
+    return players.opened(page, file, hash)
 
 
 def test_its_difference_is_that_of_numpy_at_every_step(page, file, two):

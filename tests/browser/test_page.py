@@ -18,8 +18,10 @@ from scalarviz.run.run_source import RunSource
 from scalarviz.view.browser.recorded import html_of, write_html
 from scalarviz.view.draw.text import loss_text
 
+from . import players
+from .players import READY, said
+
 EVIL = "</script><script>boom()</script><!--\u2028\"'&<img src=x onerror=boom()>"
-READY = "() => window.scalarviz && document.getElementById('app').hidden === false"
 
 
 def recorded(frames=30, *, edit=None):
@@ -46,13 +48,7 @@ def file(memory, tmp_path_factory):
 
 
 def opened(page, file, hash="#frame=20"):
-    page.goto(f"{file.as_uri()}{hash}")
-    page.wait_for_function(READY)
-    return page
-
-
-def said(page, name):
-    return page.locator(f"#{name}").inner_text()
+    return players.opened(page, file, hash)
 
 
 def test_it_holds_the_bits_that_were_recorded(page, file, memory):

@@ -27,9 +27,7 @@ from scalarviz.view.micro.walk import Walk
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.window.offscreen import offscreen
 
-from .players import drawn_same, same, scene
-
-READY = "() => window.scalarviz && document.getElementById('app').hidden === false"
+from .players import READY, drawn_same, same, scene
 
 
 @pytest.fixture(scope="module")

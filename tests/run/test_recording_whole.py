@@ -14,22 +14,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from test_recording_files import made
 
 import scalarviz as sv
-from scalarviz import nn, optim
 from scalarviz.errors import FileFormatError, InputError
-from scalarviz.run import Run
 from scalarviz.run.recording.checksums import checksum
 from scalarviz.run.recording.schema import APPLICATION, OBJECTS, READ
-
-
-def made() -> Run:
-    """A small run."""
-    rng = np.random.default_rng(5)
-    x = rng.normal(size=(16, 2))
-    net = nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
-    net.initialize(seed=3)
-    return Run(net, nn.MSELoss(), optim.Adam(net.parameters()), (x, x[:, :1]), batch_size=8, engine="numpy")
 
 
 @pytest.fixture(scope="module")
