@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..browser.scripts import joined
 from .pictures import PLACE
-from .widget import InCell, need
+from .widget import InCell, heard_where_sent, need
 
 if TYPE_CHECKING:
     from .shown import Shown
@@ -61,6 +61,7 @@ def pictures_class() -> type:
             with capture.capture_output():  # an output widget of its own, for errors that are told elsewhere here
                 super().__init__(css_width=f"{width}px", css_height=f"{height}px", about=shown.about)
             shown.post = self._post
+            heard_where_sent(self)
             self.observe(lambda change: self._fed_back(change["new"]), "_frame_feedback")
             self.observe(lambda change: self._seen(change["new"]), "_has_visible_views")
 

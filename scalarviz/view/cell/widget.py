@@ -55,6 +55,16 @@ def follow(shown: Shown) -> None:
     events.register("post_run_cell", look)
 
 
+def heard_where_sent(widget: Any) -> None:
+    """Let the kernel take each message in the shell that it is addressed to.
+
+    ipykernel 7.4 takes answers in the shell that a comm was last used from. Frames come from a thread of our own, for
+    which that is whichever shell ran last: while a cell of the user's computes, all that is said would wait for it.
+    """
+    if hasattr(widget.comm, "_reply_subshell_for"):
+        widget.comm._reply_subshell_for = lambda data, addressed: addressed
+
+
 class InCell:
     """What `Live` does beside being an anywidget; :class:`~scalarviz.view.cell.shown.Shown` does what it says."""
 
@@ -123,6 +133,7 @@ def live_class() -> type:
             super().__init__(_esm=shown.esm, _css=shown.css, about=shown.about)
             self._shown, self._sending = shown, threading.Lock()
             shown.post = self._post
+            heard_where_sent(self)
             self.on_msg(lambda _, content, buffers: shown.hear(content))
 
     return Live

@@ -1,8 +1,10 @@
 """`sv.live` in a kernel without a browser: a picture appears in the output, and nothing is left behind."""
 
 import base64
+import importlib
 import io
 import re
+import types
 
 import nbformat
 import numpy as np
@@ -13,6 +15,7 @@ import scalarviz as sv
 from scalarviz import nn
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
 from scalarviz.view.cell.still import as_html, words_of
+from scalarviz.view.cell.widget import heard_where_sent
 
 pytestmark = pytest.mark.gl
 
@@ -141,3 +144,14 @@ def test_without_the_package_it_says_what_to_install(monkeypatch):
             sv.live(nn.Linear(2, 2))
     finally:
         live_class.cache_clear()
+
+
+def test_what_the_browser_says_is_heard_in_the_shell_that_it_is_said_to():
+    """ipykernel answers a comm where it was last used from, which of a thread's frames is the shell that is busy."""
+    comm = importlib.import_module("ipykernel.comm.comm").BaseComm(primary=False)
+    comm._reply_subshell_id = None  # the main shell, which runs a cell
+    widget = types.SimpleNamespace(comm=comm)
+    heard_where_sent(widget)
+    if hasattr(comm, "_reply_subshell_for"):  # from 7.4 on
+        assert comm._reply_subshell_for({"content": {"kind": "drawn"}}, "the browser's") == "the browser's"
+    heard_where_sent(types.SimpleNamespace(comm=None))  # nobody there: marimo's, or no kernel
