@@ -18,7 +18,7 @@ from .console import Progress, fail, say, tell
 from .page import check_page, write_page
 from .pictures import Outputs, check_heard, check_look, plan_outputs
 from .stop import Stop
-from .window import wants_window
+from .window import GONE, wants_window
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -191,9 +191,10 @@ def _in_window(shown: Replayed, options: Any, stop: Stop) -> bool:
                     paused=options.paused or options.steps is not None,
                     presenter=options.presenter,
                     on_note=lambda line: say(f"{shown.name}: {line}"),
+                    on_lost=lambda: fail(GONE),
                 )
             if handle.display_lost:
-                shown.failures.append("the display went away")
+                shown.failures.append(GONE)
             return True
         except MissingDependencyError as missing:
             reason = str(missing)

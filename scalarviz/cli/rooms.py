@@ -80,16 +80,18 @@ def walk(found: Rooms, first: Callable[[tuple[int, int]], Guest], name: str) -> 
     """Open a window on the picture that `first` makes and serve it until it is closed; the exit code."""
     from ..view.window.desktop import Window
     from .stop import Stop
+    from .window import GONE
 
     with Stop() as stop:
         try:
             with stop.beside_a_window():
                 window = Window(first, name, SIZE, on_note=lambda line: say(f"scalarviz: {line}"))
+                window.on_lost = lambda: fail(GONE)
                 window.run()
         finally:
             found.close()
         if window.display_lost:
-            return fail("the display went away")
+            return fail(GONE)
         if stop:
             say(f"scalarviz: {stop.word}")
         return stop.code

@@ -116,7 +116,7 @@ def show(
     threshold: float = 0.0,
     paused: bool = False, presenter: bool = False, first_start: bool = False,
     on_note: Callable[[str], None] = _note,
-    on_lost: Callable[[], object] = lambda: None,
+    on_lost: Callable[[], object] | None = None,
 ) -> Handle:  # fmt: skip
     """Open a window on `x`.
 
@@ -141,8 +141,9 @@ def show(
         numba's cache is being filled meanwhile: a trained run of ``engine="auto"`` goes on with numba when it is full.
     on_note : callable
         Told in one line what happened (a screenshot was written).
-    on_lost : callable
+    on_lost : callable, optional
         Called, training stopped, when the display has gone and the process must end: save here what must not be lost.
+        Whoever gives it says that the display has gone; where the process need not end, ``handle.display_lost`` tells.
 
     Returns
     -------

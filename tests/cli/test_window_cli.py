@@ -174,8 +174,8 @@ def test_a_display_that_goes_away_loses_nothing(program, tmp_path, x_server):
     with x_server() as (server, name):
         run = rgb(program, "--save", "w.safetensors", screen=name).opened()
         server.kill()
-        assert run.ended(60) == 2  # the drawing library may wait for the display for a while
-    assert "display went away" in run.err
+        assert run.ended(60) == 2
+    assert sum("display went away" in line for line in run.err.splitlines()) == 1
     assert load_tensors(tmp_path / "w.safetensors")[0].keys() == {"0.weight", "0.bias"}
 
 

@@ -6,6 +6,7 @@ import sys
 import time
 from contextlib import nullcontext
 from pathlib import Path
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from scalarviz.errors import StateError
 from scalarviz.io import load_picture
 from scalarviz.view.window.desktop import Window
+from scalarviz.view.window.lost import DisplayWatch
 
 pytestmark = [pytest.mark.gl, pytest.mark.skipif(not sys.platform.startswith("linux"), reason="drives an X server")]
 
@@ -132,10 +134,26 @@ def test_a_display_that_goes_while_one_cannot_stop_is_said_and_lets_the_owner_sa
     saved = []
     window.view.busy, window.on_lost = True, lambda: saved.append("saved")
     window._rescue()  # what the watch of the display does in its thread
-    assert window.told == ["the display went away; training has stopped", "still in a long call"]
+    assert window.told == ["still in a long call"]  # whoever saves says the rest
     assert window.display_lost
     assert saved == ["saved"]
     window.closed = False  # the display is there after all: the fixture can close the widget
+
+
+def test_no_method_in_python_stands_around_what_qt_does_to_show_a_picture(window):
+    """Called from one, Qt shows it with the interpreter's lock held: nobody can see then that the display has gone."""
+    assert [kind for kind in type(window.canvas.native).__mro__ if type(vars(kind).get("event")) is FunctionType] == []
+
+
+def test_the_loss_of_a_display_is_dealt_with_once(window):
+    watch = DisplayWatch(window.application.native, lambda: None)
+    assert [watch.first(), watch.first()] == [True, False]
+
+
+def test_who_saves_nothing_is_told_that_the_display_went_away(window):
+    window._rescue()
+    assert window.told == ["the display went away; the window is closed"]
+    window.closed = False
 
 
 def test_closing_closes_what_is_shown_then_and_once(window):

@@ -21,8 +21,10 @@ from ..draw.places import SMALLEST
 from ..watch.guest import Guest
 from ..watch.host import TICK
 from .dialogue import accept_drops, ask_file, ask_text
-from .display import DisplayWatch, application, connection_lost, qt_core, survive_lost_display
+from .display import application, connection_lost, qt_core, survive_lost_display
 from .ending import signals
+from .held import modifiers, unnamed
+from .lost import DisplayWatch
 from .taking import Taking
 
 BESIDE = 32
@@ -77,7 +79,8 @@ class Window:
         self._calls: list[Callable[[float], None]] = []
         self._last = time.perf_counter()
         self.closed = self.display_lost = self._closing = False
-        self.on_lost: Callable[[], object] = lambda: None
+        self.on_lost: Callable[[], object] | None = None
+        self._watch = DisplayWatch(self.application.native, self._rescue)
         self._serving = False
         self.timer = app.Timer(TICK, connect=self._tick, start=False, app=self.application)
         self._next: tuple[Callable[[tuple[int, int]], Guest], str] | None = None
@@ -121,7 +124,7 @@ class Window:
         self.show()
         with signals(self.close_soon):
             self._serving = True
-            with DisplayWatch(self.application.native, self._rescue):
+            with self._watch:
                 self.application.run()
             self._serving = False
             self._check_display()  # Qt leaves its loop when the display goes
@@ -129,7 +132,8 @@ class Window:
     def _rescue(self) -> None:
         """The display went and the drawing library does not come back: stop training, save, say so."""
         self._lose_display()
-        self.on_lost()
+        if self.on_lost is not None:
+            self.on_lost()
 
     # ---- what the viewer asks
 
@@ -285,14 +289,16 @@ class Window:
         if self.closed or not connection_lost(self.application.native):
             return False
         self.timer.stop()
-        self._lose_display()
+        if self._watch.first():
+            self._lose_display()
         if self._serving:
             self.application.quit()
         return True
 
     def _lose_display(self) -> None:
         self.closed = self.display_lost = True
-        self._note("the display went away; training has stopped")
+        if self.on_lost is None:
+            self._note("the display went away; the window is closed")
         self._let_go()
         self._taking.close()
 
@@ -347,8 +353,8 @@ class Window:
             self.view.resize(self.size)
 
     def _on_key_press(self, event: Any) -> None:
-        name = event.key.name if event.key is not None else _unnamed(event.native)
-        held = _modifiers(event)
+        name = event.key.name if event.key is not None else unnamed(event.native)
+        held = modifiers(event)
         if not held & {"Alt", "Meta"}:  # those belong to the desktop
             self.canvas.set_current()
             self.view.key(name, event.text or "", shift="Shift" in held, ctrl="Control" in held)
@@ -359,7 +365,7 @@ class Window:
 
     def _on_mouse_press(self, event: Any) -> None:
         button = "left" if event.button == 1 else "right"
-        held = _modifiers(event)
+        held = modifiers(event)
         self.view.press(self._at(event), button, shift="Shift" in held, ctrl="Control" in held)
 
     def _on_mouse_double_click(self, event: Any) -> None:
@@ -377,7 +383,7 @@ class Window:
     def _on_mouse_wheel(self, event: Any) -> None:
         self.canvas.set_current()
         across, up = (float(notches) for notches in event.delta)
-        self.view.scroll(self._at(event), (across, up), shift="Shift" in _modifiers(event))
+        self.view.scroll(self._at(event), (across, up), shift="Shift" in modifiers(event))
 
     def _on_close(self, event: Any) -> None:
         if self._end():  # the widget is in the middle of its own event: it dies after that
@@ -385,13 +391,3 @@ class Window:
 
 
 _open: WeakSet[Window] = WeakSet()
-
-
-def _unnamed(event: Any) -> str | None:
-    """The name of a key that vispy has none for: Tab with Shift is another key to Qt."""
-    return "Tab" if event is not None and event.key() == qt_core().Qt.Key.Key_Backtab else None
-
-
-def _modifiers(event: Any) -> set[str]:
-    """Names of the keys that are held down besides."""
-    return {str(getattr(key, "name", key)) for key in event.modifiers}

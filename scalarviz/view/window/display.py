@@ -7,8 +7,6 @@ import ctypes.util
 import os
 import select
 import sys
-import threading
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -50,10 +48,24 @@ def application() -> Any:
         try:
             found = app.Application(backend)
             found.create()
+            _leave_painting_to_qt()
             return found
         except Exception as error:  # whatever the binding's loader raises: the other one may work
             reasons.append(f"{backend}: {error}".splitlines()[0])
     raise MissingDependencyError(f"{INSTALL} ({reasons[0]})")
+
+
+def _leave_painting_to_qt() -> None:
+    """Take vispy's `event` from its widgets: it hands gestures of a touchpad on, which no window of ours listens to.
+
+    Qt shows what was painted while a widget handles an event. Called from a method in Python that happens with the
+    interpreter's lock held: no other thread runs meanwhile, and when the X server dies in that moment, Mesa's software
+    renderer counts the lines of a picture that it cannot send for 20 s. Without the method Qt calls itself.
+    """
+    from vispy.app.backends import _qt
+
+    if "event" in vars(_qt.QtBaseCanvasBackend):
+        del _qt.QtBaseCanvasBackend.event
 
 
 def qt_core() -> Any:
@@ -94,44 +106,6 @@ def _xcb() -> Any:
     except (OSError, AttributeError):
         return None
     return library
-
-
-class DisplayWatch:
-    """Gets a program out when its display goes while the drawing library waits for it in vain.
-
-    A thread looks at the connection twice a second. Once it is lost, `lost` must happen within `PATIENCE` seconds
-    (the window's loop notices by itself); else `rescue` is called from the thread and the process ends with code 2.
-
-    Parameters
-    ----------
-    native_application : object
-    rescue : callable
-        Saves what must not be lost.
-    """
-
-    PATIENCE = 2.0
-
-    def __init__(self, native_application: Any, rescue: Callable[[], None]) -> None:
-        self._application, self._rescue = native_application, rescue
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="scalarviz-display", daemon=True)
-
-    def __enter__(self) -> DisplayWatch:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-
-    def _watch(self) -> None:
-        while not self._over.wait(0.5):
-            if connection_lost(self._application) and not self._over.wait(self.PATIENCE):
-                try:
-                    self._rescue()
-                finally:
-                    if sys.stderr is not None:
-                        sys.stderr.flush()
-                    os._exit(2)
 
 
 def hung_up(descriptor: int) -> bool:
