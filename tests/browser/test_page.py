@@ -132,6 +132,21 @@ def test_it_plays_and_stops(page, file):
     assert page.evaluate("scalarviz.playing") is False
 
 
+def test_while_it_plays_the_words_wait_for_the_cubes(page, file):
+    opened(page, file, "#frame=0")
+    first, then, drawn = page.evaluate("""async () => {
+        const page = window.scalarviz, said = () => document.getElementById("step").textContent;
+        page.player.pace.ask = () => {};   // cubes that take their time
+        page.play();
+        while (page.frame < 3) await new Promise(requestAnimationFrame);
+        const first = said();
+        page.player.draw();
+        return [first, said(), page.player.frame.step];
+    }""")
+    assert first == "0"
+    assert then == str(drawn) != first
+
+
 def test_a_number_has_its_history(page, file, memory):
     opened(page, file)
     page.evaluate("scalarviz.select(4)")

@@ -66,7 +66,8 @@ export class Comparison extends Page {
     this.shown = this.run.shown(this.frame);
     for (const one of this.shown) one.tip = ({ plate, element }) => this.tip(plate, element);
     this.player.show(this.shown);
-    this.write();
+    this.late = this.playing;
+    if (!this.late) this.write();
   }
 
   tip(plate, element) {

@@ -60,6 +60,7 @@ export class Page {
     this.upright = upright;
     this.player = this.playerOf(cubes, wanted, { theme: this.theme, quantity: old?.quantity });
     this.player.on("select", which => this.select(which));
+    this.player.on("drawn", () => this.drawn());
     if (!old) return;
     this.player.selected = old.selected;
     old.dispose();
@@ -104,6 +105,14 @@ export class Page {
   go(frame) {
     this.frame = Math.min(Math.max(frame, 0), this.run.frames - 1);
     this.player.show(this.run.shown(this.frame));
+    this.late = this.playing; // while it plays words wait for the cubes, which take their time: both are of one step
+    if (!this.late) this.write();
+  }
+
+  /** A picture is done. */
+  drawn() {
+    if (!this.late || this.player.outdated) return;
+    this.late = false;
     this.write();
   }
 

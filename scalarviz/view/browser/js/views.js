@@ -71,6 +71,11 @@ export class Views {
     this.players.forEach((player, k) => player.show(frames[k]));
   }
 
+  /** Whether one of them does not show its frame yet. */
+  get outdated() {
+    return this.players.some(player => player.outdated);
+  }
+
   draw() {
     for (const player of this.players) player.draw();
   }
