@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -82,19 +80,16 @@ class RecordedPair(Played):
         )
         self.left_out = (*_left_out(a.tensors, b.tensors, names), *self._networks_left_out(),
                          *_branches_left_out(self.pair, names))  # fmt: skip
-        self._stages = self._shared_stages()
+        self._way = self._shared_way()
+        self._stages = self._shared_rows()
         self._past = self._joined()
 
-    def _shared_stages(self) -> tuple[Stage, ...]:
-        """The way from input to output, where both have the same one and the rows of a sample; else none.
-
-        A single layer has no rows of cubes: what stands around it are its sums.
-        """
+    def _shared_way(self) -> tuple[Stage, ...]:
+        """The way from input to output, where both have the same one; else none."""
         a, b = (one.stages for one in self.pair)
         known = {tensor.name: tensor for tensor in self._tensors}
         layers = [part for stage in a for part in (stage.weight, stage.bias) if part is not None]
-        alike = [_outline(stage) for stage in a] == [_outline(stage) for stage in b]
-        if not alike or any(one.probe is None for one in self.pair) or sum(s.weight is not None for s in a) < 2:
+        if [_outline(stage) for stage in a] != [_outline(stage) for stage in b]:
             return ()
         if any(part.name not in known for part in layers):
             return ()
@@ -103,6 +98,14 @@ class RecordedPair(Played):
                     bias=None if stage.bias is None else known[stage.bias.name])
             for stage in a
         )  # fmt: skip
+
+    def _shared_rows(self) -> tuple[Stage, ...]:
+        """The same way where both have the rows of a sample.
+
+        A single layer has no rows of cubes: what stands around it are its sums.
+        """
+        several = sum(tensor.role == "weight" for tensor in self._tensors) > 1
+        return self._way if several and all(one.probe is not None for one in self.pair) else ()
 
     def _networks_left_out(self) -> list[str]:
         """Frames of a network that became another one: what they hold is not what the last ones hold."""
@@ -210,11 +213,10 @@ class RecordedPair(Played):
         """The way from input to output, where both have the same one and the rows of a sample; else none."""
         return self._stages
 
-    def without_rows(self) -> Self:
-        """The same with tensors alone."""
-        found = copy(self)
-        found._stages = ()
-        return found
+    @property
+    def way(self) -> tuple[Stage, ...]:
+        """The way from input to output, where both have the same one, with or without rows; else none."""
+        return self._way
 
     @property
     def of(self) -> str:

@@ -104,6 +104,11 @@ class Source(Protocol):
         """The way from input to output; empty where there is no network."""
         return ()
 
+    @property
+    def way(self) -> tuple[Stage, ...]:
+        """The same by which weights are named: it may be known where no rows of it are to be drawn."""
+        return self.stages
+
     def follow(self, frame: Frame) -> None:
         """From now on tensors and stages are those of a frame, where they may change at all."""
         return

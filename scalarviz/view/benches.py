@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..run.recorded_pair import RecordedPair
+from .compare.subject import pair_subject
 from .compare.triptych import Triptych
 from .draw.theme import Theme
 from .shown.subject import Subject, subject_of
@@ -16,7 +17,7 @@ from .workbench import Workbench
 def any_subject(x: object) -> Subject:
     """The subject of whatever has one, two recordings beside each other too; errors as of `subject_of`."""
     if isinstance(x, RecordedPair):
-        return Subject(x)
+        return pair_subject(x)
     return x if isinstance(x, Subject) else subject_of(x)
 
 

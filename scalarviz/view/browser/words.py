@@ -14,7 +14,7 @@ from ..draw.advances import ADVANCES, LETTERS, UNKNOWN
 from ..flow.labels import shape_text
 from ..flow.layer import SYMBOLS
 from ..flow.outcome import outcome_size
-from ..flow.words import is_single, labelled, row_words, titles_in, turned_in, unit_words
+from ..flow.words import is_single, labelled, row_words, side_words, titles_in, turned_in, unit_words
 from ..shown.subject import Subject
 from ..space.blueprint import Blueprint
 from ..space.layout import Layout
@@ -31,6 +31,7 @@ def words_of(subject: Subject, layout: Layout) -> dict[str, Any]:
         "plan": None if sheet is None or subject.plan is None else _plan(subject, sheet, turned_in(subject.plan)),
         "plates": _plates(subject, layout),
         "rows": _rows(subject, layout),
+        **({"sides": sides} if (sides := _sides(subject, layout)) else {}),
     }  # fmt: skip
 
 
@@ -93,6 +94,13 @@ def _rows(subject: Subject, layout: Layout) -> list[dict[str, Any]]:
     return [{"plate": index, "text": names[plate.name], "names": list(units.get(plate.name, ()))}
             for index, plate in enumerate(layout.plates)
             if plate.kind == "activation" and plate.name in names]  # fmt: skip
+
+
+def _sides(subject: Subject, layout: Layout) -> list[dict[str, Any]]:
+    """What columns and rows are called at the plate itself."""
+    sides = side_words(subject)
+    return [{"plate": index, "columns": list(sides[plate.name][0]), "rows": list(sides[plate.name][1])}
+            for index, plate in enumerate(layout.plates) if plate.name in sides]  # fmt: skip
 
 
 def _plan(subject: Subject, sheet: Blueprint, turned: set[str]) -> dict[str, Any]:

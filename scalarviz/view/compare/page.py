@@ -16,21 +16,23 @@ from ...run.recorded_pair import NAMES, Compared, RecordedPair
 from ..browser.document import document_of, flags_of, texels_of
 from ..browser.keys import GESTURES, keys_of
 from ..browser.looks import map_of
-from ..browser.pack import deflated, packed, text_of
+from ..browser.pack import deflated, dense_text, packed, text_of
 from ..browser.page import Beside, json_number, shell
 from ..browser.recorded import still_of, write_page
+from ..cubes.scale import ActivationScale
 from ..draw.places import check_size
 from ..draw.text import loss_text
 from ..draw.theme import get_theme
 from ..shown.subject import Subject
-from .rows import MAP
+from .rows import MAP, DifferenceScale, both_rows
+from .subject import pair_subject
 from .triptych import Triptych
 
 SENTENCE = "Two recorded trainings and their difference, to be played in a browser with scripts and WebGL 2"
 QUANTITIES = ("weight", "gradient", "update")
-COLUMNS, AROUND = 3, (144, 320)
+COLUMNS, AROUND = 3, (96, 364)
 """Pixels of a page of which its cubes have a third across, and of those that are around them."""
-SMALLEST, STACKED = (200, 200), (366, 176)
+SMALLEST, STACKED = (200, 200), (366, 160)
 """Least pixels that the cubes of each have; and those in a page that is held upright, one above the other."""
 
 Parts = dict[str, NDArray[np.float32]]
@@ -63,24 +65,25 @@ def comparison_html(
     UnknownNameError, TypeMismatchError, InputError
         No such theme; a title that is no text; a size or a number that is none.
     """
-    look, size, pair = get_theme(theme).name, check_size(size), pair.without_rows()
+    look, size = get_theme(theme).name, check_size(size)
     title = text(title, "the title") or " and ".join(pair.names)
     count = len(pair.steps)
     most = count if frames is None else min(integer("frames of a page", frames, 2), count)
     shown = np.unique(np.linspace(0, count - 1, most).round().astype(int))
-    subject, last = Subject(pair), pair.frame_at(count - 1)
+    subject, last = pair_subject(pair), pair.frame_at(count - 1)
     wide, high = (size[0] - AROUND[0]) // COLUMNS, size[1] - AROUND[1]
     document = document_of(subject, (max(wide, SMALLEST[0]), max(high, SMALLEST[1])), look, title=title, strip=False)
     document["maps"][MAP] = map_of(MAP)
     head, tables = _told(pair, shown, document)
+    head |= {"ranges": _row_ranges(pair, shown, subject)} if pair.stages else {}
     head |= {
         "document": document, "upright": _upright(document, subject, look, title), "third": _third(pair, document),
         "keys": _keys(pair), "about": {"line": _line(pair, title, len(shown)), "parts": [], "stepLoss": "",
                                        "gestures": list(map(list, GESTURES))},
         "edits": [(edit.step, edit.what) for edit in pair.past.edits], "leftOut": list(pair.left_out), "of": pair.of,
     }  # fmt: skip
-    parts = {"run": text_of(deflated(json.dumps(head, separators=(",", ":")).encode("ascii")))}
-    parts |= {name: json.dumps(packed(table), separators=(",", ":")) for name, table in tables.items()}
+    parts = {"run": dense_text(deflated(json.dumps(head, separators=(",", ":")).encode("ascii")))}
+    parts |= {name: json.dumps(packed(table, dense=True), separators=(",", ":")) for name, table in tables.items()}
     beside = Beside(title, look, size, still=still_of(subject, last, size, look, lambda _, *how: Triptych(pair, *how)))
     return shell(beside, parts, _sentence(last), "openComparison();", "comparison.js", app="comparison")
 
@@ -111,20 +114,36 @@ def _told(pair: RecordedPair, shown: NDArray[np.int64], document: dict[str, Any]
         told, found = _half(pair, k, own, document, known)
         both.append(told)
         tables |= {f"{letter}-{name}": table for name, table in found.items()}
-    same = {name: _same(tables[f"a-{name}"], tables[f"b-{name}"], places) for name in known}
+    count = document["parameters"]
+    same = {name: _same(tables[f"a-{name}"][:, :count], tables[f"b-{name}"][:, :count], places) for name in known}
     return {"steps": steps, "places": list(zip(*places, strict=True)), "both": both, "same": same}, tables
+
+
+def _row_ranges(pair: RecordedPair, shown: NDArray[np.int64], subject: Subject) -> list[list[float]]:
+    """Of each step the range of the rows of both, low and high, and where that of their difference ends."""
+    theme = get_theme("dark")  # ranges are the same in both looks
+    rows = ActivationScale(subject.stages, theme, sheet=subject.sample.sheet)
+    apart = DifferenceScale(subject.stages, theme, pair.of)
+    found = []
+    for place in shown:
+        frame = pair.frame_at(int(place))
+        rows.update(both_rows(*frame.both), None)
+        apart.update(frame, None)
+        found.append([rows.range.low, rows.range.high, apart.range.high])
+    return found
 
 
 def _half(
     pair: RecordedPair, which: int, own: list[int], document: dict[str, Any], known: list[str]
 ) -> tuple[dict[str, Any], Parts]:
-    """What is told of one of them at frames of its own, and its numbers (N, parameters)."""
+    """What is told of one of them at frames of its own, and its numbers: (N, texels) of values, else (N, weights)."""
     tables: dict[str, list[NDArray[np.float32]]] = {name: [] for name in known}
     steps, loss, rates, marks = [], [], [], []
     for place in own:
         frame = pair.one(which, place)
         for name, table in tables.items():
-            table.append(texels_of(frame, document, name))
+            texels = texels_of(frame, document, name)
+            table.append(texels if name == "weight" else texels[: document["parameters"]])
         steps.append(int(frame.step))
         loss.append(json_number(frame.told_loss))
         rates.append(json_number(frame.lr))
@@ -156,7 +175,7 @@ def _upright(document: dict[str, Any], subject: Subject, look: str, title: str) 
 def _third(pair: RecordedPair, document: dict[str, Any]) -> dict[str, Any]:
     """What is another in the document of the difference."""
     shows = [{**one, "words": f"{one['words']}, {pair.of}", "map": MAP} for one in document["quantities"]]
-    return {"quantities": shows}
+    return {"quantities": shows, "sheet": False, "scope": "the difference", "own": True}
 
 
 def _keys(pair: RecordedPair) -> list[dict[str, Any]]:

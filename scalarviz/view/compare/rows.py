@@ -34,7 +34,14 @@ class DifferenceScale(ActivationScale):
 
     def update(self, frame: Frame, seconds: float | None) -> None:
         """Take over a frame of differences."""
-        rows = [np.ravel(np.asarray(row, float)) for row in frame.activations.values()]
+        rows = [np.ravel(np.asarray(row, float)) for name, row in frame.activations.items() if name in self._rows]
         wanted = extent(np.concatenate([*rows, np.zeros(0)]))
         v = grown(self._tracker, {"": wanted}, seconds)[""]
         self.growing, self.range = wanted > v, Range(-v, v)
+
+
+def both_rows(a: Frame, b: Frame) -> Frame:
+    """The first of two frames with the rows of both, one after the other: what makes the range that they share."""
+    rows = {name: np.concatenate([np.ravel(row), np.ravel(b.activations[name])])
+            for name, row in a.activations.items() if name in b.activations}  # fmt: skip
+    return replace(a, activations=rows)

@@ -6,7 +6,6 @@ all. The two share a range, in which a colour means the same number; the differe
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,14 +26,14 @@ from ..draw.theme import Theme
 from ..panels.hud import fitted
 from ..panels.marks import marks_line, marks_on
 from ..panels.strip import LEGEND, Strip
-from ..shown.subject import Subject
 from ..touched.selection import Selection
 from ..touched.touch import plate_of
 from ..workbench import Workbench
 from .card import Chosen, box_of, card
 from .columns import GAP, Columns, columns_of
 from .heads import heads
-from .rows import MAP, DifferenceScale
+from .rows import MAP, DifferenceScale, both_rows
+from .subject import pair_subject
 
 Point = tuple[float, float]
 
@@ -63,7 +62,7 @@ class Triptych(Workbench):
         self.pair = pair
         self._beside: list[list[Sketch]] = [[], []]
         self._chosen: Chosen | None = None
-        super().__init__(Subject(pair), size, theme, cmap, quantity, **options)
+        super().__init__(pair_subject(pair), size, theme, cmap, quantity, **options)
         self.bar.other, self.bar.names = pair.other_curve, NAMES
 
     # ---- where everything stands
@@ -98,7 +97,7 @@ class Triptych(Workbench):
         self._two = [Coloring(self.subject.tensors, self.theme, name, self.cmap_name or None) for _ in range(2)]
         for two in self._two:
             two.scope = "both"
-        self._rows = ActivationScale(self.subject.stages, self.theme)
+        self._rows = ActivationScale(self.subject.stages, self.theme, sheet=self.subject.sample.sheet)
         self.activations = DifferenceScale(self.subject.stages, self.theme, self.pair.of)
         self.touch.says = self._said
 
@@ -168,10 +167,7 @@ class Triptych(Workbench):
 
     def _colour_rows(self, both: tuple[Frame, Frame], seconds: float | None) -> None:
         """Bring the rows of the sample onto their cubes, in one range."""
-        a, b = both
-        joined = {name: np.concatenate([np.ravel(row), np.ravel(b.activations[name])])
-                  for name, row in a.activations.items() if name in b.activations}  # fmt: skip
-        self._rows.update(replace(a, activations=joined), seconds)
+        self._rows.update(both_rows(*both), seconds)
         for one, slab in zip(both, self._slabs, strict=True):
             slab.set_activations(one.activations)
             slab.set_activation_range(self._rows.range.low, self._rows.range.high, self._rows.own)

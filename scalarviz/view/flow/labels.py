@@ -14,7 +14,7 @@ from ..draw.text import measure, short
 from ..draw.theme import Theme
 from ..space.layout import Layout
 from ..space.plate import Plate
-from .rows import RowName, row_names, write
+from .rows import RowName, column_names, row_names, write
 from .taken import Taken
 
 Floats = NDArray[np.float64]
@@ -119,6 +119,8 @@ class FlowLabels:
         Tensors that nobody trains, which is said beside their shapes.
     titles : mapping of str to str, optional
         What tensors are called in the picture; default: by their names.
+    sides : mapping of str to (sequence of str, sequence of str), optional
+        Names of columns and of rows that stand at the plate itself, by tensor.
 
     Attributes
     ----------
@@ -137,6 +139,7 @@ class FlowLabels:
         before: FlowLabels | None = None,
         untrained: Collection[str] = (),
         titles: Mapping[str, str] | None = None,
+        sides: Mapping[str, tuple[Sequence[str], Sequence[str]]] | None = None,
     ) -> None:
         self.chosen: dict[str, int] = {}
         self._untrained = untrained
@@ -150,7 +153,14 @@ class FlowLabels:
             self._taken.add_line(*project([start, end]))
         self._rows: list[tuple[float, float, str, str]] = []  # place, text, and the names of its numbers behind it
         self._units: list[RowName] = []
+        self._columns: list[RowName] = []
         self.plates: list[PlateLabel] = []
+        trays = {layout.plates[k].name: project(c) for k, c in zip(layout.tray_plates, layout.trays, strict=True)}
+        for plate in layout.plates:  # they have one place, titles many
+            if sides and plate.name in sides:
+                columns, rows = sides[plate.name]
+                self._columns += column_names(plate, columns, project, box[1] - 12, self._free)
+                self._units += row_names(plate, rows, -1, project, self._taken, tray=trays.get(plate.name))
         for plate in layout.plates:
             if plate.kind != "activation" and plate.name in shapes:
                 self._place_plate(plate, shapes[plate.name], _hull(plate, project))
@@ -166,6 +176,7 @@ class FlowLabels:
         for label in self.plates:
             sketch.text(label.x, label.y, label.title, CHANNEL, theme.text1, bold=True, anchor=label.anchor)
         write(sketch, self._units, theme)
+        write(sketch, self._columns, theme, bold=True)
         for x, y, text, more in self._rows:
             sketch.text(x, y, text, LABEL, theme.text3)
             sketch.text(x + measure(text, LABEL), y, more, LABEL, theme.text2)
@@ -207,6 +218,14 @@ class FlowLabels:
                     x = spot[0] + width * {"left": 0.0, "middle": 0.5, "right": 1.0}[anchor]
                     self.plates.append(PlateLabel(name, title, text, x, spot[1] + 14, anchor, width >= widest))
                     return
+
+    def _free(self, x: float, y: float, width: float, height: float) -> bool:
+        """Whether a box around (x, y) lies on no cube; takes it."""
+        box = (x - width / 2, y - height / 2 + 4, width, height - 8)
+        free = self._taken.cost(box) <= _LIGHTLY
+        if free:
+            self._taken.add_box(box)
+        return free
 
     def _place_units(self, plate: Plate, names: Sequence[str], layout: Layout, project: Project) -> bool:
         """A name beside each of several cubes of a row, on the side away from its layer; whether they have room."""

@@ -20,7 +20,7 @@ from ..shown.subject import Sample
 from ..space.layout import Layout
 from ..space.plate import Plate
 from .offsets import TIGHT, WIDE, Rows
-from .rows import RowName, row_names, write
+from .rows import RowName, back_edge, column_names, row_names, write
 from .taken import Taken
 from .turned import level
 
@@ -197,8 +197,7 @@ class FewFlow:
         write(sketch, self._names, self._theme)
         if self._bias_at is not None:
             sketch.text(*self._bias_at, "bias", CHANNEL, self._theme.text2, bold=True, anchor="middle")
-        for x, y, name in self._input_names:
-            sketch.text(x, y, name, LABEL, self._theme.text2, bold=True, anchor="middle")
+        write(sketch, self._input_names, self._theme, bold=True)
         if self._chips is not None:
             self._input_boxes(sketch, self._chips)
         if self._columns:
@@ -210,32 +209,17 @@ class FewFlow:
                 self._output_swatch_lines(sketch)
         return sketch
 
-    @staticmethod
-    def _back_edge(plate: Plate, j: int) -> Floats:
-        return np.asarray(plate.cell_centre(0, j) + plate.depth * plate.axes[2] - plate.half * plate.axes[1])
-
     def _bias_place(self) -> tuple[float, float] | None:
         """Middle and baseline of the word over the biases; None where it has no room."""
         if self._bias is None:
             return None
-        x, y = (float(c) for c in self._project([self._back_edge(self._bias, 0)])[0])
+        x, y = (float(c) for c in self._project([back_edge(self._bias, 0)])[0])
         return (x, y - 10) if y - 26 > self._box[1] - 12 and self._free(x, y - 15, 40, 24) else None
 
-    def _bare_names(self) -> list[tuple[float, float, str]]:
-        """Middle and baseline of the inputs' names over their columns, where no chips with numbers have room."""
-        names = self._sample.inputs
-        if self._weight.grid.folded or len(names) != self._weight.shape[1]:
-            return []
-        backs = self._project([self._back_edge(self._weight, j) for j in range(len(names))])
-        widths = [measure(name, LABEL, True) for name in names]
-        middles = zip(widths, widths[1:], np.abs(np.diff(backs[:, 0])), strict=False)
-        apart = all((a + b) / 2 + 5 < step for a, b, step in middles)
-        high = backs[:, 1].min() - 18 > self._box[1] - 12
-        if not (
-            apart and high and all(self._free(x, y - 12, w + 8, 20, 4) for (x, y), w in zip(backs, widths, strict=True))
-        ):
-            return []
-        return [(float(x), float(y) - 7, name) for (x, y), name in zip(backs, names, strict=True)]
+    def _bare_names(self) -> list[RowName]:
+        """The inputs' names over their columns, where no chips with numbers have room."""
+        return column_names(self._weight, self._sample.inputs, self._project, self._box[1] - 12,
+                            lambda x, y, wide, high: self._free(x, y, wide + 8, high, 4))  # fmt: skip
 
     def _row_names(self) -> list[RowName]:
         """The outputs' names beside their rows, where these end on the left or, from another side, on the right."""
@@ -254,7 +238,7 @@ class FewFlow:
         if start is not None:
             sketch.line((start[0] + _SWATCH, start[1] + 18), (chips[0, 0] - wide / 2, chips[0, 1] + 1), theme.flow, 1.2)
             sketch.text(start[0] + _SWATCH / 2, start[1] - 9, "input", LABEL, theme.text2, anchor="middle")
-        backs = self._project([self._back_edge(self._weight, j) for j in range(len(chips))])
+        backs = self._project([back_edge(self._weight, j) for j in range(len(chips))])
         for (x, y), name in zip(chips, self._sample.inputs, strict=False):
             if boxed:
                 self._chip(sketch, x, y, wide, strong=True)

@@ -97,10 +97,45 @@ def row_names(
     return []
 
 
-def write(sketch: Sketch, names: Sequence[RowName], theme: Theme) -> None:
+def column_names(
+    plate: Plate, names: Sequence[str], project: Project, top: float, free: Callable[[float, float, float, float], bool]
+) -> list[RowName]:
+    """A name over the back edge of each column of a plate, or none at all.
+
+    Parameters
+    ----------
+    plate : Plate
+    names : sequence of str
+        One for each column.
+    project : callable
+        World points to logical pixels.
+    top : float
+        What the names stay below.
+    free : callable
+        Whether a box (middle across, middle down, width, height) has room; it is taken then.
+    """
+    if plate.grid.folded or len(names) != plate.shape[1]:
+        return []
+    backs = project([back_edge(plate, j) for j in range(len(names))])
+    widths = [measure(name, LABEL, True) for name in names]
+    middles = zip(widths, widths[1:], np.abs(np.diff(backs[:, 0])), strict=False)
+    apart = all((a + b) / 2 + 5 < step for a, b, step in middles)
+    if not apart or backs[:, 1].min() - 18 <= top:
+        return []
+    placed = zip(names, widths, backs.tolist(), strict=True)
+    found = [RowName(name, x, y - 7, LABEL, "middle") for name, wide, (x, y) in placed if free(x, y - 12, wide, 20)]
+    return found if len(found) == len(names) else []
+
+
+def back_edge(plate: Plate, column: int) -> Floats:
+    """The middle of the back edge of the first cube of a column, in the world."""
+    return np.asarray(plate.cell_centre(0, column) + plate.depth * plate.axes[2] - plate.half * plate.axes[1])
+
+
+def write(sketch: Sketch, names: Sequence[RowName], theme: Theme, *, bold: bool = False) -> None:
     """Put names into a sketch."""
     for name in names:
-        sketch.text(name.x, name.y, name.text, name.size, theme.text2, anchor=name.anchor)
+        sketch.text(name.x, name.y, name.text, name.size, theme.text2, bold=bold, anchor=name.anchor)
 
 
 def _closest(edges: Floats) -> float:

@@ -27,7 +27,7 @@ from .taken import Taken
 from .trouble import TroubleNotes
 from .turns import TurnLabels
 from .values import CubeValues, Small
-from .words import is_single, labelled, read_words, row_words, titles_in, turned_in, unit_words
+from .words import is_single, labelled, read_words, row_words, side_words, titles_in, turned_in, unit_words
 
 _CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes
 Project = Callable[[ArrayLike], NDArray[np.float64]]
@@ -106,7 +106,7 @@ class Scenery:
                 titles, names = clean_titles(subject.tensors, subject.stages) | titles, clean_rows(names)
             former = former if isinstance(former, FlowLabels) else None
             self._labels = FlowLabels(layout, shapes, names, project, box, unit_words(subject), former,
-                                      untrained, titles)  # fmt: skip
+                                      untrained, titles, side_words(subject))  # fmt: skip
         size = outcome_size(subject.sample) if self._labels is not None and subject.stages and panels else None
         there: Box | None = None if former is None or before is None else before._outcome
         self._outcome: Box | None = None

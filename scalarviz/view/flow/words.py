@@ -58,3 +58,17 @@ def unit_words(subject: Subject) -> dict[str, tuple[str, ...]]:
         return {}
     units = {} if sample.sheet else {"input": sample.inputs}
     return {**units, stages[-1].name: sample.outputs}
+
+
+def side_words(subject: Subject) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """What columns and rows of a tensor are called that reads the sample or makes the output, where no row says it."""
+    stages, sample, found = subject.way, subject.sample, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]()
+    if subject.stages or not is_chain(stages):
+        return found
+    last = max((k for k, stage in enumerate(stages) if stage.weight is not None), default=0)
+    for k, stage in enumerate(stages):
+        if stage.weight is not None and len(stage.weight.shape) == 2:
+            reads = sample.inputs if k == 0 and stage.whole else ()
+            makes = tuple(f"to {name}" for name in sample.outputs) if k == last and k + 2 >= len(stages) else ()
+            found[stage.weight.name] = reads, makes
+    return found

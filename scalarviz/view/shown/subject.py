@@ -126,10 +126,15 @@ class Subject:
         """The chain from input to output, empty for none."""
         return self.source.stages
 
+    @property
+    def way(self) -> tuple[Stage, ...]:
+        """That by which weights are named; see :attr:`Source.way`."""
+        return self.source.way
+
     def after(self, frame: Frame) -> Subject:
         """The subject of a frame: itself, or one whose sample fits a network that has become another one."""
         self.source.follow(frame)
-        count = self.stages[-1].outputs if self.stages else 0
+        count = self.way[-1].outputs if self.way else 0
         fits = count == len(self.sample.outputs)
         outputs = self._classes(frame, count) or (self.sample.outputs if fits else _names((), count, "y"))
         if outputs == self.sample.outputs:
@@ -267,16 +272,22 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
 
 def recorded_subject(source: RecordedSource) -> Subject:
     """The subject of a recording; the sample is the one whose way was recorded."""
+    about, probe = source.record.about, source.probe
+    sample = recorded_sample(source)
+    given = None if probe is None else probe.copy()
+    panels = (*_recorded_panels(source), LossCurve())
+    return Subject(source, probe, sample, panels, given, about.plan, about.whole_loss)
+
+
+def recorded_sample(source: RecordedSource) -> Sample:
+    """Names and target of the sample whose way was recorded; names alone where none was."""
     about, stages, probe = source.record.about, source.stages, source.probe
     ins = about.inputs if stages else 0
     outs = stages[-1].outputs if stages else 0
     inputs, outputs = _names(about.input_names, ins, "x"), _names(about.output_names, outs, "y")
     target = None if about.probe_target is None or probe is None else np.array(about.probe_target)
     colours = probe is not None and ins == outs == 3 and "colours" in about.speaks_of
-    sample = Sample(inputs, outputs, target, colours, "sheet" in about.speaks_of)
-    given = None if probe is None else probe.copy()
-    panels = (*_recorded_panels(source), LossCurve())
-    return Subject(source, probe, sample, panels, given, about.plan, about.whole_loss)
+    return Sample(inputs, outputs, target, colours, "sheet" in about.speaks_of)
 
 
 def _recorded_panels(source: RecordedSource) -> Iterator[RecordedPictures]:

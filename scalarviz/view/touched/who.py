@@ -43,7 +43,7 @@ def tensor_of(subject: Subject, index: int) -> Tensor:
 def _meaning(subject: Subject, tensor: Tensor, place: tuple[int, ...]) -> str:
     if tensor.buffer:
         return f"of channel {place[0]}; steps move it, no optimiser" if place else "counts the steps"
-    for at, stage in enumerate(subject.stages):
+    for at, stage in enumerate(subject.way):
         if stage.weight is tensor and len(place) == 2:
             return f"from {_source(subject, at, place[1])} to {_target(subject, at, place[0])}"
         if stage.bias is tensor and len(place) == 1:
@@ -57,7 +57,7 @@ def _meaning(subject: Subject, tensor: Tensor, place: tuple[int, ...]) -> str:
 
 def _source(subject: Subject, at: int, number: int) -> str:
     """What feeds input `number` of the layer at place `at`: a unit of a row that it reads, if it reads whole rows."""
-    stages, stage = subject.stages, subject.stages[at]
+    stages, stage = subject.way, subject.way[at]
     if not stage.whole or stage.weight is None:  # sums or parts of rows, which have no name
         return f"its input {number}"
     rows = {row.name: row for row in stages}
@@ -75,7 +75,7 @@ def _source(subject: Subject, at: int, number: int) -> str:
 
 def _target(subject: Subject, at: int, number: int) -> str:
     """What output `number` of that layer becomes: the activation that reads it alone, or an output with a name."""
-    stages, after = subject.stages, at
+    stages, after = subject.way, at
     if at + 1 < len(stages) and stages[at + 1].weight is None and stages[at + 1].sources in ((), (stages[at].name,)):
         after = at + 1
     if after == len(stages) - 1:

@@ -6,7 +6,7 @@ import { Page, openPage, part } from "./page.js";
 import { readPair } from "./pair.js";
 import { PairCard } from "./paircard.js";
 import { PairTable } from "./pairtable.js";
-import { ScaleBar } from "./scales.js";
+import { RowScaleBar, ScaleBar } from "./scales.js";
 import { TimeBar } from "./timebar.js";
 import { Views } from "./views.js";
 
@@ -43,8 +43,9 @@ export class Comparison extends Page {
     this.card = new PairCard(part("card"), run, () => this.select(null));
     this.table = new PairTable(part("table"), run);
     this.scales = ["both", "difference"].map(name => new ScaleBar(part(`scale-${name}`), run.document));
+    this.rowScales = this.card.rows.map((canvas, k) => new RowScaleBar(canvas, run.document, k ? `activation, ${run.of}` : "activation"));
     this.makeControls();
-    for (const scale of this.scales) new ResizeObserver(() => this.drawScales()).observe(scale.canvas);
+    for (const scale of [...this.scales, ...this.rowScales]) new ResizeObserver(() => this.drawScales()).observe(scale.canvas);
   }
 
   drawScales() {
@@ -52,13 +53,15 @@ export class Comparison extends Page {
     if (!this.scales || players.length < 3) return;
     this.scales[0].draw(players.slice(0, 2), this.look);
     this.scales[1].draw(players.slice(2), this.look);
+    this.rowScales.forEach((scale, k) => scale.draw(players.slice(2 * k), this.look));
   }
 
   select(which) {
-    if (which !== null && typeof which === "object") return; // rows have no card
-    if (this.player.selected !== which) this.player.selected = which;
-    this.card.select(which);
+    const { document } = this.run, row = which !== null && typeof which === "object";
+    if (this.player.selected !== which && !row) this.player.selected = which;
+    this.card.select(row ? document.plates.find(one => one.kind === "activation" && one.name === which.row).texel + which.unit : which);
     this.write();
+    this.drawScales(); // those of the rows stand where a card does
   }
 
   go(frame) {
@@ -71,7 +74,7 @@ export class Comparison extends Page {
   }
 
   tip(plate, element) {
-    return this.run.tip(this.frame, this.player.quantity, this.run.document.plates[plate].start + element);
+    return this.run.tip(this.frame, this.player.quantity, this.run.document.plates[plate].texel + element);
   }
 
   write() {

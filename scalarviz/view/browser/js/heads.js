@@ -65,10 +65,10 @@ export class Heads {
       const rate = Number.isNaN(half.lr[at]) ? "" : `lr ${rateText(half.lr[at])}`;
       moment.append(element("span", other ? "other" : "rate", other || rate));
     });
-    const third = shown[2], same = run.exact ? !third.texels[quantity].some(x => x !== 0 && Number.isFinite(x)) : run.same[quantity][frame];
+    const third = shown[2], { parameters } = run.document;
+    const same = run.exact ? !third.texels[quantity].subarray(0, parameters).some(x => x !== 0 && Number.isFinite(x)) : run.same[quantity][frame];
     this.lines[2].name.textContent = `difference of ${words}s`;
     const nameOf = index => parameterName(run.document, index);
-    const { parameters } = run.document;
     const text = largestText(third.texels[quantity].subarray(0, parameters), quantity === "weight" ? new Uint8Array(parameters) : third.flags,
       third.errors[quantity], Boolean(same), nameOf);
     this.lines[2].moment.textContent = text;

@@ -3,7 +3,7 @@
 
 import { slabCorners } from "./boxes.js";
 import { shortText } from "./numbers.js";
-import { rowNames } from "./rownames.js";
+import { columnNames, rowNames } from "./rownames.js";
 import { Taken } from "./taken.js";
 
 const LINE_HIGH = 19;
@@ -73,6 +73,12 @@ export class Labels {
       const ring = corners.map(project);
       ring.forEach((corner, k) => this.taken.addLine(corner, ring[(k + 1) % 4]));
     }
+    this.columns = [];
+    for (const { plate: index, columns, rows } of words.sides ?? []) { // they have one place, titles many
+      const tray = trays.find((one) => one.plate === index);
+      this.columns.push(...columnNames(plates[index], columns, project, measure, box[1] - 12, (...at) => this.#free(...at)));
+      this.units.push(...rowNames(plates[index], rows, -1, project, this.taken, measure, tray ? tray.corners.map(project) : null));
+    }
     for (const label of words.plates) this.#placePlate(label, hulls[label.plate]);
     for (const row of words.rows) {
       const beside = this.#placeUnits(row, project);
@@ -90,6 +96,14 @@ export class Labels {
     const [x, y] = places[best];
     this.taken.addBox([x - NAME_AIR, y, width + 2 * NAME_AIR, height]);
     return [x, y];
+  }
+
+  // Whether a box around (x, y) lies on no cube; takes it.
+  #free(x, y, width, height) {
+    const box = [x - width / 2, y - height / 2 + 4, width, height - 8];
+    if (this.taken.cost(box) > LIGHTLY) return false;
+    this.taken.addBox(box);
+    return true;
   }
 
   #placePlate({ plate, title, shape }, hull) {
@@ -184,6 +198,7 @@ export class Labels {
       const span = ranged && extents[name] !== undefined ? `   ${rangeText(extents[name], bound)}` : "";
       if (shape) ink.text(x, y + LINE_HIGH, shape + span, SMALL_TYPE, theme.text2, { end });
     }
+    for (const { text, x, y, size, end } of this.columns) ink.text(x, y, text, size, theme.text2, { bold: true, end });
     for (const { text, x, y, size, end } of this.units) ink.text(x, y, text, size, theme.text2, { end });
     for (const { x, y, text, more } of this.rows) {
       ink.text(x, y, text, SMALL_TYPE, theme.text3);

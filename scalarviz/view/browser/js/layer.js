@@ -5,7 +5,7 @@ import { cubeCorners, pointOf } from "./boxes.js";
 import { lossText } from "./numbers.js";
 import { lossLine, swatchColour, wantedText } from "./outcome.js";
 import { sureChip } from "./rounded.js";
-import { rowNames } from "./rownames.js";
+import { columnNames, rowNames } from "./rownames.js";
 import { Taken } from "./taken.js";
 
 const CHIP_HIGH = 28;
@@ -158,16 +158,10 @@ export class LayerFlow {
     return y - 26 > this.box[1] - 12 && this.#free(x, y - 15, 40, 24) ? [x, y - 10] : null;
   }
 
-  // Middle and baseline of the inputs' names over their columns, where no chips with numbers have room.
+  // The inputs' names over their columns, where no chips with numbers have room.
   #bareNames() {
-    const { inputs } = this.document.names;
-    if (this.weight.folded || inputs.length !== this.weight.shape[1]) return [];
-    const backs = inputs.map((_, j) => this.#backEdge(this.weight, j));
-    const widths = inputs.map((name) => this.measure(name, 13, true));
-    const apart = backs.slice(1).every(([x], k) => (widths[k] + widths[k + 1]) / 2 + 5 < Math.abs(x - backs[k][0]));
-    const high = Math.min(...backs.map(([, y]) => y)) - 18 > this.box[1] - 12;
-    if (!apart || !high || !backs.every(([x, y], k) => this.#free(x, y - 12, widths[k] + 8, 20, 4))) return [];
-    return backs.map(([x, y], k) => [x, y - 7, inputs[k]]);
+    return columnNames(this.weight, this.document.names.inputs, this.project, this.measure, this.box[1] - 12,
+      (x, y, wide, high) => this.#free(x, y, wide + 8, high, 4));
   }
 
   // ---- what is drawn
@@ -182,7 +176,7 @@ export class LayerFlow {
     const wanted = frame.wanted ?? this.told.wanted;
     for (const { text, x, y, size, end } of this.names) ink.text(x, y, text, size, theme.text2, { end });
     if (this.biasAt) ink.text(...this.biasAt, "bias", 15, theme.text2, { bold: true, end: "middle" });
-    for (const [x, y, name] of this.inputNames) ink.text(x, y, name, 13, theme.text2, { bold: true, end: "middle" });
+    for (const { text, x, y, size, end } of this.inputNames) ink.text(x, y, text, size, theme.text2, { bold: true, end });
     const { input } = frame.rows ?? {};
     const [sums, outputs] = [frame.rows?.[this.told.sums], frame.rows?.[this.told.last]];
     if (this.chips) this.#drawInputs(ink, input, frame.rowErrors?.input);

@@ -59,10 +59,11 @@ function plainText(value, signed) {
 }
 
 // Whose numbers they are says more than how their scale is divided: as many of the words as have room beside the title.
-function noteOf(ink, width, { quantity, range, clippedShare }, said, about) {
+function noteOf(ink, width, { quantity, range, clippedShare, document }, said, about) {
   const clipped = `${shareText(clippedShare)} clipped`, plain = `${said} \u00b7 ${clipped}`;
-  if (!about) return plain;
-  const room = width - ink.measure(quantity.words, 16, true) - 16, logs = range.scale === "symlog" ? ["log \u00b7 ", ""] : [""];
+  const room = width - ink.measure(quantity.words, 16, true) - 16;
+  if (!about) return document.own && ink.measure(plain, 13) > room ? `own range \u00b7 ${clipped}` : plain;
+  const logs = range.scale === "symlog" ? ["log \u00b7 ", ""] : [""];
   const notes = [about, about.split(", ").at(-1)].flatMap((text) => logs.map((log) => `${text} \u00b7 ${log}${clipped}`));
   return notes.find((note) => ink.measure(note, 13) <= room) ?? plain;
 }
@@ -88,12 +89,8 @@ export function drawLegends(ink, box, shown, tables, detailed, alone, selected =
   if (both) {
     const part = Math.max(LEAST_LEGEND, Math.min(ROWS_WIDE, width - own - LEGEND_GAP));
     own = Math.min(own, width - part - LEGEND_GAP);
-    const { low, high } = activation;
-    const labels = [[0, plainText(low, false)], [1, plainText(high, low < 0)]];
-    if (low < 0 && high > 0) labels.push([-low / (high - low), "0"]);
-    const kinds = [...new Set(Object.values(document.rows))].filter((kind) => kind !== "input" && kind !== "linear");
     const deltas = activation.scale === "symlog"; // inside of a step, on the way back
-    drawBar(ink, [x, y, part], deltas ? "\u03b4" : "activation", deltas ? "log both ways from 0" : kinds.join(", "), tables[1], labels, []);
+    drawRowScale(ink, [x, y, part], shown, tables[1], ...(deltas ? ["\u03b4", "log both ways from 0"] : []));
   }
   const place = [x + width - own, y, own];
   drawScale(ink, place, shown, tables[0], about);
@@ -104,6 +101,15 @@ export function drawLegends(ink, box, shown, tables, detailed, alone, selected =
   const room = alone ? own : width;
   drawMarks(ink, [x + width - room, y + box[3] + 3, room], marksOn(shown, detailed));
   return both || alone ? 0 : width - own - LEGEND_GAP;
+}
+
+/** The bar of rows of activations, at a place (x, y, width). */
+export function drawRowScale(ink, place, { document, activation }, table, title = "activation", note = null) {
+  const { low, high } = activation;
+  const labels = [[0, plainText(low, false)], [1, plainText(high, low < 0)]];
+  if (low < 0 && high > 0) labels.push([-low / (high - low), "0"]);
+  const kinds = [...new Set(Object.values(document.rows))].filter((kind) => kind !== "input" && kind !== "linear");
+  drawBar(ink, place, title, note ?? kinds.join(", "), table, labels, []);
 }
 
 /** The bar of what cubes show, at a place (x, y, width), with a tick for each of few numbers. */

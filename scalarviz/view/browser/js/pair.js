@@ -4,7 +4,7 @@ import { numberText } from "./numbers.js";
 import { MARK_BITS } from "./quantity.js";
 import { RECORDED, RecordedRun } from "./recorded.js";
 import { sureText } from "./rounded.js";
-import { parameterName, meaningOf } from "./tip.js";
+import { meaningOf, parameterName, unitName } from "./tip.js";
 import { bytesOf, inflated, unpackTable } from "./unpack.js";
 
 const FLOAT_LARGEST = 3.4028234663852886e38;
@@ -53,14 +53,15 @@ export class PairRun {
    * @param {object} head `document`, `upright`, `third` (what is another in the document of the difference), `steps`,
    *   `places` (of each step: the frame of either that stands there), `both` (of each `name`, `steps`, `loss`, `lr`),
    *   `of` (what the difference is called), `same` (of each quantity and step: whether all numbers were alike before they
-   *   were rounded), `leftOut`, `edits`, `keys`, `about`.
+   *   were rounded), `ranges` (of each step that of the rows of both, low and high, and the end of their difference's),
+   *   `leftOut`, `edits`, `keys`, `about`.
    * @param {RecordedRun[]} halves a and b, with frames of their own.
    */
   constructor(head, halves) {
     Object.assign(this, { halves, steps: head.steps, places: head.places, of: head.of, same: head.same });
     this.document = { ...head.document, scope: "both" };
     this.upright = { ...this.document, ...head.upright };
-    this.third = { ...head.third, scope: "the difference" };
+    this.third = head.third;
     this.letters = ["a", "b"];
     this.names = head.both.map(half => half.name);
     this.leftOut = head.leftOut;
@@ -69,6 +70,8 @@ export class PairRun {
     this.about = head.about;
     this.named = [];
     this.frames = this.steps.length;
+    this.rows = this.document.plates.filter(plate => plate.kind === "activation").map(({ texel, size }) => [texel, texel + size]); // first and end
+    this.ranges = head.ranges ?? [];
     const [a, b] = halves;
     this.loss = this.steps.map((step, k) => (a.steps[this.places[k][0]] === step ? a.loss[this.places[k][0]] : NaN));
     this.left = [{ steps: b.steps, loss: b.loss, why: this.names[1] }];
@@ -108,7 +111,9 @@ export class PairRun {
     });
     const flags = a.flags.map((mark, k) => (mark | b.flags[k]) & MARK_BITS.missing);
     const texels = all(name => differenceOf(a.texels[name], b.texels[name]));
-    return [{ ...a, whole }, { ...b, whole }, { texels, errors, flags, step: this.steps[frame], rows: {} }];
+    const [low, high, v] = this.ranges[frame] ?? [0, 1, 1], rowRange = { low, high, scale: "linear" };
+    const third = { texels, errors, flags, step: this.steps[frame], rows: {}, rowMap: "difference", rowRange: { low: -v, high: v, scale: "linear" } };
+    return [{ ...a, whole, rowRange }, { ...b, whole, rowRange }, third];
   }
 
   /**
@@ -132,10 +137,22 @@ export class PairRun {
     return this.halves.map(half => ({ steps: half.steps, numbers: half.history(quantity, index) }));
   }
 
+  /** What a texel is called, and what it stands between. */
+  nameOf(texel) {
+    const { document } = this;
+    const row = document.plates.find(one => one.kind === "activation" && texel >= one.texel && texel < one.texel + one.size);
+    return row ? [unitName(document, row.name, texel - row.texel), ""] : [parameterName(document, texel), meaningOf(document, texel)];
+  }
+
+  /** Quantities that both have of a texel: a row of activations has values alone. */
+  quantitiesOf(texel) {
+    return texel < this.document.parameters ? this.quantities : ["weight"];
+  }
+
   /** What stands beside the pointer. */
-  tip(frame, quantity, index) {
-    const name = parameterName(this.document, index), meaning = meaningOf(this.document, index);
-    const texts = this.texts(frame, quantity, index, NOT_YET), steps = this.stepsAt(frame);
+  tip(frame, quantity, texel) {
+    const [name, meaning] = this.nameOf(texel), of = this.quantitiesOf(texel).includes(quantity) ? quantity : "weight";
+    const texts = this.texts(frame, of, texel, NOT_YET), steps = this.stepsAt(frame);
     const words = [...this.letters.map((letter, k) => `${letter} at step ${numberText(steps[k], 0)}`), this.of];
     return [[name, ""], ...(meaning ? [[meaning, ""]] : []), ...words.map((word, k) => [word, texts[k]])];
   }

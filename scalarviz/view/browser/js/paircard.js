@@ -3,7 +3,6 @@
 import { TYPE, cutAt, drawLine, sharpCanvas, thinned } from "./curve.js";
 import { countText, shortText } from "./numbers.js";
 import { element } from "./panels.js";
-import { meaningOf, parameterName } from "./tip.js";
 
 const WORDS_OF = { weight: "value", gradient: "gradient", update: "last update" };
 const HINT = "Click a cube: its numbers in both, and how they came there.";
@@ -17,7 +16,9 @@ export class PairCard {
    */
   constructor(root, run, close) {
     Object.assign(this, { root, run, index: null });
-    this.hint = root.appendChild(element("p", "hint", HINT));
+    this.hint = root.appendChild(element("div", "hint"));
+    this.rows = run.rows.length ? ["both", "difference"].map(name => this.#scale(name)) : []; // legends of the rows
+    this.hint.appendChild(element("p", "", HINT));
     this.body = root.appendChild(element("div", "body"));
     const words = this.body.appendChild(element("div", "words")), head = words.appendChild(element("div", "head"));
     this.name = head.appendChild(element("h2"));
@@ -35,14 +36,20 @@ export class PairCard {
     this.select(null);
   }
 
-  /** Show a number by its index, null: none. */
+  #scale(name) {
+    const canvas = this.hint.appendChild(element("canvas", "rows"));
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", `the colours of the activations of ${name === "both" ? "a and b" : "the difference"}`);
+    return canvas;
+  }
+
+  /** Show a number by its texel, null: none. */
   select(index) {
     this.index = index;
     this.body.hidden = index === null;
     this.hint.hidden = index !== null;
     if (index === null) return;
-    this.name.textContent = parameterName(this.run.document, index);
-    this.meaning.textContent = meaningOf(this.run.document, index);
+    [this.name.textContent, this.meaning.textContent] = this.run.nameOf(index);
   }
 
   /** Stand at a frame, with the history of a quantity. */
@@ -50,17 +57,18 @@ export class PairCard {
     const { run, index } = this;
     if (index === null) return;
     const asked = run.steps[frame], steps = run.stepsAt(frame);
-    const texts = run.quantities.map(name => run.texts(frame, name, index));
+    const known = run.quantitiesOf(index), drawn = known.includes(quantity) ? quantity : "weight";
+    const texts = known.map(name => run.texts(frame, name, index));
     const head = element("tr");
-    head.append(element("th"), ...run.quantities.map(name => element("th", name === quantity ? "on" : "", WORDS_OF[name])));
+    head.append(element("th"), ...known.map(name => element("th", name === drawn ? "on" : "", WORDS_OF[name])));
     const rows = [...run.letters, run.of].map((letter, k) => {
       const row = element("tr"), there = k === 2 || steps[k] === asked ? "" : ` at ${countText(steps[k])}`;
       row.append(element("th", "", `${letter}${there}`), ...texts.map(three => element("td", "", three[k])));
       return row;
     });
     this.table.replaceChildren(head, ...rows);
-    this.since.textContent = `${WORDS_OF[quantity]} since step ${countText(run.steps[0])}`;
-    Object.assign(this, { look, places: run.places[frame], histories: run.histories(quantity, index) });
+    this.since.textContent = `${WORDS_OF[drawn]} since step ${countText(run.steps[0])}`;
+    Object.assign(this, { look, places: run.places[frame], histories: run.histories(drawn, index) });
     this.draw();
   }
 

@@ -2,7 +2,6 @@
 
 import { countText } from "./numbers.js";
 import { element } from "./panels.js";
-import { parameterName } from "./tip.js";
 
 const MOST_LINES = 400;
 
@@ -19,7 +18,11 @@ export class PairTable {
     this.head = table.appendChild(element("thead")).appendChild(element("tr"));
     this.body = table.appendChild(element("tbody"));
     const count = run.document.parameters;
-    root.appendChild(element("p", "", count > MOST_LINES ? `the first ${MOST_LINES} of ${countText(count)}` : ""));
+    const numbers = Array.from({ length: Math.min(count, MOST_LINES) }, (_, index) => index);
+    const units = run.rows.flatMap(([start, end]) => Array.from({ length: end - start }, (_, k) => start + k));
+    this.texels = { all: [...numbers, ...units.slice(0, MOST_LINES)], numbers };
+    const left = [[count, "weights"], [units.length, "activations"]].filter(([all]) => all > MOST_LINES);
+    root.appendChild(element("p", "", left.map(([all, what]) => `the first ${MOST_LINES} of ${countText(all)} ${what}`).join("; ")));
   }
 
   /** Write the numbers of a frame, where the table is to be seen. */
@@ -30,9 +33,10 @@ export class PairTable {
     this.title.textContent = `every ${quantity === "weight" ? "value" : quantity} at step ${countText(run.steps[frame])}`;
     const heads = run.letters.map((letter, k) => (steps[k] === run.steps[frame] ? letter : `${letter} at step ${countText(steps[k])}`));
     this.head.replaceChildren(...["name", ...heads, run.of].map(name => element("th", "", name)));
-    this.body.replaceChildren(...Array.from({ length: Math.min(run.document.parameters, MOST_LINES) }, (_, index) => {
+    const texels = quantity === "weight" ? this.texels.all : this.texels.numbers;
+    this.body.replaceChildren(...texels.map(texel => {
       const row = element("tr");
-      row.append(element("th", "", parameterName(run.document, index)), ...run.texts(frame, quantity, index).map(text => element("td", "", text)));
+      row.append(element("th", "", run.nameOf(texel)[0]), ...run.texts(frame, quantity, texel).map(text => element("td", "", text)));
       return row;
     }));
   }

@@ -1,7 +1,7 @@
 // Names beside rows of cubes, at the height of their main faces, each nearest to its own row from every camera; as
 // view/flow/rows.py. A name at the height of the floor would be read as that of the row in front.
 
-import { cubeCorners } from "./boxes.js";
+import { cubeCorners, pointOf } from "./boxes.js";
 
 const CAPITALS = 0.714; // height of a capital, of the size
 const ROW_GAP = 12; // pixels from the first cube's edge to its name, and from the tray where that reaches further
@@ -52,6 +52,27 @@ export function rowNames(plate, names, side, project, taken, measure, tray = nul
     }
   }
   return [];
+}
+
+/**
+ * A name over the back edge of each column of a plate, or none at all.
+ * @param {object} plate
+ * @param {string[]} names one for each column
+ * @param {(xyz: number[]) => number[]} project world points to logical pixels
+ * @param {(text: string, size: number, bold?: boolean) => number} measure
+ * @param {number} top what the names stay below
+ * @param {(x: number, y: number, width: number, height: number) => boolean} free whether a box around (x, y) has room;
+ *     it is taken then
+ * @returns {{text: string, x: number, y: number, size: number, end: string}[]}
+ */
+export function columnNames(plate, names, project, measure, top, free) {
+  if (plate.folded || names.length !== plate.shape[1]) return [];
+  const backs = names.map((_, j) => project(pointOf(plate, j, [0, -plate.half, plate.depth])));
+  const widths = names.map((name) => measure(name, 13, true));
+  const apart = backs.slice(1).every(([x], k) => (widths[k] + widths[k + 1]) / 2 + 5 < Math.abs(x - backs[k][0]));
+  const high = Math.min(...backs.map(([, y]) => y)) - 18 > top;
+  if (!apart || !high || !backs.every(([x, y], k) => free(x, y - 12, widths[k], 20))) return [];
+  return backs.map(([x, y], k) => ({ text: names[k], x, y: y - 7, size: 13, end: "middle" }));
 }
 
 /** Left, top, width and height of a name's capitals. */

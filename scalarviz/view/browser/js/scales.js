@@ -1,7 +1,7 @@
 // The legends of a comparison: one scale for the two, one for their difference.
 
 import { Ink } from "./ink.js";
-import { drawMarks, drawScale, marksOn } from "./legend.js";
+import { drawMarks, drawRowScale, drawScale, marksOn } from "./legend.js";
 import { clippedShare } from "./ranges.js";
 
 const FIRST_LINE = 2; // what lies above the bar
@@ -50,5 +50,21 @@ export class ScaleBar {
     drawScale(this.ink, [0, FIRST_LINE, wide], second ? bothShown(first, second) : first, players[0].tables[0]);
     const marks = players.flatMap(one => marksOn(one.shown, one.cubes.detailed(one.view.camera, one.overlay.density)));
     drawMarks(this.ink, [0, high - 5, wide], [...new Set(marks)]);
+  }
+}
+
+/** A legend of rows of activations on a canvas of its own. */
+export class RowScaleBar extends ScaleBar {
+  /** @param {string} title what it is called */
+  constructor(canvas, document, title) {
+    super(canvas, document);
+    this.title = title;
+  }
+
+  draw([{ frame, shown, tables }], theme) {
+    const { clientWidth: wide, clientHeight: high } = this.canvas;
+    if (!wide || !frame || !tables) return;
+    this.ink.begin(wide, high, window.devicePixelRatio || 1, theme);
+    drawRowScale(this.ink, [0, FIRST_LINE, wide], shown, tables[1], this.title, frame.rowMap ? "" : null);
   }
 }
