@@ -21,7 +21,7 @@ export class LiveCell {
    * @param {HTMLElement} root
    */
   constructor(model, root) {
-    Object.assign(this, { model, root, player: null, document: null, frame: null, known: {}, answered: 0, over: "" });
+    Object.assign(this, { model, root, player: null, document: null, frame: null, known: {}, coming: null, answered: 0, over: "" });
     this.about = model.get("about");
     this.place = Array.from(crypto.getRandomValues(new Uint32Array(3)), part => part.toString(36)).join("-");
     this.byKey = actionsByKey(this.about.keys);
@@ -142,7 +142,7 @@ export class LiveCell {
     else if (message.kind === "frame") this.show(message, buffers);
   }
 
-  /** A frame: its numbers go to the player, its words where they stand. */
+  /** A frame: its numbers go to the player; its words are written when these are drawn, in the same picture of the page. */
   show(message, buffers) {
     const { kind, number, step, loss, buffers: names, known, past, rows, ...parts } = message;
     const arrays = {};
@@ -155,12 +155,21 @@ export class LiveCell {
     this.frame = { number, texels, step, loss: value, past, known: { gradient: known, update: known },
       rows: Object.fromEntries(Object.entries(rows).map(([name, row]) => [name, Float32Array.from(row, Number)])),
       flags: flags ?? new Uint8Array(texels.weight.length) };
-    if (parts.document) this.stand(parts.document);
-    this.write(parts);
+    this.coming = { ...this.coming, ...parts };   // of several between two pictures the last words count
     this.time.add(step, value);
-    this.panels.date(step);
+    if (parts.document) this.stand(parts.document);
+    if (parts.document || !this.player || this.player.lost) this.writeComing();
     if (!this.player) return this.answer();
     this.player.show(this.frame);
+  }
+
+  /** Write what came with the frame that is about to be drawn. */
+  writeComing() {
+    const parts = this.coming;
+    if (!parts) return;
+    this.coming = null;
+    this.write(parts);
+    this.panels.date(this.frame.step);
   }
 
   /** Another network stands there: another player. */
@@ -178,6 +187,7 @@ export class LiveCell {
     if (pose) this.player.pose = pose;
     if (this.known.showing) this.quantify(this.known.showing);
     this.hidden.textContent = `.${this.about.still} { display: none !important; }`;   // the last picture, while this one lives
+    this.player.on("drawing", () => this.writeComing());
     this.player.on("drawn", frame => frame && this.answer());
     this.player.on("select", which => this.select(typeof which === "number" ? which : null));
     this.paint();
@@ -284,6 +294,7 @@ export class LiveCell {
   /** Python lets go of it: the last picture stays, and says so. */
   end(why) {
     this.over = why || "closed";
+    this.writeComing();
     this.write({ notice: `${this.over}; run the cell again`, running: false });
     this.box.classList.add("over");
   }

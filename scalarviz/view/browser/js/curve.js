@@ -1,5 +1,6 @@
 // Curves on a canvas: the axis of the losses, how many points are worth drawing, and the history of one number.
 
+import { flatContext } from "./flat.js";
 import { shortText } from "./numbers.js";
 
 /**
@@ -108,7 +109,7 @@ export function sharpCanvas(canvas) {
   const wide = canvas.clientWidth, high = canvas.clientHeight, ratio = window.devicePixelRatio || 1;
   const [width, height] = [Math.max(1, Math.round(wide * ratio)), Math.max(1, Math.round(high * ratio))];
   if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
-  const context = canvas.getContext("2d");
+  const context = flatContext(canvas);
   context.setTransform(width / Math.max(wide, 1), 0, 0, height / Math.max(high, 1), 0, 0);
   context.clearRect(0, 0, wide, high);
   return { context, wide, high };

@@ -1,5 +1,7 @@
 // What the drawing files ask of WebGL 2: programs, meshes and textures, all of one context, forgotten together.
 
+import { drawFlatBySoftware } from "./flat.js";
+
 /** Bytes of a number of each kind of texture that is used here, by its name in GL. */
 const TEXTURE_KINDS = {
   R32F: ["RED", "FLOAT"],
@@ -25,6 +27,7 @@ export class Graphics {
     this.gl = canvas.getContext("webgl2", wishes);
     if (!this.gl) throw new Error("this browser draws no WebGL 2");
     this.made = [];
+    drawFlatBySoftware(this.software);
   }
 
   /** Whether a processor draws instead of a graphics card: then every pixel costs. */

@@ -1,5 +1,7 @@
 // What is flat in the picture: texts, lines and boxes over the cubes, on a canvas of its own.
 
+import { flatContext } from "./flat.js";
+
 const FAMILY = '"Open Sans", "Noto Sans", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
 
 /** Draws in CSS pixels. */
@@ -15,7 +17,7 @@ export class Ink {
     this.widths = [advances.regular, advances.bold].map((list) => new Map(letters.map((letter, k) => [letter, list[k] / 1000])));
     this.unknown = advances.unknown;
     this.measure = this.measure.bind(this);
-    this.context = canvas.getContext("2d");
+    this.context = null; // until the first drawing: then it is known who draws
     this.theme = null;
   }
 
@@ -27,6 +29,7 @@ export class Ink {
       this.canvas.height = down;
     }
     this.theme = theme;
+    this.context ??= flatContext(this.canvas);
     this.context.setTransform(across / width, 0, 0, down / height, 0, 0);
     this.context.clearRect(0, 0, width, height);
   }

@@ -223,7 +223,7 @@ export class Player {
     this.pace?.ask();
   }
 
-  /** Call `listener` when something happens: hover, select, pose, lost, restored, drawn; returns what ends that. */
+  /** Call `listener` when something happens: hover, select, pose, lost, restored, drawing, drawn; returns what ends that. */
   on(name, listener) {
     if (!this.listeners.has(name)) this.listeners.set(name, new Set());
     this.listeners.get(name).add(listener);
@@ -330,6 +330,7 @@ export class Player {
       this.canvas.width = across;
       this.canvas.height = down;
     }
+    this.#tell("drawing", this.frame);
     this.#takeOver();
     const theme = this.document.themes[this.look];
     const { gl } = this.graphics;
