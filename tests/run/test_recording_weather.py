@@ -284,3 +284,24 @@ def test_pictures_that_cannot_be_written_cost_no_number(tmp_path: Path, monkeypa
         run.step(5)
     with sv.load_recording(tmp_path / "run.svz") as recorded:
         assert len(recorded) == 6
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_dropped_recording_is_made_whole_by_whichever_thread_finds_it(named: bool, tmp_path: Path) -> None:
+    """Cycles are looked for in any thread, in the one that writes too, which cannot wait for its own end."""
+    run = made()
+    recording = sv.Recording(run, path=tmp_path / "run.svz" if named else None)
+    path, written = recording.path, recording._writer
+    run.step(20)
+    recording.flush()
+    ended = recording._end
+    written._rows.end = ended  # type: ignore[method-assign,assignment]  # called by the thread that writes
+    run.step(1)
+    written._thread.join(60)
+    assert not written._thread.is_alive() and not ended.alive
+    if not named:
+        assert not path.parent.exists()
+        return
+    assert [each.name for each in tmp_path.iterdir()] == ["run.svz"]
+    with sv.load_recording(path) as recorded:
+        assert recorded.steps[-1] >= 20 and recorded.complete

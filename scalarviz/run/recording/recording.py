@@ -307,10 +307,13 @@ def _ended(writer: Writer, database: sqlite3.Connection, file: FileId, temporary
     """Nobody has the recording any more, or the program ends."""
     if not writer.mine:
         return
-    writer.close()
-    finish(database, file)
-    if temporary:
-        shutil.rmtree(file.path.parent, ignore_errors=True)
+
+    def whole() -> None:
+        finish(database, file)
+        if temporary:
+            shutil.rmtree(file.path.parent, ignore_errors=True)
+
+    writer.close(whole)
 
 
 class _WholeLoss:

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from itertools import islice
 
 from ...errors import StateError
@@ -50,6 +51,7 @@ class Writer:
         self._queue: deque[tuple[int, list[Item]]] = deque()  # what belongs together, and its bytes
         self._bytes = self._told = self._written = 0
         self._closing = self._gone = False
+        self._then: Callable[[], None] = _nothing
         self._condition = threading.Condition()
         self._process = os.getpid()
         self._thread = threading.Thread(target=self._loop, name="scalarviz-recording", daemon=True)
@@ -95,14 +97,23 @@ class Writer:
             if not self._condition.wait_for(lambda: self._written >= told or self._deaf(), timeout):
                 raise StateError(f"the recording is not written within {timeout:g} s: the disk is slow; try again")
 
-    def close(self) -> None:
-        """Write what waits, and end the thread; the database is the caller's again."""
+    def close(self, then: Callable[[], None] | None = None) -> None:
+        """Write what waits, and end the thread; the database is the caller's again, who does `then` with it.
+
+        Where cycles are looked for in the thread itself, and a recording is among them, the thread does that at its end.
+        """
         if not self.mine:
             return
+        itself = threading.current_thread() is self._thread
         with self._condition:
             self._closing = True
+            if itself and then is not None:
+                self._then = then
             self._condition.notify_all()
-        self._thread.join()
+        if not itself:
+            self._thread.join()
+            if then is not None:
+                then()
 
     # ---- the thread
 
@@ -125,6 +136,7 @@ class Writer:
             with self._condition:
                 self._gone = True
                 self._condition.notify_all()
+            self._then()
 
     def _first(self) -> int:
         """How many go into one transaction: what waits, as far as the budget may be passed before anybody looks."""
@@ -163,3 +175,7 @@ class Writer:
 
     def _refused(self, why: str) -> None:
         self.trouble = f"{self._file.path.name} is recorded no further: {why}"
+
+
+def _nothing() -> None:
+    """Of whoever waits for the thread."""
