@@ -184,6 +184,12 @@ class Forward:
         with np.errstate(invalid="ignore"):  # of samples that are all left out
             return float(total * inverse(len(x) if self.share is None else self.share(y).sum()))
 
+    def scale_of_one(self, target: NDArray[Any]) -> float:
+        """By what the loss of a sample alone is multiplied to be that of a batch of it: weighted classes have a mean."""
+        if self.reduction == "sum" or self.share is None:
+            return 1.0
+        return inverse(float(self.share(np.ravel(target)[None]).sum()))
+
     @cached_property
     def _predict_runner(self) -> PlanRunner:
         return PlanRunner(lower(self.tape.only(outputs=True)), self.dtype)

@@ -25,18 +25,22 @@ class SampleGradient:
     """
 
     def __init__(self, run: Run, forward: Forward | None = None) -> None:
-        self._plan = (run._forward if forward is None else forward).plan
+        self._forward = run._forward if forward is None else forward
+        self._plan = self._forward.plan
         self._runner = PlanRunner(self._plan, np.float64)
 
     def gradient(self, sample: ArrayLike, target: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
-        """Gradient (P,) of the loss of one sample (n_in,) with its target (n_out,), at flat values (P,)."""
+        """Gradient (P,) of the loss of one sample (n_in,) with its target (n_out,), at flat values (P,).
+
+        As `evaluate` has that loss: a mean over weighted targets divides by the sample's own weight.
+        """
         runner, body = self._runner, self._runner.body
         numbers = np.concatenate([np.ravel(sample), np.ravel(target)]).astype(np.float64)
         at = np.asarray(values, np.float64)
         theta, prologue_rows = runner.extended(at)
         rows = body.forward(theta, runner.encode(numbers[:, None]))
         adjoints: NDArray[Any] = np.zeros_like(rows)
-        adjoints[body.program.loss] = 1.0
+        adjoints[body.program.loss] = self._forward.scale_of_one(np.asarray(target))
         gradient = np.zeros(len(theta))
         body.backward(rows, adjoints, theta, gradient)
         count = self._plan.n_parameters

@@ -283,6 +283,30 @@ def test_deltas_are_what_the_loss_of_the_probe_says(path: Path) -> None:
             assert deltas["1"][k] == pytest.approx((moved[0] - moved[1]) / 2e-4, rel=1e-4)
 
 
+@pytest.mark.parametrize("loss", [
+    nn.CrossEntropyLoss(weight=[0.3, 2.0]), nn.CrossEntropyLoss(weight=[0.3, 2.0], label_smoothing=0.2),
+    nn.CrossEntropyLoss(weight=[0.3, 2.0], reduction="sum"),
+])  # fmt: skip
+def test_deltas_and_the_samples_gradient_are_of_the_loss_of_the_probe_where_classes_have_weights(
+    loss: nn.Loss, path: Path
+) -> None:
+    """A mean over weighted classes divides by the sample's own weight: finite differences of ``run.evaluate``."""
+    net = nn.Sequential(nn.Linear(2, 3, seed=1), nn.Tanh(), nn.Linear(3, 2, seed=2))
+    classes = np.arange(len(X)) % 2
+    run = Run(net, loss, optim.SGD(net.parameters(), lr=0.1), (X, classes), engine="numpy", dtype="float64")
+    with sv.Recording(Scene("t", run, probe=X[1], probe_target=classes[1:2]), deltas=True, path=path):
+        run.step(2)
+    at, one = run.values, (X[1:2], classes[1:2, None])
+    eye = 1e-6 * np.eye(len(at))
+    numeric = np.array([(run.evaluate(*one, at + h) - run.evaluate(*one, at - h)) / 2e-6 for h in eye])
+    assert np.allclose(RunSource(run).sample_gradient(X[1], classes[1:2], at), numeric, atol=1e-8)
+    with sv.load_recording(path) as recorded:
+        for tensor in run.tensors:
+            if tensor.role == "bias":
+                stage = tensor.name.partition(".")[0]
+                assert np.allclose(recorded.deltas[stage][-1], tensor.of(numeric), atol=1e-6)
+
+
 def _loss(weight: Any, row: Any, bias: Any) -> float:
     """The square of what the last layer and its sigmoid make of a row, less the target."""
     return float((1 / (1 + np.exp(-(weight @ row + bias))) - Y[4])[0] ** 2)

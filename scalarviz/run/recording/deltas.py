@@ -22,10 +22,13 @@ class Deltas:
 
     def __init__(self, forward: Forward) -> None:
         stages = list(zip(forward.stages, forward.taps, strict=True))
+        self._forward = forward
         self._network = Network(forward.tape, stages, lambda: forward._loss_runner)
 
     def rows(self, probe: Float, target: Float, values: NDArray[np.floating]) -> dict[str, Float] | None:
         """The derivative of the sample's loss by each number of each stage; NaN where no weight stands before it.
+
+        The loss is that of a batch of the sample alone: a mean over weighted targets divides by its own weight.
 
         Parameters
         ----------
@@ -44,7 +47,7 @@ class Deltas:
         numbers = network.runner.encode(np.concatenate([probe, target])[:, None])
         rows = body.forward(theta, numbers)
         adjoints = np.zeros_like(rows)
-        adjoints[body.program.loss] = 1.0
+        adjoints[body.program.loss] = self._forward.scale_of_one(target)
         body.backward(rows, adjoints, theta, np.zeros(len(theta)))
         found = {"input": np.full(len(probe), np.nan)}
         for name, places in network.rows_of.items():
