@@ -72,24 +72,29 @@ def one_of(names: Iterable[str]) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _stem(value: Path) -> str:
+    """The name of a file without its ending; empty of one that is nothing but an ending."""
+    return value.stem.lstrip(".") if value.suffix else value.name.partition(".")[0]
+
+
 def weights_name(value: Path) -> Path:
     """Check the name of a file of weights to be written."""
     if value.suffix.lower() != WEIGHTS:
-        raise InputError(f"{value}: weights are written as {WEIGHTS} only; try {value.stem or 'weights'}{WEIGHTS}")
+        raise InputError(f"{value}: weights are written as {WEIGHTS} only; try {_stem(value) or 'weights'}{WEIGHTS}")
     return value
 
 
 def recording_name(value: Path) -> Path:
     """Check the name of a recording to be made."""
     if value.suffix.lower() != RECORDING:
-        raise InputError(f"{value}: recordings are written as {RECORDING} only; try {value.stem or 'run'}{RECORDING}")
+        raise InputError(f"{value}: recordings are written as {RECORDING} only; try {_stem(value) or 'run'}{RECORDING}")
     return value
 
 
 def page_name(value: Path) -> Path:
     """Check the name of a page to be made."""
     if value.suffix.lower() not in PAGES:
-        raise InputError(f"{value}: pages are written as {listing(PAGES)} only; try {value.stem or 'run'}{PAGES[0]}")
+        raise InputError(f"{value}: pages are written as {listing(PAGES)} only; try {_stem(value) or 'run'}{PAGES[0]}")
     return value
 
 

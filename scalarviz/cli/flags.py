@@ -36,6 +36,25 @@ def command_from(model: type[BaseModel], call: Callable[[Any], int]) -> Callable
     return command
 
 
+def class_of(model: type[BaseModel]) -> type[Any]:
+    """The class of a model's command: a file that is written has one name, and a second one is refused."""
+    from typer.core import TyperCommand
+
+    files = {name for name, field in model.model_fields.items() if _extra(field).get("written")}
+
+    class Command(TyperCommand):
+        def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
+            _, _, order = self.make_parser(context).parse_args(list(arguments))
+            for number, option in enumerate(order):
+                if option in order[:number] and option.name in files and not getattr(option, "multiple", False):
+                    raise InputError(
+                        f"{option.opts[0]} is given twice; it names one file: write the other one by a second run"
+                    )
+            return super().parse_args(context, arguments)
+
+    return Command
+
+
 def flag_of(name: str, field: FieldInfo) -> str:
     """How a field is called on the command line."""
     extra = _extra(field)
@@ -61,7 +80,8 @@ def _extra(field: FieldInfo) -> dict[str, Any]:
 def _help(field: FieldInfo) -> str:
     """The description with the default, unless that is off or empty."""
     shown, default = _extra(field).get("shown"), field.default
-    if shown is None and default is not None and default is not False and default != []:
+    given = not field.is_required() and default is not None and default is not False and default != []
+    if shown is None and given:
         parts = default if isinstance(default, tuple) else (default,)
         shown = "x".join(str(part) for part in parts if part is not None)
     return f"{field.description} (default: {shown})" if shown else str(field.description or "")

@@ -117,7 +117,10 @@ def _app(arguments: list[str]) -> tuple[Any, str]:
         _add_scene(app, asked)
     app.command("scenes", help=COMMANDS["scenes"])(_scenes)
     app.command("tour", help=COMMANDS["tour"])(_tour_with_flags() if asked == "tour" else _unasked)
-    app.command("replay", help=COMMANDS["replay"])(_replay_with_flags() if asked == "replay" else _unasked)
+    if asked == "replay":
+        _add_replay(app)
+    else:
+        app.command("replay", help=COMMANDS["replay"])(_unasked)
     _add_tools(app)
     return app, asked
 
@@ -208,7 +211,7 @@ def _unasked() -> None:
 
 
 def _add_scene(app: Any, name: str) -> None:
-    from .flags import command_from
+    from .flags import class_of, command_from
     from .run import run_scene
     from .scene import load_scene
 
@@ -217,7 +220,7 @@ def _add_scene(app: Any, name: str) -> None:
     def run(options: Any) -> int:
         return _interruptible(lambda: run_scene(scene, options))
 
-    app.command(name, help=scene.summary)(command_from(scene.options, run))
+    app.command(name, help=scene.summary, cls=class_of(scene.options))(command_from(scene.options, run))
 
 
 def _scenes() -> None:
@@ -226,14 +229,15 @@ def _scenes() -> None:
         tell(f"{name:{width}}  {summary}")
 
 
-def _replay_with_flags() -> Callable[..., int]:
-    from .flags import command_from
+def _add_replay(app: Any) -> None:
+    from .flags import class_of, command_from
     from .replay import replay, replay_options
 
     def run(options: Any) -> int:
         return _interruptible(lambda: replay(options))
 
-    return command_from(replay_options(), run)
+    model = replay_options()
+    app.command("replay", help=COMMANDS["replay"], cls=class_of(model))(command_from(model, run))
 
 
 def _tour_with_flags() -> Callable[..., int]:

@@ -17,18 +17,28 @@ FRAMES, FEWEST = 300, 24
 """Frames of a page, beside its first, where nobody says how many steps apart they are; of very many weights."""
 NUMBERS = 20_000_000
 """Values of weights that a page holds then, as far as that leaves it `FEWEST` frames."""
+UNHEARD = ("paused", "fps", "duration", "cmap", "presenter")
+"""Flags of windows, films and pictures."""
 
 
-def check_page(options: Any) -> None:
+def check_page(options: Any, *, alone: bool) -> None:
     """Say before the network is built what would stop a page from being written; touches nothing.
+
+    Parameters
+    ----------
+    options : SceneOptions
+    alone : bool
+        Whether nothing else is shown or drawn beside a page: it heeds neither pace nor colour map.
 
     Raises
     ------
     InputError
-        It cannot be written there.
+        It cannot be written there, or a flag is given that it does not heed.
     """
     if options.html:
         check_target(options.html)
+        if alone:
+            options.refuse(UNHEARD, "a page has a pace, a colour map and a look of its own, and nothing else is drawn")
 
 
 def frames_of(weights: int) -> int:

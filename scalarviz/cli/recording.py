@@ -29,7 +29,7 @@ def check_recording(options: Any) -> None:
     InputError
         There is such a file already, none can be made, or --every or --micro is given for nothing.
     """
-    check_page(options)
+    check_page(options, alone=options.headless and not options.out)
     if options.recording:
         check_new(options.recording)
     elif not options.html:

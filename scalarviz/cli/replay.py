@@ -105,7 +105,10 @@ def replay(options: Any) -> int:
         if options.at is not None:
             _check_at(shown.source, options)
         outputs, whole = None, not options.html or _page(shown, options)
-        if options.out or not (options.html or (wants_window(options) and _in_window(shown, options, stop))):
+        watched = not (options.out or options.html) and wants_window(options) and _in_window(shown, options, stop)
+        if not watched and options.steps is None:
+            shown.source.stand(len(shown.source.steps) - 1)
+        if options.out or not (options.html or watched):
             outputs = _files(shown, options, stop)
         if stop:
             say(f"scalarviz: {stop.word}{'; the files were written' if shown.written else ''}")
@@ -118,9 +121,11 @@ def replay(options: Any) -> int:
 
 def _check_page(options: Any) -> None:
     """Refuse a page that cannot be written, or of a part of a recording."""
-    check_page(options)
+    check_page(options, alone=not options.out)
     if options.html and options.steps is not None:
         raise InputError(f"--html {options.html}: a page is of all steps; leave out --steps")
+    if options.headless and not (options.html or options.out or options.json_line):
+        raise InputError("--headless shows nothing: name a file with --out or --html, or ask for a line with --json")
 
 
 def _page(shown: Replayed, options: Any) -> bool:
@@ -215,7 +220,7 @@ def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
     if not (outputs.films or outputs.stills):
         return outputs
     source = shown.source
-    last = source.place if options.steps is not None else len(source.steps) - 1
+    last = source.place
     painter = Painter(shown.name, options, partial(_bench, source))
     if outputs.films:
         _film(shown, options, outputs, painter, last, stop)

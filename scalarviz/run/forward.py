@@ -185,7 +185,7 @@ class Forward:
             return float(total * inverse(len(x) if self.share is None else self.share(y).sum()))
 
     def scale_of_one(self, target: NDArray[Any]) -> float:
-        """By what the loss of a sample alone is multiplied to be that of a batch of it: weighted classes have a mean."""
+        """By what the loss of a sample is multiplied to be that of a batch of it alone: where classes have weights."""
         if self.reduction == "sum" or self.share is None:
             return 1.0
         return inverse(float(self.share(np.ravel(target)[None]).sum()))

@@ -95,6 +95,10 @@ def test_two_of_other_shapes_are_compared_where_they_can_be(cli, files):
         (["--at", "5"], "--at is of a picture"),
         (["--out", "p.txt"], "allowed are a film"),
         (["--headless", "--paused"], "--paused does nothing here"),
+        (["--headless"], "--headless shows nothing: name a file with --out or --html, or ask for a line with --json"),
+        (["--html", "p.html", "--cmap", "viridis"], "--cmap does nothing here: a page has"),
+        (["--html", "p.html", "--duration", "3"], "--duration does nothing here"),
+        (["--html", "p.html", "--html", "q.html"], "--html is given twice"),
         (["--out", "p.png", "--cmap", "no"], "colour map"),
         (["missing.svz", "--out", "p.png"], "missing.svz"),
     ],
@@ -106,6 +110,15 @@ def test_what_cannot_be_shown_is_said_and_nothing_is_written(cli, files, argumen
     assert said in result.err
     assert "Traceback" not in result.err
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_the_step_of_the_line_is_the_one_that_is_shown(cli, files):
+    for more, step in (((), 30), (("--steps", 10), 10)):
+        assert json.loads(cli("replay", "one.svz", "--headless", "--json", *more).out)["step"] == step
+
+
+def test_the_help_has_no_default_of_what_must_be_given(cli):
+    assert "default" not in cli("replay", "--help").out.partition("OTHER")[0]
 
 
 def test_without_a_recording_it_says_that_none_was_given(cli):

@@ -298,10 +298,12 @@ def test_a_dropped_recording_is_made_whole_by_whichever_thread_finds_it(named: b
     written._rows.end = ended  # type: ignore[method-assign,assignment]  # called by the thread that writes
     run.step(1)
     written._thread.join(60)
-    assert not written._thread.is_alive() and not ended.alive
+    assert not written._thread.is_alive()
+    assert not ended.alive
     if not named:
         assert not path.parent.exists()
         return
     assert [each.name for each in tmp_path.iterdir()] == ["run.svz"]
     with sv.load_recording(path) as recorded:
-        assert recorded.steps[-1] >= 20 and recorded.complete
+        assert recorded.steps[-1] >= 20
+        assert recorded.complete

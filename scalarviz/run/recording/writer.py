@@ -100,7 +100,7 @@ class Writer:
     def close(self, then: Callable[[], None] | None = None) -> None:
         """Write what waits, and end the thread; the database is the caller's again, who does `then` with it.
 
-        Where cycles are looked for in the thread itself, and a recording is among them, the thread does that at its end.
+        The thread itself does that at its end, where it was in there that a recording was found which nobody has.
         """
         if not self.mine:
             return

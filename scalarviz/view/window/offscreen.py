@@ -263,7 +263,8 @@ def _open(backend: str) -> Any:
     from vispy import app, gloo
 
     application = app.Application(backend)
-    canvas = app.Canvas(app=application, size=(16, 16), show=False, autoswap=False)
+    # without dpi vispy asks the display for its own, and what that says goes to stdout where DISPLAY names none
+    canvas = app.Canvas(app=application, size=(16, 16), show=False, autoswap=False, dpi=96.0)
     canvas.set_current()
     gloo.gl.use_gl("gl2")
     if not gloo.gl.glGetParameter(gloo.gl.GL_VERSION):
