@@ -191,3 +191,51 @@ def test_a_branch_and_the_time_bar_close_the_step(host):
     host.pass_time()
     assert host.view.bench.inside.told is None
     assert host.view.shown.step == 3
+
+
+# ---- slow motion
+
+
+def test_at_the_least_speed_recorded_steps_open_by_themselves_and_lead_to_the_next_frame(recorded):
+    host, seen = hosted(recorded(steps=2)[1], (320, 180)), []
+    press(host, "[", "[", "[")
+    host.view.key("Space")
+    while host.view.playback.running:
+        host.pass_time(0.21)  # a micro-step of 44 is shown for 9 s / 44
+        told = host.view.bench.inside.told
+        if told is not None and (not seen or seen[-1] != (told.step, told.at)):
+            seen.append((told.step, told.at))
+    assert seen == [(step, at) for step in (1, 2) for at in range(1, 45)]
+    assert (host.view.shown.step, host.view.bench.inside.told) == (2, None)
+    host.close_soon()
+
+
+def test_a_pause_stays_in_the_step_and_a_higher_speed_leaves_it(host):
+    press(host, "[", "[", "[", "Space")
+    host.pass_time(1.0)
+    assert "slow motion" in host.view.pace_text()
+    press(host, "Space")
+    at = host.view.bench.inside.told.at
+    host.pass_time(2.0)
+    assert host.view.bench.inside.told.at == at
+    assert "slow motion" not in host.view.pace_text()
+    press(host, "Space")
+    assert host.view.bench.inside.told.at == at
+    assert press(host, "]") is None
+    assert host.view.playback.running
+
+
+def test_slow_motion_of_a_recording_without_micro_steps_plays_its_frames(recorded):
+    host = hosted(recorded(gradients=True)[1])
+    press(host, "[", "[", "[", "Space")
+    for _ in range(8 * 20 * 4 + 8):
+        host.pass_time(0.25)
+        assert host.view.bench.inside.told is None
+    assert host.view.shown.step == 4
+    host.close_soon()
+
+
+def test_the_line_of_keys_inside_a_step_is_of_a_recording(host):
+    press(host, ".")
+    assert dict(host.view.bench.inside.keys)["Right"] == "next recorded step"
+    assert dict(host.view.bench.inside.keys)["Space"] == "play"

@@ -71,6 +71,12 @@ def host(recorded):
     made.close_soon()
 
 
+def texts(host):
+    bench = host.view.bench
+    sketches = [*bench.sketches, *(sketch for layer in bench.overlays for sketch in layer)]
+    return [item for sketch in sketches for item in sketch.texts]
+
+
 def press(host, *keys, shift=False):
     for key in keys:
         host.view.key(key, shift=shift)
@@ -218,6 +224,15 @@ def test_every_action_works_or_says_why_not(host):
         assert "recording" in host.view.notice()
 
 
+def test_keys_and_hands_are_told_as_of_a_recording(host):
+    words = dict(host.view.bench.touch.table)
+    assert words["Right"] == "the next recorded step (Shift: ten)"
+    assert not any(word in line for line in words.values() for word in ("train", "controls", "newest", "swatch"))
+    line = {item.text for item in texts(host)}
+    assert {"play", "next"} <= line
+    assert "run" not in line
+
+
 def test_nothing_of_it_is_changed_by_looking(host):
     record = host.view.bench.subject.source.record
     before = [record.frame(k).values for k in range(len(record))]
@@ -237,6 +252,16 @@ def test_a_cube_has_its_name_its_value_and_how_it_moved(host):
     _, record = inspector.record
     assert record.steps.tolist() == [0, 5, 10, 15, 20]
     assert record.values[-1] == host.view.shown.values[5]
+
+
+def test_what_a_card_explains_stands_clear_of_its_plot(host):
+    press(host, "End")
+    host.view.bench.select(0)
+    host.pass_time()
+    said = [t for t in texts(host) if t.text.startswith("last update:")]
+    (title,) = [t for t in texts(host) if t.text == "value" and t.bold]
+    below = [t for t in texts(host) if said[0].y <= t.y < title.y and t.x == said[0].x]
+    assert title.y - max(t.y for t in below) >= 30  # the line between them has nine pixels on either side
 
 
 def test_a_branch_is_gone_to_by_its_ring(recorded):

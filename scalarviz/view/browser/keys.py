@@ -5,29 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ..watch.actions import action_of
+from ..watch.played_words import PLAYED, Words
 
 RECORDED = {
-    "toggle_run": ("play or pause", "play"),
-    "step": ("the next recorded step (Shift: ten)", "next"),
-    "back": ("the one before (Shift: ten)", "back"),
-    "micro_next": ("into the step that follows: the next micro-step", "micro-step"),
-    "micro_back": ("the micro-step before", ""),
-    "whose": ("", ""),
-    "first": ("the first recorded step", ""),
-    "newest": ("the last one", ""),
-    "slower": ("", ""),
-    "faster": ("twice the speed", ""),
-    "normal_speed": ("", ""),
-    "show_weights": ("", ""),
-    "show_gradients": ("", ""),
-    "show_updates": ("", ""),
-    "show_ratio": ("", ""),
-    "fit": ("fit the camera", "fit"),
-    "toggle_theme": ("", ""),
-    "toggle_help": ("", "all keys"),
-    "escape": ("close what is open", ""),
-}
-"""What an action does there, and what the line of keys says; empty: what the table says, and nothing."""
+    "toggle_run": None, "step": None, "back": None, "micro_next": None, "micro_back": None, "whose": None,
+    "first": None, "newest": None, "slower": None, "faster": Words("twice the speed"), "normal_speed": None,
+    "show_weights": None, "show_gradients": Words(""), "show_updates": None, "show_ratio": None,
+    "fit": Words("fit the camera", "fit"),
+    "toggle_theme": None, "toggle_help": Words("", "all keys"), "escape": Words("close what is open"),
+}  # fmt: skip
+"""An action of a page, and what it is called there; None: what recordings say of it in a window, and what is empty is
+what the table says."""
 NEEDS = {
     "micro_next": {"micro"},
     "micro_back": {"micro"},
@@ -49,8 +37,8 @@ GESTURES = (
 def keys_of(recorded: set[str]) -> list[dict[str, Any]]:
     """Name, keys and words of each action, for a page with these quantities."""
     found: list[dict[str, Any]] = []
-    for name, (does, words) in RECORDED.items():
-        action = action_of(name)
+    for name, own in RECORDED.items():
+        action, (does, words, _) = action_of(name), own or PLAYED.get(name, Words(""))
         if NEEDS.get(name, set()) <= recorded:
             found.append({"name": name, "keys": list(action.keys), "does": does or action.does, "words": words})
     return found

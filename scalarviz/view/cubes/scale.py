@@ -162,12 +162,12 @@ class Coloring:
         return {t.name: self.range.unit(t.of(self.drawn)) for t in self._tensors}
 
     def extents(self) -> Mapping[str, float]:
-        """What stands after `bound` at each plate: V or the largest magnitude, 0 where all are; else nothing."""
+        """What stands after `bound` at each plate: its largest magnitude; nothing where no number is known.
+
+        Not V, beyond which the colours clip: no cube shows a larger number than its plate says.
+        """
         known = [t for t in self._tensors if self._known[t.span].any()]
-        if self.signed:
-            found = extents(self.flat, known, "tensor")
-            return {t.name: found[t.name] if self.flat[t.span].any() else 0.0 for t in known}
-        return {t.name: float(np.max(self.flat[t.span], initial=0.0, where=self._known[t.span])) for t in known}
+        return {t.name: float(np.max(np.abs(self.flat[t.span]), initial=0.0, where=self._known[t.span])) for t in known}
 
     @property
     def signed(self) -> bool:

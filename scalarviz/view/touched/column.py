@@ -22,6 +22,8 @@ from .who import Identity
 
 BUTTONS = (("zero", "X", "zero"), ("× ½", "/", "halve"), ("× 2", "*", "double"), ("anew", "I", "redraw"))
 _GAP = 12.0
+_UNDER_TEXT = 18.0
+"""Between a line of words, whose letters reach below it, and the plots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ def _height(plan: _Plan, told: Told, width: float) -> float:
     account = told.account
     total = plan.plots + 8 if plan.plots else 0.0
     if account is None:
-        return total + 18.0 * len(_explained(told, width))
+        return total + (_UNDER_TEXT if plan.plots else 0.0) + 18.0 * len(_explained(told, width))
     if plan.state and state_pairs(account) and not account.follows:
         total += 42.0
     if plan.terms and not account.follows:
@@ -169,6 +171,6 @@ def _write(page: Page, told: Told, plan: _Plan) -> None:
             page.rule(_GAP)
             rule_lines.draw_rule(page, account, formulas=plan.formulas)
     if plan.plots:
-        page.rule(_GAP if account is not None else 8.0)
+        page.rule(_UNDER_TEXT if account is None else _GAP)
         along = None if account is None else account.along
         draw_plots(page, told.moved, along, plan.plots, opened=account is not None)

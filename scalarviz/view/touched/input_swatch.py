@@ -58,6 +58,8 @@ class InputSwatch:
         more, number = [], self._number
         if facts is not None and self._ground.chooses(3):
             more.append(f"click: {'the next' if number is not None else 'one'} of the {facts.samples:,} samples")
+        elif self._ground.subject.source.recorded:
+            more.append("the way of this sample was recorded, of no other")
         said = "" if number is None or facts is None else f"sample {number + 1:,} of {facts.samples:,}"
         return [sketch, pointer_label(self._pointer, size, hexed(np.ravel(probe)), said, more, theme)]
 

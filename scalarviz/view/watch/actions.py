@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from ...errors import InputError, TypeMismatchError, UnknownNameError, listing
 from ..panels.registry import OWN
 from ..panels.wording import noun
+from .played_words import PLAYED, Words
 from .reasons import (
     Here,
     Reason,
@@ -142,6 +143,11 @@ class Action:
         """Whether it does something there."""
         return not self.missing(here)
 
+    def said(self, here: Here) -> Words:
+        """What is said of it there: of a recording in words of its own."""
+        own = Words(self.does, self.words, self.inside)
+        return PLAYED.get(self.name, own) if here.recorded else own
+
 
 @dataclass(frozen=True, slots=True)
 class Gesture:
@@ -256,7 +262,7 @@ GESTURES: tuple[Gesture, ...] = (
     Gesture("Click", "view", "the input's swatch: show the way of the next sample", no_swatch),
     Gesture("Double click", "view", "a cube: select its neuron", no_inspector),
     Gesture("Ctrl+Click", "view", "a cube: select it as well, or no more", no_inspector),
-    Gesture("Click", "view", "nothing: close the controls"),
+    Gesture("Click", "view", "nothing: close the controls", no_training),
     Gesture("Click", "view", "in a cube's column: a part, a sample, a moment", no_inspector),
     Gesture("Shift+Wheel", "edit", "over a cube: change that weight", no_edits),
     Gesture("Drag", "edit", "a clicked cube's value: change it", no_edits),
@@ -281,10 +287,10 @@ def action_of(name: str) -> Action:
         raise UnknownNameError(f"no action {name!r:.60}; there are {listing(BY_NAME)}") from None
 
 
-def told(name: str) -> tuple[str, str]:
-    """The key of an action and what it does."""
+def told(name: str, here: Here) -> tuple[str, str]:
+    """The key of an action and what it does there."""
     action = action_of(name)
-    return action.keys[0], action.does
+    return action.keys[0], action.said(here).does
 
 
 def find(key: str) -> Action | None:
@@ -294,19 +300,21 @@ def find(key: str) -> Action | None:
 
 def bottom_line(here: Here) -> tuple[tuple[str, str], ...]:
     """Key and words of the actions that the line at the bottom shows there."""
-    return tuple((a.keys[0], a.words) for a in ACTIONS if a.words and a.applies(here))
+    said = [(a.keys[0], a.said(here).words) for a in ACTIONS if a.applies(here)]
+    return tuple((key, words) for key, words in said if words)
 
 
 def inside_line(here: Here) -> tuple[tuple[str, str], ...]:
     """The same inside an opened step, what walks through it first."""
-    said = [a for a in ACTIONS if a.inside and a.applies(here)]
     one = noun(here.subject)
-    return tuple((a.keys[0], a.inside.format(one=one)) for a in sorted(said, key=lambda a: "micro" not in a.name))
+    there = sorted((a for a in ACTIONS if a.applies(here)), key=lambda a: "micro" not in a.name)
+    said = [(a.keys[0], a.said(here).inside.format(one=one)) for a in there]
+    return tuple((key, words) for key, words in said if words)
 
 
 def help_lines(here: Here) -> tuple[tuple[str, str], ...]:
     """Keys and gestures, and what they do there: the list over the picture; those of panels come after them."""
-    keys = tuple((" or ".join(a.pressed), a.does) for a in ACTIONS if a.keys and a.applies(here))
+    keys = tuple((" or ".join(a.pressed), a.said(here).does) for a in ACTIONS if a.keys and a.applies(here))
     return keys + tuple((g.hand, g.does) for g in GESTURES if g.applies(here))
 
 

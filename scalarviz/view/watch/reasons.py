@@ -171,7 +171,9 @@ def no_word(here: Here) -> str:
 
 
 def no_swatch(here: Here) -> str:
-    """Why no sample is shown as a colour there."""
+    """Why no sample is shown as a colour there, or no other one can be."""
+    if here.recorded:
+        return "the way of this sample was recorded, of no other"
     return "" if here.subject.sample.colours else "no sample is a colour here"
 
 

@@ -12,6 +12,7 @@ from ...errors import ScalarvizError
 from ...run.recorded_source import RecordedSource
 from ..micro.walk import Walk
 from ..panels.wording import noun
+from .microsteps import LEAST, MOST, STEP_SECONDS
 
 if TYPE_CHECKING:
     from ...run.frame import Frame
@@ -42,6 +43,7 @@ class RecordedSteps:
         self._view, self._source, self._look = view, source, look
         self.walk: Walk | None = None
         self.at, self.trial = 0, True
+        self._since = 0.0
         self._about: int | None = None
         view.bench.inside.asked = self._clicked
         self.handlers: dict[str, Callable[..., None]] = {
@@ -135,26 +137,67 @@ class RecordedSteps:
 
     def _show(self, at: int, *, runs: bool = True) -> None:
         assert self.walk is not None
-        self.at, self._about = at, self._view.bench.selected
+        self.at, self._since, self._about = at, 0.0, self._view.bench.selected
         self._view.bench.inside.show(self.walk.told(at, self._about), runs=runs)
         self._view.refresh()
 
     # ---- time
 
-    def pass_time(self) -> None:
-        """Close the step where another frame is shown now; tell of another weight where one was selected."""
-        if self.walk is None:
-            return
-        if self._view.playback.running or self._look().step != self.walk.frame.step:
+    @property
+    def slow(self) -> bool:
+        """Whether the recording plays so slowly that its steps are opened by themselves."""
+        return self._view.playback.running and self._view.playback.slowest
+
+    def pass_time(self, seconds: float) -> bool:
+        """`seconds` have passed; returns whether an opened step plays, so that the recording may not.
+
+        A step is closed where another frame is shown now; another weight is told of where one was selected.
+        """
+        self._since = self._since + seconds if self.slow else 0.0
+        if self.walk is not None and self._look().step != self.walk.frame.step:
             self.leave()
+        if self.slow and self._play():
+            return True
+        if self.walk is not None and self._view.playback.running:
+            self.leave()
+            self._view.playback.resume_here()
+        elif self.walk is not None and self._about != self._view.bench.selected:
+            self._show(self.at, runs=False)
+        return False
+
+    def _play(self) -> bool:
+        """Slow motion: micro-step by micro-step, and at the end the next frame; whether there is a step to walk in."""
+        if self.walk is None:
+            return self._enter()
+        if self._since >= min(MOST, max(LEAST, STEP_SECONDS / len(self.walk))):
+            if self.at < len(self.walk):
+                self._show(self.at + 1)
+            else:
+                self.walk = None  # the next one follows, without a gap
+                self._source.stand(self._source.place + 1)
+                if not self._enter():
+                    self.leave()
+                    self._view.playback.resume_here()
+                    return False
         elif self._about != self._view.bench.selected:
             self._show(self.at, runs=False)
+        return True
+
+    def _enter(self) -> bool:
+        """Open the step after the frame shown; whether it was recorded, can be read and leads to another frame."""
+        if self._source.at_end or not self._source.sides():
+            return False
+        self._open(1)
+        return self.walk is not None
 
     @property
     def headline(self) -> str:
         """The HUD's second line; empty while no step is open."""
         told = self._view.bench.inside.told
-        return "" if told is None else f"recording  \N{MIDDLE DOT}  {told.headline}"
+        if told is None:
+            return ""
+        said = told.headline.removeprefix("paused ") + "  \N{MIDDLE DOT}  slow motion" if self.slow else told.headline
+        return f"recording  \N{MIDDLE DOT}  {said}"
 
     def shown(self, frame: Frame) -> Frame:
         """A frame as it is to be shown: inside a step with the numbers of the micro-step."""

@@ -9,7 +9,9 @@ from ...run.played import Played
 from ...run.recorded_source import RecordedSource
 from ...run.recording.following import Following
 from ..touched.inspector import record_key
+from .actions import inside_line
 from .pace import DURATION
+from .reasons import Here
 from .recorded_steps import RecordedSteps
 from .replaying import Replaying
 from .speed_keys import SpeedKeys
@@ -113,6 +115,7 @@ class Replay(Viewer):
         self.handlers |= SpeedKeys(self.playback, self.say).handlers
         self._following: Following | None = None
         self._going_on = ""
+        bench.inside.keys = inside_line(Here(bench.subject, trains=False))
         if isinstance(source, RecordedSource):
             self.micro = RecordedSteps(self, source, self._now)
             self.handlers |= {"find_sign": self.find_sign, **self.micro.handlers}
@@ -178,9 +181,8 @@ class Replay(Viewer):
             self._wait = None
             if not self.touches and self._source.place == 0:
                 self.playback.play()
-        self.playback.tick(seconds)
-        if self.micro is not None:
-            self.micro.pass_time()
+        if self.micro is None or not self.micro.pass_time(seconds):
+            self.playback.tick(seconds)
         if self.playback.running != running:
             self.refresh()
 

@@ -48,6 +48,11 @@ class Replaying:
         """1 is the paced normal."""
         return SPEEDS[self._speed]
 
+    @property
+    def slowest(self) -> bool:
+        """Whether the speed is the least there is: recorded micro-steps are walked through then."""
+        return self._speed == 0
+
     def change_speed(self, by: int) -> None:
         """Go `by` places up or down; 0 is back to normal. There is always a limit: what is left out is not seen."""
         most = len(SPEEDS) - 2
@@ -66,6 +71,10 @@ class Replaying:
         """Go on from here."""
         self._follow()
         self.running = self._source.place < self._last
+        self._time = self._time_of(self._source.place)
+
+    def resume_here(self) -> None:
+        """Set the clock to where the recording stands: somebody else has moved it."""
         self._time = self._time_of(self._source.place)
 
     def stand(self, step: int | None) -> None:

@@ -72,7 +72,7 @@ class Viewer(Hosted):
 
     def __init__(self, bench: Workbench) -> None:
         self.bench = bench
-        bench.bar.told = told
+        bench.bar.told = lambda name: told(name, self.here(in_general=True))
         bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
         self.way_out: Callable[[], None] | None = None
         self._shown: Frame | None = None
@@ -317,7 +317,7 @@ class Viewer(Hosted):
         """Let a hall see which key was pressed, and what it does."""
         if self.bench.theme.presenter:
             key = pressed if action.numbered else action.keys[0]
-            what = re.sub(r"\s*\([^)]*\)", "", action.does)
+            what = re.sub(r"\s*\([^)]*\)", "", action.said(self.here()).does)
             self.bench.touch.pressed = f"Shift+{key}" if shifted and not key.startswith("Shift") else key, what
             self._pressed_until = self.clock + PRESSED_SECONDS
 

@@ -147,7 +147,7 @@ export class Shown {
     });
   }
 
-  /** The range of each tensor, its largest magnitude where numbers have no signs; 0 where all are, none without one. */
+  /** The largest magnitude among the numbers of each tensor; none where none is known. */
   get extents() {
     return this.#once("extents", () => this.#extents());
   }
@@ -156,16 +156,14 @@ export class Shown {
     const found = Object.create(null); // a tensor may be called __proto__
     for (const tensor of this.tensors) {
       const [start, stop] = flatSpan(tensor);
-      let [known, top, zero] = [false, 0, true];
+      let [known, top] = [false, 0];
       for (let k = start; k < stop; k++) {
-        zero &&= this.numbers[k] === 0;
         if (Number.isFinite(this.numbers[k]) && !(this.flags[k] & MARK_BITS.missing)) {
           known = true;
-          top = Math.max(top, this.numbers[k]);
+          top = Math.max(top, Math.abs(this.numbers[k]));
         }
       }
-      const signed = this.quantity.scale !== "log";
-      if (known) found[tensor.name] = signed && !zero ? extentOf(this.numbers, [[start, stop]]) : top;
+      if (known) found[tensor.name] = top;
     }
     return found;
   }
