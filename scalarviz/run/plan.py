@@ -125,6 +125,11 @@ class Plan:
             if twice is not None:
                 raise InputError(f"Plan: the {what} {shown(twice)} comes twice; each has one place")
 
+    @property
+    def rooms(self) -> list[Room]:
+        """Those that are left to pictures, in order."""
+        return list(self._rooms())
+
     def _rooms(self) -> Iterator[Room]:
         return (c for group in self.groups for c in group.columns if isinstance(c, Room))
 

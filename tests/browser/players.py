@@ -57,8 +57,8 @@ def sent(frame, document, quantities=("weight", "gradient", "update")):
 class Pages:
     """Players in one page."""
 
-    def __init__(self, scripts):
-        self.page = scripts("player.js")
+    def __init__(self, scripts, *names):
+        self.page = scripts(*(names or ("player.js",)))
         self.page.evaluate("""() => {
             window.bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
             window.received = (frame) => ({ ...frame, flags: bytes(frame.flags), texels: Object.fromEntries(

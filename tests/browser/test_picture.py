@@ -136,3 +136,35 @@ def test_other_cameras(scripts, subjects):
             pages.page.evaluate("(pose) => { player.pose = pose; }", told)
             camera = camera_of(view, layout.size, points)
             assert same(pages.pixels(), window(subject, frame, camera=camera)) > 0.99, name
+
+
+def test_looks_given_by_hand(scripts):
+    """A colour, a size, one that is not seen, labels: as the window draws them, picks them and counts them."""
+    pages = Pages(scripts, "player.js", "ownlooks.js")
+    pages.page.evaluate("window.player = { dispose() {} }")
+    made = scene("rgb", hidden=(4,))
+    subject = subject_of(made)
+    plain = subject.frame()
+    cubes = [sv.view.cube(made.run.model[0].weight[row][0]) for row in range(4)]
+    try:
+        cubes[0].colour, cubes[0].label = "#00ff00", "the first"
+        cubes[1].size, cubes[1].colour = 0.4, (1.0, 0.5, 0.0)
+        cubes[2].visible = False
+        cubes[3].label = "another with a long name"
+        pages.again(subject)
+        pages.show(plain)
+        worn, there = pages.pixels(), window(subject, plain)
+        assert same(worn, there) > 0.99
+        assert drawn_same(worn, there) > 0.98
+        green = (np.abs(worn - [0, 255, 0]) <= 60).all(axis=-1).sum()
+        assert green > 100
+        shares = pages.page.evaluate("""() => {
+            const plate = player.document.plates.findIndex(({ start }) => start === 0);
+            return [0, 1, 2, 3].map((row) => player.overlay.shareOf(plate, 3 * row)); }""")
+        assert shares == [1, round(0.4 * 126) / 126, 0, 1]
+        texts = pages.page.evaluate("player.overlay.ink.texts.map(([x, y, text]) => text)")
+        assert {"the first", "another with a long name"} <= set(texts)
+    finally:
+        for one in cubes:
+            one.reset()
+    assert "own" not in pages.again(subject)

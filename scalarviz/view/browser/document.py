@@ -7,6 +7,7 @@ as one of ten.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ...errors import InputError
 from ...run.frame import Frame, Stage, Tensor, is_chain
 from ...run.ranges import KNEE
 from ..cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
+from ..cubes.own import LOOKS, Colour, OwnLook
 from ..cubes.quantity import OWN, Quantity
 from ..cubes.scale import rows_of
 from ..cubes.slab import COLOURS, DETAIL_PIXELS, RIM
@@ -45,6 +47,7 @@ def document_of(
     *,
     title: str = "",
     strip: bool = True,
+    looks: Mapping[int, OwnLook] | None = None,
 ) -> dict[str, Any]:
     """What a player draws `subject` from, whatever its numbers are.
 
@@ -60,6 +63,8 @@ def document_of(
         What the page is called.
     strip : bool
         Whether legends stand below the cubes.
+    looks : mapping of int to OwnLook, optional
+        Given by hand, by flat index; default: those of the subject's weights.
 
     Returns
     -------
@@ -75,7 +80,9 @@ def document_of(
     look = get_theme(theme)
     laid = laid_out(shown, size, look, strip=strip)
     layout = laid.layout
+    own = _own(LOOKS.of(shown.source) if looks is None else looks, layout)
     return {
+        **({"own": own} if own else {}),
         "version": VERSION,
         "title": title,
         "theme": look.name,
@@ -93,6 +100,17 @@ def document_of(
         "pose": _pose(layout),
         **_common(),
     }
+
+
+def _own(looks: Mapping[int, OwnLook], layout: Layout) -> list[list[Any]]:
+    """Looks given by hand: place, colour, side, label."""
+    most = Atlas(layout.plates).parameters
+    return [[index, None if look.colour is None else _hex(look.colour), look.share, look.label]
+            for index, look in sorted(looks.items()) if index < most]  # fmt: skip
+
+
+def _hex(colour: Colour) -> str:
+    return "#" + "".join(f"{int(np.rint(255.0 * part)):02x}" for part in colour)
 
 
 def _common() -> dict[str, Any]:

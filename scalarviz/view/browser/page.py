@@ -7,7 +7,7 @@ import hashlib
 import html
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from string import Template
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...run.frame import Frame
+from ..cubes.own import OwnLook
 from ..draw.text import loss_text
 from ..draw.theme import THEMES, ThemeName
 from ..panels.wording import said_of
@@ -26,6 +27,7 @@ from .bare import bare
 from .branches import Line
 from .document import document_of, flags_of, texels_of
 from .keys import GESTURES, keys_of
+from .letters import Letters
 from .pack import EXACT, deflated, dense_text, led_updates, packed, text_of
 from .scripts import joined
 
@@ -91,6 +93,10 @@ class Beside:
         The pictures in the other look; empty: there are none.
     walks : callable or None
         Gives the micro-steps for a document, as :func:`~scalarviz.view.browser.walks.walks_of` does.
+    letters : Letters or None
+        Reads the scene's word at every frame, where it has one.
+    looks : mapping of int to OwnLook or None
+        Given to cubes by hand, by flat index; None: those of the subject's weights.
     """
 
     title: str = ""
@@ -107,6 +113,8 @@ class Beside:
     lines: list[Line] = field(default_factory=list)
     others: list[PanelFilm] = field(default_factory=list)
     walks: Callable[[dict[str, Any]], tuple[dict[str, Any], NDArray[np.float32]] | None] | None = None
+    letters: Letters | None = None
+    looks: Mapping[int, OwnLook] | None = None
 
 
 def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
@@ -130,10 +138,12 @@ def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
     InputError
         There is no frame.
     """
-    wide, high = beside.size[0] - AROUND[0] - COLUMN * bool(beside.pictures), beside.size[1] - AROUND[1]
+    column, letters = bool(beside.pictures or beside.letters), beside.letters
+    wide, high = beside.size[0] - AROUND[0] - COLUMN * column, beside.size[1] - AROUND[1]
     size = max(wide, SMALLEST[0]), max(high, SMALLEST[1])
-    document = document_of(subject, size, beside.theme, title=beside.title)
-    told, tables = gathered(subject, frames, document, beside.quantities)
+    document = document_of(subject, size, beside.theme, title=beside.title, strip=letters is None,
+                           looks=beside.looks)  # fmt: skip
+    told, tables = gathered(subject, _read_too(frames, letters), document, beside.quantities)
     walks = None if beside.walks is None else beside.walks(document)
     head = {
         "document": document, "upright": _upright(document, subject, beside), **told,
@@ -143,20 +153,38 @@ def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
     }  # fmt: skip
     if beside.lines:
         head |= _branched(told, beside.lines)
+    if letters is not None:
+        head["letters"] = letters.told()
     parts = {"run": dense_text(deflated(json.dumps(head, separators=(",", ":")).encode("ascii")))}
     parts |= {name: json.dumps(packed(table, led=_led(name, tables, told), dense=True), separators=(",", ":"))
               for name, table in tables.items()}  # fmt: skip
+    if letters is not None:
+        found = packed(letters.parts, exact=False, dense=True), packed(letters.likely, exact=True, dense=True)
+        parts |= {
+            name: json.dumps(one, separators=(",", ":")) for name, one in zip(("letters", "likely"), found, strict=True)
+        }
+    styles = ("lettered.css",) * (letters is not None)
     if walks is None:
-        return shell(beside, parts, _sentence(head), "openPage();", *entries_of(head))
+        return shell(beside, parts, _sentence(head), "openPage();", *entries_of(head), styles=styles)
     parts["walks"] = dense_text(deflated(json.dumps(walks[0], separators=(",", ":")).encode("ascii")))
     parts["steps"] = json.dumps(packed(walks[1], exact=True, dense=True), separators=(",", ":"))
     call = "openWalked();"
-    return shell(beside, parts, _sentence(head), call, *entries_of(head, walked=True), styles=("walked.css",))
+    return shell(beside, parts, _sentence(head), call, *entries_of(head, walked=True), styles=("walked.css", *styles))
+
+
+def _read_too(frames: Iterable[Frame], letters: Letters | None) -> Iterator[Frame]:
+    """The frames; each is read by the scene's network on its way."""
+    for frame in frames:
+        if letters is not None:
+            letters.take(frame)
+        yield frame
 
 
 def entries_of(head: dict[str, Any], *, walked: bool = False) -> tuple[str, ...]:
     """The scripts that a page needs, by what it holds."""
-    return ("walkedpage.js" if walked else "page.js", *(("branches.js",) if "branches" in head else ()))
+    extras = {"branches": "branches.js", "letters": "lettered.js"}
+    own = ("ownlooks.js",) if "own" in head["document"] else ()
+    return ("walkedpage.js" if walked else "page.js", *(file for name, file in extras.items() if name in head), *own)
 
 
 def _branched(told: dict[str, Any], lines: Sequence[Line]) -> dict[str, Any]:
@@ -280,7 +308,8 @@ def _row(frame: Frame, beside: dict[str, int]) -> NDArray[np.float32]:
 
 def _upright(document: dict[str, Any], subject: Subject, beside: Beside) -> dict[str, Any]:
     """What is another in the document of a page that is held upright: of a telephone."""
-    other = document_of(subject, UPRIGHT, beside.theme, title=beside.title)
+    other = document_of(subject, UPRIGHT, beside.theme, title=beside.title, strip=beside.letters is None,
+                        looks=beside.looks)  # fmt: skip
     texels = [[plate["texel"] for plate in one["plates"]] for one in (document, other)]
     if texels[0] != texels[1]:
         return {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ...checks import integer, text
@@ -17,12 +17,14 @@ from ...run.recording import Recorded
 from ...run.recording.about import About
 from ...run.recording.pictures import Picture
 from ...run.story import weights_text
+from ..cubes.own import OwnLook
 from ..draw.places import check_size
 from ..draw.theme import get_theme
 from ..shown.subject import Subject, subject_of
 from ..window.offscreen import available, offscreen
 from ..workbench import Workbench
 from .branches import Place, evenly, left_aside, lines_of, said_of
+from .letters import Letters
 from .pack import EXACT, text_of
 from .page import Beside, PanelFilm, page_of
 from .walks import walks_of
@@ -45,6 +47,8 @@ def html_of(
     title: str = "",
     frames: int | None = None,
     others: Sequence[Picture] = (),
+    letters: Letters | None = None,
+    looks: Mapping[int, OwnLook] | None = None,
 ) -> str:
     """The page of a recording's branch. Frames of another network than the last one's are left out, which it says.
 
@@ -63,6 +67,10 @@ def html_of(
         The most that it shows, evenly chosen, from 2; default: all.
     others : sequence of Picture
         The pictures in the other look; without them those of the first stand there in both.
+    letters : Letters, optional
+        What reads the scene's word at each frame; then the page has no picture of the panel that it is of.
+    looks : mapping of int to OwnLook, optional
+        That cubes were given by hand, by flat index; default: those that the recording's weights have.
 
     Raises
     ------
@@ -80,18 +88,25 @@ def html_of(
     shown = evenly(fitting, most)
     room = EXACT // max(1, record.shapes(-1).size + ROWS) - len(shown)
     added, lines = lines_of(source, shown, room if frames is None else min(most, room))
-    said = [f"recorded with scalarviz {record.about.version}".rstrip()]
-    if len(fitting) < len(record):
-        said.append(f"before step {record.steps[fitting[0]]:,} it had another network")
     beside = Beside(
         title, look, size,
         ("weight", *(name for name in ("gradient", "update") if not source.lacks(name))),
-        *said_of(past), left_aside(past), films(pictures), "  \N{MIDDLE DOT}  ".join(said),
-        still_of(subject, last, size, look), story_of(record.about, subject), lines,
-        films(others),
+        *said_of(past), left_aside(past), films(pictures), _program(record, fitting[0], subject, letters),
+        still_of(subject, last, size, look), story_of(record.about, subject), lines, films(others),
         None if source.lacks("micro") else lambda document: walks_of(subject, source, shown, document),
+        letters, looks,
     )  # fmt: skip
     return page_of(subject, played(source, [*((record.branch, k) for k in shown), *added]), beside)
+
+
+def _program(record: Recorded, first: int, subject: Subject, letters: Letters | None) -> str:
+    """What recorded it, and what is not shown of it."""
+    said = [f"recorded with scalarviz {record.about.version}".rstrip()]
+    if first:
+        said.append(f"before step {record.steps[first]:,} it had another network")
+    if letters is None and subject.plan is not None and subject.plan.rooms:
+        said.append("what is read among the cubes is not in a recorded file: pictures show it")
+    return "  \N{MIDDLE DOT}  ".join(said)
 
 
 def story_of(about: About, subject: Subject) -> str:
@@ -138,6 +153,8 @@ def write_html(
     title: str = "",
     frames: int | None = None,
     others: Sequence[Picture] = (),
+    letters: Letters | None = None,
+    looks: Mapping[int, OwnLook] | None = None,
 ) -> Path:
     """Write the page, whole or not at all; the arguments as of :func:`html_of`.
 
@@ -150,9 +167,9 @@ def write_html(
         It cannot be written there; what was there before stays.
     """
     check_target(path)
-    write_page(
-        path, html_of(record, pictures, theme=theme, size=size, title=title, frames=frames, others=others), every
-    )
+    page = html_of(record, pictures, theme=theme, size=size, title=title, frames=frames, others=others,
+                   letters=letters, looks=looks)  # fmt: skip
+    write_page(path, page, every)
     return Path(path)
 
 

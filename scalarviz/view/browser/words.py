@@ -113,6 +113,8 @@ def _plan(subject: Subject, sheet: Blueprint, turned: set[str]) -> dict[str, Any
                       "width": c.width} for c in sheet.captions],
         "wires": [{"points": np.round(wire.points, 2).tolist(), "arrow": wire.arrow} for wire in sheet.wires],
         "pluses": [list(plus) for plus in sheet.pluses],
+        "rooms": {name: list(box) for name, box in sheet.rooms.items()},
+        "rows": [list(box) for box in sheet.rows],
         "note": None if sheet.note is None else list(sheet.note),
         "words": sheet.words,
         "anchors": sheet.anchors.tolist(),

@@ -79,11 +79,13 @@ def live(
     pixels = SIZE if size is None else check_size(size)
     hidden, wanted = _hidden(x, hide), flag(controls, "live: controls")
     if is_graph(x):
-        graph = GraphShown(graph_of(x, sys._getframe(1)), pixels, script("graph.js", "renderGraph"), "")
+        graph = GraphShown(graph_of(x, sys._getframe(1)), pixels, script("renderGraph", "graph.js"), "")
         return live_class()(graph)
     if display == "pictures":
         return pictures_class()(Shown(x, pixels, hidden, wanted, "", "", pictures=True))
-    return live_class()(Shown(x, pixels, hidden, wanted, script("cell.js", "renderCell"), style("cell.css")))
+    return live_class()(
+        Shown(x, pixels, hidden, wanted, script("renderCell", "cell.js", "ownlooks.js"), style("cell.css"))
+    )
 
 
 def is_graph(x: object) -> bool:
@@ -93,9 +95,9 @@ def is_graph(x: object) -> bool:
 
 
 @cache
-def script(name: str, render: str) -> str:
-    """A file of the page's scripts, with what it needs, as a module that anywidget renders."""
-    return f"{joined(name)}\nexport default {{ render: {render} }};\n"
+def script(render: str, *names: str) -> str:
+    """Files of the page's scripts, with what they need, as a module that anywidget renders."""
+    return f"{joined(*names)}\nexport default {{ render: {render} }};\n"
 
 
 def _hidden(x: object, hide: Any) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from ..browser.document import document_of, flags_of, texels_of
+from ..cubes.own import LOOKS, OwnLook
 from ..panels.wording import newest_beyond
 from ..watch.live import LiveView
 from .asked import Asked
@@ -69,7 +70,8 @@ class Play:
         self._panels = None if "panels" in self._hide else CellPanels(viewer.bench)
         self.asked = Asked(viewer, self._controls, hide, self._panels)
         self._size, self._title = size, title
-        self._document: tuple[object, dict[str, object]] | None = None
+        self._document: tuple[object, dict[int, OwnLook], dict[str, object]] | None = None
+        self._worn = LOOKS.version
         self._curve: Part = None
         self._curve_at = 0.0
         self._changed = True
@@ -146,8 +148,10 @@ class Play:
         """Send the moment of now, if it is another one; returns whether it was sent."""
         if self._panels is not None:
             self._changed |= self._panels.renew(self.viewer.clock, channel)
+        self._changed |= self._worn != LOOKS.version  # a cell of the user has given a cube another look
         if not (self._changed or channel.new):
             return False
+        self._worn = LOOKS.version
         self._changed, frame = False, self.viewer.shown
         parts, before = self.parts(frame), self._sent
         if not channel.new and before is not None and before[0] is frame and before[1] == parts:
@@ -195,11 +199,12 @@ class Play:
         return [] if self._controls is None else self._controls.written(self.viewer.shown)
 
     def document(self) -> dict[str, object]:
-        """What the cubes are drawn from; the same object as long as it is the same network."""
+        """What the cubes are drawn from; the same object as long as it is the same network, and its cubes look so."""
         subject = self.viewer.bench.subject
-        if self._document is None or self._document[0] is not subject:
-            self._document = subject, document_of(subject, self._size, title=self._title)
-        return self._document[1]
+        looks = LOOKS.of(subject.source)
+        if self._document is None or self._document[0] is not subject or self._document[1] != looks:
+            self._document = subject, looks, document_of(subject, self._size, title=self._title, looks=looks)
+        return self._document[2]
 
     def _losses(self, frame: Frame) -> Part:
         """The curve, made anew now and then: the page adds what comes in between."""

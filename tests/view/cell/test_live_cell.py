@@ -7,6 +7,7 @@ import pytest
 
 from scalarviz import Value, Weight, mistakes, nn
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
+from scalarviz.view import cube
 from scalarviz.view.cell.offered import ALLOWED
 
 
@@ -245,3 +246,15 @@ def test_a_mistake_is_named_as_long_as_it_is_on_and_no_longer(cell, watch, scene
         other.wait(lambda p: p.step == 1)
         assert not named(other)  # a Run makes none
     page.wait(lambda p: not named(p))  # no number has changed
+
+
+def test_a_look_given_by_hand_is_in_the_cell_while_it_stands(cell, watch, scene):
+    page = watch(cell(scene))
+    page.wait(lambda p: p.step == 0 and "own" not in p.known["document"])
+    handle = cube(scene.run.model[0].weight[1][2])
+    handle.colour, handle.label = "#20d060", "this one"
+    try:
+        page.wait(lambda p: p.known["document"].get("own") == [[5, "#20d060", None, "this one"]])
+    finally:
+        handle.reset()
+    page.wait(lambda p: "own" not in p.known["document"])

@@ -37,6 +37,7 @@ export class Overlay {
     this.density = 1; // device pixels of a logical one: it decides how cubes are drawn
     this.labels = this.flow = this.former = this.outcomeAt = null;
     this.placed = {};
+    this.own = null; // looks given by hand, with `shareOf`, `colourOf` and `draw`
     this.sizing = { byValue: false, threshold: 0 };
   }
 
@@ -54,7 +55,7 @@ export class Overlay {
 
   /** How large a cube is beside the largest, by plate and element; null while all are as large as can be. */
   get shares() {
-    if (!this.sizing.byValue && this.sizing.threshold === 0) return null;
+    if (!this.sizing.byValue && this.sizing.threshold === 0 && !this.own) return null;
     return (index, element) => this.shareOf(index, element);
   }
 
@@ -62,13 +63,14 @@ export class Overlay {
   shareOf(index, element) {
     const { kind, texel } = this.document.plates[index];
     if (kind === "activation" || this.shares === null) return 1;
-    const at = texel + element;
-    return shareOf(this.sizing, this.shown.ranges[index], this.shown.drawn[at], this.shown.flags[at]);
+    const at = texel + element, own = this.own?.shareOf(index, element) ?? null;
+    return own ?? shareOf(this.sizing, this.shown.ranges[index], this.shown.drawn[at], this.shown.flags[at]);
   }
 
   /** Colour of the main face of a cube in 0..1. */
   colourOf(index, element, tables) {
-    const plate = this.document.plates[index];
+    const plate = this.document.plates[index], own = this.own?.colourOf(index, element);
+    if (own) return own;
     const table = tables[plate.kind === "activation" ? 1 : 0];
     const last = table.length / 3 - 1;
     const unit = unitOf(this.shown.ranges[index], this.shown.drawn[plate.texel + element]);
@@ -86,6 +88,7 @@ export class Overlay {
    */
   draw(frame, theme, tables, { hit, pointer, chosen, history }, detailed) {
     const { ink, view } = this;
+    ink.texts = this.own && []; // labels keep off what is written
     ink.begin(view.width, view.height, view.type * Math.max(1, window.devicePixelRatio || 1), theme);
     if (!frame) return;
     this.#place();
@@ -95,8 +98,9 @@ export class Overlay {
     const colourOf = (index, element) => this.colourOf(index, element, tables);
     const hides = new Set([...(frame.hides ?? []), ...(frame.covers?.(this) ?? [])]);
     drawValues(ink, this.places, this.shown, frame, colourOf, small, hides);
-    frame.above?.(this, colourOf);
+    frame.above?.(this, colourOf, tables, detailed);
     if (chosen) this.#outline(chosen, theme);
+    this.own?.draw(this);
     if (hit) {
       this.#brackets(hit, theme);
       if (pointer) drawTip(ink, pointer, [view.width, view.height], this.shown, frame, hit);

@@ -19,7 +19,7 @@ export const pageExtras = [];
 export class Page {
   /** @param {object} run A RecordedRun. */
   constructor(run) {
-    Object.assign(this, { run, frame: run.frames - 1, playing: false, speed: USUAL_SPEED, due: 0, clock: null });
+    Object.assign(this, { run, frame: run.frames - 1, playing: false, speed: USUAL_SPEED, due: 0, clock: null, above: null });
     this.theme = document.documentElement.dataset.theme;
     this.byKey = actionsByKey(run.keys);
     this.actions = this.actionsOf();
@@ -36,7 +36,7 @@ export class Page {
     this.pictures = new PanelPictures(part("pictures"), run);
     this.card = new NumberCard(part("card"), run, () => this.select(null));
     this.table = new NumberTable(part("table"), run, index => parameterName(run.document, index), index => this.choose(index));
-    part("app").classList.toggle("alone", !run.pictures.length);
+    part("app").classList.toggle("alone", !run.pictures.length && !run.head.letters);
     this.makeControls();
   }
 
@@ -69,7 +69,7 @@ export class Page {
 
   /** What draws the cubes of a document. */
   playerOf(root, document, options) {
-    return new Player(root, document, { ...options, card: false });
+    return new Player(root, document, { ...options, card: false, legends: this.run.head.letters ? "none" : "all" });
   }
 
   get look() {
@@ -104,7 +104,7 @@ export class Page {
   /** Stand at a frame. */
   go(frame) {
     this.frame = Math.min(Math.max(frame, 0), this.run.frames - 1);
-    this.player.show(this.run.shown(this.frame));
+    this.player.show(this.shown());
     this.late = this.playing; // while it plays words wait for the cubes, which take their time: both are of one step
     if (!this.late) this.write();
   }
@@ -114,6 +114,11 @@ export class Page {
     if (!this.late || this.player.outdated) return;
     this.late = false;
     this.write();
+  }
+
+  /** The frame as the player takes it, with what an extra draws over its cubes. */
+  shown() {
+    return { ...this.run.shown(this.frame), ...(this.above && { above: this.above }) };
   }
 
   /** Let time go on; from the end, from the beginning. */

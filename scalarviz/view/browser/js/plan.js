@@ -29,8 +29,14 @@ export class PlanLabels {
     this.seen = this.size >= LEAST_SIZE && off <= OFF * Math.max(this.size, 1);
   }
 
-  #at(x, y) {
+  /** Where a point of the plan stands in this picture. */
+  at(x, y) {
     return [this.size * x + this.shift[0], this.size * y + this.shift[1]];
+  }
+
+  /** The same of a box. */
+  boxAt([x, y, width, height]) {
+    return [...this.at(x, y), this.size * width, this.size * height];
   }
 
   #inside(x, y, width, height) {
@@ -42,17 +48,17 @@ export class PlanLabels {
   draw(ink, extents, bound) {
     const { theme } = ink;
     for (const { points, arrow } of this.sheet.wires) {
-      const way = points.map(([x, y]) => this.#at(x, y));
+      const way = points.map(([x, y]) => this.at(x, y));
       if (arrow) {
         if (way.length > 2) ink.path(way.slice(0, -1), theme.flow, 1.4);
         ink.arrow(way.at(-2), way.at(-1), theme.flow, 1.4, 7);
       } else ink.path(way, theme.flow, 1.4);
     }
-    for (const plus of this.sheet.pluses) this.#drawPlus(ink, this.#at(...plus));
+    for (const plus of this.sheet.pluses) this.#drawPlus(ink, this.at(...plus));
     for (const head of this.sheet.headings) this.#drawHeading(ink, head);
     const { note, words } = this.sheet;
     if (note) {
-      const [x, y] = this.#at(note[0], note[1]);
+      const [x, y] = this.at(note[0], note[1]);
       const wide = this.measure(words, 13);
       if (wide <= this.size * note[2] && this.#inside(x, y - 12, this.size * note[2], 14)) ink.text(x, y, words, 13, theme.text3);
     }
@@ -70,7 +76,7 @@ export class PlanLabels {
 
   #drawHeading(ink, { text, count, x: left, y: top, width: wide }) {
     const { theme } = ink;
-    const [x, y] = this.#at(left, top);
+    const [x, y] = this.at(left, top);
     const width = this.size * wide;
     if (!this.#inside(x, y - 20, width, 24)) return;
     const [own, number] = [this.measure(text, 15, true), countText(count)];
@@ -81,7 +87,7 @@ export class PlanLabels {
 
   #drawCaption(ink, { tensor, title, shape, x: left, y: top, width: wide }, extents, bound) {
     const { theme } = ink;
-    const [x, y] = this.#at(left, top);
+    const [x, y] = this.at(left, top);
     const width = this.size * wide;
     if (!this.#inside(x, y, width, 36)) return;
     ink.text(x, y + 17, title, 15, theme.text1, { bold: true });

@@ -11,6 +11,9 @@ import { Pointers } from "./pointer.js";
 import { Shown } from "./quantity.js";
 import { Viewpoint } from "./viewpoint.js";
 
+/** What other scripts add to a player whenever it has a new context; called with it. */
+export const playerExtras = [];
+
 /**
  * The cubes of one document inside an element.
  *
@@ -105,6 +108,7 @@ export class Player {
     this.ground = new Ground(this.graphics, this.document);
     this.cubes = new Cubes(this.graphics, this.document);
     this.cubes.sizing = this.overlay.sizing;
+    for (const extra of playerExtras) extra(this);
     this.pace.begin(this.graphics);
     this.coloured = "";
     this.outdated = true;

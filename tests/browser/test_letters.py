@@ -1,0 +1,139 @@
+"""A network that reads a word, in a page: its letters and its attention as the window draws them, of every frame."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import scalarviz as sv
+from scalarviz.errors import DivergedError
+from scalarviz.run import Moment
+from scalarviz.run.panels import WordBoard
+from scalarviz.view.browser.laid import laid_out
+from scalarviz.view.browser.letters import letters_of
+from scalarviz.view.browser.recorded import html_of
+from scalarviz.view.draw.painter import Painter
+from scalarviz.view.draw.theme import DARK
+from scalarviz.view.panels.drawer import Setting
+from scalarviz.view.panels.word_scene import scene as drawn_among
+from scalarviz.view.panels.word_state import Read, WordState
+from scalarviz.view.panels.word_strip import percent
+from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.window.offscreen import offscreen
+
+from .players import opened, scene
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A scene, its recording, and its page."""
+    one = scene("microgpt", embd=8, heads=2, batch=4)
+    with sv.Recording(one, every=2) as recording:
+        one.run.step(6)
+    memory = sv.load_recording(recording.path)
+    memory.file = recording
+    path = tmp_path_factory.mktemp("letters") / "run.html"
+    path.write_text(html_of(memory, letters=letters_of(one)), encoding="utf-8")
+    yield one, memory, path
+    memory.close()
+
+
+def read_at(one, frame):
+    panel = next(panel for panel in one.panels if isinstance(panel, WordBoard))
+    return panel, panel.look(Moment(frame, subject_of(one).source), panel.word)
+
+
+def painted(sketches, size, ground):
+    painter = Painter((float(size[0]), float(size[1])))
+
+    def draw(_):
+        painter.background(ground, ground)
+        painter.draw(sketches)
+
+    with offscreen():
+        return offscreen().render(draw, size).astype(int)
+
+
+def window(one, frame, size, chosen):
+    """What the window draws among the cubes of this layout, without its texts, and where that hides what is behind."""
+    subject = subject_of(one)
+    layout = (laid := laid_out(subject, size, DARK, strip=False)).layout
+    plates = {plate.name: plate for plate in layout.plates}
+    wide, high = map(float, size)
+    setting = Setting(layout.blueprint, plates, laid.project, (0.0, 0.0, wide, high), (0.0, high, 0.0, 0.0))
+    panel, reading = read_at(one, frame)
+    state = WordState(panel.letters, panel.word, chosen)
+    sketches = drawn_among(setting, layout.blueprint, DARK, state, Read(panel.word, reading))
+    for sketch in sketches:
+        sketch.texts.clear()
+    black, white = (painted(sketches, size, colour) for colour in ("#000000", "#ffffff"))
+    hides = (np.abs(black - white) <= 1).all(axis=-1)
+    for shift, axis in ((1, 0), (-1, 0), (1, 1), (-1, 1)):  # both smooth their edges, each in its own way
+        hides &= (np.abs(np.roll(black, shift, axis) - black) <= 2).all(axis=-1)
+    return black, hides
+
+
+def test_it_is_drawn_as_in_the_window(page, made):
+    one, memory, path = made
+    opened(page, path, "#frame=2")
+    page.wait_for_function("() => scalarviz.player.overlay && document.querySelector('.words .names li')")
+    size = tuple(page.evaluate("scalarviz.player.document.size"))
+    page.evaluate(
+        """([wide, high]) => Object.assign(document.getElementById('cubes').style,
+            { inset: 'auto', width: `${wide}px`, height: `${high}px` })""", size
+    )  # fmt: skip
+    page.wait_for_function(
+        "([wide, high]) => scalarviz.player.view.width === wide && scalarviz.player.view.height === high", arg=size
+    )
+    for chosen in (6, 2):
+        url = page.evaluate("""chosen => {
+            const { player } = scalarviz, { ink } = player.overlay;
+            ink.text = () => {};
+            document.querySelectorAll('.words .next button')[chosen].click();
+            player.draw();
+            return ink.canvas.toDataURL();
+        }""", chosen)  # fmt: skip
+        mine = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).convert("RGBA")).astype(int)
+        there, hides = window(one, memory.frame(2), size, chosen)
+        assert hides.sum() > 8_000
+        near = (np.abs(mine[..., :3] - there) <= 2).all(axis=-1) & (mine[..., 3] >= 253)
+        assert near[hides].mean() > 0.99
+
+
+def test_its_words_are_those_of_the_frame(page, made):
+    one, memory, path = made
+    opened(page, path, "#frame=1")
+    source = subject_of(one).source
+    for frame in (1, 3):
+        page.evaluate("frame => scalarviz.go(frame)", frame)
+        page.evaluate("scalarviz.player.draw()")
+        panel, reading = read_at(one, memory.frame(frame))
+        page.wait_for_function("frame => document.querySelector('.names li') && scalarviz.frame === frame", arg=frame)
+        names = page.locator(".words .names li").all_inner_texts()
+        moment = Moment(memory.frame(frame), source)
+        assert names == [panel.make(moment, panel.temperature, k).word or "-" for k in range(5)]
+        cells = page.locator(".words .next ol").all()
+        assert len(cells) == len(panel.word) + 1
+        for place, cell in enumerate(cells):
+            lines = [line.inner_text().split() for line in cell.locator("li").all()]
+            best = np.argsort(reading.likely[place], kind="stable")[::-1][:5]
+            wanted = [percent(float(np.float32(reading.likely[place][k]))) for k in best]
+            assert [share for _, share in lines[:4]] == wanted[:4]
+
+
+def test_what_is_not_finite_is_said(page, made, tmp_path):
+    one = scene("microgpt", embd=8, heads=2, batch=4)
+    with sv.Recording(one, every=1) as recording, np.errstate(all="ignore"):
+        one.run.lr = 1e30
+        with contextlib.suppress(DivergedError):
+            one.run.step(3)
+        with recording.read() as memory:
+            (tmp_path / "run.html").write_text(html_of(memory, letters=letters_of(one)), encoding="utf-8")
+    opened(page, tmp_path / "run.html", "#frame=9")
+    page.wait_for_function("() => document.querySelector('.names .none')")
+    assert page.locator(".names .none").inner_text() == "what it says is no longer finite"
