@@ -13,6 +13,8 @@ from .edits.applied import Applied
 from .frame import Curve, Frame, Stage, Tensor
 from .past import Past
 from .played import Played
+from .recorded_source import RecordedSource
+from .recording import Recorded
 from .weight_record import WeightRecord
 
 Index = NDArray[np.int64]
@@ -78,10 +80,10 @@ class RecordedPair(Played):
         self._indices = tuple(
             np.concatenate([np.arange(part[k].span.start, part[k].span.stop) for part in shared]) for k in range(2)
         )
-        self.left_out = (*_left_out(a.tensors, b.tensors, names), *self._networks_left_out(),
-                         *_branches_left_out(self.pair, names))  # fmt: skip
+        self.left_out = self._without()
         self._way = self._shared_way()
         self._stages = self._shared_rows()
+        self._networks = tuple(one.tensors for one in self.pair)
         self._past = self._joined()
 
     def _shared_way(self) -> tuple[Stage, ...]:
@@ -107,11 +109,43 @@ class RecordedPair(Played):
         several = sum(tensor.role == "weight" for tensor in self._tensors) > 1
         return self._way if several and all(one.probe is not None for one in self.pair) else ()
 
+    def _without(self) -> tuple[str, ...]:
+        """What cannot be compared."""
+        a, b = self.pair
+        return (*_left_out(a.tensors, b.tensors, self.names), *self._networks_left_out(),
+                *_branches_left_out(self.pair, self.names))  # fmt: skip
+
+    def grow(self, which: int, record: Recorded, *, along: bool = True) -> str:
+        """Go on with a newer moment of the file of `a` (0) or `b` (1); returns what is to be said of that.
+
+        Where it stood at the end it goes `along`; else it stays at its step. Of a file whose run got another network
+        meanwhile the frames of the one that is compared stay.
+        """
+        one = self.pair[which]
+        assert isinstance(one, RecordedSource)  # nothing else is written
+        along, step = along and self._place == len(self.steps) - 1, int(self.steps[self._place])
+        one.stand(len(one.steps) - 1 if along else 0)
+        branch, known = one.record.branch, self._networks[which]
+        said = one.grow(record, along=along)
+        kept = one.settle_on(known)
+        if not len(kept):  # of a branch that never had it
+            one.switch(branch)
+            kept = one.settle_on(known)
+        if kept[-1] < len(one.steps) - 1:
+            said = f"it got another network after step {one.steps[kept[-1]]:,}: compare both anew to see that"
+        self._kept = tuple(kept if k == which else old for k, old in enumerate(self._kept))
+        self._steps = tuple(one.steps[k] for one, k in zip(self.pair, self._kept, strict=True))
+        self.left_out, self._past = self._without(), self._joined()
+        self._place = len(self.steps) - 1 if along else max(0, int(np.searchsorted(self.steps, step, "right")) - 1)
+        return said
+
     def _networks_left_out(self) -> list[str]:
         """Frames of a network that became another one: what they hold is not what the last ones hold."""
-        every = zip(self.names, self.pair, self._steps, strict=True)
-        return [f"{name} before step {own[0]:,}, when it had another network" for name, one, own in every
-                if own[0] > one.steps[0]]  # fmt: skip
+        every = list(zip(self.names, self.pair, self._steps, strict=True))
+        before = [f"{name} before step {own[0]:,}, when it had another network" for name, one, own in every
+                  if own[0] > one.steps[0]]  # fmt: skip
+        return before + [f"{name} after step {own[-1]:,}, when it got another network" for name, one, own in every
+                         if own[-1] < one.steps[-1]]  # fmt: skip
 
     def _joined(self) -> Past:
         a, b = self._steps

@@ -132,8 +132,21 @@ class RecordedSource(Played):
 
     def settle(self) -> NDArray[np.int64]:
         """See :meth:`Played.settle`."""
-        self._shapes = self.record.shapes(-1)
-        return np.array([k for k in range(len(self.record)) if self.record.shapes(k) is self._shapes], np.int64)
+        return self._settled(len(self.record) - 1)
+
+    def _settled(self, place: int) -> NDArray[np.int64]:
+        """Follow the network of a frame; returns the places of all that are of it."""
+        self._shapes = self.record.shapes(place)
+        networks = np.asarray(self.record.entry(slice(None), "network"))
+        return np.flatnonzero(networks == networks[place])
+
+    def settle_on(self, tensors: tuple[Tensor, ...]) -> NDArray[np.int64]:
+        """The same for the last network that has these tensors; nothing where none has."""
+        networks = np.asarray(self.record.entry(slice(None), "network"))
+        for place in sorted((int(np.flatnonzero(networks == one)[-1]) for one in np.unique(networks)), reverse=True):
+            if self.record.shapes(place).tensors == tensors:
+                return self._settled(place)
+        return np.zeros(0, np.int64)
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:

@@ -327,8 +327,8 @@ class Recorded:
             raise FileFormatError(f"{path_text(self.path)}: frame {k} is gone; {_LOST}")
         return row
 
-    def entry(self, k: int, column: str) -> Any:
-        """A number of frame `k` by its name in :class:`~scalarviz.run.recording.index.Index`."""
+    def entry(self, k: int | slice, column: str) -> Any:
+        """A number of frame `k`, or those of several, by its name in :class:`~scalarviz.run.recording.index.Index`."""
         return getattr(self._index, column)[self._entries[k]]
 
     # ---- the file

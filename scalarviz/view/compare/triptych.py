@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...run.frame import Frame
+from ...run.past import Past
 from ...run.recorded_pair import NAMES, Compared, RecordedPair
 from ..cubes.outline import brackets, seen_outline
 from ..cubes.quantity import Quantity
@@ -62,8 +63,9 @@ class Triptych(Workbench):
         self.pair = pair
         self._beside: list[list[Sketch]] = [[], []]
         self._chosen: Chosen | None = None
+        self._past: Past | None = None
         super().__init__(pair_subject(pair), size, theme, cmap, quantity, **options)
-        self.bar.other, self.bar.names = pair.other_curve, NAMES
+        self.bar.names = NAMES
 
     # ---- where everything stands
 
@@ -138,6 +140,10 @@ class Triptych(Workbench):
         frame = self.taken(frame)  # what the rows are called may be known only now: then all is laid out anew
         assert isinstance(frame, Compared)  # what its subject makes
         gone = self._frame is None or self._frame.step != frame.step
+        if self._past is not frame.past:  # a file has grown
+            self._past, self.bar.other = frame.past, self.pair.other_curve
+            if self._chosen is not None:
+                self._chosen = Chosen(self._chosen.index, self.pair.weight_records(self._chosen.index))
         both = frame.both
         self._colour(both, None if gone else seconds)
         super().update(frame, pace_text, seconds)

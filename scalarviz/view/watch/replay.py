@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from ...errors import ScalarvizError, StateError
 from ...run.played import Played
 from ...run.recorded_source import RecordedSource
-from ...run.recording.following import Following
 from ..touched.inspector import record_key
 from .actions import inside_line
+from .going_along import GoingAlong
 from .pace import DURATION
 from .reasons import Here
 from .recorded_steps import RecordedSteps
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ..workbench import Workbench
 
 
-GOING_ON = "still being recorded: at its end it goes along"
 NEWS_SECONDS = 12.0
 """How long it is said that nothing more will come."""
 
@@ -113,14 +112,11 @@ class Replay(Viewer):
         self.handlers |= {name: self.travels.handlers[name] for name in names}
         self.handlers |= {"toggle_run": self.toggle_run, "step": self.step}
         self.handlers |= SpeedKeys(self.playback, self.say).handlers
-        self._following: Following | None = None
-        self._going_on = ""
+        self._along = GoingAlong(source)
         bench.inside.keys = inside_line(Here(bench.subject, trains=False))
         if isinstance(source, RecordedSource):
             self.micro = RecordedSteps(self, source, self._now)
             self.handlers |= {"find_sign": self.find_sign, **self.micro.handlers}
-            if source.record.growing:
-                self._following, self._going_on = Following(source.record), GOING_ON
         if wait == 0:
             self.playback.play()
 
@@ -151,25 +147,16 @@ class Replay(Viewer):
 
     def close(self) -> None:
         """Look no further whether there is more."""
-        if self._following is not None:
-            self._following.close()
-            self._following = None
+        self._along.close()
 
     def _go_along(self) -> None:
         """Show what was written since, of a file that still is; and say when nothing more will come."""
-        following, source = self._following, self._source
-        if following is None:
-            return
-        assert isinstance(source, RecordedSource)  # who else is followed
-        ended, newer = following.ended, following.take()
-        if newer is not None:
-            if said := source.grow(newer, along=self.micro is None or self.micro.walk is None):
-                self.say(said)
-            self.refresh()
-        elif ended:
-            self.close()
-            self._going_on = ""
-            self.say(f"{ended}: it ends at step {source.span[1]:,}", NEWS_SECONDS)
+        changed, said, ends = self._along.look(self.micro is None or self.micro.walk is None)
+        for line in said:
+            self.say(line)
+        if ends:
+            self.say("; ".join(ends), NEWS_SECONDS)
+        if changed:
             self.refresh()
 
     def advance(self, seconds: float) -> None:
@@ -217,7 +204,7 @@ class Replay(Viewer):
         """Whether it plays, which steps there are, what computed them."""
         if self.micro is not None and (inside := self.micro.headline):
             return inside
-        parts = ["recording", self.playback.text(), self._going_on, self._source.spread]
+        parts = ["recording", self.playback.text(), self._along.words, self._source.spread]
         facts = self._source.facts
         return "  ·  ".join(filter(None, [*parts, "" if facts is None else facts.engine]))
 
