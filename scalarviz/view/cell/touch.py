@@ -16,6 +16,8 @@ STILL = 4.0
 """Pixels that a hand may move in a click."""
 FAR = 1e4
 """Pixels from a panel that a hand is heard of."""
+KEYS = (*"0123456789", "Backspace")
+"""What a panel takes of a keyboard: the digit that was drawn is a 7, away with it."""
 
 
 class PanelTouch:
@@ -34,14 +36,17 @@ class PanelTouch:
         self._taken = self._moved = False
 
     def take(self, asked: dict[str, Any]) -> None:
-        """Press, move or release, of a message ``{"name", "what", "at", "button", "shift"}``.
+        """Press, move or release of ``{"name", "what", "at", "button", "shift"}``; a key of ``{"what", "key"}``.
 
         Raises
         ------
         ScalarvizError
             It is none of that.
         """
-        what = one_of(asked.get("what"), ("press", "move", "release"), "panel: what")
+        what = one_of(asked.get("what"), ("press", "move", "release", "key"), "panel: what")
+        if what == "key":
+            self._key(one_of(asked.get("key"), KEYS, "panel: key"))
+            return
         point, side = self._point(asked), self._viewer.bench.side
         if what == "press":
             self._button = one_of(asked.get("button"), ("left", "right"), "panel: the button")
@@ -63,6 +68,13 @@ class PanelTouch:
                 side.click(self._from, shift=shift)
         self._viewer.touches += 1
         self._viewer.refresh()
+
+    def _key(self, name: str) -> None:
+        """A key, for the panel on which the hand was last: the others take none."""
+        drawers = [one for one in self._viewer.bench.side.drawers.values() if one.box is not None]
+        if any(one.key(name, name if len(name) == 1 else "") for one in drawers):
+            self._viewer.touches += 1
+            self._viewer.refresh()
 
     def _point(self, asked: dict[str, Any]) -> Point:
         """Where it is, in the bench's picture."""

@@ -257,7 +257,8 @@ class LiveView(Viewer):
         elif self.playback.running:
             parts[1] = f"{seen:,.0f} of {max(seen, self._full_speed):,.0f} steps/s"
         if self.playback.running:
-            parts.append(f"{self._frames.value:.0f} frames/s")
+            frames = self._frames.value
+            parts.append(f"{frames:.{0 if frames >= 2 else 1}f} frames/s")
             parts += [self.run.breakpoints.remark] * bool(self.run.breakpoints.remark)
         elif frame.step == 0 and not frame.edited:
             parts.insert(1, "nothing has been learnt yet")

@@ -152,7 +152,7 @@ LOOKS = [
 HANDS = [
     {"name": 3}, {"name": "no such"}, {"what": "fly"}, {"at": None}, {"at": [1]}, {"at": ["1", 2]},
     {"at": [float("nan"), 1]}, {"at": [1e300, 1]}, {"at": [True, 1]}, {"button": "middle"}, {"button": None},
-    {"what": "release", "shift": "yes"},
+    {"what": "release", "shift": "yes"}, {"what": "key"}, {"what": "key", "key": "x"}, {"what": "key", "key": ["7"]},
 ]  # fmt: skip
 
 
@@ -216,6 +216,14 @@ def test_a_hand_draws_on_a_panel_as_in_the_window(cell, watch, made):
     page.wait(lambda p: p.known["panel probe"] != before)
     first = made("digits").probe
     assert not np.array_equal(drawn, first)
+
+    run = page.shown.session.call(lambda play: play.viewer.run)
+    count = len(run.samples()[0])
+    page.say(kind="panel", what="key", key="7")  # what the panel says below the drawing: learn it as that
+    assert page.shown.session.call(lambda play: play.viewer.bench.side.drawers["probe"].sheet.learnt) == 1
+    assert len(run.samples()[0]) == count + 1
+    page.say(kind="panel", what="key", key="Backspace")
+    assert not page.shown.session.call(lambda play: play.viewer.bench.subject.probe).any()
 
 
 def test_a_click_on_a_switch_of_a_panel_switches_it(cell, watch, made):

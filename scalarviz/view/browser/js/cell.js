@@ -127,10 +127,10 @@ export class LiveCell {
     const own = at instanceof HTMLElement && at.closest("input, select, button, summary");
     const typing = own && (own.tagName !== "BUTTON" && own.tagName !== "SUMMARY" || keyName(event) === "Space" || keyName(event) === "Enter");
     if (event.key === "Escape") this.select(null);
-    if (!name || event.altKey || typing) return;
+    if (event.altKey || typing || !(name || this.panels.key(event))) return;
     event.preventDefault();
     event.stopPropagation();
-    this.act(name, event.shiftKey && !shifted && this.about.keys.find(one => one.name === name).takes ? 10 : undefined);
+    if (name) this.act(name, event.shiftKey && !shifted && this.about.keys.find(one => one.name === name).takes ? 10 : undefined);
   }
 
   // ---- what comes

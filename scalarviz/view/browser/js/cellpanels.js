@@ -15,7 +15,7 @@ export class CellPanels {
    * @param {object} cell The LiveCell.
    */
   constructor(root, broad, cell) {
-    Object.assign(this, { root, broad, cell, told: null, made: new Map() });
+    Object.assign(this, { root, broad, cell, told: null, made: new Map(), touched: false });
     root.hidden = broad.hidden = true;
   }
 
@@ -68,6 +68,13 @@ export class CellPanels {
     return { figure, picture, caption: figure.appendChild(element("figcaption")) };
   }
 
+  /** A digit says what was drawn, Backspace clears it; returns whether the key was for a panel. */
+  key(event) {
+    if (!this.touched || event.ctrlKey || event.metaKey || !/^(\d|Backspace)$/.test(event.key)) return false;
+    this.cell.say({ kind: "panel", what: "key", key: event.key });
+    return true;
+  }
+
   /** What a hand does on a picture, it does on the panel. */
   touch(name, picture) {
     let told = 0, held = false;
@@ -79,7 +86,7 @@ export class CellPanels {
     };
     picture.addEventListener("pointerdown", event => {
       if (event.button === 1) return;
-      held = true;
+      held = this.touched = true;
       picture.setPointerCapture(event.pointerId);
       say("press", event);
     });

@@ -48,7 +48,7 @@ export class Page {
     makeTools(this, { line: part("keyline"), tools: part("tools"), help: part("help"), table: part("table") });
     const bits = run.about.bits ?? 16;
     const rounded = run.exact ? "" : `  \u00b7  numbers of ${bits} bits: no digit is shown that is not sure`;
-    part("about").textContent = run.about.line + rounded;
+    this.origin = part("about").textContent = run.about.line + rounded;
     part("app").classList.toggle("choice", part("quantities").childElementCount > 0);
   }
 
@@ -203,6 +203,11 @@ export class Page {
     return open.length > 0;
   }
 
+  /** What else the head says. */
+  parts() {
+    return this.run.saidOf(this.frame).parts;
+  }
+
   /** Everything that is written, of the frame shown. */
   write() {
     const { run, frame, look, player } = this, last = run.steps[run.frames - 1];
@@ -210,7 +215,7 @@ export class Page {
     part("beyond").textContent = frame < run.frames - 1 ? `of ${countText(last)}` : "";
     part("loss").textContent = lossText(run.whole[frame] ?? run.loss[frame]);
     const rate = Number.isNaN(run.lr[frame]) ? [] : [`lr ${rateText(run.lr[frame])}`];
-    part("rate").textContent = [...rate, ...run.saidOf(frame).parts].join("\u2003");
+    part("rate").textContent = [...rate, ...this.parts()].join("\u2003");
     part("shows").textContent = run.document.quantities.find(one => one.name === player.quantity).words;
     this.bar.show(frame, look);
     this.pictures.show(frame, this.theme);

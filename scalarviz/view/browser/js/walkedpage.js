@@ -35,8 +35,10 @@ export class WalkedPage extends Page {
   makeControls() {
     super.makeControls();
     const box = part("buttons");
-    for (const [name, sign] of [["micro_back", ","], ["micro_next", "."]]) {
+    for (const [name, sign, words] of [["micro_back", ",", "\u2039 micro-step"], ["micro_next", ".", "micro-step \u203a"]]) {
       const button = box.appendChild(actionButton(this, name, sign));
+      button.classList.add("micro");
+      button.dataset.words = words; // where there is no keyboard
       button.setAttribute("aria-label", this.run.keys.find(action => action.name === name).does);
     }
     this.whose = actionButton(this, "whose", "");
@@ -169,12 +171,18 @@ export class WalkedPage extends Page {
 
   // ---- what is written
 
+  /** Of one sample alone the batch is that one. */
+  parts() {
+    return super.parts().map(words => (this.walk?.told.alone ? words.replace(/^batch .*/, "batch 1") : words));
+  }
+
   write() {
     super.write();
-    const { walk, run } = this;
+    const { walk } = this;
+    part("app").classList.toggle("inside", Boolean(walk));
     part("bar").hidden = Boolean(walk);
     this.beside.hidden = !walk;
-    part("about").textContent = this.remark || run.saidOf(this.frame).line;
+    part("about").textContent = this.remark || this.origin;
     this.line.show(walk && this.told());
     if (!walk) return;
     this.root.querySelector(".formula").append(this.whose);
