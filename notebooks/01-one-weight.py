@@ -27,19 +27,18 @@
 import timeit
 
 import numpy as np
-from PIL import Image
 
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run import Scene
 
 # %% [markdown]
-# Pictures are drawn by `sv.view.render`, which returns an array of pixels.
+# Pictures are drawn by `sv.view.picture`.
 
 
 # %%
-def show(x, size=(680, 510), **options):
-    return Image.fromarray(sv.view.render(x, size, theme="light", **options))
+def show(x, size=(600, 450), **options):
+    return sv.view.picture(x, size, **options)
 
 
 # %% [markdown]

@@ -25,7 +25,6 @@
 import time
 
 import numpy as np
-from PIL import Image
 
 import scalarviz as sv
 from scalarviz import nn, optim
@@ -35,7 +34,7 @@ from scalarviz.run.panels import ColourCube, LossCurve
 
 # %%
 def show(x, size=(680, 420), **options):
-    return Image.fromarray(sv.view.render(x, size, theme="light", **options))
+    return sv.view.picture(x, size, **options)
 
 
 # %% [markdown]

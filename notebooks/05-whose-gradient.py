@@ -23,7 +23,6 @@
 
 # %%
 import numpy as np
-from PIL import Image
 
 import scalarviz as sv
 from scalarviz import optim
@@ -148,7 +147,7 @@ print("never:  ", *never[:15].round(2))
 
 # %%
 def show(x, size=(680, 300), **options):
-    return Image.fromarray(sv.view.render(x, size, theme="light", **options))
+    return sv.view.picture(x, size, **options)
 
 
 show({"w after 0, 2, 4, ... 14 steps": [cleared[:15:2], never[:15:2]]})

@@ -23,7 +23,6 @@
 
 # %%
 import numpy as np
-from PIL import Image
 
 import scalarviz as sv
 from scalarviz import nn, optim
@@ -31,8 +30,8 @@ from scalarviz.run import Scene
 
 
 # %%
-def show(x, size=(680, 480), **options):
-    return Image.fromarray(sv.view.render(x, size, theme="light", **options))
+def show(x, size=(620, 456), **options):
+    return sv.view.picture(x, size, **options)
 
 
 # %% [markdown]

@@ -32,7 +32,7 @@ from scalarviz.run import Scene
 
 # %%
 def show(x, size=(680, 420), **options):
-    return Image.fromarray(sv.view.render(x, size, theme="light", **options))
+    return sv.view.picture(x, size, **options)
 
 
 # %% [markdown]
@@ -155,7 +155,8 @@ def picture(along, size=(1120, 560)):
     here = x[middle], 500 - 440 * along.loss / along.losses.max()
     pen.circle(here, 12, fill="#222222")
     pen.text((here[0] + 20, here[1] + 12), f"w = {along.value:.2f}, loss {along.loss:.2f}", "#222222", font_size=30)
-    return drawn.resize((size[0] // 2, size[1] // 2), Image.Resampling.LANCZOS)
+    drawn = drawn.resize((size[0] // 2, size[1] // 2), Image.Resampling.LANCZOS)
+    return sv.view.Picture(np.asarray(drawn), "the loss over one weight is a valley; its slope, a line, touches it")
 
 
 picture(along)

@@ -23,7 +23,6 @@
 
 # %%
 import numpy as np
-from PIL import Image
 
 import scalarviz as sv
 from scalarviz import nn, optim
@@ -172,7 +171,7 @@ examine(patients["E"])
 def xray(size=(680, 420)):
     weights = {name: run.model[0].weight.data for name, run in patients.items()}
     plates = {name: weight / abs(weight).max() for name, weight in weights.items()}
-    return Image.fromarray(sv.view.render(plates, size, theme="light"))
+    return sv.view.picture(plates, size)
 
 
 xray()

@@ -22,7 +22,6 @@
 
 # %%
 import numpy as np
-from PIL import Image
 
 import scalarviz as sv
 from scalarviz import nn, optim
@@ -30,7 +29,7 @@ from scalarviz import nn, optim
 
 # %%
 def show(x, size=(680, 400), **options):
-    return Image.fromarray(sv.view.render(x, size, theme="light", **options))
+    return sv.view.picture(x, size, **options)
 
 
 # %% [markdown]

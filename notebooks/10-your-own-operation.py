@@ -26,7 +26,6 @@ import itertools
 import time
 
 import numpy as np
-from PIL import Image
 
 import scalarviz as sv
 from scalarviz import nn, optim
@@ -125,7 +124,7 @@ plane = PlaneMap(
     "output", *corners, span=(0, 1), says=("0", "1"), cells=24, points=lambda _: Points(BITS, WANTED[:, 0])
 )
 scene = Scene("bump", run, BITS[1], WANTED[1], ("x", "y"), ("out",), panels=(plane,))
-Image.fromarray(sv.view.render(scene, (680, 420), theme="light"))
+sv.view.picture(scene, (680, 420))
 
 # %%
 assert np.allclose(run.predict(BITS), WANTED, atol=0.05)

@@ -23,7 +23,6 @@
 
 # %%
 import numpy as np
-from PIL import Image
 from scalarviz.scenes import microgpt
 
 import scalarviz as sv
@@ -32,7 +31,7 @@ from scalarviz import nn
 
 # %%
 def show(x, size=(760, 510), **options):
-    return Image.fromarray(sv.view.render(x, size, theme="light", **options))
+    return sv.view.picture(x, size, **options)
 
 
 # %% [markdown]

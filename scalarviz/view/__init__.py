@@ -9,6 +9,7 @@ with collection_paused():  # two hundred modules, all of which stay
     from .film import Film
     from .panels.drawer import Drawer
     from .panels.registry import register_panel
+    from .picture import Picture, picture
     from .render import render
     from .show import Handle, show
     from .still import save_png
@@ -21,10 +22,12 @@ __all__ = [
     "Drawing",
     "Film",
     "Handle",
+    "Picture",
     "Sketch",
     "Workbench",
     "cube",
     "pace",
+    "picture",
     "register_panel",
     "render",
     "save_png",

@@ -9,6 +9,7 @@ from ..run.frame import Frame
 from .benches import any_subject, bench_of
 from .cubes.quantity import quantity_of
 from .cubes.sizes import Sizing
+from .described import title_of, words_of
 from .draw.gl import require_vispy
 from .draw.places import check_size
 from .draw.theme import Theme, presenting
@@ -72,6 +73,19 @@ def render(
     MissingDependencyError
         Where nothing can draw; the message says what to install.
     """
+    return rendered(
+        x, size, theme=theme, cmap=cmap, quantity=quantity, sized=sized, threshold=threshold, supersample=supersample,
+        pace_text=pace_text, step=step, inside=inside, whole_batch=whole_batch, presenter=presenter,
+    )[0]  # fmt: skip
+
+
+def rendered(
+    x: object, size: tuple[int, int], *,
+    theme: str | Theme = "dark", cmap: str | None = None, quantity: str = "weight", sized: bool = False,
+    threshold: float = 0.0, supersample: int = 1, pace_text: str = "", step: int | None = None,
+    inside: int | None = None, whole_batch: bool = False, presenter: bool = False,
+) -> tuple[NDArray[np.uint8], str]:  # fmt: skip
+    """The picture that :func:`render` returns, and the words that stand in its place."""
     require_vispy()
     size, subject, sizing = check_size(size), any_subject(x), Sizing(sized, threshold)
     frame, told = _moment(subject, quantity, step, inside, whole_batch)
@@ -79,7 +93,9 @@ def render(
         look = presenting(theme, presenter)
         bench = bench_of(subject, size, look, cmap, quantity, sizing=sizing, supersample=supersample)
         _show(bench, frame, pace_text, told)
-    return paint(bench, size, supersample)
+    shows = quantity_of(quantity, subject.source.moments).words
+    words = words_of(title_of(x), frame, subject.source.counted, shows=shows, told=told)
+    return paint(bench, size, supersample), words
 
 
 def _moment(

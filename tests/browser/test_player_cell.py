@@ -104,6 +104,15 @@ def test_where_frames_are_taken_out_the_picture_of_the_last_step_is_seen(shown, 
     assert (np.abs(drawn - wanted).max(2) > 60).mean() < 0.03  # the same cubes and numbers
 
 
+def test_who_shows_no_html_has_the_last_step_as_an_image_and_in_words(shown):
+    data, _ = shown[0]._repr_mimebundle_()
+    assert data["text/html"] == shown[0]._repr_html_()
+    assert data["text/plain"].startswith("rgb: a recording of steps 0 to 100, loss 0.")
+    image = np.asarray(Image.open(io.BytesIO(base64.b64decode(data["image/jpeg"]))).convert("RGB")).astype(int)
+    wanted = sv.view.render(shown[2], (560, 420), theme="light").astype(int)
+    assert (np.abs(image - wanted).max(2) > 60).mean() < 0.03
+
+
 def test_a_file_and_a_reader_play_as_well(shown):
     player, path, _ = shown
     with sv.load_recording(path) as record:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import importlib
 import os
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -13,6 +15,22 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / ".ci"))
+
+
+HELD = re.compile(r'<img alt="[^"]+" width="\d+" src="data:image/webp;base64,([^"]+)">')
+"""A picture of ours, with words; of what was live the picture has a class, too."""
+
+
+@pytest.fixture(scope="session")
+def pictures_of():
+    """``pictures_of(notebook)``: the files of the pictures that its cells ended with, as most notebooks show them."""
+
+    def find(notebook):
+        outputs = [o for cell in notebook["cells"] for o in cell.get("outputs", ())]
+        found = [HELD.fullmatch("".join(o.get("data", {}).get("text/html", ""))) for o in outputs]
+        return [base64.b64decode(one[1]) for one in found if one]
+
+    return find
 
 
 @pytest.fixture(scope="session")

@@ -116,7 +116,7 @@ def no_pictures(*args, **options):
 @contextlib.contextmanager
 def without_pictures():
     """They are looked at elsewhere: here they would cost half the time."""
-    names = [(sv, name) for name in ("live", "player", "lesson")] + [(sv.view, "render")]
+    names = [(sv, name) for name in ("live", "player", "lesson")] + [(sv.view, name) for name in ("render", "picture")]
     own = [(owner, name, getattr(owner, name)) for owner, name in names if hasattr(owner, name)]
     for owner, name, _ in own:
         setattr(owner, name, no_pictures)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import base64
+import html
 import io
 import json
 import re
@@ -51,11 +52,8 @@ def results(notebook):
     return [[sorted(o["data"]) for o in cell["outputs"] if "data" in o] for cell in code(notebook)]
 
 
-def pictures(notebook):
-    found = [
-        o["data"]["image/png"] for cell in code(notebook) for o in cell["outputs"] if "image/png" in o.get("data", ())
-    ]
-    return [np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB")).astype(int) for data in found]
+def decoded(files):
+    return [np.asarray(Image.open(io.BytesIO(data)).convert("RGB")).astype(int) for data in files]
 
 
 @each_lesson
@@ -74,8 +72,9 @@ def test_it_runs_and_is_what_its_py_says(number, made_anew):
 
 
 @each_lesson
-def test_its_pictures_are_those_of_a_fresh_run(number, made_anew):
-    for fresh, kept in zip(pictures(made_anew(number)), pictures(stored(number)), strict=True):
+def test_its_pictures_are_those_of_a_fresh_run(number, made_anew, pictures_of):
+    found = [decoded(pictures_of(notebook)) for notebook in (made_anew(number), stored(number))]
+    for fresh, kept in zip(*found, strict=True):
         assert fresh.shape == kept.shape
         assert (np.abs(fresh - kept).max(axis=2) > 24).mean() < 0.01  # edges differ by the driver
         assert (np.abs(kept - kept[0, 0]).max(axis=2) > 24).mean() > 0.01  # something is drawn
@@ -157,3 +156,43 @@ def test_it_becomes_a_script_of_python_by_the_tools_of_others(number, monkeypatc
     source, resources = nbconvert.ScriptExporter().from_notebook_node(notebook)
     assert resources["output_extension"] == ".py"
     ast.parse(source)
+
+
+def with_images(notebook):
+    """The outputs that most notebooks show as an image of ours."""
+    outputs = [o for cell in code(notebook) for o in cell["outputs"] if "data" in o]
+    return [o for o in outputs if "<img" in "".join(o["data"].get("text/html", ""))]
+
+
+@pytest.mark.parametrize("number", ["01", *SOURCES])
+def test_its_pictures_have_words_and_an_image_for_who_shows_no_html(number):
+    (path,) = (ROOT / "notebooks").glob(f"{number}-*.ipynb")
+    found = with_images(json.loads(path.read_text(encoding="utf-8")))
+    assert found
+    for output in found:
+        data, words = output["data"], "".join(output["data"]["text/plain"])
+        alt, size = re.search(r'alt="([^"]+)" width="(\d+)"', "".join(data["text/html"])).groups()
+        assert html.unescape(alt) == words
+        assert len(words.split()) >= 5
+        seen = decoded([base64.b64decode("".join(data["image/jpeg"]))])[0]
+        (drawn,) = decoded([base64.b64decode(re.search('base64,([^"]+)', "".join(data["text/html"]))[1])])
+        assert seen.shape == drawn.shape
+        assert seen.shape[1] == int(size)
+        assert np.abs(seen - drawn).mean() < 4
+
+
+def test_without_html_every_picture_is_in_what_a_notebook_becomes(monkeypatch):
+    """LaTeX shows no HTML; Markdown of a notebook whose HTML somebody took out."""
+    monkeypatch.setenv("JUPYTER_PATH", str(Path(nbformat.__file__).parents[4] / "share" / "jupyter"))
+    notebook = nbformat.read(SOURCES["05"].with_suffix(".ipynb"), as_version=4)
+    count = len(with_images(notebook))
+    assert count == 2  # a picture, and what was live
+    _, resources = nbconvert.LatexExporter().from_notebook_node(notebook)
+    assert sum(name.endswith((".jpg", ".jpeg")) for name in resources["outputs"]) == count
+    for output in with_images(notebook):
+        del output["data"]["text/html"]
+    text, resources = nbconvert.MarkdownExporter().from_notebook_node(notebook)
+    files = [name for name in resources["outputs"] if name.endswith((".jpg", ".jpeg"))]
+    assert len(files) == count
+    assert all(f"]({name})" in text for name in files)
+    assert all(decoded([resources["outputs"][name]])[0].std() > 10 for name in files)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import re
@@ -39,11 +38,6 @@ def printed(notebook):
     return ["".join("".join(o["text"]) for o in outputs) for outputs in streams]
 
 
-def png_files(notebook):
-    outputs = [o for cell in code_cells(notebook) for o in cell["outputs"]]
-    return [base64.b64decode(o["data"]["image/png"]) for o in outputs if "image/png" in o.get("data", ())]
-
-
 @pytest.fixture(scope="module")
 def stored():
     return json.loads(STORED.read_text(encoding="utf-8"))
@@ -55,9 +49,9 @@ def fresh(made_anew):
 
 
 @pytest.fixture(scope="module")
-def pictures(fresh):
+def pictures(fresh, pictures_of):
     """The pictures of the fresh notebook by name, arrays of ints (height, width, 3)."""
-    decoded = [np.asarray(Image.open(io.BytesIO(data)).convert("RGB")).astype(int) for data in png_files(fresh)]
+    decoded = [np.asarray(Image.open(io.BytesIO(data)).convert("RGB")).astype(int) for data in pictures_of(fresh)]
     return dict(zip(NAMES, decoded, strict=True))
 
 
@@ -86,17 +80,17 @@ def test_every_cell_ran_in_order_and_nothing_went_wrong(fresh, stored):
         assert {o["name"] for o in outputs if o["output_type"] == "stream"} == {"stdout"}
 
 
-def test_stored_outputs_are_those_of_a_fresh_run(fresh, stored):
+def test_stored_outputs_are_those_of_a_fresh_run(fresh, stored, pictures_of):
     assert printed(stored) == printed(fresh)
     assert sum(bool(text) for text in printed(fresh)) >= 20
-    sizes = [[Image.open(io.BytesIO(data)).size for data in png_files(notebook)] for notebook in (stored, fresh)]
+    sizes = [[Image.open(io.BytesIO(data)).size for data in pictures_of(notebook)] for notebook in (stored, fresh)]
     assert sizes[0] == sizes[1]
 
 
 def test_cells_are_short_and_pictures_small(stored):
     assert max(len("".join(cell["source"]).splitlines()) for cell in code_cells(stored)) <= 10
     assert STORED.stat().st_size <= 300_000
-    assert all("image/jpeg" not in o.get("data", ()) for cell in code_cells(stored) for o in cell["outputs"])
+    assert all("image/png" not in o.get("data", ()) for cell in code_cells(stored) for o in cell["outputs"])
 
 
 def test_it_asks_before_it_tells_and_ends_in_exercises(stored):

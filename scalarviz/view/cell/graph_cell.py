@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import html
 from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
 
 from ...errors import InputError, StateError
 from ..drawing import Drawing
+from ..output import Output, image_tag
 from .shown import known_place
-from .still import as_output, put
+from .still import put
 
 
 class Ended:
@@ -106,21 +105,25 @@ class GraphStill:
     """The picture below the widget that stays in a saved notebook."""
 
     def __init__(self, shown: GraphShown) -> None:
-        self._shown, self.html = shown, ""
-        self._output: Any = None
+        self._shown, self.output = shown, Output("", "", "", shown.title)
+        self._place: Any = None
+
+    @property
+    def html(self) -> str:
+        """What most notebooks show of it."""
+        return self.output.html
 
     def draw(self) -> None:
         """The graph of now as an image."""
-        shown = self._shown
-        data = base64.b64encode(shown.svg.encode()).decode()
-        said = html.escape(shown.title, quote=True)
-        self.html = f'<img class="{shown.name}" alt="{said}" src="data:image/svg+xml;base64,{data}">'
+        shown, svg = self._shown, self._shown.svg
+        tag = image_tag(svg.encode(), "image/svg+xml", shown.title, name=shown.name)
+        self.output = Output(tag, "image/svg+xml", svg, shown.title)
 
     def show(self) -> None:
         """Put it below the widget."""
-        self._output = put(self.html, self._shown.name)
+        self._place = put(self.output, self._shown.name)
 
     def renew(self) -> None:
         """Replace it wherever it stands."""
-        if self._output is not None:
-            self._output.update(as_output(self.html))
+        if self._place is not None:
+            self._place.update(self.output)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 from contextlib import closing
 from pathlib import Path
@@ -11,9 +10,11 @@ from typing import Any
 from ...checks import text
 from ...errors import InputError, ScalarvizError, TypeMismatchError, shown
 from ...run import recording
+from ..browser.pack import text_of
 from ..browser.recorded import html_of
 from ..draw.places import check_size
 from ..draw.theme import get_theme
+from ..output import Output, Pixels, image_tag, jpeg, webp
 from .recorded_still import last_still, words_about
 
 SIZE = (720, 560)
@@ -34,8 +35,12 @@ class Player:
         The whole page, as :meth:`~scalarviz.view.recorded.recording.Recorded.save_html` writes it.
     """
 
-    def __init__(self, page: str, still: bytes, words: str, size: tuple[int, int]) -> None:
+    def __init__(self, page: str, still: Pixels | None, words: str, size: tuple[int, int]) -> None:
         self.page, self._still, self._words, self._size = page, still, words, size
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> tuple[dict[str, str], object]:
+        image = "" if self._still is None else text_of(jpeg(self._still))
+        return Output(self._repr_html_(), "image/jpeg", image, self._words)._repr_mimebundle_()
 
     def _repr_html_(self) -> str:
         width, height = self._size
@@ -49,10 +54,9 @@ class Player:
         return f"<div>{hides}{frame}{self._in_place(said, width)}</div>"
 
     def _in_place(self, said: str, width: int) -> str:
-        if not self._still:
+        if self._still is None:
             return f"<p>{said}</p>"
-        data = base64.b64encode(self._still).decode()
-        return f'<img alt="{said}" width="{width}" src="data:image/webp;base64,{data}">'
+        return image_tag(webp(self._still), "image/webp", self._words, width=width)
 
     def __repr__(self) -> str:
         return f"Player({self._words})"
@@ -117,5 +121,5 @@ def _made(record: recording.Recorded, size: tuple[int, int], theme: str, title: 
     try:
         still = last_still(record, size, theme)
     except ScalarvizError as error:  # nothing can draw here: words stand there
-        return Player(page, b"", f"{words} ({error})", size)
+        return Player(page, None, f"{words} ({error})", size)
     return Player(page, still, words, size)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...run.recorded_source import RecordedSource
 from ...run.recording import Recorded
 from ..draw.text import loss_text
 from ..shown.subject import subject_of
-from .still import encoded, picture_of
+from .still import picture_of
 
 
-def last_still(record: Recorded, size: tuple[int, int], theme: str) -> bytes:
-    """The last frame as WebP.
+def last_still(record: Recorded, size: tuple[int, int], theme: str) -> NDArray[np.uint8]:
+    """The last frame, uint8 (H, W, 3).
 
     Raises
     ------
@@ -20,7 +23,7 @@ def last_still(record: Recorded, size: tuple[int, int], theme: str) -> bytes:
     source = RecordedSource(record)
     source.to(source.span[1])
     frame = source.frame()
-    return encoded(picture_of(subject_of(source).after(frame), frame, size, theme))
+    return picture_of(subject_of(source).after(frame), frame, size, theme)
 
 
 def words_about(record: Recorded, title: str = "") -> str:

@@ -153,6 +153,9 @@ def test_a_graph_follows_its_numbers():
     assert sent[1]["svg"] != sent[0]["svg"]
     shown.appear()
     assert re.match(r'<img class="scalarviz-still-\w+" alt="graph of z" src="data:image/svg', shown.still.html)
+    data, _ = shown.still.output._repr_mimebundle_()
+    assert data["image/svg+xml"] == shown.svg  # for who shows no HTML
+    assert data["text/plain"] == "graph of z"
     with pytest.raises(InputError, match="a graph has no steps"):
         widget.update(loss=1.0)
     with pytest.raises(InputError, match="a graph has no action 'step'"):

@@ -14,8 +14,9 @@ from PIL import Image
 import scalarviz as sv
 from scalarviz import nn
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
-from scalarviz.view.cell.still import as_html, words_of
+from scalarviz.view.cell.still import output_of
 from scalarviz.view.cell.widget import heard_where_sent
+from scalarviz.view.described import words_of
 
 pytestmark = pytest.mark.gl
 
@@ -97,9 +98,19 @@ def test_every_cell_has_a_picture_of_its_own(notebook):
 
 
 def test_a_picture_in_an_output_is_escaped():
-    said = as_html("a", None, 'x"><script>alert(1)</script>', 10)
+    said = output_of("a", None, 'x"><script>alert(1)</script>').html
     assert "<script" not in said
     assert said == '<p class="a">x&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;</p>'
+
+
+def test_the_output_has_the_same_picture_for_who_shows_no_html_and_words_for_who_shows_none(notebook):
+    for cell in (1, 4, 5, 6):
+        output = outputs(notebook, cell)[1]
+        _, words, pixels = picture(output)
+        image = Image.open(io.BytesIO(base64.b64decode(output.data["image/jpeg"])))
+        assert np.abs(np.asarray(image.convert("RGB")).astype(int) - pixels).mean() < 4
+        assert output.data["text/plain"] == words
+        assert output.metadata["image/jpeg"]["alt"] == words
 
 
 def test_words_say_what_is_drawn():

@@ -1,0 +1,60 @@
+"""Words in place of a picture: what it is of, at which step, and what its cubes show."""
+
+from __future__ import annotations
+
+from math import isnan
+from typing import TYPE_CHECKING
+
+from ..nn import Module
+from ..run.recorded_pair import RecordedPair
+from ..run.recording import Recorded
+from ..run.run import Run
+from ..run.scene import Scene
+from .draw.text import loss_text
+
+if TYPE_CHECKING:
+    from ..run.frame import Frame
+    from .micro.told import Told
+
+
+def title_of(x: object) -> str:
+    """What a thing that has cubes is called: a scene by its name, a module by its class."""
+    if isinstance(x, Scene):
+        return x.name
+    if isinstance(x, Recorded):
+        return x.about.name
+    if isinstance(x, RecordedPair):
+        return "two recordings"
+    if isinstance(x, Run):
+        return "run"
+    return type(x).__name__.lower() if isinstance(x, Module) else "weights"
+
+
+def words_of(
+    name: str, frame: Frame, counted: bool = True, *, shows: str = "weight", told: Told | None = None
+) -> str:  # fmt: skip
+    """What stands in place of a picture: ``"rgb, step 300, loss 0.0123: 15 numbers as cubes"``.
+
+    Parameters
+    ----------
+    name : str
+        Of what is shown.
+    frame : Frame
+        The moment.
+    counted : bool
+        Whether there are steps.
+    shows : str
+        What the cubes show, in the words of the picture.
+    told : Told, optional
+        The micro-step that is shown after that moment.
+    """
+    count = len(frame.values)
+    cubes = "1 number as a cube" if count == 1 else f"{count:,} numbers as cubes"
+    if told is not None:
+        said = told.sentence
+        formula = "".join(word.text for word in said.formulas[0].numbers) if said.formulas else said.meaning
+        place = f"inside step {told.step:,}, micro-step {told.at} of {told.count}"
+        return f"{name}, {place} ({told.phases[told.phase].name}), {said.name} {formula}".rstrip() + f": {cubes}"
+    loss = "" if isnan(frame.loss) and not frame.step else f", loss {loss_text(frame.loss)}"
+    step = f", step {frame.step:,}{loss}" if counted else ""
+    return f"{name}{step}: {cubes}" + (f", coloured by {shows}" if shows != "weight" else "")

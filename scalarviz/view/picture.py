@@ -1,0 +1,87 @@
+"""`picture`: what `render` draws, as the output of a notebook's cell, with words for who cannot see it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..checks import text
+from .browser.pack import text_of
+from .output import Output, Pixels, image_tag, jpeg, webp
+from .render import rendered
+from .still import check_picture, save_png
+
+SIZE = (680, 510)
+"""Pixels of a picture in a cell."""
+
+
+class Picture:
+    """Pixels and what they show, in words.
+
+    Parameters
+    ----------
+    pixels : ndarray of uint8, shape (height, width, 3)
+        sRGB, first row on top.
+    words : str
+        What stands in their place for who cannot see them.
+
+    Raises
+    ------
+    InputError, TypeMismatchError
+        Pixels that are none; words that are no text.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Picture(np.zeros((2, 3, 3), np.uint8), "a black field")
+    Picture(a black field)
+    """
+
+    def __init__(self, pixels: Pixels, words: str) -> None:
+        self.pixels = np.ascontiguousarray(pixels)
+        check_picture(self.pixels)
+        self.words = text(words, "Picture: the words")
+
+    @cached_property
+    def output(self) -> Output:
+        """What a notebook's cell holds: no pixel is changed in what most notebooks show."""
+        tag = image_tag(webp(self.pixels, lossless=True), "image/webp", self.words, width=self.pixels.shape[1])
+        return Output(tag, "image/jpeg", text_of(jpeg(self.pixels)), self.words)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> tuple[dict[str, str], object]:
+        return self.output._repr_mimebundle_()
+
+    def _repr_html_(self) -> str:
+        return self.output.html
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as a PNG."""
+        return save_png(path, self.pixels)
+
+    def __repr__(self) -> str:
+        return f"Picture({self.words})"
+
+
+def picture(x: object, size: tuple[int, int] = SIZE, *, theme: str = "light", **options: Any) -> Picture:
+    """A picture of `x` for a notebook's cell, with words: name, step, loss, and what the cubes show.
+
+    Parameters
+    ----------
+    x, size, theme, **options
+        As of :func:`render`.
+
+    Returns
+    -------
+    Picture
+        The output of a cell that ends with it. ``.pixels`` is what :func:`render` returns, ``.words`` what a screen
+        reader says.
+
+    Raises
+    ------
+    TypeMismatchError, InputError, MissingDependencyError
+        As :func:`render`.
+    """
+    return Picture(*rendered(x, size, theme=theme, **options))
