@@ -37,7 +37,7 @@ from scalarviz.run import Scene
 
 
 # %%
-def show(x, size=(600, 450), **options):
+def show(x, size=(640, 480), **options):
     return sv.view.picture(x, size, **options)
 
 

@@ -156,7 +156,7 @@ def picture(along, size=(1120, 560)):
     pen.circle(here, 12, fill="#222222")
     pen.text((here[0] + 20, here[1] + 12), f"w = {along.value:.2f}, loss {along.loss:.2f}", "#222222", font_size=30)
     drawn = drawn.resize((size[0] // 2, size[1] // 2), Image.Resampling.LANCZOS)
-    return sv.view.Picture(np.asarray(drawn), "the loss over one weight is a valley; its slope, a line, touches it")
+    return sv.view.Picture(np.asarray(drawn), "the loss over one weight: a valley, and its slope as a line")
 
 
 picture(along)

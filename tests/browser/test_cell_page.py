@@ -179,6 +179,68 @@ def test_a_micro_step_and_the_time_bar(bridge):
     assert run.steps == 11
 
 
+def test_formulas_of_a_single_layer_stand_below_the_cubes_and_the_legend_says_whose_gradients(bridge):
+    live = bridge()
+    page, run = live.page, live.shown.scene.run
+    live.click("step")
+    live.pump(lambda: live.step == 1 and page.is_visible(".formulas"))
+    lines = page.locator(".formulas p").all_inner_texts()
+    frame = run.frame()
+    assert [line.split(" = ")[0] for line in lines] == ["r", "g", "b"]
+    row = live.eval("Array.from(el.scalarviz.frame.rows[el.scalarviz.document.words.single.last])")
+    assert [float(line.split(" = ")[-1]) for line in lines] == pytest.approx(row, abs=0.005)
+    assert f"{frame.values[0]:.3f}".replace("-", "\N{MINUS SIGN}") in lines[0]
+    page.locator(".scalarviz-cell").focus()
+    page.keyboard.press("g")
+    live.pump(lambda: live.eval("el.scalarviz.player.frame.about[0]") == "mean of all 1,024 colours")
+    live.click("micro_next")
+    live.pump(
+        lambda: (
+            page.is_visible(".micro")
+            and live.eval("getComputedStyle(el.querySelector('.formulas')).visibility") == "hidden"
+        )
+    )
+
+
+def test_rows_of_cubes_inside_a_step_are_there_when_they_are_computed_and_deltas_on_the_way_back(bridge):
+    live = bridge("xor")
+    plates = {p["name"]: p for p in live.eval("el.scalarviz.document.plates") if p["kind"] == "activation"}
+    hidden, out = (name for name in plates if name != "input")
+    before = row_of(live, plates[hidden])[0]
+    live.shown.act("micro_next")
+    live.pump(lambda: live.eval("el.scalarviz.known.micro?.at") == 1)
+    counts = [count for _, _, _, count in live.eval("el.scalarviz.known.micro.phases")]
+
+    def go_on(at):
+        for _ in range(at - live.eval("el.scalarviz.known.micro.at")):
+            live.shown.act("micro_next")
+        drawn = "el.scalarviz.known.micro?.at === {} && el.scalarviz.frame.number <= el.scalarviz.answered"
+        live.pump(lambda: live.eval(drawn.format(at)))
+
+    go_on(counts[0] + 2)  # two products: the inputs are there, and nothing else
+    assert row_of(live, plates["input"])[1].all()
+    assert not row_of(live, plates[hidden])[1].any()
+    assert live.eval("el.scalarviz.frame.rowMap") is None
+    assert live.eval("el.scalarviz.frame.hides.size") == plates[hidden]["size"] + plates[out]["size"]
+    go_on(sum(counts[:4]) + 1)  # the first gradient: all deltas have come
+    (deltas, there), (last, arrived) = row_of(live, plates[hidden]), row_of(live, plates[out])
+    assert there.all()
+    assert arrived.all()
+    assert not row_of(live, plates["input"])[1].any()
+    weights = live.shown.scene.run.model.state_dict()["2.weight"][0]
+    assert deltas == pytest.approx(np.asarray(weights) * last * (1 - before**2), rel=1e-4)  # the chain rule, by hand
+    assert live.eval("el.scalarviz.frame.rowMap") == "gradient"
+    high = max(np.abs(deltas).max(), np.abs(last).max())
+    assert live.eval("el.scalarviz.player.shown.activation.high") == pytest.approx(high, rel=1e-4)
+
+
+def row_of(live, plate):
+    """Numbers of a row of cubes, and which of them are there."""
+    span = slice(plate["texel"], plate["texel"] + plate["size"])
+    flags = np.array(live.eval("Array.from(el.scalarviz.frame.flags)"))[span]
+    return np.array(live.eval("Array.from(el.scalarviz.player.shown.numbers)"))[span], (flags & 32) == 0
+
+
 def test_keys_do_what_they_do_in_the_window_and_none_while_a_number_is_typed(bridge):
     live = bridge()
     page = live.page

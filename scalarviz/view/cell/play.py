@@ -17,6 +17,7 @@ from .asked import Asked
 from .channel import RATE, pace_of
 from .controls import CellControls
 from .offered import ALLOWED, covered
+from .opened import put_rows, rows_told
 from .panels import CellPanels
 from .snapshot import Snapshot
 from .told import Part, curve, finite, head, inspector, micro, refusals, rows, showing, story, timeline
@@ -163,6 +164,7 @@ class Play:
         content: dict[str, object] = {
             "step": frame.step, "loss": finite(frame.loss), "buffers": list(buffers), "rows": rows(frame),
             "known": self._known(frame), "past": newest_beyond(frame) > 0,
+            "inside": rows_told(self.viewer.bench.inside, self.document()),
         }  # fmt: skip
         channel.offer(content, parts, list(buffers.values()))
         return True
@@ -219,10 +221,12 @@ class Play:
         told = self.viewer.bench.inside.told
         shown = shows.name if told is None else told.quantity
         wanted = ("weight", *(name for name in ("gradient", "update") if name in shown))
-        found = {name: texels_of(frame, document, name).tobytes() for name in wanted}
+        numbers = {name: texels_of(frame, document, name) for name in wanted}
         if shows.state and told is None:
-            found[shows.name] = texels_of(frame, document, shows).tobytes()
+            numbers[shows.name] = texels_of(frame, document, shows)
         flags = flags_of(frame, document)
+        put_rows(self.viewer.bench.inside, document, numbers["weight"], flags)
+        found = {name: texels.tobytes() for name, texels in numbers.items()}
         return {**found, "flags": flags.tobytes()} if flags.any() else found
 
 

@@ -60,7 +60,7 @@ def head(viewer: Viewer, frame: Frame) -> dict[str, object]:
             "loss": loss_text(state.loss) if counted else "", "old": state.before if state.loss == state.loss else "",
             "more": [[one.words, one.value] for one in state.more], "set": "  ·  ".join(filter(None, parts)),
             "pace": "  ·  ".join(filter(None, (mistake_words(bench.subject), state.pace))),
-            "shows": state.quantity,
+            "shows": state.quantity, "whose": bench.inside.about if inside else state.about,
             "about": "  ·  ".join(filter(None, (state.about, bench.sizing.words())))}  # fmt: skip
 
 

@@ -175,7 +175,7 @@ class Inside:
         return None if self.told is None else self.told.reached
 
     @property
-    def _backward(self) -> bool:
+    def backward(self) -> bool:
         """Whether rows show deltas."""
         return self.told is not None and self.told.phase in (BACKWARD, GRADIENTS)
 
@@ -183,17 +183,17 @@ class Inside:
         """A frame as the rows of cubes show it: what is not there yet is left out, backwards they are deltas."""
         if self.told is None:
             return frame
-        if not self._backward:
+        if not self.backward:
             there = {name: row for name, row in frame.activations.items() if self._full(name)}
             return replace(frame, activations=there)
-        deltas = self._row_deltas()
+        deltas = self.row_deltas()
         return replace(frame, activations={n: d for n, d in deltas.items() if not np.isnan(d).any()}, dead={})
 
     def _full(self, name: str) -> bool:
         told = self.told
         return told is None or name not in told.reached or bool(told.reached[name].all())
 
-    def _row_deltas(self) -> dict[str, NDArray[np.floating]]:
+    def row_deltas(self) -> dict[str, NDArray[np.floating]]:
         """Deltas by the rows that are drawn.
 
         A row that stands for a layer's sums and what becomes of them has the deltas of the sums, once they are there.
@@ -217,10 +217,10 @@ class Inside:
         bench, told = self._bench, self.told
         if told is None or not any(p.kind == "activation" for p in bench.layout.plates):
             return
-        if not self._backward:
+        if not self.backward:
             bench.slab.set_rows_missing({name: ~there for name, there in told.reached.items()})
             return
-        deltas = self._row_deltas()
+        deltas = self.row_deltas()
         missing = {name: np.isnan(row) for name, row in deltas.items()} | {
             "input": np.ones(bench.subject.source.n_inputs, bool)
         }
@@ -231,14 +231,21 @@ class Inside:
 
     def scale(self, activations: ActivationScale) -> ActivationScale:
         """The scale of the rows: their own, or that of the deltas."""
-        if not self._backward or self.told is None:
+        delta_range = self.delta_range
+        if delta_range is None:
             return activations
-        numbers = [row[np.isfinite(row)] for row in self._row_deltas().values()]
-        flat = np.concatenate([*numbers, np.zeros(1)])
         found = ActivationScale(self._bench.subject.stages, self._bench.theme)
         found.cmap = get_map("gradient", self._bench.theme)
-        found.range = Range.symmetric(extent(flat) or 1.0, "symlog")
+        found.range = delta_range
         return found
+
+    @property
+    def delta_range(self) -> Range | None:
+        """The range of the deltas that have come; None where rows show none."""
+        if not self.backward:
+            return None
+        numbers = [row[np.isfinite(row)] for row in self.row_deltas().values()]
+        return Range.symmetric(extent(np.concatenate([*numbers, np.zeros(1)])) or 1.0, "symlog")
 
     @property
     def whole(self) -> NDArray[np.floating] | None:

@@ -2,12 +2,14 @@
 
 import { CellCard } from "./cellcard.js";
 import { CellButtons } from "./buttons.js";
+import { CellFormulas } from "./cellformulas.js";
 import { CellPanels } from "./cellpanels.js";
 import { CellTime } from "./celltime.js";
 import { actionsByKey, keyName } from "./keys.js";
 import { element } from "./panels.js";
 import { Player } from "./player.js";
 import { MicroLine } from "./microline.js";
+import { openedIn } from "./opened.js";
 import { watchTheme } from "./notebook.js";
 
 const SILENCE = 2000;   // milliseconds without a frame after which a place says that it is still there
@@ -88,8 +90,9 @@ export class LiveCell {
     const stage = make(this.box, "div", "stage");
     this.scene = make(stage, "div", "scene");
     this.cubes = make(this.scene, "div", "cubes");
-    this.news = make(this.scene, "p", "news");
+    this.news = make(stage, "p", "news");
     this.news.setAttribute("role", "status");
+    this.formulas = new CellFormulas(make(stage, "div", "formulas"));
     this.panels = new CellPanels(make(stage, "div", "panels"), make(stage, "div", "broad"), this);
     this.card = new CellCard(make(this.box, "aside", "card"), this);
     this.micro = new MicroLine(make(this.box, "div", "micro"));
@@ -104,6 +107,7 @@ export class LiveCell {
   arrange() {
     const beside = !this.panels.root.hidden && this.around.clientWidth >= this.about.size[0] + COLUMN;
     this.box.classList.toggle("beside", beside);
+    this.formulas.arrange();
   }
 
   listen() {
@@ -144,7 +148,7 @@ export class LiveCell {
 
   /** A frame: its numbers go to the player; its words are written when these are drawn, in the same picture of the page. */
   show(message, buffers) {
-    const { kind, number, step, loss, buffers: names, known, past, rows, ...parts } = message;
+    const { kind, number, step, loss, buffers: names, known, past, rows, inside, ...parts } = message;
     const arrays = {};
     names.forEach((name, k) => {
       const { buffer, byteOffset, byteLength } = buffers[k];
@@ -158,6 +162,9 @@ export class LiveCell {
     this.coming = { ...this.coming, ...parts };   // of several between two pictures the last words count
     this.time.add(step, value);
     if (parts.document) this.stand(parts.document);
+    if (inside) openedIn(this.frame, inside, this.document);
+    const { whose } = this.coming.head ?? this.known.head;
+    this.frame.about = [whose, whose];
     if (parts.document || !this.player || this.player.lost) this.writeComing();
     if (!this.player) return this.answer();
     this.player.show(this.frame);
@@ -169,6 +176,7 @@ export class LiveCell {
     if (!parts) return;
     this.coming = null;
     this.write(parts);
+    this.formulas.show(this.frame, this.document);
     this.panels.date(this.frame.step);
   }
 
@@ -178,7 +186,7 @@ export class LiveCell {
     const pose = this.player && this.samePlates(this.player.document, wanted) ? this.player.pose : null;
     this.player?.dispose();
     try {
-      this.player = new Player(this.cubes, wanted, { theme: this.theme, legends: "weights", live: true });
+      this.player = new Player(this.cubes, wanted, { theme: this.theme, legends: "scales", card: false, live: true });
     } catch (error) {
       this.player = null;
       this.write({ notice: `${error.message}: try sv.live(..., display="pictures")` });

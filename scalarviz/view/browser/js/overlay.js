@@ -23,7 +23,7 @@ export class Overlay {
    * @param {object} document of `document_of`
    * @param {Viewpoint} view
    * @param {Shown} shown
-   * @param {"all" | "weights" | "none"} legends which stand below the cubes
+   * @param {"all" | "scales" | "weights" | "none"} legends which stand below the cubes
    * @param {boolean} card whether that of the selected cube may stand there
    */
   constructor(canvas, document, view, shown, legends, card) {
@@ -150,7 +150,7 @@ export class Overlay {
     const about = frame.about?.[this.shown.quantity.name.includes("gradient") ? 0 : 1], says = this.shown.quantity.name !== "weight";
     const room = drawLegends(this.ink, this.view.strip, this.shown, tables, detailed, alone, index, (says && about) || "");
     const exact = !frame.errors?.weight; // else its digits would not be sure
-    if (room > 0 && this.document.words.single && exact && !frame.reached) {
+    if (room > 0 && this.legends === "all" && this.document.words.single && exact && !frame.reached) {
       const formulas = formulasOf(this.document, frame.texels.weight, (name) => this.shown.rowOf(frame, name));
       drawFormulas(this.ink, [x, y, room, this.view.strip[3]], formulas);
     }

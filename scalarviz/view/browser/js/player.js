@@ -29,7 +29,7 @@ export class Player {
    * @param {string} [options.quantity]
    * @param {number} [options.density] device pixels of a CSS pixel, always; default: as fine as the screen and as is
    *     fast enough
-   * @param {"all" | "weights" | "none"} [options.legends] which stand below the cubes
+   * @param {"all" | "scales" | "weights" | "none"} [options.legends] which stand below the cubes; all: and formulas
    * @param {boolean} [options.card] whether that of the selected cube may stand left of them
    * @param {boolean} [options.live] whether frames come one after the other in time: ranges of colours then grow slowly,
    *     as in the window; else each frame has the range of its own numbers, whatever was shown before
