@@ -37,7 +37,7 @@ from scalarviz.run import Scene
 
 
 # %%
-def show(x, size=(640, 480), **options):
+def show(x, size=(680, 510), **options):
     return sv.view.picture(x, size, **options)
 
 
