@@ -36,7 +36,8 @@ class Laying(Standing):
     layer_names : tuple of str
         The layers that may stand alone.
     page : bool
-        Whether a page shows what is known of a weight, and no panel makes way for that.
+        Whether a page draws the cubes and writes its own words: here only what panels show is drawn, and none makes
+        way for what is known of a weight.
     """
 
     apart = Apart()

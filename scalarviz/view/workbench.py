@@ -243,8 +243,9 @@ class Workbench(Touching):
         writes = self.text_pace.ready(waits)
         beside, outer = self.inside.beside(frame), self.inside.outer(frame)
         self._moving = self.side.update(outer, seconds, writes=writes) if beside is None else beside
-        self.bar.ahead = self.side.ground.ahead
-        self._time = self.bar.update(frame, writes=writes)
+        if not self.page:
+            self.bar.ahead = self.side.ground.ahead
+            self._time = self.bar.update(frame, writes=writes)
         explained = self.inside.told is None  # what the inspector says is of whole steps
         if explained:
             self.touch.follow(frame)
@@ -252,13 +253,19 @@ class Workbench(Touching):
         self.story.update(self.places, self.theme, bar=bool(self._time), free=room)
         self.side.strip_shown = self.story.beside is None
         small = None if self.slab.shares is None else Small(self.slab.shares, self._hit, self.slab.own)
-        self._on_cubes = self.inside.on_cubes(frame, small)  # at every frame, as the colours below them
+        if not self.page:  # at every frame, as the colours below them
+            self._on_cubes = self.inside.on_cubes(frame, small)
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             if explained:
                 self.touch.explain(frame)
-            self._numbers = self._texts(frame, pace_text)
-            self.layers.write(self.subject, frame, self.theme, self.places)
+            if not self.page:
+                self._numbers = self._texts(frame, pace_text)
+                self.layers.write(self.subject, frame, self.theme, self.places)
         self._outdated = False
+        self._lay_over(frame, explained, seconds)
+
+    def _lay_over(self, frame: Frame, explained: bool, seconds: float | None) -> None:
+        """What lies above the picture because of pointer and keys."""
         seen = View(self.layout, self.camera, self.project, self.places, self.theme, self.colouring.shows,
                     self.panels_shown and explained, self._hit, self.slab.shares, self.slab.own,
                     self.sketches if self.slab.own else ())  # fmt: skip

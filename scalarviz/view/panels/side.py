@@ -43,6 +43,8 @@ class SidePanels:
         The one that words and numbers of panels are of; between two of them cubes and pictures may be newer.
     strip_shown : bool
         Whether what panels draw in the strip is to be seen, and touched.
+    unseen : frozenset of str
+        Panels that have a place where nobody looks: they measure what they would, and draw nothing.
     """
 
     def __init__(self, subject: Subject, theme: Theme, *, hints: bool = False) -> None:
@@ -57,6 +59,7 @@ class SidePanels:
         self._drawn: dict[str, Sequence[Sketch]] = {}
         self._around: dict[str, tuple[Sequence[Sketch], Sequence[Sketch]]] = {}  # among the cubes, and in the strip
         self.strip_shown = True
+        self.unseen: frozenset[str] = frozenset()
         self._frame: Frame | None = None
         self.written: Frame | None = None
         self._over: str | None = None  # the panel under the pointer
@@ -215,18 +218,26 @@ class SidePanels:
         moment = Moment(frame, self.ground.subject.source)
         for name in tuple(self.drawers):
             drawer = self._now(name, moment)
-            if not _is_alive(drawer):
+            if not drawer.alive:
                 continue
             there = name in (self._drawn if drawer.setting is None else self._around)
+            there &= name in self.unseen or bool(self._drawn.get(name)) or drawer.box is None
             if frame is not self._frame or drawer.stale or drawer.moving or not there:
                 drawer.stale = False
                 drawer.look(moment, seconds)
-                self._drawn[name] = self._draw(drawer, moment, seconds)
+                self._drawn[name] = self._draw(drawer, moment, seconds, seen=name not in self.unseen)
                 if drawer.setting is not None:
                     self._around[name] = drawer.around(drawer.setting), drawer.below(drawer.setting.strip)
         self._frame = frame
         self.written = frame if writes or self.written is None else self.written
         return [*(sketch for name in self.column for sketch in self._drawn.get(name, ())), *self.column.told()]
+
+    def leave(self, names: frozenset[str]) -> None:
+        """From now on these panels are `unseen`, and others that were are drawn with the next frame."""
+        for name in self.unseen - names:
+            self.drawers[name].stale = True
+        self._drawn |= dict.fromkeys(names, ())
+        self.unseen = names
 
     def drawn(self, name: str) -> Sequence[Sketch]:
         """What a panel drew last in its place."""
@@ -245,8 +256,8 @@ class SidePanels:
                 found += [backed(drawer.box, self.ground.theme), *self._drawn.get(name, ())]
         return found
 
-    def _draw(self, drawer: Drawer[Any], moment: Moment, seconds: float | None) -> Sequence[Sketch]:
-        if drawer.box is None:
+    def _draw(self, drawer: Drawer[Any], moment: Moment, seconds: float | None, *, seen: bool) -> Sequence[Sketch]:
+        if drawer.box is None or not seen:
             drawer.measure(moment, seconds)
             return ()
         theme, source = self.ground.theme, moment.source
@@ -387,8 +398,3 @@ class SidePanels:
         """All panels as they were at first."""
         for drawer in self.drawers.values():
             drawer.fit()
-
-
-def _is_alive(drawer: Drawer[Any]) -> bool:
-    """Whether something of a panel is to be seen: itself, what it draws among the cubes, or its number in the HUD."""
-    return drawer.box is not None or drawer.setting is not None or drawer.measures

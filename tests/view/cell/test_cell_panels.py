@@ -22,7 +22,7 @@ PHOTO = (952, 24, 304, 117)
 
 def pixels(address):
     kind, _, data = address.partition(",")
-    assert kind == "data:image/png;base64"
+    assert kind == "data:image/webp;base64"
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
 
 
@@ -118,6 +118,17 @@ def test_they_can_be_left_out(cell, watch, scene):
     page.do("step", 3)
     page.wait(lambda p: p.step == 3)
     assert "panels" not in page.known
+
+
+def test_what_nobody_sees_is_not_drawn_and_what_it_measures_is_said(cell, watch, made):
+    page = watch(cell(made("xor")))
+    page.do("step", 3)
+    page.wait(lambda p: set(steps(p)) == {"plane", "table"} and set(steps(p).values()) == {3})
+    bench = page.shown.session.call(lambda play: play.viewer.bench)
+    assert bench.side.unseen == {"loss"}
+    assert not bench.side.drawn("loss")
+    assert bench.side.drawn("plane")
+    assert bench.side.written.step == 3
 
 
 def test_the_curve_of_the_loss_stands_where_there_is_no_time_bar(cell, watch, made):
