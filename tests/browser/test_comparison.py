@@ -180,7 +180,7 @@ def test_of_itself_there_is_no_difference(page, two, tmp_path):
     path = two[0].compare(two[0]).save_html(tmp_path / "same.html", theme="light")
     opened(page, path, "#step=30")
     assert "no difference: every number is the same" in said(page, "head-difference")
-    assert page.evaluate("scalarviz.shown[2].texels.weight.every(x => x === 0)") is True
+    assert page.evaluate("scalarviz.three[2].texels.weight.every(x => x === 0)") is True
     page.keyboard.press("g")
     assert "difference of gradients" in said(page, "head-difference")
     page.keyboard.press("Home")
@@ -197,10 +197,10 @@ def test_of_rounded_numbers_no_digit_is_shown_that_is_not_sure(page, pair, tmp_p
         ({ step: Array.from(half.tables.weight.errors.slice(0, 12)) }))""")
     ]
     errors = np.sum(steps, axis=0)
-    got = page.evaluate("Array.from(scalarviz.shown[2].texels.weight.slice(0, 12))")
+    got = page.evaluate("Array.from(scalarviz.three[2].texels.weight.slice(0, 12))")
     pair.to(20)
     assert (np.abs(np.array(got) - pair.frame().values) <= errors * 1.001 + 1e-9).all()
-    told = page.evaluate("Array.from(scalarviz.shown[2].errors.weight.slice(0, 12))")
+    told = page.evaluate("Array.from(scalarviz.three[2].errors.weight.slice(0, 12))")
     np.testing.assert_allclose(told, errors, rtol=1e-6)
     texts = page.evaluate("Array.from({ length: 12 }, (_, k) => scalarviz.run.texts(scalarviz.frame, 'weight', k)[2])")
     for text, value, error in zip(texts, pair.frame().values, errors, strict=True):

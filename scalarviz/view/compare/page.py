@@ -30,7 +30,7 @@ from .triptych import Triptych
 
 SENTENCE = "Two recorded trainings and their difference, to be played in a browser with scripts and WebGL 2"
 QUANTITIES = ("weight", "gradient", "update")
-COLUMNS, AROUND = 3, (96, 364)
+COLUMNS, AROUND = 3, (47, 363)
 """Pixels of a page of which its cubes have a third across, and of those that are around them."""
 SMALLEST, STACKED = (200, 200), (366, 160)
 """Least pixels that the cubes of each have; and those in a page that is held upright, one above the other."""

@@ -88,7 +88,9 @@ class CubeValues:
         if few and moved is not None:
             self._seen, self.size = _readable(layout, moved, project, widest)
         else:
-            self.size = min((_fitting(p, project, widest) for p in plates), default=0) if few else 0
+            fits = {_key(p): _fitting(p, project, widest) for p in plates} if few else {}
+            self.size = _size_of(fits)
+            plates = tuple(p for p in plates if fits.get(_key(p), 0) >= max(self.size, 1))
         self._centres = {
             _key(p): project([p.cell_centre_top(*divmod(k, p.shape[1])) for k in range(p.size)])
             for p in plates
@@ -241,6 +243,12 @@ def _air(size: int) -> float:
     return 8.0 if size > _SIZES[-1] else 3.5
 
 
+def _size_of(fits: Mapping[_Key, int]) -> int:
+    """The size for all plates by what fits on each: on weights all or none; rows where nothing fits have no numbers."""
+    bare = any(fit == 0 for (row, _), fit in fits.items() if not row)
+    return 0 if bare else min((fit for fit in fits.values() if fit > 0), default=0)
+
+
 def _readable(
     layout: Layout, camera: Camera, project: Project, widest: str
 ) -> tuple[dict[_Key, NDArray[np.bool_]], int]:
@@ -251,7 +259,9 @@ def _readable(
         tops = np.array([plate.centre_of(k) + plate.depth * plate.axes[2] for k in range(plate.size)])
         ways = camera.eye[:3] - camera.eye[3] * tops
         seen[_key(plate)] = ways @ plate.axes[2] > 1e-6
-        sizes[_key(plate)] = _sizes(tops, plate, project, widest)
+        own = _sizes(tops, plate, project, widest)
+        fits = bool((own[seen[_key(plate)]] > 0).all())  # a plate has numbers on all its cubes or on none
+        sizes[_key(plate)] = own if fits else np.zeros_like(own)
     usable = [s for key, given in sizes.items() for s in given[seen[key]] if s > 0]
     size = int(min(usable, default=0))
     found = {key: seen[key] & (sizes[key] >= max(size, 1)) for key in seen}

@@ -64,13 +64,11 @@ export class Comparison extends Page {
     this.drawScales(); // those of the rows stand where a card does
   }
 
-  go(frame) {
-    this.frame = Math.min(Math.max(frame, 0), this.run.frames - 1);
-    this.shown = this.run.shown(this.frame);
-    for (const one of this.shown) one.tip = ({ plate, element }) => this.tip(plate, element);
-    this.player.show(this.shown);
-    this.late = this.playing;
-    if (!this.late) this.write();
+  /** The three frames that are shown. */
+  shown() {
+    this.three = this.run.shown(this.frame);
+    for (const one of this.three) one.tip = ({ plate, element }) => this.tip(plate, element);
+    return this.three;
   }
 
   tip(plate, element) {
@@ -79,10 +77,10 @@ export class Comparison extends Page {
 
   write() {
     const { run, frame, look, player } = this;
-    if (!this.shown) return;
+    if (!this.three) return;
     const { words } = run.document.quantities.find(one => one.name === player.quantity);
     part("shows").textContent = words;
-    this.heads.show(frame, player.quantity, words, this.shown);
+    this.heads.show(frame, player.quantity, words, this.three);
     this.bar.show(frame, look);
     this.card.show(frame, player.quantity, look);
     this.table.show(frame, player.quantity);

@@ -106,13 +106,19 @@ export function mixedColour(over, ground, share) {
 
 /** Make a canvas as sharp as the screen; returns its context, which counts in logical pixels, and its size there. */
 export function sharpCanvas(canvas) {
-  const wide = canvas.clientWidth, high = canvas.clientHeight, ratio = window.devicePixelRatio || 1;
+  const type = typeScale(canvas), ratio = (window.devicePixelRatio || 1) * type;
+  const wide = canvas.clientWidth / type, high = canvas.clientHeight / type;
   const [width, height] = [Math.max(1, Math.round(wide * ratio)), Math.max(1, Math.round(high * ratio))];
   if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
   const context = flatContext(canvas);
   context.setTransform(width / Math.max(wide, 1), 0, 0, height / Math.max(high, 1), 0, 0);
   context.clearRect(0, 0, wide, high);
   return { context, wide, high };
+}
+
+/** How much larger type is than usual, as the style sheet says it of very large pages. */
+export function typeScale(element) {
+  return Number(getComputedStyle(element).getPropertyValue("--type")) || 1;
 }
 
 export const TYPE = '"Open Sans", "Segoe UI", "Noto Sans", system-ui, sans-serif';

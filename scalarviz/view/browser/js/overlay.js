@@ -115,7 +115,7 @@ export class Overlay {
     if (same && this.placed.decades === decades) return;
     this.placed = { camera, decades };
     const among = [0, 0, this.view.width, this.foot];
-    this.places = new ValuePlaces(this.document, camera, moved, decades, (at) => this.#largest(at), among);
+    this.places = new ValuePlaces(this.document, camera, this.view, decades, (at) => this.#largest(at), among);
     if (same) return;
     const { words, plates } = this.document;
     const outcomeBefore = moved ? this.outcomeAt : null;

@@ -1,5 +1,6 @@
 // The legends of a comparison: one scale for the two, one for their difference.
 
+import { typeScale } from "./curve.js";
 import { Ink } from "./ink.js";
 import { drawMarks, drawRowScale, drawScale, marksOn } from "./legend.js";
 import { clippedShare } from "./ranges.js";
@@ -38,15 +39,22 @@ export class ScaleBar {
     this.ink = new Ink(canvas, document.words.advances);
   }
 
+  // An empty canvas; returns its width and height in pixels of its type.
+  begin(theme) {
+    const type = typeScale(this.canvas), size = [this.canvas.clientWidth / type, this.canvas.clientHeight / type];
+    this.ink.begin(...size, (window.devicePixelRatio || 1) * type, theme);
+    return size;
+  }
+
   /**
    * Draw it anew.
    * @param {Player[]} players that it is of
    * @param {object} theme of the document's `themes`
    */
   draw(players, theme) {
-    const { clientWidth: wide, clientHeight: high } = this.canvas, [first, second] = players.map(one => one.shown);
-    if (!wide || !players.every(one => one.frame && one.tables)) return;
-    this.ink.begin(wide, high, window.devicePixelRatio || 1, theme);
+    const [first, second] = players.map(one => one.shown);
+    if (!this.canvas.clientWidth || !players.every(one => one.frame && one.tables)) return;
+    const [wide, high] = this.begin(theme);
     drawScale(this.ink, [0, FIRST_LINE, wide], second ? bothShown(first, second) : first, players[0].tables[0]);
     const marks = players.flatMap(one => marksOn(one.shown, one.cubes.detailed(one.view.camera, one.overlay.density)));
     drawMarks(this.ink, [0, high - 5, wide], [...new Set(marks)]);
@@ -62,9 +70,8 @@ export class RowScaleBar extends ScaleBar {
   }
 
   draw([{ frame, shown, tables }], theme) {
-    const { clientWidth: wide, clientHeight: high } = this.canvas;
-    if (!wide || !frame || !tables) return;
-    this.ink.begin(wide, high, window.devicePixelRatio || 1, theme);
+    if (!this.canvas.clientWidth || !frame || !tables) return;
+    const [wide] = this.begin(theme);
     drawRowScale(this.ink, [0, FIRST_LINE, wide], shown, tables[1], this.title, frame.rowMap ? "" : null);
   }
 }

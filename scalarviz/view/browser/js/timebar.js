@@ -1,11 +1,12 @@
 // The time bar: losses over the recorded steps, edits and flags as marks, and a cursor. As view/time/ draws the window's.
 
-import { TYPE, cutAt, drawLine, mixedColour, placeOn, sharpCanvas, thinned, tickText, tightAxis } from "./curve.js";
+import { TYPE, cutAt, drawLine, mixedColour, placeOn, sharpCanvas, thinned, tickText, tightAxis, typeScale } from "./curve.js";
 import { countText, lossText } from "./numbers.js";
 
 const LONG_RUN = 20000;   // steps from which on the bar is logarithmic: the first hundred would be one pixel
 const FIRST_STEPS = 10;   // steps of a logarithmic bar that are as wide as each other
 const DIAMOND_RADIUS = 6;
+const BADGE_FOOT = 24;    // pixels down to which the step that is shown stands on the bar
 
 /** Steps from left to right: where one stands, and which stands somewhere. */
 export class StepScale {
@@ -123,15 +124,15 @@ export class TimeBar {
 
   /** The mark of a branch near a place in logical pixels, where somebody wants to know. */
   ringAt(x, y) {
-    if (!this.onRing || !this.scale || Math.abs(y - (this.root.clientHeight - 26)) > 14) return null;
+    if (!this.onRing || !this.scale || Math.abs(y - (this.root.clientHeight / typeScale(this.root) - 26)) > 14) return null;
     return this.marks.find(mark => mark.kind === "ring" && Math.abs(this.scale.at(mark.step) - x) <= DIAMOND_RADIUS + 3) ?? null;
   }
 
   listen() {
-    const root = this.root, x = event => event.clientX - root.getBoundingClientRect().left;
+    const root = this.root, x = event => (event.clientX - root.getBoundingClientRect().left) / typeScale(root);
     root.addEventListener("pointerdown", event => {
       if (event.button !== 0) return;
-      const ring = this.ringAt(x(event), event.clientY - root.getBoundingClientRect().top);
+      const ring = this.ringAt(x(event), (event.clientY - root.getBoundingClientRect().top) / typeScale(root));
       if (ring) return this.onRing(ring.branch);
       this.held = true;
       root.setPointerCapture(event.pointerId);
@@ -160,7 +161,7 @@ export class TimeBar {
     const first = `step ${countText(step)}${this.lossWords(frame)}`;
     this.label.textContent = [first, ...words.slice(-6)].join("\n");
     const wide = this.label.offsetWidth, room = this.root.clientWidth;
-    this.label.style.left = `${Math.min(Math.max(this.over - wide / 2, 0), room - wide)}px`;
+    this.label.style.left = `${Math.min(Math.max(this.over * typeScale(this.root) - wide / 2, 0), room - wide)}px`;
   }
 
   draw() {
@@ -207,7 +208,7 @@ export class TimeBar {
     if (small || this.which || !Number.isFinite(last) || end[0] < scale.right - 4) return;   // a branch goes on there
     context.textAlign = "left";
     context.fillStyle = look.text2;
-    context.fillText(lossText(last), end[0] + 8, Math.min(Math.max(end[1] + 4, plot.top + 9), plot.bottom));
+    context.fillText(lossText(last), end[0] + 8, Math.min(Math.max(end[1] + 4, BADGE_FOOT + 13), plot.bottom));
   }
 
   drawLabels(context, baseline, limits) {

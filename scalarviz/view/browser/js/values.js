@@ -6,6 +6,7 @@ import { chipText, exponentText } from "./numbers.js";
 import { errorOf, sureChip, sureText } from "./rounded.js";
 
 const VALUE_SIZES = [22, 20, 18, 16, 15, 14, 13];
+const ENLARGED_SIZES = [...VALUE_SIZES, 12, 11, 10]; // where they are larger on the screen than they are called
 const MIDDLE = 0.357; // from the baseline to half the height of a digit, of the size
 
 /** Relative luminance of a colour in 0..1 (WCAG 2.1). */
@@ -30,7 +31,7 @@ function topsOf(plate) {
 }
 
 // The largest size whose widest usual number fits every cube of a plate seen from where it was laid out.
-function fittingSize(plate, camera, wide) {
+function fittingSize(plate, camera, wide, type) {
   const spans = [0, 1].map((k) =>
     topsOf(plate).map((_, element) => {
       const at = [0, 0, plate.depth];
@@ -46,7 +47,8 @@ function fittingSize(plate, camera, wide) {
   const room = Math.min(...spans[flat].map(([x]) => x));
   const high = Math.min(...spans[1 - flat].map(([, y]) => y));
   const air = (size) => (size > 13 ? 8 : 3.5);
-  return VALUE_SIZES.find((size) => wide * size + air(size) <= room && size + 6 <= high) ?? 0;
+  const sizes = ENLARGED_SIZES.filter((size) => size * type >= VALUE_SIZES.at(-1));
+  return sizes.find((size) => wide * size + air(size) <= room && size + 6 <= high) ?? 0;
 }
 
 // The largest size of type whose widest usual number lies inside a main face, wherever it is seen from.
@@ -77,32 +79,37 @@ export class ValuePlaces {
   /**
    * @param {object} document of `document_of`
    * @param {object} camera
-   * @param {boolean} moved whether it is not the one that the plates were laid out for
+   * @param {{turned: boolean, type: number}} view whether somebody looks from elsewhere, and how much larger all is on
+   *     the screen than it is called
    * @param {boolean} decades whether the numbers span decades, as gradients do
    * @param {(at: number[]) => object | null} picked the cube that is drawn at a point
    * @param {number[]} window where cubes are drawn: a number that would leave it is left out, where they moved
    */
-  constructor(document, camera, moved, decades, picked, window) {
+  constructor(document, camera, { turned, type }, decades, picked, window) {
     const wide = document.widest[decades ? "decades" : "plain"]; // in sizes
     this.size = 0;
     this.places = [];
     if (!document.numbered) return;
-    if (!moved) {
-      this.size = Math.min(...document.plates.map((plate) => fittingSize(plate, camera, wide)));
+    if (!turned) {
+      const sizes = document.plates.map((plate) => fittingSize(plate, camera, wide, type));
+      const weights = sizes.filter((_, k) => document.plates[k].kind !== "activation"); // all or none; rows where they fit
+      this.size = weights.length && Math.min(...weights) ? Math.min(...sizes.filter((size) => size > 0)) : 0;
       if (this.size) {
-        this.places = document.plates.map((plate) => topsOf(plate).map((top) => project(camera, top)));
+        this.places = document.plates.map((plate, k) => topsOf(plate).map((top) => (sizes[k] ? project(camera, top) : null)));
       }
       return;
     }
-    const found = document.plates.map((plate) =>
-      topsOf(plate).map((top, element) => {
+    const found = document.plates.map((plate) => {
+      const places = topsOf(plate).map((top, element) => {
         const towards = top.map((x, k) => camera.eye[k] - camera.eye[3] * x);
         const facing = towards.reduce((sum, x, k) => sum + x * plate.axes[2][k], 0) > 1e-6;
         if (!facing || !beforeEye(camera, cubeCorners(plate, element))) return null;
         const at = project(camera, top);
         return { at, size: sizeInFace(plate, element, camera, wide) };
-      }),
-    );
+      });
+      // a plate has numbers on all its cubes or on none
+      return places.some((place) => place && !place.size) ? places.map(() => null) : places;
+    });
     const sizes = found.flat().flatMap((place) => (place?.size ? [place.size] : []));
     this.size = sizes.length ? Math.min(...sizes) : 0;
     if (!this.size) return;

@@ -49,7 +49,12 @@ export class Viewpoint {
   /** Whether this is another view than the one that the document was laid out for, or another size. */
   get moved() {
     const resized = Math.abs(this.fitted - 1) > 1e-9 || this.width !== this.document.size[0] || this.height !== this.document.size[1];
-    return resized || JSON.stringify(this.pose) !== JSON.stringify(this.home);
+    return resized || this.turned;
+  }
+
+  /** Whether somebody looks from elsewhere. */
+  get turned() {
+    return JSON.stringify(this.pose) !== JSON.stringify(this.home);
   }
 
   // The middle of the scene, in the document and in the canvas.
