@@ -15,7 +15,7 @@ from ...io.atomic import StrPath, path_text
 from .about import About, read_about
 from .branches import Branches
 from .files import is_written
-from .index import Index, read_index
+from .index import Index, checked, read_index
 from .networks import read_networks
 from .opening import Opened
 from .schema import DAMAGED
@@ -90,12 +90,12 @@ class Contents:
         index = self.index
         lost = index.remarks
         if not len(index.id):
-            why = "; ".join(filter(None, [index.broken, *lost]))
+            why = "; ".join(filter(None, [index.broken, *lost, self.opened.left_out]))
             raise FileFormatError(why or "it holds no frame that can be read")
         if index.broken or self.branches.broken or short:
             what = "its end is missing" if short else "it is damaged"
             lost.append(f"{what}: {len(index.id):,} frames could be read")
-        self.remark = "; ".join(lost)
+        self.remark = "; ".join([*lost, *filter(None, [self.opened.left_out])])
         self._sums = index.known if self.opened.version > 1 else {}
         self.newest = {int(b): int(index.step[index.branch == b].max()) for b in np.unique(index.branch)}
         now = self.number("branch", 10)
@@ -116,6 +116,11 @@ class Contents:
         """Whether the program that writes it lives and had not closed it."""
         return is_written(self.meta.get("writer", ""))
 
+    @property
+    def altered(self) -> bool:
+        """Whether somebody has written into the file since it was opened, though it was closed."""
+        return self.complete and self.opened.altered
+
     def newer(self) -> Contents | None:
         """The same file as it is now; None where nothing was written since.
 
@@ -125,8 +130,15 @@ class Contents:
             It is there no more, or cannot be read any more.
         """
         with self.lock:
-            changed = self.opened.changed
-        return Contents(self.path, self._sums) if changed else None
+            opened = self.opened
+            if not opened.changed:
+                return None
+        found = None if opened.replaced else Contents(self.path, self._sums)
+        if found is not None and found.meta.get("log") == self.meta.get("log"):
+            return found
+        if found is not None:
+            found.close()
+        raise FileFormatError(f"{path_text(self.path)} is another file by now")
 
     @property
     def opened(self) -> Opened:
@@ -166,11 +178,13 @@ class Contents:
             They cannot be read.
         """
         same, wanted = "", [number]
-        if not self._pinned and self._sums:  # another frame may have its id by now
+        if self._sums:  # another frame may have its id by now: of this file, or of one that was written over it
             same, wanted = "AND checksum = ?", [number, self._sums[number]]
         with self.lock:
             try:
                 found = self.database.execute(f"SELECT {columns} FROM frame WHERE id = ? {same}", wanted).fetchone()
+                if self._sums and self.altered and checked(self.database, number) is None:
+                    return None
             except DAMAGED as error:
                 raise FileFormatError(str(error)) from None
         return None if found is None else tuple(found)

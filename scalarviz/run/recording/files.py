@@ -11,6 +11,7 @@ from pathlib import Path
 from ...errors import InputError
 from ...io.atomic import StrPath, check_target, path_text
 from ...process import place, runs
+from .logs import Use, begin, identity
 from .schema import APPLICATION, OBJECTS, VERSION
 
 LARGE = 16_384
@@ -30,20 +31,12 @@ class FileId:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path, self._known = path, _identity(path)
+        self.path, self._known, self.use = path, identity(path), Use(path, logged=False)
 
     @property
     def there(self) -> bool:
         """Whether the name still means the same file."""
-        return _identity(self.path) == self._known
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    try:
-        stat = path.stat()
-    except OSError:
-        return None
-    return stat.st_dev, stat.st_ino
+        return identity(self.path) == self._known
 
 
 def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
@@ -114,6 +107,7 @@ def _begun(target: Path, frame_bytes: int) -> sqlite3.Connection:
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = NORMAL")  # a process that is killed loses nothing that was committed
     database.execute(f"PRAGMA journal_size_limit = {_LOG}")
+    begin(database, target)
     return database
 
 
@@ -146,3 +140,4 @@ def finish(database: sqlite3.Connection, file: FileId) -> None:
         database.execute("PRAGMA journal_mode = DELETE").fetchone()
     with suppress(sqlite3.Error):
         database.close()
+        file.use.end()

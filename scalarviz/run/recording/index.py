@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -135,7 +136,7 @@ def read_index(
         if not _good(row, networks, there):
             wrong += 1
             continue
-        total = _checked(database, row[0], known or {}) if summed else -1
+        total = checked(database, row[0], known or {}) if summed else -1
         if total is None:
             damaged.append(row[2])
             continue
@@ -156,7 +157,7 @@ def read_index(
 _CELLS = f"SELECT checksum, {', '.join(SUMMED)} FROM frame WHERE id = ?"
 
 
-def _checked(database: sqlite3.Connection, number: int, known: Mapping[int, int]) -> int | None:
+def checked(database: sqlite3.Connection, number: int, known: Mapping[int, int] = MappingProxyType({})) -> int | None:
     """The checksum of a frame; None where it is not that of its numbers, or they cannot be read."""
     try:
         if number in known:

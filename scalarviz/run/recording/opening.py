@@ -18,6 +18,7 @@ from urllib.parse import quote
 from ...errors import FileFormatError, InputError
 from ...io.atomic import StrPath, path_text
 from ...io.readable import check_source, unreadable
+from .logs import Use, identity
 from .schema import APPLICATION, DAMAGED, MOST_BLOB, READ, VERSION
 
 _SETTINGS = ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0")
@@ -45,6 +46,8 @@ class Opened:
         Whether the end of the file is missing.
     version : int
         Of its tables.
+    left_out : str
+        What stands beside it and was not read, in words; empty for nothing.
     stamp : list
         Sizes and times of the file when it was opened: others mean that something was written since.
 
@@ -60,7 +63,8 @@ class Opened:
         name = check_source(path, "recording").resolve()  # what stands beside it stands beside the file, not a link
         self._said, self._name = path_text(path), name
         self._copy: tempfile.TemporaryDirectory[str] | None = None
-        self._logged = False
+        self._logged, self.left_out = False, ""
+        self._use: Use | None = None
         self.database: sqlite3.Connection
         try:
             if (size := name.stat().st_size) < SMALLEST:
@@ -68,7 +72,7 @@ class Opened:
                 raise FileFormatError(f"{self._said} is {what}: nothing can be read")
             if not os.access(name, os.R_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-            self.version, self.stamp = VERSION, stamp(name)
+            self.version, self.stamp, self._identity = VERSION, stamp(name), identity(name)
             self.short = self._open(name)
             self.database.execute("BEGIN")  # what is read from here on is of one moment, whoever writes meanwhile
             _check_tables(self.database, self.version, self._said)
@@ -84,6 +88,11 @@ class Opened:
         logged = any(part.exists() for part in _beside(path))
         if logged:
             self._check_journal(path)
+        self._use = Use(path, logged=logged)
+        if self._use.foreign:
+            self.left_out = f"the log of another recording stands beside it ({path.name}-wal) and was left out"
+            self.database = _connected(path, alone=True)
+            return self._check()
         self._logged = logged
         if logged and not mine:
             path = self._copied(path)
@@ -162,10 +171,25 @@ class Opened:
         """Whether something was written since it was opened."""
         return stamp(self._name) != self.stamp
 
+    @property
+    def altered(self) -> bool:
+        """Whether the file itself was written to since it was opened; another one in its place changes nothing here."""
+        with suppress(OSError):
+            stat = self._name.stat()
+            return (stat.st_dev, stat.st_ino) == self._identity and (stat.st_size, stat.st_mtime_ns) != self.stamp[0]
+        return False
+
+    @property
+    def replaced(self) -> bool:
+        """Whether its name means another file by now."""
+        return identity(self._name) not in (None, self._identity)
+
     def close(self) -> None:
         """Let go of it."""
         with suppress(AttributeError, sqlite3.Error):
             self.database.close()
+        if self._use is not None:
+            self._use.end()
         if self._copy is not None:
             self._copy.cleanup()
         elif self._logged and _mine(self._name) and any(part.exists() for part in _beside(self._name)):

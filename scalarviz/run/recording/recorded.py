@@ -273,6 +273,8 @@ class Recorded:
         try:
             if self._micro is None or (alone and sample is None):
                 raise FileFormatError("they were not recorded")
+            if self._open.altered:
+                raise FileFormatError(_LOST)
             with self._open.lock:
                 return self._micro.step(ids, step, network, shapes, np.frombuffer(value, "<f4"), sample)
         except FileFormatError as error:
