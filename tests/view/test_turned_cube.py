@@ -131,3 +131,17 @@ def test_a_drag_that_began_on_the_scene_goes_on_over_the_cube(view):
     end = middle_of(view, 0)
     drag(view, (600.0, 300.0), (end[0] - 600.0, end[1] - 300.0))
     assert view.bench.side.drawer(ColourCube)._cubes["source"] is places
+
+
+@pytest.mark.parametrize("levels", [2, 3, 4, 5, 6, 8, 10, 16])
+def test_no_disc_is_cut_at_the_edge_of_the_panel(levels):
+    """A cell cuts the panel out of a picture with four pixels around it."""
+    steps = np.linspace(0, 1, levels)
+    colours = np.stack(np.meshgrid(steps, steps, steps), axis=-1).reshape(-1, 3)
+    for box in cube_boxes((100.0, 50.0, 312.0, 166.0)):
+        places = CubePlaces(colours, box)
+        x, y, width, height = box
+        low = (places.centres - places.diameter / 2).min(axis=0)
+        high = (places.centres + places.diameter / 2).max(axis=0)
+        assert (low >= [x - 4, y - 4]).all()
+        assert (high <= [x + width + 4, y + height + 4]).all()

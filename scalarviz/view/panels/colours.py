@@ -18,6 +18,7 @@ _CORNERS = np.array([[r, g, b] for r in (0, 1) for g in (0, 1) for b in (0, 1)],
 _CUBE = 146.0  # width of one cube
 _APART = 12.0  # between the two at least
 _LARGEST = 24.0  # diameter of a disc
+_BEYOND = 3.0  # pixels by which one may reach out of the panel
 _DISTANCE = 3.6
 Turn = tuple[float, float]
 """Azimuth and elevation in degrees."""
@@ -52,11 +53,14 @@ class CubePlaces:
         x, y, width, height = box
         size = (round(x + width) + 64, round(y + height) + 64)
         side = max(2.0, round(len(inputs) ** (1 / 3)))
-        air = 3.0 if side > 4 else 0.5 * _LARGEST + 1.0  # a few colours are large discs, which reach over the corners
-        rect = (x + air, y + air, x + width - air, y + height - air)
-        self._camera = fitted = _camera(FITTED, size, rect)
-        spacing = self._pixels(_place(_CORNERS)) / (side - 1)
-        self.diameter = float(min(max(1.32 * spacing, 3.0), _LARGEST))
+        # a few colours are large discs, which reach over the corners: of those that would be cut more air is left
+        for air in (3.0, 0.5 * _LARGEST + 1.0) if side > 4 else (0.5 * _LARGEST + 1.0,):
+            rect = (x + air, y + air, x + width - air, y + height - air)
+            self._camera = fitted = _camera(FITTED, size, rect)
+            spacing = self._pixels(_place(_CORNERS)) / (side - 1)
+            self.diameter = float(min(max(1.32 * spacing, 3.0), _LARGEST))
+            if 0.5 * self.diameter <= air + _BEYOND:
+                break
         if turn != FITTED:
             self._camera = _no_larger(_camera(turn, size, rect), fitted, rect)
         where = _place(inputs)
