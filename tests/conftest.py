@@ -17,10 +17,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 os.environ["SCALARVIZ_WARMUP"] = "0"  # no test is slowed by a compiler beside it
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores Ctrl-C; tests send it
+settings.register_profile("any machine", parent=settings(), deadline=None)  # an example may take long on a busy one
+settings.load_profile("any machine")
 ALLOWED_SKIP = "no GPU"
 CUDA = "SCALARVIZ_TEST_CUDA"
 """Environment variable: ``1`` demands the tests marked cuda, ``0`` leaves them out; else they run where they can."""
