@@ -65,7 +65,7 @@ def execute(notebook: NotebookNode, folder: Path) -> None:
     """
     client = NotebookClient(
         notebook,
-        timeout=120,
+        timeout=600,  # seconds of a cell that never ends; one that compiles on a busy machine does
         kernel_name="python3",
         record_timing=False,
         resources={"metadata": {"path": str(folder)}},
