@@ -14,6 +14,7 @@ from pydantic import Field, create_model
 
 from ..errors import InputError, MissingDependencyError, ScalarvizError
 from ..io import save_picture
+from ..run.recording.files import check_apart
 from .console import Progress, fail, say, tell
 from .page import check_page, write_page
 from .pictures import Outputs, check_heard, check_look, plan_outputs
@@ -94,6 +95,8 @@ def replay(options: Any) -> int:
     _check_page(options)
     with ExitStack() as open_files, Stop() as stop:
         shown = _opened(options, open_files)
+        for path in filter(None, (*options.out, options.html)):
+            check_apart(path, *(record.path for record in shown.records))
         for record in shown.records:
             if record.remark:
                 say(f"{record.path.name}: {record.remark}")

@@ -112,6 +112,18 @@ def test_what_cannot_be_shown_is_said_and_nothing_is_written(cli, files, argumen
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize("name", ["p.html", "p.png"])
+def test_no_file_is_written_over_the_recording(cli, files, name, tmp_path):
+    (tmp_path / name).symlink_to(tmp_path / "one.svz")
+    before = (tmp_path / "one.svz").read_bytes()
+    result = cli("replay", "one.svz", "--html" if name.endswith("html") else "--out", name)
+    assert (result.code, result.err) == (
+        2,
+        f"scalarviz: cannot write {name}: it is the recording itself; give another name\n",
+    )
+    assert (tmp_path / "one.svz").read_bytes() == before
+
+
 def test_the_step_of_the_line_is_the_one_that_is_shown(cli, files):
     for more, step in (((), 30), (("--steps", 10), 10)):
         assert json.loads(cli("replay", "one.svz", "--headless", "--json", *more).out)["step"] == step

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from test_recording_files import made
 
 import scalarviz as sv
+from scalarviz import Run, nn, optim
 from scalarviz.errors import FileFormatError, InputError
 from scalarviz.run.recording.checksums import checksum
 from scalarviz.run.recording.schema import APPLICATION, OBJECTS, READ
@@ -222,3 +223,37 @@ def test_who_holds_no_moment_lets_the_log_be_cleared_and_is_told_what_is_gone(tm
             newer.close()
         recording.close()
     assert logs[1] < logs[0] / 2
+
+
+@pytest.mark.parametrize("way", ["itself", "link", "hard link"])
+def test_nothing_is_written_over_the_recording_that_it_is_made_of(way: str, whole: Path, tmp_path: Path) -> None:
+    """A page in its place would be all that is left."""
+    path, name = tmp_path / "mine.svz", tmp_path / "page.html"
+    path.write_bytes(whole.read_bytes())
+    if way == "link":
+        name.symlink_to(path)
+    elif way == "hard link":
+        name.hardlink_to(path)
+    else:
+        name = path
+    before = path.read_bytes()
+    with sv.load_recording(path) as one, sv.load_recording(whole) as two:
+        for write in (one.save_html, one.compare(two).save_html, two.compare(one).save_html):
+            with pytest.raises(InputError, match="it is the recording itself; give another name"):
+                write(name)
+    assert path.read_bytes() == before
+
+
+def test_a_copy_is_not_put_in_the_place_of_what_is_recorded_into(tmp_path: Path) -> None:
+    net = nn.Sequential(nn.Linear(2, 2, seed=1))
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (np.eye(2), np.eye(2)), engine="numpy")
+    with sv.Recording(run, path=tmp_path / "run.svz") as recording:
+        run.step(3)
+        with pytest.raises(InputError, match="it is the recording itself"):
+            recording.save(tmp_path / "run.svz")
+        with pytest.raises(InputError, match="it is the recording itself"):
+            recording.save_html(tmp_path / "run.svz")
+        run.step(3)
+    assert not recording.trouble
+    with sv.load_recording(tmp_path / "run.svz") as recorded:
+        assert recorded.steps.tolist() == list(range(7))

@@ -89,6 +89,20 @@ def check_new(path: StrPath) -> Path:
     return target
 
 
+def check_apart(path: StrPath, *recordings: Path) -> None:
+    """Refuse to write over what is read, or recorded into: a page in its place would be all that is left.
+
+    Raises
+    ------
+    InputError
+        The name means one of the recordings, links followed.
+    """
+    for recording in recordings:
+        with suppress(OSError, ValueError):  # no such file: nothing to lose
+            if os.path.samefile(path, recording):
+                raise InputError(f"cannot write {path_text(path)}: it is the recording itself; give another name")
+
+
 def _there(path: StrPath) -> InputError:
     return InputError(
         f"{path_text(path)} is there already, and a recording overwrites nothing: give another name, or remove it"

@@ -19,12 +19,12 @@ import numpy as np
 
 from ...checks import flag, integer
 from ...errors import InputError, StateError, TypeMismatchError, shown
-from ...io.atomic import StrPath, path_text, replacing
+from ...io.atomic import StrPath, check_target, path_text, replacing
 from ..run import Run
 from ..scene import Scene
 from .about import about_of, written
 from .coming import Steps
-from .files import FileId, create, finish, keep_open, signed
+from .files import FileId, check_apart, create, finish, keep_open, signed
 from .probing import Probing
 from .recorded import Recorded
 from .rows import Rows
@@ -217,8 +217,10 @@ class Recording:
         Raises
         ------
         InputError
-            It cannot be written.
+            It cannot be written; or it is the file that is recorded into.
         """
+        check_target(path)
+        check_apart(path, self.path)
         self.flush()
         with replacing(path) as fresh:
             if self._closed and self._file.there:

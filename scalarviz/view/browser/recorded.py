@@ -15,6 +15,7 @@ from ...run.frame import Frame
 from ...run.recorded_source import RecordedSource
 from ...run.recording import Recorded
 from ...run.recording.about import About
+from ...run.recording.files import check_apart
 from ...run.recording.pictures import Picture
 from ...run.story import weights_text
 from ..cubes.own import OwnLook
@@ -164,9 +165,10 @@ def write_html(
     Raises
     ------
     InputError
-        It cannot be written there; what was there before stays.
+        It cannot be written there, or is the recording itself; what was there before stays.
     """
     check_target(path)
+    check_apart(path, record.path)
     page = html_of(record, pictures, theme=theme, size=size, title=title, frames=frames, others=others,
                    letters=letters, looks=looks)  # fmt: skip
     write_page(path, page, every)

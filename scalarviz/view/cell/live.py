@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Literal
 
 from ...checks import flag, one_of
-from ...errors import TypeMismatchError, UnknownNameError, listing, shown
+from ...errors import InputError, TypeMismatchError, UnknownNameError, listing, shown
 from ...run.run import Run
 from ...run.scene import Scene
 from ...scalar import Value, Weight
@@ -79,6 +79,10 @@ def live(
     pixels = SIZE if size is None else check_size(size)
     hidden, wanted = _hidden(x, hide), flag(controls, "live: controls")
     if is_graph(x):
+        if display != "values" or hidden or not wanted:
+            raise InputError(
+                "live: a graph has no controls, and the browser draws it: no display, hide or controls here"
+            )
         graph = GraphShown(graph_of(x, sys._getframe(1)), pixels, script("renderGraph", "graph.js"), "")
         return live_class()(graph)
     if display == "pictures":

@@ -13,6 +13,8 @@ from ...checks import integer, text
 from ...io import check_target
 from ...io.atomic import StrPath
 from ...run.recorded_pair import NAMES, Compared, RecordedPair
+from ...run.recorded_source import RecordedSource
+from ...run.recording.files import check_apart
 from ..browser.document import document_of, flags_of, texels_of
 from ..browser.keys import GESTURES, keys_of
 from ..browser.looks import map_of
@@ -94,9 +96,10 @@ def write_comparison(pair: RecordedPair, path: StrPath, **how: Any) -> Path:
     Raises
     ------
     InputError
-        It cannot be written there; what was there before stays.
+        It cannot be written there, or is one of the recordings; what was there before stays.
     """
     check_target(path)
+    check_apart(path, *(one.record.path for one in pair.pair if isinstance(one, RecordedSource)))
     write_page(path, comparison_html(pair, **how))
     return Path(path)
 

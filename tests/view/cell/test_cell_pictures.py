@@ -133,6 +133,12 @@ def test_what_a_graph_is_drawn_of():
     assert not is_graph(None)
 
 
+@pytest.mark.parametrize("given", [{"display": "pictures"}, {"hide": ("timeline",)}, {"controls": False}])
+def test_what_a_graph_has_not_cannot_be_chosen(given):
+    with pytest.raises(InputError, match="a graph has no controls"):
+        sv.live(sv.Value(2.0) * 3, **given)
+
+
 def test_a_graph_follows_its_numbers():
     a, w = sv.Value(2.0), sv.Weight(-0.75, name="w")
     z = (a * w).tanh()
