@@ -125,6 +125,8 @@ def _gone(step: Callable[..., Any], arguments: int, problem: Problem) -> Numbers
     way = []
     for _ in range(STEPS):
         called(step, rest)
+        if len(problem.weights) != len(problem.inputs) or not all(isinstance(w, Value) for w in problem.weights):
+            raise Told("failed", "weights", "afterwards the list `weights` holds other things than its Weights")
         way.append([weight.data for weight in problem.weights])
     if not np.isfinite(way).all():
         raise Told("wrong", "nan", "a weight is no finite number afterwards.")

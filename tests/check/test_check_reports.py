@@ -273,6 +273,22 @@ def test_steps_of_training(step, cause):
     assert (bool(report), report.cause) == (not cause, cause), report.text
 
 
+def cleared(weights, loss, lr):
+    weights.clear()
+
+
+def numbers_instead(weights, loss, lr):
+    loss().backward()
+    weights[:] = [w.data - lr * w.grad for w in weights]
+
+
+@pytest.mark.parametrize("step", [cleared, numbers_instead])
+def test_a_step_that_empties_the_list_of_weights_is_told(step):
+    report = check.training(step)
+    assert not report
+    assert "the list `weights` holds other things than its Weights" in str(report)
+
+
 def test_a_step_agrees_with_the_optimiser_of_the_package():
     """The oracle of the steps is a formula from a book; here SGD of the package itself goes through it."""
     assert check.training(lambda weights, loss, lr: step_torch(optim.SGD(weights, lr=lr), loss), seed=9)

@@ -98,9 +98,12 @@ def check_apart(path: StrPath, *recordings: Path) -> None:
         The name means one of the recordings, links followed.
     """
     for recording in recordings:
-        with suppress(OSError, ValueError):  # no such file: nothing to lose
-            if os.path.samefile(path, recording):
-                raise InputError(f"cannot write {path_text(path)}: it is the recording itself; give another name")
+        try:
+            same = os.path.samefile(path, recording)
+        except OSError:  # there is no such file: nothing to lose
+            continue
+        if same:
+            raise InputError(f"cannot write {path_text(path)}: it is the recording itself; give another name")
 
 
 def _there(path: StrPath) -> InputError:
