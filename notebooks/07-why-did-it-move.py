@@ -155,8 +155,7 @@ def picture(along, size=(1120, 560)):
     here = x[middle], 500 - 440 * along.loss / along.losses.max()
     pen.circle(here, 12, fill="#222222")
     pen.text((here[0] + 20, here[1] + 12), f"w = {along.value:.2f}, loss {along.loss:.2f}", "#222222", font_size=30)
-    drawn = drawn.resize((size[0] // 2, size[1] // 2), Image.Resampling.LANCZOS)
-    return sv.view.Picture(np.asarray(drawn), "the loss over one weight: a valley, and its slope as a line")
+    return sv.view.Picture(np.asarray(drawn.reduce(2)), "the loss over one weight: a valley, and its slope as a line")
 
 
 picture(along)
