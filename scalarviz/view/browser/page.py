@@ -30,6 +30,7 @@ from .keys import GESTURES, keys_of
 from .letters import Letters
 from .pack import EXACT, deflated, dense_text, led_updates, packed, text_of
 from .scripts import joined
+from .walktables import walk_parts
 
 HERE = Path(__file__).parent
 SENTENCE = "A recorded training, to be played in a browser with scripts and WebGL 2"
@@ -167,7 +168,7 @@ def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
     if walks is None:
         return shell(beside, parts, _sentence(head), "openPage();", *entries_of(head), styles=styles)
     parts["walks"] = dense_text(deflated(json.dumps(walks[0], separators=(",", ":")).encode("ascii")))
-    parts["steps"] = json.dumps(packed(walks[1], exact=True, dense=True), separators=(",", ":"))
+    parts |= walk_parts(*walks, document, tables["weight"])
     call = "openWalked();"
     return shell(beside, parts, _sentence(head), call, *entries_of(head, walked=True), styles=("walked.css", *styles))
 

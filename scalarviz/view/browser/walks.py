@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ScalarvizError
+from ...run.frame import Frame
 from ...run.opened.micro import PHASES, MicroStep
 from ...run.recorded_source import RecordedSource
 from ...run.recording import RecordedStep
@@ -24,6 +25,7 @@ from ..micro.chips import delta_text
 from ..micro.told import Formula
 from ..micro.walk import Walk
 from ..shown.subject import Subject
+from .page import json_number
 
 MOST = 60
 """Steps of which a page holds micro-steps."""
@@ -63,8 +65,16 @@ def walks_of(
     if not found.rows:
         return None
     chip = {name: _hex(mixed(theme.gradient[3], theme.panel, 0.3)) for name, theme in THEMES.items()}
-    said = {"plans": found.plans, "walks": found.walks, "rows": found.lengths, "of": len(there), "chip": chip}
-    return said, np.stack(found.rows)
+    order = sorted(range(len(found.walks)), key=lambda k: not found.walks[k]["alone"])  # each side changes slowly
+    said = {
+        "plans": found.plans,
+        "walks": [found.walks[k] for k in order],
+        "rows": found.lengths,
+        "of": len(there),
+        "input": found.input,
+        "chip": chip,
+    }
+    return said, np.stack([found.rows[k] for k in order])
 
 
 def _evenly(numbers: Sequence[int], most: int) -> list[int]:
@@ -81,6 +91,8 @@ class _Walks:
     lengths : list of (str, int)
         Of the rows, in their order.
     rows : list of ndarray
+    input : list of float
+        The sample of the first walk.
     """
 
     def __init__(self, subject: Subject, source: RecordedSource, document: Mapping[str, Any]) -> None:
@@ -91,6 +103,7 @@ class _Walks:
         self._known: dict[str, int] = {}
         self.walks: list[dict[str, Any]] = []
         self.rows: list[NDArray[np.float32]] = []
+        self.input: list[float | str] = []
 
     @property
     def most(self) -> int:
@@ -109,6 +122,7 @@ class _Walks:
                 continue
             self.walks.append({"frame": number, **self._told(walk, opened)})
             self.rows.append(self._numbers(walk, opened))
+            self.input = self.input or _inputs(frame)
 
     def _numbers(self, walk: Walk, opened: RecordedStep) -> NDArray[np.float32]:
         made = [walk.frame.activations[name] for name, _ in self.lengths]
@@ -125,7 +139,7 @@ class _Walks:
             sentence, face = walk.line(at)
             lines.append([sentence.name, sentence.meaning, [_formula(f) for f in sentence.formulas[:2]], face])
         return {
-            "alone": opened.trial, "plan": self._plan(walk, opened), "step": opened.step,
+            "alone": opened.trial, "lr": json_number(opened.lr), "plan": self._plan(walk, opened), "step": opened.step,
             "loss": loss_text(opened.loss), "own": None if own is None else loss_text(own), "samples": first.samples,
             "mean": last.mean, "about": first.headline.split("  \N{MIDDLE DOT}  ")[-1],
             "lines": lines, "table": last.table, "deltas": [delta_text(float(x)) for x in self._sums(opened)],
@@ -146,6 +160,12 @@ class _Walks:
             self._known[key] = len(self.plans)
             self.plans.append(plan)
         return self._known[key]
+
+
+def _inputs(frame: Frame) -> list[float | str]:
+    """The sample whose way is drawn."""
+    row = np.ravel(frame.activations.get("input", np.zeros(0))).astype(np.float32)
+    return [json_number(float(number)) for number in row]
 
 
 def _step(step: MicroStep, stages: Sequence[tuple[str, int]]) -> list[Any]:

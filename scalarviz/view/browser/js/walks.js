@@ -2,7 +2,8 @@
 
 import { MARK_BITS } from "./quantity.js";
 import { extentOf, symmetricRange } from "./ranges.js";
-import { bytesOf, inflated, rowOf, unpackTable } from "./unpack.js";
+import { bytesOf, inflated, rowOf } from "./unpack.js";
+import { walkTable } from "./walktables.js";
 
 /** Places of the phases of a step. */
 export const PHASE = { zero: 0, forward: 1, loss: 2, backward: 3, gradients: 4, update: 5 };
@@ -16,7 +17,7 @@ export const PHASE = { zero: 0, forward: 1, loss: 2, backward: 3, gradients: 4, 
 export async function readWalks(textOf, run) {
   const said = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("walks")))));
   for (const [look, chip] of Object.entries(said.chip)) run.document.themes[look].chip = chip;
-  return new Walks(said, await unpackTable(JSON.parse(textOf("steps"))), run);
+  return new Walks(said, await walkTable(textOf, said, run), run);
 }
 
 /** All of them; a walk is one step, opened: with one sample alone, or of the whole batch. */
@@ -29,7 +30,7 @@ export class Walks {
   constructor(said, table, run) {
     Object.assign(this, { run, lengths: said.rows, of: said.of });
     this.walks = said.walks.map((told, k) => new RecordedWalk(told, said.plans[told.plan], rowOf(table, k), said.rows, run));
-    this.frames = [...new Set(this.walks.map(walk => walk.told.frame))];
+    this.frames = [...new Set(this.walks.map(walk => walk.told.frame))].sort((a, b) => a - b);
   }
 
   /** The step after a frame, with the sample `alone` where there is such a one, else the other one; null where there is none. */
