@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import contextlib
 import io
+import json
+import zlib
 
 import numpy as np
 import pytest
@@ -14,8 +16,11 @@ import scalarviz as sv
 from scalarviz.errors import DivergedError
 from scalarviz.run import Moment
 from scalarviz.run.panels import WordBoard
+from scalarviz.run.recorded_source import RecordedSource
+from scalarviz.view.browser.document import document_of
 from scalarviz.view.browser.laid import laid_out
-from scalarviz.view.browser.letters import letters_of
+from scalarviz.view.browser.ofscene import of_scene
+from scalarviz.view.browser.pack import bytes_of
 from scalarviz.view.browser.recorded import html_of
 from scalarviz.view.draw.painter import Painter
 from scalarviz.view.draw.theme import DARK
@@ -38,7 +43,7 @@ def made(tmp_path_factory):
     memory = sv.load_recording(recording.path)
     memory.file = recording
     path = tmp_path_factory.mktemp("letters") / "run.html"
-    path.write_text(html_of(memory, letters=letters_of(one)), encoding="utf-8")
+    path.write_text(html_of(memory, scene=of_scene(one)), encoding="utf-8")
     yield one, memory, path
     memory.close()
 
@@ -133,7 +138,26 @@ def test_what_is_not_finite_is_said(page, made, tmp_path):
         with contextlib.suppress(DivergedError):
             one.run.step(3)
         with recording.read() as memory:
-            (tmp_path / "run.html").write_text(html_of(memory, letters=letters_of(one)), encoding="utf-8")
+            (tmp_path / "run.html").write_text(html_of(memory, scene=of_scene(one)), encoding="utf-8")
     opened(page, tmp_path / "run.html", "#frame=9")
     page.wait_for_function("() => document.querySelector('.names .none')")
     assert page.locator(".names .none").inner_text() == "what it says is no longer finite"
+
+
+def test_layers_of_a_page_turn_where_the_windows_do(tmp_path):
+    """As a live cell has them: a page has no panel that asks for it."""
+    one = scene("playground")
+    with sv.Recording(one, every=2, activations=True) as recording:
+        one.run.step(4)
+        with recording.read() as memory:
+            wanted, plain = document_of(one, (888, 496)), document_of(subject_of(RecordedSource(memory)), (888, 496))
+            turned = document_of(subject_of(RecordedSource(memory)), (888, 496), turned=of_scene(one).turned)
+            html = html_of(memory, scene=of_scene(one))
+    places = [[plate["origin"] for plate in made["plates"]] for made in (wanted, turned, plain)]
+    assert places[0] == places[1] != places[2]
+    assert "maps of single units are in the window" in told_in(html)["about"]["line"]
+
+
+def told_in(html):
+    text = html.partition('id="run">')[2].partition("<")[0]
+    return json.loads(zlib.decompress(bytes_of(text), -15))

@@ -48,6 +48,7 @@ def document_of(
     title: str = "",
     strip: bool = True,
     looks: Mapping[int, OwnLook] | None = None,
+    turned: bool = False,
 ) -> dict[str, Any]:
     """What a player draws `subject` from, whatever its numbers are.
 
@@ -65,6 +66,8 @@ def document_of(
         Whether legends stand below the cubes.
     looks : mapping of int to OwnLook, optional
         Given by hand, by flat index; default: those of the subject's weights.
+    turned : bool
+        Whether the flow turns at each layer even if no panel of the subject asks for it.
 
     Returns
     -------
@@ -78,7 +81,7 @@ def document_of(
     """
     shown = subject if isinstance(subject, Subject) else subject_of(subject)
     look = get_theme(theme)
-    laid = laid_out(shown, size, look, strip=strip)
+    laid = laid_out(shown, size, look, strip=strip, turned=turned)
     layout = laid.layout
     own = _own(LOOKS.of(shown.source) if looks is None else looks, layout)
     return {

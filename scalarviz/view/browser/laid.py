@@ -13,6 +13,7 @@ from ..flow.scenery import cubes_box
 from ..panels.side import SidePanels
 from ..shown.subject import Subject
 from ..space.layout import Layout, layout_for
+from ..space.turning import Turns
 
 Floats = NDArray[np.float64]
 _ABOVE, _BELOW = 12.0, 16.0  # of the window's margin of 24
@@ -51,8 +52,12 @@ def _nearer(places: Places) -> Places:
     return replace(places, scene=(x, y - _ABOVE, width, height + _ABOVE + _BELOW), strip=strip)
 
 
-def laid_out(subject: Subject, size: tuple[int, int], theme: Theme, *, strip: bool = True) -> Laid:
+def laid_out(
+    subject: Subject, size: tuple[int, int], theme: Theme, *, strip: bool = True, turned: bool = False
+) -> Laid:
     """Plates, camera and boxes for a picture of `size` pixels, with or without a strip of legends below the cubes.
+
+    The flow turns at each layer where a panel of the subject asks for it, or where it is to be `turned`.
 
     Raises
     ------
@@ -64,5 +69,5 @@ def laid_out(subject: Subject, size: tuple[int, int], theme: Theme, *, strip: bo
     ratio = np.array(camera_size) / places.size
     x, y, width, height = cubes_box(subject, places.scene)
     rect = (x * ratio[0], y * ratio[1], (x + width) * ratio[0], (y + height) * ratio[1])
-    turns = SidePanels(subject, theme).turns(width, height, rows=True)
+    turns = SidePanels(subject, theme).turns(width, height, rows=True) or (Turns(0.0, True) if turned else None)
     return Laid(layout_for(subject.tensors, subject.stages, camera_size, rect, subject.plan, turns), places, ratio)

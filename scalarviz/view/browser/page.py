@@ -7,7 +7,7 @@ import hashlib
 import html
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from string import Template
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...run.frame import Frame
-from ..cubes.own import OwnLook
 from ..draw.text import loss_text
 from ..draw.theme import THEMES, ThemeName
 from ..panels.wording import said_of
@@ -28,6 +27,7 @@ from .branches import Line
 from .document import document_of, flags_of, texels_of
 from .keys import GESTURES, keys_of
 from .letters import Letters
+from .ofscene import NOTHING, OfScene
 from .pack import EXACT, deflated, dense_text, led_updates, packed, text_of
 from .scripts import joined
 from .walktables import walk_parts
@@ -94,10 +94,8 @@ class Beside:
         The pictures in the other look; empty: there are none.
     walks : callable or None
         Gives the micro-steps for a document, as :func:`~scalarviz.view.browser.walks.walks_of` does.
-    letters : Letters or None
-        Reads the scene's word at every frame, where it has one.
-    looks : mapping of int to OwnLook or None
-        Given to cubes by hand, by flat index; None: those of the subject's weights.
+    scene : OfScene
+        What the page has from the scene itself.
     """
 
     title: str = ""
@@ -114,8 +112,7 @@ class Beside:
     lines: list[Line] = field(default_factory=list)
     others: list[PanelFilm] = field(default_factory=list)
     walks: Callable[[dict[str, Any]], tuple[dict[str, Any], NDArray[np.float32]] | None] | None = None
-    letters: Letters | None = None
-    looks: Mapping[int, OwnLook] | None = None
+    scene: OfScene = NOTHING
 
 
 def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
@@ -139,11 +136,11 @@ def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
     InputError
         There is no frame.
     """
-    column, letters = bool(beside.pictures or beside.letters), beside.letters
+    column, letters = bool(beside.pictures or beside.scene.letters), beside.scene.letters
     wide, high = beside.size[0] - AROUND[0] - COLUMN * column, beside.size[1] - AROUND[1]
     size = max(wide, SMALLEST[0]), max(high, SMALLEST[1])
     document = document_of(subject, size, beside.theme, title=beside.title, strip=letters is None,
-                           looks=beside.looks)  # fmt: skip
+                           looks=beside.scene.looks, turned=beside.scene.turned)  # fmt: skip
     told, tables = gathered(subject, _read_too(frames, letters), document, beside.quantities)
     walks = None if beside.walks is None else beside.walks(document)
     head = {
@@ -309,8 +306,8 @@ def _row(frame: Frame, beside: dict[str, int]) -> NDArray[np.float32]:
 
 def _upright(document: dict[str, Any], subject: Subject, beside: Beside) -> dict[str, Any]:
     """What is another in the document of a page that is held upright: of a telephone."""
-    other = document_of(subject, UPRIGHT, beside.theme, title=beside.title, strip=beside.letters is None,
-                        looks=beside.looks)  # fmt: skip
+    other = document_of(subject, UPRIGHT, beside.theme, title=beside.title, strip=beside.scene.letters is None,
+                        looks=beside.scene.looks, turned=beside.scene.turned)  # fmt: skip
     texels = [[plate["texel"] for plate in one["plates"]] for one in (document, other)]
     if texels[0] != texels[1]:
         return {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ...checks import integer, text
@@ -18,14 +18,13 @@ from ...run.recording.about import About
 from ...run.recording.files import check_apart
 from ...run.recording.pictures import Picture
 from ...run.story import weights_text
-from ..cubes.own import OwnLook
 from ..draw.places import check_size
 from ..draw.theme import get_theme
 from ..shown.subject import Subject, subject_of
 from ..window.offscreen import available, offscreen
 from ..workbench import Workbench
 from .branches import Place, evenly, left_aside, lines_of, said_of
-from .letters import Letters
+from .ofscene import NOTHING, OfScene
 from .pack import EXACT, text_of
 from .page import Beside, PanelFilm, page_of
 from .walks import walks_of
@@ -48,8 +47,7 @@ def html_of(
     title: str = "",
     frames: int | None = None,
     others: Sequence[Picture] = (),
-    letters: Letters | None = None,
-    looks: Mapping[int, OwnLook] | None = None,
+    scene: OfScene = NOTHING,
 ) -> str:
     """The page of a recording's branch. Frames of another network than the last one's are left out, which it says.
 
@@ -68,10 +66,8 @@ def html_of(
         The most that it shows, evenly chosen, from 2; default: all.
     others : sequence of Picture
         The pictures in the other look; without them those of the first stand there in both.
-    letters : Letters, optional
-        What reads the scene's word at each frame; then the page has no picture of the panel that it is of.
-    looks : mapping of int to OwnLook, optional
-        That cubes were given by hand, by flat index; default: those that the recording's weights have.
+    scene : OfScene
+        What the page has from the scene itself.
 
     Raises
     ------
@@ -92,21 +88,23 @@ def html_of(
     beside = Beside(
         title, look, size,
         ("weight", *(name for name in ("gradient", "update") if not source.lacks(name))),
-        *said_of(past), left_aside(past), films(pictures), _program(record, fitting[0], subject, letters),
+        *said_of(past), left_aside(past), films(pictures), _program(record, fitting[0], subject, scene),
         still_of(subject, last, size, look), story_of(record.about, subject), lines, films(others),
         None if source.lacks("micro") else lambda document: walks_of(subject, source, shown, document),
-        letters, looks,
+        scene,
     )  # fmt: skip
     return page_of(subject, played(source, [*((record.branch, k) for k in shown), *added]), beside)
 
 
-def _program(record: Recorded, first: int, subject: Subject, letters: Letters | None) -> str:
+def _program(record: Recorded, first: int, subject: Subject, scene: OfScene) -> str:
     """What recorded it, and what is not shown of it."""
     said = [f"recorded with scalarviz {record.about.version}".rstrip()]
     if first:
         said.append(f"before step {record.steps[first]:,} it had another network")
-    if letters is None and subject.plan is not None and subject.plan.rooms:
+    if scene.letters is None and subject.plan is not None and subject.plan.rooms:
         said.append("what is read among the cubes is not in a recorded file: pictures show it")
+    if scene.turned:
+        said.append("the maps of single units are in the window")
     return "  \N{MIDDLE DOT}  ".join(said)
 
 
@@ -154,8 +152,7 @@ def write_html(
     title: str = "",
     frames: int | None = None,
     others: Sequence[Picture] = (),
-    letters: Letters | None = None,
-    looks: Mapping[int, OwnLook] | None = None,
+    scene: OfScene = NOTHING,
 ) -> Path:
     """Write the page, whole or not at all; the arguments as of :func:`html_of`.
 
@@ -170,7 +167,7 @@ def write_html(
     check_target(path)
     check_apart(path, record.path)
     page = html_of(record, pictures, theme=theme, size=size, title=title, frames=frames, others=others,
-                   letters=letters, looks=looks)  # fmt: skip
+                   scene=scene)  # fmt: skip
     write_page(path, page, every)
     return Path(path)
 

@@ -14,9 +14,7 @@ from ...run.recorded_source import RecordedSource
 from ...run.recording.pictures import Picture, write_pictures
 from ...run.scene import Scene
 from ..compare.comparison import Comparison, names_of
-from ..cubes.own import LOOKS, OwnLook
 from ..draw.theme import get_theme
-from ..shown.subject import subject_of
 
 
 class Recorded(recording.Recorded):
@@ -160,7 +158,7 @@ class Recording(recording.Recording):
 
         Pictures of the scene's panels are drawn for it in both looks, where something can draw here.
         """
-        from ..browser.letters import letters_of
+        from ..browser.ofscene import of_scene
         from ..browser.recorded import write_html
         from ..panels.word import WordDrawer
         from .pictures import ROOM
@@ -170,24 +168,17 @@ class Recording(recording.Recording):
             other = "dark" if get_theme(theme).name == "light" else "light"
             pictures, others = (self._drawn(record, one, ROOM // 2) for one in (theme, other))
             pictures = pictures or list(record.pictures)
-            if (
-                letters := letters_of(self.subject)
-            ) is not None:  # which says more than its pictures, and of every frame
-                pictures, others = (
-                    [one for one in some if one.panel != WordDrawer.name] for some in (pictures, others)
-                )
+            scene = of_scene(self.subject)
+            if scene.letters is not None:  # which say more than their pictures, and of every frame
+                pictures, others = ([o for o in some if o.panel != WordDrawer.name] for some in (pictures, others))
             return write_html(record, path, self.every, pictures, theme=theme, size=size, title=title,
-                              frames=frames, others=others, letters=letters, looks=self._looks())  # fmt: skip
+                              frames=frames, others=others, scene=scene)  # fmt: skip
 
     def save_link(self, player: str = "player.html", *, theme: str = "dark", title: str = "") -> str:
         """What is recorded so far as a link; see :meth:`Recorded.save_link`."""
         with closing(self.read()) as record:
             assert isinstance(record, Recorded)  # see `reader`
             return record.save_link(player, theme=theme, title=title)
-
-    def _looks(self) -> dict[int, OwnLook] | None:
-        """That cubes of what is recorded were given by hand."""
-        return None if self.subject is None else LOOKS.of(subject_of(self.subject).source)
 
     def _drawn(self, record: Recorded, theme: str = "dark", room: int | None = None) -> list[Picture]:
         """Pictures of the panels of the scene that is recorded, at frames of the network that it has now."""

@@ -1,0 +1,45 @@
+"""`OfScene`: what a page has from the scene itself, which a recorded file does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ...run.run import Run
+from ...run.scene import Scene
+from ..cubes.own import LOOKS, OwnLook
+from ..draw.theme import DARK
+from ..panels.side import SidePanels
+from ..shown.subject import subject_of
+from .letters import Letters, letters_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OfScene:
+    """Parts of a page.
+
+    Attributes
+    ----------
+    letters : Letters or None
+        What reads the scene's word at each frame; then the page has no picture of the panel that it is of.
+    looks : mapping of int to OwnLook or None
+        That cubes were given by hand, by flat index; None: those that the subject's weights have.
+    turned : bool
+        Whether the flow turns at each layer, as it does around pictures of single units.
+    """
+
+    letters: Letters | None = None
+    looks: Mapping[int, OwnLook] | None = None
+    turned: bool = False
+
+
+NOTHING = OfScene()
+
+
+def of_scene(subject: Scene | Run | None) -> OfScene:
+    """What a scene, or a run without one, has for its page."""
+    if subject is None:
+        return NOTHING
+    shown = subject_of(subject)
+    turned = SidePanels(shown, DARK).turns(1.0, 1.0, rows=True) is not None
+    return OfScene(letters_of(subject), LOOKS.of(shown.source), turned)
