@@ -91,17 +91,24 @@ def document_of(
         "theme": look.name,
         "size": list(layout.size),
         **_cubes(layout),
+        **_network(shown),
+        "words": words_of(shown, layout),
+        "rect": list(layout.rect),
+        "scene": list(laid.places.scene),
+        "pose": _pose(layout),
+        **_common(),
+    }
+
+
+def _network(shown: Subject) -> dict[str, Any]:
+    """Tensors, stages, and the names of what goes in and comes out."""
+    return {
         "tensors": [_tensor(tensor) for tensor in shown.tensors],
         "stages": [_stage(stage) for stage in shown.way],
         "rows": rows_of(shown.stages) if shown.stages else {},
         "names": {"inputs": list(shown.sample.inputs), "outputs": list(shown.sample.outputs)},
         "chain": is_chain(shown.way),
         "sheet": shown.sample.sheet,
-        "words": words_of(shown, layout),
-        "rect": list(layout.rect),
-        "scene": list(laid.places.scene),
-        "pose": _pose(layout),
-        **_common(),
     }
 
 
