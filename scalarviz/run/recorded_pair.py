@@ -80,9 +80,9 @@ class RecordedPair(Played):
         self._indices = tuple(
             np.concatenate([np.arange(part[k].span.start, part[k].span.stop) for part in shared]) for k in range(2)
         )
-        self.left_out = self._without()
         self._way = self._shared_way()
-        self._stages = self._shared_rows()
+        self._stages = () if self._rowless() else self._way
+        self.left_out = self._without()
         self._networks = tuple(one.tensors for one in self.pair)
         self._past = self._joined()
 
@@ -101,18 +101,32 @@ class RecordedPair(Played):
             for stage in a
         )  # fmt: skip
 
-    def _shared_rows(self) -> tuple[Stage, ...]:
-        """The same way where both have the rows of a sample.
+    def _rowless(self) -> str:
+        """Why there are no rows of activations, in words; around a single layer stand its sums, not rows of cubes."""
+        a, b = (one.probe for one in self.pair)
+        if a is None or b is None:
+            missing = [name for name, probe in zip(self.names, (a, b), strict=True) if probe is None]
+            return f"rows of activations, which {' and '.join(missing)} {'have' if len(missing) > 1 else 'has'} not"
+        if not self._way:
+            return "rows of activations, as the layers are not the same"
+        if not np.array_equal(a, b):
+            return "rows of activations, as they are of different samples"
+        return "" if self._several else "rows of activations of a single layer"
 
-        A single layer has no rows of cubes: what stands around it are its sums.
-        """
-        several = sum(tensor.role == "weight" for tensor in self._tensors) > 1
-        return self._way if several and all(one.probe is not None for one in self.pair) else ()
+    @property
+    def _several(self) -> bool:
+        """Whether there is more than one layer."""
+        return sum(tensor.role == "weight" for tensor in self._tensors) > 1
+
+    def _rows_left_out(self) -> list[str]:
+        """Rows of activations that one of them has, at least."""
+        why = self._rowless()
+        return [why] if why and self._several and any(one.probe is not None for one in self.pair) else []
 
     def _without(self) -> tuple[str, ...]:
         """What cannot be compared."""
         a, b = self.pair
-        return (*_left_out(a.tensors, b.tensors, self.names), *self._networks_left_out(),
+        return (*_left_out(a.tensors, b.tensors, self.names), *self._rows_left_out(), *self._networks_left_out(),
                 *_branches_left_out(self.pair, self.names))  # fmt: skip
 
     def grow(self, which: int, record: Recorded, *, along: bool = True) -> str:

@@ -181,3 +181,29 @@ def test_it_does_nothing_but_stand(recorded):
         pair.switch(0)
     with pytest.raises(StateError, match="the comparison cannot be trained"):
         pair.train()
+
+
+def test_why_there_are_no_rows_is_said(tmp_path):
+    """Of other functions, of other samples, and where one has none; the weights are compared all the same."""
+
+    def recorded(name, act=nn.Tanh, sample=0, rows=True):
+        net = nn.Sequential(nn.Linear(3, 4, seed=1), act(), nn.Linear(4, 2, seed=1))
+        data = np.roll(X[:, :3], sample, axis=0)
+        done = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (data, data[:, :2]), engine="numpy")
+        with sv.Recording(done, activations=rows, path=tmp_path / f"{name}.svz"):
+            done.step(2)
+        return sv.load_recording(tmp_path / f"{name}.svz")
+
+    with recorded("a") as a, recorded("b") as b:
+        assert a.compare(b).left_out == ()
+        assert len(a.compare(b).stages) == 3
+    cases = {"other": ({"act": nn.ReLU}, "the layers are not the same"),
+             "moved": ({"sample": 1}, "of different samples"),
+             "bare": ({"rows": False}, "which bare has not")}  # fmt: skip
+    for name, (how, words) in cases.items():
+        with sv.load_recording(tmp_path / "a.svz") as a, recorded(name, **how) as b:
+            pair = a.compare(b)
+            (line,) = pair.left_out
+            assert words in line
+            assert pair.stages == ()
+            assert len(pair.tensors) == 4
