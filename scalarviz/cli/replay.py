@@ -108,10 +108,13 @@ def replay(options: Any) -> int:
         if options.at is not None:
             _check_at(shown.source, options)
         outputs, whole = None, not options.html or _page(shown, options)
-        watched = not (options.out or options.html) and wants_window(options) and _in_window(shown, options, stop)
+        window = not (options.out or options.html) and wants_window(options)
+        watched = window and _in_window(shown, options, stop)
         if not watched and options.steps is None:
             shown.source.stand(len(shown.source.steps) - 1)
-        if options.out or not (options.html or watched):
+        if options.out or not (
+            options.html or watched or (options.json_line and not window)
+        ):  # figures need no picture
             outputs = _files(shown, options, stop)
         if stop:
             say(f"scalarviz: {stop.word}{'; the files were written' if shown.written else ''}")

@@ -124,9 +124,12 @@ def test_no_file_is_written_over_the_recording(cli, files, name, tmp_path):
     assert (tmp_path / "one.svz").read_bytes() == before
 
 
-def test_the_step_of_the_line_is_the_one_that_is_shown(cli, files):
+@pytest.mark.parametrize("headless", [("--headless",), ()])
+def test_a_line_without_a_display_draws_nothing_and_is_of_the_step_that_is_shown(cli, files, headless, tmp_path):
+    before = sorted(tmp_path.iterdir())
     for more, step in (((), 30), (("--steps", 10), 10)):
-        assert json.loads(cli("replay", "one.svz", "--headless", "--json", *more).out)["step"] == step
+        assert json.loads(cli("replay", "one.svz", *headless, "--json", *more).out)["step"] == step
+    assert sorted(tmp_path.iterdir()) == before
 
 
 def test_the_help_has_no_default_of_what_must_be_given(cli):
