@@ -178,8 +178,9 @@ export class WalkedPage extends Page {
 
   write() {
     super.write();
-    const { walk } = this;
-    part("app").classList.toggle("inside", Boolean(walk));
+    const { walk, run } = this, { classList } = part("app");
+    classList.toggle("inside", Boolean(walk));
+    classList.toggle("alone", !run.pictures.length && !walk?.told.table.length); // the table has a column of its own
     part("bar").hidden = Boolean(walk);
     this.beside.hidden = !walk;
     part("about").textContent = this.remark || this.origin;
