@@ -202,6 +202,36 @@ def test_formulas_of_a_single_layer_stand_below_the_cubes_and_the_legend_says_wh
     )
 
 
+def test_a_condition_is_typed_pauses_the_run_is_switched_off_and_taken_away(bridge):
+    live = bridge()
+    page, run = live.page, live.shown.scene.run
+    page.locator(".scalarviz-cell").focus()
+    page.keyboard.press("F9")
+    live.pump(lambda: live.eval("document.activeElement.className") == "condition")
+    page.keyboard.type("loss <")
+    page.keyboard.press("Enter")
+    live.pump(lambda: "break_on" in page.inner_text(".news"))  # in the words of the run
+    assert len(run.breakpoints) == 0
+    field = page.locator("input.condition")
+    field.fill("loss < 0.1")
+    field.press("Enter")
+    live.pump(lambda: page.locator(".conditions li").count() == 1 and field.input_value() == "")
+    assert [point.text for point in run.breakpoints] == ["loss < 0.1"]
+    live.click("toggle_run")
+    live.pump(lambda: run.breakpoints[0].hits == 1 and not live.eval("el.scalarviz.known.running"))
+    assert run.loss < 0.1
+    live.pump(lambda: "1 hit" in page.inner_text(".conditions"))
+    page.locator(".conditions input").uncheck()
+    live.pump(lambda: not run.breakpoints[0].enabled)
+    page.click(".conditions button")
+    live.pump(lambda: page.locator(".conditions li").count() == 0)
+    assert len(run.breakpoints) == 0
+    for bad in (3, "", " ", "x" * 401, None):
+        live.shown.hear({"kind": "break", "text": bad})
+    live.pump(lambda: "a condition is a text" in page.inner_text(".news"))
+    assert len(run.breakpoints) == 0
+
+
 def test_rows_of_cubes_inside_a_step_are_there_when_they_are_computed_and_deltas_on_the_way_back(bridge):
     live = bridge("xor")
     plates = {p["name"]: p for p in live.eval("el.scalarviz.document.plates") if p["kind"] == "activation"}

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...checks import flag, integer, one_of
 from ...errors import InputError, ScalarvizError, TypeMismatchError, UnknownNameError, listing, shown
+from ..watch.breaks import LONGEST
+from ..watch.live import LiveView
 from .offered import ALLOWED, covered
 from .touch import PanelTouch
 
@@ -47,7 +49,7 @@ class Asked:
         self._does: dict[str, Callable[[dict[str, Any]], object]] = {
             "do": self._do, "select": self._select, "set": self._set, "go": self._go, "branch": self._branch,
             "control": self._control, "release": self._release, "look": self._look,
-            "panel": self._panel,
+            "panel": self._panel, "break": self._break,
         }  # fmt: skip
 
     def take(self, asked: object) -> str:
@@ -123,6 +125,16 @@ class Asked:
     def _release(self, asked: dict[str, Any]) -> None:
         if self._controls is not None:
             self._controls.release()
+
+    def _break(self, asked: dict[str, Any]) -> None:
+        """A condition, or the number of one: with a minus it goes, else it is switched."""
+        self._offered("pause when")
+        live, text = self._viewer, asked.get("text")
+        if self._controls is None or not isinstance(live, LiveView):
+            raise InputError("there are no controls in this cell")
+        if not isinstance(text, str) or not 0 < len(text.strip()) <= LONGEST:
+            raise TypeMismatchError(f"break: a condition is a text of 1 to {LONGEST} letters, got {shown(text)}")
+        live.breaks.take(text.strip())
 
     def _panel(self, asked: dict[str, Any]) -> None:
         self._offered("panels")

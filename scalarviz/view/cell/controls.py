@@ -121,7 +121,7 @@ class CellControls(Driving):
 def names_of(scene: Scene) -> set[str]:
     """What `hide` may name of a scene: controls of every run, the scene's own, and the buttons."""
     own = {"learning rate", "batch", "optimiser", "momentum", "regularisation", "regularisation rate", "activation",
-           "pace", "layers", "seed"}  # fmt: skip
+           "pace", "layers", "seed", "pause when"}  # fmt: skip
     return own | {control.label for control in scene.controls} | set(TOOLS)
 
 

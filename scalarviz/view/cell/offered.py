@@ -9,13 +9,13 @@ from ..watch.actions import ACTIONS, Action
 OWN = {
     "fit": "fit the camera", "toggle_theme": "light or dark", "refit_range": "fit the range of the colours anew",
     "toggle_parallel": "parallel lines, or perspective", "type_value": "type the clicked cube's value",
-    "toggle_help": "show or hide these keys",
+    "toggle_help": "show or hide these keys", "break_on": "pause where a condition becomes true: type it",
 }  # fmt: skip
 """Actions that the browser does by itself, and what they do there."""
 _PICTURES = 'the window\'s picture has it: `display="pictures"`'
 _BROWSER = "the browser's own key"
 NOT_HERE = {
-    "break_on": _PICTURES, "toggle_controls": "the controls always stand below the cubes",
+    "toggle_controls": "the controls always stand below the cubes",
     "toggle_panels": f'{_BROWSER}; `hide=("panels",)` leaves the panels out', "toggle_layers": _PICTURES,
     "type_word": _PICTURES, "escape": "Escape lets go of the clicked cube", "open": "load a file in Python",
     "paste": "learn a table in Python", "go_view": _BROWSER, "keep_view": _BROWSER, "toggle_turntable": _PICTURES,
@@ -29,7 +29,8 @@ ALLOWED = tuple(one.name for one in ACTIONS if one.name not in NOT_HERE and one.
 COVERS = {
     "learning rate": ("raise_rate", "lower_rate"), "pace": ("slower", "faster", "normal_speed"),
     "timeline": ("first", "newest", "name_moment", "toggle_loop"),
-    "micro_next": ("micro_back", "whose", "add_samples"), "toggle_run": (), "step": (), "back": (), "restart": (),
+    "micro_next": ("micro_back", "whose", "add_samples"), "pause when": ("break_on",),
+    "toggle_run": (), "step": (), "back": (), "restart": (),
     "inspector": ("nudge_up", "nudge_down", "freeze", "zero", "halve", "double", "redraw", "find_sign", "select_more",
                   "type_value"),
 }  # fmt: skip

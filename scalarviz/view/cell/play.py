@@ -185,6 +185,8 @@ class Play:
             "notice": viewer.message() or viewer.notice(), "micro": micro(viewer), "story": story(viewer),
             "quantity": bench.colouring.quantity if inside is None else inside.quantity, "showing": showing(bench),
             "why_not": refusals(viewer, offered), "controls": self._rows(),
+            "breaks": None if live is None or self._controls is None or "pause when" in self._left_out
+            else live.breaks.listed,
             "tools": [] if self._controls is None else list(self._controls.tools),
             "inspector": None if "inspector" in self._hide else inspector(viewer, frame),
             "time": None if "timeline" in self._hide else timeline(self.whole),

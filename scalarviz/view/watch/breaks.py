@@ -107,14 +107,30 @@ class Breaks:
             self.typed = None
             return
         try:
-            said = self._switched(text) if text.removeprefix("-").isdecimal() else self._set(text)
+            self.take(text)
         except ScalarvizError as error:
             first = str(error).partition("\n")[0]
             said, near, _ = first[max(first.find("at character"), 0) :].partition("?")  # the text stands before it
             self._refused = said + near
             return
         self.typed = None
+
+    def take(self, text: str) -> None:
+        """Set a condition, by its number switch one off or on, or with a minus take it away; it is said.
+
+        Raises
+        ------
+        InputError, UnknownNameError
+            It cannot be read; there is no breakpoint of that number.
+        """
+        said = self._switched(text) if text.removeprefix("-").isdecimal() else self._set(text)
         self._view.say(said, SET_SECONDS)
+
+    @property
+    def listed(self) -> list[dict[str, object]]:
+        """Those of the run: number, condition, hits, whether it is on."""
+        return [{"number": p.number, "text": brief(p.text, 60), "hits": p.hits, "on": p.enabled}
+                for p in self._worker.run.breakpoints]  # fmt: skip
 
     def _set(self, text: str) -> str:
         run = self._worker.run

@@ -1,5 +1,6 @@
 // Buttons and sliders of a live cell, made of what Python describes: the same controls as the window's panel.
 
+import { CellBreaks } from "./cellbreaks.js";
 import { element } from "./panels.js";
 import { CellSlider } from "./slider.js";
 
@@ -19,6 +20,7 @@ export class CellButtons {
     this.more = root.appendChild(element("details", "more"));
     this.more.appendChild(element("summary", "", "more controls"));
     this.rest = this.more.appendChild(element("div", "rows"));
+    this.breaks = new CellBreaks(this.more.appendChild(element("div", "breaks")), cell);
     this.buttons = new Map();
     this.keys = root.appendChild(element("details", "more"));
     this.keys.appendChild(element("summary", "", "keys"));
@@ -34,6 +36,8 @@ export class CellButtons {
   show(known, parts) {
     if ("tools" in parts) this.makeTools(known.tools);
     if ("controls" in parts) this.showRows(known.controls);
+    if ("breaks" in parts) this.breaks.show(known.breaks);
+    this.more.hidden = !this.rest.children.length && this.breaks.root.hidden;
     if ("running" in parts || "micro" in parts || "tools" in parts) this.name(known);
     if ("quantity" in parts) {
       for (const [name, button] of this.quantities ?? []) button.setAttribute("aria-pressed", String(known.quantity === name));
@@ -92,7 +96,6 @@ export class CellButtons {
       const built = rows.filter(row => row.look !== "rule").map(row => [row, this.row(row)]);
       this.head.replaceChildren(...built.filter(([row]) => HEAD.includes(row.label)).map(([, made]) => made));
       this.rest.replaceChildren(...built.filter(([row]) => !HEAD.includes(row.label)).map(([, made]) => made));
-      this.more.hidden = !this.rest.children.length;
     }
     for (const row of rows) for (const item of [...row.items, ...(row.typed ? [row.typed] : [])]) this.made.get(item.name)?.show(item);
   }

@@ -67,6 +67,10 @@ export class LiveCell {
     if (name === "toggle_theme") this.light(this.theme === "dark" ? "light" : "dark");
     else if (name === "toggle_help") this.buttons.keys.open = !this.buttons.keys.open;
     else if (name === "type_value") this.card.type();
+    else if (name === "break_on" && this.known.breaks) {
+      this.buttons.more.open = true;
+      this.buttons.breaks.input.focus();
+    }
     else if (name === "fit") this.player?.fit();
     else if (name === "toggle_parallel" && this.player) this.player.parallel = !this.player.parallel;
     else if (name === "refit_range" && this.player) {
