@@ -158,6 +158,15 @@ def test_layers_of_a_page_turn_where_the_windows_do(tmp_path):
     assert "maps of single units are in the window" in told_in(html)["about"]["line"]
 
 
+def test_what_stands_above_the_cubes_is_said_to_be_left_out():
+    one = scene("expression")
+    with sv.Recording(one) as recording:
+        one.run.step(2)
+        with recording.read() as memory:
+            html = html_of(memory, scene=of_scene(one))
+    assert "the formula at one row is in the window" in told_in(html)["about"]["line"]
+
+
 def told_in(html):
     text = html.partition('id="run">')[2].partition("<")[0]
     return json.loads(zlib.decompress(bytes_of(text), -15))

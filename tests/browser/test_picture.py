@@ -9,6 +9,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz.run.frame import Frame
+from scalarviz.run.recorded_source import RecordedSource
 from scalarviz.view.browser.laid import laid_out
 from scalarviz.view.cubes.sizes import Sizing
 from scalarviz.view.draw.theme import DARK
@@ -168,3 +169,25 @@ def test_looks_given_by_hand(scripts):
         for one in cubes:
             one.reset()
     assert "own" not in pages.again(subject)
+
+
+def test_rows_that_were_not_recorded_are_marked_and_not_zero(scripts):
+    pages = Pages(scripts)
+    pages.page.evaluate("window.player = { dispose() {} }")
+    made = scene("rgb", hidden=(4,))
+    with sv.Recording(made, every=2) as recording:
+        made.run.step(4)
+        with recording.read() as memory:
+            subject = subject_of(RecordedSource(memory))
+            frame = memory.frame(1)
+            pages.again(subject)
+            pages.show(frame, ("weight",))
+            page, there = pages.pixels(), window(subject, frame)
+    assert not frame.activations
+    assert same(page, there) > 0.99
+    assert drawn_same(page, there) > 0.98
+    assert pages.page.evaluate("[player.shown.rowless, ...marksOn(player.shown, true)]") == [True, "unrecorded"]
+    tip = pages.page.evaluate("""() => {
+        const plate = player.document.plates.findIndex(({ kind }) => kind === "activation");
+        return tipLines(player.shown, player.frame, { plate, element: 0 }); }""")  # fmt: skip
+    assert [words for _, words in tip] == ["not recorded"]

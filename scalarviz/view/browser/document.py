@@ -240,7 +240,7 @@ def _single(numbers: NDArray[np.floating]) -> NDArray[np.float32]:
 
 
 def flags_of(frame: Frame, document: dict[str, Any]) -> NDArray[np.uint8]:
-    """The marks of a frame that do not follow from its numbers: frozen, dead, and gradient not computed.
+    """The marks of a frame that do not follow from its numbers: frozen, dead, gradient not computed, row not known.
 
     Returns
     -------
@@ -250,7 +250,8 @@ def flags_of(frame: Frame, document: dict[str, Any]) -> NDArray[np.uint8]:
     flags, count = np.zeros(document["texels"], np.uint8), document["parameters"]
     flags[:count] = np.where(frame.frozen[:count], FROZEN, 0) + np.where(frame.computed[:count], 0, NOT_COMPUTED)
     for plate in document["plates"]:
-        dead = frame.dead.get(plate["name"]) if plate["kind"] == "activation" else None
-        if dead is not None:
-            flags[plate["texel"] : plate["texel"] + plate["size"]] = np.where(np.ravel(dead), DEAD, 0)
+        if plate["kind"] == "activation":
+            span, dead = slice(plate["texel"], plate["texel"] + plate["size"]), frame.dead.get(plate["name"])
+            flags[span] = 0 if dead is None else np.where(np.ravel(dead), DEAD, 0)
+            flags[span] |= 0 if plate["name"] in frame.activations else NOT_COMPUTED
     return flags

@@ -26,11 +26,14 @@ class OfScene:
         That cubes were given by hand, by flat index; None: those that the subject's weights have.
     turned : bool
         Whether the flow turns at each layer, as it does around pictures of single units.
+    above : tuple of str
+        What stands above the cubes in the window, which has room there.
     """
 
     letters: Letters | None = None
     looks: Mapping[int, OwnLook] | None = None
     turned: bool = False
+    above: tuple[str, ...] = ()
 
 
 NOTHING = OfScene()
@@ -42,4 +45,5 @@ def of_scene(subject: Scene | Run | None) -> OfScene:
         return NOTHING
     shown = subject_of(subject)
     turned = SidePanels(shown, DARK).turns(1.0, 1.0, rows=True) is not None
-    return OfScene(letters_of(subject), LOOKS.of(shown.source), turned)
+    above = tuple(str(getattr(panel, "title", "a panel")) for panel in shown.panels if panel.place == "above")
+    return OfScene(letters_of(subject), LOOKS.of(shown.source), turned, above)

@@ -105,6 +105,7 @@ def _program(record: Recorded, first: int, subject: Subject, scene: OfScene) -> 
         said.append("what is read among the cubes is not in a recorded file: pictures show it")
     if scene.turned:
         said.append("the maps of single units are in the window")
+    said += [f"{title} is in the window" for title in scene.above]
     return "  \N{MIDDLE DOT}  ".join(said)
 
 

@@ -83,7 +83,7 @@ function noteOf(ink, width, { quantity, range, clippedShare, document }, said, a
 export function drawLegends(ink, box, shown, tables, detailed, alone, selected = null, about = "") {
   const [x, y, width] = box;
   const { document, range, numbers, activation } = shown;
-  const rows = document.plates.some(({ kind }) => kind === "activation");
+  const rows = !shown.rowless && document.plates.some(({ kind }) => kind === "activation");
   let own = Math.min(LEGEND_WIDE, Math.max(290, 0.4 * width), alone ? 0.55 * width : width);
   const both = rows && !alone && width >= 2 * LEAST_LEGEND + LEGEND_GAP;
   if (both) {
@@ -131,6 +131,7 @@ export function drawScale(ink, place, shown, table, about = "") {
 const MARK_WORDS = {
   nan: ["NaN", "NaN"], above: ["+\u221e", "+\u221e"], below: ["\u2212\u221e", "\u2212\u221e"],
   missing: ["not computed yet", "not computed"], untrained: ["no gradient: not trained", "not trained"],
+  unrecorded: ["rows that were not recorded", "not recorded"],
   dead: ["dead: 0 for every sample", "dead"], frozen: ["frozen", "frozen"],
   clipped: ["clipped: beyond the range", "clipped"],
 };
@@ -144,6 +145,7 @@ export function marksOn(shown, detailed) {
     found.delete("missing");
     found.add("untrained");
   }
+  if (shown.rowless && shown.quantity.name === "weight" && (found.delete("untrained") || found.delete("missing"))) found.add("unrecorded");
   if (shown.clips) found.add("clipped");
   if (!detailed) for (const name of LARGE_MARKS) found.delete(name);
   return Object.keys(MARK_WORDS).filter((name) => found.has(name));
@@ -175,7 +177,7 @@ function drawIcon(ink, name, x, y) {
     }
     return;
   }
-  const hollow = { dead: theme.background, missing: theme.tray, untrained: theme.tray }[name];
+  const hollow = { dead: theme.background, missing: theme.tray, untrained: theme.tray, unrecorded: theme.tray }[name];
   ink.box(x, y, side, side, hollow ? { fill: hollow, stroke: theme.text3 } : { fill: theme.text3 });
   if (name === "above" || name === "below") {
     const way = name === "above" ? 1 : -1;

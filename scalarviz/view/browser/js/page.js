@@ -170,6 +170,7 @@ export class Page {
     const { document } = this.run, row = which !== null && typeof which === "object";
     if (this.player.selected !== which && !row) this.player.selected = which;
     const plate = row && document.plates.find(one => one.kind === "activation" && one.name === which.row);
+    if (row && this.run.missing(this.frame, plate.texel + which.unit)) return this.select(null); // nobody knows its number
     const name = which === null ? "" : row ? unitName(document, which.row, which.unit) : parameterName(document, which);
     const meaning = which === null || row ? "" : meaningOf(document, which);
     this.card.select(row ? plate.texel + which.unit : which, name, meaning);

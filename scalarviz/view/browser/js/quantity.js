@@ -19,6 +19,13 @@ export function flatSpan({ start, shape }) {
   return [start, shape.reduce((product, side) => product * side, 1) + start];
 }
 
+// Whether nobody knows the numbers of a row; inside of a step they are still to come.
+function unknownRow({ flags, reached }, { texel, size }) {
+  if (!flags || reached) return false;
+  for (let k = texel; k < texel + size; k++) if (!(flags[k] & MARK_BITS.missing)) return false;
+  return true;
+}
+
 /** One frame as the cubes show it. */
 export class Shown {
   /** @param {object} document of `document_of` */
@@ -75,6 +82,8 @@ export class Shown {
     this.range = rangeOf(quantity, v);
     this.v = this.range.high;
     this.#rescale(quantity, clock);
+    const cubes = this.document.plates.filter(({ kind }) => kind === "activation");
+    this.rowless = cubes.every((plate) => unknownRow(frame, plate)); // none was recorded
     this.activation = frame.rowRange ?? this.#activationRange(frame, seconds);
     this.ranges = this.document.plates.map((plate) => {
       if (plate.kind !== "activation") return this.range;
@@ -171,7 +180,7 @@ export class Shown {
   /** The activations of a stage, whether they are cubes or stand beside them; null where there are none. */
   rowOf(frame, name) {
     const plate = this.document.plates.find((one) => one.kind === "activation" && one.name === name);
-    return frame.rows?.[name] ?? (plate ? this.numbers.subarray(plate.texel, plate.texel + plate.size) : null);
+    return frame.rows?.[name] ?? (plate && !unknownRow(frame, plate) ? this.numbers.subarray(plate.texel, plate.texel + plate.size) : null);
   }
 
   // One scale for all rows of activations: the bounds of the functions, or the largest value seen.

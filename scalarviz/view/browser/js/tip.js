@@ -1,6 +1,6 @@
 // The label beside the pointer: a cube's name, what it stands between, and its number.
 
-import { flatSpan } from "./quantity.js";
+import { MARK_BITS, flatSpan } from "./quantity.js";
 import { errorOf, sureChip, sureText } from "./rounded.js";
 
 /** Name of the parameter at a flat index, such as `0.weight[4][2]`: made from its tensor's name and shape. */
@@ -80,6 +80,8 @@ export function tipLines(shown, frame, hit) {
   const { document, quantity } = shown;
   const plate = document.plates[hit.plate];
   const texel = plate.texel + hit.element;
+  const known = !(shown.flags[texel] & MARK_BITS.missing) || frame.reached;
+  if (plate.kind === "activation" && !known) return [[unitName(document, plate.name, hit.element), "not recorded"]];
   if (plate.kind === "activation") return [[unitName(document, plate.name, hit.element), sureChip(shown.numbers[texel], errorOf(frame, "weight", texel))]];
   const index = plate.start + hit.element;
   const lines = [[parameterName(document, index), sureText(frame.texels.weight[index], errorOf(frame, "weight", index))]];

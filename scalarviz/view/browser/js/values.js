@@ -154,7 +154,7 @@ export function drawValues(ink, places, shown, frame, colourOf, small, hides) {
       const value = shown.numbers[texel];
       const mark = shown.flags[texel];
       if (row) {
-        if (!(mark & 16)) onCube(ink, at, sureChip(value, errorOf(frame, "weight", texel)), size, colourOf(index, element));
+        if (!(mark & (16 | 32))) onCube(ink, at, sureChip(value, errorOf(frame, "weight", texel)), size, colourOf(index, element));
         return;
       }
       if (mark & 32) {
