@@ -121,6 +121,7 @@ class _Builder:
         self.style = style
         self.plates: list[Plate] = []
         self.lines: list[Floats] = []
+        self._measured, self._right = 0, float("-inf")
 
     def layer(self, layer: ChainLayer, spot: _Spot, *, strips_below: bool) -> tuple[Plate, Plate, float]:
         """Add plate, bias and row; return plate, row and where the strip at the output edge stands."""
@@ -173,9 +174,14 @@ class _Builder:
         self.lines.append(np.stack([start, end], axis=1))
 
     def ends(self, angle: float) -> float:
-        """Right end on screen, in pitches, of what stands so far; the flow runs at `angle` to the screen."""
+        """Right end on screen, in pitches, of what stands so far; the flow runs at one `angle` to the screen."""
         right = np.cos(angle) * FLOW + np.sin(angle) * ACROSS
-        return float(max((plate.corners @ right).max() for plate in self.plates))
+        new, self._measured = (
+            self.plates[self._measured :],
+            len(self.plates),
+        )  # each is measured once
+        self._right = max([self._right, *(float((plate.corners @ right).max()) for plate in new)])
+        return self._right
 
     def feed(self, row: Plate, plate: Plate, down: bool) -> None:
         """Lines from a row of activations into the input edge of the next plate."""
