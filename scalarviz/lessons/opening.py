@@ -13,6 +13,9 @@ from ..errors import TypeMismatchError, UnknownNameError, listing, shown
 from ..run.scene import Scene
 from ..view.cell.live import live
 
+MORE = ("display", "size", "controls")
+"""Arguments that are handed on to :func:`sv.live`."""
+
 
 def numbers() -> tuple[str, ...]:
     """The lessons that have a scene, ``("01", "02", ...)``."""
@@ -76,4 +79,7 @@ def lesson(number: str | int, hide: Iterable[str] = (), seed: int | None = None,
     MissingDependencyError
         A package of the extra `notebook` is missing.
     """
+    if unknown := sorted(set(more) - set(MORE)):
+        takes = listing(("number", "hide", "seed", *MORE))
+        raise TypeMismatchError(f"lesson has no argument {shown(unknown[0])}; it takes {takes}")
     return live(scene_of(number, seed), hide=hide, **more)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -18,7 +19,7 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run import Run
-from scalarviz.run.recording import writer
+from scalarviz.run.recording import files, writer
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="limits and forks of POSIX")
 
@@ -307,3 +308,17 @@ def test_a_dropped_recording_is_made_whole_by_whichever_thread_finds_it(named: b
     with sv.load_recording(path) as recorded:
         assert recorded.steps[-1] >= 20
         assert recorded.complete
+
+
+def test_what_cannot_be_begun_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is full before the first frame: the log is made already."""
+
+    def refused(database: sqlite3.Connection, target: Path, frame_bytes: int) -> None:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("CREATE TABLE meta (name TEXT)")
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(files, "_laid_out", refused)
+    with pytest.raises(InputError, match=r"cannot write .*: disk I/O error"):
+        sv.Recording(made(), path=tmp_path / "run.svz")
+    assert not list(tmp_path.iterdir())

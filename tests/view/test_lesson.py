@@ -10,6 +10,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
+from scalarviz.errors import TypeMismatchError
 from scalarviz.run.panels import ColourCube, DigitPad, LossCurve
 from scalarviz.run.scene import Scene
 from scalarviz.view.watch.lesson import LEAST, MOST
@@ -195,3 +196,10 @@ def test_a_taught_colour_is_trained_for_the_stated_steps(opened: Callable[..., U
     host.view.send("faster")
     assert wait(host)[-1] == f"{MOST:,} steps later; Space goes on"
     assert host.view.run.steps == MOST
+
+
+def test_a_misspelt_argument_is_refused_in_words():
+    with pytest.raises(
+        TypeMismatchError, match="lesson has no argument 'hidden'; it takes number, hide, seed, display"
+    ):
+        sv.lesson("01", hidden=("lr",))

@@ -65,8 +65,9 @@ def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
     try:
         return _begun(target, frame_bytes), target
     except sqlite3.Error as error:
-        with suppress(OSError):
-            target.unlink()
+        for suffix in ("", "-wal", "-journal", "-shm"):
+            with suppress(OSError):
+                Path(f"{target}{suffix}").unlink(missing_ok=True)
         raise InputError(f"cannot write {path_text(path)}: {error}") from None
 
 
@@ -114,6 +115,16 @@ def _there(path: StrPath) -> InputError:
 
 def _begun(target: Path, frame_bytes: int) -> sqlite3.Connection:
     database = sqlite3.connect(target, isolation_level=None, check_same_thread=False)
+    try:
+        _laid_out(database, target, frame_bytes)
+    except sqlite3.Error:
+        database.close()  # or it would leave its log beside a file that is gone
+        raise
+    return database
+
+
+def _laid_out(database: sqlite3.Connection, target: Path, frame_bytes: int) -> None:
+    """Tables, and how it is written."""
     database.execute(f"PRAGMA page_size = {32768 if frame_bytes >= LARGE else 4096}")
     with database:
         database.execute("BEGIN")
@@ -125,7 +136,6 @@ def _begun(target: Path, frame_bytes: int) -> sqlite3.Connection:
     database.execute("PRAGMA synchronous = NORMAL")  # a process that is killed loses nothing that was committed
     database.execute(f"PRAGMA journal_size_limit = {_LOG}")
     begin(database, target)
-    return database
 
 
 def keep_open(database: sqlite3.Connection) -> None:
