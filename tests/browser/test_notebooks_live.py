@@ -340,6 +340,46 @@ def test_a_widget_that_is_shown_twice_and_in_two_tabs(opened):
 
 
 @pytest.mark.slow
+def test_a_page_that_is_loaded_again_and_a_notebook_that_is_closed_and_opened(opened):
+    """The kernel lives on, and so does training: the picture comes back, and the slider acts."""
+    page, path = opened([SCENE + "w = sv.live(scene, size=(480, 320))\nw"], "again.ipynb")
+    run(page, 0)
+    page.wait_for_function(f"{CELL}?.answered > 0", timeout=60_000)
+    page.click(".tools [data-name=toggle_run]")
+    page.wait_for_function(f"{CELL}.frame.step > 3", timeout=60_000)
+    page.locator(".scalarviz-cell").first.focus()
+    page.keyboard.press("Control+s")
+    deadline = time.monotonic() + 60
+    while "widget-view" not in path.read_text() and time.monotonic() < deadline:
+        page.wait_for_timeout(100)
+
+    def back(rate):
+        page.wait_for_function(f"{CELL}?.answered > 0", timeout=60_000)
+        number = page.locator("input[aria-label='learning rate, typed']")
+        number.fill(str(rate))
+        number.press("Enter")
+        page.wait_for_function(f"{CELL}.known.head.set.includes('lr {rate}')", timeout=60_000)
+        before = page.evaluate(f"{CELL}.frame.step")
+        page.wait_for_function(f"{CELL}.frame.step > {before} || !{CELL}.known.running", timeout=60_000)
+        assert before > 3
+
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.reload()  # in the middle of its frames
+    back(0.25)
+    page.goto(page.url.replace("/doc/tree/", "/lab/tree/"))
+    back(0.125)
+    page.keyboard.press("Control+s")
+    page.locator(".lm-DockPanel-tabBar .lm-mod-current .lm-TabBar-tabCloseIcon").click()
+    page.wait_for_selector(".jp-Notebook", state="detached", timeout=60_000)
+    listed = page.locator(".jp-DirListing-item", has_text="again.ipynb")
+    if not listed.is_visible():
+        page.locator(".jp-SideBar [data-id=filebrowser]").click()
+    listed.dblclick()
+    back(0.0625)
+    assert not page.complaints
+
+
+@pytest.mark.slow
 def test_marimo(chromium, tmp_path):
     """Numbers, the slider and an edit, in another notebook than Jupyter's."""
     pytest.importorskip("marimo", reason="no marimo (extra test)")
