@@ -17,10 +17,19 @@ from .report import Told
 _PLACES = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-class AnyNumber(tuple[str, ...]):
-    """Names of inputs behind which a function takes as many more as there are, as ``f(*numbers)`` does."""
+class Inputs(tuple[str, ...]):
+    """Names of the arguments that have to be given, and behind them those that may be.
 
-    __slots__ = ()
+    Attributes
+    ----------
+    spare : tuple of str
+        Those with a default.
+    any_number : bool
+        It takes as many more as there are, as ``f(*numbers)`` does.
+    """
+
+    spare: tuple[str, ...] = ()
+    any_number: bool = False
 
 
 def title_of(given: Any) -> str:
@@ -78,8 +87,8 @@ def _holds_dots(code: CodeType) -> bool:
     return any(c is ... or (isinstance(c, CodeType) and _holds_dots(c)) for c in code.co_consts)
 
 
-def inputs_of(function: Any, what: str) -> tuple[str, ...]:
-    """Names of the arguments that have to be given by their place.
+def inputs_of(function: Any, what: str) -> Inputs:
+    """Names of the arguments that have to be given by their place, and of those that may be.
 
     Raises
     ------
@@ -92,8 +101,11 @@ def inputs_of(function: Any, what: str) -> tuple[str, ...]:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         raise TypeMismatchError(f"{what}: {shown(function)} does not say which arguments it takes") from None
-    names = (p.name for p in parameters if p.default is p.empty and p.kind in _PLACES)
-    return (AnyNumber if any(p.kind is p.VAR_POSITIONAL for p in parameters) else tuple)(names)
+    places = [p for p in parameters if p.kind in _PLACES]
+    names = Inputs(p.name for p in places if p.default is p.empty)
+    names.spare = tuple(p.name for p in places if p.default is not p.empty)
+    names.any_number = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    return names
 
 
 def called(function: Callable[..., Any], arguments: Sequence[Any], at: str = "") -> Any:

@@ -12,7 +12,7 @@ from ..checks import text
 from ..errors import InputError, shown
 from ..scalar import ops
 from ..scalar.value import Value
-from .asked import check_filled, inputs_of, title_of
+from .asked import Inputs, check_filled, inputs_of, title_of
 from .gradient import answers, compared, differentiated, from_graph, matching, registered
 from .guesses import Floats, Guess, Tried
 from .points import COUNT, Places, bounds_of, places, seed_of, tolerance_of
@@ -123,17 +123,18 @@ def _where(of: Any, between: Any, seed: int) -> Places:
     return places(whole, len(names), ends, seed, "check.backward")
 
 
-def _rule(op: Any, own: tuple[str, ...], of: Any, title: str, drawn: tuple[Any, float, int]) -> Report:
+def _rule(op: Any, own: Inputs, of: Any, title: str, drawn: tuple[Any, float, int]) -> Report:
     between, tolerance, seed = drawn
     whole, theirs = differentiated(of, "check.backward")
     there = _where(of, between, seed)
     draw = np.random.default_rng([seed, 1])
     up = draw.uniform(0.5, 2.0, COUNT) * draw.choice([-1.0, 1.0], COUNT)
-    if len(own) == 1:
+    mine = (*own, *own.spare)
+    if len(own) == 1 and len(mine) <= len(theirs):
         return _pull(op, of, whole, theirs, there, up, (title, tolerance))
     names = matching(own, theirs, 1)
     got = answers(op, np.column_stack([there.numbers, up]), names)
-    tried = Tried(names, there.numbers, there.slopes, there.values, got, up, tolerance, own[-1])
+    tried = Tried(names, there.numbers, there.slopes, there.values, got, up, tolerance, mine[len(theirs)] if len(mine) > len(theirs) else "upstream")
     return _told(title, tried, of, whole)
 
 

@@ -14,7 +14,7 @@ from ..scalar import mask, ops
 from ..scalar.differences import by_backward
 from ..scalar.functions import function
 from ..scalar.value import Value
-from .asked import AnyNumber, called, check_filled, inputs_of, numbers_of, title_of
+from .asked import Inputs, called, check_filled, inputs_of, numbers_of, title_of
 from .guesses import Floats, Guess, Tried, guessed
 from .points import COUNT, Places, bounds_of, places, seed_of, tolerance_of
 from .report import Report, Told, looks_like, reported
@@ -106,7 +106,7 @@ def registered(of: Any) -> str:
     return name if getattr(of, "__module__", "") == function.__module__ and name in ops.TABLE else ""
 
 
-def matching(own: Sequence[str], theirs: Sequence[str], more: int = 0) -> tuple[str, ...]:
+def matching(own: Inputs, theirs: Sequence[str], more: int = 0) -> tuple[str, ...]:
     """What the inputs are called in the pupil's function, which takes `more` arguments behind them.
 
     Raises
@@ -114,12 +114,13 @@ def matching(own: Sequence[str], theirs: Sequence[str], more: int = 0) -> tuple[
     Told
         It takes another number of them.
     """
-    if isinstance(own, AnyNumber) and len(own) <= len(theirs) + more:
+    count = len(theirs) + more
+    if own.any_number and len(own) <= count:
         return tuple(theirs)
-    if len(own) != len(theirs) + more:
+    if not len(own) <= count <= len(own) + len(own.spare):
         wanted = ", ".join([*theirs, *(["upstream"] if more else [])])
-        raise Told("failed", "arguments", f"it takes {len(own)} arguments; wanted are {len(theirs) + more}: {wanted}")
-    return tuple(own[: len(theirs)])
+        raise Told("failed", "arguments", f"it takes {len(own)} arguments; wanted are {count}: {wanted}")
+    return (*own, *own.spare)[: len(theirs)]
 
 
 def answers(fn: Callable[..., Any], rows: Floats, names: Sequence[str]) -> Floats:

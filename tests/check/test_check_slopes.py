@@ -326,3 +326,26 @@ def test_what_is_right_may_come_in_any_order_of_numbers(slopes):
 def test_what_has_no_order_or_no_end_is_told(slopes, cause):
     report = check.gradient(slopes, of=lambda w, x: w * w * x + w)
     assert (bool(report), report.cause) == (False, cause), report.text
+
+
+def test_arguments_may_have_defaults():
+    """What can be called with as many numbers as there are inputs is asked with them."""
+
+    def squared(x, power=2):
+        return power * x
+
+    def added(x, y=0.0, scale=1.0):
+        return scale, scale
+
+    def rule(a, b, upstream=1.0):
+        return b * upstream, a * upstream
+
+    def wrong(a, b, upstream=1.0):
+        return b, a
+
+    assert check.gradient(squared, lambda x: x * x)
+    assert check.gradient(added, lambda x, y: x + y)
+    assert check.backward(rule, of="mul")
+    assert check.backward(lambda *given: (given[1] * given[2], given[0] * given[2]), of="mul")
+    assert check.backward(wrong, of="mul").cause == "upstream"
+    assert check.gradient(added, lambda x: x).cause == "count"
