@@ -134,7 +134,8 @@ def _rule(op: Any, own: Inputs, of: Any, title: str, drawn: tuple[Any, float, in
         return _pull(op, of, whole, theirs, there, up, (title, tolerance))
     names = matching(own, theirs, 1)
     got = answers(op, np.column_stack([there.numbers, up]), names)
-    tried = Tried(names, there.numbers, there.slopes, there.values, got, up, tolerance, mine[len(theirs)] if len(mine) > len(theirs) else "upstream")
+    above = mine[len(theirs)] if len(mine) > len(theirs) else "upstream"
+    tried = Tried(names, there.numbers, there.slopes, there.values, got, up, tolerance, above)
     return _told(title, tried, of, whole)
 
 

@@ -31,7 +31,8 @@ def title_of(x: object) -> str:
 
 
 def words_of(
-    name: str, frame: Frame, counted: bool = True, *, shows: str = "weight", told: Told | None = None
+    name: str, frame: Frame, counted: bool = True, *, shows: str = "weight", told: Told | None = None,
+    which: str = "",
 ) -> str:  # fmt: skip
     """What stands in place of a picture: ``"rgb, step 300, loss 0.0123: 15 numbers as cubes"``.
 
@@ -47,6 +48,8 @@ def words_of(
         What the cubes show, in the words of the picture.
     told : Told, optional
         The micro-step that is shown after that moment.
+    which : str
+        Which loss a step has, where elsewhere that of all samples is told: :attr:`Subject.step_loss`.
     """
     count = len(frame.values)
     cubes = "1 number as a cube" if count == 1 else f"{count:,} numbers as cubes"
@@ -55,6 +58,10 @@ def words_of(
         formula = "".join(word.text for word in said.formulas[0].numbers) if said.formulas else said.meaning
         place = f"inside step {told.step:,}, micro-step {told.at} of {told.count}"
         return f"{name}, {place} ({told.phases[told.phase].name}), {said.name} {formula}".rstrip() + f": {cubes}"
-    loss = "" if isnan(frame.loss) and not frame.step else f", loss {loss_text(frame.loss)}"
+    loss = (
+        ""
+        if isnan(frame.loss) and not frame.step
+        else f", loss {' '.join(filter(None, (loss_text(frame.loss), which)))}"
+    )
     step = f", step {frame.step:,}{loss}" if counted else ""
     return f"{name}{step}: {cubes}" + (f", coloured by {shows}" if shows != "weight" else "")

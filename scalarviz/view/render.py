@@ -94,7 +94,7 @@ def rendered(
         bench = bench_of(subject, size, look, cmap, quantity, sizing=sizing, supersample=supersample)
         _show(bench, frame, pace_text, told)
     shows = quantity_of(quantity, subject.source.moments).words
-    words = words_of(title_of(x), frame, subject.source.counted, shows=shows, told=told)
+    words = words_of(title_of(x), frame, subject.source.counted, shows=shows, told=told, which=subject.step_loss)
     return paint(bench, size, supersample), words
 
 

@@ -189,7 +189,7 @@ class Play:
             else live.breaks.listed,
             "tools": [] if self._controls is None else list(self._controls.tools),
             "inspector": None if "inspector" in self._hide else inspector(viewer, frame),
-            "time": None if "timeline" in self._hide else timeline(self.whole),
+            "time": None if "timeline" in self._hide else timeline(self.whole, bench.subject.step_loss),
             "curve": self._losses(self.whole),
             "document": self.document(), **({} if self._panels is None else self._panels.parts),
         }  # fmt: skip

@@ -84,7 +84,7 @@ class Still:
 
     def draw(self, subject: Subject, frame: Frame) -> Output:
         """The output for a frame."""
-        words = words_of(self._title, frame, subject.source.counted)
+        words = words_of(self._title, frame, subject.source.counted, which=subject.step_loss)
         try:
             picture: NDArray[np.uint8] | None = picture_of(subject, frame, self._size, self.theme)
         except ScalarvizError as error:

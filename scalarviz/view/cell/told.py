@@ -154,12 +154,16 @@ def curve(frame: Frame) -> Part:
     return {"steps": steps[places].tolist(), "loss": [finite(float(f"{x:.6g}")) for x in loss[places]]}
 
 
-def timeline(frame: Frame) -> Part:
-    """Where it stands and can go, and what happened where, of the run's own frame; None where no past is kept."""
+def timeline(frame: Frame, which: str) -> Part:
+    """Where it stands and can go, and what happened where, of the run's own frame; None where no past is kept.
+
+    `which` loss a step has, in words, where the head tells that of all samples.
+    """
     past = frame.past
     if past is None:
         return None
     return {"at": frame.step, "first": past.first, "newest": past.newest, "undo": past.undo, "redo": past.redo,
+            "stepLoss": which,
             "edits": [[edit.step, edit.what] for edit in past.edits[-EDITS:]],
             "flags": [[flag.step, flag.name] for flag in past.flags],
             "branches": [{"number": b.number, "first": b.first, "newest": b.newest, "current": b.current, "why": b.why}

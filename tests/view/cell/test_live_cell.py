@@ -1,14 +1,18 @@
 """A live cell with a page in Python: numbers, actions, edits, time."""
 
+import importlib
 import time
 
 import numpy as np
 import pytest
 
+import scalarviz as sv
 from scalarviz import Value, Weight, mistakes, nn
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
+from scalarviz.run.run_source import RunSource
 from scalarviz.view import cube
 from scalarviz.view.cell.offered import ALLOWED
+from scalarviz.view.draw.text import loss_text
 
 
 def test_a_page_gets_the_numbers_of_the_run(cell, watch, scene):
@@ -58,6 +62,19 @@ def test_a_cell_that_computes_stops_neither_frames_nor_a_slider(cell, watch, sce
         sum(range(1000))  # the user's own cell: the main thread neither waits nor sleeps
     assert len(page.frames) > before + 5
     assert scene.run.lr == 0.125
+
+
+def test_where_the_head_has_the_loss_of_all_samples_the_time_bar_says_which_one_it_has(cell, watch):
+    playground = importlib.import_module("scalarviz.scenes.playground")
+    playground = playground.build(playground.Options())
+    page = watch(cell(playground))
+    page.do("step", 3)
+    page.wait(lambda p: p.step == 3)
+    of_all = RunSource(playground.run).whole_loss()
+    assert page.known["head"]["loss"] == loss_text(of_all) != loss_text(page.frames[-1][0]["loss"])
+    assert page.known["time"]["stepLoss"] == "of its batch"
+    words = sv.view.picture(playground, (320, 240)).words
+    assert f"loss {loss_text(playground.run.loss)} of its batch:" in words
 
 
 def test_the_slider_changes_the_rate_and_one_hand_makes_one_edit(cell, watch, scene):

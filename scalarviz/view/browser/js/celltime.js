@@ -53,7 +53,7 @@ export class CellTime {
     for (const own of [step, this.told.newest]) if (!points.has(own)) points.set(own, NaN);
     const steps = [...points.keys()].filter(one => one >= this.told.first && one <= Math.max(this.told.newest, step)).sort((a, b) => a - b);
     return { steps, loss: steps.map(one => points.get(one)), edits: this.told.edits, named: this.told.flags,
-      left: [], about: {}, at: steps.indexOf(step) };
+      left: [], about: { stepLoss: this.told.stepLoss }, at: steps.indexOf(step) };
   }
 
   /** A hand wants a frame of the bar; while it drags, not more often than there is time for. */
