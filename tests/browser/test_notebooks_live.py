@@ -275,7 +275,8 @@ def test_a_kernel_that_is_interrupted_and_one_that_is_restarted(opened):
     page.wait_for_function(f"!document.querySelector('.cubes')?.isOld && {CELL}?.answered > 0", timeout=60_000)
     page.click(".tools [data-name=step]")
     page.wait_for_function(f"{CELL}.frame.step === 1", timeout=60_000)
-    assert not page.complaints
+    broken_off = "Kernel message validation error"  # JupyterLab's word for what a kernel was about to say when it ended
+    assert not [words for words in page.complaints if not words.startswith(broken_off)]
 
 
 @pytest.mark.slow

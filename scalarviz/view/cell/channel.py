@@ -159,6 +159,10 @@ class Channel:
         """Send what is no frame, and nobody answers."""
         self._send(content, [])
 
+    def mute(self) -> None:
+        """Send nothing any more: there is nobody, or soon."""
+        self._send = lambda content, buffers: None
+
     @property
     def free(self) -> bool:
         """Whether a frame may be sent now."""

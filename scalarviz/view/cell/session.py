@@ -231,5 +231,7 @@ class Session:
 def close_all() -> None:
     """End every cell: a kernel that is restarted leaves no thread in the middle of something."""
     for session in list(_open):
-        with suppress(StateError):
+        try:
             session.close(2.0)
+        except StateError:  # from now on the kernel's socket is closed by another thread
+            session.channel.mute()

@@ -24,6 +24,18 @@ def test_nobody_is_sent_anything():
     assert not world.channel.watched
 
 
+def test_who_is_mute_says_nothing_more():
+    world = World()
+    world.channel.ready("page")
+    world.offer()
+    world.channel.mute()
+    world.channel.tell({"kind": "over"})
+    world.now += 1
+    world.channel.answered("page", 1)
+    world.offer()
+    assert [content["number"] for content, *_ in world.sent] == [1]
+
+
 def test_of_too_many_places_those_heard_longest_ago_are_given_up():
     world = World()
     for number in range(10 * MOST_PLACES):
