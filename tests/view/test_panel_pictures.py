@@ -7,10 +7,11 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
-from scalarviz.scenes import rgb, xor
+from scalarviz.scenes import digits, rgb, xor
 
 import scalarviz as sv
 from scalarviz.errors import InputError
+from scalarviz.run.panels import DigitPad
 from scalarviz.run.recording.pictures import Picture, write_pictures
 from scalarviz.view.recorded import pictures as drawing
 from scalarviz.view.recorded.pictures import chosen, panel_pictures
@@ -105,3 +106,9 @@ def test_a_run_without_panels_and_a_place_without_gl_have_none(scene, monkeypatc
 def test_a_file_that_takes_none_says_so(tmp_path):
     with pytest.raises(InputError, match=r"cannot write pictures of panels into .*gone\.svz"):
         write_pictures(tmp_path / "gone.svz", [(1, Picture("a", 0, 1, 1, b"RIFF"))])
+
+
+def test_a_sheet_that_nobody_has_drawn_on_has_no_picture():
+    scene = digits.build(digits.Options(engine="numpy"))
+    assert any(isinstance(panel, DigitPad) for panel in scene.panels)
+    assert {one.panel for one in panel_pictures(scene, [0], lambda k: scene.run.frame())} == {"digits"}

@@ -11,6 +11,7 @@ from ..cubes.own import LOOKS, OwnLook
 from ..draw.theme import DARK
 from ..panels.side import SidePanels
 from ..shown.subject import subject_of
+from .headlines import Headlines, headlines_of, no_headlines
 from .letters import Letters, letters_of
 
 
@@ -28,12 +29,15 @@ class OfScene:
         Whether the flow turns at each layer, as it does around pictures of single units.
     above : tuple of str
         What stands above the cubes in the window, which has room there.
+    headlines : callable
+        What the head says of a frame beside the loss.
     """
 
     letters: Letters | None = None
     looks: Mapping[int, OwnLook] | None = None
     turned: bool = False
     above: tuple[str, ...] = ()
+    headlines: Headlines = no_headlines
 
 
 NOTHING = OfScene()
@@ -46,4 +50,4 @@ def of_scene(subject: Scene | Run | None) -> OfScene:
     shown = subject_of(subject)
     turned = SidePanels(shown, DARK).turns(1.0, 1.0, rows=True) is not None
     above = tuple(str(getattr(panel, "title", "a panel")) for panel in shown.panels if panel.place == "above")
-    return OfScene(letters_of(subject), LOOKS.of(shown.source), turned, above)
+    return OfScene(letters_of(subject), LOOKS.of(shown.source), turned, above, headlines_of(subject))

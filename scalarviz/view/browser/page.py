@@ -25,6 +25,7 @@ from ..shown.subject import Subject
 from .bare import bare
 from .branches import Line
 from .document import document_of, flags_of, texels_of
+from .headlines import Headlines, no_headlines
 from .keys import GESTURES, keys_of
 from .letters import Letters
 from .ofscene import NOTHING, OfScene
@@ -141,7 +142,8 @@ def page_of(subject: Subject, frames: Iterable[Frame], beside: Beside) -> str:
     size = max(wide, SMALLEST[0]), max(high, SMALLEST[1])
     document = document_of(subject, size, beside.theme, title=beside.title, strip=letters is None,
                            looks=beside.scene.looks, turned=beside.scene.turned)  # fmt: skip
-    told, tables = gathered(subject, _read_too(frames, letters), document, beside.quantities)
+    read = _read_too(frames, letters)
+    told, tables = gathered(subject, read, document, beside.quantities, beside.scene.headlines)
     walks = None if beside.walks is None else beside.walks(document)
     head = {
         "document": document, "upright": _upright(document, subject, beside), **told,
@@ -253,7 +255,11 @@ def style_of() -> str:
 
 
 def gathered(
-    subject: Subject, frames: Iterable[Frame], document: dict[str, Any], quantities: Sequence[str]
+    subject: Subject,
+    frames: Iterable[Frame],
+    document: dict[str, Any],
+    quantities: Sequence[str],
+    headlines: Headlines = no_headlines,
 ) -> tuple[dict[str, Any], dict[str, NDArray[np.float32]]]:
     """Steps, losses, rates and marks as JSON has them, and the tables of numbers by the names of their parts.
 
@@ -278,7 +284,8 @@ def gathered(
         rates.append(json_number(frame.lr))
         own.append(json_number(subject.probe_loss(frame)))
         whole.append(json_number(subject.loss_of_all(frame)))
-        said.append((_trained(subject), *(said_of(name, subject, frame) for name in ("gradient", "update"))))
+        about = (said_of(name, subject, frame) for name in ("gradient", "update"))
+        said.append(((*_trained(subject), *headlines(frame)), *about))
     if not steps:
         raise InputError("a page of a recording: it has no frame; record at least one step")
     every = np.stack(marks)

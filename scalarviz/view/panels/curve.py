@@ -16,14 +16,14 @@ from ...run.panels import HeldBack, LossCurve, TestCurve
 from ...run.run import Run
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
-from ..draw.text import loss_text, measure
+from ..draw.text import measure
 from ..shown.ahead import holding
 from .drawer import Drawer, Ground, Headline, Point
 from .loss import Line, loss_panel
 from .pace import Pace
 from .step_axis import StepAxis
 from .switch import AxisSwitch
-from .wording import BEFORE, noun
+from .wording import BEFORE, noun, test_figure
 
 _SHARE = 1 / 200  # the dashed curve gets a new point when the run is this much longer
 _BEFORE = 32  # points that a still has of the steps before
@@ -98,13 +98,13 @@ class LossDrawer(Drawer[LossCurve]):
         if share is None and self.losses:
             there = self.steps[-1] == self._step
             fresh = there and not (test.accuracy and self._pace.late)
-            words = "test" if there else f"test at step {self.steps[-1]:,}"
-            return Headline(words, loss_text(self.losses[-1]), fresh)
+            words, said = test_figure(self.losses[-1], None)
+            return Headline(words if there else f"{words} at step {self.steps[-1]:,}", said, fresh)
         if share is None:
             return None
         dated = self.box is None and self._pace.old  # else the panel says of which step it is
-        words = f"test accuracy at step {self.steps[-1]:,}" if dated else "test accuracy"
-        return Headline(words, f"{100 * share:.1f} %", not self._pace.old)
+        words, said = test_figure(self.losses[-1], share)
+        return Headline(f"{words} at step {self.steps[-1]:,}" if dated else words, said, not self._pace.old)
 
     @property
     def measures(self) -> bool:

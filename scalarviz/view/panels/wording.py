@@ -12,10 +12,16 @@ import numpy as np
 
 from ...run.frame import Frame
 from ..cubes.quantity import OWN
+from ..draw.text import loss_text
 from ..shown.subject import Subject
 
 BEFORE = "before the change"
 """What is said of a loss, gradient or update that belongs to weights or data as they were before a change by hand."""
+
+
+def test_figure(loss: float, share: float | None) -> tuple[str, str]:
+    """What the head says of a test, and its number: the share that is read rightly, or else the loss."""
+    return ("test", loss_text(loss)) if share is None else ("test accuracy", f"{100 * share:.1f} %")
 
 
 def noun(subject: Subject, count: int = 1) -> str:

@@ -79,7 +79,8 @@ def panel_pictures(
     Returns
     -------
     list of Picture
-        By panel and step; one that looks as the one before it is left out. Empty where there is no such panel.
+        By panel and step; one that looks as the one before it is left out, and a panel that is empty at every step.
+        Empty where there is no such panel.
     """
     look, frames = get_theme(theme), chosen(frames, MOST)
     drawn: list[Part] = []
@@ -140,7 +141,8 @@ def _drawn(scene: Scene, frames: Sequence[int], frame: Callable[[int], Frame], t
                 if name not in before or not np.array_equal(part, before[name]):
                     found.append((name, now.step, part))
                     before[name] = part
-    return sorted(found, key=lambda one: (boxes[one[0]][1], one[1]))  # from top to bottom
+    seen = {name for name, _, part in found if (part != part[0, 0]).any()}  # a sheet that waits for a hand is empty
+    return sorted((one for one in found if one[0] in seen), key=lambda one: (boxes[one[0]][1], one[1]))  # from the top
 
 
 def _cut(picture: Pixels, box: Box, scale: int) -> Pixels:

@@ -19,7 +19,7 @@ export const pageExtras = [];
 export class Page {
   /** @param {object} run A RecordedRun. */
   constructor(run) {
-    Object.assign(this, { run, frame: run.frames - 1, playing: false, speed: USUAL_SPEED, due: 0, clock: null, above: null });
+    Object.assign(this, { run, frame: run.frames - 1, playing: false, speed: USUAL_SPEED, due: 0, clock: null, above: null, longest: 0 });
     this.theme = document.documentElement.dataset.theme;
     this.byKey = actionsByKey(run.keys);
     this.actions = this.actionsOf();
@@ -216,13 +216,22 @@ export class Page {
     part("beyond").textContent = frame < run.frames - 1 ? `of ${countText(last)}` : "";
     part("loss").textContent = lossText(run.whole[frame] ?? run.loss[frame]);
     const rate = Number.isNaN(run.lr[frame]) ? [] : [`lr ${rateText(run.lr[frame])}`];
-    part("rate").textContent = [...rate, ...this.parts()].join("\u2003");
+    this.writeParts([...rate, ...this.parts()].join("\u2003"));
     part("shows").textContent = run.document.quantities.find(one => one.name === player.quantity).words;
     this.bar.show(frame, look);
     this.pictures.show(frame, this.theme);
     this.card.show(frame, RECORDED.find(name => player.quantity.includes(name)), look);
     this.table.show(frame);
     this.quantities.show(player.quantity);
+  }
+
+  // Words of the head that need the room of others' push these away, and they stay away.
+  writeParts(words) {
+    part("rate").textContent = words;
+    if (words.length <= this.longest) return;
+    this.longest = words.length;
+    const { scrollWidth, clientWidth } = part("hud");
+    if (scrollWidth > clientWidth) part("app").classList.add("tight");
   }
 
   // ---- hands
