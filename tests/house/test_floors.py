@@ -26,13 +26,16 @@ FLOORS = {
     "scalarviz.collecting": 1,
     "scalarviz.rng": 1,
     "scalarviz.data": 1,
+    "scalarviz.io": 2,
     "scalarviz.scalar": 2,
     "scalarviz.tape": 3,
+    "scalarviz.onnx": 3,
     "scalarviz.engine": 4,
     "scalarviz.nn": 4,
     "scalarviz.optim": 4,
     "scalarviz.run": 5,
-    "scalarviz.io": 5,
+    "scalarviz.imported": 5,
+    "scalarviz.sweep": 5,
     "scalarviz.check": 5,
     "scalarviz.mistakes": 5,
     "scalarviz.view": 6,
@@ -43,13 +46,14 @@ FLOORS = {
     "scalarviz.front": 6,  # the names that need no view
     "scalarviz": 9,  # the front door may re-export from every floor (lazily above floor 5)
 }
-# data draws its colours from rng and checks its arguments; checks look whether a file has an array; a Run writes its
-# weights and a scene description may name pictures; a mistake refuses Runs
+# data draws its colours from rng and checks its arguments; checks look whether a file has an array; a mistake refuses
+# Runs; what is exported was recorded; a sweep makes Runs
 NEIGHBOURS = {
     ("scalarviz.data", "scalarviz.rng"),
     ("scalarviz.data", "scalarviz.checks"),
     ("scalarviz.checks", "scalarviz.mapped"),
-    ("scalarviz.run", "scalarviz.io"),
+    ("scalarviz.onnx", "scalarviz.tape"),
+    ("scalarviz.sweep", "scalarviz.run"),
     ("scalarviz.mistakes", "scalarviz.run"),
 }
 

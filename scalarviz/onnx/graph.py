@@ -1,0 +1,84 @@
+"""A graph as a file holds it: nodes, tensors by name, constants. Plain data, which no other package is needed for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Attribute = float | int | str | Array | tuple[Any, ...]
+"""What a node is given beside tensors: a number, a text, a tensor, or a row of the first two."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operation.
+
+    Attributes
+    ----------
+    operator : str
+        As the standard calls it: ``"Conv"``.
+    inputs, outputs : tuple of str
+        Names of tensors; an empty one is left out.
+    attributes : mapping of str to Attribute
+        Those that the file gives; defaults are the operator's.
+    name : str
+        The file's, or ``"Conv_3"`` by its place where it has none. No two nodes have the same.
+    domain : str
+        Empty for the standard's own operators.
+    """
+
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    name: str = ""
+    domain: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output of the graph.
+
+    Attributes
+    ----------
+    name : str
+    dtype : dtype or None
+        None: the file does not say.
+    shape : tuple of int, str or None, or None
+        A side is a number, a name ("N") or unknown; None: not even how many sides are known.
+    """
+
+    name: str
+    dtype: np.dtype[Any] | None = None
+    shape: tuple[int | str | None, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """What a file says.
+
+    Attributes
+    ----------
+    nodes : tuple of Node
+        Every operand is made before it is used. ``Constant`` nodes are among the constants.
+    inputs, outputs : tuple of Port
+        Inputs that have a number in the file (old files list their weights there) are among the constants.
+    constants : mapping of str to ndarray
+        Weights and whatever else does not change, read-only.
+    opset : int
+        Version of the standard's own operators.
+    name : str
+        The file's stem, for messages.
+    """
+
+    nodes: tuple[Node, ...]
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    constants: Mapping[str, Array]
+    opset: int
+    name: str = "graph"
