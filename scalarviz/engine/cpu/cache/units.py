@@ -13,6 +13,7 @@ ops table has a hash of that text in its name, which so covers the formulas and 
 from __future__ import annotations
 
 import hashlib
+import os
 import zlib
 from collections.abc import Iterable
 from functools import cache, lru_cache
@@ -67,9 +68,37 @@ def cache_is_warm(dtype: str, names: Iterable[str]) -> bool:
     names : iterable of str
         Operations of the table.
     """
-    if dtype not in DTYPES:
+    if dtype not in DTYPES or closed():
         return False
-    return all(has(core_unit(name, dtype)) for name in CORE) and all(has_rows(name, dtype) for name in set(names))
+    found = _found()
+    for unit in (*_core_units(dtype), *(rows_unit(ops.get(name), dtype) for name in set(names))):
+        if unit not in found:
+            if not has(unit):
+                return False
+            found.add(unit)
+    return True
+
+
+@lru_cache(maxsize=len(DTYPES))
+def _core_units(dtype: str) -> tuple[str, ...]:
+    return tuple(core_unit(name, dtype) for name in CORE)
+
+
+def _found() -> set[str]:
+    """The units that were found in the cache's folder as it is now; empty where one came or went since.
+
+    Who makes a thousand runs asks a thousand times. What is loaded is looked at anew then (see `loader`).
+    """
+    try:
+        state = os.stat(folder())
+    except OSError:
+        return set()
+    return _found_in(state.st_dev, state.st_ino, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=1)
+def _found_in(device: int, inode: int, changed: int) -> set[str]:
+    return set()
 
 
 def has(unit: str) -> bool:
