@@ -1,0 +1,142 @@
+"""A stored tensor as an array: its shape, its type and its numbers must agree before anything is taken."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FileFormatError, shown
+from .limits import MOST_LETTERS
+from .outside import outside_bytes
+
+Array = NDArray[Any]
+
+FIELDS = {
+    "FLOAT": ("float32", "float_data"),
+    "DOUBLE": ("float64", "double_data"),
+    "INT64": ("int64", "int64_data"),
+    "INT32": ("int32", "int32_data"),
+    "INT16": ("int16", "int32_data"),
+    "INT8": ("int8", "int32_data"),
+    "BOOL": ("bool", "int32_data"),
+    "UINT8": ("uint8", "int32_data"),
+    "UINT16": ("uint16", "int32_data"),
+    "UINT32": ("uint32", "uint64_data"),
+    "UINT64": ("uint64", "uint64_data"),
+    "FLOAT16": ("float16", "int32_data"),
+    "BFLOAT16": ("float32", "int32_data"),
+}
+"""The standard's types: NumPy's of the array, and where numbers stand that are not stored as bytes."""
+
+BITS = {"FLOAT16": np.uint16, "BFLOAT16": np.uint16}
+"""What a number of ``int32_data`` is the pattern of."""
+
+
+def dtype_of(code: int) -> np.dtype[Any] | None:
+    """NumPy's type of the standard's; None where the arrays of this package have none.
+
+    ``bfloat16`` becomes float32, which holds all its numbers.
+    """
+    name = type_name(code)
+    if name == "STRING":
+        return np.dtype(str)
+    return np.dtype(FIELDS[name][0]) if name in FIELDS else None
+
+
+def type_name(code: int) -> str:
+    """The standard's name of a type, ``"FLOAT"``."""
+    from onnx import TensorProto
+
+    known: dict[int, str] = {number: name for name, number in TensorProto.DataType.items()}
+    return known.get(code, f"number {code}")
+
+
+def array_of(tensor: Any, where: str, folder: Path | None) -> Array:
+    """The numbers of a tensor, read-only.
+
+    Parameters
+    ----------
+    tensor : onnx.TensorProto
+    where : str
+        The file and the tensor, for messages.
+    folder : Path or None
+        Where files beside it may lie.
+
+    Raises
+    ------
+    FileFormatError
+        Shape, type and numbers do not agree, or the type is none of those that are known.
+    """
+    name = type_name(tensor.data_type)
+    shape = tuple(tensor.dims)
+    if any(side < 0 for side in shape) or len(shape) > 32:
+        raise FileFormatError(f"{where} has the shape {shown(shape)}; allowed: at most 32 sides, none negative")
+    if name == "STRING":
+        made = _texts(tensor, shape, where)
+    elif name in FIELDS:
+        made = _numbers(tensor, name, shape, where, folder)
+    else:
+        raise FileFormatError(f"{where} has the type {name}; known are {', '.join(FIELDS)}, STRING; export it as FLOAT")
+    made.flags.writeable = False
+    return made
+
+
+def _numbers(tensor: Any, name: str, shape: tuple[int, ...], where: str, folder: Path | None) -> Array:
+    kind, field = FIELDS[name]
+    stored = np.dtype(BITS.get(name, kind)).newbyteorder("<")
+    count = math.prod(shape)
+    size = count * stored.itemsize
+    if tensor.data_location == tensor.EXTERNAL:
+        flat = np.frombuffer(outside_bytes(tensor, size, where, folder), stored)
+    elif tensor.HasField("raw_data"):
+        _check_amount(len(tensor.raw_data), size, "byte", shape, name, where)
+        flat = np.frombuffer(tensor.raw_data, stored)
+    else:
+        flat = _listed(getattr(tensor, field), count, stored, shape, name, where)
+    return _meant(flat, name, kind).reshape(shape)
+
+
+def _meant(flat: Array, name: str, kind: str) -> Array:
+    """What the stored numbers stand for."""
+    if name == "BFLOAT16":  # the upper half of a float32
+        return (flat.astype(np.uint32) << 16).view(np.float32)
+    if name == "FLOAT16":
+        return flat.astype(np.uint16).view(np.float16)
+    if name == "BOOL":  # a byte of a file may be anything, a truth in an array is 0 or 1
+        return np.not_equal(flat.view(np.uint8), 0)
+    return flat.astype(kind, copy=False)
+
+
+def _listed(given: Any, count: int, stored: np.dtype[Any], shape: tuple[int, ...], name: str, where: str) -> Array:
+    """Numbers that stand one by one; those of small types stand in larger ones."""
+    _check_amount(len(given), count, "number", shape, name, where)
+    if stored.kind == "f":
+        return np.fromiter(given, stored, count)
+    flat = np.fromiter(given, np.uint64 if name in ("UINT32", "UINT64") else np.int64, count)
+    kept: Array = flat.astype(stored)
+    if name != "BOOL" and not np.array_equal(kept, flat):
+        raise FileFormatError(f"{where} has numbers beyond its type {name}; export the file anew")
+    return kept
+
+
+def _check_amount(there: int, wanted: int, what: str, shape: tuple[int, ...], name: str, where: str) -> None:
+    if there != wanted:
+        raise FileFormatError(
+            f"{where} says the shape {shown(shape)} of {name}, which is {wanted:,} {what}{'' if wanted == 1 else 's'}, "
+            f"but {there:,} {'is' if there == 1 else 'are'} there; export the file anew"
+        )
+
+
+def _texts(tensor: Any, shape: tuple[int, ...], where: str) -> Array:
+    _check_amount(len(tensor.string_data), math.prod(shape), "text", shape, "STRING", where)
+    texts = [text.decode() for text in tensor.string_data]
+    longest = max(map(len, texts), default=0)
+    if longest * len(texts) > MOST_LETTERS:  # an array gives each as much room as the longest
+        raise FileFormatError(
+            f"{where} has {len(texts):,} texts of up to {longest:,} letters; allowed: {MOST_LETTERS:,} in all"
+        )
+    return np.array(texts, str).reshape(shape)
