@@ -10,14 +10,26 @@ import numpy as np
 from ..checks import flag
 from ..errors import InputError
 from ..scalar import Value, Weight
-from ..scalar.layer import affine_each
+from ..scalar.layer import affine_span
 from ..scalar.nested import nest
 from . import init as initialisers
 from ._inputs import titled
 from ._linear import count
 from ._module import Module
 from ._parameter import Parameter
-from ._pictures import Border, around, bordered, picture, plane_sides, planes_of, positions, sides_of, windows
+from ._pictures import (
+    Border,
+    Pair,
+    around,
+    bordered,
+    picture,
+    plane_sides,
+    planes_of,
+    positions,
+    sides_of,
+    spread,
+    windows,
+)
 
 Sides = tuple[int, ...]
 
@@ -32,28 +44,33 @@ class Conv(Module):
     padding : int, tuple, "valid" or "same"
         A border of zeros: so many on both sides; none; or so many in all as leave the sides as they are (with stride
         1 only; of an odd number, one more behind).
+    dilation : int or tuple
+        From one place that the kernel reads to the next; 1: neighbours.
+    groups : int
+        The channels make so many groups, in their order: each group of outputs reads its group of inputs only. As many
+        as `in_channels`: depthwise.
     bias : bool
-        Whether to add one. By its name only: PyTorch has other arguments at its place.
+        Whether to add one.
     init, seed
         As for :class:`Linear`.
 
     Attributes
     ----------
-    weight : Parameter, shape (out_channels, in_channels, *kernel_size)
+    weight : Parameter, shape (out_channels, in_channels / groups, *kernel_size)
     bias : Parameter, shape (out_channels,), or None
 
     Raises
     ------
     InputError
-        A size is too small, "same" with another stride, or there is no memory for so many weights; when called: no
-        sample of `in_channels` x L or x H x W, or one smaller than the kernel.
+        A size is too small, "same" with another stride, channels that do not make such groups, or there is no memory
+        for so many weights; when called: no sample of `in_channels` x L or x H x W, or one smaller than the kernel.
 
     Notes
     -----
-    At one position the sums of all channels read the same patch, so a recorded convolution is a layer a position
-    over one block of weights. The border is one constant 0, shared by all patches: in objects and NumPy an infinite or
-    NaN weight makes NaN of it (IEEE 754). The numba engine leaves these products out of batches, as PyTorch does of
-    some. A Run stops at such a weight in every engine.
+    At one position the sums of all channels (of a group) read the same patch, so a recorded convolution is a layer a
+    position over one block of weights. The border is one constant 0, shared by all patches: in objects and NumPy an
+    infinite or NaN weight makes NaN of it (IEEE 754). The numba engine leaves these products out of batches, as PyTorch
+    does of some. A Run stops at such a weight in every engine.
     """
 
     dimensions: ClassVar[int]
@@ -62,6 +79,8 @@ class Conv(Module):
     kernel_size: Sides
     stride: Sides
     padding: Sides | str
+    dilation: Sides
+    groups: int
     weight: Parameter
     bias: Parameter | None
 
@@ -72,8 +91,10 @@ class Conv(Module):
         kernel_size: int | tuple[int, ...],
         stride: int | tuple[int, ...] = 1,
         padding: int | tuple[int, ...] | str = 0,
-        *,
+        dilation: int | tuple[int, ...] = 1,
+        groups: int = 1,
         bias: bool = True,
+        *,
         init: initialisers.Function | None = None,
         seed: int | None = None,
     ) -> None:
@@ -83,8 +104,10 @@ class Conv(Module):
         self.kernel_size = sides_of(kernel_size, f"{name}: kernel_size", 1, n)
         self.stride = sides_of(stride, f"{name}: stride", 1, n)
         self.padding = self._padding(padding)
-        shape = (self.out_channels, self.in_channels, *self.kernel_size)
-        self.weight = Parameter.filled(0.0, shape, f"{name}{shape[1::-1]}")
+        self.dilation = sides_of(dilation, f"{name}: dilation", 1, n)
+        self.groups = self._groups(groups)
+        shape = (self.out_channels, self.in_channels // self.groups, *self.kernel_size)
+        self.weight = Parameter.filled(0.0, shape, f"{name}({self.in_channels}, {self.out_channels})")
         self.bias = Parameter(np.zeros(self.out_channels)) if flag(bias, f"{name}: bias") else None
         initialisers.apply(self, init, seed)
 
@@ -98,10 +121,23 @@ class Conv(Module):
             raise InputError(f"{name}: padding='same' goes with stride 1 only, got stride {self.stride}")
         return given
 
+    def _groups(self, given: Any) -> int:
+        name = type(self).__name__
+        groups = count(given, f"{name}: groups")
+        for channels, what in ((self.in_channels, "in_channels"), (self.out_channels, "out_channels")):
+            if channels % groups:
+                raise InputError(f"{name}: {channels} {what} do not make {groups} groups of the same size")
+        return groups
+
+    @property
+    def _field(self) -> Pair:
+        """From the first to the last place that the kernel reads, down and across."""
+        return spread(plane_sides(self.kernel_size, 1), plane_sides(self.dilation, 1))
+
     @property
     def _border(self) -> Border:
         if isinstance(self.padding, str):
-            left = [size - 1 if self.padding == "same" else 0 for size in plane_sides(self.kernel_size, 1)]
+            left = [size - 1 if self.padding == "same" else 0 for size in self._field]
             return (left[0] // 2, left[0] - left[0] // 2), (left[1] // 2, left[1] - left[1] // 2)
         return around(plane_sides(self.padding, 0))
 
@@ -109,35 +145,48 @@ class Conv(Module):
         """`out_channels` x L' of one sample `in_channels` x L; or x H' x W' of x H x W."""
         title = titled(self, f"{type(self).__name__}({self.in_channels}, {self.out_channels})")
         sides, border = picture(x, title, self.in_channels, self.dimensions), self._border
-        size = plane_sides(self.kernel_size, 1)
-        rows, columns = positions(sides, size, plane_sides(self.stride, 1), border, title)
+        size, stride, dilation = (plane_sides(n, 1) for n in (self.kernel_size, self.stride, self.dilation))
+        rows, columns = positions(sides, size, stride, border, title, dilation)
         planes = planes_of(x, self.dimensions)
         if border != ((0, 0), (0, 0)):
             zero = Value(0.0)
             planes = [bordered(plane, border, zero) for plane in planes]
-        patches = windows(planes, rows, columns, size)
-        sums = affine_each(self.weight, self.out_channels, self.bias, patches)
         made = (len(rows), len(columns))[-self.dimensions :]
-        return [nest(channel, made) for channel in zip(*sums, strict=True)]
+        return [nest(channel, made) for channel in self._channels(planes, rows, columns)]
+
+    def _channels(self, planes: Any, rows: range, columns: range) -> list[tuple[Value, ...]]:
+        """The sums of each output channel at all positions: a layer a group, over its planes and its weights."""
+        size, dilation = plane_sides(self.kernel_size, 1), plane_sides(self.dilation, 1)
+        before, behind = self.in_channels // self.groups, self.out_channels // self.groups
+        channels: list[tuple[Value, ...]] = []
+        for group in range(self.groups):
+            own = planes[group * before : (group + 1) * before]
+            patches = windows(own, rows, columns, size, dilation)
+            weights = range(group * behind, (group + 1) * behind)
+            sums = affine_span(self.weight, weights, before * size[0] * size[1], self.bias, patches)
+            channels += zip(*sums, strict=True)
+        return channels
 
     def made_shape(self, before: tuple[int, ...]) -> tuple[int, ...]:
         """The shape that it makes of a sample of the shape `before`."""
-        border = self._border[-self.dimensions :]
-        sides = zip(before[1:], self.kernel_size, self.stride, border, strict=True)
+        border, field = self._border[-self.dimensions :], self._field[-self.dimensions :]
+        sides = zip(before[1:], field, self.stride, border, strict=True)
         return self.out_channels, *((side + sum(edge) - size) // step + 1 for side, size, step, edge in sides)
 
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
         """Inputs of one sum, and sums that one input takes part in (stride 1), as PyTorch counts them."""
         places = prod(self.kernel_size)
-        return self.in_channels * places, self.out_channels * places
+        return self.in_channels // self.groups * places, self.out_channels * places
 
     def extra_repr(self) -> str:
         """PyTorch's text."""
         padding = f", padding={self.padding}" if isinstance(self.padding, str) or any(self.padding) else ""
+        dilation = f", dilation={self.dilation}" if set(self.dilation) != {1} else ""
+        groups = f", groups={self.groups}" if self.groups != 1 else ""
         bias = "" if self.bias is not None else ", bias=False"
         return (
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-            f"{padding}{bias}"
+            f"{padding}{dilation}{groups}{bias}"
         )
 
 
@@ -156,7 +205,8 @@ class Conv2d(Conv):
 
     ``out[o][y][x] = bias[o] + sum(weight[o][c][i][j] * in[c][y*stride + i - padding][x*stride + j - padding])``
 
-    A sample is C x H x W, sizes are rows and columns. See :class:`Conv`.
+    A sample is C x H x W, sizes are rows and columns; with a dilation ``i`` and ``j`` are multiplied by it in the
+    input's places. See :class:`Conv`.
     """
 
     stage: ClassVar[str] = "conv2d"

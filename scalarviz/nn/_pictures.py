@@ -89,7 +89,9 @@ def picture(x: Any, title: str, channels: int | None = None, dimensions: int = 2
     return plane_sides(shape[1:], 1)
 
 
-def positions(sides: Pair, size: Pair, stride: Pair, border: Border, title: str) -> tuple[range, range]:
+def positions(
+    sides: Pair, size: Pair, stride: Pair, border: Border, title: str, dilation: Pair = (1, 1)
+) -> tuple[range, range]:
     """Where the upper left corners of the windows stand in the padded picture: rows and columns.
 
     Raises
@@ -98,11 +100,12 @@ def positions(sides: Pair, size: Pair, stride: Pair, border: Border, title: str)
         The window is larger than the padded picture; names both shapes.
     """
     padded = (sides[0] + sum(border[0]), sides[1] + sum(border[1]))
-    if size[0] > padded[0] or size[1] > padded[1]:
+    field = spread(size, dilation)
+    if field[0] > padded[0] or field[1] > padded[1]:
         padding = tuple(before if before == behind else (before, behind) for before, behind in border)
         wider = f" with its padding {padding}" if padding != (0, 0) else ""
-        raise InputError(f"{title}: a window of {size} is larger than the picture{wider}, {padded}")
-    rows, columns = (range(0, p - s + 1, step) for p, s, step in zip(padded, size, stride, strict=True))
+        raise InputError(f"{title}: a window of {field} is larger than the picture{wider}, {padded}")
+    rows, columns = (range(0, p - s + 1, step) for p, s, step in zip(padded, field, stride, strict=True))
     fits((len(rows), len(columns), *size), title, "numbers to read")
     return rows, columns
 
@@ -115,11 +118,30 @@ def bordered(plane: Sequence[Sequence[Any]], border: Border, fill: Any) -> list[
     return [*([fill] * width for _ in range(above)), *inner, *([fill] * width for _ in range(below))]
 
 
-def windows(planes: Sequence[Sequence[Sequence[Any]]], rows: range, columns: range, size: Pair) -> list[list[Any]]:
-    """What each window sees of all planes (plane, row, column), position by position in C order."""
-    height, width = size
+def windows(
+    planes: Sequence[Sequence[Sequence[Any]]], rows: range, columns: range, size: Pair, dilation: Pair = (1, 1)
+) -> list[list[Any]]:
+    """What each window sees of all planes (plane, row, column), position by position in C order.
+
+    Parameters
+    ----------
+    planes : nested sequences, C x H x W
+    rows, columns : range
+        Where the windows' upper left corners stand.
+    size : (int, int)
+        Places of a window, down and across.
+    dilation : (int, int)
+        From one place to the next.
+    """
+    (height, width), (down, across) = size, dilation
+    high, wide = (height - 1) * down + 1, (width - 1) * across + 1
     return [
-        [x for plane in planes for row in plane[top : top + height] for x in row[left : left + width]]
+        [x for plane in planes for row in plane[top : top + high : down] for x in row[left : left + wide : across]]
         for top in rows
         for left in columns
     ]
+
+
+def spread(size: Pair, dilation: Pair) -> Pair:
+    """Sides of the field from the first to the last place of a window."""
+    return (size[0] - 1) * dilation[0] + 1, (size[1] - 1) * dilation[1] + 1

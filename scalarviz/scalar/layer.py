@@ -26,10 +26,13 @@ SMALL = 24  # weights; below it the sums one by one are faster than NumPy's call
 class Layer(Value):
     """What the sums of one layer share. Never an operand that a user sees."""
 
-    __slots__ = ("bias", "matrix", "reached", "rows", "upstreams", "weight", "xs", "xs_data")
+    __slots__ = ("bias", "first", "matrix", "reached", "rows", "upstreams", "weight", "xs", "xs_data")
 
-    def __init__(self, weight: Block, bias: Block | None, xs: tuple[Value, ...], matrix: NDArray[np.float64]) -> None:
+    def __init__(
+        self, weight: Block, bias: Block | None, xs: tuple[Value, ...], matrix: NDArray[np.float64], first: int
+    ) -> None:
         self.weight, self.rows, self.bias, self.xs, self.matrix = weight, len(matrix), bias, xs, matrix
+        self.first = first  # row of the block's weights (and of its biases) that its own begin with
         self.xs_data: NDArray[np.float64] = np.array([x.data for x in xs])
         self.upstreams: list[float] = []
         self.reached: list[int] = []
@@ -43,7 +46,7 @@ class Layer(Value):
         with np.errstate(all="ignore"):
             numbers = self.matrix @ self.xs_data
             if self.bias is not None:
-                numbers += self.bias.flat_value
+                numbers += self.bias.flat_value[self.first : self.first + self.rows]
         nodes: list[Value] = []
         for row, number in enumerate(numbers.tolist()):
             node = _new(Sum)
@@ -78,7 +81,7 @@ class Sum(Dot):
     def weights(self) -> Row:  # type: ignore[override]
         """Its row of the layer's weights."""
         columns = len(self.layer.xs)
-        return Row(self.layer.weight, self.row * columns, columns)
+        return Row(self.layer.weight, (self.layer.first + self.row) * columns, columns)
 
     @property
     def weights_data(self) -> list[float]:  # type: ignore[override]
@@ -100,7 +103,7 @@ class Sum(Dot):
     @property
     def bias(self) -> Row | None:  # type: ignore[override]
         """Its element of the layer's biases."""
-        return None if self.layer.bias is None else Row(self.layer.bias, self.row, 1)
+        return None if self.layer.bias is None else Row(self.layer.bias, self.layer.first + self.row, 1)
 
     def _below(self) -> Sequence[Value]:
         return (self.layer,)
@@ -117,12 +120,13 @@ def _pull_layer(layer: Layer) -> None:
     # Sums that the result does not depend on take no part: 0 * inf would be NaN. Rows come youngest first.
     rows: Any = slice(None, None, -1) if len(layer.reached) == layer.rows else np.array(layer.reached)
     weight, bias, columns = layer.weight, layer.bias, len(layer.xs)
+    own = slice(layer.first, layer.first + layer.rows)
     with np.errstate(all="ignore"):
-        weight.flat_grad.reshape(-1, columns)[rows] += upstream[:, None] * layer.xs_data
-        weight.computed.reshape(-1, columns)[rows] = 1
+        weight.flat_grad.reshape(-1, columns)[own][rows] += upstream[:, None] * layer.xs_data
+        weight.computed.reshape(-1, columns)[own][rows] = 1
         if bias is not None:
-            bias.flat_grad[rows] += upstream
-            bias.computed[rows] = 1
+            bias.flat_grad[own][rows] += upstream
+            bias.computed[own][rows] = 1
         terms = (upstream @ layer.matrix[rows]).tolist()
     for x, term in zip(layer.xs, terms, strict=True):
         x.grad += term
@@ -158,21 +162,40 @@ def affine_each(
     for xs in patches:
         if rows * len(xs) != weight.size:
             raise InputError(f"a layer of {rows} x {columns} weights got {len(xs)} inputs")
+    return affine_span(weight, range(rows), columns, bias, patches)
+
+
+def affine_span(
+    weight: Block, rows: range, columns: int, bias: Block | None, patches: Sequence[Sequence[Value | SupportsFloat]]
+) -> list[list[Value]]:
+    """`affine_each` with some neighbouring rows of a layer alone, as a convolution in groups has them: a layer a group.
+
+    Parameters
+    ----------
+    weight, bias : Block
+        All rows of `columns` weights; the bias of each.
+    rows : range
+        Those that are meant, with step 1.
+    columns : int
+        Weights of a row, as many as each input has numbers.
+    patches : sequence of inputs
+    """
     given = [tuple([as_value(x) for x in xs]) for xs in patches]
     found = _sums(weight, rows, columns, bias, given)
     return [[untracked(v.data) for v in sums] for sums in found] if tracing.untracking() else found
 
 
 def _sums(
-    weight: Block, rows: int, columns: int, bias: Block | None, given: list[tuple[Value, ...]]
+    weight: Block, rows: range, columns: int, bias: Block | None, given: list[tuple[Value, ...]]
 ) -> list[list[Value]]:
     symbolic = tracing.active() is not None
-    if not symbolic and weight.size >= SMALL and rows > 2:
+    if not symbolic and len(rows) * columns >= SMALL and len(rows) > 2:
         # a copy: backward needs the values of the forward pass, and weights may move between the two
-        matrix: NDArray[np.float64] = weight.flat_value.reshape(rows, columns).astype(np.float64)
-        return [Layer(weight, bias, xs, matrix).sums() for xs in given]
-    spans = [Row(weight, r * columns, columns) for r in range(rows)]
-    biases = [None if bias is None else Row(bias, r, 1) for r in range(rows)]
+        own = weight.flat_value[rows.start * columns : rows.stop * columns]
+        matrix: NDArray[np.float64] = own.reshape(len(rows), columns).astype(np.float64)
+        return [Layer(weight, bias, xs, matrix, rows.start).sums() for xs in given]
+    spans = [Row(weight, r * columns, columns) for r in rows]
+    biases = [None if bias is None else Row(bias, r, 1) for r in rows]
     numbers = [None if symbolic else [x.data for x in xs] for xs in given]
     return [
         [Dot(span, xs, b, data) for span, b in zip(spans, biases, strict=True)]

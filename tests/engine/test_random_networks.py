@@ -86,6 +86,9 @@ class Drawn(nn.Module):
             return self.draw.choice([nn.Flatten(), nn.BatchNorm2d(channels).eval(), nn.LayerNorm(width)])
         if kind < 0.75:
             return nn.Conv2d(channels, self.draw.choice([1, 3, 8]), 3, padding=1, seed=seed)
+        if kind < 0.85:
+            groups, wide = self.draw.choice([1, channels]), self.draw.randint(1, 2)
+            return nn.Conv2d(channels, 2 * channels, 2, padding=wide, dilation=wide, groups=groups, seed=seed)
         return nn.Conv2d(channels, self.draw.randint(1, 5), window, stride, self.draw.choice([half, 0, 2]), seed=seed)
 
 

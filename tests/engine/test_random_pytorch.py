@@ -73,8 +73,9 @@ class Parts:
             if length < 4:
                 break
             size, stride, padding = self.some(2, 3), self.some(1, 2), self.some(0, 1)
+            groups = before if channels % before == 0 and self.some(True, False) else 1
             self.add("Conv1d", (channels, (length + 2 * padding - size) // stride + 1), before, channels, size,
-                     stride=stride, padding=padding, bias=self.some(True, False))  # fmt: skip
+                     stride=stride, padding=padding, groups=groups, bias=self.some(True, False))  # fmt: skip
             self.around("BatchNorm1d", "1d")
 
     def picture(self):

@@ -204,7 +204,7 @@ def _of_module(kind: str, op: Any, sample: Any) -> Case | str:
     weights = tensors if table is None else {"weight": table}
     shape = weights["weight"].shape if "weight" in weights else ()
     kwargs = {k: v for k, v in rest.items() if v is not None and (k not in USUAL or v != USUAL[k])}
-    kwargs |= _told(kind, x, shape, set(weights))
+    kwargs |= _told(kind, x, shape, set(weights), rest.get("groups", 1))
 
     def theirs(x: Any) -> Any:
         return op(x, **rest, **tensors) if table is None else op(table, x, **rest)
@@ -212,14 +212,14 @@ def _of_module(kind: str, op: Any, sample: Any) -> Case | str:
     return of_module(kind, kwargs, x, theirs, weights, weights)
 
 
-def _told(kind: str, x: Any, shape: Any, weights: set[str]) -> dict[str, Any]:
+def _told(kind: str, x: Any, shape: Any, weights: set[str], groups: int) -> dict[str, Any]:
     """What a constructor is told that a function sees by itself: sizes, and which weights there are."""
     match kind:
         case "Linear":
             out, inner = shape if len(shape) == 2 else (1, *shape)
             return {"in_features": inner, "out_features": out, "bias": "bias" in weights}
         case "Conv1d" | "Conv2d":
-            sizes = {"in_channels": shape[1], "out_channels": shape[0], "kernel_size": tuple(shape[2:])}
+            sizes = {"in_channels": shape[1] * groups, "out_channels": shape[0], "kernel_size": tuple(shape[2:])}
             return sizes | {"bias": "bias" in weights}
         case "LayerNorm":
             return {"elementwise_affine": "weight" in weights, "bias": "bias" in weights}

@@ -15,6 +15,12 @@ KINDS = {
     "conv1d same": ("Conv1d", (2, 1, 4), {"padding": "same"}, (2, 5)),
     "conv2d same": ("Conv2d", (2, 3, (2, 3)), {"padding": "same"}, (2, 4, 5)),
     "conv2d valid": ("Conv2d", (1, 2, 3), {"padding": "valid", "stride": 2}, (1, 7, 6)),
+    "conv1d groups": ("Conv1d", (4, 6, 3), {"groups": 2, "dilation": 2, "padding": 1}, (4, 7)),
+    "conv2d groups": ("Conv2d", (4, 8, (3, 2), 1, 1, 1, 2), {}, (4, 4, 5)),
+    "conv2d wide groups": ("Conv2d", (6, 3, 2), {"groups": 3, "stride": 2, "bias": False}, (6, 4, 4)),
+    "conv2d depthwise": ("Conv2d", (3, 6, 3), {"groups": 3, "padding": 1}, (3, 4, 4)),
+    "conv2d dilation": ("Conv2d", (2, 4, 3), {"dilation": (2, 1), "stride": (1, 2), "padding": (1, 2)}, (2, 6, 5)),
+    "conv2d dilation same": ("Conv2d", (2, 2, (2, 3)), {"dilation": (3, 2), "padding": "same"}, (2, 5, 4)),
     "max1d": ("MaxPool1d", (3,), {"stride": 2, "padding": 1}, (2, 8)),
     "avg1d": ("AvgPool1d", (3,), {"stride": 2, "padding": 1}, (2, 8)),
     "avg1d rest": ("AvgPool1d", (2,), {}, (3, 5)),
@@ -86,6 +92,22 @@ def test_engines_have_the_same_gradients(name, engine):
         np.testing.assert_allclose(found, wanted, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_groups_are_layers_of_their_own(groups):
+    """Each reads its planes alone, starts from its own fan, prints what PyTorch prints."""
+    net = nn.Conv2d(4, 8, 3, padding=1, groups=groups, seed=1)
+    x = np.random.default_rng(2).normal(size=(4, 3, 3))
+    out = net(x)
+    net.zero_grad()
+    out[7][1][1].backward()
+    reached = np.abs(net.weight.grad).reshape(8, -1).sum(axis=1)
+    assert np.flatnonzero(reached).tolist() == [7]
+    assert np.flatnonzero(net.bias.grad).tolist() == [7]
+    assert net.fans(net.weight) == (4 // groups * 9, 72)
+    assert abs(net.weight.data).max() <= (4 // groups * 9) ** -0.5
+    assert repr(net).endswith(f", padding=(1, 1), groups={groups})" if groups > 1 else ", padding=(1, 1))")
+
+
 def test_a_network_in_one_line():
     net = nn.MLP(3, [5, 4], 2, nn.ReLU, seed=7)
     assert [type(part).__name__ for part in net] == ["Linear", "ReLU", "Linear", "ReLU", "Linear"]
@@ -107,6 +129,12 @@ BAD = [
     (lambda: nn.Conv1d(1, 1, 0), "kernel_size must be a whole number >= 1"),
     (lambda: nn.Conv1d(1, 1, 3)([1.0, 2.0, 3.0]), r"takes a sample of shape \(1, L\).*nn.Unflatten\(\(C, L\)\)"),
     (lambda: nn.Conv1d(1, 1, 3)([[1.0, 2.0]]), r"a window of \(1, 3\) is larger than the picture, \(1, 2\)"),
+    (lambda: nn.Conv2d(4, 6, 3, groups=3), "Conv2d: 4 in_channels do not make 3 groups of the same size"),
+    (lambda: nn.Conv2d(4, 6, 3, groups=4), "Conv2d: 6 out_channels do not make 4 groups of the same size"),
+    (lambda: nn.Conv1d(4, 6, 3, groups=0), "Conv1d: groups must be a whole number >= 1, got 0"),
+    (lambda: nn.Conv2d(4, 6, 3, dilation=(1, 0)), "Conv2d: dilation must be a whole number >= 1 or a pair"),
+    (lambda: nn.Conv2d(1, 1, 3, dilation=2)(np.ones((1, 4, 5))),
+     r"a window of \(5, 5\) is larger than the picture, \(4, 5\)"),
     (lambda: nn.Conv2d(1, 1, 3, padding="full"), "padding must be whole numbers, 'valid' or 'same', got 'full'"),
     (lambda: nn.Conv2d(1, 1, 3, stride=2, padding="same"), "padding='same' goes with stride 1 only"),
     (lambda: nn.MaxPool1d(2, padding=2), "at most half the window"),

@@ -35,7 +35,7 @@ COMPARED = {
     "nn.functional.gelu": 8, "nn.functional.elu": 2, "nn.functional.softplus": 2, "nn.functional.logsigmoid": 2,
     "nn.functional.relu6": 2, "sum": 20, "mean": 20, "logsumexp": 15, "amax": 20, "amin": 20, "max/reduction_no_dim": 2,
     "min/reduction_no_dim": 2, "max/reduction_with_dim": 4, "min/reduction_with_dim": 4, "softmax": 6, "log_softmax": 6,
-    "dot": 1, "nn.functional.conv1d": 6, "nn.functional.conv2d": 8, "nn.functional.avg_pool1d": 4,
+    "dot": 1, "nn.functional.conv1d": 10, "nn.functional.conv2d": 30, "nn.functional.avg_pool1d": 4,
     "nn.functional.avg_pool2d": 1, "nn.functional.max_pool1d": 108, "nn.functional.max_pool2d": 180,
     "nn.functional.adaptive_avg_pool1d": 5, "nn.functional.adaptive_avg_pool2d": 10, "nn.functional.layer_norm": 4,
     "nn.functional.rms_norm": 4, "nn.functional.group_norm": 13, "nn.functional.linear": 14,
@@ -66,8 +66,6 @@ LEFT_OUT: dict[str, dict[str, int]] = {
     "add": {"no argument alpha": 2, "no numbers": 1},
     "sub": {"no argument alpha": 2, "no numbers": 1},
     "rsub": {"no argument alpha": 2, "no numbers": 1},
-    "nn.functional.conv1d": {"no argument groups": 4},
-    "nn.functional.conv2d": {"no argument dilation": 6, "no argument groups": 16},
     "nn.functional.avg_pool1d": {"no argument ceil_mode": 4, "no numbers": 1},
     "nn.functional.avg_pool2d": {"no argument ceil_mode": 5, "no argument divisor_override": 1},
     "nn.functional.max_pool1d": {
@@ -125,6 +123,7 @@ def check(case):
         close(np.asarray(parameter.grad).ravel(), tensor.grad)
 
 
+@pytest.mark.filterwarnings("ignore:Using padding='same'")  # PyTorch's, of its own copies
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_sample_is_compared_or_has_a_reason(kind):
     cases = cases_of(kind)
