@@ -1,4 +1,10 @@
 """What each ONNX operator computes, of arrays of numbers and of arrays of Values alike.
 
-Open `table` first: the names that are known, with the versions of each. The other files are families of operators.
+Open `versions` first: the names that are known, with the versions of each. `table` holds the functions by name, `alike`
+what they are written with, `sums` the weighted sums; the other files are families of operators.
 """
+
+from . import activations, arithmetic, logic, products, shapes, softmax
+
+FAMILIES = (activations, arithmetic, logic, products, shapes, softmax)
+"""The files that put functions into the table."""

@@ -1,0 +1,96 @@
+"""What operators are written with: functions that take arrays of numbers and arrays of Values alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.arrays.step import numpy_form
+from ...nn import _array
+from ...scalar import Value
+from ...scalar.value import as_value
+
+Array = NDArray[Any]
+Lane = list[Any]
+OBJECT = np.dtype(object)
+values = _array.values
+
+
+def made(*operands: Any) -> bool:
+    """Whether one of them is being computed: an array of Values."""
+    return any(isinstance(x, np.ndarray) and x.dtype == OBJECT for x in operands)
+
+
+def each(name: str, *operands: Any) -> Array:
+    """An operation of the table with each of the numbers, broadcast; of numbers in the dtype that NumPy gives them."""
+    if made(*operands):
+        found = _array.each(name, *operands)
+        return found if isinstance(found, np.ndarray) else values([found], ())
+    arrays = [x for x in operands if isinstance(x, np.ndarray | np.generic)]
+    kind = np.result_type(*arrays) if arrays else np.dtype(np.float64)
+    dtype = kind if kind.kind == "f" else np.dtype(np.float64)
+    return np.asarray(numpy_form(name, dtype)[0](*[np.asarray(x, dtype) for x in operands]), dtype)
+
+
+def both(name: str, function: Callable[..., Any], *operands: Any) -> Array:
+    """NumPy's function of numbers, else an operation of the table."""
+    if made(*operands):
+        return each(name, *operands)
+    return np.asarray(function(*operands))
+
+
+def bare(x: Any) -> Array:
+    """An array as NumPy's own, whose functions of shapes it takes."""
+    return np.ndarray.view(np.asarray(x), np.ndarray)
+
+
+def dressed(x: Array) -> Array:
+    """Objects as Values; numbers as they are."""
+    if x.dtype != object:
+        return x
+    found: Array = np.ndarray.view(x, _array.Values)
+    return found
+
+
+def objects(x: Array) -> Array:
+    """As Values: numbers become constants, each one of its own."""
+    if x.dtype == object:
+        return dressed(x)
+    return values([as_value(number) for number in x.astype(np.float64).ravel().tolist()], x.shape)
+
+
+def alike(*arrays: Array) -> list[Array]:
+    """All as Values if one is."""
+    return [objects(x) for x in arrays] if made(*arrays) else list(arrays)
+
+
+def lanes(x: Array, axis: int) -> Iterator[tuple[Any, Lane]]:
+    """The rows of objects along an axis, each with its index in what is left of the shape."""
+    moved = bare(np.moveaxis(bare(x), axis, -1))
+    for index in np.ndindex(*moved.shape[:-1]):
+        yield index, moved[index].tolist()
+
+
+def over_lanes(x: Array, axis: int, function: Callable[[Lane], Lane]) -> Array:
+    """Rows of Values along an axis, each replaced by as many others."""
+    moved = np.empty(np.moveaxis(bare(x), axis, -1).shape, object)
+    for index, lane in lanes(x, axis):
+        moved[index] = function(lane)
+    return dressed(np.moveaxis(moved, -1, axis))
+
+
+def reduced(x: Array, axes: tuple[int, ...], keep: bool, function: Callable[[Lane], Value]) -> Array:
+    """Rows of Values over some axes, each replaced by one."""
+    others = [a for a in range(x.ndim) if a not in axes]
+    shape = tuple(x.shape[a] for a in others)
+    flat = bare(x).transpose(*others, *axes).reshape(*shape, -1)
+    found = values([function(flat[index].tolist()) for index in np.ndindex(*shape)], shape)
+    return found.reshape(*(1 if a in axes else side for a, side in enumerate(x.shape))) if keep else found
+
+
+def axis_of(axis: int, ndim: int) -> int:
+    """An axis counted from the front."""
+    return int(axis) + ndim if axis < 0 else int(axis)
