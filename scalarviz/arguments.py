@@ -99,6 +99,26 @@ def _hint(unknown: str, parameters: Mapping[str, Any], absent: Mapping[str, str]
     return f"; did you mean {near[0]!r}?" if near else "."
 
 
+def parameters_of(function: Callable[..., Any], besides: Iterable[str] = ()) -> tuple[str, ...]:
+    """The names of what `function` takes, but for `besides`."""
+    return tuple(name for name in inspect.signature(function).parameters if name not in set(besides))
+
+
+def check_names(title: str, given: Iterable[str], takes: Iterable[str]) -> None:
+    """Refuse arguments that a function hands on to another one which does not take them.
+
+    Raises
+    ------
+    TypeMismatchError
+        One of the names `given` is not among `takes`.
+    """
+    allowed = tuple(takes)
+    unknown = next((name for name in given if name not in allowed), None)
+    if unknown is not None:
+        hint = _hint(unknown, dict.fromkeys(allowed), {})
+        raise TypeMismatchError(f"{title} has no argument {unknown!r}{hint} It takes {listing(allowed)}")
+
+
 def no_name(where: str, name: str, names: Iterable[str], absent: Mapping[str, str]) -> AttributeError:
     """What to raise where a module has no `name`: with what is there instead, or the nearest of its `names`."""
     said = f": {absent[name]}" if name in absent else ""

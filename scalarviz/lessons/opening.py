@@ -7,13 +7,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ..arguments import explained
+from ..arguments import check_names, explained, parameters_of
 from ..checks import integer
 from ..errors import TypeMismatchError, UnknownNameError, listing, shown
 from ..run.scene import Scene
 from ..view.cell.live import live
 
-MORE = ("display", "size", "controls")
+MORE = parameters_of(live, besides=("x", "hide"))
 """Arguments that are handed on to :func:`sv.live`."""
 
 
@@ -79,7 +79,5 @@ def lesson(number: str | int, hide: Iterable[str] = (), seed: int | None = None,
     MissingDependencyError
         A package of the extra `notebook` is missing.
     """
-    if unknown := sorted(set(more) - set(MORE)):
-        takes = listing(("number", "hide", "seed", *MORE))
-        raise TypeMismatchError(f"lesson has no argument {shown(unknown[0])}; it takes {takes}")
+    check_names("lesson", more, ("number", "hide", "seed", *MORE))
     return live(scene_of(number, seed), hide=hide, **more)

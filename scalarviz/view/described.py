@@ -58,10 +58,7 @@ def words_of(
         formula = "".join(word.text for word in said.formulas[0].numbers) if said.formulas else said.meaning
         place = f"inside step {told.step:,}, micro-step {told.at} of {told.count}"
         return f"{name}, {place} ({told.phases[told.phase].name}), {said.name} {formula}".rstrip() + f": {cubes}"
-    loss = (
-        ""
-        if isnan(frame.loss) and not frame.step
-        else f", loss {' '.join(filter(None, (loss_text(frame.loss), which)))}"
-    )
-    step = f", step {frame.step:,}{loss}" if counted else ""
+    step = f", step {frame.step:,}" if counted else ""
+    if counted and (frame.step or not isnan(frame.loss)):
+        step += f", loss {loss_text(frame.loss)} {which}".rstrip()
     return f"{name}{step}: {cubes}" + (f", coloured by {shows}" if shows != "weight" else "")

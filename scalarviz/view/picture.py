@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import check_names, parameters_of
 from ..checks import text
 from .browser.pack import text_of
 from .output import Output, Pixels, image_tag, jpeg, webp
@@ -84,4 +85,5 @@ def picture(x: object, size: tuple[int, int] = SIZE, *, theme: str = "light", **
     TypeMismatchError, InputError, MissingDependencyError
         As :func:`render`.
     """
+    check_names("picture", options, ("theme", "size", *parameters_of(rendered, besides=("x", "size", "theme"))))
     return Picture(*rendered(x, size, theme=theme, **options))

@@ -8,7 +8,7 @@ from ...run.frame import Frame
 from ...run.moment import Moment
 from ...run.panels import LossCurve, TestCurve
 from ...run.scene import Scene
-from ..panels.wording import test_figure
+from ..panels.wording import test_loss, test_share
 from ..shown.subject import subject_of
 
 Headlines = Callable[[Frame], tuple[str, ...]]
@@ -38,6 +38,7 @@ def headlines_of(scene: object) -> Headlines:
             return ()
         moment = Moment(frame, source)
         share = test.share(moment)
-        return (" ".join(test_figure(moment.evaluate(*test.of(moment)) if share is None else 0.0, share)),)
+        words = test_loss(moment.evaluate(*test.of(moment))) if share is None else test_share(share)
+        return (" ".join(words),)
 
     return said

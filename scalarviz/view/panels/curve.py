@@ -23,7 +23,7 @@ from .loss import Line, loss_panel
 from .pace import Pace
 from .step_axis import StepAxis
 from .switch import AxisSwitch
-from .wording import BEFORE, noun, test_figure
+from .wording import BEFORE, noun, test_loss, test_share
 
 _SHARE = 1 / 200  # the dashed curve gets a new point when the run is this much longer
 _BEFORE = 32  # points that a still has of the steps before
@@ -98,12 +98,12 @@ class LossDrawer(Drawer[LossCurve]):
         if share is None and self.losses:
             there = self.steps[-1] == self._step
             fresh = there and not (test.accuracy and self._pace.late)
-            words, said = test_figure(self.losses[-1], None)
+            words, said = test_loss(self.losses[-1])
             return Headline(words if there else f"{words} at step {self.steps[-1]:,}", said, fresh)
         if share is None:
             return None
         dated = self.box is None and self._pace.old  # else the panel says of which step it is
-        words, said = test_figure(self.losses[-1], share)
+        words, said = test_share(share)
         return Headline(f"{words} at step {self.steps[-1]:,}" if dated else words, said, not self._pace.old)
 
     @property

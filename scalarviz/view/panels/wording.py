@@ -19,9 +19,14 @@ BEFORE = "before the change"
 """What is said of a loss, gradient or update that belongs to weights or data as they were before a change by hand."""
 
 
-def test_figure(loss: float, share: float | None) -> tuple[str, str]:
-    """What the head says of a test, and its number: the share that is read rightly, or else the loss."""
-    return ("test", loss_text(loss)) if share is None else ("test accuracy", f"{100 * share:.1f} %")
+def test_loss(loss: float) -> tuple[str, str]:
+    """What the head says of a test, and its number."""
+    return "test", loss_text(loss)
+
+
+def test_share(share: float) -> tuple[str, str]:
+    """The same of a test that says which share is read rightly."""
+    return "test accuracy", f"{100 * share:.1f} %"
 
 
 def noun(subject: Subject, count: int = 1) -> str:
