@@ -135,7 +135,10 @@ class CellPanels:
             told[part] = self.parts[part] if same else address(pixels)
         self._pixels = pictures
         sizes = {name: [round(x / now.density) for x in pixels.shape[1::-1]] for name, pixels in pictures.items()}
-        return {"panels": [{"name": name, "step": now.step, "size": size} for name, size in sizes.items()], **told}
+        drawers = self._bench.side.drawers
+        panels = [{"name": name, "step": now.step, "size": size, "keys": drawers[name].keys}
+                  for name, size in sizes.items()]  # fmt: skip
+        return {"panels": panels, **told}
 
     def _pictures(self, now: Seen) -> dict[str, Pixels]:
         """Each panel cut out of one picture of the part of the bench's picture where they stand.

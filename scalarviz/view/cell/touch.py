@@ -16,8 +16,6 @@ STILL = 4.0
 """Pixels that a hand may move in a click."""
 FAR = 1e4
 """Pixels from a panel that a hand is heard of."""
-KEYS = (*"0123456789", "Backspace")
-"""What a panel takes of a keyboard: the digit that was drawn is a 7, away with it."""
 
 
 class PanelTouch:
@@ -45,7 +43,7 @@ class PanelTouch:
         """
         what = one_of(asked.get("what"), ("press", "move", "release", "key"), "panel: what")
         if what == "key":
-            self._key(one_of(asked.get("key"), KEYS, "panel: key"))
+            self._key(asked.get("key"))
             return
         point, side = self._point(asked), self._viewer.bench.side
         if what == "press":
@@ -69,9 +67,10 @@ class PanelTouch:
         self._viewer.touches += 1
         self._viewer.refresh()
 
-    def _key(self, name: str) -> None:
+    def _key(self, given: object) -> None:
         """A key, for the panel on which the hand was last: the others take none."""
         drawers = [one for one in self._viewer.bench.side.drawers.values() if one.box is not None]
+        name = one_of(given, tuple(dict.fromkeys(key for one in drawers for key in one.keys)), "panel: key")
         if any(one.key(name, name if len(name) == 1 else "") for one in drawers):
             self._viewer.touches += 1
             self._viewer.refresh()

@@ -68,9 +68,10 @@ export class CellPanels {
     return { figure, picture, caption: figure.appendChild(element("figcaption")) };
   }
 
-  /** A digit says what was drawn, Backspace clears it; returns whether the key was for a panel. */
+  /** Keys that a panel takes after a hand was on one; returns whether this one was for a panel. */
   key(event) {
-    if (!this.touched || event.ctrlKey || event.metaKey || !/^(\d|Backspace)$/.test(event.key)) return false;
+    const taken = this.touched && !event.ctrlKey && !event.metaKey && this.told?.some(one => one.keys?.includes(event.key));
+    if (!taken) return false;
     this.cell.say({ kind: "panel", what: "key", key: event.key });
     return true;
   }
