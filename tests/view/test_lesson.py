@@ -199,8 +199,7 @@ def test_a_taught_colour_is_trained_for_the_stated_steps(opened: Callable[..., U
 
 
 def test_a_misspelt_argument_is_refused_in_words():
-    said = "lesson has no argument 'hidden'; did you mean 'hide'. It takes number, hide, seed, display"
-    with pytest.raises(TypeMismatchError, match=said):
+    with pytest.raises(TypeMismatchError, match=r"lesson has no argument 'hidden'; .* 'hide'\? It takes number, hide"):
         sv.lesson("01", hidden=("lr",))
-    with pytest.raises(TypeMismatchError, match="picture has no argument 'them'; did you mean 'theme'. It takes theme"):
+    with pytest.raises(TypeMismatchError, match=r"picture has no argument 'them'; .* 'theme'\? It takes theme, size"):
         sv.view.picture(sv.Weight(0.5), them="dark")
