@@ -17,7 +17,7 @@ from PIL import Image
 
 from scalarviz.cli.here import scene_names
 from scalarviz.cli.painter import Painter
-from scalarviz.cli.scene import load_scene
+from scalarviz.run.scene_file import load_scene
 from scalarviz.run.rehearsal import rehearse
 from scalarviz.view.draw.painter import Painter as Ink
 from scalarviz.view.draw.sketch import Sketch

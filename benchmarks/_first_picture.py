@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _scene(name: str) -> tuple[Callable[..., Any], Callable[[], object]]:
-    from scalarviz.cli.scene import load_scene
+    from scalarviz.run.scene_file import load_scene
     from scalarviz.view.watch.live import LiveView
 
     loaded = load_scene(name)

@@ -17,7 +17,7 @@ from typing import Any
 from _timing import Timing, arguments, timing_of, write_report
 
 from scalarviz.cli.main import scene_names
-from scalarviz.cli.scene import load_scene
+from scalarviz.run.scene_file import load_scene
 from scalarviz.run.scene import Scene
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.unseen import Unseen

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..errors import FileFormatError, InputError, MissingDependencyError, listing
 from .console import fail, say
 from .here import scene_files, summary_of
-from .scene import WRITER, load_scene
+from ..run.scene_file import WRITER, load_scene
 
 if TYPE_CHECKING:
     from ..view.draw.theme import Theme

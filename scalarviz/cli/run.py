@@ -22,7 +22,7 @@ from .breaks import AT_A_BREAKPOINT, set_breakpoints, what_stopped
 from .console import Progress, fail, say, tell
 from .pictures import Outputs, check_heard, check_look, check_moment, plan_outputs
 from .recording import Taken, check_recording
-from .scene import WRITER, LoadedScene, settled
+from ..run.scene_file import WRITER, LoadedScene, settled
 from .stop import Stop
 from .warmup import warm_up_beside
 from .window import InWindow, wants_window
@@ -98,12 +98,10 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
 
 
 def built(loaded: LoadedScene, options: Any) -> Scene:
-    """The scene of some options, its weights those of ``--load``."""
-    scene = loaded.build(options)
-    if options.load:
-        scene.run.load(options.load, keep=options.kept(scene.run.names_kept()))
-        if scene.run.lr == 0:
-            say(f"{scene.name}: the learning rate in {options.load} is 0, its schedule has ended: nothing will move")
+    """The scene of some options, as it begins."""
+    scene = loaded.begun(options)
+    if options.load and scene.run.lr == 0:
+        say(f"{scene.name}: the learning rate in {options.load} is 0, its schedule has ended: nothing will move")
     return scene
 
 

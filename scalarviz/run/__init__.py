@@ -21,7 +21,7 @@ Open `run` first. What belongs to it stands in these files:
   `rehearsal` (how a run will go)
 * inside a step: ``opened/`` (``run.open``), `naming` (which weight is meant)
 * for a view: `scene`, `story`, `plan`, `controls` and `panels` (descriptions), `source` and `run_source` (what a view
-  may ask), `moment`, `settings` (how a run trained then)
+  may ask), `moment`, `settings` (how a run trained then); `scene_file` (scenes by name, file or text)
 
 No drawing: that is a floor above.
 """

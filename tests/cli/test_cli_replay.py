@@ -20,7 +20,7 @@ pytestmark = pytest.mark.gl
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """Recordings of rgb: two seeds, and one with a hidden layer."""
-    from scalarviz.cli.scene import load_scene
+    from scalarviz.run.scene_file import load_scene
 
     folder, loaded = tmp_path_factory.mktemp("made"), load_scene("rgb")
     for name, options in (("one", {}), ("two", {"seed": 1}), ("hidden", {"hidden": (4,)})):

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from scalarviz.cli.here import scene_names
-from scalarviz.cli.scene import load_scene
+from scalarviz.run.scene_file import load_scene
 from scalarviz.run import Run, Scene
 from scalarviz.run.controls import Reader, Segments
 from scalarviz.run.run_source import RunSource

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz.cli.scene import load_scene
+from scalarviz.run.scene_file import load_scene
 from scalarviz.run.panels import LossCurve
 from scalarviz.run.run_source import RunSource
 from scalarviz.view.benches import bench_of

@@ -12,7 +12,7 @@ from PIL import Image
 
 import scalarviz as sv
 from scalarviz.cli.painter import Painter
-from scalarviz.cli.scene import load_scene
+from scalarviz.run.scene_file import load_scene
 from scalarviz.io import load_picture
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.live import LiveView

@@ -1,4 +1,4 @@
-"""Scenes by name, and a user's own scene file by path."""
+"""Scenes by name, a user's own scene file by path, or the text of one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..errors import FileFormatError, InputError, ScalarvizError
 from ..io.atomic import path_text
 
 if TYPE_CHECKING:
-    from ..run.scene import Scene
+    from .scene import Scene
 
 WRITER = "scene"
 """The note in a file of weights that says which scene wrote it."""
@@ -53,7 +53,7 @@ class LoadedScene:
     @collection_paused()
     def build(self, options: Any) -> Scene:
         """Call the module's ``build``; FileFormatError, which names the file, if it returns no scene."""
-        from ..run.scene import Scene
+        from .scene import Scene
 
         with self._told("build(options)"):
             scene = self.module.build(options)
@@ -64,6 +64,13 @@ class LoadedScene:
             )
         if scene.options is None:  # for its controls, which name their flags
             scene.options = options
+        return scene
+
+    def begun(self, options: Any) -> Scene:
+        """The scene of some options, its weights those of ``--load``."""
+        scene = self.build(options)
+        if options.load:
+            scene.run.load(options.load, keep=options.kept(scene.run.names_kept()))
         return scene
 
     def finish(self, scene: Scene, options: Any) -> list[Path]:
@@ -133,6 +140,27 @@ def load_scene(name: str) -> LoadedScene:
         If the file is no scene; says what it lacks.
     """
     module = _from_file(Path(name)) if name.endswith(".py") else importlib.import_module(f"scalarviz.scenes.{name}")
+    return _checked(name, module)
+
+
+@collection_paused()
+def scene_of_text(name: str, text: str) -> LoadedScene:
+    """The scene that the file `name` was when it had this text, whatever stands there now, if anything does.
+
+    Raises
+    ------
+    FileFormatError
+        The text is no scene; says what it lacks.
+    """
+    path = Path(name)
+    module = ModuleType(f"scalarviz_scene_{path.stem}")
+    module.__file__ = str(path)
+    with _put_in(module, path):
+        exec(compile(text, str(path), "exec"), module.__dict__)
+    return _checked(name, module)
+
+
+def _checked(name: str, module: ModuleType) -> LoadedScene:
     base = importlib.import_module("scalarviz.scenes").SceneOptions
     options = getattr(module, "Options", base)
     if not callable(getattr(module, "build", None)):
@@ -153,11 +181,19 @@ def _from_file(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise FileFormatError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # pydantic resolves annotations through it
+    with _put_in(module, path):
+        spec.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def _put_in(module: ModuleType, path: Path) -> Iterator[None]:
+    """Let a user's own file be run as a module; its errors become one line each."""
+    sys.modules[module.__name__] = module  # pydantic resolves annotations through it
     # its own helpers are found; last, since a scene may be called random.py and the program has yet to import much
     sys.path.append(os.path.realpath(path.parent))
     try:
-        spec.loader.exec_module(module)
+        yield
     except SyntaxError as error:
         raise FileFormatError(f"{path}, line {error.lineno or 1}: {error.msg}") from None
     except ScalarvizError:
@@ -166,4 +202,3 @@ def _from_file(path: Path) -> ModuleType:
         if _is_ours(error):
             raise
         raise FileFormatError(_line_of(error, str(module.__file__))) from error
-    return module
