@@ -17,8 +17,8 @@ from typing import Any
 from _timing import Timing, arguments, timing_of, write_report
 
 from scalarviz.cli.main import scene_names
-from scalarviz.run.scene_file import load_scene
 from scalarviz.run.scene import Scene
+from scalarviz.run.scene_file import load_scene
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.unseen import Unseen
 

@@ -181,8 +181,8 @@ def _add_tools(app: Any) -> None:
 
 
 def _doctor(scene: str | None, report: bool, ops: bool) -> int:
-    from .doctor import doctor, operations
     from ..run.scene_file import load_scene
+    from .doctor import doctor, operations
 
     if report and ops:
         raise InputError("doctor: --report and --ops are two answers; ask for one of them")
@@ -211,9 +211,9 @@ def _unasked() -> None:
 
 
 def _add_scene(app: Any, name: str) -> None:
+    from ..run.scene_file import load_scene
     from .flags import class_of, command_from
     from .run import run_scene
-    from ..run.scene_file import load_scene
 
     scene = load_scene(name)
 

@@ -18,11 +18,11 @@ import numpy as np
 from ..errors import SLOWER, DivergedError, InputError, MissingDependencyError, ScalarvizError
 from ..io import check_target
 from ..io.weights import OPTIMIZER, checksum
+from ..run.scene_file import WRITER, LoadedScene, settled
 from .breaks import AT_A_BREAKPOINT, set_breakpoints, what_stopped
 from .console import Progress, fail, say, tell
 from .pictures import Outputs, check_heard, check_look, check_moment, plan_outputs
 from .recording import Taken, check_recording
-from ..run.scene_file import WRITER, LoadedScene, settled
 from .stop import Stop
 from .warmup import warm_up_beside
 from .window import InWindow, wants_window

@@ -10,10 +10,10 @@ import pytest
 from PIL import Image
 
 from scalarviz.cli.here import scene_names
-from scalarviz.run.scene_file import load_scene
 from scalarviz.run import Run, Scene
 from scalarviz.run.controls import Reader, Segments
 from scalarviz.run.run_source import RunSource
+from scalarviz.run.scene_file import load_scene
 from scalarviz.view.controls.contents import Contents
 from scalarviz.view.controls.item import Item
 from scalarviz.view.controls.panel import OPENS

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz.run.scene_file import load_scene
 from scalarviz.run.panels import LossCurve
 from scalarviz.run.run_source import RunSource
+from scalarviz.run.scene_file import load_scene
 from scalarviz.view.benches import bench_of
 from scalarviz.view.draw.text import loss_text
 from scalarviz.view.render import render

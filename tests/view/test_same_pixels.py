@@ -12,8 +12,8 @@ from PIL import Image
 
 import scalarviz as sv
 from scalarviz.cli.painter import Painter
-from scalarviz.run.scene_file import load_scene
 from scalarviz.io import load_picture
+from scalarviz.run.scene_file import load_scene
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window import taking

@@ -19,7 +19,7 @@ from ...errors import FileFormatError, InputError
 from ...io.atomic import StrPath, path_text
 from ...io.readable import check_source, unreadable
 from .logs import Use, identity
-from .schema import APPLICATION, DAMAGED, MOST_BLOB, READ, VERSION
+from .schema import DAMAGED, MOST_BLOB, RECORDING, Format
 
 _SETTINGS = ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0")
 _TRIES = 8
@@ -37,6 +37,8 @@ class Opened:
     Parameters
     ----------
     path : path
+    form : Format
+        What it should be; a recording, where nothing is said.
 
     Attributes
     ----------
@@ -59,8 +61,9 @@ class Opened:
         It is no recording, or one of another version.
     """
 
-    def __init__(self, path: StrPath) -> None:
-        name = check_source(path, "recording").resolve()  # what stands beside it stands beside the file, not a link
+    def __init__(self, path: StrPath, form: Format = RECORDING) -> None:
+        self._form = form
+        name = check_source(path, form.what).resolve()  # what stands beside it stands beside the file, not a link
         self._said, self._name = path_text(path), name
         self._copy: tempfile.TemporaryDirectory[str] | None = None
         self._logged, self.left_out = False, ""
@@ -68,14 +71,14 @@ class Opened:
         self.database: sqlite3.Connection
         try:
             if (size := name.stat().st_size) < SMALLEST:
-                what = "empty" if not size else f"no recording, or the first {size} bytes of one"
+                what = "empty" if not size else f"no {form.what}, or the first {size} bytes of one"
                 raise FileFormatError(f"{self._said} is {what}: nothing can be read")
             if not os.access(name, os.R_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-            self.version, self.stamp, self._identity = VERSION, stamp(name), identity(name)
+            self.version, self.stamp, self._identity = form.version, stamp(name), identity(name)
             self.short = self._open(name)
             self.database.execute("BEGIN")  # what is read from here on is of one moment, whoever writes meanwhile
-            _check_tables(self.database, self.version, self._said)
+            _check_tables(self.database, form, self.version, self._said)
         except OSError as error:
             self.close()
             raise unreadable(path, error) from None
@@ -90,19 +93,19 @@ class Opened:
             self._check_journal(path)
         self._use = Use(path, logged=logged)
         if self._use.foreign:
-            self.left_out = f"the log of another recording stands beside it ({path.name}-wal) and was left out"
+            self.left_out = f"the log of another {self._form.what} stands beside it ({path.name}-wal) and was left out"
             self.database = _connected(path, alone=True)
             return self._check()
         self._logged = logged
         if logged and not mine:
             path = self._copied(path)
         if logged:
-            _repair(path)
+            _repair(path, self._form)
         self.database = _connected(path, alone=not mine and not logged)
         short = self._check()
         if mine and not logged and self._mode() == "wal":  # it was killed while it was closed, or read meanwhile
             self.database.close()  # else nobody could repair it
-            _repair(path)
+            _repair(path, self._form)
             self.database = _connected(path, alone=False)
             short = self._check()
         return short
@@ -113,7 +116,7 @@ class Opened:
         if journal.exists() and _ends_with(check_source(journal, "journal"), _NAMES_ANOTHER):
             raise FileFormatError(
                 f"{self._said} is not read: beside it stands {path_text(journal.name)}, which names another file to "
-                "be deleted, as no recording does; remove it, and what the recording itself holds is read"
+                f"be deleted, as no {self._form.what} does; remove it, and what the file itself holds is read"
             )
 
     def _mode(self) -> str:
@@ -128,8 +131,7 @@ class Opened:
             application = self._pragma("application_id")
         except DAMAGED as error:
             if "not a database" in str(error):
-                said = f"{self._said} is no recording (scalarviz SCENE --recording FILE makes one)"
-                raise FileFormatError(said) from None
+                raise FileFormatError(f"{self._said} is no {self._form.what} ({self._form.made})") from None
             if isinstance(error, sqlite3.OperationalError):  # it is locked, or its folder is
                 raise InputError(f"cannot read {self._said}: {error}") from None
             # SQLite reads nothing of a file that is shorter than it says, but for this; nothing can be written anyway
@@ -140,11 +142,12 @@ class Opened:
             except DAMAGED:
                 raise FileFormatError(f"{self._said} is cut off, and nothing of it can be read: {error}") from None
         version = self._pragma("user_version")
-        if application != APPLICATION:
-            raise FileFormatError(f"{self._said} is an SQLite file of another program, no recording")
-        if version not in READ:
-            what = "made by a newer scalarviz: update this one" if version > VERSION else "older than what is read"
-            said = f"{self._said} is a recording of version {version}, {what} (this reads {min(READ)} to {VERSION})"
+        what, newest, read = self._form.what, self._form.version, self._form.read
+        if application != self._form.application:
+            raise FileFormatError(f"{self._said} is an SQLite file of another program, no {what}")
+        if version not in read:
+            why = "made by a newer scalarviz: update this one" if version > newest else "older than what is read"
+            said = f"{self._said} is a {what} of version {version}, {why} (this reads {min(read)} to {newest})"
             raise FileFormatError(said)
         self.version = version
         return short
@@ -195,7 +198,9 @@ class Opened:
         elif self._logged and _mine(self._name) and any(part.exists() for part in _beside(self._name)):
             with suppress(FileFormatError, InputError, OSError):
                 self._check_journal(self._name)
-                _repair(self._name)  # who wrote it may have closed it meanwhile: then it could not become one file
+                _repair(
+                    self._name, self._form
+                )  # who wrote it may have closed it meanwhile: then it could not become one file
 
 
 def _mine(path: Path) -> bool:
@@ -225,13 +230,13 @@ def stamp(path: Path) -> list[tuple[int, int] | None]:
     return found
 
 
-def _repair(path: Path) -> None:
-    """Put the log of a recording that was not closed into the file; where others have it open it stays as it is."""
+def _repair(path: Path, form: Format) -> None:
+    """Put the log of a file that was not closed into the file; where others have it open it stays as it is."""
     with suppress(*DAMAGED):  # it is being written, or it is damaged: then it is read as it is
         address = f"file:{quote(os.fsencode(path))}?mode=rw"
         with closing(sqlite3.connect(address, uri=True, isolation_level=None, timeout=0)) as database:
             database.execute("PRAGMA trusted_schema = OFF")
-            if database.execute("PRAGMA application_id").fetchone()[0] == APPLICATION:
+            if database.execute("PRAGMA application_id").fetchone()[0] == form.application:
                 database.execute("PRAGMA journal_mode = DELETE").fetchone()
 
 
@@ -250,12 +255,12 @@ def _text(given: bytes) -> str:
     return given.decode("utf-8", "replace")
 
 
-def _check_tables(database: sqlite3.Connection, version: int, said: str) -> None:
+def _check_tables(database: sqlite3.Connection, form: Format, version: int, said: str) -> None:
     """Exactly ours, to the letter: no view, trigger, or column that computes anything."""
-    ours = READ[version]
+    ours = form.read[version]
     try:
         found = database.execute("SELECT name, sql FROM sqlite_schema LIMIT ?", (len(ours) + 1,)).fetchall()
     except DAMAGED as error:
         raise FileFormatError(f"{said} is damaged: {error}") from None
     if dict(found) != ours or len(found) != len(ours):
-        raise FileFormatError(f"{said} has other tables than a recording has, or lost them: it is not read")
+        raise FileFormatError(f"{said} has other tables than a {form.what} has, or lost them: it is not read")

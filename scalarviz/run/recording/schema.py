@@ -7,6 +7,8 @@ A frame stands at a *place*: a branch, a step of it and how many edits of that b
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 APPLICATION = 0x73767A72  # "svzr"
 VERSION = 2
@@ -87,6 +89,34 @@ READ = {
     VERSION: OBJECTS,
 }
 """Tables and indexes of each version that is read. In the first one frames have no checksum, and no micro-steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A kind of SQLite files of ours.
+
+    Attributes
+    ----------
+    what : str
+        How messages call it.
+    made : str
+        What makes one, in words.
+    application : int
+        ``PRAGMA application_id``.
+    version : int
+        ``PRAGMA user_version`` of those that are written.
+    read : mapping of int to mapping of str to str
+        Tables and indexes of each version that is read.
+    """
+
+    what: str
+    made: str
+    application: int
+    version: int
+    read: Mapping[int, Mapping[str, str]]
+
+
+RECORDING = Format("recording", "scalarviz SCENE --recording FILE makes one", APPLICATION, VERSION, READ)
 
 LONGEST_EDIT = 1 << 20
 """Characters of an edit's JSON; of longer ones (other data) the words are kept."""

@@ -1,0 +1,146 @@
+"""What builds the runs of a sweep: a scene by its name, the text of one, or a function; other processes get it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ..errors import InputError, TypeMismatchError, shown
+from ..run.run import Run
+from ..run.scene import Scene
+from ..run.scene_file import LoadedScene, load_scene, scene_of_text
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A run that was made to be trained.
+
+    Attributes
+    ----------
+    run : Run
+    scene : Scene or None
+    loaded : LoadedScene or None
+        Where the scene is from; its ``report`` is told.
+    options : object or None
+        What the scene was built with.
+    """
+
+    run: Run
+    scene: Scene | None = None
+    loaded: LoadedScene | None = None
+    options: Any = None
+
+    def metrics(self) -> dict[str, float]:
+        """What the scene reports of itself."""
+        if self.loaded is None or self.scene is None:
+            return {}
+        return {name: float(number) for name, number in self.loaded.report(self.scene).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class SceneBuild:
+    """A scene, with flags of its own.
+
+    Attributes
+    ----------
+    name : str
+        Of a scene of the package, or of a file.
+    text : str
+        What the file held when the sweep began; empty for a scene of the package.
+    """
+
+    name: str
+    text: str = ""
+
+    @property
+    def loaded(self) -> LoadedScene:
+        """Its module; loaded once in a process."""
+        return _loaded(self.name, self.text)
+
+    def options(self, given: Mapping[str, Any], seed: int) -> Any:
+        """The model of its options; one thread, since many runs share the processors, unless another was given.
+
+        Raises
+        ------
+        pydantic.ValidationError
+            One of them cannot be.
+        """
+        return self.loaded.options(**{"threads": 1, **given, "seed": seed})
+
+    def built(self, given: Mapping[str, Any], seed: int) -> Built:
+        """The scene of some options, ready to be trained."""
+        options, loaded = self.options(given, seed), self.loaded
+        scene = loaded.begun(options)
+        return Built(scene.run, scene, loaded, scene.options)
+
+
+@lru_cache(maxsize=8)
+def _loaded(name: str, text: str) -> LoadedScene:
+    return scene_of_text(name, text) if text else load_scene(name)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionBuild:
+    """A function that returns a Run or a Scene: ``function(seed=0, **options)``.
+
+    Attributes
+    ----------
+    function : callable
+        One that another process can import: defined in a module, not in another function or a notebook.
+    """
+
+    function: Callable[..., Any]
+
+    @property
+    def name(self) -> str:
+        """How it is called."""
+        return str(getattr(self.function, "__qualname__", type(self.function).__qualname__))
+
+    @property
+    def text(self) -> str:
+        """Its source, where that can be found."""
+        try:
+            return inspect.getsource(self.function)
+        except (OSError, TypeError):
+            return ""
+
+    def built(self, given: Mapping[str, Any], seed: int) -> Built:
+        """What it returns for some options.
+
+        Raises
+        ------
+        TypeMismatchError
+            It is neither a Run nor a Scene.
+        """
+        made = self.function(seed=seed, **given)
+        if isinstance(made, Scene):
+            return Built(made.run, made)
+        if isinstance(made, Run):
+            return Built(made)
+        raise TypeMismatchError(f"{self.name}(seed={seed}, ...) must return a Run or a Scene, got {shown(made)}")
+
+    def check(self, names: list[str]) -> None:
+        """Say before anything is computed what would stop every run.
+
+        Raises
+        ------
+        InputError
+            It does not take the seed, or one of the options `names`.
+        """
+        try:
+            taken = inspect.signature(self.function).parameters
+        except (TypeError, ValueError):  # of one that says nothing of itself
+            return
+        anything = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken.values())
+        for name in ("seed", *names):
+            if name not in taken and not anything:
+                raise InputError(
+                    f"sweep: {self.name} takes no {name}=; it is called as {self.name}(seed=0"
+                    f"{''.join(f', {n}=...' for n in names)}) and returns a Run"
+                )
+
+
+Build = SceneBuild | FunctionBuild

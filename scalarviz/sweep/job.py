@@ -1,0 +1,142 @@
+"""`Job`: one run of a sweep, as it goes to whoever computes it, and `compute`, which does."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.processors import processor_type
+from ..errors import DivergedError, ScalarvizError
+from ..run.moment import Moment
+from ..run.run import Run
+from ..run.run_source import RunSource
+from .build import Build, Built
+from .result import Arrays, Label, Result, State, thinned
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a process needs to know of a run; it can be pickled.
+
+    Attributes
+    ----------
+    number : int
+        Of the run in its sweep.
+    build : SceneBuild or FunctionBuild
+        What makes the run.
+    options : dict of str to object
+        All that were given, the swept ones and the others.
+    seed, steps : int
+    keyframes : int
+        Of how many moments the weights are kept, evenly from the beginning to the end; 0: none.
+    labels : dict of str to Label
+        What is told of the swept ones.
+    tries : int
+        How many times it was begun, this one included.
+    """
+
+    number: int
+    build: Build
+    options: dict[str, Any]
+    seed: int
+    steps: int
+    keyframes: int = 0
+    labels: dict[str, Label] = field(default_factory=dict)
+    tries: int = 1
+
+    @property
+    def stops(self) -> list[int]:
+        """The steps after which weights are kept, rising."""
+        if self.keyframes < 2:
+            return [self.steps] * self.keyframes
+        return sorted({round(self.steps * k / (self.keyframes - 1)) for k in range(self.keyframes)})
+
+
+def compute(job: Job) -> Result:
+    """Build a run, train it, look at it. Whatever goes wrong is a result too; only the end of the process is none.
+
+    The weights have the bits that the same run has alone.
+    """
+    began = time.perf_counter()
+    try:
+        built, keyframes = job.build.built(job.options, job.seed), dict[int, Arrays]()
+        try:
+            _train(job, built.run, keyframes)
+        except DivergedError as diverged:
+            return _looked_at(job, built, "diverged", diverged.fact, keyframes, began)
+        return _looked_at(job, built, "done", "", keyframes, began)
+    except Exception as failed:
+        return failure(job, said_of(failed), time.perf_counter() - began)
+
+
+def failure(job: Job, error: str, seconds: float = 0.0) -> Result:
+    """The result of a run that cannot be had, and why."""
+    return Result(
+        job.number, job.labels, job.seed, "failed", seconds=seconds, processor=processor_type(), tries=job.tries,
+        error=error,
+    )  # fmt: skip
+
+
+def _train(job: Job, run: Run, keyframes: dict[int, Arrays]) -> None:
+    """Do all steps; on the way weights are kept, where they are asked for."""
+    first, stops = run.steps, job.stops
+    for stop in [*stops, job.steps]:
+        run.step(first + stop - run.steps)
+        if stop in stops:
+            keyframes[run.steps] = run.state_dict()
+
+
+def said_of(error: Exception) -> str:
+    """An error in one line; of one that is not the package's, also where it was raised."""
+    words = " ".join(str(error).split())
+    if isinstance(error, ScalarvizError):
+        return words
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {words}{place}"
+
+
+def _looked_at(job: Job, built: Built, state: State, error: str, keyframes: dict[int, Arrays], began: float) -> Result:
+    """The result of a run that stands at its end."""
+    run = built.run
+    loss = _whole_loss(run)
+    return Result(
+        job.number, job.labels, job.seed, state, run.steps, loss,
+        _metrics(built, state), _reached(built, state), _curve(run), run.state_dict(), keyframes,
+        time.perf_counter() - began, f"{run.engine.name}, {processor_type()}", job.tries, error,
+    )  # fmt: skip
+
+
+def _curve(run: Run) -> NDArray[np.float64]:
+    return thinned(run.history.step, run.history.loss)
+
+
+def _whole_loss(run: Run) -> float:
+    with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
+        return float(RunSource(run).whole_loss())
+
+
+def _metrics(built: Built, state: State) -> dict[str, float]:
+    """What the scene says in numbers; of a diverged run only what can still be said."""
+    try:
+        with np.errstate(invalid="ignore", over="ignore"):
+            return built.metrics()
+    except Exception:
+        if state == "diverged":  # it was written for numbers
+            return {}
+        raise
+
+
+def _reached(built: Built, state: State) -> bool | None:
+    """What the scene's story says of the end; nothing where it has no such question."""
+    story = built.scene.story if built.scene is not None else None
+    if story is None or story.reached is None:
+        return None
+    if state == "diverged":
+        return False
+    return bool(story.reached(Moment(built.run.frame(), RunSource(built.run))))

@@ -1,0 +1,143 @@
+"""`Results`: the file of a sweep's results, read; also while it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+from ..checks import integer
+from ..errors import FileFormatError, InputError
+from ..io.atomic import StrPath, path_text
+from ..run.recording.opening import Opened
+from ..run.recording.schema import DAMAGED
+from .about import About, read_about
+from .result import Result
+from .rows import COLUMNS, read_row, read_weights
+from .schema import AT_THE_END, RESULTS
+
+__all__ = ["About", "Result", "Results"]
+
+
+class Results:
+    """A file of results at one moment; a context manager. Open it again to see what was written since.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Attributes
+    ----------
+    path : path-like
+    about : About
+        What the sweep tries.
+    damaged : dict of int to str
+        Runs whose results cannot be read, and why; filled by :meth:`results`. They count as missing.
+
+    Raises
+    ------
+    InputError
+        There is no such file, or it cannot be read.
+    FileFormatError
+        It is no file of results, or one of another version, or nothing of it can be read.
+    """
+
+    def __init__(self, path: StrPath) -> None:
+        self.path = path
+        self.damaged: dict[int, str] = {}
+        self._opened = Opened(path, RESULTS)
+        try:
+            with self._told():
+                found = self._all("SELECT value FROM meta WHERE name = 'about'")
+                self.about = read_about(str(found[0][0]) if found else "")
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def read(cls, path: StrPath) -> Results:
+        """The results in a file, as the class itself gives them: ``with Results.read(path) as results``."""
+        return cls(path)
+
+    def results(self) -> Iterator[Result]:
+        """Every result that is there, by number, without its weights."""
+        with self._told():
+            rows = self._opened.database.execute(f"SELECT {', '.join(COLUMNS)}, checksum FROM result ORDER BY number")
+            for row in rows:
+                try:
+                    result = read_row(row)
+                    if result.number >= self.about.total:
+                        raise FileFormatError("its sweep has no such run")
+                    yield result
+                except FileFormatError as error:
+                    self.damaged[row[0]] = str(error)
+
+    def missing(self) -> list[int]:
+        """Numbers of the runs that are to be computed: those without a result, and those that failed."""
+        there = {result.number for result in self.results() if result.state != "failed"}
+        return [number for number in range(self.about.total) if number not in there]
+
+    def weights(self, number: int) -> dict[str, Any]:
+        """The weights of a run at its end, by name; none of one that failed or has no result.
+
+        Raises
+        ------
+        InputError
+            There is no such run.
+        FileFormatError
+            They are damaged.
+        """
+        return self._weights(number, "=").get(AT_THE_END, {})
+
+    def keyframes(self, number: int) -> dict[int, dict[str, Any]]:
+        """The weights of a run after some of its steps, by step, in order; none where they were not asked for.
+
+        Raises
+        ------
+        InputError
+            There is no such run.
+        FileFormatError
+            They are damaged.
+        """
+        return self._weights(number, ">")
+
+    def _weights(self, number: int, which: str) -> dict[int, dict[str, Any]]:
+        number = integer("the number of a run", number, 0)
+        if number >= self.about.total:
+            raise InputError(f"{path_text(self.path)} has {self.about.total:,} runs, from 0 on; got {number:,}")
+        with self._told():
+            rows = self._all(
+                "SELECT number, step, tensors, checksum FROM weights "
+                f"WHERE number = ? AND step {which} ? ORDER BY step",
+                number,
+                AT_THE_END,
+            )
+            return {row[1]: read_weights(row) for row in rows}
+
+    def _all(self, query: str, *values: int) -> list[Any]:
+        return self._opened.database.execute(query, values).fetchall()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Errors of SQLite as one of ours, which names the file."""
+        try:
+            yield
+        except DAMAGED as error:
+            raise FileFormatError(f"{path_text(self.path)} is damaged: {error}") from None
+        except FileFormatError as error:
+            raise FileFormatError(f"{path_text(self.path)}: {error}") from None
+
+    @property
+    def changed(self) -> bool:
+        """Whether something was written since it was opened."""
+        return self._opened.changed
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._opened.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

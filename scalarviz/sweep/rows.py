@@ -1,0 +1,109 @@
+"""A result as rows of its file, and back: what is read was written by anybody, so it is checked."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from ..errors import FileFormatError
+from ..run.recording.checksums import Cell, checksum
+from ..run.recording.schema import clean
+from .about import is_label
+from .result import MOST_POINTS, STATES, Arrays, Result
+
+COLUMNS = (
+    "number", "options", "seed", "state", "steps", "loss", "metrics", "reached", "curve", "seconds", "processor",
+    "tries", "error",
+)  # fmt: skip
+"""Of the table of results, without the checksum."""
+LONGEST_ERROR = 1000
+LONGEST_LABELS = 1 << 20
+_WHOLE = 1 << 53
+
+
+def row_of(result: Result) -> tuple[Cell, ...]:
+    """The row of a result in the table of results, its checksum last."""
+    metrics = {name: None if math.isnan(number) else number for name, number in result.metrics.items()}
+    row: tuple[Cell, ...] = (
+        result.number, json.dumps(result.options), str(result.seed), result.state, result.steps,
+        None if math.isnan(result.loss) else float(result.loss), json.dumps(metrics),
+        None if result.reached is None else int(result.reached),
+        np.ascontiguousarray(result.curve, "<f8").tobytes(), float(result.seconds), clean(result.processor),
+        result.tries, clean(result.error, LONGEST_ERROR),
+    )  # fmt: skip
+    return (*row, checksum(row))
+
+
+def read_row(row: tuple[Any, ...]) -> Result:
+    """The result of a row, without its weights.
+
+    Raises
+    ------
+    FileFormatError
+        It is not what was written.
+    """
+    *cells, said = row
+    try:
+        if checksum(cells) != said:
+            raise FileFormatError("its checksum is another one")
+        return _read(*cells)
+    except FileFormatError:
+        raise
+    except Exception as error:  # a cell of any kind, JSON of any form
+        raise FileFormatError(f"it cannot be read ({type(error).__name__})") from None
+
+
+def _read(
+    number: Any, options: Any, seed: Any, state: Any, steps: Any, loss: Any, metrics: Any, reached: Any, curve: Any,
+    seconds: Any, processor: Any, tries: Any, error: Any,
+) -> Result:  # fmt: skip
+    labels, told, points = json.loads(options), json.loads(metrics), np.frombuffer(curve, "<f8").reshape(-1, 2)
+    right = (
+        isinstance(labels, dict) and all(map(is_label, labels.values())) and isinstance(told, dict)
+        and state in STATES and reached in (None, 0, 1) and len(points) <= MOST_POINTS
+        and all(isinstance(n, int) and 0 <= n < _WHOLE for n in (number, steps, tries))
+        and seed.isascii() and seed.isdigit() and len(seed) < 21
+    )  # fmt: skip
+    if not right:
+        raise FileFormatError("it says what no result can be")
+    return Result(
+        number, labels, int(seed), next(s for s in STATES if s == state), steps, _number(loss),
+        {name: _number(value) for name, value in told.items()}, None if reached is None else bool(reached),
+        points.astype(np.float64), seconds=float(seconds), processor=clean(processor), tries=tries,
+        error=clean(error, LONGEST_ERROR),
+    )  # fmt: skip
+
+
+def _number(said: float | None) -> float:
+    return math.nan if said is None else float(said)
+
+
+def weights_row(number: int, step: int, tensors: Arrays) -> tuple[Cell, ...]:
+    """A row of the table of weights."""
+    from safetensors.numpy import save
+
+    # safetensors stores the buffer as it lies: one that is not contiguous would come back with other numbers
+    row: tuple[Cell, ...] = (number, step, save({name: np.asarray(a, order="C") for name, a in tensors.items()}))
+    return (*row, checksum(row))
+
+
+def read_weights(row: tuple[Any, ...]) -> dict[str, Any]:
+    """The arrays of a row of the table of weights, by name.
+
+    Raises
+    ------
+    FileFormatError
+        It is not what was written.
+    """
+    from safetensors.numpy import load
+
+    *cells, said = row
+    try:
+        if checksum(cells) == said:
+            return dict(load(cells[-1]))
+    except Exception as error:  # cells of any kind; the package has errors of its own
+        raise FileFormatError(f"the weights cannot be read: {clean(str(error), 200)}") from None
+    raise FileFormatError("the weights are damaged: their checksum is another one")

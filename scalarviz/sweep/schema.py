@@ -1,0 +1,41 @@
+"""What a sweep's results are on disk: one SQLite file with exactly these tables, as recordings are one.
+
+Blobs of curves are little-endian float64 (K, 2); those of weights are safetensors, with the numbers' own dtypes.
+"""
+
+from __future__ import annotations
+
+from ..run.recording.schema import TABLES as OF_RECORDINGS
+from ..run.recording.schema import Format
+
+ENDING = ".svs"
+VERSION = 1
+
+TABLES = {
+    "meta": OF_RECORDINGS["meta"],
+    "result": (
+        "CREATE TABLE result (number INTEGER PRIMARY KEY, options TEXT NOT NULL, seed TEXT NOT NULL, "
+        "state TEXT NOT NULL, steps INTEGER NOT NULL, loss REAL, metrics TEXT NOT NULL, reached INTEGER, "
+        "curve BLOB NOT NULL, seconds REAL NOT NULL, processor TEXT NOT NULL, tries INTEGER NOT NULL, "
+        "error TEXT NOT NULL, checksum INTEGER NOT NULL)"
+    ),
+    "weights": (
+        "CREATE TABLE weights (number INTEGER NOT NULL, step INTEGER NOT NULL, tensors BLOB NOT NULL, "
+        "checksum INTEGER NOT NULL, PRIMARY KEY (number, step)) WITHOUT ROWID"
+    ),
+}
+"""By name.
+
+* ``meta``: ``about`` (JSON of :class:`~scalarviz.sweep.about.About`), ``writer`` (who writes now), ``log``.
+* ``result``: a row a run that has ended, as :class:`~scalarviz.sweep.result.Result`. A loss that is NULL is not a
+  number; ``seed`` is decimal digits (it may have 64 bits); ``metrics`` is JSON, in which null is not a number.
+* ``weights``: those at the end under step -1, those of keyframes under their steps.
+* ``checksum``: of the other columns, in order, as :mod:`scalarviz.run.recording.checksums` has it.
+"""
+
+AT_THE_END = -1
+"""The step under which the weights of the end stand."""
+
+RESULTS = Format(
+    "file of results", "scalarviz sweep SCENE --results FILE makes one", 0x73767377, VERSION, {VERSION: TABLES}
+)
