@@ -275,7 +275,7 @@ def test_a_kernel_that_is_interrupted_and_one_that_is_restarted(opened):
     page.wait_for_function(f"!document.querySelector('.cubes')?.isOld && {CELL}?.answered > 0", timeout=60_000)
     page.click(".tools [data-name=step]")
     page.wait_for_function(f"{CELL}.frame.step === 1", timeout=60_000)
-    # what the new kernel's own log says of a widget manager that it does not know comes through with its address still on
+    # the new kernel's own log of a widget manager that it does not know comes through with its address still on
     other = "Kernel message validation error: Unexpected token 's', \"stream.stderr\" is not valid JSON"
     assert [words for words in page.complaints if words != other] == []
 

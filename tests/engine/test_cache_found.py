@@ -1,4 +1,4 @@
-"""Asking a thousand times whether the cache is warm looks at each unit once, and never at what is not there any more."""
+"""Asking a thousand times whether the cache is warm looks at each unit once, never at what is not there any more."""
 
 from __future__ import annotations
 
