@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import FileFormatError, shown
 from .graph import Array, Attribute
+from .outside import Outside
 from .tensors import array_of
 
 FIELDS = {"f": "FLOAT", "i": "INT", "s": "STRING", "t": "TENSOR", "floats": "FLOATS", "ints": "INTS",
@@ -17,7 +17,7 @@ NOT_READ = ("GRAPH", "GRAPHS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO", 
 """Kinds that only operators have that no layer or formula stands for (If, Loop, Optional), refused by their names."""
 
 
-def attributes_of(node: Any, where: str, folder: Path | None) -> dict[str, Attribute]:
+def attributes_of(node: Any, where: str, outside: Outside) -> dict[str, Attribute]:
     """The attributes of a node by name; those of a kind in `NOT_READ` are left out.
 
     Parameters
@@ -25,8 +25,8 @@ def attributes_of(node: Any, where: str, folder: Path | None) -> dict[str, Attri
     node : onnx.NodeProto
     where : str
         The file and the node, for messages.
-    folder : Path or None
-        Where files beside it may lie.
+    outside : Outside
+        Reads what lies beside it.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def attributes_of(node: Any, where: str, folder: Path | None) -> dict[str, Attri
         if given.name in found:
             raise FileFormatError(f"{where} has two attributes {shown(given.name)}; export the file anew")
         if kind not in NOT_READ:
-            found[given.name] = _value(given, kind, f"{where}: attribute {shown(given.name)}", folder)
+            found[given.name] = _value(given, kind, f"{where}: attribute {shown(given.name)}", outside)
     return found
 
 
@@ -55,7 +55,7 @@ def _kind(given: Any, where: str) -> str:
     return held[0]
 
 
-def _value(given: Any, kind: str, where: str, folder: Path | None) -> Attribute:
+def _value(given: Any, kind: str, where: str, outside: Outside) -> Attribute:
     match kind:
         case "FLOAT":
             return float(given.f)
@@ -64,12 +64,12 @@ def _value(given: Any, kind: str, where: str, folder: Path | None) -> Attribute:
         case "STRING":
             return str(given.s.decode())
         case "TENSOR":
-            return array_of(given.t, where, folder)
+            return array_of(given.t, where, outside)
         case "FLOATS" | "INTS":
             return tuple(given.floats if kind == "FLOATS" else given.ints)
         case "STRINGS":
             return tuple(text.decode() for text in given.strings)
-    return tuple(array_of(tensor, where, folder) for tensor in given.tensors)
+    return tuple(array_of(tensor, where, outside) for tensor in given.tensors)
 
 
 def constant_of(attributes: dict[str, Attribute], where: str) -> Array:

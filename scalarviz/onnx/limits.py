@@ -8,8 +8,11 @@ LARGEST_FILE = 2**31 - 1
 MOST_NODES = 200_000
 """Of one file. The largest language models have about 50,000."""
 
-MOST_FIELDS = 5_000_000
+MOST_FIELDS = 2_000_000
 """Of one file: each side of a shape and each name of an operand is one. Two bytes may become 200 in memory."""
+
+MOST_DEEP = 64
+"""Messages within messages; what is read has eight."""
 
 MOST_LETTERS = 10_000_000
 """Of a tensor of texts, each counted as long as the longest of them."""

@@ -9,43 +9,67 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FileFormatError, shown
+from ..memory import check_memory
 
 PLACE = re.compile(r"[0-9]{1,18}")
 FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
 """A pipe that took the file's place meanwhile would be waited for, and a link followed."""
 
 
-def outside_bytes(tensor: Any, size: int, where: str, folder: Path | None) -> bytearray:
-    """What a tensor refers to.
+class Outside:
+    """What lies beside one ONNX file.
 
     Parameters
     ----------
-    tensor : onnx.TensorProto
-        Its data location is external.
-    size : int
-        Bytes that its shape and type say.
-    where : str
-        The file and the tensor, for messages.
     folder : Path or None
-        That of the ONNX file; None: the model came from none.
-
-    Raises
-    ------
-    FileFormatError
-        It refers to no regular file in the folder, or to a place where there is not that much.
+        That of the file; None: the model came from none.
     """
-    said = {entry.key: entry.value for entry in tensor.external_data}
-    name = said.get("location", "")
-    if folder is None:
-        raise FileFormatError(f"{where} lies in the file {shown(name)}: a model without a file has no folder; save it")
-    path = _inside(folder, name, where)
-    start, length = (_number(said.get(key, default), key, where) for key, default in (("offset", "0"), ("length", "")))
-    if length is not None and length != size:
-        raise FileFormatError(f"{where} has {size:,} bytes by its shape, but {length:,} by its length; export it anew")
-    try:
-        return _piece(path, start or 0, size, where)
-    except OSError as error:
-        raise FileFormatError(f"{where}: cannot read {shown(name)}: {(error.strerror or str(error)).lower()}") from None
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._taken = 0
+
+    def bytes_of(self, tensor: Any, size: int, where: str) -> bytearray:
+        """What a tensor refers to.
+
+        Parameters
+        ----------
+        tensor : onnx.TensorProto
+            Its data location is external.
+        size : int
+            Bytes that its shape and type say.
+        where : str
+            The file and the tensor, for messages.
+
+        Raises
+        ------
+        FileFormatError
+            It refers to no regular file in the folder, or to a place where there is not that much.
+        InputError
+            With what was read before there is not enough memory: a file of holes may be as large as it likes, and many
+            tensors may refer to one place.
+        """
+        said = {entry.key: entry.value for entry in tensor.external_data}
+        name = said.get("location", "")
+        if self._folder is None:
+            raise FileFormatError(
+                f"{where} lies in the file {shown(name)}, but a model in memory has no folder; read it from its file"
+            )
+        path = _inside(self._folder, name, where)
+        start, length = (
+            _number(said.get("offset", ""), "offset", where),
+            _number(said.get("length", ""), "length", where),
+        )
+        if length is not None and length != size:
+            raise FileFormatError(f"{where} has {size:,} bytes by its shape, but {length:,} by its length; export anew")
+        try:
+            _check_extent(path, start or 0, size, where)
+            self._taken += size
+            check_memory(self._taken, where, "close other programs")
+            return _piece(path, start or 0, size, where)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise FileFormatError(f"{where}: cannot read {shown(name)}: {reason}") from None
 
 
 def _inside(folder: Path, name: str, where: str) -> Path:
@@ -79,17 +103,20 @@ def _number(text: str, what: str, where: str) -> int | None:
     return int(text)
 
 
+def _check_extent(path: Path, start: int, size: int, where: str) -> None:
+    there = path.stat().st_size
+    if start + size > there:
+        raise FileFormatError(
+            f"{where} needs bytes {start:,} to {start + size:,} of {path.name}, which has {there:,}; copy the whole "
+            "file"
+        )
+
+
 def _piece(path: Path, start: int, size: int, where: str) -> bytearray:
     descriptor = os.open(path, FLAGS)
     with os.fdopen(descriptor, "rb", buffering=0) as file:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise FileFormatError(f"{where} lies in {path.name}, which is no regular file")
-        if start + size > facts.st_size:
-            raise FileFormatError(
-                f"{where} needs bytes {start:,} to {start + size:,} of {path.name}, which has {facts.st_size:,}; copy "
-                "the whole file"
-            )
         file.seek(start)
         return _exactly(file, size, where, path)
 

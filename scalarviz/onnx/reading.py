@@ -14,9 +14,12 @@ from typing import Any
 from ..errors import FileFormatError, InputError, MissingDependencyError, listing, shown
 from ..io.atomic import StrPath, path_text
 from ..io.readable import check_source, unreadable
+from ..memory import check_memory
 from .attributes import attributes_of, constant_of
+from .entries import check_entries
 from .graph import Array, Graph, Node, Port
 from .limits import LARGEST_FILE, MOST_NODES
+from .outside import Outside
 from .sorting import in_order
 from .tensors import array_of, dtype_of
 
@@ -51,8 +54,7 @@ def read_graph(path: StrPath) -> Graph:
     source = check_source(path, "ONNX file")
     where = path_text(path)
     try:
-        encoded = _content(source, where)
-        graph = _graph(_decoded(encoded, where), where, source.parent)
+        graph = _graph(_decoded(_content(source, where), where), where, Outside(source.parent))
     except OSError as error:
         raise unreadable(path, error) from None
     except MemoryError:
@@ -76,7 +78,7 @@ def graph_of(model: Any, title: str, folder: Path | None = None) -> Graph:
     FileFormatError
         It does not fit together.
     """
-    return _graph(model, title, folder)
+    return _graph(model, title, Outside(folder))
 
 
 def _content(source: Path, where: str) -> bytes:
@@ -86,8 +88,9 @@ def _content(source: Path, where: str) -> bytes:
             f"{where} has {size:,} bytes; an ONNX file has at most {LARGEST_FILE:,}, its weights may lie beside it: "
             "save it with external data"
         )
+    check_memory(3 * size, where, "close other programs")  # the bytes, what protobuf makes of them, the arrays
     with source.open("rb") as file:
-        return file.read(LARGEST_FILE)
+        return file.read(size)  # not the limit: that much would be set aside
 
 
 def _decoded(encoded: bytes, where: str) -> Any:
@@ -97,6 +100,7 @@ def _decoded(encoded: bytes, where: str) -> Any:
     except ImportError:
         raise MissingDependencyError(MISSING) from None
 
+    check_entries(encoded, where)
     try:
         model = ModelProto.FromString(encoded)
     except MemoryError:
@@ -109,21 +113,21 @@ def _decoded(encoded: bytes, where: str) -> Any:
     return model
 
 
-def _graph(model: Any, where: str, folder: Path | None) -> Graph:
+def _graph(model: Any, where: str, outside: Outside) -> Graph:
     try:
-        return _assembled(model, where, folder)
+        return _assembled(model, where, outside)
     except UnicodeDecodeError:
         raise FileFormatError(f"{where}: a name or a text in it is not UTF-8; export the file anew") from None
 
 
-def _assembled(model: Any, where: str, folder: Path | None) -> Graph:
+def _assembled(model: Any, where: str, outside: Outside) -> Graph:
     said = model.graph
     if len(said.node) > MOST_NODES:
         raise FileFormatError(f"{where} has {len(said.node):,} nodes; allowed: {MOST_NODES:,}")
     opset = _opset(model, where)
-    constants = _initializers(said, where, folder)
+    constants = _initializers(said, where, outside)
     nodes = []
-    for node in _nodes(said, where, folder):
+    for node in _nodes(said, where, outside):
         if node.operator == "Constant" and node.domain == "":
             _put_constant(constants, node, where)
         else:
@@ -162,7 +166,7 @@ def _opset(model: Any, where: str) -> int:
     return opset
 
 
-def _initializers(said: Any, where: str, folder: Path | None) -> dict[str, Array]:
+def _initializers(said: Any, where: str, outside: Outside) -> dict[str, Array]:
     """The stored tensors by name."""
     if len(said.sparse_initializer):
         raise FileFormatError(f"{where} has sparse tensors, which are not read; export it with dense ones")
@@ -171,7 +175,7 @@ def _initializers(said: Any, where: str, folder: Path | None) -> dict[str, Array
         what = f"{where}: tensor {shown(tensor.name)}"
         if not tensor.name or tensor.name in found:
             raise FileFormatError(f"{what} is stored {'twice' if tensor.name else 'without a name'}; export it anew")
-        found[tensor.name] = array_of(tensor, what, folder)
+        found[tensor.name] = array_of(tensor, what, outside)
     return found
 
 
@@ -184,7 +188,7 @@ def _put_constant(constants: dict[str, Array], node: Node, where: str) -> None:
     constants[node.outputs[0]] = constant_of(dict(node.attributes), what)
 
 
-def _nodes(said: Any, where: str, folder: Path | None) -> list[Node]:
+def _nodes(said: Any, where: str, outside: Outside) -> list[Node]:
     """The nodes of the file in its order, each with a name of its own."""
     taken = {node.name for node in said.node}
     seen: set[str] = set()
@@ -197,7 +201,7 @@ def _nodes(said: Any, where: str, folder: Path | None) -> list[Node]:
         seen.add(name)
         what = f"{where}: node {shown(name)} ({shown(node.op_type)})"
         domain = "" if node.domain in STANDARD else node.domain
-        attributes = attributes_of(node, what, folder)
+        attributes = attributes_of(node, what, outside)
         found.append(Node(node.op_type, tuple(node.input), tuple(node.output), attributes, name, domain))
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import FileFormatError, shown
 from .limits import MOST_LETTERS
-from .outside import outside_bytes
+from .outside import Outside
 
 Array = NDArray[Any]
 
@@ -55,7 +54,7 @@ def type_name(code: int) -> str:
     return known.get(code, f"number {code}")
 
 
-def array_of(tensor: Any, where: str, folder: Path | None) -> Array:
+def array_of(tensor: Any, where: str, outside: Outside) -> Array:
     """The numbers of a tensor, read-only.
 
     Parameters
@@ -63,8 +62,8 @@ def array_of(tensor: Any, where: str, folder: Path | None) -> Array:
     tensor : onnx.TensorProto
     where : str
         The file and the tensor, for messages.
-    folder : Path or None
-        Where files beside it may lie.
+    outside : Outside
+        Reads what lies beside it.
 
     Raises
     ------
@@ -78,23 +77,24 @@ def array_of(tensor: Any, where: str, folder: Path | None) -> Array:
     if name == "STRING":
         made = _texts(tensor, shape, where)
     elif name in FIELDS:
-        made = _numbers(tensor, name, shape, where, folder)
+        made = _numbers(tensor, name, shape, where, outside)
     else:
         raise FileFormatError(f"{where} has the type {name}; known are {', '.join(FIELDS)}, STRING; export it as FLOAT")
     made.flags.writeable = False
     return made
 
 
-def _numbers(tensor: Any, name: str, shape: tuple[int, ...], where: str, folder: Path | None) -> Array:
+def _numbers(tensor: Any, name: str, shape: tuple[int, ...], where: str, outside: Outside) -> Array:
     kind, field = FIELDS[name]
     stored = np.dtype(BITS.get(name, kind)).newbyteorder("<")
     count = math.prod(shape)
     size = count * stored.itemsize
     if tensor.data_location == tensor.EXTERNAL:
-        flat = np.frombuffer(outside_bytes(tensor, size, where, folder), stored)
+        flat = np.frombuffer(outside.bytes_of(tensor, size, where), stored)
     elif tensor.HasField("raw_data"):
-        _check_amount(len(tensor.raw_data), size, "byte", shape, name, where)
-        flat = np.frombuffer(tensor.raw_data, stored)
+        raw = tensor.raw_data  # a copy every time
+        _check_amount(len(raw), size, "byte", shape, name, where)
+        flat = np.frombuffer(raw, stored)
     else:
         flat = _listed(getattr(tensor, field), count, stored, shape, name, where)
     return _meant(flat, name, kind).reshape(shape)
