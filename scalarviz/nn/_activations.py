@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 from ..checks import one_of
 from ..errors import InputError, shown
+from ..onnx.export.operations import operation
+from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight
 from ..scalar.kernel import kernel
 from ..scalar.nested import shape_of
@@ -28,6 +30,8 @@ class Activation(Module):
     """
 
     op: ClassVar[str | None] = None
+    keeps_shape: ClassVar[bool] = True
+    onnx_stacks: ClassVar[bool] = True
 
     def forward(self, x: Any) -> Any:
         """One Value for one Value, a list for a list, nested lists for nested lists."""
@@ -37,6 +41,15 @@ class Activation(Module):
             return [self.forward(part) for part in x]
         op, rest = kernel(self.operation), self.constants()
         return apply(op, x, *rest) if isinstance(x, Value) else apply_each(op, x, *rest)
+
+    @property
+    def in_onnx(self) -> bool:
+        """False: it computes nothing, so there is nothing to write."""
+        return self.op is not None
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """The operation."""
+        return operation(sheet, self.operation, (x, *self.constants()), x.shape)
 
     @property
     def operation(self) -> str:
@@ -235,6 +248,7 @@ class PReLU(Module):
     """
 
     stage: ClassVar[str] = "prelu"
+    keeps_shape: ClassVar[bool] = True
     num_parameters: int
     init: float
     weight: Parameter
@@ -254,6 +268,13 @@ class PReLU(Module):
             title = titled(self, f"PReLU({self.num_parameters})")
             raise InputError(f"{title} takes a sample of {self.num_parameters} channels, got the shape {shape_of(x)}")
         return [_sloped(channel, self.weight.weight(c)) for c, channel in enumerate(x)]
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """A PRelu, whose slopes stand along the channels."""
+        slopes = sheet.weight(self.weight)
+        if self.num_parameters > 1 and len(x.shape) > 1:
+            slopes = sheet.fixed("Reshape", slopes, sheet.integers((-1,) + (1,) * (len(x.shape) - 1)))
+        return sheet.node("PRelu", x, slopes, shape=x.shape)
 
     def constant_start(self, part: Parameter | Weight) -> float | None:
         """`init`, whatever the initialiser."""

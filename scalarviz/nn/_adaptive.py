@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..errors import InputError, shown
+from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, dot
 from ..scalar.nested import nest, shape_of
 from ._inputs import titled
@@ -50,6 +54,20 @@ class AdaptiveAvgPool(Module):
             channels.append(nest([dot((Value(1.0 / len(w)),) * len(w), w) for w in windows], made))
         return channels
 
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """An AveragePool; of windows that overlap products with the shares of each dimension."""
+        made, sides = self.made_shape(x.shape), x.shape[1:]
+        if made[1:] == (1,) * self.dimensions:
+            return sheet.node("GlobalAveragePool", x, shape=made)
+        if all(side % n == 0 for side, n in zip(sides, made[1:], strict=True)):
+            steps = tuple(side // n for side, n in zip(sides, made[1:], strict=True))
+            return sheet.node("AveragePool", x, shape=made, kernel_shape=steps, strides=steps)
+        across = sheet.numbers(_shares(sides[-1], made[-1]).T)
+        x = sheet.node("MatMul", x, across, shape=(*x.shape[:-1], made[-1]))
+        if self.dimensions == 2:
+            x = sheet.node("MatMul", sheet.numbers(_shares(sides[0], made[1])), x, shape=made)
+        return x
+
     def made_shape(self, before: tuple[int, ...]) -> tuple[int, ...]:
         """The shape that it makes of a sample of the shape `before`."""
         return before[0], *(n or side for n, side in zip(self.output_size, before[1:], strict=True))
@@ -75,3 +93,11 @@ class AdaptiveAvgPool2d(AdaptiveAvgPool):
 
 def _spans(side: int, n: int) -> list[tuple[int, int]]:
     return [(i * side // n, -(-(i + 1) * side // n)) for i in range(n)]
+
+
+def _shares(side: int, n: int) -> NDArray[np.float64]:
+    """By window, what each place counts for, (n, side)."""
+    shares = np.zeros((n, side))
+    for row, (start, stop) in zip(shares, _spans(side, n), strict=True):
+        row[start:stop] = 1.0 / (stop - start)
+    return shares

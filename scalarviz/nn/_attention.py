@@ -10,6 +10,7 @@ import numpy as np
 
 from ..checks import flag, real_array
 from ..errors import InputError
+from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight, dot
 from ..scalar.dot import Dot, Row
 from ..scalar.nested import shape_of
@@ -114,7 +115,7 @@ class MultiheadAttention(Module):
         needed = flag(need_weights, "MultiheadAttention: need_weights")
         mean = flag(average_attn_weights, "MultiheadAttention: average_attn_weights")
         outputs, shares = self._attend(q, k, v, mask)
-        self._keep([q, k, v], outputs)
+        self._keep([q, k, v, mask], outputs)
         if not needed:
             return outputs, None
         return outputs, _averaged(shares) if mean else shares
@@ -123,6 +124,42 @@ class MultiheadAttention(Module):
         """The outputs of one sample, where every position sees all."""
         self._check(query, key, value)
         return self._attend(query, key, value, [[0.0] * len(key)] * len(query))[0]
+
+    @property
+    def in_onnx(self) -> bool:
+        """Whether what joins the heads is the layer that it was made with."""
+        return type(self.out_proj) is Linear
+
+    def write_onnx(self, sheet: Sheet, query: Tensor, key: Tensor, value: Tensor, *mask: Mask) -> Tensor:
+        """Three products, the shares of each head, and what joins the heads."""
+        heads, size = self.num_heads, self.embed_dim // self.num_heads
+        parts = self._onnx_projected(sheet, (query, key, value))
+        q, k, v = (
+            sheet.node("Transpose", sheet.reshaped(x, (x.shape[0], heads, size)), shape=(heads, x.shape[0], size),
+                       perm=(0, 2, 1, 3))
+            for x in parts
+        )  # fmt: skip
+        asking, offering = query.shape[0], key.shape[0]
+        turned = sheet.node("Transpose", k, shape=(heads, size, offering), perm=(0, 1, 3, 2))
+        shape = heads, asking, offering
+        scores = sheet.node("MatMul", q, turned, shape=shape)
+        scores = sheet.node("Mul", scores, 1.0 / math.sqrt(size), shape=shape)
+        if mask and np.any(mask[0]):
+            scores = sheet.node("Add", scores, sheet.numbers(mask[0]), shape=shape)
+        shares = sheet.node("Softmax", scores, shape=shape, axis=-1)
+        mixed = sheet.node("MatMul", shares, v, shape=(heads, asking, size))
+        joined = sheet.node("Transpose", mixed, shape=(asking, heads, size), perm=(0, 2, 1, 3))
+        return self.out_proj.write_onnx(sheet, sheet.reshaped(joined, (asking, self.embed_dim)))
+
+    def _onnx_projected(self, sheet: Sheet, given: tuple[Tensor, Tensor, Tensor]) -> list[Tensor]:
+        """Q, k and v of all positions."""
+        sizes = sheet.integers((self.embed_dim,) * 3)
+        weights = sheet.several("Split", 3, sheet.turned(sheet.weight(self.in_proj_weight)), sizes, axis=1)
+        made = [sheet.node("MatMul", x, w, shape=x.shape) for x, w in zip(given, weights, strict=True)]
+        if self.in_proj_bias is None:
+            return made
+        biases = sheet.several("Split", 3, sheet.weight(self.in_proj_bias), sizes, axis=0)
+        return [sheet.node("Add", x, bias, shape=x.shape) for x, bias in zip(made, biases, strict=True)]
 
     def _attend(
         self, query: list[Vector], key: list[Vector], value: list[Vector], mask: Mask

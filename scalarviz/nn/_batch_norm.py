@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from ..checks import flag
 from ..errors import InputError, shown
+from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, dot, functions, tracing
 from ..scalar.batch import batch_mean, several, track
 from ..scalar.nested import flatten, nest, shape_of
@@ -14,7 +15,7 @@ from ..scalar.numbers import as_number
 from ._buffer import Buffer, Buffered
 from ._inputs import titled
 from ._linear import count
-from ._norm import Norm, epsilon, scaled
+from ._norm import Norm, epsilon, onnx_affine, scaled
 from ._parameter import Parameter, fits
 
 Row = list[Value]
@@ -185,6 +186,17 @@ class BatchNorm(Norm):
             return [scaled(v * factor, self.weight, self.bias, c) for v in channel]
         scale, shift = self.weight.weight(c) * factor, self.bias.weight(c)
         return [dot((scale,), (v,), shift) for v in channel]
+
+    @property
+    def in_onnx(self) -> bool:
+        """Whether there are running statistics; without them it is written as it is computed, from each batch."""
+        return self._has_running()
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """A BatchNormalization by the running statistics."""
+        mean, var = (sheet.weight(vars(self)[name]) for name in ("running_mean", "running_var"))
+        factor, shift = onnx_affine(sheet, self.weight, self.bias, (self.num_features,))
+        return sheet.node("BatchNormalization", x, factor, shift, mean, var, shape=x.shape, epsilon=self.eps)
 
     def _follow(self, stats: list[tuple[Value, Value]], samples: int, positions: int) -> None:
         """Let the running statistics follow those of a batch: at once, or with every step of what is recorded."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, shown
+from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, dot, functions
 from ..scalar.kernel import kernel
 from ..scalar.nested import shape_of
@@ -46,6 +47,8 @@ class Softmax(Module):
     """
 
     stage: ClassVar[str] = "softmax"
+    onnx_stacks: ClassVar[bool] = True
+    keeps_shape: ClassVar[bool] = True
     dim: int
 
     def __init__(self, dim: int = -1) -> None:
@@ -61,6 +64,10 @@ class Softmax(Module):
         self._check(x)
         found: list[Value] = softmax(x)
         return found
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """A Softmax."""
+        return sheet.node("Softmax", x, shape=x.shape, axis=-1)
 
     def _check(self, x: Any) -> None:
         shape = shape_of(x)
@@ -86,6 +93,10 @@ class LogSoftmax(Softmax):
         self._check(x)
         found: list[Value] = log_softmax(x)
         return found
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """A LogSoftmax."""
+        return sheet.node("LogSoftmax", x, shape=x.shape, axis=-1)
 
 
 class CrossEntropyLoss(ClassLoss):

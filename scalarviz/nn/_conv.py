@@ -9,6 +9,7 @@ import numpy as np
 
 from ..checks import flag
 from ..errors import InputError
+from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight
 from ..scalar.layer import affine_span
 from ..scalar.nested import nest
@@ -166,6 +167,15 @@ class Conv(Module):
             sums = affine_span(self.weight, weights, before * size[0] * size[1], self.bias, patches)
             channels += zip(*sums, strict=True)
         return channels
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """A Conv."""
+        border = self._border[-self.dimensions :]
+        return sheet.node(
+            "Conv", x, sheet.weight(self.weight), *([] if self.bias is None else [sheet.weight(self.bias)]),
+            shape=self.made_shape(x.shape), kernel_shape=self.kernel_size, strides=self.stride,
+            pads=tuple(edge[side] for side in (0, 1) for edge in border),
+        )  # fmt: skip
 
     def made_shape(self, before: tuple[int, ...]) -> tuple[int, ...]:
         """The shape that it makes of a sample of the shape `before`."""

@@ -36,6 +36,7 @@ class Dropout(Module):
     """
 
     stage: ClassVar[str] = "dropout"
+    keeps_shape: ClassVar[bool] = True
 
     def __init__(self, p: float = 0.5) -> None:
         self.p = p

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Weight
 from . import init as initialisers
 from ._gather import gather
@@ -50,6 +51,8 @@ class Embedding(Module):
     """
 
     stage: ClassVar[str] = "embedding"
+    onnx_stacks: ClassVar[bool] = True
+    onnx_ids: ClassVar[bool] = True
     num_embeddings: int
     embedding_dim: int
     weight: Parameter
@@ -70,6 +73,11 @@ class Embedding(Module):
         """The row of one id, a list of `embedding_dim` Values; of a sequence of ids a list of rows."""
         found: list[Any] = gather(self.weight, x)
         return found
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """A Gather."""
+        made = (*x.shape, self.embedding_dim)
+        return sheet.node("Gather", sheet.weight(self.weight), sheet.ids(x), shape=made, axis=0)
 
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
         """PyTorch's for a matrix of this shape: its columns, and its rows."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, ClassVar
+
+import numpy as np
 
 from ..checks import flag
 from ..errors import InputError
+from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar.nested import flatten, nest, shape_of
 from ._inputs import titled
 from ._linear import count
@@ -65,6 +69,19 @@ class GroupNorm(Norm):
         if self.weight is not None:
             normal = [scaled(v, self.weight, self.bias, k // places) for k, v in enumerate(normal)]
         return nest(normal, shape)
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """An InstanceNormalization of the groups, as the standard has no other before opset 18; then the channels."""
+        groups, sides = self.num_groups, (-1,) + (1,) * (len(x.shape) - 1)
+        apart = sheet.reshaped(x, (groups, prod(x.shape) // groups))
+        ones, zeros = (sheet.numbers(np.full(groups, number)) for number in (1.0, 0.0))
+        normal = sheet.node("InstanceNormalization", apart, ones, zeros, shape=apart.shape, epsilon=self.eps)
+        made = sheet.reshaped(normal, x.shape)
+        for operator, part in (("Mul", self.weight), ("Add", self.bias)):
+            if part is not None:
+                channels = sheet.fixed("Reshape", sheet.weight(part), sheet.integers(sides))
+                made = sheet.node(operator, made, channels, shape=x.shape)
+        return made
 
     def extra_repr(self) -> str:
         """PyTorch's text."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..checks import flag, integer
 from ..errors import InputError, TypeMismatchError, shown
+from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight
 from ..scalar.layer import affine
 from ..scalar.nested import shape_of
@@ -82,6 +83,7 @@ class Linear(Module):
         `bias` is neither True nor False, `init` no function.
     """
 
+    onnx_stacks: ClassVar[bool] = True
     in_features: int
     out_features: int
     weight: Parameter
@@ -105,6 +107,16 @@ class Linear(Module):
         """The `n_out` sums of one sample of `n_in` numbers."""
         row = as_row(x, self.in_features, self._title())
         return affine(self.weight, self.out_features, self.bias, row)
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """Of rows a Gemm; where it is called at several places, one product for all of them."""
+        x = x if x.shape else sheet.reshaped(x, (1,))
+        weight, made = sheet.weight(self.weight), (*x.shape[:-1], self.out_features)
+        bias = () if self.bias is None else (sheet.weight(self.bias),)
+        if len(x.shape) == 1:
+            return sheet.node("Gemm", x, weight, *bias, shape=made, transB=1)
+        product = sheet.node("MatMul", x, sheet.turned(weight), shape=made)
+        return sheet.node("Add", product, *bias, shape=made) if bias else product
 
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
         """Inputs and outputs of the layer, for the weights and the biases."""

@@ -30,6 +30,8 @@ class Mode:
         """
         training: bool = vars(self).get("training", True)
         if training and (recorder := tracing.active()) is not None:
+            if recorder.evaluation:
+                return False
             recorder.modes[self] = None
         return training
 

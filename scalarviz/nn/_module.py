@@ -25,6 +25,7 @@ from ._parameter import Parameter
 from ._parts import Place, held_at, parts_in, parts_of, written
 from ._printed import tree
 from ._state import LoadResult, buffers, entries, load, matching, register
+from ._to_onnx import ToOnnx
 from ._torch_names import TorchNames
 from ._weights import Weights
 
@@ -47,7 +48,7 @@ class _Books:
         self.places: dict[int, Place] = {}  # by the id of a part; true as long as it is still there
 
 
-class Module(Mode, TorchNames):
+class Module(Mode, ToOnnx, TorchNames):
     """A part of a network. Subclass it, set parts as attributes, override `forward`.
 
     Attributes that are a `Parameter`, a `Weight`, a `Module`, or a list or tuple of these or of such lists, are parts
@@ -113,6 +114,8 @@ class Module(Mode, TorchNames):
         recorder = tracing.active()
         if recorder is not None:
             recorder.taps.append((self, flatten(result)))
+            if recorder.calls is not None:
+                recorder.calls.append((self, given, result))
         else:
             last = self._books
             last.inputs = given

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..checks import flag
 from ..errors import InputError, shown
+from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight, dot, functions
 from ..scalar.dot import Dot, Row
 from ..scalar.nested import flatten, nest, shape_of
@@ -53,6 +56,7 @@ class LayerNorm(Norm):
     """
 
     stage: ClassVar[str] = "layer_norm"
+    onnx_stacks: ClassVar[bool] = True
     normalized_shape: tuple[int, ...]
     eps: float
 
@@ -86,6 +90,12 @@ class LayerNorm(Norm):
             normal = [scaled(v, self.weight, self.bias, i % size) for i, v in enumerate(normal)]
         return nest(normal, shape)
 
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """A LayerNormalization."""
+        affine = onnx_affine(sheet, self.weight, self.bias, self.normalized_shape)
+        axis = -len(self.normalized_shape)
+        return sheet.node("LayerNormalization", x, *affine, shape=x.shape, axis=axis, epsilon=self.eps)
+
     def extra_repr(self) -> str:
         """PyTorch's text."""
         return f"{self.normalized_shape}, eps={self.eps:g}, elementwise_affine={self.weight is not None}"
@@ -104,6 +114,14 @@ def normalised(row: list[Value], eps: float) -> list[Value]:
 def scaled(x: Value, weight: Parameter, bias: Parameter | None, index: int) -> Value:
     """``x * weight[index] + bias[index]``."""
     return Dot.of(Row(weight, index, 1), (x,), None if bias is None else Row(bias, index, 1))
+
+
+def onnx_affine(
+    sheet: Sheet, weight: Parameter | None, bias: Parameter | None, shape: tuple[int, ...]
+) -> tuple[str, str]:  # fmt: skip
+    """The names of a norm's weight and bias; ones and zeros where it has none, which ONNX wants."""
+    factor = sheet.numbers(np.ones(shape)) if weight is None else sheet.weight(weight)
+    return factor, sheet.numbers(np.zeros(shape)) if bias is None else sheet.weight(bias)
 
 
 def epsilon(eps: float, name: str) -> float:

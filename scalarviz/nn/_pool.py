@@ -6,6 +6,7 @@ from math import prod
 from typing import Any, ClassVar
 
 from ..errors import InputError
+from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, dot, functions
 from ..scalar.nested import nest
 from ._inputs import titled
@@ -71,6 +72,12 @@ class Pool(Module):
         sides = zip(before[1:], self.kernel_size, self.stride, self.padding, strict=True)
         return before[0], *((side + 2 * border - size) // step + 1 for side, size, step, border in sides)
 
+    def _onnx(self, sheet: Sheet, operator: str, x: Tensor, **more: Any) -> Tensor:
+        made, size = self.made_shape(x.shape), self.kernel_size
+        return sheet.node(
+            operator, x, shape=made, kernel_shape=size, strides=self.stride, pads=self.padding * 2, **more
+        )  # fmt: skip
+
     def extra_repr(self) -> str:
         """PyTorch's text."""
         parts = (("kernel_size", self.kernel_size), ("stride", self.stride), ("padding", self.padding))
@@ -91,6 +98,10 @@ class MaxPool(Pool):
             for channel in channels
         ]
 
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """A MaxPool."""
+        return self._onnx(sheet, "MaxPool", x)
+
 
 class AvgPool(Pool):
     """The mean of each window, the zeros of the border included. See :class:`Pool` for the parameters."""
@@ -101,6 +112,10 @@ class AvgPool(Pool):
         places = prod(self.kernel_size)
         shares = (Value(1.0 / places),) * places
         return [nest([dot(shares, window) for window in channel], sides) for channel in channels]
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """An AveragePool."""
+        return self._onnx(sheet, "AveragePool", x, count_include_pad=1)
 
 
 class MaxPool1d(MaxPool):

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..checks import flag
 from ..errors import InputError
+from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, dot, functions
 from ..scalar.dot import Dot, Row
 from ..scalar.nested import flatten, nest, shape_of
@@ -49,6 +50,7 @@ class RMSNorm(Norm):
     """
 
     stage: ClassVar[str] = "rms_norm"
+    onnx_stacks: ClassVar[bool] = True
     bias = None
     normalized_shape: tuple[int, ...]
     eps: float
@@ -81,6 +83,16 @@ class RMSNorm(Norm):
         if self.weight is None:
             return normal
         return [Dot.of(Row(self.weight, i, 1), (v,), None) for i, v in enumerate(normal)]
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """Its formula, as the standard has no such node before opset 23."""
+        last = tuple(range(-len(self.normalized_shape), 0))
+        one = (*x.shape[: -len(last)], *(1 for _ in last))
+        squares = sheet.node("Mul", x, x, shape=x.shape)
+        mean = sheet.node("ReduceMean", squares, shape=one, axes=last, keepdims=1)
+        root = sheet.node("Sqrt", sheet.node("Add", mean, self.eps, shape=one), shape=one)
+        normal = sheet.node("Div", x, root, shape=x.shape)
+        return normal if self.weight is None else sheet.node("Mul", normal, sheet.weight(self.weight), shape=x.shape)
 
     def extra_repr(self) -> str:
         """PyTorch's text."""

@@ -33,9 +33,13 @@ class Recorder:
         Numbers of the store that training steps change beside the weights: see :func:`scalarviz.scalar.batch.track`.
     fewest : int
         Samples that a batch must have.
+    evaluation : bool
+        Modules say that they are not in training, whatever they are.
+    calls : list of (object, list, object), or None
+        Where one is set: every module that was called, what it was given and what it returned.
     """
 
-    __slots__ = ("fewest", "masks", "modes", "taps", "tracks")
+    __slots__ = ("calls", "evaluation", "fewest", "masks", "modes", "taps", "tracks")
 
     def __init__(self) -> None:
         self.taps: list[tuple[Any, list[Any]]] = []
@@ -43,6 +47,8 @@ class Recorder:
         self.modes: dict[Any, None] = {}
         self.tracks: list[Any] = []
         self.fewest = 1
+        self.evaluation = False
+        self.calls: list[tuple[Any, list[Any], Any]] | None = None
 
 
 class Untracking:

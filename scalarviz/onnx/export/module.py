@@ -1,0 +1,135 @@
+"""`exported`: a module as the bytes of an ONNX file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...tape import Tape
+from .calls import Call, Group, Recorded, recorded
+from .glue import write_rows
+from .places import Places, Rows
+from .proto import encoded
+from .sheet import Known, Shape, Sheet, Tensor
+from .units import Units
+
+
+def exported(
+    module: Any, shapes: Sequence[Shape], known: Known, names: Mapping[int, str], dtype: str
+) -> bytes:  # fmt: skip
+    """The file of a module.
+
+    Parameters
+    ----------
+    module : callable
+        Of one sample, in Values.
+    shapes : sequence of tuple of int
+        Of its inputs, for one sample.
+    known : mapping of Block to (str, ndarray)
+        Names and numbers of its weights and buffers.
+    names : mapping of int to str
+        By the id of a module below it, its path.
+    dtype : {"float32", "float64"}
+
+    Raises
+    ------
+    InputError
+        It cannot take such samples, or does what ONNX has not.
+    TracingError
+        It asks a Value for its number.
+    """
+    found = recorded(module, shapes)
+    known = {**known, **_others(found.tape, known)}
+    sheet = Sheet(known, dtype)
+    writer = _Writer(sheet, found, names)
+    kinds = [_kind(found, group, dtype) for group in found.inputs]
+    inputs = [writer.input(k, group, kind) for k, (group, kind) in enumerate(zip(found.inputs, kinds, strict=True))]
+    writer.write()
+    outputs = [writer.output(k, group) for k, group in enumerate(found.outputs)]
+    return encoded(sheet, list(zip(inputs, kinds, strict=True)), outputs, type(module).__name__)
+
+
+def _others(tape: Tape, known: Known) -> dict[Any, Any]:
+    """Weights that are used but do not belong to the module, by a number."""
+    blocks = [block for block in tape.blocks if block not in known]
+    return {block: (f"weight_{k}", np.array(block.values)) for k, block in enumerate(blocks)}
+
+
+def _kind(found: Recorded, group: Group, dtype: str) -> str:
+    """``"int64"`` of an input whose numbers only choose rows of tables, else that of all numbers."""
+    units = Units(found)
+    ids, others = set[int](), {int(row) for part in found.outputs for row in part.rows}
+    for level in units.levels:
+        for calls in level.calls.values():
+            for call in calls:
+                target = ids if getattr(call.module, "onnx_ids", False) else others
+                target.update(int(row) for part in call.inputs for row in part.rows)
+        for key, rows in level.rows.items():
+            target = ids if key[0] == "gather" else others
+            target.update(r for row in rows for r in found.tape.nodes[row].operands())
+    own = set(group.rows.tolist())
+    return "int64" if own & ids and not own & others else dtype
+
+
+class _Writer:
+    """One file: goes through the levels of a recording."""
+
+    def __init__(self, sheet: Sheet, found: Recorded, names: Mapping[int, str]) -> None:
+        self.sheet, self.found, self.names = sheet, found, names
+        self.places, self.units = Places(sheet, found.tape), Units(found)
+
+    def input(self, number: int, group: Group, kind: str) -> Tensor:
+        """Number `number` of what the module gets."""
+        name = "input" if len(self.found.inputs) == 1 else f"input_{number}"
+        tensor = self.sheet.input(name, group.shape)
+        self.places.put(group.rows, tensor)
+        if kind == "int64":
+            self.sheet.whole.add(tensor.name)
+        return tensor
+
+    def write(self) -> None:
+        """All nodes that the outputs need."""
+        for level in self.units.levels:
+            for calls in level.calls.values():
+                self._calls(calls)
+            for key, rows in level.rows.items():
+                write_rows(self.sheet, self.places, self.found.tape, key, rows)
+
+    def _calls(self, calls: Sequence[Call]) -> None:
+        """Calls of one layer: several of them side by side along an axis before their own."""
+        module, first = calls[0].module, calls[0]
+        side = (len(calls),) if len(calls) > 1 else ()
+        given = [
+            self.places.take(np.concatenate([call.inputs[k].rows for call in calls]), (*side, *first.inputs[k].shape))
+            for k in range(len(first.inputs))
+        ]
+        with self.sheet.of(self.names.get(id(module)) or type(module).__name__.lower()):
+            made = module.write_onnx(self.sheet, *given, *first.more)
+        made = replace(made, shape=(*side, *first.output.shape))
+        self._put(np.concatenate([call.output.rows for call in calls]), made)
+
+    def _put(self, rows: Rows, made: Tensor) -> None:
+        own = (self.places.tensor[rows] == -1) & (self.units.owner[rows] >= 0)
+        self.places.put(rows[own], made, np.arange(prod(made.shape))[own])
+
+    def output(self, number: int, group: Group) -> Tensor:
+        """Number `number` of what the module returned, under its name."""
+        name = "output" if len(self.found.outputs) == 1 else f"output_{number}"
+        last = self.sheet.spread(self.places.take(group.rows, group.shape))
+        return self._named(last, name)
+
+    def _named(self, last: Tensor, name: str) -> Tensor:
+        """The tensor under the name of an output: by renaming it where a node makes it for nothing else."""
+        name = self.sheet.named(name)
+        node = next((k for k, node in enumerate(self.sheet.nodes) if last.name in node.outputs), None)
+        if node is None or any(last.name in other.inputs for other in self.sheet.nodes):
+            made = self.sheet.node("Identity", last, shape=last.shape)
+            last, node = made, len(self.sheet.nodes) - 1
+        found = self.sheet.nodes[node]
+        outputs = tuple(name if x == last.name else x for x in found.outputs)
+        self.sheet.nodes[node] = replace(found, outputs=outputs)
+        return replace(last, name=name)

@@ -1,0 +1,225 @@
+"""`Sheet`: the nodes and constants of a graph that is being written, with names that nobody else has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+from ...scalar.store import Block
+from ..graph import Array, Node
+
+Shape = tuple[int, ...]
+Made = TypeVar("Made")
+Known = Mapping[Block, tuple[str, NDArray[Any]]]
+"""What the weights are called in the file, and their numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """What a node makes.
+
+    Attributes
+    ----------
+    name : str
+    shape : tuple of int
+        Of one sample; axis 0 of the tensor stands before it.
+    lanes : bool
+        Axis 0 has a place for each of the N samples; else it has length 1, the same for all.
+    """
+
+    name: str
+    shape: Shape
+    lanes: bool = True
+
+
+Operand = Tensor | str | float
+"""A tensor; what has no axis of samples (a weight, a shape), by its name; a number."""
+
+
+class Sheet:
+    """A graph that grows.
+
+    Parameters
+    ----------
+    known : mapping of Block to (str, ndarray)
+        Names and numbers of the weights.
+    dtype : str
+        ``"float32"`` or ``"float64"``, of all numbers.
+
+    Attributes
+    ----------
+    nodes : list of Node
+    constants : dict of str to ndarray
+    scope : str
+        Whose nodes are being written: the beginning of their names.
+    whole : set of str
+        Inputs that are int64.
+    """
+
+    def __init__(self, known: Known, dtype: str) -> None:
+        self.known, self.dtype = known, np.dtype(dtype)
+        self.nodes: list[Node] = []
+        self.constants: dict[str, Array] = {}
+        self.scope = ""
+        self.first = ""
+        self.taken = {name for name, _ in known.values()} | {""}
+        self.whole: set[str] = set()
+        self._numbers: dict[tuple[Any, ...], str] = {}
+        self._made: dict[tuple[Any, ...], Any] = {}
+
+    # ---- names
+
+    @contextmanager
+    def of(self, scope: str) -> Iterator[None]:
+        """Within it the names of nodes begin with that of a module."""
+        before, self.scope = self.scope, scope
+        try:
+            yield
+        finally:
+            self.scope = before
+
+    def named(self, wish: str) -> str:
+        """A name that nothing has yet."""
+        name, count = wish, 1
+        while name in self.taken:
+            count += 1
+            name = f"{wish}_{count}"
+        self.taken.add(name)
+        return name
+
+    def input(self, name: str, shape: Shape) -> Tensor:
+        """What the file gets; axis 0 of the first tells how many samples there are."""
+        tensor = Tensor(self.named(name), shape)
+        self.first = self.first or tensor.name
+        return tensor
+
+    # ---- what is known
+
+    def weight(self, block: Block) -> str:
+        """A parameter or buffer, in its own shape, under its own name.
+
+        Raises
+        ------
+        InputError
+            A number of it is too large for the file's dtype.
+        """
+        name, array = self.known[block]
+        if name not in self.constants:
+            with np.errstate(over="ignore"):
+                made = array.astype(self.dtype)
+            if np.isfinite(array).sum() > np.isfinite(made).sum():
+                raise InputError(f"to_onnx: a number of {name!r} is too large for {self.dtype}; try dtype='float64'")
+            self.constants[name] = made
+        return name
+
+    def numbers(self, array: Any) -> str:
+        """Numbers in the file's dtype; equal ones stand there once."""
+        return self._constant(np.asarray(array, self.dtype), "number")
+
+    def integers(self, array: Any) -> str:
+        """Shapes, axes and places."""
+        return self._constant(np.asarray(array, np.int64), "place")
+
+    def _constant(self, array: Array, wish: str) -> str:
+        key = (array.dtype.str, array.shape, array.tobytes())
+        if key not in self._numbers:
+            name = self._numbers[key] = self.named(wish)
+            self.constants[name] = array
+        return self._numbers[key]
+
+    # ---- nodes
+
+    def node(self, operator: str, *operands: Operand, shape: Shape, lanes: bool | None = None, **more: Any) -> Tensor:
+        """A node and what it makes.
+
+        Parameters
+        ----------
+        operator : str
+        *operands : Operand
+        shape : tuple of int
+            Of what comes out, without axis 0.
+        lanes : bool, optional
+            Whether that has an axis of samples. Default: if one of the operands has.
+        **more
+            Attributes of the node.
+        """
+        if lanes is None:
+            lanes = any(isinstance(x, Tensor) and x.lanes for x in operands)
+        return Tensor(self.fixed(operator, *operands, **more), shape, lanes)
+
+    def fixed(self, operator: str, *operands: Operand, **more: Any) -> str:
+        """A node of which no axis is that of the samples, as the transpose of a weight; the name of what it makes."""
+        return self.several(operator, 1, *operands, **more)[0]
+
+    def several(self, operator: str, count: int, *operands: Operand, **more: Any) -> list[str]:
+        """A node that makes so many tensors; their names."""
+        name = self.named(f"{self.scope}/{operator}" if self.scope else operator)
+        outputs = [name, *(self.named(f"{name}_output") for _ in range(count - 1))]
+        self.nodes.append(Node(operator, tuple(map(self._name, operands)), tuple(outputs), more, name))
+        return outputs
+
+    def _name(self, operand: Operand) -> str:
+        if isinstance(operand, Tensor):
+            return operand.name
+        return operand if isinstance(operand, str) else self.numbers(operand)
+
+    def reshaped(self, x: Tensor, shape: Shape) -> Tensor:
+        """The same numbers of each sample, in C order, in another shape."""
+        if x.shape == shape:
+            return x
+        flat = shape == (prod(x.shape),)
+        return self.once(
+            ("reshaped", x.name, shape),
+            lambda: (
+                self.node("Flatten", x, shape=shape, axis=1)
+                if flat
+                else self.node("Reshape", x, self.integers((0, *shape)), shape=shape)
+            ),
+        )
+
+    def turned(self, weight: str) -> str:
+        """The transpose of a matrix of weights."""
+        return self.once(("turned", weight), lambda: self.fixed("Transpose", weight, perm=(1, 0)))
+
+    def flat(self, block: Block) -> Tensor:
+        """A weight as a row, the same for every sample."""
+        name = self.weight(block)
+        return Tensor(
+            self.once(("flat", name), lambda: self.fixed("Reshape", name, self.integers((1, -1)))),
+            (block.size,),
+            lanes=False,
+        )
+
+    def spread(self, x: Tensor) -> Tensor:
+        """What is the same for all samples, once for each of them."""
+        if x.lanes:
+            return x
+        count = self.once(("count",), lambda: self.fixed("Shape", self.first, start=0, end=1))
+        sides = (count, self.integers((1,) * len(x.shape)))
+        many = self.once(("sides", len(x.shape)), lambda: self.fixed("Concat", *sides, axis=0))
+        return self.once(("spread", x.name, x.shape), lambda: self.node("Expand", x, many, shape=x.shape, lanes=True))
+
+    def ids(self, x: Tensor) -> Tensor:
+        """The numbers as int64; an input that is nothing else is that already."""
+        if x.name in self.whole:
+            return x
+        return self.once(("ids", x.name), lambda: self.node("Cast", x, shape=x.shape, to=INT64))
+
+    def once(self, key: tuple[Any, ...], make: Callable[[], Made]) -> Made:
+        """What `make` makes, the first time; nodes of no module."""
+        if key not in self._made:
+            with self.of(""):
+                self._made[key] = make()
+        made: Made = self._made[key]
+        return made
+
+
+FLOAT, INT64, BOOL, DOUBLE = 1, 7, 9, 11
+"""ONNX's numbers of types."""
