@@ -174,7 +174,7 @@ class Conv(Module):
         return sheet.node(
             "Conv", x, sheet.weight(self.weight), *([] if self.bias is None else [sheet.weight(self.bias)]),
             shape=self.made_shape(x.shape), kernel_shape=self.kernel_size, strides=self.stride,
-            pads=tuple(edge[side] for side in (0, 1) for edge in border),
+            pads=tuple(edge[side] for side in (0, 1) for edge in border), dilations=self.dilation, group=self.groups,
         )  # fmt: skip
 
     def made_shape(self, before: tuple[int, ...]) -> tuple[int, ...]:
