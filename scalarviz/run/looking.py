@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, cast
+from threading import get_ident
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,14 @@ from .timeline import Timeline
 from .training import Training
 
 
+class Standing(NamedTuple):
+    """The moment at which a run stands while one thread visits others of its past."""
+
+    steps: int
+    loss: float
+    thread: int
+
+
 class Looking:
     """Frames and forward passes."""
 
@@ -42,6 +51,22 @@ class Looking:
     timeline: Timeline
     _training: Training
     _stop: Stop | None
+    _standing: Standing | None = None
+
+    @property
+    def steps(self) -> int:
+        """Training steps done."""
+        return self._training.steps if (at := self._stands_at()) is None else at.steps
+
+    @property
+    def loss(self) -> float:
+        """Loss of the last step, at the values before its update; NaN before the first."""
+        return self._training.loss if (at := self._stands_at()) is None else at.loss
+
+    def _stands_at(self) -> Standing | None:
+        """Where it stands for all threads but the one that is looking at its past just now; else None."""
+        at = self._standing
+        return None if at is None or at.thread == get_ident() else at
 
     @property
     @abstractmethod
