@@ -4,7 +4,22 @@ Open `versions` first: the names that are known, with the versions of each. `tab
 what they are written with, `sums` the weighted sums; the other files are families of operators.
 """
 
-from . import activations, arithmetic, logic, products, shapes, softmax
+from . import (
+    activations,
+    arithmetic,
+    convolutions,
+    dropout,
+    given,
+    logic,
+    norms,
+    pieces,
+    products,
+    reductions,
+    shapes,
+    softmax,
+)
 
-FAMILIES = (activations, arithmetic, logic, products, shapes, softmax)
+FAMILIES = (
+    activations, arithmetic, convolutions, dropout, given, logic, norms, pieces, products, reductions, shapes, softmax,
+)  # fmt: skip
 """The files that put functions into the table."""

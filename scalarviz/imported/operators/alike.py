@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -86,9 +87,15 @@ def reduced(x: Array, axes: tuple[int, ...], keep: bool, function: Callable[[Lan
     """Rows of Values over some axes, each replaced by one."""
     others = [a for a in range(x.ndim) if a not in axes]
     shape = tuple(x.shape[a] for a in others)
-    flat = bare(x).transpose(*others, *axes).reshape(*shape, -1)
+    flat = bare(x).transpose(*others, *axes).reshape(*shape, prod(x.shape[a] for a in axes))
     found = values([function(flat[index].tolist()) for index in np.ndindex(*shape)], shape)
     return found.reshape(*(1 if a in axes else side for a, side in enumerate(x.shape))) if keep else found
+
+
+def over_last(rows: Array, function: Callable[[Lane], Value]) -> Array:
+    """Rows of Values along the last axis, each replaced by one."""
+    shape, flat = rows.shape[:-1], bare(rows)
+    return values([function(flat[index].tolist()) for index in np.ndindex(*shape)], shape)
 
 
 def axis_of(axis: int, ndim: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from ...errors import InputError, ScalarvizError
 from ...onnx.graph import Node
 from .versions import VERSIONS
 
+LARGEST = 1 << 27
+"""Numbers of one result: what a file asks for may be more than any memory holds."""
 Array = NDArray[Any]
 """Numbers of any dtype that is known, or objects: Values of a graph that is made."""
 
@@ -109,6 +112,17 @@ class Call:
                 "weights, and it has no derivative"
             )
         return [x for x in self.inputs if x is not None]
+
+    def room(self, shape: Sequence[int]) -> None:
+        """Make sure that a result of that shape may be made.
+
+        Raises
+        ------
+        InputError
+            It is too large, or a side is negative.
+        """
+        if min(shape, default=0) < 0 or prod(shape) > LARGEST:
+            raise self.wrong(f"its result would have the shape {tuple(shape)}; at most {LARGEST:,} numbers are made")
 
     @property
     def title(self) -> str:

@@ -27,4 +27,21 @@ VERSIONS: dict[str, tuple[int, int]] = {
     # shapes
     "Expand": (8, 13), "Flatten": (1, 25), "Identity": (1, 25), "Reshape": (5, 25), "Shape": (1, 25), "Size": (1, 25),
     "Squeeze": (1, 25), "Tile": (6, 13), "Transpose": (1, 25), "Unsqueeze": (1, 25),
+    # parts and joins
+    "Concat": (4, 13), "DepthToSpace": (1, 28), "Gather": (1, 13), "GatherElements": (11, 13), "GatherND": (11, 13),
+    "Pad": (2, 25), "Slice": (1, 13), "SpaceToDepth": (1, 28), "Split": (2, 18), "Trilu": (14, 14),
+    # reductions
+    "ArgMax": (1, 13), "ArgMin": (1, 13), "CumSum": (11, 14), "ReduceL1": (1, 18), "ReduceL2": (1, 18),
+    "ReduceLogSum": (1, 28), "ReduceLogSumExp": (1, 28), "ReduceMax": (1, 20), "ReduceMean": (1, 18),
+    "ReduceMin": (1, 20), "ReduceProd": (1, 18), "ReduceSum": (1, 13), "ReduceSumSquare": (1, 18),
+    # convolutions and pools
+    "AveragePool": (7, 22), "Conv": (1, 22), "GlobalAveragePool": (1, 22), "GlobalLpPool": (2, 22),
+    "GlobalMaxPool": (1, 22), "LpPool": (2, 22), "MaxPool": (1, 22),
+    # normalisations, dropout
+    "BatchNormalization": (7, 15), "Dropout": (7, 22), "GroupNormalization": (18, 21),
+    "InstanceNormalization": (6, 22), "LRN": (1, 13), "LayerNormalization": (17, 17), "LpNormalization": (1, 22),
+    "MeanVarianceNormalization": (9, 13), "RMSNormalization": (23, 23),
+    # numbers of the graph's own
+    "Cast": (6, 28), "CastLike": (15, 25), "Constant": (1, 25), "ConstantOfShape": (9, 25), "EyeLike": (9, 22),
+    "NonZero": (9, 13), "OneHot": (9, 28), "Range": (11, 27),
 }  # fmt: skip
