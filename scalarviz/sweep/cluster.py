@@ -1,0 +1,207 @@
+"""`Cluster`: an Executor whose runs are computed by somebody's dask cluster, several at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import CancelledError, Executor, Future, wait
+from dataclasses import replace
+from functools import partial
+from math import ceil
+from threading import RLock
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from ..errors import StateError, TypeMismatchError, shown
+from .job import Job, compute, failure
+from .result import Result
+from .scheduler import connected
+from .visiting import Computed, versions, work
+
+SECONDS = 1.0
+"""What a parcel of runs should take: a scheduler hands out some hundred parcels a second, and those of a worker that
+dies are computed again."""
+MOST = 1000
+"""Runs of a parcel."""
+AHEAD = 2
+"""Parcels at the scheduler for each thread of its workers, so that none waits for us."""
+
+
+class Asked(NamedTuple):
+    """A job, and who waits for its result."""
+
+    job: Job
+    future: Future[Result]
+
+
+class Parcel(NamedTuple):
+    """Jobs that were sent together."""
+
+    asked: list[Asked]
+    alone: bool
+    """Whether it has one job because a larger one ended its workers."""
+
+
+class Cluster(Executor):
+    """Computes the jobs of a sweep on the workers of a dask scheduler, as the processes of a pool would.
+
+    Parameters
+    ----------
+    address : str
+        ``tls://host:port`` or ``tcp://host:port``.
+    said : callable, optional
+        Is told a line where a worker has died, from another thread.
+
+    Attributes
+    ----------
+    threads : int
+        Of all workers that the scheduler has now.
+
+    Raises
+    ------
+    MissingDependencyError, InputError
+        As :func:`scalarviz.sweep.scheduler.connected`.
+    """
+
+    def __init__(self, address: str, said: Callable[[str], None] = lambda line: None) -> None:
+        self.address, self._said = address, said
+        self._client: Any = connected(address)
+        self.threads = sum(self._client.nthreads().values())
+        self._sender: Any = self._client.get_executor(pure=False)
+        self._waiting: deque[Asked] = deque()
+        self._sent: dict[str, Parcel] = {}
+        self._deaths: dict[str, int] = {}
+        self._seconds = SECONDS  # of a run; the first parcels have one each
+        self._lost = self._closed = False
+        self._turn = RLock()
+        self._client.subscribe_topic("all", self._heard)
+
+    # ---- as an Executor
+
+    def submit(self, function: Any, /, *args: Any, **named: Any) -> Future[Any]:
+        """The result of a job as a future: ``submit(compute, job)``. It can be cancelled until it is sent.
+
+        Raises
+        ------
+        TypeMismatchError
+            Something else is to be called.
+        StateError
+            It is shut down, or the scheduler is gone.
+        """
+        if function is not compute or len(args) != 1 or named or not isinstance(args[0], Job):
+            raise TypeMismatchError(f"a cluster computes jobs, as submit(compute, job), got {shown((function, *args))}")
+        future: Future[Result] = Future()
+        with self._turn:
+            if self._lost or self._closed:
+                raise self._gone() if self._lost else StateError(f"the sweep's connection to {self.address} is closed")
+            self._waiting.append(Asked(args[0], future))
+            self._send()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the connection; with `wait` after all results are there. What was not computed is cancelled."""
+        with self._turn:
+            self._closed = True
+            left = [*self._waiting, *(one for parcel in self._sent.values() for one in parcel.asked)]
+            if cancel_futures or not wait:
+                self._waiting.clear()
+        if wait and not cancel_futures:
+            _wait_for(one.future for one in left)
+        for one in left:
+            one.future.cancel()
+        self._client.close(timeout=2)
+
+    # ---- sending
+
+    def _send(self) -> None:
+        """Parcels as long as the workers want some; the caller has the turn."""
+        while self._waiting and len(self._sent) < AHEAD * max(1, self.threads):
+            some = [self._waiting.popleft() for _ in range(self._size())]
+            asked = [one for one in some if one.future.set_running_or_notify_cancel()]
+            if asked:
+                self._send_one(Parcel(asked, False))
+
+    def _size(self) -> int:
+        """Jobs of the next parcel: as many as take `SECONDS`, but enough for all threads at the end."""
+        fair = ceil(len(self._waiting) / (AHEAD * max(1, self.threads)))
+        return max(1, min(int(SECONDS / self._seconds), fair, MOST))
+
+    def _send_one(self, parcel: Parcel) -> None:
+        name = f"scalarviz-{uuid4().hex}"
+        self._sent[name] = parcel
+        sent = self._sender.submit(work, [one.job for one in parcel.asked], versions(), key=name)
+        sent.add_done_callback(partial(self._came, name))
+
+    # ---- in the client's thread
+
+    def _came(self, name: str, sent: Future[Computed]) -> None:
+        with self._turn:
+            parcel, deaths = self._sent.pop(name), self._deaths.pop(name, 0)
+        try:
+            computed = sent.result()
+        except CancelledError:  # we cancel none: the client has lost the scheduler
+            self._lose(parcel)
+        except Exception as error:  # whatever keeps a parcel from being computed
+            self._failed(parcel, error, deaths)
+        else:
+            self._seconds = max(computed.seconds / len(parcel.asked), SECONDS / MOST)
+            for one, result in zip(parcel.asked, computed.results, strict=True):
+                one.future.set_result(replace(result, tries=result.tries + deaths))
+        with self._turn:
+            if not self._lost:
+                self._send()
+
+    def _failed(self, parcel: Parcel, error: Exception, deaths: int) -> None:
+        if type(error).__name__ != "KilledWorker":
+            for one in parcel.asked:
+                one.future.set_exception(error)
+        elif parcel.alone or len(parcel.asked) == 1:
+            job = parcel.asked[0].job
+            job = replace(job, tries=job.tries + max(deaths - 1, 0))
+            said = f"every worker died that computed it, {deaths} in all; the last was {_last(error)}"
+            parcel.asked[0].future.set_result(failure(job, said))
+        else:  # one of them may be the reason
+            with self._turn:
+                for one in parcel.asked:
+                    job = replace(one.job, tries=one.job.tries + deaths)
+                    self._send_one(Parcel([Asked(job, one.future)], True))
+
+    def _lose(self, parcel: Parcel) -> None:
+        with self._turn:
+            self._lost = True
+            left = [one for one in self._waiting if one.future.set_running_or_notify_cancel()]
+            self._waiting.clear()
+        for one in (*parcel.asked, *left):
+            one.future.set_exception(self._gone())
+
+    def _gone(self) -> StateError:
+        return StateError(f"the scheduler at {self.address} is gone; what was computed is kept, and the same goes on")
+
+    async def _heard(self, event: tuple[float, Any]) -> None:
+        """Workers have come or gone. What one that died had is computed again, which the scheduler sees to."""
+        said = event[1] if isinstance(event[1], dict) else {}
+        if said.get("action") not in ("add-worker", "remove-worker"):
+            return
+        if said["action"] == "remove-worker":
+            self._worker_left(said)
+        self.threads = sum((await self._client.scheduler.ncores()).values())
+        with self._turn:
+            self._send()
+
+    def _worker_left(self, said: dict[str, Any]) -> None:
+        with self._turn:
+            names = [name for name in said.get("processing-tasks", ()) if name in self._sent]
+            for name in names:  # those that it had not begun are counted too: nobody says which
+                self._deaths[name] = self._deaths.get(name, 0) + 1
+            runs = sum(len(self._sent[name].asked) for name in names)
+        if runs:
+            how = "left" if said.get("expected") else "died"
+            self._said(f"the worker {said.get('worker')} {how}; its {runs:,} runs are computed by others")
+
+
+def _wait_for(futures: Iterable[Future[Result]]) -> None:
+    wait(list(futures))
+
+
+def _last(error: Any) -> str:
+    return str(getattr(error.last_worker, "address", error.last_worker))
