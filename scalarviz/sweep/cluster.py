@@ -27,19 +27,20 @@ AHEAD = 2
 """Parcels at the scheduler for each thread of its workers, so that none waits for us."""
 
 
+DEATHS = 4
+"""Workers that may die of a run, or beside it, before it counts as failed."""
+
+
 class Asked(NamedTuple):
-    """A job, and who waits for its result."""
+    """A job, who waits for its result, and of how many workers' deaths it may be the reason."""
 
     job: Job
     future: Future[Result]
+    deaths: int = 0
 
 
-class Parcel(NamedTuple):
-    """Jobs that were sent together."""
-
-    asked: list[Asked]
-    alone: bool
-    """Whether it has one job because a larger one ended its workers."""
+Parcel = list[Asked]
+"""Jobs that are sent together."""
 
 
 class Cluster(Executor):
@@ -65,8 +66,8 @@ class Cluster(Executor):
 
     def __init__(self, address: str, said: Callable[[str], None] = lambda line: None) -> None:
         self.address, self._said = address, said
-        self._client: Any = connected(address)
-        self.threads = sum(self._client.nthreads().values())
+        self._client = connected(address)
+        self.threads: int = sum(self._client.nthreads().values())
         self._sender: Any = self._client.get_executor(pure=False)
         self._waiting: deque[Asked] = deque()
         self._sent: dict[str, Parcel] = {}
@@ -102,7 +103,7 @@ class Cluster(Executor):
         """End the connection; with `wait` after all results are there. What was not computed is cancelled."""
         with self._turn:
             self._closed = True
-            left = [*self._waiting, *(one for parcel in self._sent.values() for one in parcel.asked)]
+            left = [*self._waiting, *(one for parcel in self._sent.values() for one in parcel)]
             if cancel_futures or not wait:
                 self._waiting.clear()
         if wait and not cancel_futures:
@@ -119,7 +120,7 @@ class Cluster(Executor):
             some = [self._waiting.popleft() for _ in range(self._size())]
             asked = [one for one in some if one.future.set_running_or_notify_cancel()]
             if asked:
-                self._send_one(Parcel(asked, False))
+                self._send_one(asked)
 
     def _size(self) -> int:
         """Jobs of the next parcel: as many as take `SECONDS`, but enough for all threads at the end."""
@@ -129,7 +130,7 @@ class Cluster(Executor):
     def _send_one(self, parcel: Parcel) -> None:
         name = f"scalarviz-{uuid4().hex}"
         self._sent[name] = parcel
-        sent = self._sender.submit(work, [one.job for one in parcel.asked], versions(), key=name)
+        sent = self._sender.submit(work, [one.job for one in parcel], versions(), key=name)
         sent.add_done_callback(partial(self._came, name))
 
     # ---- in the client's thread
@@ -144,34 +145,34 @@ class Cluster(Executor):
         except Exception as error:  # whatever keeps a parcel from being computed
             self._failed(parcel, error, deaths)
         else:
-            self._seconds = max(computed.seconds / len(parcel.asked), SECONDS / MOST)
-            for one, result in zip(parcel.asked, computed.results, strict=True):
+            self._seconds = max(computed.seconds / len(parcel), SECONDS / MOST)
+            for one, result in zip(parcel, computed.results, strict=True):
                 one.future.set_result(replace(result, tries=result.tries + deaths))
         with self._turn:
             if not self._lost:
                 self._send()
 
-    def _failed(self, parcel: Parcel, error: Exception, deaths: int) -> None:
+    def _failed(self, parcel: Parcel, error: Any, deaths: int) -> None:
+        """Nothing was computed. After workers have died each run is sent alone: one of them may be the reason."""
         if type(error).__name__ != "KilledWorker":
-            for one in parcel.asked:
+            for one in parcel:
                 one.future.set_exception(error)
-        elif parcel.alone or len(parcel.asked) == 1:
-            job = parcel.asked[0].job
-            job = replace(job, tries=job.tries + max(deaths - 1, 0))
-            said = f"every worker died that computed it, {deaths} in all; the last was {_last(error)}"
-            parcel.asked[0].future.set_result(failure(job, said))
-        else:  # one of them may be the reason
-            with self._turn:
-                for one in parcel.asked:
-                    job = replace(one.job, tries=one.job.tries + deaths)
-                    self._send_one(Parcel([Asked(job, one.future)], True))
+            return
+        for job, future, before in parcel:
+            all_deaths = before + error.allowed_failures + 1
+            if len(parcel) == 1 and all_deaths >= DEATHS:
+                said = f"{all_deaths} workers died that computed it, the last one at {_last(error)}"
+                future.set_result(failure(replace(job, tries=job.tries + max(deaths - 1, 0)), said))
+            else:
+                with self._turn:
+                    self._send_one([Asked(replace(job, tries=job.tries + deaths), future, all_deaths)])
 
     def _lose(self, parcel: Parcel) -> None:
         with self._turn:
             self._lost = True
             left = [one for one in self._waiting if one.future.set_running_or_notify_cancel()]
             self._waiting.clear()
-        for one in (*parcel.asked, *left):
+        for one in (*parcel, *left):
             one.future.set_exception(self._gone())
 
     def _gone(self) -> StateError:
@@ -193,7 +194,7 @@ class Cluster(Executor):
             names = [name for name in said.get("processing-tasks", ()) if name in self._sent]
             for name in names:  # those that it had not begun are counted too: nobody says which
                 self._deaths[name] = self._deaths.get(name, 0) + 1
-            runs = sum(len(self._sent[name].asked) for name in names)
+            runs = sum(len(self._sent[name]) for name in names)
         if runs:
             how = "left" if said.get("expected") else "died"
             self._said(f"the worker {said.get('worker')} {how}; its {runs:,} runs are computed by others")

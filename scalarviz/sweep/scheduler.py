@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import logging
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import InputError, MissingDependencyError, listing, shown
 from .visiting import ABSENT, PACKAGES, differences, versions
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 ADDRESS = re.compile(r"(tls|tcp)://([^\s/:@]+|\[[0-9a-fA-F:.]+\]):(\d{1,5})/?")
 TLS_SETTINGS = ("ca-file", "client.cert", "client.key")
@@ -49,8 +46,8 @@ def warning_of(address: str) -> str:
     )
 
 
-def connected(address: str, timeout: float = TIMEOUT) -> Client:
-    """A client of the scheduler at `address`, whose workers have the versions of here.
+def connected(address: str, timeout: float = TIMEOUT) -> Any:
+    """A ``distributed.Client`` of the scheduler at `address`, whose workers have the versions of here.
 
     Raises
     ------
@@ -65,7 +62,7 @@ def connected(address: str, timeout: float = TIMEOUT) -> Client:
     for log in LOGS:  # what is lost is said by us, in one line
         logging.getLogger(log).setLevel(logging.CRITICAL)
     try:
-        client: Client = distributed.Client(
+        client = distributed.Client(
             address, security=security, timeout=timeout, set_as_default=False, name="scalarviz-sweep"
         )
     except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as error:
@@ -109,7 +106,7 @@ def _reason(error: BaseException) -> str:
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 
-def _check(client: Client, address: str) -> None:
+def _check(client: Any, address: str) -> None:
     """Whether versions are the same in all processes of the cluster that there are now; later ones check themselves."""
     found = client.get_versions(packages=list(PACKAGES))
     here = {**versions(), **{name: _version(found["client"], name) for name in BESIDE}}
