@@ -17,7 +17,7 @@ from .sums import sums
 
 
 def write_rows(sheet: Sheet, places: Places, tape: Tape, key: Any, rows: Sequence[int]) -> None:
-    """Write the rows of one key of a `Level`.
+    """Write rows of one key, see `Units`.
 
     Raises
     ------

@@ -46,7 +46,7 @@ def exported(
     known = {**known, **_others(found.tape, known)}
     sheet = Sheet(known, dtype)
     writer = _Writer(sheet, found, names)
-    kinds = [_kind(found, group, dtype) for group in found.inputs]
+    kinds = [_kind(found, writer.units, group, dtype) for group in found.inputs]
     inputs = [writer.input(k, group, kind) for k, (group, kind) in enumerate(zip(found.inputs, kinds, strict=True))]
     writer.write()
     outputs = [writer.output(k, group) for k, group in enumerate(found.outputs)]
@@ -59,18 +59,16 @@ def _others(tape: Tape, known: Known) -> dict[Any, Any]:
     return {block: (f"weight_{k}", np.array(block.values)) for k, block in enumerate(blocks)}
 
 
-def _kind(found: Recorded, group: Group, dtype: str) -> str:
+def _kind(found: Recorded, units: Units, group: Group, dtype: str) -> str:
     """``"int64"`` of an input whose numbers only choose rows of tables, else that of all numbers."""
-    units = Units(found)
     ids, others = set[int](), {int(row) for part in found.outputs for row in part.rows}
-    for level in units.levels:
-        for calls in level.calls.values():
-            for call in calls:
-                target = ids if getattr(call.module, "onnx_ids", False) else others
-                target.update(int(row) for part in call.inputs for row in part.rows)
-        for key, rows in level.rows.items():
-            target = ids if key[0] == "gather" else others
-            target.update(r for row in rows for r in found.tape.nodes[row].operands())
+    for unit in units.units:
+        if unit.call is not None:
+            target = ids if getattr(unit.call.module, "onnx_ids", False) else others
+            target.update(row for part in unit.call.inputs for row in part.rows.tolist())
+        else:
+            node = found.tape.nodes[unit.row]
+            (ids if node.code == "gather" else others).update(node.operands())
     own = set(group.rows.tolist())
     return "int64" if own & ids and not own & others else dtype
 
@@ -93,11 +91,12 @@ class _Writer:
 
     def write(self) -> None:
         """All nodes that the outputs need."""
-        for level in self.units.levels:
-            for calls in level.calls.values():
+        for batch in self.units.batches():
+            calls = [unit.call for unit in batch if unit.call is not None]
+            if calls:
                 self._calls(calls)
-            for key, rows in level.rows.items():
-                write_rows(self.sheet, self.places, self.found.tape, key, rows)
+            else:
+                write_rows(self.sheet, self.places, self.found.tape, batch[0].key, [unit.row for unit in batch])
 
     def _calls(self, calls: Sequence[Call]) -> None:
         """Calls of one layer: several of them side by side along an axis before their own."""

@@ -8,19 +8,21 @@ from typing import Any
 import numpy as np
 
 from ...tape import Node, Tape
-from .places import Places, Rows
+from .places import CONSTANT, Places, Rows
 from .sheet import Operand, Sheet, Tensor
 
 
 def sums(sheet: Sheet, places: Places, tape: Tape, rows: Rows) -> None:
-    """Write sums of as many terms each, whose weights are of one kind."""
-    layers = _layers(tape, rows)
-    alone = [layer[0][0] for layer in layers if np.size(layer) == 1]
+    """Write sums whose weights are of one kind."""
+    alone: list[int] = []
+    for layer in _layers(tape, rows):
+        terms = tape.nodes[layer[0][0]].terms
+        if len(layer[0]) == 1 and (len(layer) == 1 or terms.kind == "const"):  # type: ignore[union-attr]
+            alone += [row for (row,) in layer]
+        else:
+            _layer(sheet, places, tape, np.array(layer, np.int64))
     if alone:
         _each(sheet, places, tape, np.array(alone, np.int64))
-    for layer in layers:
-        if np.size(layer) > 1:
-            _layer(sheet, places, tape, np.array(layer, np.int64))
 
 
 def _layers(tape: Tape, rows: Rows) -> list[list[list[int]]]:
@@ -95,23 +97,36 @@ def _bias(sheet: Sheet, places: Places, nodes: list[Node]) -> str | None:
 
 
 def _each(sheet: Sheet, places: Places, tape: Tape, rows: Rows) -> None:
-    """Sums that have nothing in common but how many terms they have: products, then sums along an axis."""
+    """Sums that have nothing in common: products, then sums along an axis; shorter ones are filled up with 0."""
     nodes = [tape.nodes[row] for row in rows]
     terms = [node.terms for node in nodes if node.terms is not None]
-    inputs = np.array([node.args for node in nodes], np.int64)
-    shape, count = inputs.shape, len(rows)
-    x = places.take(inputs.ravel(), shape)
-    weights = np.array([list(t.weights) for t in terms]).reshape(shape)
+    there = np.array([len(node.args) for node in nodes])[:, None] > np.arange(max(len(node.args) for node in nodes))
+    shape, count = there.shape, len(rows)
+    inputs = np.concatenate([np.array(node.args, np.int64) for node in nodes])
+    x = _filled(places, there, places.tensor[inputs], places.index[inputs], places.number[inputs])
+    weights = np.concatenate([list(t.weights) for t in terms])
     factor: Operand
-    if terms[0].kind == "row":
-        factor = places.take(weights.ravel(), shape)
-    elif terms[0].kind == "param":
-        factor = places.chosen(*places.of_theta(weights.ravel()), shape)
+    if terms[0].kind == "const":
+        whole = np.full(shape, weights[0])  # where there is no term, any number will do
+        whole[there] = weights
+        same = (weights == weights[0]).all()
+        factor = float(weights[0]) if same else Tensor(sheet.numbers(whole[None]), shape, lanes=False)
+    elif np.array_equal(weights, inputs) and terms[0].kind == "row":
+        factor = x
+    elif terms[0].kind == "row":
+        factor = _filled(places, there, places.tensor[weights], places.index[weights], places.number[weights])
     else:
-        same = (weights == weights.flat[0]).all()
-        factor = float(weights.flat[0]) if same else Tensor(sheet.numbers(weights[None]), shape, lanes=False)
+        factor = _filled(places, there, *places.of_theta(weights))
     if factor != 1.0:
         x = sheet.node("Mul", x, factor, shape=shape)
     made = sheet.node("ReduceSum", x, sheet.integers([2]), shape=(count,), keepdims=0)
     bias = _bias(sheet, places, nodes)
     places.put(rows, made if bias is None else sheet.node("Add", made, bias, shape=(count,)))
+
+
+def _filled(places: Places, there: Any, tensors: Rows, index: Rows, numbers: Any = 0.0) -> Tensor:
+    """Numbers where there are some, row by row, and 0 elsewhere."""
+    where = np.full(there.shape, CONSTANT), np.zeros(there.shape, np.int64), np.zeros(there.shape)
+    for whole, part in zip(where, (tensors, index, numbers), strict=True):
+        whole[there] = part
+    return places.chosen(where[0].ravel(), where[1].ravel(), there.shape, where[2].ravel())

@@ -1,8 +1,14 @@
-"""Which numbers of a tape are computed together: what is needed, in how many levels, and what is alike in each."""
+"""Which numbers of a tape are computed together, and in which order.
+
+A unit is one call of a layer, or one row of the tape that no layer makes. Units with the same key can be one node. Of
+those whose operands are there, the key is written next of which the fewest units still wait for something: so the
+products of a layer at all places of a sentence are written as one, however long the way to the last place is.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,19 +21,27 @@ LEAVES = ("input", "const", "param", "buffer")
 
 
 @dataclass(slots=True)
-class Level:
-    """What depends on earlier levels alone.
+class Unit:
+    """One call, or one row.
 
     Attributes
     ----------
-    calls : dict of key to list of Call
-        Those of one layer with inputs of the same shapes together.
-    rows : dict of key to list of int
-        Rows of the tape with the same code and operands of the same kinds.
+    key : hashable
+        What it has in common with others that one node can compute.
+    call : Call or None
+    row : int
+        The first row that it makes.
+    waits : int
+        How many units it needs that are not written yet.
+    users : list of int
+        Units that need it.
     """
 
-    calls: dict[Any, list[Call]] = field(default_factory=lambda: defaultdict(list))
-    rows: dict[Any, list[int]] = field(default_factory=lambda: defaultdict(list))
+    key: Any
+    call: Call | None
+    row: int
+    waits: int = 0
+    users: list[int] = field(default_factory=list)
 
 
 class Units:
@@ -39,18 +53,19 @@ class Units:
 
     Attributes
     ----------
-    levels : list of Level
     owner : ndarray of int
         By row, the number of the call that makes it, or -1.
+    units : list of Unit
+        What the outputs are made of.
     """
 
     def __init__(self, recorded: Recorded) -> None:
         self.nodes, self.calls = recorded.tape.nodes, recorded.calls
         self.owner = self._owners()
-        self.needed = self._reached(recorded)
-        self.level = np.zeros(len(self.nodes), np.int64)
         self.lanes = np.zeros(len(self.nodes), bool)
-        self.levels = self._planned()
+        self.units: list[Unit] = []
+        self._unit: NDArray[np.int64] = np.full(len(self.nodes), -1)
+        self._find(self._needed(recorded))
 
     def _owners(self) -> NDArray[np.int64]:
         """The outermost call that made each row; what a layer hands on is made by nobody."""
@@ -63,65 +78,94 @@ class Units:
             owner[made[~leaf[made]]] = number
         return owner
 
-    def below(self, row: int) -> Any:
+    def _below(self, row: int) -> NDArray[np.int64]:
         """The rows that one is made of."""
         number = int(self.owner[row])
         if number < 0:
-            return self.nodes[row].operands()
+            return np.fromiter(self.nodes[row].operands(), np.int64)
         return np.concatenate([given.rows for given in self.calls[number].inputs])
 
-    def _reached(self, recorded: Recorded) -> NDArray[np.bool_]:
+    def _needed(self, recorded: Recorded) -> NDArray[np.bool_]:
         """What the outputs are made of."""
         needed, done = np.zeros(len(self.nodes), bool), set[int]()
         stack = [int(row) for group in recorded.outputs for row in group.rows]
         while stack:
             row = stack.pop()
-            number = int(self.owner[row])
             if needed[row]:
                 continue
             needed[row] = True
+            number = int(self.owner[row])
             if number < 0 or number not in done:
                 done.add(number)
-                stack.extend(int(r) for r in self.below(row) if not needed[r])
+                below = self._below(row)
+                stack.extend(below[~needed[below]].tolist())
         return needed
 
-    def _planned(self) -> list[Level]:
-        levels: dict[int, Level] = defaultdict(Level)
-        reached = set[int]()
-        for row in np.flatnonzero(self.needed).tolist():
+    def _find(self, needed: NDArray[np.bool_]) -> None:
+        """Every unit, each behind those that it needs."""
+        of_call: dict[int, int] = {}
+        for row in np.flatnonzero(needed).tolist():
             node, number = self.nodes[row], int(self.owner[row])
             if node.code in LEAVES and number < 0:
                 self.lanes[row] = node.code == "input"
                 continue
-            if number in reached:
+            if number in of_call:
+                self._unit[row], self.lanes[row] = of_call[number], self.lanes[self.units[of_call[number]].row]
                 continue
-            below = np.fromiter(self.below(row), np.int64)
-            level = int(self.level[below].max(initial=0)) + 1
-            lanes = bool(self.lanes[below].any()) and node.code != "batch_mean"
-            if number < 0:
-                self.level[row], self.lanes[row] = level, lanes
-                levels[level].rows[self._key(row)].append(row)
-                continue
-            reached.add(number)
-            call = self.calls[number]
-            made = call.output.rows[self.owner[call.output.rows] == number]
-            self.level[made], self.lanes[made] = level, lanes
-            levels[level].calls[self._call_key(call, number, lanes)].append(call)
-        return [levels[number] for number in sorted(levels)]
+            below = self._below(row)
+            self.lanes[row] = bool(self.lanes[below].any()) and node.code != "batch_mean"
+            self._unit[row] = len(self.units)
+            call = None if number < 0 else self.calls[number]
+            key = self._key(row) if call is None else self._call_key(call, number, bool(self.lanes[row]))
+            before = np.unique(self._unit[below])
+            before = before[before >= 0]
+            for unit in before.tolist():
+                self.units[unit].users.append(len(self.units))
+            if call is not None:
+                of_call[number] = len(self.units)
+            self.units.append(Unit(key, call, row, len(before)))
+
+    def batches(self) -> Iterator[list[Unit]]:
+        """Units with one key, each batch behind what it needs."""
+        ready: dict[Any, list[int]] = defaultdict(list)
+        behind: dict[Any, int] = defaultdict(int)
+        for number, unit in enumerate(self.units):
+            if unit.waits:
+                behind[unit.key] += 1
+            else:
+                ready[unit.key].append(number)
+        while ready:
+            key = min(ready, key=lambda key: (behind[key], ready[key][0]))
+            batch = ready.pop(key)
+            for number in batch:
+                self._free(self.units[number].users, ready, behind)
+            yield [self.units[number] for number in sorted(batch)]
+
+    def _free(self, users: Iterable[int], ready: dict[Any, list[int]], behind: dict[Any, int]) -> None:
+        for number in users:
+            unit = self.units[number]
+            unit.waits -= 1
+            if not unit.waits:
+                behind[unit.key] -= 1
+                ready[unit.key].append(number)
 
     def _key(self, row: int) -> Any:
         """What rows have in common that one node can compute."""
         node = self.nodes[row]
         if node.terms is not None:
-            weights = self._kinds(node.terms.weights) if node.terms.kind == "row" else ""
-            return "dot", node.terms.kind, len(node.args), node.terms.bias is None, self._kinds(node.args), weights
-        return node.code, len(node.args), self._kinds(node.args)
+            squares = node.terms.weights == node.args
+            weights = self._any(node.terms.weights) if node.terms.kind == "row" else False
+            size = (len(node.args) - 1).bit_length()  # sums of 5 to 8 terms are filled up with zeros
+            return "dot", node.terms.kind, size, squares, node.terms.bias is None, self._any(node.args), weights
+        return node.code, len(node.args), self._kinds(node.args) if len(node.args) < 4 else self._any(node.args)
 
     def _kinds(self, rows: Any) -> str:
-        """Of a few operands what each is; of many whether there are samples in one of them."""
-        if len(rows) > 3:
-            return "l" if any(self.lanes[r] for r in rows) else "p"
+        """What each of a few operands is: samples, a constant, or a number of weights alone."""
         return "".join("l" if self.lanes[r] else "c" if self.nodes[r].code == "const" else "p" for r in rows)
+
+    def _any(self, rows: Any) -> bool:
+        """Whether there are samples in one of many operands."""
+        return bool(self.lanes[np.fromiter(rows, np.int64)].any())
 
     def _call_key(self, call: Call, number: int, lanes: bool) -> Any:
         if not getattr(call.module, "onnx_stacks", False) or call.more or len(call.inputs) != 1:
