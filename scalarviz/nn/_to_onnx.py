@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..checks import integer, one_of
 from ..errors import InputError, MissingDependencyError, TypeMismatchError, shown
 from ..io.atomic import StrPath, check_target, write_bytes
+from ..onnx.graph import MISSING
 from ..scalar import Weight
 
 if TYPE_CHECKING:
@@ -78,9 +79,7 @@ class ToOnnx:
         one_of(dtype, ("float32", "float64"), "to_onnx: dtype")
         shapes = self._shapes(shape)
         if find_spec("onnx") is None:
-            raise MissingDependencyError(
-                "to_onnx: the package onnx is not installed; pip install 'scalarviz[onnx]' brings it"
-            )
+            raise MissingDependencyError(MISSING)
         from ..onnx.export.module import exported
         from ._state import entries
 

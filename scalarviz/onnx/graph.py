@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+MISSING = 'ONNX files need the package onnx; install it with: pip install "scalarviz[onnx]"'
+"""What is said where it is not there."""
 Array = NDArray[Any]
 Attribute = float | int | str | Array | tuple[Any, ...]
 """What a node is given beside tensors: a number, a text, a tensor, or a row of the first two."""

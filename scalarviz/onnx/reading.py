@@ -17,13 +17,12 @@ from ..io.readable import check_source, unreadable
 from ..memory import check_memory
 from .attributes import attributes_of, constant_of
 from .entries import check_entries
-from .graph import Array, Graph, Node, Port
+from .graph import MISSING, Array, Graph, Node, Port
 from .limits import LARGEST_FILE, MOST_NODES
 from .outside import Outside
 from .sorting import in_order
 from .tensors import array_of, dtype_of
 
-MISSING = 'ONNX files need the package onnx; install it with: pip install "scalarviz[onnx]"'
 STANDARD = ("", "ai.onnx")
 """The standard's own operators have either as their domain."""
 

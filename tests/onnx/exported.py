@@ -7,7 +7,7 @@ import onnx
 import onnxruntime
 
 import scalarviz as sv
-from scalarviz.scalar.nested import flatten
+from scalarviz.scalar.nested import every
 
 TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(int64)": np.int64}
 
@@ -29,7 +29,7 @@ def by_hand(net, samples):
     finally:
         for module, mode in modes:
             module.training = mode
-    return np.array([[v.data for v in flatten(row)] for row in rows])
+    return np.array([[v.data for v in every(row, "a network")] for row in rows])
 
 
 def agrees(net, tmp_path, shape, *, given=None, ids=None, samples=3, bound=1e-5, scale=1.0):
