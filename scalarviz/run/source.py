@@ -134,6 +134,11 @@ class Source(Protocol):
         return self.facts is not None
 
     @property
+    def learns(self) -> bool:
+        """Whether there can be gradients: plain arrays have none."""
+        return self.can.edit or self.recorded or self.facts is not None
+
+    @property
     def recorded(self) -> bool:
         """Whether it is a record of what was: nothing of it will change any more."""
         return False

@@ -6,10 +6,12 @@ import sys
 from collections.abc import Callable
 from typing import Any, Self
 
+from ..errors import InputError
 from ..run import Run, Scene
 from ..run.played import Played
 from ..run.recorded_source import RecordedSource
 from ..run.recording import Recorded
+from ..run.watched import Watched
 from .benches import bench_of
 from .cubes.sizes import Sizing
 from .draw.theme import Theme, presenting
@@ -21,6 +23,7 @@ from .watch.telling import WAIT
 from .watch.viewer import Viewer
 from .window.desktop import Window
 from .window.prompt import serve_prompt
+from .window.turns import Turns
 
 
 class Handle:
@@ -34,6 +37,9 @@ class Handle:
     def __init__(self, window: Window) -> None:
         self.window = window
         self._serves_itself = False
+        self._turns: Turns | None = None
+        if isinstance(window.view, Viewer) and (watched := self.watched) is not None:
+            self._turns = Turns(window, watched)
 
     @property
     def closed(self) -> bool:
@@ -51,11 +57,25 @@ class Handle:
         assert isinstance(self.window.view, Viewer)  # nothing else was put into it
         return self.window.view
 
-    def update(self, *, loss: object = None, step: object = None, lr: object = None) -> bool:
+    @property
+    def watched(self) -> Watched | None:
+        """What another library trains, where that is shown: for ``sv.Recording(handle.watched)``."""
+        source = self.viewer.bench.subject.source
+        return source if isinstance(source, Watched) else None
+
+    def update(
+        self, params: object = None, grads: object = None, *,
+        loss: object = None, step: object = None, lr: object = None,
+    ) -> bool:  # fmt: skip
         """Show what has changed and serve keys and mouse; returns whether the window is still open.
+
+        What another library trains is painted as often as takes 2 % of the loop's time, at most thirty times a
+        second, and that often while a hand is in the picture.
 
         Parameters
         ----------
+        params, grads : tree of arrays, optional
+            The new arrays where a step makes new ones (JAX), and their gradients, of the same names and shapes.
         loss, lr : number, optional
             Of the step that the loop has done: they stand in the picture, and losses make a curve.
         step : int, optional
@@ -64,12 +84,19 @@ class Handle:
         Raises
         ------
         InputError, TypeMismatchError
-            No numbers.
+            No numbers; other names or shapes than before; arrays for what is read in place.
         StateError
             What is shown is a Run or Scene, which knows them itself.
         """
+        if self._turns is not None:
+            return self._turns.update(params, grads, loss=loss, step=step, lr=lr)
+        if params is not None or grads is not None:
+            raise InputError("update: got params or grads, but what is shown is read in place; try update(loss=loss)")
         if not (loss is None and step is None and lr is None):
             self.viewer.bench.subject.source.tell(step=step, loss=loss, lr=lr)
+        return self._serve()
+
+    def _serve(self) -> bool:
         if not self.closed:
             self.window.serve()
         return not self.closed
@@ -83,7 +110,7 @@ class Handle:
         """Bring the window up, and let it serve itself where there is a prompt."""
         self.window.show()
         self.window.serve()
-        self._serves_itself = serve_prompt(self.update)
+        self._serves_itself = serve_prompt(self._serve)
 
     def close(self) -> None:
         """Close the window."""
@@ -122,9 +149,9 @@ def show(
 
     Parameters
     ----------
-    x : Scene, Run, recording, Module, Weight, Parameter, list of these, or named arrays
+    x : Scene, Run, recording, Module, Weight, Parameter, list of these, torch.nn.Module, or arrays
         A recording plays. With `block` a Scene or Run is trained by the window; everything else, and everything without
-        `block`, is followed while your own code changes it.
+        `block`, is followed while your own code changes it. Arrays may lie in nested dicts, lists and dataclasses.
     block : bool
         True: return when the window is closed. False: return a handle at once; call its ``update()`` in your loop, and
         its ``wait()`` after it.
@@ -202,4 +229,4 @@ def _name(x: object) -> str:
         return x.path.stem
     if isinstance(x, Played):
         return x.name
-    return x.name if isinstance(x, Scene) else type(x).__name__.lower()
+    return x.name if isinstance(x, Scene | Watched) else type(x).__name__.lower()

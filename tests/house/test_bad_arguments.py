@@ -138,6 +138,14 @@ TABLE = {
         *of(lambda x: sv.record(lambda v: v, 1, loss=x), "f", 3),
         *of(lambda x: sv.record(lambda v: x, 1), None, 1.0, "a"),
     ],
+    "watch": [
+        *of(sv.watch, None, "rgb", 3.0, object(), {}, [], np.zeros(3), nn.Linear, net(), run(), {"a": "b"}, {"a": 1j}),
+        *of(lambda x: sv.watch({"a": X}, budget=x), None, -1, 1.5, "2"),
+        *of(lambda x: sv.watch({"a": X}).update(x), 3, "a", {}, {"b": X}, {"a": Y}, {"a": X, "b": X}),
+        *of(lambda x: sv.watch({"a": X}).update(grads=x), 3, "a", {"b": X}, {"a": Y}),
+        *of(lambda x: sv.watch({"a": X}).update(loss=x), *(x for x in NO_NUMBERS if x is not None)),
+        *of(lambda x: sv.watch({"a": X}).update(step=x), -1, 1.5, "2"),
+    ],
     "Scene": [
         *of(lambda x: sv.Scene(x, run()), None, 3, b"a"),
         *of(lambda x: sv.Scene("a", x), None, "run", net(), sv.Run),

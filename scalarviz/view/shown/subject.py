@@ -23,9 +23,11 @@ from ...run.run import Run
 from ...run.run_source import RunSource
 from ...run.scene import Scene
 from ...run.source import Source
+from ...run.watched import Watched
+from ...run.watched.reader import can_be_read
 from .source import ArraysSource, WeightsSource
 
-ALLOWED = "a Scene, a Run, a Module, Weights (one or a list), or named arrays (a dict)"
+ALLOWED = "a Scene, a Run, a Module, Weights (one or a list), a torch.nn.Module, or named arrays (nested dicts, lists)"
 Float = NDArray[np.floating]
 
 
@@ -221,7 +223,7 @@ def subject_of(x: object) -> Subject:
 
     Parameters
     ----------
-    x : Scene, Run, Module, Weight, Parameter, sequence of these, or mapping of str to array
+    x : Scene, Run, Module, Weight, Parameter, sequence of these, torch.nn.Module, tree of arrays, or Watched
 
     Raises
     ------
@@ -242,8 +244,8 @@ def subject_of(x: object) -> Subject:
         return recorded_subject(x)
     if isinstance(x, Module):
         return Subject(WeightsSource(dict(x.named_parameters())))
-    if isinstance(x, Mapping):
-        return Subject(ArraysSource(x))
+    if isinstance(x, Watched) or (can_be_read(x) and not _ours(x)):
+        return Subject(x if isinstance(x, Watched) else Watched(x))
     return Subject(WeightsSource(_named(x)))
 
 
@@ -307,6 +309,14 @@ def arrays_subject(arrays: Mapping[str, ArrayLike]) -> tuple[Subject, Frame]:
     """The subject of named arrays, and a frame that shows them as they are now; errors as of `subject_of`."""
     subject = Subject(ArraysSource(arrays))
     return subject, subject.frame()
+
+
+def _ours(x: object) -> bool:
+    """Whether there are weights of this library in a list: they are held as they are."""
+    from ...nn import Parameter
+    from ...scalar import Weight
+
+    return isinstance(x, Sequence) and any(isinstance(part, Weight | Parameter) for part in x)
 
 
 def _named(x: object) -> dict[str, Any]:

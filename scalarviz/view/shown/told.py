@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...checks import integer
-from ...errors import InputError, TypeMismatchError, shown
 from ...run.checks import LAST_STEP
 from ...run.frame import Curve, Frame
+from ...run.watched.told_number import told_number
 
 Floats = NDArray[np.floating]
 LIMIT = 5_000
@@ -48,7 +48,7 @@ class Told:
             No numbers; nothing is taken over then.
         """
         at = self.step if step is None else min(integer("step", step, 0), LAST_STEP)
-        new = [_number(name, told) for name, told in (("loss", loss), ("lr", lr))]
+        new = [told_number(name, told) for name, told in (("loss", loss), ("lr", lr))]
         self.step = at
         self.loss, self.lr = (
             old if told is None else told for told, old in zip(new, (self.loss, self.lr), strict=True)
@@ -89,17 +89,3 @@ class Told:
             steps, losses, rates = zip(*self._points, strict=True) if self._points else ((), (), ())
             self._curve = Curve(np.array(steps, np.int64), np.array(losses, float), np.array(rates, float))
         return self._curve
-
-
-def _number(name: str, told: object) -> float | None:
-    """`told` as a float: numbers, Values, arrays of one number."""
-    if told is None:
-        return None
-    try:
-        if isinstance(told, str | bytes | bool):
-            raise TypeError
-        return float(told)  # type: ignore[arg-type]
-    except OverflowError:
-        raise InputError(f"{name}: got {shown(told)}; allowed: a number that a float can hold") from None
-    except (TypeError, ValueError):
-        raise TypeMismatchError(f"{name}: got {type(told).__name__}; allowed: one number, such as 0.5") from None

@@ -11,6 +11,7 @@ from ..workbench import Workbench
 from .actions import bottom_line
 from .guide import SourceGuide
 from .reasons import Here
+from .told_record import ToldRecord
 from .travels import Travels
 from .viewer import Viewer
 
@@ -40,25 +41,34 @@ class Mirror(Viewer):
         self.subject = subject
         self._asked: FrameRequest | None = None
         self._last: Frame | None = None
-        if subject.source.can.go:
-            self.travels = Travels(self, self.frame, SourceGuide(subject.source))
-            names = {"back", "first", "newest"}
-            self.handlers |= {name: do for name, do in self.travels.handlers.items() if name in names}
-            self.handlers["step"] = self.step
         self._counted, self._told = subject.source.counted, subject.source.facts is not None
+        self._record = ToldRecord(self.bench, self.say)
+        self._may_go()
+
+    def _may_go(self) -> bool:
+        """Let keys lead through the past, as soon as there is one; returns whether they do from now on."""
+        if self.travels is not None or not self.subject.source.can.go:
+            return False
+        self.travels = Travels(self, self.frame, SourceGuide(self.subject.source))
+        names = {"back", "first", "newest"}
+        self.handlers |= {name: do for name, do in self.travels.handlers.items() if name in names}
+        self.handlers["step"] = self.step
+        return True
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
         self._make_room()
+        if self.travels is not None and self._record.tell(self.frame()):
+            self.refresh()
         return super().tick(seconds)
 
     def _make_room(self) -> None:
-        """Room for step and loss, as soon as a loop of the user's own counts or tells them."""
-        source, curve = self.subject.source, self._told
+        """Room for step, loss and time, as soon as a loop of the user's own counts or tells them."""
+        source, curve, goes = self.subject.source, self._told, self._may_go()
         if not curve and len(source.curve.step):
             self._told = True
             self.bench.side.add(LossCurve(label="as the loop says"))
-        if (source.counted, self._told) != (self._counted, curve):
+        if goes or (source.counted, self._told) != (self._counted, curve):
             self._counted = source.counted
             self.resize(self.bench.size)
 

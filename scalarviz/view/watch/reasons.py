@@ -52,8 +52,7 @@ class Here:
     @property
     def learns(self) -> bool:
         """Whether there can be gradients: plain arrays have none."""
-        source = self.subject.source
-        return source.can.edit or source.recorded or source.facts is not None
+        return self.subject.source.learns
 
 
 Reason = Callable[[Here], str]

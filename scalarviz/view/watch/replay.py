@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ...errors import ScalarvizError, StateError
 from ...run.played import Played
 from ...run.recorded_source import RecordedSource
-from ..touched.inspector import record_key
 from .actions import inside_line
 from .going_along import GoingAlong
 from .pace import DURATION
@@ -15,6 +14,7 @@ from .reasons import Here
 from .recorded_steps import RecordedSteps
 from .replaying import Replaying
 from .speed_keys import SpeedKeys
+from .told_record import ToldRecord
 from .travels import Travels
 from .viewer import Viewer
 
@@ -104,7 +104,7 @@ class Replay(Viewer):
         self._shown_at: tuple[object, int] | None = None
         self._last: Frame | None = None
         self._trouble = ""
-        self._told_record: tuple[object, object] | None = None
+        self._record = ToldRecord(bench, self.say)
         self.playback = Replaying(source, duration)
         self.travels = RecordedTravels(self, source, self.playback)
         self.micro: RecordedSteps | None = None
@@ -176,24 +176,9 @@ class Replay(Viewer):
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
         self.bench.bar.running = self.playback.running
-        self._tell_record()
-        return super().tick(seconds)
-
-    def _tell_record(self) -> None:
-        """How the selected weight moved, for its inspector."""
-        inspector = self.bench.touch.inspector
-        if inspector is None or not inspector.single:
-            return
-        key = record_key(self._now())
-        if key is not None and (inspector, key) != self._told_record:
-            self._told_record = inspector, key
-            try:
-                record = self._source.weight_record(inspector.index)
-            except ScalarvizError as error:
-                self.say(str(error))
-                return
-            inspector.record = None if record is None else (key, record)
+        if self._record.tell(self._now()):
             self.refresh()
+        return super().tick(seconds)
 
     @property
     def rests(self) -> bool:

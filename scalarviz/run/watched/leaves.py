@@ -1,0 +1,85 @@
+"""One array of another library, read where it lies: a view wherever NumPy has its type, no copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError
+
+Numbers = NDArray[Any]
+NARROW = ("bfloat16", "float8")
+"""Beginnings of types that NumPy does not have: these are widened, which is a copy."""
+
+
+def is_tensor(x: object) -> bool:
+    """Whether it is a tensor as PyTorch has them: one that can be let out of its graph."""
+    return callable(getattr(x, "detach", None)) and callable(getattr(x, "numpy", None))
+
+
+def is_array(x: object) -> bool:
+    """Whether it holds numbers in a shape."""
+    return is_tensor(x) or ((hasattr(x, "__array__") or hasattr(x, "__dlpack__")) and hasattr(x, "shape"))
+
+
+def numbers(name: str, leaf: Any) -> Numbers:
+    """The numbers of an array, in their own shape; of the memory it has, where NumPy has its type.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    leaf : array_like or tensor
+
+    Raises
+    ------
+    InputError
+        It is on a GPU, was given away, or holds no real numbers.
+    """
+    if is_tensor(leaf):
+        return _tensor(name, leaf)
+    try:
+        array = np.asarray(leaf)
+    except RuntimeError as error:  # JAX: its memory was donated to a step
+        why = str(error).partition("\n")[0]
+        raise InputError(f"{name}: {why}; try update(params) with the arrays that the step returned") from None
+    except (TypeError, ValueError) as error:
+        raise _no_numbers(name, leaf, str(error)) from error
+    if array.dtype.name.startswith(NARROW):
+        return array.astype(np.float32)
+    if array.dtype.kind not in "fiub":
+        raise _no_numbers(name, leaf, f"dtype {array.dtype}")
+    return array
+
+
+def gradient(name: str, leaf: Any) -> Numbers | None:
+    """The gradient that a tensor holds; None where it has none."""
+    found = getattr(leaf, "grad", None) if is_tensor(leaf) and getattr(leaf, "is_leaf", True) else None
+    return None if found is None else numbers(f"{name}.grad", found)
+
+
+def _tensor(name: str, leaf: Any) -> Numbers:
+    device = getattr(leaf, "device", "cpu")
+    if str(getattr(device, "type", device)) != "cpu":
+        raise InputError(
+            f"{name} is on {device}; allowed: tensors in the CPU's memory, which are read in place; try a dict of "
+            "copies, params = {n: p.detach().cpu() for n, p in net.named_parameters()}, and update(params) a step"
+        )
+    bare = leaf.detach()
+    if str(getattr(bare, "layout", "torch.strided")) != "torch.strided":
+        bare = bare.to_dense()
+    if str(getattr(bare, "dtype", "")).rpartition(".")[2].startswith(NARROW):
+        bare = bare.float()
+    try:
+        array: Numbers = np.asarray(bare.numpy())
+    except (RuntimeError, TypeError, ValueError, NotImplementedError) as error:
+        raise _no_numbers(name, leaf, str(error).partition("\n")[0]) from None
+    if array.dtype.kind not in "fiub":
+        raise _no_numbers(name, leaf, f"dtype {array.dtype}")
+    return array
+
+
+def _no_numbers(name: str, leaf: object, why: str) -> InputError:
+    return InputError(f"array {name!r}: got {type(leaf).__name__} ({why}); allowed: real numbers")

@@ -1,0 +1,110 @@
+"""`Reader`: reads what is watched where it lies: values, gradients, and to which no gradient goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import InputError, TypeMismatchError, shown
+from ...nn import Module
+from ..frame import Tensor
+from .leaves import Numbers, is_tensor, numbers
+from .modules import is_module, kept_names, module_parts
+from .parts import Part, Parts, own_gradient, role_of
+from .trees import is_tree, leaves
+
+Float = NDArray[np.floating]
+Flags = NDArray[np.bool_]
+
+
+def can_be_read(x: object) -> bool:
+    """Whether there may be numbers in it that can be watched."""
+    return not isinstance(x, Module) and (is_module(x) or is_tree(x))
+
+
+class Reader:
+    """A module of PyTorch, or a tree of arrays.
+
+    Parameters
+    ----------
+    x : torch.nn.Module or tree of arrays
+
+    Raises
+    ------
+    TypeMismatchError, InputError
+        Neither, or without numbers that can be read.
+    """
+
+    def __init__(self, x: Any) -> None:
+        if not can_be_read(x):
+            instead = "sv.Run(net, ...), or sv.view.show(net)" if isinstance(x, Module) else "{'x': x}"
+            raise TypeMismatchError(
+                f"watch: got {type(x).__name__} {shown(x)}; allowed: a torch.nn.Module, or arrays in nested dicts, "
+                f"lists, tuples and dataclasses; try {instead}"
+            )
+        self.in_place = is_module(x)
+        self._x, self._grads = x, dict[str, Any]()
+        self._kept = kept_names(x) if self.in_place else frozenset()
+        self._now = self._parts(x)
+        self._laid = Parts(self._now)
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """One for each array, and for each list of single numbers."""
+        return self._laid.tensors
+
+    def _parts(self, x: Any) -> list[Part]:
+        if self.in_place:
+            return module_parts(x, self._kept)
+        found = list(leaves(x))
+        trains = any(is_tensor(leaf) and leaf.requires_grad for _, leaf in found)  # else it is a state_dict
+        return [
+            Part(name, leaf, role_of(name), trains and is_tensor(leaf) and not leaf.requires_grad)
+            for name, leaf in found
+        ]
+
+    def give(self, params: Any = None, grads: Any = None) -> None:
+        """From now on these are the arrays and their gradients; all is taken over or nothing.
+
+        Raises
+        ------
+        InputError, TypeMismatchError
+            Other names or shapes than before; params of a module, which is read in place.
+        """
+        if params is not None and self.in_place:
+            raise InputError("update: got params of a module, whose own are read in place; try update(loss=loss)")
+        new = {} if grads is None else dict(leaves(grads))
+        for name, leaf in new.items():
+            self._laid.fit(f"grads: {name}", name, numbers(name, leaf).shape)
+        if params is not None:
+            parts = self._parts(params)
+            self._laid.fit_all({part.name: numbers(part.name, part.leaf).shape for part in parts})
+            self._x, self._now = params, parts
+        if params is not None or grads is not None:
+            self._grads = new
+
+    def values(self) -> Float:
+        """The numbers of now, a copy (P,).
+
+        Raises
+        ------
+        InputError
+            They have other names or shapes by now, or are not there any more.
+        """
+        return self._laid.values(self._now)
+
+    def renew(self) -> None:
+        """Ask again what there is: a layer may have been given another tensor."""
+        self._now = self._parts(self._x)
+
+    def gradients(self) -> tuple[Float, Flags, Flags]:
+        """Gradients (P,), where there is one (P,), and to which none goes (P,)."""
+        parts = self._now
+        own = own_gradient(parts)
+
+        def found(name: str) -> Numbers | None:
+            return numbers(f"grads: {name}", self._grads[name]) if name in self._grads else own(name)
+
+        return *self._laid.gradients(found), self._laid.frozen(parts)

@@ -1,0 +1,99 @@
+"""The arrays of a tree by name: nested dicts, lists, tuples and dataclasses, as JAX, equinox and flax keep weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from numbers import Real
+from typing import Any
+
+from ...errors import InputError, TypeMismatchError
+from .leaves import is_array
+
+DEEPEST = 100
+"""Levels of a tree: a deeper one holds itself."""
+
+
+def is_tree(x: object) -> bool:
+    """Whether something is to be taken apart: a dict, or a list, tuple or dataclass in which an array is."""
+    if isinstance(x, Mapping):
+        return True
+    if not (_several(x) or _record(x)):
+        return False
+    try:
+        return any(is_array(leaf) for _, leaf in leaves(x))
+    except (InputError, TypeMismatchError):  # of a list of something else: whoever takes those says what is wrong
+        return False
+
+
+def leaves(tree: Any) -> Iterator[tuple[str, Any]]:
+    """Name and array of each leaf in order; names are the keys, indices and fields on the way, joined by dots.
+
+    Parameters
+    ----------
+    tree : mapping, sequence or dataclass
+        Nested at will. None and functions are passed over; of a dataclass all that is no array and holds none.
+
+    Raises
+    ------
+    InputError
+        It holds itself.
+    TypeMismatchError
+        It holds what is neither an array nor a number.
+    """
+    taken: set[str] = set()
+    for name, leaf in _walk(tree, "", 0):
+        unique, count = name, 2
+        while unique in taken:
+            unique, count = f"{name} ({count})", count + 1
+        taken.add(unique)
+        yield unique, leaf
+
+
+def _walk(x: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
+    if depth > DEEPEST:
+        raise InputError(f"{name[:40]}...: nested deeper than {DEEPEST} levels; allowed: a tree that ends")
+    if is_array(x) or isinstance(x, Real) or _numbers_only(x):
+        yield name, x
+        return
+    children = _children(x)
+    if children is not None:
+        for key, child in children:
+            yield from _walk(child, f"{name}.{key}" if name else key, depth + 1)
+    elif x is not None and not callable(x):
+        raise TypeMismatchError(
+            f"{name or 'what is shown'}: got {type(x).__name__}; allowed: arrays of real numbers, in nested dicts, "
+            "lists, tuples and dataclasses"
+        )
+
+
+def _children(x: Any) -> Iterator[tuple[str, Any]] | None:
+    """The keyed parts of a container; None for what is none."""
+    if isinstance(x, Mapping):
+        return ((str(key), child) for key, child in x.items())
+    if _record(x):
+        return ((one.name, part) for one in fields(x) if _holds(part := getattr(x, one.name, None)))
+    if _several(x):
+        names = getattr(x, "_fields", None) or map(str, range(len(x)))
+        return zip(names, x, strict=True)
+    return None
+
+
+def _several(x: object) -> bool:
+    return isinstance(x, Sequence) and not isinstance(x, str | bytes | bytearray)
+
+
+def _record(x: object) -> bool:
+    return is_dataclass(x) and not isinstance(x, type)
+
+
+def _holds(part: Any) -> bool:
+    """Whether a field of a dataclass may hold arrays: its numbers, words and functions say how it was made."""
+    return is_array(part) or isinstance(part, Mapping) or _record(part) or (_several(part) and not _numbers_only(part))
+
+
+def _numbers_only(x: Any) -> bool:
+    """Whether it is a list of numbers, perhaps of lists of these: one array."""
+    if not _several(x) or hasattr(x, "_fields") or not len(x):
+        return False
+    return all(isinstance(one, Real) or _numbers_only(one) for one in x)

@@ -1,0 +1,308 @@
+"""`Watched`: what another library trains, as a source; `sv.watch` makes one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...checks import integer
+from ...errors import InputError
+from ..frame import Curve, Frame, Tensor
+from ..past import Branch, Past
+from ..source import Can, Source
+from ..weight_record import POINTS, WeightRecord
+from .counted import Counted
+from .kept import BUDGET, Kept
+from .onlooker import Onlooker
+from .pace import Pace
+from .reader import Reader
+
+Floats = NDArray[np.floating]
+QUIET = 0.2
+"""Seconds without an update after which a picture looks at the numbers by itself: the loop has ended."""
+
+
+class Watched(Source):
+    """Weights that somebody else changes: a torch.nn.Module, or arrays in nested dicts, lists and dataclasses.
+
+    They are read where they lie, between two steps of the loop that changes them, which says so by :meth:`update`.
+    Nothing of them is changed. ``sv.view.show``, ``sv.live``, ``sv.view.render`` and ``sv.Recording`` take it.
+
+    Parameters
+    ----------
+    x : torch.nn.Module or tree of arrays
+    budget : int
+        Bytes that looks at former steps may take, for going back to them.
+
+    Attributes
+    ----------
+    name : str
+        What kind of thing it is.
+    pace : Pace or None
+        How often it is looked at; None: when somebody asks.
+
+    Raises
+    ------
+    TypeMismatchError, InputError
+        No arrays, arrays on a GPU, or others than of real numbers.
+    """
+
+    what = "what is watched"
+
+    def __init__(self, x: Any, budget: int = BUDGET) -> None:
+        self._budget = integer("watch: budget (bytes)", budget, 0)
+        self._reader = Reader(x)
+        self.name = type(x).__name__.lower()
+        self.can = Can()
+        self.pace: Pace | None = None
+        self._counted, self._kept = Counted(), Kept(self._budget)
+        self._onlookers: list[Onlooker] = []
+        self._lock, self._owner = threading.RLock(), threading.get_ident()
+        self._called = float("-inf")
+        self._given: tuple[int, int, Frame] | None = None  # the frame of what was shown last, whole
+        self._before: tuple[int, Floats] | None = None  # the numbers as they were at a call
+        self._standing: Frame | None = None  # in the past, where somebody went there
+        values = self._reader.values()
+        self._last = self._frame(values, values)
+        self._kept.add(self._last)
+
+    # ---- for the loop
+
+    def update(
+        self, params: Any = None, grads: Any = None, *, loss: object = None, step: object = None, lr: object = None
+    ) -> bool:
+        """A step was done. A call that says nothing of it counts as one if the numbers turn out to have changed.
+
+        Parameters
+        ----------
+        params, grads : tree of arrays, optional
+            The new arrays, where a step makes new ones (JAX), and their gradients, of the same names and shapes.
+            A torch.nn.Module is read in place, its ``.grad`` too.
+        loss, lr : number, optional
+        step : int, optional
+            Which step it was; from one that was there before the curve begins anew.
+
+        Returns
+        -------
+        bool
+            Whether it was looked at: most steps of a fast loop pass unseen.
+
+        Raises
+        ------
+        InputError, TypeMismatchError
+            No numbers, or other names or shapes than before.
+        """
+        with self._lock:
+            self._owner, self._called = threading.get_ident(), time.perf_counter()
+            self._reader.give(params, grads)
+            self._counted.tell(said=params is not None or grads is not None, step=step, loss=loss, lr=lr)
+            if self._counted.step < self._last.step:  # it began again
+                self._standing = None
+            return self._look_in_time()
+
+    def tell(self, *, step: object = None, loss: object = None, lr: object = None) -> None:
+        """The same, of arrays that are read in place."""
+        self.update(step=step, loss=loss, lr=lr)
+
+    def _look_in_time(self) -> bool:
+        """Look if it is time; one call before that the numbers are copied, so that it is known what a step did."""
+        start, step = time.perf_counter(), self._counted.step
+        ready = self._before is not None and self._before[0] == self._counted.calls - 1
+        timely = self.pace is not None and self.pace.due(start)
+        looks = (timely and ready) or self._asked(step)
+        if looks:
+            self.look()
+            if self.pace is not None:
+                self.pace.took(start, time.perf_counter())
+        elif timely or self._asked(step + 1):
+            self._before = self._counted.calls, self._reader.values()
+        for one in self._onlookers:
+            one.look(self)
+        return looks
+
+    def _asked(self, step: int) -> bool:
+        """Whether somebody wants to look at a step, whatever time it takes."""
+        return bool(self._onlookers) and any(step % one.every == 0 for one in self._onlookers)
+
+    def look(self) -> Frame:
+        """Look at the numbers of now; a change of which nobody said anything is a step.
+
+        Raises
+        ------
+        InputError
+            They cannot be read any more: JAX has donated them to a step.
+        """
+        with self._lock:
+            last, counted = self._last, self._counted
+            self._reader.renew()
+            values = self._reader.values()
+            changed = not np.array_equal(values, last.values, equal_nan=True)
+            counted.looked(changed=changed, told=counted.step != last.step)
+            if changed or counted.step != last.step or _other(counted.loss, last.loss) or _other(counted.lr, last.lr):
+                known = self._before is not None and self._before[0] == counted.calls - 1
+                self._last = self._frame(values, self._before[1] if known and self._before else last.values)
+                self._kept.add(self._last)
+                self.can = Can(go=self.can.go or len(self._kept) > 1)
+            self._before = counted.calls, values
+            return self._last
+
+    def _frame(self, values: Floats, before: Floats) -> Frame:
+        """A frame of now."""
+        gradient, computed, frozen = self._reader.gradients()
+        with np.errstate(invalid="ignore", over="ignore"):  # a diverged network holds infinities
+            update = values - before
+        counted = self._counted
+        return Frame(counted.step, counted.loss, counted.lr, values, gradient, update, computed, frozen)
+
+    # ---- for whoever takes it down
+
+    def begin(self, onlooker: Onlooker) -> None:
+        """From now on somebody is told of every step, and gets a look at those that its `every` divides."""
+        with self._lock:
+            self._onlookers.append(onlooker)
+            onlooker.look(self)
+
+    def end(self, onlooker: Onlooker) -> None:
+        """Somebody is told of the last place, and of nothing more."""
+        with self._lock:
+            if onlooker in self._onlookers:
+                self._onlookers.remove(onlooker)
+                self._look_if_there()
+                onlooker.ended(self)
+
+    @property
+    def rounds(self) -> int:
+        """How often the loop began again from an earlier step."""
+        return self._counted.rounds
+
+    @property
+    def last(self) -> Frame:
+        """The last look."""
+        return self._last
+
+    def curve_after(self, step: int) -> Curve:
+        """The losses that were told of steps after one."""
+        return self._counted.curve(first=step)
+
+    # ---- a source
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """One for each array, and for each list of single numbers."""
+        return self._reader.tensors
+
+    @property
+    def counted(self) -> bool:
+        """Whether there was a step yet."""
+        return self._counted.any
+
+    @property
+    def learns(self) -> bool:
+        """Whether there can be gradients: arrays of which nobody has told a step have none."""
+        return self._reader.in_place or self.counted or bool(self._last.computed.any())
+
+    @property
+    def curve(self) -> Curve:
+        """The losses that were told."""
+        return self._counted.curve()
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First and last step that are kept."""
+        with self._lock:
+            return int(self._kept.steps[0]), self._last.step
+
+    def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
+        """Where it stands: the last look, at the step that one went back to, or a new one.
+
+        A new look is taken in the thread of the loop alone: any other would read in the middle of a step.
+        """
+        with self._lock:
+            now = time.perf_counter()
+            if threading.get_ident() == self._owner and (self.pace is None or self._rests(now)):
+                self._look_if_there()
+                if self.pace is not None:
+                    self.pace.took(now, time.perf_counter())
+            shown = self._standing or self._last
+            if self._given is None or self._given[:2] != (id(shown), id(self._last)):
+                curve = self._counted.curve(step=shown.step)
+                whole = replace(shown, curve=curve, past=self._past() if self.can.go else None)
+                self._given = id(shown), id(self._last), whole
+            return self._given[2]
+
+    def _rests(self, now: float) -> bool:
+        """Whether the loop seems to have ended, and it is time to look."""
+        return self.pace is not None and now - self._called > QUIET and self.pace.due(now, rests=True)
+
+    def _look_if_there(self) -> None:
+        """Look, where the numbers can still be read; else the last look stays."""
+        try:
+            self.look()
+        except InputError:
+            if self._reader.in_place:
+                raise
+
+    def _past(self) -> Past:
+        steps, curve = self._kept.steps, self._counted.curve()
+        first, newest = int(steps[0]), self._last.step
+        return Past(first, newest, curve, steps=steps, branches=(Branch(0, None, first, newest, curve, current=True),))
+
+    def to(self, step: int) -> None:
+        """Stand at a step that is kept; at the newest it goes along with the loop.
+
+        Raises
+        ------
+        InputError
+            It is not kept.
+        """
+        with self._lock:
+            found = self._kept.at(step)
+            if found is None:
+                first, newest = self.span
+                raise InputError(
+                    f"step {step:,} was not looked at; kept are {len(self._kept):,} steps from {first:,} to {newest:,}"
+                )
+            self._standing = None if found is self._last else found
+
+    def weight_record(self, index: int) -> WeightRecord:
+        """How one number moved, at the steps that are kept."""
+        with self._lock:
+            steps, values = self._kept.steps, self._kept.values(index)
+        places = np.unique(np.linspace(0, len(steps) - 1, POINTS).astype(int))
+        return WeightRecord(index, steps[places], values[places])
+
+
+def watch(x: Any, *, budget: int = BUDGET) -> Watched:
+    """Follow weights that another library trains, without a window: for recordings, cells and pictures.
+
+    Parameters
+    ----------
+    x : torch.nn.Module, or nested dict, list, tuple or dataclass of arrays
+        Arrays of JAX, NumPy, PyTorch and whatever NumPy can read.
+    budget : int
+        Bytes that looks at former steps may take, for going back to them.
+
+    Returns
+    -------
+    Watched
+        Call its ``update(loss=loss)`` a step; ``update(params, grads)`` where a step makes new arrays.
+
+    Raises
+    ------
+    TypeMismatchError, InputError
+        No arrays, arrays on a GPU, or others than of real numbers.
+
+    Examples
+    --------
+    ``watched = sv.watch(net)``, ``with sv.Recording(watched, every=10, path="net.svz"): ...``
+    """
+    return Watched(x, budget)
+
+
+def _other(now: float, before: float) -> bool:
+    return now != before and not (now != now and before != before)
