@@ -13,6 +13,7 @@ Open `run` first. What belongs to it stands in these files:
 * keeping: `state` (all that a run is, as parts), `keeping`, `checkpoint` (on disk) and `kept_rule` (how a run trains
   in it)
 * recordings: ``recording/`` (files of runs that can be played back), which a run tells as its `recorder`
+* weights that another library trains: ``watched/`` (``sv.watch``)
 * beside a thread: `worker` with its queue (`serving`) and its `weights_gate`, `journeys` (to steps that were
   done), `turns`, `asked_call`, `first_start`, `signals`
 * looking: `looking` (``run.frame``, ``run.predict``), `requests` (``run.request_frame``), `frame` (one moment) and
