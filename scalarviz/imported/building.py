@@ -1,0 +1,227 @@
+"""From what a graph says to a Module: layers are found, named, given their weights, and put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..nn import Module, Parameter, Sequential
+from ..onnx.graph import Node
+from .lanes import Entry
+from .layers import FAMILIES  # noqa: F401  # its files fill the table
+from .layers.table import Facts, Found, Tensor, found_at
+from .naming import ROOT, Names, by_node, stem
+from .network import Chain, Entrance, Group, Imported, LayerStep, Steps
+
+MOST_SCALARS = 2_000_000
+"""Numbers that operators outside layers may make of one sample: each is an object, and a row of a tape."""
+LARGEST_WEIGHT = 1e6
+"""A tensor with a number beyond it is no weight but a mask, which stands for minus infinity."""
+
+
+@dataclass
+class Plan:
+    """The nodes in order, each a layer's or by itself; and the paths of layers."""
+
+    layers: list[Found] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    order: list[Found | Node] = field(default_factory=list)
+    paths: dict[int, str] = field(default_factory=dict)
+
+
+def planned(facts: Facts) -> Plan:
+    """Find the layers; what no layer stands for is computed node by node."""
+    plan, owner = Plan(), {}
+    for node in facts.graph.nodes:
+        if node.name in owner or all(name in facts.constants for name in node.outputs if name):
+            continue
+        found = found_at(node, facts)
+        if found is not None:
+            plan.layers.append(found)
+            owner |= {part.name: found for part in found.nodes}
+    for node in facts.graph.nodes:
+        own = owner.get(node.name)
+        if own is not None and node is own.nodes[-1]:
+            plan.order.append(own)
+        elif own is None and not all(name in facts.constants for name in node.outputs if name):
+            plan.order.append(node)
+            plan.nodes.append(node)
+    return plan
+
+
+def check_size(plan: Plan, facts: Facts) -> None:
+    """Refuse a graph of more scalars than `MOST_SCALARS` outside layers.
+
+    Raises
+    ------
+    InputError
+        It has more; names the largest node.
+    """
+    sizes = {node.name: sum(int(np.prod(facts.shapes[n])) for n in node.outputs if n in facts.shapes)
+             for node in plan.nodes}  # fmt: skip
+    total = sum(sizes.values())
+    if total > MOST_SCALARS:
+        largest = max(plan.nodes, key=lambda node: sizes[node.name])
+        raise InputError(
+            f"{facts.graph.name} makes {total:,} numbers of one sample outside layers, the most of them "
+            f"({sizes[largest.name]:,}) in {largest.operator} {largest.name!r}; at most {MOST_SCALARS:,} are taken: "
+            "export it with smaller inputs (sides=), or with the layers that PyTorch has for it"
+        )
+
+
+class Builder:
+    """Makes the Module of a plan."""
+
+    def __init__(self, facts: Facts, plan: Plan, entries: Sequence[Entry], axes: Sequence[int | None]) -> None:
+        self.facts, self.plan, self.entries, self.axes = facts, plan, entries, axes
+        self.parameters: dict[tuple[str, bool], Parameter] = {}
+        self.names = Names()
+
+    def build(self) -> Module:
+        """The layer itself where it is the whole graph, a Sequential or a `Chain`, else an `Imported`."""
+        for found in self.plan.layers:
+            self._fill(found)
+        chain = self._chain()
+        if len(chain) == 1 and stem(chain[0]) == ROOT:
+            return chain[0].module
+        self._name(numbered=bool(chain))
+        if chain:
+            whole = _nested([(self.plan.paths[id(found)].split("."), found.module) for found in chain])
+            if whole is not None:
+                return whole
+        return self._imported()
+
+    def _fill(self, found: Found) -> None:
+        """Give a layer its weights; those that the file holds once are one Parameter."""
+        for attribute, tensor in found.weights.items():
+            if attribute.startswith("running_"):
+                setattr(found.module, attribute, tensor.array.astype(np.float64))
+            else:
+                setattr(found.module, attribute, self._parameter(tensor))
+
+    def _parameter(self, tensor: Tensor) -> Parameter:
+        key = (tensor.name, tensor.turned)
+        known = self.parameters.get(key)
+        if known is None or known.shape != tensor.array.shape:
+            known = self.parameters[key] = Parameter(tensor.array)
+        return known
+
+    # ---- a chain
+
+    def _chain(self) -> list[Found]:
+        """The layers in order, if each takes what the one before makes, and is called with one sample."""
+        graph = self.facts.graph
+        simple = len(self.entries) == len(graph.outputs) == 1 and self.entries[0].axis == self.axes[0] == 0
+        if not simple or self.plan.nodes:
+            return []
+        last = self.entries[0].port.name
+        for found in self.plan.layers:
+            rank = len(self.facts.shapes[found.reads])
+            if found.reads != last or (found.way == "rows" and rank != 2):
+                return []
+            last = found.writes
+        return self.plan.layers if last == graph.outputs[0].name else []
+
+    # ---- names
+
+    def _name(self, numbered: bool) -> None:
+        """Give every layer a path: by its weights first, then by its nodes' names."""
+        stems = {id(found): stem(found) for found in self.plan.layers}
+        for found in self.plan.layers:
+            own = stems[id(found)]
+            if own:
+                self.plan.paths[id(found)] = self.names.give(own)
+        for found in self.plan.layers:
+            if not stems[id(found)]:
+                self.plan.paths[id(found)] = self.names.give(by_node(found.nodes[0]))
+
+    # ---- a graph
+
+    def _imported(self) -> Imported:
+        weights = self._weights()
+        used = {name for step in self.plan.nodes for name in step.inputs} | {*self.facts.results}
+        dtypes = {name: self.facts.dtypes[name] for name in used if name in self.facts.dtypes}
+        constants = {n: a for n, a in self.facts.constants.items() if n in used and n not in weights}
+        paths = self.plan.paths
+        net = Imported(
+            Steps(
+                tuple(Entrance(e.port.name, e.shape, e.axis) for e in self.entries),
+                tuple(
+                    LayerStep(paths[id(s)], s.way, s.reads, s.writes) if isinstance(s, Found) else s
+                    for s in self.plan.order
+                ),
+                tuple(zip((port.name for port in self.facts.graph.outputs), self.axes, strict=True)),
+                constants,
+                weights,
+                self.facts.graph.opset,
+                dtypes,
+            )
+        )
+        for found in self.plan.layers:
+            put(net, paths[id(found)], found.module)
+        for name, (path, turned) in weights.items():
+            if not any(path == p for p, _ in ((n, m) for n, m in net.named_parameters(remove_duplicate=False))):
+                put(net, path, self.parameters[name, turned])
+        return net
+
+    def _weights(self) -> dict[str, tuple[str, bool]]:
+        """Constants that operators read as parameters, and the paths of these."""
+        placed = {
+            (tensor.name, tensor.turned): f"{self.plan.paths[id(found)]}.{attribute}"
+            for found in self.plan.layers
+            for attribute, tensor in found.weights.items()
+            if not attribute.startswith("running_")
+        }
+        found: dict[str, tuple[str, bool]] = {}
+        for node in self.plan.nodes:
+            for name in node.inputs:
+                array = self.facts.graph.constants.get(name)
+                if name in found or array is None or not is_weight(array):
+                    continue
+                known = next(((placed[name, turned], turned) for turned in (False, True) if (name, turned) in placed),
+                             None)  # fmt: skip
+                if known is None:
+                    self._parameter(Tensor(name, array))
+                    known = self.names.give(name), False
+                found[name] = known
+        return found
+
+
+def is_weight(array: Any) -> bool:
+    """Whether a constant that an operator reads is something to train: several floats, and no mask."""
+    return bool(array.dtype.kind == "f" and array.size > 1 and np.all(np.abs(array) < LARGEST_WEIGHT))
+
+
+def put(net: Module, path: str, part: Module | Parameter) -> None:
+    """Set a part at its path, with groups above it where nothing is."""
+    *above, last = path.split(".")
+    for name in above:
+        if name not in vars(net):
+            setattr(net, name, Group())
+        net = vars(net)[name]
+    setattr(net, last, part)
+
+
+def _nested(layers: list[tuple[list[str], Module]]) -> Module | None:
+    """Layers in order as a Sequential, by names with dots as Sequentials in it; None where groups are interleaved."""
+    names = [name for (name, *_), _ in layers]
+    ordered = list(dict.fromkeys(names))
+    runs = [name for k, name in enumerate(names) if k == 0 or names[k - 1] != name]
+    if runs != ordered:
+        return None
+    parts: list[tuple[str, Module]] = []
+    for name in ordered:
+        inner = [(rest, module) for (first, *rest), module in layers if first == name]
+        part = inner[0][1] if inner[0][0] == [] else _nested(inner)
+        if part is None:
+            return None
+        parts.append((name, part))
+    plain = [name for name, _ in parts] == [str(k) for k in range(len(parts))]
+    whole = Sequential() if plain else Chain()
+    for name, part in parts:
+        setattr(whole, name, part)
+    return whole

@@ -1,0 +1,234 @@
+"""Lanes: which axis of a graph's tensors counts the samples, and that no sample is mixed with another.
+
+A file computes many samples at once, a Module here one. So a graph is computed with one sample in the batch, and that
+this is the same as with many is tried out: two samples together must give what each gives alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, ScalarvizError, listing, shown
+from ..onnx.graph import Graph, Port
+from .nodes import Array, Tensors
+from .probe import Probe, Shape, drawn, probed
+
+TOLERANCE = 1e-3
+"""Of the largest number of a tensor: rounding of float32 stays far below, another sample's numbers do not."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How samples enter the graph.
+
+    Attributes
+    ----------
+    port : Port
+    axis : int or None
+        That of the samples; None: the input is one sample as it is.
+    shape : tuple of int
+        Of one sample.
+    fixed : int or None
+        How many samples the file is made for; None: any number.
+    """
+
+    port: Port
+    axis: int | None
+    shape: Shape
+    fixed: int | None
+
+    def whole(self, samples: int) -> Shape:
+        """The shape of so many samples."""
+        return self.shape if self.axis is None else (*self.shape[: self.axis], samples, *self.shape[self.axis :])
+
+
+def entries(graph: Graph, batch: Any, sides: Mapping[str, Any]) -> list[Entry]:
+    """Where the samples stand in each input.
+
+    Parameters
+    ----------
+    graph : Graph
+    batch : str, int, False or None
+        See :func:`scalarviz.imported.loading.load_onnx`.
+    sides : mapping
+        Likewise.
+
+    Raises
+    ------
+    InputError
+        No input has such an axis, or sides are open that nobody tells.
+    """
+    shapes = [_told(graph, port, sides) for port in graph.inputs]
+    axes = [_axis(port, shape, batch) for port, shape in zip(graph.inputs, shapes, strict=True)]
+    if isinstance(batch, str) and all(axis is None for axis in axes):
+        raise InputError(
+            f"{graph.name}: batch={shown(batch)}: no input has such a side; their shapes are "
+            f"{listing(f'{port.name} {shown(port.shape)}' for port in graph.inputs)}"
+        )
+    found, missing = [], []
+    for port, shape, axis in zip(graph.inputs, shapes, axes, strict=True):
+        own = [side for k, side in enumerate(shape) if k != axis]
+        missing += [_open(port, side, k) for k, side in enumerate(own) if not isinstance(side, int)]
+        side = None if axis is None else shape[axis]
+        known = tuple(s for s in own if isinstance(s, int))
+        found.append(Entry(port, axis, known, side if isinstance(side, int) else None))
+    if missing:
+        names = list(dict.fromkeys(missing))
+        raise InputError(
+            f"{graph.name} leaves open how large {listing(names)} {'is' if len(names) == 1 else 'are'}; say it: "
+            f"sv.load_onnx(path, sides={{{names[0]!r}: 16}}), or batch= if it counts the samples"
+        )
+    return found
+
+
+def _told(graph: Graph, port: Port, sides: Mapping[str, Any]) -> tuple[int | str | None, ...]:
+    """The shape of an input, with what `sides` says."""
+    given = sides.get(port.name)
+    if isinstance(given, tuple | list):
+        own: tuple[int | str | None, ...] = ("batch", *given)
+        return own
+    if port.shape is None:
+        raise InputError(
+            f"{graph.name} does not say the shape of its input {port.name!r}; give that of one sample: "
+            f"sv.load_onnx(path, sides={{{port.name!r}: (1, 28, 28)}})"
+        )
+    return tuple(sides.get(_open(port, side, k), side) if not isinstance(side, int) else side
+                 for k, side in enumerate(port.shape))  # fmt: skip
+
+
+def _open(port: Port, side: int | str | None, place: int) -> str:
+    return side if isinstance(side, str) else f"{port.name}[{place}]"
+
+
+def _axis(port: Port, shape: Sequence[int | str | None], batch: Any) -> int | None:
+    if batch is False or not shape:
+        return None
+    if isinstance(batch, str):
+        return shape.index(batch) if batch in shape else None
+    if batch is not None:
+        if not -len(shape) <= batch < len(shape):
+            raise InputError(f"batch={batch}: the input {port.name!r} of shape {shown(tuple(shape))} has no such axis")
+        return int(batch) % len(shape)
+    if not isinstance(shape[0], int):
+        return 0
+    names = [k for k, side in enumerate(shape) if not isinstance(side, int)]
+    if len(names) == 1 and shape[0] != 1:
+        return names[0]
+    return 0 if len(shape) > 1 else None
+
+
+def alone(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> Probe:
+    """The graph computed of one sample.
+
+    Raises
+    ------
+    InputError
+        A node does not take it; where the file is made for a number of samples, that is said.
+    """
+    inputs = {entry.port.name: drawn(entry.port, entry.whole(1), seed) for seed, entry in enumerate(given)}
+    try:
+        return probed(graph, constants, inputs, [port.name for port in graph.outputs])
+    except ScalarvizError as error:
+        fixed = [entry.fixed for entry in given if entry.fixed not in (None, 1)]
+        if not fixed:
+            raise InputError(f"{graph.name}: {error}") from None
+        raise InputError(
+            f"{graph.name} is made for {fixed[0]} samples at once, and does not compute one ({error}); export it with a "
+            "batch of any size (dynamic_axes), or say batch=False if its input has no axis of samples"
+        ) from None
+
+
+def output_axes(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> list[int | None]:
+    """The axis of the samples in each output; None where it is the same for all samples.
+
+    Raises
+    ------
+    InputError
+        Samples are mixed; names the first node that does.
+    """
+    names = [port.name for port in graph.outputs]
+    many, ones = _both(graph, constants, given, names)
+    axes = [_lane(many[name], [one[name] for one in ones], whole=True) for name in names]
+    if MIXED in axes:
+        raise InputError(_mixing(graph, constants, given))
+    return [axis if isinstance(axis, int) else None for axis in axes]
+
+
+MIXED = "mixed"
+
+
+def _both(
+    graph: Graph, constants: Tensors, given: Sequence[Entry], names: Sequence[str]
+) -> tuple[Mapping[str, Array], list[Mapping[str, Array]]]:
+    """The tensors of several samples together, and of each alone."""
+    count = max((entry.fixed or 2 for entry in given if entry.axis is not None), default=2)
+    drawings = [drawn(entry.port, (count, *entry.shape), seed) for seed, entry in enumerate(given)]
+    whole = {
+        entry.port.name: numbers[0] if entry.axis is None else np.moveaxis(numbers, 0, entry.axis)
+        for entry, numbers in zip(given, drawings, strict=True)
+    }
+    try:
+        many = probed(graph, constants, whole, names).outputs
+    except ScalarvizError as error:
+        raise InputError(
+            f"{graph.name} computes one sample, but not {count} at once ({error}); export it with a batch of any size, "
+            "or say batch=False if its input has no axis of samples"
+        ) from None
+    ones = []
+    for k in range(count):
+        one = {
+            entry.port.name: numbers[0] if entry.axis is None else np.expand_dims(numbers[k], entry.axis)
+            for entry, numbers in zip(given, drawings, strict=True)
+        }
+        ones.append(probed(graph, constants, one, names).outputs)
+    return many, ones
+
+
+def _lane(many: Array, ones: Sequence[Array], whole: bool) -> int | str | None:
+    """The axis along which `many` is the `ones`; None: they are all the same; `MIXED`.
+
+    `whole`: the axis holds samples and nothing else.
+    """
+    one, count = ones[0], len(ones)
+    if many.shape == one.shape and all(_same(many, each) for each in ones):
+        return None
+    for axis in range(many.ndim if many.ndim == one.ndim else 0):
+        side = one.shape[axis]
+        if many.shape[axis] != count * side or (whole and side != 1):
+            continue
+        if many.shape[:axis] != one.shape[:axis] or many.shape[axis + 1 :] != one.shape[axis + 1 :]:
+            continue
+        together = [np.concatenate(ones, axis), np.stack(ones, axis + 1).reshape(many.shape)]
+        if any(_same(many, each) for each in together):
+            return axis
+    return MIXED
+
+
+def _same(a: Array, b: Array) -> bool:
+    if a.dtype.kind != "f":
+        return bool(np.array_equal(a, b))
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(a)
+        size = float(np.abs(a[finite]).max(initial=0.0))
+        near: bool = np.allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE * max(size, 1e-30), equal_nan=True)
+    return near
+
+
+def _mixing(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> str:
+    """What is said of samples that are mixed: the first node whose results are not those of samples."""
+    names = [name for node in graph.nodes for name in node.outputs if name]
+    many, ones = _both(graph, constants, given, names)
+    said = "an output"
+    for node in graph.nodes:
+        if any(_lane(many[n], [one[n] for one in ones], whole=False) == MIXED for n in node.outputs if n):
+            said = f"{node.operator} {node.name!r}"
+            break
+    axes = listing(f"{entry.port.name} axis {entry.axis}" for entry in given if entry.axis is not None)
+    return (
+        f"{graph.name}: {said} mixes samples (the axis of the samples: {axes}); a Module computes each by itself. If "
+        "they stand on another axis, say batch=; if there is no such axis, batch=False"
+    )

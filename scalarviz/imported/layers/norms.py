@@ -1,0 +1,70 @@
+"""Normalisations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import nn
+from ...onnx.graph import Node
+from .table import Facts, Found, layer, plain
+
+BATCH = {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: nn.BatchNorm2d}
+STATISTICS = ("weight", "bias", "running_mean", "running_var")
+
+
+@layer("BatchNormalization")
+def batch_norm(node: Node, facts: Facts) -> Found | None:
+    """By running statistics, or in training by those of the batch; its other outputs are not read."""
+    x, shape = node.inputs[0], facts.shapes.get(node.inputs[0], ())
+    read = any(name and (facts.readers.get(name) or name in facts.results) for name in node.outputs[1:])
+    if not facts.made(x) or len(shape) not in BATCH or read or node.attributes.get("spatial", 1) != 1:
+        return None
+    channels = (shape[1],)
+    tensors = {name: facts.weight(given, channels) for name, given in zip(STATISTICS, node.inputs[1:5], strict=False)}
+    weights = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    if len(weights) < len(STATISTICS):
+        return None
+    momentum = round(1.0 - _number(node, "momentum", 0.9), 12)
+    if not 0.0 <= momentum <= 1.0:
+        return None
+    module = BATCH[len(shape)](shape[1], _number(node, "epsilon", 1e-5), momentum)
+    module.train(bool(node.attributes.get("training_mode", 0)))
+    return Found(module, (node,), x, node.outputs[0], "samples", weights)
+
+
+@layer("LayerNormalization")
+def layer_norm(node: Node, facts: Facts) -> Found | None:
+    """Over the last axes."""
+    x, shape = node.inputs[0], facts.shapes.get(node.inputs[0], ())
+    if not facts.made(x) or any(node.outputs[1:]):
+        return None
+    axis = int(_number(node, "axis", -1)) % len(shape)
+    over, bias = shape[axis:], facts.input(node, 2)
+    weight, shift = facts.weight(node.inputs[1], over), facts.weight(bias, over) if bias else None
+    if axis == 0 or weight is None or (bias and shift is None):
+        return None
+    module = nn.LayerNorm(over, _number(node, "epsilon", 1e-5), bias=shift is not None)
+    weights = {"weight": weight} | ({"bias": shift} if shift else {})
+    return Found(module, (node,), x, node.outputs[0], "all", weights)
+
+
+@layer("GroupNormalization", "InstanceNormalization")
+def group_norm(node: Node, facts: Facts) -> Found | None:
+    """Over groups of channels; with a group a channel it is the norm of an instance."""
+    x, shape = node.inputs[0], facts.shapes.get(node.inputs[0], ())
+    if not facts.made(x) or len(shape) < 2:
+        return None
+    channels = (shape[1],)
+    weight, bias = facts.weight(node.inputs[1], channels), facts.weight(node.inputs[2], channels)
+    groups = int(_number(node, "num_groups", shape[1]))
+    # until version 21 weights were those of groups
+    old = node.operator == "GroupNormalization" and facts.graph.opset < 21 and groups != shape[1]
+    if weight is None or bias is None or old or groups < 1 or shape[1] % groups:
+        return None
+    module = nn.GroupNorm(groups, shape[1], _number(node, "epsilon", 1e-5))
+    return Found(module, (node,), x, node.outputs[0], "samples", {"weight": weight, "bias": bias})
+
+
+def _number(node: Node, name: str, default: float) -> float:
+    given: Any = node.attributes.get(name, default)
+    return plain(float(given))

@@ -1,0 +1,170 @@
+"""The table of recognisers: by operator, the functions that look whether a layer begins with a node."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from ...nn import Module
+from ...onnx.graph import Array, Graph, Node
+
+Shape = tuple[int, ...]
+Way = Literal["all", "samples", "rows"]
+"""How a layer is called on an array with the samples' axis in it: with all of it, with each of the first axis, or with
+each row of the last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor of the file as a parameter.
+
+    Attributes
+    ----------
+    name : str
+        The file's; two parameters of one name are the same.
+    array : ndarray
+        In the shape that the parameter has.
+    turned : bool
+        Whether that is the file's matrix transposed.
+    """
+
+    name: str
+    array: Array
+    turned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A layer.
+
+    Attributes
+    ----------
+    module : Module
+        Without its weights.
+    nodes : tuple of Node
+        Those that it stands for.
+    reads, writes : str
+        Its input and its output.
+    way : Way
+    weights : mapping of str to Tensor
+        By the module's attributes.
+    """
+
+    module: Module
+    nodes: tuple[Node, ...]
+    reads: str
+    writes: str
+    way: Way
+    weights: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a graph.
+
+    Attributes
+    ----------
+    graph : Graph
+    constants : mapping of str to ndarray
+        The file's, and what is made of them alone.
+    shapes, dtypes : mappings by tensor
+        Of one sample, with an axis of length 1 for it.
+    """
+
+    graph: Graph
+    constants: Mapping[str, Array]
+    shapes: Mapping[str, Shape]
+    dtypes: Mapping[str, np.dtype[Any]]
+
+    @cached_property
+    def readers(self) -> Mapping[str, list[Node]]:
+        """The nodes that read a tensor."""
+        found: dict[str, list[Node]] = defaultdict(list)
+        for node in self.graph.nodes:
+            for name in {*node.inputs}:
+                found[name].append(node)
+        return found
+
+    @cached_property
+    def makers(self) -> Mapping[str, Node]:
+        """The node that makes a tensor."""
+        return {name: node for node in self.graph.nodes for name in node.outputs}
+
+    @cached_property
+    def results(self) -> frozenset[str]:
+        """The graph's outputs."""
+        return frozenset(port.name for port in self.graph.outputs)
+
+    def input(self, node: Node, place: int) -> str:
+        """The tensor that a node reads there; empty where it is left out."""
+        return node.inputs[place] if place < len(node.inputs) else ""
+
+    def made(self, name: str) -> bool:
+        """Whether a tensor is computed of the data: there is one, and it is no constant."""
+        return bool(name) and name not in self.constants
+
+    def next(self, node: Node) -> Node | None:
+        """The only node that reads what a node makes; None where there are more, or it is an output of the graph."""
+        (name, *others) = node.outputs
+        readers = self.readers.get(name, [])
+        if len(readers) != 1 or any(others) or name in self.results:
+            return None
+        return readers[0]
+
+    def number(self, node: Node, place: int, default: float | None = None) -> float | None:
+        """A constant of one number; None where it is something else."""
+        name = self.input(node, place)
+        array = self.constants.get(name)
+        if not name:
+            return default
+        return plain(array.item()) if array is not None and array.size == 1 else None
+
+    def weight(self, name: str, *shapes: Shape) -> Tensor | None:
+        """A constant of floats as a parameter, if it has one of these shapes (by default any); in the first of them."""
+        array = self.constants.get(name)
+        if array is None or array.dtype.kind != "f" or array.size == 0 or (shapes and array.shape not in shapes):
+            return None
+        return Tensor(name, array.reshape(shapes[0]) if shapes else array)
+
+    def matrix(self, name: str, turned: bool = False) -> Tensor | None:
+        """A constant matrix, transposed if it is `turned`; what a ``Transpose`` makes of a weight is that weight."""
+        maker = self.makers.get(name)
+        if maker is not None and maker.operator == "Transpose" and maker.inputs[0] in self.graph.constants:
+            name, turned = maker.inputs[0], not turned
+        found = self.weight(name)
+        if found is None or found.array.ndim != 2:
+            return None
+        return Tensor(name, found.array.T, turned=True) if turned else found
+
+
+Recogniser = Callable[[Node, Facts], Found | None]
+TABLE: dict[str, list[Recogniser]] = defaultdict(list)
+"""By the operator of the first node."""
+
+
+def layer(*names: str) -> Callable[[Recogniser], Recogniser]:
+    """Put a function into the table under these operators; those that are put first are asked first."""
+
+    def put(function: Recogniser) -> Recogniser:
+        for name in names:
+            TABLE[name].append(function)
+        return function
+
+    return put
+
+
+def found_at(node: Node, facts: Facts) -> Found | None:
+    """The layer that begins with a node, if one does."""
+    if node.domain != "":
+        return None
+    return next((found for look in TABLE.get(node.operator, ()) if (found := look(node, facts)) is not None), None)
+
+
+def plain(number: float) -> float:
+    """A number of a file, kept in float32 there, as it was meant: 1e-5 and not 9.99999974e-06."""
+    return float(str(np.float32(number)))

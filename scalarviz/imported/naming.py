@@ -1,0 +1,71 @@
+"""Paths in a network: from the names of a file's tensors and nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..nn import Module
+from ..onnx.graph import Node
+from .layers.table import Found
+
+ROOT = ""
+_SPLIT = re.compile(r"[./]+")
+_UNUSUAL = re.compile(r"[^\w-]+")
+
+
+class Names:
+    """Gives out paths, each once; a path is a layer, a parameter, or the beginning of others.
+
+    Parameters
+    ----------
+    reserved : iterable of str
+        Attributes that a path must not begin with.
+    """
+
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
+        self.taken: set[str] = set()
+        self.folders: set[str] = set()
+        self.reserved = {*dir(Module), *reserved, "training"}
+
+    def give(self, wanted: str) -> str:
+        """The path `wanted`, or one like it that is free and that attributes can have."""
+        parts = [self._part(part) for part in _SPLIT.split(wanted) if part] or ["layer"]
+        path = ".".join(parts)
+        while not self._free(path):
+            path += "_"
+        self.taken.add(path)
+        steps = path.split(".")
+        self.folders.update(".".join(steps[:k]) for k in range(1, len(steps)))
+        return path
+
+    def _part(self, part: str) -> str:
+        part = _UNUSUAL.sub("_", part).strip("_") or "layer"
+        return f"{part}_" if part in self.reserved else part
+
+    def _free(self, path: str) -> bool:
+        steps = path.split(".")
+        above = (".".join(steps[:k]) for k in range(1, len(steps)))
+        return path not in self.taken and path not in self.folders and not any(name in self.taken for name in above)
+
+
+def stem(found: Found) -> str | None:
+    """The path that a layer has by its weights: ``fc1`` of ``fc1.weight``; empty for ``weight``; None without such."""
+    for attribute, tensor in found.weights.items():
+        before, dot, last = tensor.name.rpartition(".")
+        if last == attribute:
+            return before if dot else ROOT
+    return None
+
+
+def by_node(node: Node) -> str:
+    """The path that a node's name tells: ``layers.0.act`` of PyTorch's ``/layers/layers.0/act/Relu``."""
+    parts = [part for part in node.name.split("/") if part]
+    if len(parts) > 1 and re.fullmatch(rf"{re.escape(node.operator)}(_\d+)?", parts[-1]):
+        parts = parts[:-1]
+    path: list[str] = []
+    for part in parts:
+        if path and part.startswith(f"{path[-1]}."):
+            path.pop()
+        path.append(part)
+    return ".".join(path) or node.operator

@@ -1,0 +1,167 @@
+"""`Imported`: a network that computes the graph of a file, layers of ours among its nodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, shown
+from ..nn import Module, Parameter, Sequential
+from ..nn._array import Values, as_objects, values
+from ..onnx.graph import Node
+from .layers.table import Way
+from .nodes import Array, Tensors, compute
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """An input of the network: its tensor, the shape of one sample, and where the axis of the samples stands."""
+
+    tensor: str
+    shape: Shape
+    axis: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LayerStep:
+    """A layer at its path, from one tensor to another."""
+
+    path: str
+    way: Way
+    reads: str
+    writes: str
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a network computes, by names alone: a layer that is replaced by another one is called in its place.
+
+    Attributes
+    ----------
+    entrances : tuple of Entrance
+    steps : tuple of Node or LayerStep
+    exits : tuple of (str, int or None)
+        Output tensors, each with the axis of the samples.
+    constants : mapping of str to ndarray
+    weights : mapping of str to (str, bool)
+        Tensors that are parameters: their paths, and whether they are read transposed.
+    opset : int
+    dtypes : mapping of str to dtype
+        Of what nodes read.
+    """
+
+    entrances: tuple[Entrance, ...]
+    steps: tuple[Node | LayerStep, ...]
+    exits: tuple[tuple[str, int | None], ...]
+    constants: Mapping[str, Array]
+    weights: Mapping[str, tuple[str, bool]]
+    opset: int
+    dtypes: Mapping[str, np.dtype[Any]] = field(default_factory=dict)
+
+
+class Group(Module):
+    """Parts of a network whose names begin alike."""
+
+
+class Chain(Sequential):
+    """Layers one after another, under the names that a file has for them.
+
+    Examples
+    --------
+    >>> from scalarviz import nn
+    >>> net = Chain()
+    >>> net.first, net.bend = nn.Linear(2, 3, seed=0), nn.ReLU()
+    >>> len(net), net[0] is net.first, [name for name, _ in net.named_parameters()]
+    (2, True, ['first.weight', 'first.bias'])
+    """
+
+    def _items(self) -> list[Module]:
+        return [part for part in vars(self).values() if isinstance(part, Module)]
+
+
+class Imported(Module):
+    """A network over the graph of a file: layers where there are, operations on Values for the other nodes.
+
+    It is called with one sample for each of the file's inputs; a row of as many numbers is taken as that sample. It
+    gives the sample's outputs, a list of them where there are several.
+    """
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps = steps
+
+    def forward(self, *inputs: Any) -> Any:
+        """What the file's graph computes of one sample."""
+        steps = self._steps
+        if len(inputs) != len(steps.entrances):
+            names = ", ".join(entrance.tensor for entrance in steps.entrances)
+            raise InputError(f"the network takes {len(steps.entrances)} inputs ({names}), got {len(inputs)}")
+        tensors: Tensors = dict(steps.constants)
+        for name, (path, turned) in steps.weights.items():
+            whole = self._part(path).as_values()
+            tensors[name] = whole.T if turned else whole
+        for entrance, x in zip(steps.entrances, inputs, strict=True):
+            tensors[entrance.tensor] = _entered(entrance, x)
+        for step in steps.steps:
+            if isinstance(step, LayerStep):
+                tensors[step.writes] = called(self._part(step.path), step.way, tensors[step.reads])
+            else:
+                compute(step, tensors, steps.opset, steps.dtypes)
+        found = [_left(tensors[name], axis) for name, axis in steps.exits]
+        return found[0] if len(found) == 1 else found
+
+    def _part(self, path: str) -> Any:
+        part: Any = self
+        for name in path.split("."):
+            part = getattr(part, name)
+        return part
+
+    def extra_repr(self) -> str:
+        """The operators that are computed beside the layers, and how many of each."""
+        counted = Counter(step.operator for step in self._steps.steps if isinstance(step, Node))
+        return ", ".join(f"{count} {name}" for name, count in sorted(counted.items()))
+
+    def operators(self) -> Iterator[str]:
+        """The names of the nodes that are no part of a layer."""
+        return (step.name for step in self._steps.steps if isinstance(step, Node))
+
+
+def _entered(entrance: Entrance, x: Any) -> Array:
+    """A sample with an axis for the samples."""
+    given = as_objects(x, f"input {entrance.tensor!r}")
+    wanted = entrance.shape
+    if given.shape != wanted and given.shape == (prod(wanted),):
+        given = given.reshape(wanted)
+    if given.ndim != len(wanted) or 0 in given.shape:
+        raise InputError(
+            f"input {entrance.tensor!r} takes a sample of the shape {wanted}, got {shown(given.shape)}; one sample is "
+            "given at a time"
+        )
+    whole = given if entrance.axis is None else np.expand_dims(given, entrance.axis)
+    return whole.view(Values)
+
+
+def _left(x: Array, axis: int | None) -> Any:
+    """An output of one sample, as nested lists."""
+    whole = x if axis is None else np.take(np.ndarray.view(x, np.ndarray), 0, axis)
+    return as_objects(np.asarray(whole), "an output").tolist()
+
+
+def called(module: Any, way: Way, x: Array) -> Array:
+    """A layer called on an array that has an axis for the samples."""
+    if way == "all":
+        return as_objects(module(x.tolist()), "a layer").view(Values)
+    if way == "samples":
+        return as_objects([module(sample.tolist()) for sample in x], "a layer").view(Values)
+    rows = x.reshape(-1, x.shape[-1])
+    found = [as_objects(module(row.tolist()), "a layer").ravel() for row in rows]
+    return values([v for row in found for v in row.tolist()], (*x.shape[:-1], len(found[0])))
+
+
+__all__ = ["Chain", "Entrance", "Group", "Imported", "LayerStep", "Parameter", "Steps", "called"]
