@@ -2,6 +2,7 @@
 
 from . import nn, optim
 from .errors import ScalarvizError
+from .imported.loading import load_onnx
 from .nn._gather import gather
 from .run import Run, Scene
 from .run.watched import watch
@@ -46,9 +47,9 @@ from .tape import record
 
 __all__ = [
     "Run", "ScalarvizError", "Scene", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp", "gather",
-    "gradcheck", "leaky_relu", "log", "log_softmax", "logsumexp", "max", "maximum", "mean", "min", "minimum", "mul",
-    "neg", "nn", "no_grad", "optim", "pow", "record", "register", "relu", "sigmoid", "sin", "softmax", "softplus",
-    "sqrt", "square", "sub", "sum", "tanh", "watch", "where",
+    "gradcheck", "leaky_relu", "load_onnx", "log", "log_softmax", "logsumexp", "max", "maximum", "mean", "min",
+    "minimum", "mul", "neg", "nn", "no_grad", "optim", "pow", "record", "register", "relu", "sigmoid", "sin",
+    "softmax", "softplus", "sqrt", "square", "sub", "sum", "tanh", "watch", "where",
 ]  # fmt: skip
 
 _ARRAYS = "data are NumPy arrays; what is trained is nn.Parameter(array) or sv.Weight(number)"

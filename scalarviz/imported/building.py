@@ -35,7 +35,8 @@ class Plan:
 
 def planned(facts: Facts) -> Plan:
     """Find the layers; what no layer stands for is computed node by node."""
-    plan, owner = Plan(), {}
+    plan = Plan()
+    owner: dict[str, Found] = {}
     for node in facts.graph.nodes:
         if node.name in owner or all(name in facts.constants for name in node.outputs if name):
             continue
@@ -164,7 +165,7 @@ class Builder:
         for found in self.plan.layers:
             put(net, paths[id(found)], found.module)
         for name, (path, turned) in weights.items():
-            if not any(path == p for p, _ in ((n, m) for n, m in net.named_parameters(remove_duplicate=False))):
+            if path in self.names.taken:  # else it is a layer's
                 put(net, path, self.parameters[name, turned])
         return net
 

@@ -137,13 +137,18 @@ def alone(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> Probe:
         if not fixed:
             raise InputError(f"{graph.name}: {error}") from None
         raise InputError(
-            f"{graph.name} is made for {fixed[0]} samples at once, and does not compute one ({error}); export it with a "
-            "batch of any size (dynamic_axes), or say batch=False if its input has no axis of samples"
+            f"{graph.name} is made for {fixed[0]} samples at once, and does not compute one ({error}); export it with "
+            "a batch of any size (dynamic_axes), or say batch=False if its input has no axis of samples"
         ) from None
 
 
-def output_axes(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> list[int | None]:
+def output_axes(graph: Graph, constants: Tensors, given: Sequence[Entry], one: Probe) -> list[int | None]:
     """The axis of the samples in each output; None where it is the same for all samples.
+
+    Parameters
+    ----------
+    graph, constants, given
+        As for `alone`, which gave `one`.
 
     Raises
     ------
@@ -151,6 +156,12 @@ def output_axes(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> lis
         Samples are mixed; names the first node that does.
     """
     names = [port.name for port in graph.outputs]
+    first = next((entry for entry in given if entry.axis is not None), None)
+    if first is None:
+        return [None for _ in names]
+    if first.fixed == 1:  # it computes one sample at a time, so that none is mixed with another
+        axis = first.axis
+        return [axis if axis is not None and one.shapes[name][axis : axis + 1] == (1,) else None for name in names]
     many, ones = _both(graph, constants, given, names)
     axes = [_lane(many[name], [one[name] for one in ones], whole=True) for name in names]
     if MIXED in axes:

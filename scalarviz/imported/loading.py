@@ -77,7 +77,9 @@ def load_onnx(
     return net
 
 
-def imported(graph: Graph, batch: str | int | Literal[False] | None = None, sides: Mapping[str, Any] | None = None) -> Module:  # fmt: skip
+def imported(
+    graph: Graph, batch: str | int | Literal[False] | None = None, sides: Mapping[str, Any] | None = None
+) -> Module:
     """The network of a graph that was read; see :func:`load_onnx`."""
     check_supported(graph)
     constants = folded(graph)
@@ -87,7 +89,7 @@ def imported(graph: Graph, batch: str | int | Literal[False] | None = None, side
     facts = Facts(graph, constants, one.shapes, one.dtypes)
     plan = planned(facts)
     check_size(plan, facts)
-    axes = output_axes(calm, constants, given)
+    axes = output_axes(calm, constants, given, one)
     modes = [found.module for found in plan.layers if _trains(found.nodes[0], facts)]
     net = Builder(facts, plan, given, axes).build().eval()
     for module in modes:
@@ -152,6 +154,3 @@ def _patterns(trained: Any) -> list[str] | None:
     if isinstance(trained, str) or not isinstance(trained, Sequence):
         raise TypeMismatchError(f"load_onnx: trained is a list of names such as ['fc*'], got {shown(trained)}")
     return [text(name, "load_onnx: a name in trained") for name in trained]
-
-
-__all__ = ["InputError", "imported", "load_onnx"]

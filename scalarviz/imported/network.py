@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, shown
-from ..nn import Module, Parameter, Sequential
+from ..nn import Module, Sequential
 from ..nn._array import Values, as_objects, values
 from ..onnx.graph import Node
 from .layers.table import Way
@@ -162,6 +162,3 @@ def called(module: Any, way: Way, x: Array) -> Array:
     rows = x.reshape(-1, x.shape[-1])
     found = [as_objects(module(row.tolist()), "a layer").ravel() for row in rows]
     return values([v for row in found for v in row.tolist()], (*x.shape[:-1], len(found[0])))
-
-
-__all__ = ["Chain", "Entrance", "Group", "Imported", "LayerStep", "Parameter", "Steps", "called"]

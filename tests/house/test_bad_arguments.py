@@ -121,6 +121,7 @@ TABLE = {
         *of(lambda x: sv.Recording(run(), path=x), 3, b"run.svz", "."),
     ],
     "load_recording": of(sv.load_recording, None, 3, b"run.svz", "no such file.svz", ".", __file__),
+    "load_onnx": of(sv.load_onnx, None, 3, "no such file.onnx", ".", __file__),
     "draw": [
         *of(sv.draw, None, "1", 3.0, {}, [], ["a"], nn.Linear, net(), nn.Parameter([1.0]), abs),
         *of(partial(sv.draw, Value(1.0)), 1.0, None),

@@ -49,6 +49,6 @@ def embedding(node: Node, facts: Facts) -> Found | None:
     table, ids = facts.matrix(node.inputs[0]), node.inputs[1]
     if table is None or node.attributes.get("axis", 0) not in (0, -2) or not facts.made(ids):
         return None
-    module = nn.Embedding(*table.array.shape, seed=0)
+    rows, columns = table.array.shape
+    module = nn.Embedding(rows, columns, seed=0)
     return Found(module, (node,), ids, node.outputs[0], "all", {"weight": table})
-
