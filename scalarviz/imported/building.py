@@ -14,7 +14,7 @@ from ..onnx.graph import Node
 from .lanes import Entry
 from .layers import FAMILIES  # noqa: F401  # its files fill the table
 from .layers.table import Facts, Found, Tensor, found_at
-from .naming import ROOT, Names, by_node, stem
+from .naming import ROOT, Names, beside, by_node, named, stem
 from .network import Chain, Entrance, Group, Imported, LayerStep, Steps
 
 MOST_SCALARS = 2_000_000
@@ -131,14 +131,14 @@ class Builder:
 
     def _name(self, numbered: bool) -> None:
         """Give every layer a path: by its weights first, then by its nodes' names."""
-        stems = {id(found): stem(found) for found in self.plan.layers}
-        for found in self.plan.layers:
-            own = stems[id(found)]
-            if own:
-                self.plan.paths[id(found)] = self.names.give(own)
-        for found in self.plan.layers:
-            if not stems[id(found)]:
-                self.plan.paths[id(found)] = self.names.give(by_node(found.nodes[0]))
+        layers, paths = self.plan.layers, self.plan.paths
+        wanted = [stem(found) or by_node(found.nodes[0]) for found in layers]
+        if numbered:
+            wanted = beside([name if stem(found) or named(found.nodes[0]) else None
+                             for found, name in zip(layers, wanted, strict=True)], wanted)  # fmt: skip
+        first = sorted(range(len(layers)), key=lambda k: not stem(layers[k]))  # those of weights, which others give way
+        for k in first:
+            paths[id(layers[k])] = self.names.give(wanted[k])
 
     # ---- a graph
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..nn import Module
 from ..onnx.graph import Node
@@ -69,3 +69,40 @@ def by_node(node: Node) -> str:
             path.pop()
         path.append(part)
     return ".".join(path) or node.operator
+
+
+def named(node: Node) -> bool:
+    """Whether a node's name says more than its operator and its number."""
+    return re.fullmatch(rf"/?{re.escape(node.operator)}(_\d+)?", node.name) is None
+
+
+def beside(names: Sequence[str | None], others: Sequence[str]) -> list[str]:
+    """The paths of layers in a row, those without a name (None) beside their neighbours.
+
+    Behind ``features.2`` comes ``features.3``, if no other has that name; else it is called as in `others`, in the
+    group of its neighbour.
+
+    Examples
+    --------
+    >>> beside([None, "1", None, "2", "a.0", None], ["Reshape", "1", "Relu", "2", "a.0", "Tanh"])
+    ['0', '1', 'Relu', '2', 'a.0', 'a.1']
+    """
+    taken, found = {name for name in names if name}, list(names)
+    for k, name in enumerate(found):
+        before = found[k - 1] if k else None
+        if name is None and before is not None:
+            found[k] = _beside(before, 1, others[k], taken)
+            taken.add(str(found[k]))
+    for k in range(len(found) - 2, -1, -1):  # the first ones have a neighbour behind them only
+        behind = found[k + 1]
+        if found[k] is None and behind is not None:
+            found[k] = _beside(behind, -1, others[k], taken)
+            taken.add(str(found[k]))
+    return [name or other for name, other in zip(found, others, strict=True)]
+
+
+def _beside(neighbour: str, step: int, other: str, taken: set[str]) -> str:
+    group, dot, last = neighbour.rpartition(".")
+    number = int(last) + step if last.isdecimal() else -1
+    name = f"{group}{dot}{number}"
+    return name if number >= 0 and name not in taken else f"{group}{dot}{other}"
