@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.arrays.step import numpy_form
+from ...errors import InputError, shown
 from ...nn import _array
 from ...scalar import Value
 from ...scalar.value import as_value
@@ -20,6 +21,33 @@ OBJECT = np.dtype(object)
 values = _array.values
 
 
+LARGEST, MOST_VALUES = 1 << 27, 2_000_000
+"""Numbers, and Values, of one result: what a file asks for may be more than any memory holds."""
+
+
+DEEPEST = 32
+"""Dimensions: as many as NumPy's functions take."""
+
+
+def room(shape: Sequence[int], computed: bool = False) -> None:
+    """Make sure that a result of that shape may be made.
+
+    Raises
+    ------
+    InputError
+        It is too large, or a side is negative.
+    """
+    most = MOST_VALUES if computed else LARGEST
+    if min(shape, default=0) < 0 or prod(shape) > most or len(shape) > DEEPEST:
+        what = f"{'Values' if computed else 'numbers'} in {DEEPEST} dimensions"
+        raise InputError(f"its result would have the shape {shown(tuple(shape))}; at most {most:,} {what}")
+
+
+def _broadcast(operands: Sequence[Any]) -> None:
+    """Make sure that there is room for operands that are broadcast."""
+    room(np.broadcast_shapes(*[np.shape(x) for x in operands]), made(*operands))
+
+
 def made(*operands: Any) -> bool:
     """Whether one of them is being computed: an array of Values."""
     return any(isinstance(x, np.ndarray) and x.dtype == OBJECT for x in operands)
@@ -27,6 +55,7 @@ def made(*operands: Any) -> bool:
 
 def each(name: str, *operands: Any) -> Array:
     """An operation of the table with each of the numbers, broadcast; of numbers in the dtype that NumPy gives them."""
+    _broadcast(operands)
     if made(*operands):
         found = _array.each(name, *operands)
         return found if isinstance(found, np.ndarray) else values([found], ())
@@ -40,6 +69,7 @@ def both(name: str, function: Callable[..., Any], *operands: Any) -> Array:
     """NumPy's function of numbers, else an operation of the table."""
     if made(*operands):
         return each(name, *operands)
+    _broadcast(operands)
     return np.asarray(function(*operands))
 
 
@@ -60,6 +90,7 @@ def objects(x: Array) -> Array:
     """As Values: numbers become constants, each one of its own."""
     if x.dtype == object:
         return dressed(x)
+    room(x.shape, computed=True)
     return values([as_value(number) for number in x.astype(np.float64).ravel().tolist()], x.shape)
 
 
@@ -96,6 +127,12 @@ def over_last(rows: Array, function: Callable[[Lane], Value]) -> Array:
     """Rows of Values along the last axis, each replaced by one."""
     shape, flat = rows.shape[:-1], bare(rows)
     return values([function(flat[index].tolist()) for index in np.ndindex(*shape)], shape)
+
+
+def mean_of(x: Array, axis: int | tuple[int, ...], keepdims: bool = False) -> Array:
+    """The mean of numbers; of none NaN, without a warning."""
+    total = x.sum(axis, keepdims=keepdims, dtype=np.float64)
+    return np.asarray(total / np.float64(x.size / total.size if total.size else 1))
 
 
 def axis_of(axis: int, ndim: int) -> int:

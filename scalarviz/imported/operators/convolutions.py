@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from ...scalar import Value, dot, functions
-from .alike import Array, bare, dressed, objects, over_last, values
+from .alike import Array, bare, dressed, mean_of, objects, over_last, values
 from .sums import weighted_rows
 from .table import Call, operator
 from .windows import Windows, windows
@@ -130,12 +131,12 @@ def over_all(call: Call) -> list[Array]:
     rows = bare(x).reshape(*x.shape[:2], -1)
     name, p = call.node.operator, int(call.attribute("p", 2))
     if x.dtype != object:
-        of_numbers = {
-            "GlobalAveragePool": lambda: rows.mean(-1),
-            "GlobalMaxPool": lambda: rows.max(-1),
-            "GlobalLpPool": lambda: (np.abs(rows) ** p).sum(-1) ** (1.0 / p),
+        of_numbers: dict[str, Callable[[Array], Array]] = {
+            "GlobalAveragePool": lambda rows: mean_of(rows, -1),
+            "GlobalMaxPool": lambda rows: rows.max(-1),
+            "GlobalLpPool": lambda rows: (np.abs(rows) ** p).sum(-1) ** (1.0 / p),
         }
-        return [np.asarray(of_numbers[name](), x.dtype).reshape(*x.shape[:2], *ones)]
+        return [np.asarray(of_numbers[name](rows), x.dtype).reshape(*x.shape[:2], *ones)]
     of_values = {
         "GlobalAveragePool": functions.mean,
         "GlobalMaxPool": functions.max,

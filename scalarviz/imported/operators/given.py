@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .alike import Array, dressed, made
+from .alike import Array, dressed, made, room
 from .logic import truth
 from .table import Call, operator
 
@@ -33,7 +33,7 @@ def constant(call: Call) -> list[Array]:
 def constant_of_shape(call: Call) -> list[Array]:
     """One number everywhere."""
     shape = call.whole(0, "the shape")
-    call.room(shape)
+    room(shape)
     value = np.asarray(call.attribute("value", np.zeros(1, np.float32))).reshape(())
     return [np.full(shape, value)]
 
@@ -42,7 +42,7 @@ def constant_of_shape(call: Call) -> list[Array]:
 def steps(call: Call) -> list[Array]:
     """From a start to before a limit, in steps."""
     start, limit, step = (call.numbers(k, "a bound") for k in range(3))
-    call.room([max(0, int(np.ceil((float(limit.item()) - float(start.item())) / float(step.item()))))])
+    room([max(0, int(np.ceil((float(limit.item()) - float(start.item())) / float(step.item()))))])
     return [np.arange(start.item(), limit.item(), step.item()).astype(start.dtype)]
 
 
@@ -60,7 +60,7 @@ def eye(call: Call) -> list[Array]:
 def one_hot(call: Call) -> list[Array]:
     """A row for each index: one value where it points to, another elsewhere."""
     indices, depth, pair = call.numbers(0, "the indices"), call.whole(1, "the depth")[0], call.input(2)
-    call.room([*indices.shape, depth])
+    room([*indices.shape, depth])
     axis = int(call.attribute("axis", -1))
     places = np.expand_dims(np.mod(indices, depth), axis)
     inside = np.expand_dims((indices >= -depth) & (indices < depth), axis)
@@ -95,7 +95,9 @@ def cast_like(call: Call) -> list[Array]:
 
 def _type(call: Call, number: int) -> np.dtype[Any]:
     if number not in TYPES:
-        raise call.wrong(f"the element type {number} is not known here: it is no float, whole number or truth of NumPy")
+        raise call.wrong(
+            f"the element type {number} is not known here; floats of 16 to 64 bits, whole numbers and truths are"
+        )
     return np.dtype(TYPES[number])
 
 
@@ -105,6 +107,8 @@ def _cast(call: Call, to: np.dtype[Any]) -> Array:
     Computed numbers are not cut off at the point: that has no derivative. Whole ones, as the file says, stay.
     """
     x = call.input(0)
+    if to not in {np.dtype(kind) for kind in TYPES.values()}:
+        raise call.wrong(f"the type {to} is not known here; floats of 16 to 64 bits, whole numbers and truths are")
     if x.dtype != object:
         return x.astype(to)
     if to.kind == "f":

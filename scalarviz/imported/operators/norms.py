@@ -10,7 +10,7 @@ import numpy as np
 from ...nn._norm import normalised
 from ...scalar import Value, dot, functions, tracing
 from ...scalar.batch import batch_mean
-from .alike import Array, alike, axis_of, bare, both, each, over_lanes, over_last, values
+from .alike import Array, alike, axis_of, bare, both, each, mean_of, over_lanes, over_last, values
 from .convolutions import norm
 from .table import Call, operator
 
@@ -38,8 +38,8 @@ def _normal(rows: Array, eps: float) -> Array:
     if rows.dtype == object:
         return over_lanes(rows, -1, lambda row: normalised(row, eps))
     wide = rows.astype(np.float64)
-    centred = wide - wide.mean(-1, keepdims=True)
-    return np.asarray(centred / np.sqrt(np.square(centred).mean(-1, keepdims=True) + eps), rows.dtype)
+    centred = wide - mean_of(wide, -1, True)
+    return np.asarray(centred / np.sqrt(mean_of(np.square(centred), -1, True) + eps), rows.dtype)
 
 
 @operator("BatchNormalization")
@@ -72,7 +72,8 @@ def _statistics(x: Array) -> tuple[Array, Array]:
     """Mean and variance of each channel over all samples; of a recorded sample over the batch that it stands for."""
     rows = np.moveaxis(bare(x), 1, 0).reshape(x.shape[1], -1)
     if x.dtype != object:
-        return _by_channel(rows.mean(-1), x.ndim), _by_channel(rows.var(-1), x.ndim)
+        means = mean_of(rows, -1, True)
+        return _by_channel(means, x.ndim), _by_channel(mean_of(np.square(rows - means), -1), x.ndim)
     means = over_last(rows, _mean)
     centred = each("sub", values(rows.ravel().tolist(), rows.shape), means.reshape(-1, 1))
     variances = over_last(bare(each("square", centred)), _mean)
@@ -101,7 +102,9 @@ def layer_norm(call: Call) -> list[Array]:
 def _mean_and_factor(rows: Array, eps: float) -> tuple[Array, Array]:
     if rows.dtype != object:
         wide = rows.astype(np.float64)
-        return wide.mean(-1).astype(rows.dtype), (1.0 / np.sqrt(wide.var(-1) + eps)).astype(rows.dtype)
+        means = mean_of(wide, -1, True)
+        factor = 1.0 / np.sqrt(mean_of(np.square(wide - means), -1) + eps)
+        return means[..., 0].astype(rows.dtype), factor.astype(rows.dtype)
     means = over_last(rows, functions.mean)
     squares = each("square", each("sub", rows, means.reshape(*means.shape, 1)))
     return means, each("div", 1.0, each("sqrt", each("add", over_last(squares, functions.mean), eps)))
@@ -116,7 +119,7 @@ def rms_norm(call: Call) -> list[Array]:
     rows = x.reshape(*x.shape[:axis], prod(x.shape[axis:]))
     if x.dtype != object:
         wide = rows.astype(np.float64)
-        normal = (wide / np.sqrt(np.square(wide).mean(-1, keepdims=True) + eps)).astype(x.dtype)
+        normal = (wide / np.sqrt(mean_of(np.square(wide), -1, True) + eps)).astype(x.dtype)
     else:
         normal = over_lanes(rows, -1, lambda row: _by_root(row, eps))
     return [_scaled(normal.reshape(x.shape), call.input(1), None)]

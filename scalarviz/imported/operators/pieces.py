@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from itertools import accumulate
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from .alike import Array, alike, axis_of, bare, dressed, objects
+from ...errors import shown
+from .alike import Array, alike, axis_of, bare, dressed, objects, room
 from .chosen import chosen_row
 from .table import Call, operator
 
@@ -35,7 +37,7 @@ def split(call: Call) -> list[Array]:
         largest = -(-side // count)
         sizes = [max(0, min(largest, side - k * largest)) for k in range(count)]
     if sum(sizes) != side or min(sizes) < 0 or len(sizes) < len(call.node.outputs):
-        raise call.wrong(f"the sizes {sizes} do not make the {side} numbers along axis {axis}")
+        raise call.wrong(f"the sizes {shown(sizes)} do not make the {side} numbers along axis {axis}")
     return list(np.split(x, list(accumulate(sizes))[:-1], axis))
 
 
@@ -52,11 +54,12 @@ def cut(call: Call) -> list[Array]:
     axes = list(range(len(starts))) if axes is None else [axis_of(a, x.ndim) for a in axes]
     steps = [1] * len(starts) if steps is None else steps
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
-        raise call.wrong(f"starts {starts}, ends {ends}, axes {axes}, steps {steps} are no slice of {x.shape}")
-    index = [slice(None)] * x.ndim
+        said = f"starts {shown(starts)}, ends {shown(ends)}, axes {shown(axes)}, steps {shown(steps)}"
+        raise call.wrong(f"{said} are no slice of {x.shape}")
+    index: list[Any] = [slice(None)] * x.ndim
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         index[axis] = _span(start, end, step, x.shape[axis])
-    return [x[tuple(index)]]
+    return [x[(*index, ...)]]
 
 
 def _span(start: int, end: int, step: int, side: int) -> slice:
@@ -89,6 +92,7 @@ def gather(call: Call) -> list[Array]:
     axis = axis_of(call.attribute("axis", 0), x.ndim)
     if indices.dtype == object:
         return [_chosen(call, x, indices, axis)]
+    room([*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]])
     return [np.take(x, _places(call, indices, x.shape[axis]), axis)]
 
 
@@ -134,9 +138,10 @@ def pad(call: Call) -> list[Array]:
     border = [(0, 0)] * x.ndim
     for k, axis in enumerate(axes):
         border[axis] = (widths[k], widths[k + len(axes)])
-    inner = x[tuple(slice(max(0, -a), side - max(0, -b)) for (a, b), side in zip(border, x.shape, strict=True))]
+    inside: list[Any] = [slice(max(0, -a), side - max(0, -b)) for (a, b), side in zip(border, x.shape, strict=True)]
+    inner = x[(*inside, ...)]
     outer = [(max(0, a), max(0, b)) for a, b in border]
-    call.room([side + a + b for side, (a, b) in zip(inner.shape, outer, strict=True)])
+    room([side + a + b for side, (a, b) in zip(inner.shape, outer, strict=True)])
     if mode != "constant":
         kind = {"edge": "edge", "reflect": "reflect", "wrap": "wrap"}[mode]
         return [dressed(np.pad(bare(inner), outer, mode=kind))]  # type: ignore[call-overload]

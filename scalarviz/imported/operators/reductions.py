@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import shown
 from ...scalar import Value, functions
-from .alike import Array, Lane, axis_of, dressed, each, lanes, reduced
+from .alike import Array, Lane, axis_of, dressed, each, lanes, mean_of, reduced
 from .table import Call, operator
 
 OfLane = Callable[[Lane], Value]
@@ -46,7 +47,7 @@ NUMBERS: dict[str, Callable[..., Any]] = {
     "ReduceLogSum": lambda x, **options: np.log(x.sum(**options)),
     "ReduceLogSumExp": _log_sum_exp,
     "ReduceMax": lambda x, **options: x.max(**options, initial=_smallest_of(x.dtype)),
-    "ReduceMean": lambda x, **options: x.mean(**options),
+    "ReduceMean": mean_of,
     "ReduceMin": lambda x, **options: x.min(**options, initial=_largest_of(x.dtype)),
     "ReduceProd": lambda x, **options: x.prod(**options),
     "ReduceSum": lambda x, **options: x.sum(**options),
@@ -78,7 +79,7 @@ def reduction(call: Call) -> list[Array]:
     if axes is None:
         return [x]
     if any(not 0 <= a < x.ndim for a in axes):
-        raise call.wrong(f"the axes {list(axes)} are not all among those of the shape {x.shape}")
+        raise call.wrong(f"the axes {shown(axes)} are not all among those of the shape {x.shape}")
     if x.dtype != object:
         return [np.asarray(NUMBERS[call.node.operator](x, axis=axes, keepdims=keep)).astype(x.dtype)]
     before, function, behind = LANES[call.node.operator]

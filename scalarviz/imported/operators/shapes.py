@@ -6,7 +6,8 @@ from math import prod
 
 import numpy as np
 
-from .alike import Array, axis_of
+from ...errors import shown
+from .alike import Array, axis_of, made, room
 from .table import Call, operator
 
 
@@ -22,7 +23,7 @@ def reshape(call: Call) -> list[Array]:
     x, wanted = call.input(0), call.whole(1, "the shape")
     if not call.attribute("allowzero", 0):
         if any(side == 0 and k >= x.ndim for k, side in enumerate(wanted)):
-            raise call.wrong(f"the shape {wanted} keeps a side that the input of shape {x.shape} has not")
+            raise call.wrong(f"the shape {shown(wanted)} keeps a side that the input of shape {x.shape} has not")
         wanted = [x.shape[k] if side == 0 else side for k, side in enumerate(wanted)]
     return [_shaped(call, x, wanted)]
 
@@ -31,7 +32,7 @@ def _shaped(call: Call, x: Array, wanted: list[int]) -> Array:
     try:
         return x.reshape(tuple(wanted))
     except ValueError:
-        raise call.wrong(f"{x.size} numbers of the shape {x.shape} do not fit into the shape {wanted}") from None
+        raise call.wrong(f"{x.size} numbers of the shape {x.shape} do not fit into the shape {shown(wanted)}") from None
 
 
 @operator("Flatten")
@@ -56,7 +57,7 @@ def squeeze(call: Call) -> list[Array]:
     x, axes = call.input(0), _axes(call, 13)
     gone = {k for k, side in enumerate(x.shape) if side == 1} if axes is None else {axis_of(a, x.ndim) for a in axes}
     if any(k >= x.ndim or x.shape[k] != 1 for k in gone):
-        raise call.wrong(f"the axes {axes} of the shape {x.shape} are not all of length 1")
+        raise call.wrong(f"the axes {shown(axes)} of the shape {x.shape} are not all of length 1")
     return [x.reshape(tuple(side for k, side in enumerate(x.shape) if k not in gone))]
 
 
@@ -68,7 +69,7 @@ def unsqueeze(call: Call) -> list[Array]:
         raise call.wrong("its axes are missing; this operator needs them")
     places = {axis_of(a, x.ndim + len(axes)) for a in axes}
     if len(places) != len(axes) or any(not 0 <= k < x.ndim + len(axes) for k in places):
-        raise call.wrong(f"the axes {axes} do not fit the shape {x.shape}")
+        raise call.wrong(f"the axes {shown(axes)} do not fit the shape {x.shape}")
     sides = iter(x.shape)
     return [x.reshape(tuple(1 if k in places else next(sides) for k in range(x.ndim + len(axes))))]
 
@@ -79,7 +80,7 @@ def transpose(call: Call) -> list[Array]:
     x = call.input(0)
     order = call.listed("perm", list(range(x.ndim))[::-1])
     if sorted(order) != list(range(x.ndim)):
-        raise call.wrong(f"the order {order} is none of the {x.ndim} axes of the shape {x.shape}")
+        raise call.wrong(f"the order {shown(order)} is none of the {x.ndim} axes of the shape {x.shape}")
     return [np.transpose(x, order)]
 
 
@@ -88,9 +89,11 @@ def expand(call: Call) -> list[Array]:
     """Repeated along axes of length 1, until the shape is there; both shapes are broadcast."""
     x, wanted = call.input(0), call.whole(1, "the shape")
     try:
-        return [np.broadcast_to(x, np.broadcast_shapes(x.shape, tuple(wanted)), subok=True)]
+        shape = np.broadcast_shapes(x.shape, tuple(wanted))
     except ValueError:
-        raise call.wrong(f"the shape {x.shape} cannot be expanded to {wanted}") from None
+        raise call.wrong(f"the shape {x.shape} cannot be expanded to {shown(wanted)}") from None
+    room(shape, made(x))
+    return [np.broadcast_to(x, shape, subok=True)]
 
 
 @operator("Tile")
@@ -98,7 +101,8 @@ def tile(call: Call) -> list[Array]:
     """Repeated so often along each axis."""
     x, repeats = call.input(0), call.whole(1, "the repeats")
     if len(repeats) != x.ndim or min(repeats, default=0) < 0:
-        raise call.wrong(f"the repeats {repeats} do not fit the shape {x.shape}: one number >= 0 for each axis")
+        raise call.wrong(f"the repeats {shown(repeats)} do not fit the shape {x.shape}: one number >= 0 for each axis")
+    room([side * times for side, times in zip(x.shape, repeats, strict=True)], made(x))
     return [np.tile(x, repeats)]
 
 

@@ -12,7 +12,7 @@ from ...scalar.dot import Dot, Row
 from ...scalar.layer import affine_each
 from ...scalar.store import Block
 from ...scalar.value import as_value
-from .alike import Array, bare, objects, values
+from .alike import Array, bare, objects, room, values
 
 Terms = Row | tuple[Value, ...]
 
@@ -49,6 +49,7 @@ def weighted_rows(weights: Array, xs: Array, bias: Array | None = None) -> list[
     -------
     list of P lists of M Values
     """
+    room((len(xs), len(weights)), computed=True)
     block = whole_block(weights) if weights.dtype == object and weights.size else None
     bias_block = whole_block(bias) if bias is not None and bias.dtype == object else None
     if block is not None and (bias is None or bias_block is not None):

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError, ScalarvizError
+from ...nn._array import values
 from ...onnx.graph import Node
+from ...scalar import Value
 from .versions import VERSIONS
 
-LARGEST = 1 << 27
-"""Numbers of one result: what a file asks for may be more than any memory holds."""
 Array = NDArray[Any]
 """Numbers of any dtype that is known, or objects: Values of a graph that is made."""
 
@@ -113,17 +112,6 @@ class Call:
             )
         return [x for x in self.inputs if x is not None]
 
-    def room(self, shape: Sequence[int]) -> None:
-        """Make sure that a result of that shape may be made.
-
-        Raises
-        ------
-        InputError
-            It is too large, or a side is negative.
-        """
-        if min(shape, default=0) < 0 or prod(shape) > LARGEST:
-            raise self.wrong(f"its result would have the shape {tuple(shape)}; at most {LARGEST:,} numbers are made")
-
     @property
     def title(self) -> str:
         """How messages name the node."""
@@ -158,14 +146,38 @@ def operator(*names: str) -> Callable[[Function], Function]:
     return put
 
 
+UNFIT = (ValueError, IndexError, TypeError, OverflowError, ZeroDivisionError, RuntimeError, MemoryError)
+"""What NumPy raises of shapes and numbers that do not go together."""
+
+
 def _called(function: Function, call: Call) -> Sequence[Array]:
+    for x in call.inputs:
+        if x is not None and x.dtype.kind not in "biufO":
+            raise call.wrong(
+                f"an input of the type {x.dtype}; floats of 16 to 64 bits, whole numbers and truths are known"
+            )
     try:
         with np.errstate(all="ignore"):
-            return function(call)
+            return [_as_array(x) for x in function(call)]
     except ScalarvizError as error:
         raise error if str(error).startswith(call.title) else call.wrong(str(error)) from None
-    except (ValueError, IndexError, TypeError, OverflowError, ZeroDivisionError) as error:  # NumPy's
+    except (
+        ValueError,
+        IndexError,
+        TypeError,
+        OverflowError,
+        ZeroDivisionError,
+        RuntimeError,
+        MemoryError,
+    ) as error:  # NumPy's
         raise call.unfit(error) from error
+
+
+def _as_array(x: Any) -> Array:
+    """NumPy and Values give single numbers where a result has no dimension."""
+    if isinstance(x, np.ndarray):
+        return x
+    return values([x], ()) if isinstance(x, Value) else np.asarray(x)
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .alike import Array
+from .alike import Array, room
 from .table import Call
 
 Sides = tuple[int, ...]
@@ -43,15 +43,18 @@ class Windows:
         """`x` with so many of `fill` around it, and as many more behind as the last windows reach to."""
         rank = len(self.size)
         sides = x.shape[-rank:]
-        reach = [int(self.places(k).max(initial=-1)) + 1 for k in range(rank)]
+        last = zip(self.made, self.stride, self.size, self.dilation, strict=True)
+        reach = [(count - 1) * step + (n - 1) * apart + 1 for count, step, n, apart in last]
         rest = [max(0, r - b - s) for r, b, s in zip(reach, self.before, sides, strict=True)]
         widths = [(0, 0)] * (x.ndim - rank) + [(b, r) for b, r in zip(self.before, rest, strict=True)]
+        room([side + before + behind for side, (before, behind) in zip(x.shape, widths, strict=True)])
         return np.pad(x, widths, constant_values=fill)
 
     def seen(self, bordered: Array) -> Array:
         """What each window sees, shape (..., *made, *size)."""
         rank = len(self.size)
         outer = bordered.ndim - rank
+        room([*bordered.shape[:outer], *self.made, *self.size])
         found = bordered
         for k in range(rank):
             axis = outer + 2 * k
@@ -90,12 +93,12 @@ def windows(call: Call, sides: Sides, size: Sides) -> Windows:
     up = bool(call.attribute("ceil_mode", 0))
     made = []
     for side, a, b, wide, step in zip(sides, before, behind, reach, stride, strict=True):
-        room = side + a + b - wide
-        if room < 0:
+        left = side + a + b - wide
+        if left < 0:
             raise call.wrong(f"a window {reach} is larger than the input {sides} with its border {before}, {behind}")
-        count = (-(-room // step) if up else room // step) + 1
+        count = (-(-left // step) if up else left // step) + 1
         made.append(count - (up and (count - 1) * step >= side + a))  # one that begins in the border behind is none
-    call.room([*made, *size])
+    room([*made, *size])
     return Windows(size, stride, dilation, before, behind, tuple(made))
 
 
