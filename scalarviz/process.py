@@ -27,6 +27,14 @@ def runs(pid: int) -> bool:
     return not _over(pid)
 
 
+def born(pid: int) -> str:
+    """When a process began, as its system counts; empty where nobody says. Ids are given again, after a restart too."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
 def place() -> str:
     """Eight hex digits for the machine, or the container, whose process ids this process sees."""
     name = socket.gethostname()

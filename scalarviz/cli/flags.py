@@ -12,7 +12,8 @@ import typer
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from ..errors import InputError, shown
+from ..errors import InputError
+from ..run.option_words import extra_of, flag_of, sentence
 
 
 def command_from(model: type[BaseModel], call: Callable[[Any], int]) -> Callable[..., int]:
@@ -27,7 +28,7 @@ def command_from(model: type[BaseModel], call: Callable[[Any], int]) -> Callable
         try:
             options = model(**values)
         except ValidationError as error:
-            raise InputError(_sentence(model, error)) from None
+            raise InputError(sentence(model, error)) from None
         return call(options)
 
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -40,7 +41,7 @@ def class_of(model: type[BaseModel]) -> type[Any]:
     """The class of a model's command: a file that is written has one name, and a second one is refused."""
     from typer.core import TyperCommand
 
-    files = {name for name, field in model.model_fields.items() if _extra(field).get("written")}
+    files = {name for name, field in model.model_fields.items() if extra_of(field).get("written")}
 
     class Command(TyperCommand):
         def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
@@ -55,16 +56,8 @@ def class_of(model: type[BaseModel]) -> type[Any]:
     return Command
 
 
-def flag_of(name: str, field: FieldInfo) -> str:
-    """How a field is called on the command line."""
-    extra = _extra(field)
-    if extra.get("argument"):
-        return name.upper()
-    return str(extra.get("flag", "--" + name.replace("_", "-")))
-
-
 def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
-    extra = _extra(field)
+    extra = extra_of(field)
     if extra.get("argument"):
         info = typer.Argument(help=_help(field), metavar=name.upper(), show_default=False)
     else:
@@ -73,13 +66,9 @@ def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, info])
 
 
-def _extra(field: FieldInfo) -> dict[str, Any]:
-    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-
-
 def _help(field: FieldInfo) -> str:
     """The description with the default, unless that is off or empty."""
-    shown, default = _extra(field).get("shown"), field.default
+    shown, default = extra_of(field).get("shown"), field.default
     given = not field.is_required() and default is not None and default is not False and default != []
     if shown is None and given:
         parts = default if isinstance(default, tuple) else (default,)
@@ -97,16 +86,3 @@ def _type_of(annotation: Any) -> Any:
     if origin in (Union, types.UnionType):
         return _type_of(next(a for a in arguments if a is not type(None)))
     return annotation if annotation in (int, float, bool, Path) or origin is Literal else str
-
-
-def _sentence(model: type[BaseModel], error: ValidationError) -> str:
-    """One line for the first thing that is wrong."""
-    first = error.errors()[0]
-    name = str(first["loc"][0]) if first["loc"] else ""
-    flag = flag_of(name, model.model_fields[name]) + ": " if name in model.model_fields else ""
-    said = first["msg"].removeprefix("Value error, ")
-    if first["type"] == "missing":
-        return f"{flag}nothing was given"
-    if first["type"] == "value_error":  # one of our own: it names what it got
-        return flag + said
-    return f"{flag}{said[:1].lower()}{said[1:]}, got {shown(first['input'])}"

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, get_origin
 
 from ..errors import InputError, TypeMismatchError, shown
 from ..run.run import Run
@@ -68,12 +68,18 @@ class SceneBuild:
         pydantic.ValidationError
             One of them cannot be.
         """
-        return self.loaded.options(**{"threads": 1, **given, "seed": seed})
+        model = self.loaded.options
+        for name, value in given.items():  # of an option that may be repeated, as --pair, one value is meant
+            if isinstance(value, str) and get_origin(model.model_fields[name].annotation) is list:
+                given = {**given, name: [value]}
+        return model(**{"threads": 1, **given, "seed": seed})
 
     def built(self, given: Mapping[str, Any], seed: int) -> Built:
         """The scene of some options, ready to be trained."""
         options, loaded = self.options(given, seed), self.loaded
         scene = loaded.begun(options)
+        for condition in options.break_on:
+            scene.run.break_on(condition)
         return Built(scene.run, scene, loaded, scene.options)
 
 
@@ -115,7 +121,7 @@ class FunctionBuild:
         TypeMismatchError
             It is neither a Run nor a Scene.
         """
-        made = self.function(seed=seed, **given)
+        made = self.function(seed=seed, **{name: value for name, value in given.items() if name != "steps"})
         if isinstance(made, Scene):
             return Built(made.run, made)
         if isinstance(made, Run):

@@ -83,10 +83,11 @@ def failure(job: Job, error: str, seconds: float = 0.0) -> Result:
 
 
 def _train(job: Job, run: Run, keyframes: dict[int, Arrays]) -> None:
-    """Do all steps; on the way weights are kept, where they are asked for."""
+    """Do all steps, or those to a breakpoint; on the way weights are kept, where they are asked for."""
     first, stops = run.steps, job.stops
     for stop in [*stops, job.steps]:
-        run.step(first + stop - run.steps)
+        if run.stopped_by is None:
+            run.step(first + stop - run.steps)
         if stop in stops:
             keyframes[run.steps] = run.state_dict()
 

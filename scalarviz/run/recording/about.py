@@ -91,7 +91,7 @@ def about_of(subject: Run | Scene) -> About:
         "optimizer": facts.optimizer, "engine": facts.engine, "reduction": facts.reduction,
         "batch_size": facts.batch_size, "samples": facts.samples, "whole": facts.whole, "couples": source.couples,
         "loss": str(getattr(loss, "__qualname__", type(loss).__qualname__)),
-        "dtype": run.dtype, "seed": run.seed, "inputs": run.n_inputs, "version": _version(),
+        "dtype": run.dtype, "seed": run.seed, "inputs": run.n_inputs, "version": program_version(),
     }  # fmt: skip
     probe, target = run.sample(0)
     if isinstance(subject, Scene):
@@ -110,10 +110,11 @@ def about_of(subject: Run | Scene) -> About:
     return About(**known, probe=_row(probe), probe_target=_row(target) if len(target) else None)
 
 
-def _version() -> str:
+def program_version() -> str:
+    """The version of this program; empty where it runs from its folder."""
     try:
         return version("scalarviz")
-    except PackageNotFoundError:  # it runs from its folder
+    except PackageNotFoundError:
         return ""
 
 

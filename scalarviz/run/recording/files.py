@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...errors import InputError
 from ...io.atomic import StrPath, check_target, path_text
-from ...process import place, runs
+from ...process import born, place, runs
 from .logs import Use, begin, identity
 from .schema import APPLICATION, OBJECTS, VERSION
 
@@ -145,13 +145,14 @@ def keep_open(database: sqlite3.Connection) -> None:
 
 def signed() -> str:
     """Who writes, as `meta` says it while a recording is not closed."""
-    return f"{os.getpid()} {place()}"
+    return f"{os.getpid()} {place()} {born(os.getpid())}".rstrip()
 
 
 def is_written(signature: str) -> bool:
     """Whether the program that signed a recording so lives, on this machine."""
-    number, _, where = signature.partition(" ")
-    return number.isascii() and number.isdigit() and len(number) < 10 and where == place() and runs(int(number))
+    number, where, *when = [*signature.split(" "), ""][:3]
+    there = number.isascii() and number.isdigit() and len(number) < 10 and where == place() and runs(int(number))
+    return there and when[0] in ("", born(int(number)))
 
 
 def finish(database: sqlite3.Connection, file: FileId) -> None:

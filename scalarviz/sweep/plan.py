@@ -1,0 +1,244 @@
+"""What a sweep is to do: its options and seeds checked before anything is computed, and the jobs that come of them."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..checks import integer, mapping
+from ..errors import InputError, TypeMismatchError, listing, shown
+from ..run.option_words import extra_of, flag_of, sentence
+from ..run.recording.about import program_version
+from .about import MOST_RUNS, About, is_label
+from .build import Build, FunctionBuild, SceneBuild
+from .grid import MOST, seeds_of, values_of
+from .job import Job
+from .result import Label
+
+OF_PICTURES = frozenset(
+    {"headless", "at", "duration", "fps", "paused", "size", "theme", "presenter", "cmap", "every", "micro", "json_line"}
+)
+"""Options of every scene that say how it is shown or told, and change no run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A sweep, checked.
+
+    Attributes
+    ----------
+    about : About
+    build : SceneBuild or FunctionBuild
+    fixed : dict of str to object
+        Options that are not swept, as they were given.
+    combinations : list of dict of str to object
+        The swept ones of each run of a seed, as they were given.
+    labels : list of dict of str to Label
+        And as they are told.
+    steps : list of int
+        Of each of those.
+    """
+
+    about: About
+    build: Build
+    fixed: dict[str, Any]
+    combinations: list[dict[str, Any]]
+    labels: list[dict[str, Label]]
+    steps: list[int]
+
+    def job(self, number: int) -> Job:
+        """The run with a number."""
+        at = number % len(self.combinations)
+        seed = self.about.seeds[number // len(self.combinations)]
+        options = {**self.fixed, **self.combinations[at]}
+        return Job(number, self.build, options, seed, self.steps[at], self.about.keyframes, self.labels[at])
+
+
+def plan_of(
+    build: Any, grid: Mapping[str, Any] | None, seeds: Any, steps: int | None, fixed: Mapping[str, Any], keyframes: int
+) -> Plan:
+    """The plan of what was asked for.
+
+    Raises
+    ------
+    InputError, TypeMismatchError
+        Options that there are not, values that cannot be, no seeds; all that would stop every run.
+    """
+    made = _build(build)
+    values = {_field(made, name): _values(given, name) for name, given in mapping(grid or {}, "sweep: grid").items()}
+    fixed = {_field(made, name): value for name, value in fixed.items()}
+    if steps is not None:
+        fixed["steps"] = integer("sweep: steps", steps, 1, 10**12)
+    both = values.keys() & fixed.keys()
+    if both:
+        raise InputError(f"sweep: {listing(sorted(both))} is swept and given as well; leave one of them out")
+    listed = _seeds(seeds)
+    runs = len(listed) * int(np.prod([len(each) for each in values.values()], dtype=object))
+    if runs > MOST_RUNS:
+        raise InputError(f"sweep: {runs:,} runs; allowed: {MOST_RUNS:,}")
+    every: list[dict[str, Any]] = [{}]
+    for name, each in values.items():
+        every = [{**one, name: value} for one in every for value in each]
+    checked = [_checked(made, {**fixed, **one}, listed[0]) for one in every]
+    labels = [
+        {name: _label(one[name], models.get(name)) for name in one}
+        for one, (_, models) in zip(every, checked, strict=True)
+    ]
+    grid_told = {name: list(dict.fromkeys(one[name] for one in labels)) for name in values}
+    for name, told in grid_told.items():
+        if len(told) != len(values[name]):
+            raise InputError(f"sweep: two values of {name} are told alike: {listing(map(shown, told))}")
+    about = About(
+        made.name, made.text, grid_told, listed, min(count for count, _ in checked), runs, _made(),
+        {name: _label(value, None) for name, value in fixed.items() if name != "steps"},
+        integer("sweep: keyframes", keyframes, 0, 10_000),
+    )  # fmt: skip
+    return Plan(about, made, dict(fixed), every, labels, [count for count, _ in checked])
+
+
+def _build(build: Any) -> Build:
+    """What builds the runs."""
+    if isinstance(build, str):
+        if not build.endswith(".py"):
+            return SceneBuild(_known(build))
+        return SceneBuild(build, _text(build))
+    if not callable(build):
+        kind = type(build).__name__
+        raise TypeMismatchError(
+            f"sweep: build is a function that returns a Run, or the name of a scene or of its file, got {kind} "
+            f"{shown(build)}"
+        )
+    return FunctionBuild(build)
+
+
+def _known(name: str) -> str:
+    from importlib.util import find_spec
+
+    if name.isidentifier() and not name.startswith("_") and find_spec(f"scalarviz.scenes.{name}") is not None:
+        return name
+    raise InputError(f"sweep: no scene {shown(name)}; `scalarviz scenes` lists them, a file's name ends in .py")
+
+
+def _text(name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {shown(name)}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def check_sent(build: Build) -> None:
+    """Say what keeps a function from being known in another process.
+
+    Raises
+    ------
+    InputError
+        It was defined in a notebook, at a prompt, or inside another function.
+    """
+    if not isinstance(build, FunctionBuild):
+        return
+    import sys
+
+    home = getattr(build.function, "__module__", "")
+    why = ""
+    try:
+        pickle.dumps(build)
+    except Exception as error:
+        why = f"{error}"
+    if home == "__main__" and not hasattr(sys.modules["__main__"], "__file__"):
+        why = "it was defined at a prompt or in a notebook"
+    if why:
+        raise InputError(
+            f"sweep: {build.name} cannot be sent to other processes ({why}): define it in a file and import it from "
+            "there, or compute in this process, with workers=0"
+        )
+
+
+def _field(build: Build, name: str) -> str:
+    """The option that a name means: the field's, or that of its flag without dashes."""
+    if isinstance(build, FunctionBuild):
+        return name
+    fields = sweepable(build.loaded.options)
+    wanted = name.lstrip("-").replace("-", "_")
+    for field, info in build.loaded.options.model_fields.items():
+        if wanted in (field, flag_of(field, info).lstrip("-").replace("-", "_").lower()):
+            if field in fields:
+                return str(field)
+            raise InputError(f"sweep: {name} cannot be given: {_refusal(field)}")
+    raise InputError(f"sweep: {build.name} has no option {shown(name)}; allowed: {listing(fields)}")
+
+
+def _refusal(field: str) -> str:
+    if field == "seed":
+        return "seeds are counted by --seeds (in Python: seeds=)"
+    return "it is of pictures and words" if field in OF_PICTURES else "every run would write that file"
+
+
+def sweepable(options: Any) -> list[str]:
+    """The fields of a scene's options that change a run."""
+    return [
+        name
+        for name, field in options.model_fields.items()
+        if name not in OF_PICTURES and name != "seed" and not extra_of(field).get("written")
+    ]
+
+
+def _values(given: Any, name: str) -> list[Any]:
+    """The values of a swept option."""
+    what = f"sweep: {name}"
+    if isinstance(given, str):
+        values: list[Any] = list(values_of(given, what))
+    elif isinstance(given, Iterable):
+        values = [value.item() if isinstance(value, np.generic) else value for value in given]
+    else:
+        raise TypeMismatchError(f"{what} wants a list of values, or a text as '0.1 0.5 1', got {shown(given)}")
+    if not 1 <= len(values) <= MOST:
+        raise InputError(f"{what} has {len(values):,} values; allowed: 1 to {MOST:,}")
+    return values
+
+
+def _seeds(given: Any) -> list[int]:
+    if isinstance(given, str):
+        return seeds_of(given)
+    if isinstance(given, Sequence | range | np.ndarray):
+        seeds = [integer("sweep: a seed", seed, 0, 2**64 - 1) for seed in given]
+        if not seeds or len(set(seeds)) < len(seeds):
+            raise InputError(f"sweep: seeds are a number of them, or some that differ, got {shown(given)}")
+        return seeds
+    return list(range(integer("sweep: seeds", given, 1, MOST)))
+
+
+def _checked(build: Build, given: dict[str, Any], seed: int) -> tuple[int, dict[str, Any]]:
+    """How many steps a run with these options has, and what its options are then."""
+    if isinstance(build, FunctionBuild):
+        build.check([name for name in given if name != "steps"])
+        if "steps" not in given:
+            raise InputError("sweep: how many steps? give steps=1000")
+        return integer("sweep: steps", given["steps"], 1, 10**12), given
+    from pydantic import ValidationError
+
+    try:
+        options = build.options(given, seed)
+    except ValidationError as error:
+        raise InputError(f"sweep: {sentence(build.loaded.options, error)}") from None
+    return int(options.steps), {name: getattr(options, name) for name in given}
+
+
+def _label(given: Any, made: Any) -> Label:
+    """What is told of a value: a number or a switch as such, everything else as it was typed."""
+    if made is not None and is_label(made):
+        return made  # type: ignore[no-any-return]
+    if is_label(given):
+        return given  # type: ignore[no-any-return]
+    if isinstance(given, list | tuple):
+        return ",".join(str(_label(one, None)) for one in given)
+    return str(getattr(given, "__name__", given))
+
+
+def _made() -> str:
+    return f"{time.strftime('%Y-%m-%d %H:%M')}, scalarviz {program_version()}".rstrip()

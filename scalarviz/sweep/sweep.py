@@ -1,0 +1,183 @@
+"""`sweep`: many runs at once, and their results as they come."""
+
+from __future__ import annotations
+
+import multiprocessing
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from dataclasses import replace
+from typing import Any, Self
+
+from ..checks import integer
+from ..engine.processors import processors
+from ..errors import InputError, TypeMismatchError, shown
+from ..io.atomic import StrPath
+from .about import About
+from .driver import Driver
+from .here import Here
+from .plan import Plan, check_sent, plan_of
+from .pool import AHEAD, Pool
+from .result import Result
+from .results import Results
+from .writing import ResultsFile
+
+_AHEAD_ELSEWHERE = 1000
+"""Jobs that an executor of somebody else has at a time."""
+
+
+class Sweep(Iterator[Result]):
+    """A sweep that goes on: iterate over it for the results, as they come. A context manager, which ends it.
+
+    Those that its file has already come first.
+
+    Attributes
+    ----------
+    about : About
+        What is tried.
+    before : int
+        Results that the file had already.
+    futures : dict of int to Future
+        Of each run that is to be computed, by its number: ``future.cancel()`` leaves out one that has not begun.
+    """
+
+    def __init__(self, plan: Plan, executor: Executor, ahead: int, owned: bool, file: ResultsFile | None) -> None:
+        total = plan.about.total
+        missing = range(total) if file is None else file.missing
+        self.about: About = plan.about if file is None else file.about
+        self.before = total - len(missing)
+        self._driver = Driver(map(plan.job, missing), executor, ahead, file)
+        self.futures: dict[int, Future[Result]] = self._driver.futures
+        self._stored = iter(()) if file is None or not self.before else _stored(file)
+        self._waits = isinstance(executor, Here)
+        self._end = weakref.finalize(self, _end, self._driver, executor if owned else None, file)
+        if not self._waits:
+            self._driver.start()
+
+    def __next__(self) -> Result:
+        result = next(self._stored, None)
+        if result is not None:
+            return result
+        try:
+            if self._waits and self._driver.results.empty() and not self._driver.turn():
+                self._driver.results.put(None)
+            found = self._driver.results.get() if self._end.alive else None
+        except BaseException:  # Ctrl-C: nothing goes on unseen
+            self.close()
+            raise
+        if isinstance(found, Result):
+            return found
+        self.close()
+        if found is not None:
+            raise found
+        raise StopIteration
+
+    def close(self) -> None:
+        """End the sweep; what is not done is not computed. Its file can be gone on with."""
+        self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _end(driver: Driver, executor: Executor | None, file: ResultsFile | None) -> None:
+    driver.stop()
+    if executor is not None:
+        executor.shutdown(wait=True, cancel_futures=True)
+    driver.join()
+    if file is not None:
+        file.close()
+
+
+def _stored(file: ResultsFile) -> Iterator[Result]:
+    """What a file has already, with the weights."""
+    missing = set(file.missing)
+    with Results(file.path) as there:
+        for result in there.results():
+            if result.number not in missing:
+                number = result.number
+                yield replace(result, weights=there.weights(number), keyframes=there.keyframes(number))
+
+
+def sweep(
+    build: Callable[..., Any] | str,
+    grid: Mapping[str, Sequence[Any] | str] | None = None,
+    seeds: int | Sequence[int] | str = 1,
+    *,
+    steps: int | None = None,
+    results: StrPath | None = None,
+    workers: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    keyframes: int = 0,
+    executor: Executor | None = None,
+) -> Sweep:
+    """Train many runs, every combination of some options with every seed, in processes of this machine.
+
+    Parameters
+    ----------
+    build : callable or str
+        ``build(seed=0, **options)`` returns a Run or a Scene; or the name of a scene (``"xor"``) or of a scene's file.
+    grid : mapping of str to sequence or str, optional
+        The values of each option that is swept: ``{"lr": [0.1, 0.5], "hidden": "8 16,16"}``. A text is read as on
+        the command line (:mod:`scalarviz.sweep.grid`).
+    seeds : int, sequence of int or str
+        So many, from 0 on, or these.
+    steps : int, optional
+        Of each run; needed for a function, of a scene the default is its own.
+    results : path-like, optional
+        A file (.svs) for the results. The same call again goes on where the file ends; more seeds may be added.
+    workers : int, optional
+        How many processes; default: as many as there are processors. 0: none, each run is computed in this one when
+        the next result is asked for.
+    options : mapping of str to object, optional
+        Other options, the same for all runs.
+    keyframes : int
+        Of how many moments of each run the weights are kept.
+    executor : concurrent.futures.Executor, optional
+        Who computes, instead of processes of this machine; it is left open.
+
+    Returns
+    -------
+    Sweep
+        An iterator over the results, as they come.
+
+    Raises
+    ------
+    InputError, TypeMismatchError
+        Options that there are not, or values that cannot be; a file of another sweep, or one that another process
+        writes. Whatever would stop every run is said before one is computed.
+
+    Notes
+    -----
+    The weights of a run are those, bit by bit, that it has alone on the same type of processor. A process that dies is
+    replaced, and its run begun again, at most three times. In a script, call it under ``if __name__ == "__main__":``,
+    since the processes import the script.
+
+    Examples
+    --------
+    >>> import scalarviz as sv
+    >>> for result in sv.sweep("xor", {"activation": ["tanh"]}, 2, steps=200, workers=0):
+    ...     print(result.options, result.seed, result.state)
+    {'activation': 'tanh'} 0 done
+    {'activation': 'tanh'} 1 done
+    """
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise InputError(
+            'sweep: in a script, call it under if __name__ == "__main__":, as its processes import the file'
+        )
+    plan = plan_of(build, grid, seeds, steps, options or {}, keyframes)
+    if executor is not None and not isinstance(executor, Executor):
+        raise TypeMismatchError(f"sweep: executor must be a concurrent.futures.Executor, got {shown(executor)}")
+    if executor is not None and workers is not None:
+        raise InputError("sweep: workers= is of processes of this machine; leave it out beside executor=")
+    count = processors() if workers is None else integer("sweep: workers", workers, 0, 1024)
+    if executor is not None or count:
+        check_sent(plan.build)
+    file = None if results is None else ResultsFile(results, plan.about)
+    owner, ahead = executor, _AHEAD_ELSEWHERE
+    if owner is None:
+        owner, ahead = (Pool(min(count, plan.about.total)), AHEAD * count) if count else (Here(), 1)
+    return Sweep(plan, owner, ahead, executor is None, file)

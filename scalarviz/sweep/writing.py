@@ -1,0 +1,193 @@
+"""`ResultsFile`: the file of a sweep's results while it is written, by one process at a time, however that ends."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from ..errors import InputError
+from ..io.atomic import StrPath, check_target, path_text, replacing
+from ..run.recording.files import FileId, finish, is_written, signed
+from ..run.recording.logs import begin
+from .about import About, written
+from .result import Result
+from .results import Results
+from .rows import COLUMNS, row_of, weights_row
+from .schema import AT_THE_END, ENDING, RESULTS, TABLES
+
+_WAIT = 10.0
+"""Seconds that are waited for another process which writes in this moment."""
+_LOG = 64 << 20
+"""Bytes that the log keeps between two checkpoints at most."""
+
+
+class ResultsFile:
+    """Results go in as they come, each in a transaction: what a killed process leaves is whole.
+
+    Parameters
+    ----------
+    path : path-like
+        A new file, or one of the same sweep, which is gone on with; more seeds may be added to it.
+    about : About
+
+    Attributes
+    ----------
+    path : Path
+        Links followed.
+    about : About
+        As the file says it now.
+    missing : list of int
+        Runs that are to be computed: those without a result, and those that failed.
+
+    Raises
+    ------
+    InputError
+        The file is of another sweep, another process writes it, or it cannot be written.
+    FileFormatError
+        It is no file of results.
+    """
+
+    def __init__(self, path: StrPath, about: About) -> None:
+        self._said = path_text(path)
+        target = check_results(path)
+        if not target.exists():
+            _create(target, about)
+        with Results(target) as there:
+            check_same(there.about, about, self._said)
+            about = about if len(about.seeds) > len(there.about.seeds) else there.about
+        self.about = about
+        with self._told():
+            self._database = sqlite3.connect(target, isolation_level=None, check_same_thread=False, timeout=_WAIT)
+        try:
+            self.path, self._file = target, FileId(target)
+            self._take()
+            with Results(target) as there:
+                self.missing = there.missing()
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _take(self) -> None:
+        """Be the one who writes."""
+        with self._told():
+            self._database.execute("BEGIN IMMEDIATE")
+            found = self._database.execute("SELECT value FROM meta WHERE name = 'writer'").fetchone()
+            if found is not None and is_written(str(found[0])):
+                self._database.execute("ROLLBACK")
+                raise InputError(
+                    f"{self._said} is being written by another sweep, process {str(found[0]).split()[0]}: wait for "
+                    "that one, end it, or give another name"
+                )
+            if self._database.execute("PRAGMA journal_mode").fetchone()[0] == "delete":
+                for suffix in ("-wal", "-shm"):  # of a former file of this name: nobody uses one now
+                    Path(f"{self._file.path}{suffix}").unlink(missing_ok=True)
+            # a log that begins later is not this file's log of before
+            self._database.execute("DELETE FROM meta WHERE name = 'log'")
+            values = {"writer": signed(), "about": written(self.about)}
+            self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+            self._database.execute("COMMIT")
+            self._database.execute("PRAGMA journal_mode = WAL").fetchone()
+            self._database.execute("PRAGMA synchronous = NORMAL")  # a process that is killed loses nothing
+            self._database.execute(f"PRAGMA journal_size_limit = {_LOG}")
+            begin(self._database, self._file.path)
+
+    def add(self, result: Result) -> None:
+        """Write a result in place of one that its run may have had.
+
+        Raises
+        ------
+        InputError
+            It cannot be written: a full disk, or somebody removed the file.
+        """
+        if not self._file.there:
+            raise InputError(f"{self._said} was removed or replaced while its sweep went on: no result can be written")
+        marks = ", ".join("?" * (len(COLUMNS) + 1))
+        with self._told(), self._database:
+            self._database.execute("BEGIN IMMEDIATE")
+            self._database.execute(f"INSERT OR REPLACE INTO result VALUES ({marks})", row_of(result))
+            self._database.execute("DELETE FROM weights WHERE number = ?", (result.number,))
+            ends = {AT_THE_END: result.weights} if result.weights else {}
+            for step, tensors in {**result.keyframes, **ends}.items():
+                row = weights_row(result.number, step, tensors)
+                self._database.execute("INSERT INTO weights VALUES (?, ?, ?, ?)", row)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Errors of SQLite as one of ours."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise InputError(f"cannot write {self._said}: {error}") from None
+
+    def close(self) -> None:
+        """Make it one file without a log, which another sweep may go on with."""
+        finish(self._database, self._file)
+
+
+def check_results(path: StrPath) -> Path:
+    """Say what would stop results from being written to `path`; touches nothing. Returns the file, links followed.
+
+    Raises
+    ------
+    InputError
+        Its name has another ending, or no file can be made there.
+    """
+    target = check_target(path)
+    if target.suffix.lower() != ENDING:
+        raise InputError(
+            f"{path_text(path)}: results are written as {ENDING} only; try {target.stem or 'runs'}{ENDING}"
+        )
+    return target.absolute()  # wherever the program goes meanwhile
+
+
+def check_same(there: About, about: About, said: str) -> None:
+    """Refuse to go on with another sweep.
+
+    Raises
+    ------
+    InputError
+        They are not the same, but for more seeds.
+    """
+    for part in ("name", "build_text", "grid", "steps", "fixed", "keyframes"):
+        before, now = getattr(there, part), getattr(about, part)
+        if before != now:
+            what = "another text of its scene" if part == "build_text" else f"{part} {before!r}, not {now!r}"
+            raise InputError(
+                f"{said} holds results of another sweep: {what}; give another name, or what it was made of"
+            )
+    if about.seeds[: len(there.seeds)] != there.seeds:
+        raise InputError(
+            f"{said} holds results of other seeds: {_few(there.seeds)}, not {_few(about.seeds)}; give those, or those "
+            "and more, or another name"
+        )
+
+
+def _few(seeds: list[int]) -> str:
+    return ", ".join(map(str, seeds)) if len(seeds) < 9 else f"{seeds[0]}, {seeds[1]} ... {seeds[-1]}"
+
+
+def _create(target: Path, about: About) -> None:
+    """A file without results: whole, or not there. Where another sweep was quicker its file stays."""
+    Path(f"{target}-journal").unlink(missing_ok=True)  # of a former file of this name: SQLite would write it into this
+    with replacing(target, _put) as fresh, closing(sqlite3.connect(fresh, isolation_level=None)) as database:
+        database.execute("BEGIN")
+        database.execute(f"PRAGMA application_id = {RESULTS.application}")
+        database.execute(f"PRAGMA user_version = {RESULTS.version}")
+        for statement in TABLES.values():
+            database.execute(statement)
+        database.execute("INSERT INTO meta VALUES ('about', ?)", (written(about),))
+        database.execute("COMMIT")
+
+
+def _put(fresh: Path, target: Path) -> None:
+    """Give a new file its name, unless there is one by now."""
+    try:
+        os.link(fresh, target)
+    except FileExistsError:
+        return
+    except OSError:  # a disk without links
+        if not target.exists():
+            os.replace(fresh, target)

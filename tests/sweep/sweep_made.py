@@ -1,0 +1,45 @@
+"""What tests of sweeps let other processes build; these import it by its name."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+
+import scalarviz as sv
+from scalarviz import nn, optim
+
+INPUTS = np.random.default_rng(0).random((8, 3))
+
+
+def small(seed: int, lr: float = 0.5, engine: str = "numpy") -> sv.Run:
+    """A run of 8 weights."""
+    net = nn.Sequential(nn.Linear(3, 2), nn.Tanh())
+    net.initialize(seed=seed)
+    data = INPUTS, INPUTS[:, :2]
+    return sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=lr), data, batch_size=3, seed=seed, engine=engine)
+
+
+def slow(seed: int, folder: str = "", seconds: float = 30.0) -> sv.Run:
+    """One that says that it has begun, and takes its time."""
+    (Path(folder) / f"{seed}-{os.getpid()}").touch()
+    time.sleep(seconds)
+    return small(seed)
+
+
+def killed_once(seed: int, folder: str = "") -> sv.Run:
+    """Kills its process the first time that seed 1 is built, and always with seed 2."""
+    mark = Path(folder) / "was here"
+    if seed == 2 or (seed == 1 and not mark.exists()):
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return small(seed)
+
+
+def paced(seed: int, lr: float = 0.5) -> sv.Run:
+    """A small run that takes as long as somebody needs to kill it; it is told as the small one."""
+    time.sleep(0.05)
+    return small(seed, lr)

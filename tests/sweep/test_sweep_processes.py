@@ -1,0 +1,213 @@
+"""A sweep in processes: no socket, none left behind, and whichever is killed no result is lost or doubled."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import sweep_made as made
+
+from scalarviz.errors import InputError, StateError
+from scalarviz.process import runs
+from scalarviz.sweep.pool import Pool, WorkerDiedError
+from scalarviz.sweep.results import Results
+from scalarviz.sweep.sweep import sweep
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks at processes as Linux shows them")
+
+KILLS = int(os.environ.get("SCALARVIZ_TEST_KILLS", "2"))
+"""How often each is killed; 20 before a change of these is trusted."""
+HERE = str(Path(__file__).parent)
+CLIENT = f"""
+import sys
+sys.path.append({HERE!r})
+import sweep_made as made
+from scalarviz.sweep.sweep import sweep
+if __name__ == "__main__":
+    going = sweep(made.paced, {{"lr": [0.1, 0.5]}}, 12, steps=20, results=sys.argv[1], workers=2, keyframes=1)
+    print(going.before, flush=True)
+    for result in going:
+        print(result.number, flush=True)
+"""
+
+
+def whole():
+    """What the client's sweep comes to where nobody kills anything."""
+    return list(sweep(made.small, {"lr": [0.1, 0.5]}, 12, steps=20, workers=0, keyframes=1))
+
+
+def children(pid: int) -> list[int]:
+    """Processes that a process has started and that live."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        found += [int(child) for child in task.read_text(encoding="ascii").split()]
+    return [child for child in found if runs(child)]
+
+
+def sockets(pid: int) -> list[str]:
+    """What a process has open that is a socket."""
+    found = []
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            found.append(os.readlink(entry))
+        except FileNotFoundError:
+            continue
+    return [name for name in found if name.startswith("socket:")]
+
+
+def until(condition, seconds=60.0):
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not become so"
+        time.sleep(0.01)
+
+
+def gone(pids):
+    until(lambda: not any(map(runs, pids)))
+
+
+def bits(results):
+    return {r.number: (r.seed, r.options, {n: a.tobytes() for n, a in r.weights.items()}) for r in results}
+
+
+def test_processes_give_the_bits_of_this_one_and_are_gone_afterwards():
+    before = set(children(os.getpid()))
+    mine = sockets(os.getpid())
+    with sweep(made.small, {"lr": [0.1, 0.5]}, 12, steps=20, workers=2, keyframes=1) as going:
+        results = [next(going)]
+        workers = [pid for pid in children(os.getpid()) if pid not in before]
+        assert len(workers) >= 2
+        assert all(sockets(pid) == [] for pid in workers)
+        assert sockets(os.getpid()) == mine
+        results += list(going)
+    assert sorted(r.number for r in results) == list(range(24))
+    assert bits(results) == bits(whole())
+    assert not Pool(1).pids
+    tracker = set(children(os.getpid())) - before  # multiprocessing's own, which lives as long as this process
+    assert len(tracker) <= 1
+
+
+def test_closing_ends_a_job_that_goes_on(tmp_path):
+    going = sweep(made.slow, {}, 4, steps=1, workers=2, options={"folder": str(tmp_path)})
+    until(lambda: len(list(tmp_path.iterdir())) == 2)
+    pids = [int(path.name.partition("-")[2]) for path in tmp_path.iterdir()]
+    future = going.futures[0]
+    going.close()
+    gone(pids)
+    with pytest.raises(StateError, match="closed before"):
+        future.result()
+    assert list(going) == []
+
+
+def test_what_kills_its_process_is_tried_three_times_and_named(tmp_path):
+    results = {r.seed: r for r in sweep(made.killed_once, {}, 4, steps=5, workers=2, options={"folder": str(tmp_path)})}
+    assert [results[seed].state for seed in range(4)] == ["done", "done", "failed", "done"]
+    assert [results[seed].tries for seed in range(4)] == [1, 2, 3, 1]
+    assert "begun 3 times; its process ended before it was done" in results[2].error
+
+
+def test_a_pool_says_in_which_call_a_process_died_and_goes_on():
+    with Pool(1) as pool:
+        futures = [pool.submit(os.getpid), pool.submit(os._exit, 3), pool.submit(os.getpid)]
+        first, last = futures[0].result(60), futures[2].result(60)
+        assert first != last
+        with pytest.raises(WorkerDiedError):
+            futures[1].result(60)
+        with pytest.raises(ZeroDivisionError):
+            pool.submit(divmod, 1, 0).result(60)
+        (idle,) = pool.pids
+        os.kill(idle, signal.SIGKILL)
+        gone([idle])
+        assert pool.submit(os.getpid).result(60) not in (first, last)
+    with pytest.raises(StateError, match="closed"):
+        pool.submit(os.getpid)
+
+
+def test_killed_workers_lose_and_double_nothing(tmp_path):
+    choice, path = random.Random(5), tmp_path / "runs.svs"
+    with sweep(made.paced, {"lr": [0.1, 0.5]}, 12, steps=20, results=path, workers=2, keyframes=1) as going:
+        killed = 0
+        results = []
+        for result in going:
+            results.append(result)
+            if killed < KILLS:
+                pids = going._driver._executor.pids  # type: ignore[attr-defined]
+                if pids:
+                    os.kill(choice.choice(pids), signal.SIGKILL)
+                    killed += 1
+    assert killed == KILLS
+    assert all(r.tries <= 3 for r in results)
+    assert bits(results) == bits(read(path)) == bits(whole())
+
+
+def read(path):
+    with Results(path) as there:
+        return [
+            r.__class__(**{**{n: getattr(r, n) for n in r.__slots__}, "weights": there.weights(r.number)})
+            for r in there.results()
+        ]
+
+
+def test_a_killed_client_leaves_whole_results_and_no_process(tmp_path):
+    choice, path = random.Random(6), tmp_path / "runs.svs"
+    done: set[int] = set()
+    for round_ in range(KILLS + 1):
+        client = subprocess.Popen(
+            [sys.executable, "-c", CLIENT, str(path)], stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        )
+        assert client.stdout is not None
+        with client.stdout:
+            before = int(client.stdout.readline())
+            assert before >= len(done)
+            last = round_ == KILLS
+            for _ in range(0 if last else choice.randint(1, 3)):
+                client.stdout.readline()
+            pids = children(client.pid)
+            if not last:
+                with pytest.raises(InputError, match=f"another sweep, process {client.pid}:"):
+                    sweep(made.paced, {"lr": [0.1, 0.5]}, 12, steps=20, results=path, workers=0, keyframes=1)
+                client.send_signal(signal.SIGKILL)
+            client.stdout.read()
+            client.wait(60)
+        gone(pids)
+        with Results(path) as there:
+            now = {r.number for r in there.results()}
+        assert done <= now
+        done = now
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert done == set(range(24))
+    rest = list(sweep(made.paced, {"lr": [0.1, 0.5]}, 12, steps=20, results=path, workers=0, keyframes=1))
+    assert bits(rest) == bits(whole())
+
+
+def test_what_cannot_be_sent_is_said_before():
+    def inside(seed):
+        return made.small(seed)
+
+    with pytest.raises(InputError, match="inside cannot be sent to other processes"):
+        sweep(inside, {}, 2, steps=5, workers=2)
+    assert len(list(sweep(inside, {}, 2, steps=5, workers=0))) == 2
+
+
+@pytest.mark.slow
+def test_a_script_that_would_start_itself_again_is_told_so(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"import sys\nsys.path.append({HERE!r})\nimport sweep_made as made\nimport scalarviz.sweep.sweep as s\n"
+        "print(len(list(s.sweep(made.small, {}, 2, steps=5, workers=1))))\n",
+        encoding="utf-8",
+    )
+    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 1
+    assert run.stderr.count('if __name__ == "__main__"') >= 2
+    assert "StateError" in run.stderr.splitlines()[-1]
