@@ -22,7 +22,7 @@ from .result import Result
 from .results import Results
 from .writing import ResultsFile
 
-_AHEAD_ELSEWHERE = 1000
+_AHEAD_ELSEWHERE = 20_000
 """Jobs that an executor of somebody else has at a time."""
 
 
@@ -128,10 +128,9 @@ def sweep(
     steps : int, optional
         Of each run; needed for a function, of a scene the default is its own.
     results : path-like, optional
-        A file (.svs) for the results. The same call again goes on where the file ends; more seeds may be added.
+        A file (.svs) for the results. The same call again goes on with it; more seeds may be added.
     workers : int, optional
-        How many processes; default: as many as there are processors. 0: none, each run is computed in this one when
-        the next result is asked for.
+        How many processes; default: one a processor. 0: each run is computed in this one when it is asked for.
     options : mapping of str to object, optional
         Other options, the same for all runs.
     keyframes : int
@@ -147,37 +146,46 @@ def sweep(
     Raises
     ------
     InputError, TypeMismatchError
-        Options that there are not, or values that cannot be; a file of another sweep, or one that another process
-        writes. Whatever would stop every run is said before one is computed.
+        What would stop every run, before one is computed; a file of another sweep, or one that another process writes.
 
     Notes
     -----
     The weights of a run are those, bit by bit, that it has alone on the same type of processor. A process that dies is
-    replaced, and its run begun again, at most three times. In a script, call it under ``if __name__ == "__main__":``,
-    since the processes import the script.
+    replaced, and its run begun again, at most three times. A script calls it under ``if __name__ == "__main__":``.
 
     Examples
     --------
     >>> import scalarviz as sv
     >>> for result in sv.sweep("xor", {"activation": ["tanh"]}, 2, steps=200, workers=0):
-    ...     print(result.options, result.seed, result.state)
-    {'activation': 'tanh'} 0 done
-    {'activation': 'tanh'} 1 done
+    ...     print(result.seed, result.state)
+    0 done
+    1 done
     """
+    _check_not_imported()
+    plan = plan_of(build, grid, seeds, steps, options or {}, keyframes)
+    owner, ahead = _owner(plan, workers, executor)
+    file = None if results is None else ResultsFile(results, plan.about)
+    return Sweep(plan, owner, ahead, executor is None, file)
+
+
+def _owner(plan: Plan, workers: int | None, executor: Executor | None) -> tuple[Executor, int]:
+    """Who computes, and how many jobs it has at a time; no process begins before the first job comes."""
+    if executor is not None:
+        if not isinstance(executor, Executor):
+            raise TypeMismatchError(f"sweep: executor must be a concurrent.futures.Executor, got {shown(executor)}")
+        if workers is not None:
+            raise InputError("sweep: workers= is of processes of this machine; leave it out beside executor=")
+        check_sent(plan.build)
+        return executor, _AHEAD_ELSEWHERE
+    count = processors() if workers is None else integer("sweep: workers", workers, 0, 1024)
+    if not count:
+        return Here(), 1
+    check_sent(plan.build)
+    return Pool(min(count, plan.about.total)), AHEAD * count
+
+
+def _check_not_imported() -> None:
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise InputError(
             'sweep: in a script, call it under if __name__ == "__main__":, as its processes import the file'
         )
-    plan = plan_of(build, grid, seeds, steps, options or {}, keyframes)
-    if executor is not None and not isinstance(executor, Executor):
-        raise TypeMismatchError(f"sweep: executor must be a concurrent.futures.Executor, got {shown(executor)}")
-    if executor is not None and workers is not None:
-        raise InputError("sweep: workers= is of processes of this machine; leave it out beside executor=")
-    count = processors() if workers is None else integer("sweep: workers", workers, 0, 1024)
-    if executor is not None or count:
-        check_sent(plan.build)
-    file = None if results is None else ResultsFile(results, plan.about)
-    owner, ahead = executor, _AHEAD_ELSEWHERE
-    if owner is None:
-        owner, ahead = (Pool(min(count, plan.about.total)), AHEAD * count) if count else (Here(), 1)
-    return Sweep(plan, owner, ahead, executor is None, file)
