@@ -114,15 +114,14 @@ def sweep(
     keyframes: int = 0,
     executor: Executor | None = None,
 ) -> Sweep:
-    """Train many runs, every combination of some options with every seed, in processes of this machine.
+    """Train every combination of some options with every seed, in processes; an iterator over results as they come.
 
     Parameters
     ----------
     build : callable or str
         ``build(seed=0, **options)`` returns a Run or a Scene; or the name of a scene (``"xor"``) or of a scene's file.
     grid : mapping of str to sequence or str, optional
-        The values of each option that is swept: ``{"lr": [0.1, 0.5], "hidden": "8 16,16"}``. A text is read as on
-        the command line (:mod:`scalarviz.sweep.grid`).
+        Values of each swept option: ``{"lr": [0.1, 0.5], "hidden": "8 16,16"}``; texts as :mod:`.grid` reads them.
     seeds : int, sequence of int or str
         So many, from 0 on, or these.
     steps : int, optional
@@ -137,11 +136,6 @@ def sweep(
         Of how many moments of each run the weights are kept.
     executor : concurrent.futures.Executor, optional
         Who computes, instead of processes of this machine; it is left open.
-
-    Returns
-    -------
-    Sweep
-        An iterator over the results, as they come.
 
     Raises
     ------
