@@ -243,15 +243,19 @@ def _read(name: str) -> str:
 
 def style_of() -> str:
     """The one style sheet: the themes' colours as variables, and `player.css`."""
+    return f"{colours_of()}\n{_read('player.css')}"
+
+
+def colours_of() -> str:
+    """The themes' colours as variables of a style sheet."""
     names = ("background", "glow", "panel", "tray", "border", "text1", "text2", "text3", "grid", "selection", "pulse")
-    looks = [
+    return "\n".join(
         f":root[data-theme={name}] {{ color-scheme: {name}; "
         + " ".join(f"--{part}: {getattr(theme, part)};" for part in names)
         + f" --gradient: {theme.gradient[3]};"
         + " }"
         for name, theme in THEMES.items()
-    ]
-    return "\n".join([*looks, _read("player.css")])
+    )
 
 
 def gathered(

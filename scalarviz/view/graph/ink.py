@@ -34,6 +34,15 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """A line of straight pieces."""
+
+    points: tuple[Point, ...]
+    colour: str
+    width: float = 1.4
+
+
+@dataclass(frozen=True, slots=True)
 class Polygon:
     """A filled convex polygon."""
 
@@ -64,7 +73,7 @@ class Letters:
         return self.x - self.width * {"left": 0.0, "middle": 0.5, "right": 1.0}[self.anchor]
 
 
-Shape = Rect | Path | Polygon | Letters
+Shape = Rect | Path | Line | Polygon | Letters
 
 
 @dataclass(slots=True)

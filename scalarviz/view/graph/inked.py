@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..draw.sketch import Float, Sketch
-from .ink import Ink, Letters, Path, Polygon, Rect, Shape
+from .ink import Ink, Letters, Line, Path, Polygon, Rect, Shape
 from .layout import Cubic
 
 STRAIGHT = 4.0
@@ -42,7 +42,7 @@ def sketched(
     for group in ink.groups[0 if ground else 1 :]:
         seen = window is None or group.cut or _inside(group.shapes[0], scale, at, window)
         for shape in group.shapes if seen else ():
-            if window is not None and not isinstance(shape, Path) and not _inside(shape, scale, at, window):
+            if window is not None and not isinstance(shape, Path | Line) and not _inside(shape, scale, at, window):
                 if isinstance(shape, Rect):
                     _cut(sketch, shape, scale, at, window)
                 continue
@@ -56,10 +56,16 @@ def sketched(
                     sketch.polygon([(left + x * scale, top + y * scale) for x, y in points], colour)
                 case Path(pieces, colour, width):
                     path = np.concatenate([points_of(piece, scale, cut=window is not None) for piece in pieces])
-                    points = path * scale + np.array([left, top])
-                    for part in [points] if window is None else _parts(points, window):
-                        sketch.polyline(part, colour, width * scale)
+                    _line(sketch, path * scale + np.array([left, top]), colour, width * scale, window)
+                case Line(corners, colour, width):
+                    _line(sketch, np.array(corners) * scale + np.array([left, top]), colour, width * scale, window)
     return sketch
+
+
+def _line(sketch: Sketch, points: NDArray[np.floating], colour: str, width: float, window: Window | None) -> None:
+    """A line through points, or the parts of it that run inside a window."""
+    for part in [points] if window is None else _parts(points, window):
+        sketch.polyline(part, colour, width)
 
 
 def _inside(shape: Shape, scale: float, at: tuple[float, float], window: Window) -> bool:
@@ -69,7 +75,7 @@ def _inside(shape: Shape, scale: float, at: tuple[float, float], window: Window)
             box = x, y, x + width, y + height
         case Letters():
             box = shape.left, shape.y - shape.size, shape.left + shape.width, shape.y
-        case Polygon(points):
+        case Polygon(points) | Line(points):
             across, down = zip(*points, strict=True)
             box = min(across), min(down), max(across), max(down)
         case Path(pieces):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from zlib import crc32
 
-from .ink import Ink, Letters, Path, Polygon, Rect, Shape
+from .ink import Ink, Letters, Line, Path, Polygon, Rect, Shape
 
 FONT = "'Open Sans', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 DARK = ':is([data-jp-theme-light="false"],.vscode-dark,[theme="dark"],[data-theme="dark"])'
@@ -102,6 +102,10 @@ def _shape(shape: Shape, colours: _Colours) -> str:
             way = f"M{_point(pieces[0][0])}" + "".join(f"C{' '.join(map(_point, piece[1:]))}" for piece in pieces)
             line = f' stroke-width="{_number(width)}"{colours.paint(shape, "stroke", shape.colour)}'
             return f'<path d="{way}" fill="none" stroke-linecap="round"{line}/>'
+        case Line(points=points, width=width):
+            line = f' stroke-width="{_number(width)}"{colours.paint(shape, "stroke", shape.colour)}'
+            way = " ".join(map(_point, points))
+            return f'<polyline points="{way}" fill="none" stroke-linejoin="round" stroke-linecap="round"{line}/>'
         case Polygon(points=points):
             return f'<polygon points="{" ".join(map(_point, points))}"{colours.paint(shape, "fill", shape.colour)}/>'
         case Letters():

@@ -18,11 +18,12 @@ from .tour import Tour
 from .wall import Wall
 
 if TYPE_CHECKING:
+    from ..watch.guest import Guest
     from ..watch.host import Host
 
 Made = TypeVar("Made")
 WALL, TOUR = "all scenes", "tour"
-AWAY = "close what is open; then: back to all scenes"
+AWAY = "close what is open; then: back to"
 BACK_SECONDS = 6.0
 """How long it is said where Escape leads."""
 
@@ -47,6 +48,9 @@ class Rooms:
         The number of the door that was chosen last.
     """
 
+    called = WALL
+    """What stands on its wall."""
+
     def __init__(
         self,
         doors: Sequence[Door],
@@ -66,7 +70,7 @@ class Rooms:
 
     # ---- the pictures
 
-    def wall(self, size: tuple[int, int]) -> Wall:
+    def wall(self, size: tuple[int, int]) -> Guest:
         """The wall, for a size in device pixels."""
         return Wall(self, size)
 
@@ -94,8 +98,8 @@ class Rooms:
         )
         view.way_out = lambda: self._out_of(view)
         touch, escape = view.bench.touch, action_of("escape").does
-        touch.table = tuple((key, AWAY if does == escape else does) for key, does in touch.table)
-        view.say("Escape goes back to all scenes", BACK_SECONDS)
+        touch.table = tuple((key, f"{AWAY} {self.called}" if does == escape else does) for key, does in touch.table)
+        view.say(f"Escape goes back to {self.called}", BACK_SECONDS)
         return view
 
     def _out_of(self, view: LiveView) -> None:
@@ -106,7 +110,7 @@ class Rooms:
     def back(self) -> None:
         """To the wall."""
         assert self._host is not None
-        self._host.enter(self.wall, WALL)
+        self._host.enter(self.wall, self.called)
 
     @property
     def has_tour(self) -> bool:

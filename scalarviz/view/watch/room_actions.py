@@ -47,6 +47,24 @@ WALL = (
     RoomAction("escape", ("Escape",), "close what is open; twice: the window"),
 )
 
+RUNS = (
+    RoomAction("left", ("Left",), "choose the run before"),
+    RoomAction("right", ("Right",), "choose the next run", "next"),
+    RoomAction("up", ("Up",), "choose the run above"),
+    RoomAction("down", ("Down",), "choose the run below"),
+    RoomAction("page_up", ("PageUp",), "a page up; the wheel a row", "", "Wheel"),
+    RoomAction("page_down", ("PageDown",), "a page down"),
+    RoomAction("first", ("Home",), "the first run"),
+    RoomAction("last", ("End",), "the last run"),
+    RoomAction("enter", ("Enter", "Space"), "open the chosen run, which trains on; Escape comes back", "open", "Click"),
+    RoomAction("faces", ("P",), "show their cubes, or the panel of their scene", "cubes or panel"),
+    RoomAction("kinds", ("F",), "all runs, those that learnt, those that did not", "filter"),
+    RoomAction("plots", ("Tab",), "plots of all runs; again: the runs", "plots"),
+    RoomAction("larger", ("=",), "larger pictures"),
+    RoomAction("smaller", ("-",), "smaller pictures"),
+    RoomAction("escape", ("Escape",), "close what is open; twice: the window"),
+)
+
 TOUR = (
     RoomAction("next", ("Right", "Space"), "the next station", "next"),
     RoomAction("before", ("Left",), "the station before", "back"),

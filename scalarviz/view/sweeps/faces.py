@@ -1,0 +1,130 @@
+"""`Faces`: the pictures of runs on their wall, made when they are looked at, each built in a thread and then drawn."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from ...errors import MissingDependencyError, ScalarvizError
+from ...run.scene import Scene
+from ...sweep.result import Result
+from ..draw.theme import Theme
+from ..rooms.building import Building
+from ..rooms.grid import ASPECT
+from .thumbs import PLATES, Thumbs
+
+KEPT = 400
+"""Pictures that are kept."""
+SIDE = 420
+"""Pixels of the width of one that is kept, at most."""
+CUBES, PANEL = "cubes", "panel"
+
+Pixels = NDArray[np.uint8]
+Key = tuple[str, str, int]
+
+
+class Faces:
+    """Pictures by what they show and of which run.
+
+    Parameters
+    ----------
+    standing : callable
+        ``standing(result)``: the scene of a run at its end; called in a thread.
+    start : callable
+        Starts a thread for something that is to be made.
+    theme : Theme
+
+    Attributes
+    ----------
+    shows : str
+        ``"panel"`` or ``"cubes"``.
+    aspect : float
+        Width of a picture by its height.
+    """
+
+    def __init__(
+        self,
+        standing: Callable[[Result], Scene],
+        start: Callable[[Callable[[], Scene]], Building[Scene]],
+        theme: Theme,
+    ) -> None:
+        self._standing, self._start, self._theme = standing, start, theme
+        self._thumbs = Thumbs(theme)
+        self._kept: OrderedDict[Key, Pixels | None] = OrderedDict()
+        self._building: tuple[Result, Building[Scene]] | None = None
+        self._aspects = {CUBES: PLATES[0] / PLATES[1]}
+        self.shows = PANEL
+        self.said: dict[int, str] = {}
+
+    @property
+    def aspect(self) -> float:
+        """See above; as long as no panel was drawn, that of a window."""
+        return self._aspects.get(self.shows, ASPECT)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Another look; pictures in the former one are kept."""
+        if theme != self._theme:
+            self._theme, self._thumbs = theme, Thumbs(theme)
+
+    def turn(self) -> str:
+        """Show the other; returns what is shown now, in words."""
+        self.shows = CUBES if self.shows == PANEL else PANEL
+        return "the cubes of each run" if self.shows == CUBES else "the panel of each run's scene"
+
+    def of(self, result: Result) -> Pixels | None:
+        """The picture of a run; None where there is none, or none yet."""
+        return self._kept.get(self._key(result))
+
+    def go_on(self, seen: Sequence[Result]) -> bool:
+        """Make the next picture of the runs that are seen, a part of it a call; returns whether there is a new one."""
+        if self._building is None:
+            wanted = next((r for r in seen if self._key(r) not in self._kept and r.state == "done"), None)
+            if wanted is not None:
+                self._building = wanted, self._start(lambda: self._standing(wanted))
+            return False
+        result, building = self._building
+        if not building.done:
+            return False
+        self._building = None
+        self._keep(result, self._picture(result, building))
+        return True
+
+    def _picture(self, result: Result, building: Building[Scene]) -> Pixels | None:
+        if building.made is None:
+            error = building.error
+            kind = "" if isinstance(error, ScalarvizError) else f"{type(error).__name__}: "
+            self.said[result.number] = f"{kind}{error}"
+            return None
+        scene = building.made
+        try:
+            picture = self._thumbs.plates(scene) if self.shows == CUBES else self._thumbs.panel(scene)
+            if picture is None:  # its scene has no panel
+                self.shows = CUBES
+                picture = self._thumbs.plates(scene)
+        except MissingDependencyError as error:
+            self.said[result.number] = str(error)
+            return None
+        finally:
+            scene.run.close()
+        self._aspects.setdefault(self.shows, picture.shape[1] / picture.shape[0])
+        return _small(picture)
+
+    def _keep(self, result: Result, picture: Pixels | None) -> None:
+        self._kept[self._key(result)] = picture
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+
+    def _key(self, result: Result) -> Key:
+        return self._theme.name, self.shows, result.number
+
+
+def _small(picture: Pixels) -> Pixels:
+    """Not wider than is kept."""
+    high, wide = picture.shape[:2]
+    if wide <= SIDE:
+        return picture
+    return np.asarray(Image.fromarray(picture).resize((SIDE, round(high * SIDE / wide)), Image.Resampling.BOX))

@@ -1,0 +1,115 @@
+"""`Paper`: the part of a figure on which one plot of losses is drawn: title, gridlines, numbers, a lane on top."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..draw.places import LABEL, Box
+from ..draw.sketch import Anchor
+from ..draw.text import measure
+from ..draw.theme import Theme
+from ..graph.ink import Group, Letters, Line, Rect
+from ..panels.drawer import cut
+from ..panels.loss import axis, tick_text
+from .words import DIVERGED
+
+AXIS, WIDER = 46.0, 64.0
+"""Room for the numbers on the left, and for the name of the lane."""
+HEAD, NAMES, FOOT, LANE = 32.0, 20.0, 40.0, 22.0
+"""Heights of the title, of the names below it, of what stands below the plot, and of the lane of diverged runs."""
+
+Floats = NDArray[np.float64]
+
+
+class Paper:
+    """A place for a plot, its vertical axis a loss.
+
+    Parameters
+    ----------
+    box : Box
+    theme : Theme
+    title : str
+    values : ndarray
+        What has to have room; infinite ones get a lane above.
+    named : sequence of (str, str)
+        What stands below the title, each in its colour.
+
+    Attributes
+    ----------
+    plot : Box
+        Where values stand.
+    ink : Group
+        What is drawn.
+    """
+
+    def __init__(
+        self, box: Box, theme: Theme, title: str, values: Floats, named: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        x, y, wide, high = box
+        self.theme, self.ink = theme, Group()
+        self.lane = bool(np.isposinf(values).any())
+        top, left = HEAD + NAMES * bool(named) + LANE * self.lane, WIDER if self.lane else AXIS
+        self.plot: Box = (x + left, y + top, wide - left, high - top - FOOT)
+        self._axis = axis(values[np.isfinite(values)], most=max(3, min(7, int(self.plot[3] // 42) + 1)))
+        self.text(x, y + 14, cut(title, wide, bold=True), theme.text1, bold=True)
+        self._names(x, y + 34, wide, named)
+        self._grid()
+
+    def _names(self, x: float, baseline: float, wide: float, named: Sequence[tuple[str, str]]) -> None:
+        end = x + wide
+        for words, colour in named:
+            if x + 14 + measure(words, LABEL) > end:
+                return
+            self.ink.shapes.append(Rect(x, baseline - 9, 9, 9, colour, radius=4.5))
+            self.text(x + 14, baseline, words, self.theme.text2)
+            x += 14 + measure(words, LABEL) + 16
+
+    def _grid(self) -> None:
+        x, y, wide, _ = self.plot
+        heights = np.round(self.up(np.array(self._axis.ticks))) + 0.5
+        for value, at in zip(self._axis.ticks, heights.tolist(), strict=True):
+            self.line([(x, at), (x + wide, at)], self.theme.grid, 1.0)
+            self.text(x - 7, at + 4, tick_text(value), self.theme.text3, "right")
+        if self.lane:
+            self.ink.shapes.append(Rect(x, y - LANE, wide, LANE - 4, self.theme.panel))
+            self.text(x - 7, y - LANE / 2 + 2, DIVERGED, self.theme.text3, "right")
+
+    @property
+    def log(self) -> bool:
+        """Whether equal ratios are equally far apart."""
+        return self._axis.log
+
+    def up(self, values: Floats) -> Floats:
+        """Heights of values in the figure; those of infinite ones are in the lane."""
+        _, y, _, high = self.plot
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.clip(self._axis.place(np.where(np.isfinite(values), values, 1.0)), 0.0, 1.0)
+        return np.where(np.isfinite(values), y + high * (1 - share), y - LANE / 2 - 2)
+
+    def at(self, value: float) -> float:
+        """The height of one value."""
+        return float(self.up(np.array([value]))[0])
+
+    def line(self, points: Sequence[tuple[float, float]], colour: str, width: float) -> None:
+        """A line through points of the figure."""
+        if len(points) > 1:
+            self.ink.shapes.append(Line(tuple(points), colour, width))
+
+    def disc(self, x: float, y: float, radius: float, colour: str) -> None:
+        """A disc."""
+        self.ink.shapes.append(Rect(x - radius, y - radius, 2 * radius, 2 * radius, colour, radius=radius))
+
+    def text(self, x: float, y: float, words: str, colour: str, anchor: Anchor = "left", *, bold: bool = False) -> None:
+        """Words in the type of labels."""
+        if words:
+            self.ink.shapes.append(Letters(x, y, words, LABEL, colour, bold, anchor))
+
+
+def finite_pieces(values: Floats) -> list[slice]:
+    """The stretches of numbers that are finite, of at least two."""
+    there = np.isfinite(values)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], there, [False]]).astype(np.int8)))
+    return [slice(a, b) for a, b in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True) if b - a > 1]

@@ -1,0 +1,101 @@
+"""`RunRooms`: the way through a window of runs: their wall, and a run that was opened from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ...errors import InputError
+from ...sweep.groups import swept
+from ...sweep.result import Result
+from ..draw.theme import Theme
+from ..rooms.door import Opened, Way
+from ..rooms.rooms import BACK_SECONDS, Rooms
+from ..watch.live import LiveView
+from .faces import Faces
+from .runs import Runs
+from .wall import RunWall
+from .words import DOT, options_text
+
+WALL = "all runs"
+DURATION = 20.0
+"""Seconds that a run takes which trains on, for as many steps as it has had."""
+
+
+class RunRooms(Rooms):
+    """The way through one window.
+
+    Parameters
+    ----------
+    runs : Runs
+    newer : callable, optional
+        Gives the runs anew where there are more of them, else None: a sweep may still be going on.
+    theme : str or Theme
+
+    Attributes
+    ----------
+    chosen : int or None
+        The number of the run that was chosen last.
+    kind, row : int
+        Which runs the wall shows, and from which row on.
+    columns : int or None
+        Pictures side by side; None, until a hand makes them larger or smaller: as many as let all be seen.
+    plots : bool
+        Whether it shows plots in their place.
+    """
+
+    called = WALL
+
+    def __init__(
+        self, runs: Runs, newer: Callable[[], Runs | None] = lambda: None, theme: str | Theme = "dark"
+    ) -> None:
+        super().__init__((), _takes_none, theme=theme)
+        self.runs, self._newer = runs, newer
+        self.kind, self.row, self.plots = 0, 0, False
+        self.columns: int | None = None
+        self.faces = Faces(self.runs.standing, self.build, self.theme)
+        self._open: tuple[Result, Opened] | None = None
+
+    def wall(self, size: tuple[int, int]) -> RunWall:
+        """The wall, for a size in device pixels."""
+        self.faces.set_theme(self.theme)
+        return RunWall(self, size)
+
+    def toggle_theme(self) -> None:
+        """Light or dark."""
+        super().toggle_theme()
+        self.faces.set_theme(self.theme)
+
+    def look(self) -> bool:
+        """Whether there are more runs now."""
+        newer = self._newer()
+        if newer is not None:
+            self.runs = newer
+        return newer is not None
+
+    def run(self, result: Result) -> Opened:
+        """A run to be opened; the one that was left last goes on where it was left."""
+        if self._open is not None and self._open[0].number == result.number:
+            return self._open[1]
+        scene = self.runs.standing(result)
+        opened = Opened(scene, max(result.steps, 1), DURATION)
+        self._open = result, opened
+        return opened
+
+    def _scene(self, opened: Opened, size: tuple[int, int]) -> LiveView:
+        view = super()._scene(opened, size)
+        if self._open is not None:
+            result = self._open[0]
+            said = [
+                f"run {result.number:,}",
+                options_text(result.options, swept(self.runs.results)),
+                f"seed {result.seed:,}",
+            ]
+            if result.state != "done":
+                said.append(f"it {result.state}: here it stands at its beginning")
+            view.say(DOT.join([*filter(None, said), f"Escape goes back to {WALL}"]), BACK_SECONDS)
+        return view
+
+
+def _takes_none(path: Path) -> Way:
+    raise InputError(f"{path.name} is not opened: this is a wall of runs")

@@ -1,0 +1,64 @@
+"""`Runs`: what the wall and the report show of a sweep: its results, its words, and how a run of it is built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ...io.weights import OPTIMIZER, under
+from ...run.scene import Scene
+from ...sweep.result import Result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """The runs of a sweep.
+
+    Attributes
+    ----------
+    title : str
+        What the sweep is of, in words.
+    results : tuple of Result
+        Without their weights.
+    build : callable
+        ``build(result)``: the scene of a run as it was before its first step. May be called in any thread.
+    weights : callable
+        ``weights(number)``: the weights of a run at its end, by name.
+    total : int
+        How many runs there will be.
+    """
+
+    title: str
+    results: tuple[Result, ...]
+    build: Callable[[Result], Scene]
+    weights: Callable[[int], Mapping[str, NDArray[Any]]]
+    total: int
+
+    def standing(self, result: Result) -> Scene:
+        """The scene of a run that stands where the run ended; one that diverged stands at its beginning."""
+        scene = self.build(result)
+        if result.state == "done":
+            stand(scene, self.weights(result.number), result.steps)
+        return scene
+
+
+def stand(scene: Scene, tensors: Mapping[str, NDArray[Any]], steps: int) -> None:
+    """Let a scene's run stand after so many steps, with these weights and what is there of its optimiser's state."""
+    weights = {name: array for name, array in tensors.items() if not name.startswith(OPTIMIZER)}
+    scene.run.restore(weights, under(OPTIMIZER, dict(tensors)), steps)
+
+
+def picked(results: Sequence[Result]) -> list[tuple[str, Result]]:
+    """The best, the median and the worst of the runs that are done; fewer where there are fewer."""
+    from ...sweep.groups import by_loss
+
+    done = [result for result in by_loss(results) if result.state == "done"]
+    places = {"best": 0, "median": (len(done) - 1) // 2, "worst": len(done) - 1}
+    found: dict[int, str] = {}
+    for name, place in places.items():
+        if 0 <= place < len(done):
+            found.setdefault(place, name)
+    return [(name, done[place]) for place, name in found.items()]

@@ -1,0 +1,310 @@
+"""`RunWall`: the runs of a sweep side by side, sorted by their loss; a click opens one, which trains on from there."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import ScalarvizError
+from ...sweep.groups import by_loss
+from ...sweep.result import Result
+from ..draw.painter import Painter
+from ..draw.sketch import Sketch
+from ..graph.inked import sketched
+from ..panels.overlay import banner, help_panel
+from ..rooms.building import Building
+from ..rooms.door import Opened
+from ..rooms.wall_drawing import fitting
+from ..watch.actions import action_of
+from ..watch.hands import Point
+from ..watch.host import TICK, Host
+from ..watch.room import Room, table_of
+from ..watch.room_actions import RUNS
+from .faces import Faces
+from .grid import RunGrid, run_grid
+from .plots import sentence, sheet
+from .wall_drawing import foot, head, tiles
+from .words import LEARNT, ending_of, run_text
+
+if TYPE_CHECKING:
+    from .rooms import RunRooms
+
+MOST = 24
+"""Pictures side by side, at most."""
+KINDS = ("all runs", "runs that learnt", "runs that did not")
+LOOK = 2.0
+"""Seconds between two looks at the file."""
+
+
+class RunWall(Room):
+    """The wall of one window.
+
+    Parameters
+    ----------
+    rooms : RunRooms
+        Where it leads; holds the runs, their pictures, the look and which of them is chosen.
+    size : (int, int)
+        Device pixels.
+    """
+
+    def __init__(self, rooms: RunRooms, size: tuple[int, int]) -> None:
+        self.rooms, self._size = rooms, size
+        self._opening: Building[Opened] | None = None
+        self._pressed: int | None = None
+        self._held = False
+        self._since = 0.0
+        self._sheet: Sketch | None = None
+        super().__init__(RUNS, {
+            "left": lambda: self.go(-1, 0), "right": lambda: self.go(1, 0), "up": lambda: self.go(0, -1),
+            "down": lambda: self.go(0, 1), "page_up": lambda: self.turn(-1), "page_down": lambda: self.turn(1),
+            "first": lambda: self.choose(0), "last": lambda: self.choose(len(self.results) - 1),
+            "enter": self.enter,
+            "faces": self.turn_faces, "kinds": self.turn_kinds, "plots": self.turn_plots,
+            "larger": lambda: self._resize(1), "smaller": lambda: self._resize(-1),
+        })  # fmt: skip
+        self._sort()
+
+    # ---- what is shown
+
+    def _sort(self) -> None:
+        """The runs that are shown, from the lowest loss on; the chosen one stays chosen."""
+        rooms, every = self.rooms, by_loss(self.rooms.runs.results)
+        both = ((True, False), (True,), (False,))[rooms.kind]
+        self.results: list[Result] = [result for result in every if (ending_of(result) == LEARNT) in both]
+        numbers = [result.number for result in self.results]
+        if rooms.chosen not in numbers:
+            rooms.chosen = numbers[0] if numbers else None
+        self._lay_out()
+
+    @property
+    def place(self) -> int | None:
+        """Where the chosen run stands."""
+        numbers = [result.number for result in self.results]
+        return numbers.index(self.rooms.chosen) if self.rooms.chosen in numbers else None
+
+    @property
+    def faces(self) -> Faces:
+        """The pictures of the runs."""
+        return self.rooms.faces
+
+    def _lay_out(self) -> None:
+        rooms = self.rooms
+        self.grid: RunGrid = run_grid(self._size, len(self.results), self.faces.aspect, rooms.columns, rooms.row)
+        rooms.row = self.grid.first
+        self._painters = [Painter(self.grid.size, self.grid.scale) for _ in range(2)]
+        self._sheet = None
+        self._dirty = True
+
+    def _scroll(self, row: int) -> None:
+        """Let a row be the first."""
+        rooms = self.rooms
+        row = min(max(row, 0), self.grid.last)
+        if row != rooms.row:
+            rooms.row = row
+            self.grid, self._dirty = replace(self.grid, first=row), True
+
+    # ---- time
+
+    def attach(self, host: Host) -> None:
+        """Appear in `host`."""
+        self.host = host
+        self.rooms.attach(host)
+        host.every(TICK, self._beat)
+
+    def _beat(self, seconds: float) -> None:
+        assert self.host is not None
+        self.pass_time(seconds)
+        self._open_when_built()
+        self._since += seconds
+        if self._since >= LOOK:
+            self._since = 0.0
+            if self.rooms.look():
+                self._sort()
+        if self.host.visible and self._opening is None and not self.rooms.plots:
+            self._draw_next()
+        self.repaint()
+
+    def _draw_next(self) -> None:
+        """One more picture of a run that is seen."""
+        before = self.faces.aspect
+        if self.faces.go_on([self.results[place] for place in self.grid.shown]):
+            self._dirty = True
+            if self.faces.aspect != before:
+                self._lay_out()
+
+    def _open_when_built(self) -> None:
+        if self._opening is None or not self._opening.done:
+            return
+        (opened, error), self._opening = (self._opening.made, self._opening.error), None
+        self._dirty = True
+        if error is not None:
+            self._failed(error)
+        elif opened is not None:
+            self.rooms.show(opened)
+
+    def _failed(self, error: Exception) -> None:
+        """What was raised when a run was built."""
+        if not isinstance(error, ScalarvizError) and self.host is not None:
+            self.host.tell("".join(traceback.format_exception(error)).rstrip())
+        kind = "" if isinstance(error, ScalarvizError) else f"{type(error).__name__}: "
+        self.say(f"{kind}{error}")
+
+    # ---- choosing and opening
+
+    def choose(self, place: int | None) -> None:
+        """Choose the run at a place, and let it be seen."""
+        if place is None or not 0 <= place < len(self.results):
+            return
+        self.rooms.chosen, self._dirty = self.results[place].number, True
+        self._scroll(self.grid.to(place))
+
+    def go(self, across: int, down: int) -> None:
+        """Choose the run beside."""
+        if self.results:
+            self.choose(self.grid.beside(self.place or 0, across, down))
+
+    def turn(self, pages: int) -> None:
+        """So many pages down."""
+        self.go(0, pages * self.grid.rows)
+
+    def enter(self, place: int | None = None) -> None:
+        """Open the run at a place, else the chosen one."""
+        if self.rooms.plots or self._opening is not None:
+            return
+        if place is not None:
+            self.choose(place)
+        if self.place is not None:
+            result = self.results[self.place]
+            self._opening, self._dirty = self.rooms.build(lambda: self.rooms.run(result)), True
+
+    def turn_faces(self) -> None:
+        """Cubes, or the panel."""
+        said = self.faces.turn()
+        self.say(said)
+        self._lay_out()
+
+    def turn_kinds(self) -> None:
+        """All runs, or those that learnt, or those that did not."""
+        self.rooms.kind = (self.rooms.kind + 1) % len(KINDS)
+        self._sort()
+        self.say(f"{KINDS[self.rooms.kind]}: {len(self.results):,} of {len(self.rooms.runs.results):,}")
+
+    def turn_plots(self) -> None:
+        """The plots, or the runs again."""
+        self.rooms.plots = not self.rooms.plots
+
+    def _resize(self, by: int) -> None:
+        self.rooms.columns = min(max(self.grid.columns - by, 1), MOST)
+        self._lay_out()
+        if self.place is not None:
+            self._scroll(self.grid.to(self.place))
+
+    def open(self, paths: Sequence[Path]) -> None:
+        """Files were dropped: none is taken here."""
+        self.say("nothing is opened here; open a run first, and drop it there")
+
+    # ---- picture
+
+    def sketches(self) -> list[Sketch]:
+        """Everything on the wall."""
+        rooms, theme, grid = self.rooms, self.rooms.theme, self.grid
+        words = [(a.keys[0], a.words) for a in RUNS if a.words] + [(action_of("toggle_help").keys[0], "all keys")]
+        below = foot(grid, theme, words)
+        if rooms.plots:
+            if self._sheet is None:
+                room = grid.size[0], grid.size[1] - 30
+                self._sheet = sketched(sheet(rooms.runs.results, room, theme, rooms.runs.title), ground=False)
+            return [self._sheet, below]
+        chosen = self.place
+        said = run_text(self.results[chosen], rooms.runs.results) if chosen is not None else sentence(())
+        remarks = {chosen: "opening"} if chosen is not None and self._opening is not None else {}
+        pictures = {
+            place: fitting(picture, grid.box(place), grid.scale)
+            for place in grid.shown
+            if (picture := self.faces.of(self.results[place])) is not None
+        }
+        top = head(grid, theme, rooms.runs.title, sentence(rooms.runs.results), said)
+        return [top, tiles(grid, theme, self.results, pictures, chosen, remarks), below]
+
+    def overlay(self) -> list[Sketch]:
+        """The list of keys, or the news, above everything."""
+        theme, size = self.rooms.theme, self.grid.size
+        if self._help:
+            return [help_panel(size, self.table(), theme, self._help)]
+        return [banner(self._notice, size, size[1], size[0], theme, alarm=False)] if self._notice else []
+
+    def draw(self, viewport: tuple[int, int] | None = None) -> None:
+        """Paint it into the bound framebuffer."""
+        below, above = self._painters
+        below.background(self.rooms.theme.background, self.rooms.theme.background)
+        below.draw(self.sketches())
+        if over := self.overlay():
+            above.draw(over)
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Lay out for another size in device pixels."""
+        self._size = size
+        self._lay_out()
+
+    # ---- keys and pointer
+
+    @property
+    def page(self) -> tuple[float, float]:
+        """Logical pixels."""
+        return self.grid.size
+
+    def table(self) -> list[tuple[str, str]]:
+        """The list of keys."""
+        return table_of(RUNS)
+
+    def give_up(self) -> bool:
+        """The plots are closed, or a run that is being opened is not, after all."""
+        if self._opening is None and not self.rooms.plots:
+            return False
+        self._opening, self._notice, self.rooms.plots = None, "", False
+        return True
+
+    def toggle_theme(self) -> None:
+        """Light or dark."""
+        self.rooms.toggle_theme()
+        self._lay_out()
+
+    def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
+        """A button went down."""
+        if button != "left" or self.rooms.plots:
+            return
+        row = self.grid.row_at(at)
+        self._held, self._pressed = row is not None, None if row is not None else self.grid.at(at)
+        if row is not None:
+            self._scroll(row)
+
+    def release(self, at: Point) -> None:
+        """The button went up: over the run where it went down it opens that."""
+        place, self._pressed, self._held = self._pressed, None, False
+        if self._help:
+            self._help, self._dirty = 0, True
+        elif place is not None and place == self.grid.at(at):
+            self.enter(place)
+
+    def move(self, at: Point) -> None:
+        """The pointer is at `at`: over a run it chooses that."""
+        if self._held:
+            row = self.grid.row_at((self.grid.bar[0][0] * self.grid.scale, at[1])) if self.grid.bar else None
+            self._scroll(self.rooms.row if row is None else row)
+        elif not (self._help or self.rooms.plots or self._opening is not None):
+            self.choose(self.grid.at(at))
+
+    def leave(self) -> None:
+        """The pointer left the window; what it chose stays chosen."""
+
+    def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
+        """The wheel turned: rows up or down, as many as notches."""
+        if not self.rooms.plots and notches[1]:
+            self._scroll(self.rooms.row - (1 if notches[1] > 0 else -1) * max(1, round(abs(notches[1]))))
+
+    def close(self) -> None:
+        """Let go of what is being opened."""
+        self._opening = None
