@@ -56,6 +56,15 @@ def oracle(request):
 
 
 @pytest.fixture(scope="session")
+def few_runs():
+    """The module `sweep/few_runs.py`."""
+    spec = importlib.util.spec_from_file_location("few_runs", Path(__file__).parent / "sweep" / "few_runs.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
 def make_oracle():
     """The module ``tests/oracle/make_oracle.py``; importing it needs no PyTorch."""
     return oracle_maker()

@@ -97,7 +97,7 @@ def test_the_markdown_has_every_line():
     rows = re.findall(r"^\| (.+) \| (.+) \|$", actions.markdown(), re.M)
     said = [does for _, does in rows if does != "does"]
     panels = [does for drawer in OWN.values() for _, does in (*drawer.gestures, *drawer.choices, *drawer.lessons)]
-    rooms = [does for room in (actions.WALL, actions.TOUR) for _, does in actions.room_lines(room, "`")]
+    rooms = [does for room in (actions.WALL, actions.TOUR, actions.RUNS) for _, does in actions.room_lines(room, "`")]
     assert said == [*(line.does for line in (*ACTIONS, *GESTURES)), *panels, *rooms]
     assert "a colour of the cube, then its new target: teach it" in panels
 

@@ -149,7 +149,11 @@ class Rooms:
         self._buildings.append(building)  # type: ignore[arg-type]  # nobody puts anything into it
         return building
 
-    def close(self) -> None:
-        """Wait for the threads that still build something."""
+    def wait(self) -> None:
+        """Until no thread builds anything."""
         for building in self._buildings:
             building.close()
+
+    def close(self) -> None:
+        """Wait for the threads that still build something."""
+        self.wait()

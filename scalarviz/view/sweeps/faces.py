@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from ...errors import MissingDependencyError, ScalarvizError
-from ...run.scene import Scene
 from ...sweep.result import Result
 from ..draw.theme import Theme
 from ..rooms.building import Building
 from ..rooms.grid import ASPECT
+from .runs import Standing, let_go
 from .thumbs import PLATES, Thumbs
 
 KEPT = 400
@@ -33,7 +33,7 @@ class Faces:
     Parameters
     ----------
     standing : callable
-        ``standing(result)``: the scene of a run at its end; called in a thread.
+        ``standing(result)``: a run at its end; called in a thread.
     start : callable
         Starts a thread for something that is to be made.
     theme : Theme
@@ -48,14 +48,14 @@ class Faces:
 
     def __init__(
         self,
-        standing: Callable[[Result], Scene],
-        start: Callable[[Callable[[], Scene]], Building[Scene]],
+        standing: Callable[[Result], Standing],
+        start: Callable[[Callable[[], Standing]], Building[Standing]],
         theme: Theme,
     ) -> None:
         self._standing, self._start, self._theme = standing, start, theme
         self._thumbs = Thumbs(theme)
         self._kept: OrderedDict[Key, Pixels | None] = OrderedDict()
-        self._building: tuple[Result, Building[Scene]] | None = None
+        self._building: tuple[Result, Building[Standing]] | None = None
         self._aspects = {CUBES: PLATES[0] / PLATES[1]}
         self.shows = PANEL
         self.said: dict[int, str] = {}
@@ -79,10 +79,14 @@ class Faces:
         """The picture of a run; None where there is none, or none yet."""
         return self._kept.get(self._key(result))
 
+    def tried(self, result: Result) -> bool:
+        """Whether nothing more is to be done for the picture of a run."""
+        return result.state != "done" or self._key(result) in self._kept
+
     def go_on(self, seen: Sequence[Result]) -> bool:
         """Make the next picture of the runs that are seen, a part of it a call; returns whether there is a new one."""
         if self._building is None:
-            wanted = next((r for r in seen if self._key(r) not in self._kept and r.state == "done"), None)
+            wanted = next((result for result in seen if not self.tried(result)), None)
             if wanted is not None:
                 self._building = wanted, self._start(lambda: self._standing(wanted))
             return False
@@ -93,23 +97,23 @@ class Faces:
         self._keep(result, self._picture(result, building))
         return True
 
-    def _picture(self, result: Result, building: Building[Scene]) -> Pixels | None:
+    def _picture(self, result: Result, building: Building[Standing]) -> Pixels | None:
         if building.made is None:
             error = building.error
             kind = "" if isinstance(error, ScalarvizError) else f"{type(error).__name__}: "
             self.said[result.number] = f"{kind}{error}"
             return None
-        scene = building.made
+        run = building.made
         try:
-            picture = self._thumbs.plates(scene) if self.shows == CUBES else self._thumbs.panel(scene)
+            picture = self._thumbs.plates(run) if self.shows == CUBES else self._thumbs.panel(run)
             if picture is None:  # its scene has no panel
                 self.shows = CUBES
-                picture = self._thumbs.plates(scene)
+                picture = self._thumbs.plates(run)
         except MissingDependencyError as error:
             self.said[result.number] = str(error)
             return None
         finally:
-            scene.run.close()
+            let_go(run)
         self._aspects.setdefault(self.shows, picture.shape[1] / picture.shape[0])
         return _small(picture)
 

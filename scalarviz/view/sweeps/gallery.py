@@ -10,17 +10,16 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.scene import Scene
 from ...sweep.groups import by_loss, swept
 from ...sweep.result import Result
 from ..draw.theme import Theme
-from .runs import Runs
+from .runs import Runs, let_go
 from .thumbs import Thumbs
 from .words import DIVERGED, ENDED, ENDINGS, FAILED, LEARNT, STUCK, ending_of, number_text, options_text
 
 MOST = 40
 """Runs of an ending that are shown, evenly chosen by their loss."""
-WIDE, QUALITY = 240, 82
+WIDE, QUALITY = 230, 82
 """Pixels of a picture's width, and its quality as WebP."""
 HEADS = {
     LEARNT: "What learnt",
@@ -57,9 +56,9 @@ def _pictures(runs: Runs, result: Result, thumbs: Thumbs) -> list[NDArray[np.uin
     """The panel and the cubes of a run that is done."""
     if result.state != "done":
         return []
-    scene: Scene = runs.standing(result)
-    found = [thumbs.panel(scene), thumbs.plates(scene)]
-    scene.run.close()
+    run = runs.standing(result)
+    found = [thumbs.panel(run), thumbs.plates(run)]
+    let_go(run)
     return [picture for picture in found if picture is not None]
 
 

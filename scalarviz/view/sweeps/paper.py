@@ -20,6 +20,8 @@ AXIS, WIDER = 46.0, 64.0
 """Room for the numbers on the left, and for the name of the lane."""
 HEAD, NAMES, FOOT, LANE = 32.0, 20.0, 40.0, 22.0
 """Heights of the title, of the names below it, of what stands below the plot, and of the lane of diverged runs."""
+LARGEST = 1e120
+"""What is larger is drawn like it; what is nearer to zero than its inverse, like that."""
 
 Floats = NDArray[np.float64]
 
@@ -53,7 +55,7 @@ class Paper:
         self.lane = bool(np.isposinf(values).any())
         top, left = HEAD + NAMES * bool(named) + LANE * self.lane, WIDER if self.lane else AXIS
         self.plot: Box = (x + left, y + top, wide - left, high - top - FOOT)
-        self._axis = axis(values[np.isfinite(values)], most=max(3, min(7, int(self.plot[3] // 42) + 1)))
+        self._axis = axis(_within(values[np.isfinite(values)]), most=max(3, min(7, int(self.plot[3] // 42) + 1)))
         self.text(x, y + 14, cut(title, wide, bold=True), theme.text1, bold=True)
         self._names(x, y + 34, wide, named)
         self._grid()
@@ -85,8 +87,7 @@ class Paper:
     def up(self, values: Floats) -> Floats:
         """Heights of values in the figure; those of infinite ones are in the lane."""
         _, y, _, high = self.plot
-        with np.errstate(invalid="ignore", divide="ignore"):
-            share = np.clip(self._axis.place(np.where(np.isfinite(values), values, 1.0)), 0.0, 1.0)
+        share = np.clip(self._axis.place(_within(np.where(np.isfinite(values), values, 1.0))), 0.0, 1.0)
         return np.where(np.isfinite(values), y + high * (1 - share), y - LANE / 2 - 2)
 
     def at(self, value: float) -> float:
@@ -106,6 +107,11 @@ class Paper:
         """Words in the type of labels."""
         if words:
             self.ink.shapes.append(Letters(x, y, words, LABEL, colour, bold, anchor))
+
+
+def _within(values: Floats) -> Floats:
+    """Numbers whose ratios are numbers too."""
+    return np.where(values > 0, np.clip(values, 1 / LARGEST, LARGEST), np.clip(values, -LARGEST, 0.0))
 
 
 def finite_pieces(values: Floats) -> list[slice]:

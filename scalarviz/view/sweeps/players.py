@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from contextlib import closing
 from html import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -27,12 +29,13 @@ _HASH = re.compile(r"'sha256-[A-Za-z0-9+/=]+'")
 
 def player_of(runs: Runs, result: Result, theme: str, title: str) -> tuple[str, str]:
     """A run, computed again from its beginning: its page, and what is to be said of it (usually nothing)."""
+    assert runs.build is not None  # else nothing is played
     scene = runs.build(result)
-    frames = max(1, result.steps // FRAMES)
-    with Recording(scene, frames, gradients=True, updates=True, activations=True) as recording:
-        said = _train(scene, result)
-        with closing(recording.read()) as record:
-            assert isinstance(record, Recorded)  # see `Recording.reader`
+    with TemporaryDirectory(prefix="scalarviz-") as folder:
+        path, every = Path(folder) / "run.svz", max(1, result.steps // FRAMES)
+        with Recording(scene, every, gradients=True, updates=True, activations=True, path=path):
+            said = _train(scene, result)
+        with closing(Recorded(path)) as record:  # once it is closed, where it ended is recorded too
             page = _page(scene, record, theme, title)
     if not said and result.state == "done":
         said = _same(scene, runs, result)

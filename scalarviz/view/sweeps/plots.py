@@ -22,7 +22,7 @@ from .boxes import boxes
 from .curves import curves
 from .words import DOT, counts_text, quartiles_text
 
-FIGURE = (620.0, 340.0)
+FIGURE = (600.0, 340.0)
 """Pixels of a plot on a page."""
 GAP = 36.0
 TOP = 84.0

@@ -69,14 +69,14 @@ def report_of(
 def _players(runs: Runs, theme: str, say: Callable[[str], object]) -> tuple[str, set[str]]:
     """The section of the players, and the hashes of their scripts."""
     parts, scripts = list[str](), set[str]()
-    for name, result in picked(runs.results):
+    for name, result in picked(runs.results) if runs.build is not None else ():
         words = run_text(result, runs.results)
         say(f"{name}: {words}; it is computed again, to be played")
         page, said = player_of(runs, result, theme, f"{runs.title}, {name}")
         scripts |= scripts_of(page)
         parts.append(f"<h3>The {name}: {escape(words)}</h3>{frame_of(page, f'the {name}')}")
         parts += [f'<p class="small">{escape(said)}</p>'] if said else []
-    head = f"<h2>{', '.join(name for name, _ in picked(runs.results))}".capitalize() + ", to be played</h2>"
+    head = f"<h2>{', '.join(name for name, _ in picked(runs.results)).capitalize()}, to be played</h2>"
     return ("\n".join([head, *parts]) if parts else ""), scripts
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...errors import InputError
+from ...run.scene import Scene
 from ...sweep.groups import swept
 from ...sweep.result import Result
 from ..draw.theme import Theme
@@ -77,7 +78,10 @@ class RunRooms(Rooms):
         """A run to be opened; the one that was left last goes on where it was left."""
         if self._open is not None and self._open[0].number == result.number:
             return self._open[1]
+        if self.runs.build is None:
+            raise InputError("this run cannot be trained on: its file holds weights, but not what builds the network")
         scene = self.runs.standing(result)
+        assert isinstance(scene, Scene)  # since it can be built
         opened = Opened(scene, max(result.steps, 1), DURATION)
         self._open = result, opened
         return opened

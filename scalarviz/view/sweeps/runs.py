@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 
 from ...io.weights import OPTIMIZER, under
 from ...run.scene import Scene
+from ...sweep.groups import by_loss
 from ...sweep.result import Result
+
+Standing = Scene | Mapping[str, NDArray[Any]]
+"""A run that can be drawn: a scene, or arrays by their names."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,8 +27,9 @@ class Runs:
         What the sweep is of, in words.
     results : tuple of Result
         Without their weights.
-    build : callable
-        ``build(result)``: the scene of a run as it was before its first step. May be called in any thread.
+    build : callable or None
+        ``build(result)``: the scene of a run as it was before its first step. May be called in any thread. None: nobody
+        here can build one, and of runs there are only their weights.
     weights : callable
         ``weights(number)``: the weights of a run at its end, by name.
     total : int
@@ -33,12 +38,14 @@ class Runs:
 
     title: str
     results: tuple[Result, ...]
-    build: Callable[[Result], Scene]
+    build: Callable[[Result], Scene] | None
     weights: Callable[[int], Mapping[str, NDArray[Any]]]
     total: int
 
-    def standing(self, result: Result) -> Scene:
-        """The scene of a run that stands where the run ended; one that diverged stands at its beginning."""
+    def standing(self, result: Result) -> Standing:
+        """A run where it ended: its scene, else its weights; one that diverged is a scene at its beginning."""
+        if self.build is None:
+            return dict(self.weights(result.number))
         scene = self.build(result)
         if result.state == "done":
             stand(scene, self.weights(result.number), result.steps)
@@ -51,10 +58,14 @@ def stand(scene: Scene, tensors: Mapping[str, NDArray[Any]], steps: int) -> None
     scene.run.restore(weights, under(OPTIMIZER, dict(tensors)), steps)
 
 
+def let_go(standing: Standing) -> None:
+    """A run that was drawn is not needed any more."""
+    if isinstance(standing, Scene):
+        standing.run.close()
+
+
 def picked(results: Sequence[Result]) -> list[tuple[str, Result]]:
     """The best, the median and the worst of the runs that are done; fewer where there are fewer."""
-    from ...sweep.groups import by_loss
-
     done = [result for result in by_loss(results) if result.state == "done"]
     places = {"best": 0, "median": (len(done) - 1) // 2, "worst": len(done) - 1}
     found: dict[int, str] = {}

@@ -8,15 +8,17 @@ from numpy.typing import NDArray
 from ...run.panels import LossCurve, Panel, Table
 from ...run.ranges import extent
 from ...run.scene import Scene
+from ..benches import any_subject
 from ..draw.painter import Painter
 from ..draw.places import arrange
 from ..draw.theme import Theme
 from ..panels.recorded import AIR
 from ..panels.side import SidePanels
 from ..recorded.pictures import WINDOW
-from ..shown.subject import Subject, subject_of
+from ..shown.subject import Subject
 from ..window.offscreen import offscreen
 from ..workbench import Workbench
+from .runs import Standing
 
 PLATES = (480, 270)
 """Pixels of a picture of cubes: as large as leaves their names readable when it is made half as large."""
@@ -47,9 +49,9 @@ class Thumbs:
         self._like: tuple[object, ...] = ()
         self._painter: Painter | None = None
 
-    def plates(self, scene: Scene) -> Pixels:
+    def plates(self, run: Standing) -> Pixels:
         """Its cubes, uint8 (270, 480, 3)."""
-        subject = subject_of(scene)
+        subject = any_subject(run)
         frame = subject.frame()
         with offscreen() as context:
             like = _like(subject)
@@ -59,12 +61,12 @@ class Thumbs:
             self._bench.update(frame)
             return context.render(self._bench.draw, PLATES)
 
-    def panel(self, scene: Scene) -> Pixels | None:
+    def panel(self, run: Standing) -> Pixels | None:
         """Its main panel, uint8 (H, W, 3), as large as in a column; None where it has none."""
-        chosen = main_panel(scene)
+        chosen = main_panel(run) if isinstance(run, Scene) else None
         if chosen is None:
             return None
-        subject = subject_of(scene)
+        subject = any_subject(run)
         frame = subject.frame()
         with offscreen() as context:
             side = SidePanels(subject, self.theme)

@@ -124,13 +124,23 @@ class RunWall(Room):
             if self.rooms.look():
                 self._sort()
         if self.host.visible and self._opening is None and not self.rooms.plots:
-            self._draw_next()
+            self.draw_next()
         self.repaint()
 
-    def _draw_next(self) -> None:
-        """One more picture of a run that is seen."""
+    @property
+    def seen(self) -> list[Result]:
+        """The runs that have a place in the window now."""
+        return [self.results[place] for place in self.grid.shown]
+
+    @property
+    def missing(self) -> bool:
+        """Whether a run that is seen has no picture yet."""
+        return any(not self.faces.tried(result) for result in self.seen)
+
+    def draw_next(self) -> None:
+        """Go on with the pictures of the runs that are seen."""
         before = self.faces.aspect
-        if self.faces.go_on([self.results[place] for place in self.grid.shown]):
+        if self.faces.go_on(self.seen):
             self._dirty = True
             if self.faces.aspect != before:
                 self._lay_out()

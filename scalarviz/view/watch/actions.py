@@ -43,7 +43,7 @@ from .reasons import (
     nothing_selected,
     nothing_to_open,
 )
-from .room_actions import TOUR, WALL
+from .room_actions import RUNS, TOUR, WALL
 from .room_actions import lines as room_lines
 
 if TYPE_CHECKING:
@@ -324,7 +324,7 @@ def markdown() -> str:
     hands = [(g.hand, g.does) for g in GESTURES]
     panels = [line for drawer in OWN.values() for line in (*drawer.gestures, *drawer.choices, *drawer.lessons)]
     tables = [_table(*told) for told in (("key", keys), ("mouse", hands), ("on a panel", panels))]
-    rooms = (("on the wall of all scenes", WALL), ("in the tour", TOUR))
+    rooms = (("on the wall of all scenes", WALL), ("in the tour", TOUR), ("on a wall of runs", RUNS))
     return "\n".join([*tables, *(_table(head, room_lines(actions, "`")) for head, actions in rooms)])
 
 
