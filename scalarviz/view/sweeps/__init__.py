@@ -1,4 +1,11 @@
 """Many runs as pictures: plots of what an option does, the wall of runs, the report.
 
-What was computed is read from the file of results (``scalarviz.sweep``); nothing is trained here.
+What was computed is read from the file of results (``scalarviz.sweep``). Open `opening` first: a file as a window, a
+picture, or a report. `runs` is what all of them show; `curves` and `boxes` are the plots, on the `paper` of a figure;
+`wall` is what the wall does, `wall_drawing` how it looks, `grid` where runs stand on it, `faces` and `thumbs` their
+pictures; `report` is one HTML file, of `tables`, a `gallery`, and `players`.
 """
+
+from .opening import open_wall, report_of_file, wall_picture
+
+__all__ = ["open_wall", "report_of_file", "wall_picture"]

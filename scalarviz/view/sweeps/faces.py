@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from ...errors import MissingDependencyError, ScalarvizError
 from ...sweep.result import Result
+from ..draw.places import Box
 from ..draw.theme import Theme
 from ..rooms.building import Building
 from ..rooms.grid import ASPECT
+from ..rooms.wall_drawing import fitting
 from .runs import Standing, let_go
 from .thumbs import PLATES, Thumbs
 
@@ -59,6 +60,7 @@ class Faces:
         self._aspects = {CUBES: PLATES[0] / PLATES[1]}
         self.shows = PANEL
         self.said: dict[int, str] = {}
+        self._fitted: dict[Key, tuple[Pixels, Pixels]] = {}
 
     @property
     def aspect(self) -> float:
@@ -78,6 +80,19 @@ class Faces:
     def of(self, result: Result) -> Pixels | None:
         """The picture of a run; None where there is none, or none yet."""
         return self._kept.get(self._key(result))
+
+    def fitted(self, result: Result, box: Box, scale: float) -> Pixels | None:
+        """The picture of a run in the device pixels of a box: the same array again as long as nothing changes."""
+        picture, key = self.of(result), self._key(result)
+        if picture is None:
+            return None
+        size = max(1, round(box[3] * scale)), max(1, round(box[2] * scale))
+        known = self._fitted.get(key)
+        if known is None or known[0] is not picture or known[1].shape[:2] != size:
+            while len(self._fitted) >= KEPT:
+                self._fitted.pop(next(iter(self._fitted)))
+            self._fitted[key] = known = picture, fitting(picture, box, scale)
+        return known[1]
 
     def tried(self, result: Result) -> bool:
         """Whether nothing more is to be done for the picture of a run."""
@@ -128,6 +143,8 @@ class Faces:
 
 def _small(picture: Pixels) -> Pixels:
     """Not wider than is kept."""
+    from PIL import Image
+
     high, wide = picture.shape[:2]
     if wide <= SIDE:
         return picture

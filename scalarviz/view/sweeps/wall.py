@@ -17,7 +17,6 @@ from ..graph.inked import sketched
 from ..panels.overlay import banner, help_panel
 from ..rooms.building import Building
 from ..rooms.door import Opened
-from ..rooms.wall_drawing import fitting
 from ..watch.actions import action_of
 from ..watch.hands import Point
 from ..watch.host import TICK, Host
@@ -232,9 +231,9 @@ class RunWall(Room):
         said = run_text(self.results[chosen], rooms.runs.results) if chosen is not None else sentence(())
         remarks = {chosen: "opening"} if chosen is not None and self._opening is not None else {}
         pictures = {
-            place: fitting(picture, grid.box(place), grid.scale)
+            place: picture
             for place in grid.shown
-            if (picture := self.faces.of(self.results[place])) is not None
+            if (picture := self.faces.fitted(self.results[place], grid.box(place), grid.scale)) is not None
         }
         top = head(grid, theme, rooms.runs.title, sentence(rooms.runs.results), said)
         return [top, tiles(grid, theme, self.results, pictures, chosen, remarks), below]
