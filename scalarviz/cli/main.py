@@ -23,6 +23,7 @@ COMMANDS = {
     "scenes": "List the scenes.",
     "tour": "A minute through all of it, in one window.",
     "replay": "Show a recording (--recording makes one), or two beside each other with their difference.",
+    "view": "Show the numbers of a file (.onnx, .safetensors), or of two with their difference.",
     "lessons": "List the lessons; with a folder, copy their notebooks there.",
     "doctor": "Say what works here, and what to install for what does not.",
     "warmup": "Compile the kernels into the cache, so that later starts are quick.",
@@ -121,6 +122,10 @@ def _app(arguments: list[str]) -> tuple[Any, str]:
         _add_replay(app)
     else:
         app.command("replay", help=COMMANDS["replay"])(_unasked)
+    if asked == "view":
+        _add_view(app)
+    else:
+        app.command("view", help=COMMANDS["view"])(_unasked)
     _add_tools(app)
     return app, asked
 
@@ -238,6 +243,17 @@ def _add_replay(app: Any) -> None:
 
     model = replay_options()
     app.command("replay", help=COMMANDS["replay"], cls=class_of(model))(command_from(model, run))
+
+
+def _add_view(app: Any) -> None:
+    from .flags import class_of, command_from
+    from .view import view, view_options
+
+    def run(options: Any) -> int:
+        return _interruptible(lambda: view(options))
+
+    model = view_options()
+    app.command("view", help=COMMANDS["view"], cls=class_of(model))(command_from(model, run))
 
 
 def _tour_with_flags() -> Callable[..., int]:

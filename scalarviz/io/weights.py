@@ -21,6 +21,7 @@ from ..checks import mapping, real_array
 from ..checks import text as check_text
 from ..errors import FileFormatError, InputError, TypeMismatchError, shown
 from .atomic import StrPath, write_bytes
+from .pickled import refuse_pickle
 from .readable import check_source, unreadable
 
 Array = NDArray[Any]
@@ -96,10 +97,13 @@ def load_tensors(path: StrPath) -> tuple[dict[str, Array], dict[str, str]]:
 
     source = check_source(path, "file of weights")
     try:
-        _check_header(source)
+        refuse_pickle(source)
+        read_header(source)
         with safe_open(str(source), framework="numpy") as opened:
             metadata = dict(opened.metadata() or {})
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (not a dict)
+    except FileFormatError:
+        raise
     except OSError as error:
         raise unreadable(path, error) from None
     except Exception as error:  # safetensors' own, and what NumPy raises at dtypes and shapes that it has not
@@ -109,15 +113,27 @@ def load_tensors(path: StrPath) -> tuple[dict[str, Array], dict[str, str]]:
     return tensors, metadata
 
 
-def _check_header(path: Path) -> None:
-    """ValueError if a name stands twice in the header: safetensors would take one of the two without a word."""
+def read_header(path: Path, longest: int = LONGEST_HEADER) -> tuple[dict[str, Any], int]:
+    """What the header of a safetensors file says, and where its numbers begin.
+
+    Raises
+    ------
+    ValueError
+        There is none, it has more than `longest` bytes, or a name stands twice in it: safetensors would take one of the
+        two without a word.
+    """
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
-        text = file.read(size) if size <= LONGEST_HEADER else b""  # safetensors refuses a longer one
+        if size > longest:
+            raise ValueError(f"its header would have {size:,} bytes; allowed: {longest:,}")
+        text = file.read(size)
     try:
-        parse_json(text.decode())
+        header = parse_json(text.decode())
     except RecursionError:
         raise ValueError("its header is nested too deeply") from None
+    if not isinstance(header, dict):
+        raise ValueError("its header is no list of tensors")
+    return header, 8 + size
 
 
 def parse_json(text: str) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..errors import FileFormatError, InputError, MissingDependencyError, listing, shown
 from ..io.atomic import StrPath, path_text
+from ..io.pickled import refuse_pickle
 from ..io.readable import check_source, unreadable
 from ..memory import check_memory
 from .attributes import attributes_of, constant_of
@@ -53,6 +54,7 @@ def read_graph(path: StrPath) -> Graph:
     source = check_source(path, "ONNX file")
     where = path_text(path)
     try:
+        refuse_pickle(source)
         graph = _graph(_decoded(_content(source, where), where), where, Outside(source.parent))
     except OSError as error:
         raise unreadable(path, error) from None

@@ -20,6 +20,8 @@ from .weight_record import WeightRecord
 Index = NDArray[np.int64]
 NAMES = "a", "b"
 """What the two are called where there is little room."""
+NAMED = 8
+"""Tensors that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +59,16 @@ class RecordedPair(Played):
     ----------
     left_out : tuple of str
         What cannot be compared, a clause each.
+    heads : tuple of str
+        What stands above each in the place of its step and loss; empty for recordings, which have both.
 
     Raises
     ------
     InputError
         No tensor of the one has name and shape of one of the other, or one ends before the other begins.
     """
+
+    heads: tuple[str, ...] = ()
 
     def __init__(self, a: Played, b: Played, names: tuple[str, str] = NAMES) -> None:
         super().__init__("the comparison", " and ".join(name.replace("/", "-") for name in names))
@@ -73,7 +79,7 @@ class RecordedPair(Played):
         if not shared:
             raise InputError(
                 f"nothing to compare: {names[0]} has {_shapes(a.tensors)}; {names[1]} has {_shapes(b.tensors)}; "
-                "allowed: recordings that share a tensor, by name and shape"
+                "allowed: two that share a tensor, by name and shape"
             )
         starts = np.cumsum([0, *(one.size for one, _ in shared)]).tolist()
         self._tensors = tuple(replace(one, start=start) for (one, _), start in zip(shared, starts, strict=False))
@@ -300,7 +306,8 @@ def _shared(a: Sequence[Tensor], b: Sequence[Tensor]) -> list[tuple[Tensor, Tens
 
 
 def _shapes(tensors: Sequence[Tensor]) -> str:
-    return listing(f"{tensor.name} {_shape(tensor)}" for tensor in tensors)
+    more = f" and {len(tensors) - NAMED:,} more" if len(tensors) > NAMED else ""
+    return listing(f"{tensor.name} {_shape(tensor)}" for tensor in tensors[:NAMED]) + more
 
 
 def _shape(tensor: Tensor) -> str:

@@ -15,7 +15,7 @@ from ..run.watched import Watched
 from .benches import bench_of
 from .cubes.sizes import Sizing
 from .draw.theme import Theme, presenting
-from .shown.subject import subject_of
+from .shown.subject import Subject, subject_of
 from .watch.live import LiveView
 from .watch.mirror import Mirror
 from .watch.replay import Replay
@@ -209,6 +209,8 @@ def _maker(x: Any, block: bool, steps: int, duration: float, theme: Theme, cmap:
             wait=None if paused else WAIT,
             first_start=first_start,
         )
+    if isinstance(x, Subject):
+        return lambda size: Mirror(x, size, bench=bench_of(x, size, theme, cmap, hands=True))
     subject = subject_of(x)
     return lambda size: Mirror(subject, size, theme=theme, cmap=cmap)
 
@@ -227,6 +229,8 @@ def _dressed(make: Callable[[tuple[int, int]], Viewer], quantity: str, sizing: S
 def _name(x: object) -> str:
     if isinstance(x, Recorded):
         return x.path.stem
+    if isinstance(x, Subject):
+        x = x.source
     if isinstance(x, Played):
         return x.name
     return x.name if isinstance(x, Scene | Watched) else type(x).__name__.lower()

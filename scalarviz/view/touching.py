@@ -42,8 +42,13 @@ class Touching(Laying):
         free = point if index is None else None
         beside = self.side.hover(free) | self.bar.hover(point) | self.swatch.hover(free)
         changed = self.touch.hover(index, point or (0.0, 0.0)) or beside
+        self._point()
         self._outdated |= changed
         return changed
+
+    def _point(self) -> None:
+        """Tell the panels which number is looked at."""
+        self.side.ground.pointed = self.selected if self.touch.hovered is None else self.touch.hovered
 
     def click(self, at: Point, *, shift: bool = False) -> bool:
         """A panel answers, or else the cube at a point in device pixels is selected, or nothing: whether one was."""
@@ -74,6 +79,7 @@ class Touching(Laying):
     def select(self, selection: Selection | int | None) -> None:
         """Look into a weight by its flat index, or into several; None closes the inspector."""
         if self.touch.select(selection, self._frame):
+            self._point()
             self.place_side()
             self.refresh()
 

@@ -11,6 +11,7 @@ from .curve_fit import CurveFit
 from .descent import LossOver, TrainingLoop
 from .digits import DigitBoard, DigitPad
 from .graph import GraphPanel, Made
+from .histogram import Histogram
 from .neurons import Features, NeuronMaps
 from .own import Image, Table, as_rows
 from .painting import Painting, psnr
@@ -21,7 +22,7 @@ from .words import Invented, Reading, WordBoard
 
 __all__ = [
     "Axis", "Beside", "ColourCube", "CurveFit", "DigitBoard", "DigitPad", "Features", "GradientTree", "GraphPanel",
-    "HeldBack", "Image", "Invented", "LossCurve", "LossOver", "Made", "NeuronMaps", "Painting", "Panel",
+    "HeldBack", "Histogram", "Image", "Invented", "LossCurve", "LossOver", "Made", "NeuronMaps", "Painting", "Panel",
     "Pictures", "Place", "PlaneMap", "PointEdits", "Points", "Reading", "RecordedPictures", "Table", "TestCurve",
     "TrainingLoop", "WordBoard", "as_rows", "psnr",
 ]  # fmt: skip

@@ -53,7 +53,7 @@ def card(
     rows = [*zip(_rows(pair, frame), (*frame.both, frame), strict=True)]
     letters = max(measure(word, LABEL) for word, _ in rows) + 16
     used = _PAD + letters + _STEP * len(known)
-    curve = wide - used - _PAD >= _CURVE_FROM
+    curve = wide - used - _PAD >= _CURVE_FROM and any(record is not None for record in chosen.records)
     _title(sketch, (x + _PAD, y, (used if curve else wide) - 2 * _PAD, high), theme, subject, chosen.index)
     for k, name in enumerate(known):
         at = x + _PAD + letters + _STEP * k

@@ -34,21 +34,25 @@ def heads(
             sketch.text(box[0], box[1] + 24, letter, TITLE, theme.text1, bold=True)
         return sketch
     for k, (box, one) in enumerate(zip(boxes, frame.both, strict=False)):
-        _whose(sketch, box, theme, NAMES[k], pair.names[k], dashed=k == 1)
-        _moment(sketch, box, theme, frame.step, one)
+        _whose(sketch, box, theme, NAMES[k], pair.names[k], dashed=k == 1, curve=not pair.heads)
+        if pair.heads:
+            sketch.text(box[0], _first(box) + _LINE + 4, fitted(pair.heads[k], box[2]), LABEL, theme.text2)
+        else:
+            _moment(sketch, box, theme, frame.step, one)
     _difference(sketch, boxes[2], theme, pair, frame, subject, shows)
     return sketch
 
 
-def _whose(sketch: Sketch, box: Box, theme: Theme, letter: str, name: str, *, dashed: bool) -> None:
-    """The letter, the name, and how its curve is drawn in the time bar."""
+def _whose(sketch: Sketch, box: Box, theme: Theme, letter: str, name: str, *, dashed: bool, curve: bool) -> None:
+    """The letter, the name, and how its `curve` is drawn in the time bar, if it has one."""
     x, y = box[0], _first(box)
     sketch.text(x, y, letter, TITLE, theme.text1, bold=True)
     at = x + measure(letter, TITLE, True) + 10
     middle = y - 5.0
     dash = _DASHES if dashed else None
-    sketch.polyline([(at, middle), (at + _SAMPLE, middle)], theme.text3 if dashed else theme.text1, 2.0, dash=dash)
-    at += _SAMPLE + 8
+    if curve:
+        sketch.polyline([(at, middle), (at + _SAMPLE, middle)], theme.text3 if dashed else theme.text1, 2.0, dash=dash)
+        at += _SAMPLE + 8
     sketch.text(at, y, cut(name, x + box[2] - at), LABEL, theme.text2)
 
 

@@ -274,7 +274,8 @@ class Triptych(Workbench):
             there = self.colouring.quantity == "weight" or bool(one.computed[index])
             return figure(float(numbers[index])) if numbers is not None and there else "not computed yet"
 
-        lines = [f"{name}: {number(one)}  at step {one.step:,}" for name, one in zip(NAMES, frame.both, strict=True)]
+        when = [f"  at step {one.step:,}" * (not self.pair.heads) for one in frame.both]
+        lines = [f"{name}: {number(one)}{at}" for name, one, at in zip(NAMES, frame.both, when, strict=True)]
         return "", [*lines, f"{self.pair.of}: {number(frame)}"]
 
     def _outlined(self) -> Sketch:

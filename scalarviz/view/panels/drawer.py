@@ -54,6 +54,8 @@ class Ground:
         What the coming steps will be, where that is known.
     extent : float or None
         V of the colours that weights have as cubes: a panel that colours weights gives them the same.
+    pointed : int or None
+        Flat index of the number under the pointer, or of the selected one.
     writes : bool
         Whether the words of the picture are written in this frame: what a panel says of its step waits for that.
     """
@@ -68,6 +70,7 @@ class Ground:
     notes: list[str] = field(default_factory=list)
     ahead: Ahead | None = None
     extent: float | None = None
+    pointed: int | None = None
     writes: bool = True
 
     @property

@@ -13,6 +13,7 @@ from ...run.panels import (
     Features,
     GradientTree,
     GraphPanel,
+    Histogram,
     Image,
     LossCurve,
     LossOver,
@@ -33,6 +34,7 @@ from .curve_fit import CurveFitDrawer
 from .drawer import Drawer, Ground
 from .features import FeaturesDrawer
 from .graph import GraphDrawer
+from .histogram import HistogramDrawer
 from .image import ImageDrawer
 from .loop import LoopDrawer
 from .loss_over import LossOverDrawer
@@ -64,6 +66,7 @@ OWN: dict[type[Panel], type[Drawer[Any]]] = {
     TrainingLoop: LoopDrawer,
     CurveFit: CurveFitDrawer,
     GradientTree: TreeDrawer,
+    Histogram: HistogramDrawer,
     RecordedPictures: RecordedPicturesDrawer,
 }
 """The kinds that every scene has."""

@@ -74,7 +74,7 @@ class ArraysSource(Followed):
     def __init__(self, arrays: Mapping[str, ArrayLike]) -> None:
         super().__init__()
         self._arrays = arrays
-        self._tensors = _tensors(_blocks(arrays))
+        self._tensors = tensors_of(_blocks(arrays))
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -105,7 +105,7 @@ class WeightsSource(Followed):
     def __init__(self, parts: Mapping[str, Any]) -> None:
         super().__init__()
         self._parts = parts
-        self._tensors = _tensors(_blocks({name: part.data for name, part in parts.items()}))
+        self._tensors = tensors_of(_blocks({name: part.data for name, part in parts.items()}))
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -191,7 +191,8 @@ def _flags(part: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     return np.array([part.has_grad]), np.array([part.frozen])
 
 
-def _tensors(blocks: Mapping[str, Float]) -> tuple[Tensor, ...]:
+def tensors_of(blocks: Mapping[str, Float]) -> tuple[Tensor, ...]:
+    """Arrays, none empty, as they lie one after the other; single numbers of one list are one tensor."""
     tensors, start = [], 0
     for name, block in blocks.items():
         role: Role = "bias" if name.rpartition(".")[2] == "bias" else "weight"

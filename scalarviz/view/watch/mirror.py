@@ -31,13 +31,21 @@ class Mirror(Viewer):
         Device pixels.
     theme, cmap : str
         See :class:`~scalarviz.view.workbench.Workbench`.
+    bench : Workbench, optional
+        One of a kind of its own, of that subject and size.
     """
 
     def __init__(
-        self, subject: Subject, size: tuple[int, int], *, theme: str | Theme = "dark", cmap: str | None = None
+        self,
+        subject: Subject,
+        size: tuple[int, int],
+        *,
+        theme: str | Theme = "dark",
+        cmap: str | None = None,
+        bench: Workbench | None = None,
     ) -> None:
         keys = bottom_line(Here(subject, trains=self.trains))
-        super().__init__(Workbench(subject, size, theme, cmap, keys=keys, text_hz=10.0))
+        super().__init__(bench or Workbench(subject, size, theme, cmap, keys=keys, text_hz=10.0))
         self.subject = subject
         self._asked: FrameRequest | None = None
         self._last: Frame | None = None

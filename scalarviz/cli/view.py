@@ -1,0 +1,152 @@
+"""`scalarviz view`: the numbers of any ONNX or safetensors file, or of two with their difference; a sweep's results."""
+
+from __future__ import annotations
+
+import importlib
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, create_model
+
+from ..errors import InputError, MissingDependencyError, listing
+from ..io import check_target, save_picture
+from ..io.pictures import FORMATS
+from .console import fail, say
+from .pictures import check_look
+from .stop import Stop
+from .window import GONE, wants_window
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ..view.shown.subject import Subject
+
+RESULTS = ".svs"
+_SHARED = ("headless", "size", "theme", "presenter", "cmap")
+"""Flags of the scenes that mean the same here."""
+_LEFT_OUT = 5
+"""Clauses of what cannot be compared that are said."""
+
+
+def view_options() -> type[BaseModel]:
+    """The flags of the command: those of the scenes that are of the picture alone, and the files."""
+    options = importlib.import_module("scalarviz.scenes.options")
+    known = options.SceneOptions.model_fields
+    flags: dict[str, Any] = {
+        "file": (Path, Field(description=".onnx, .safetensors, or .svs, what a sweep wrote",
+                             json_schema_extra={"argument": True})),
+        "other": (Path | None, Field(None, description="another one, to be shown beside it with the difference",
+                                     json_schema_extra={"argument": True})),
+        "only": (list[str], Field([], json_schema_extra={"metavar": "PATTERN"},
+                                  description='tensors whose names fit, as "layers.0.*"; may be repeated')),
+        "out": (list[Path], Field([], json_schema_extra={"metavar": "FILE", "written": True},
+                                  description="picture (.png) to write instead of opening a window; may be repeated")),
+    }  # fmt: skip
+    flags |= {name: (known[name].annotation, known[name]) for name in _SHARED}
+    made: type[BaseModel] = create_model("ViewOptions", __base__=options.Flags, **flags)
+    return made
+
+
+def view(options: Any) -> int:
+    """Show the files until the window is closed, or write the pictures; returns the exit code.
+
+    Raises
+    ------
+    InputError, FileFormatError
+        A file that cannot be read, more than can be shown, two that share no tensor, a name that is no picture's.
+    """
+    check_look(options)
+    _check_targets(options)
+    if options.file.suffix.lower() == RESULTS:
+        return _results(options)
+    from ..view.stored.subject import stored_subject
+
+    paths = [path for path in (options.file, options.other) if path is not None]
+    with Stop() as stop:
+        subject = stored_subject(paths, options.only)
+        name = " and ".join(path.stem for path in paths)
+        _tell(name, subject)
+        if not (options.out or options.headless) and wants_window(options) and _in_window(name, subject, options, stop):
+            return stop.code
+        return _pictures(name, subject, options) or stop.code
+
+
+def _check_targets(options: Any) -> None:
+    if options.headless and not options.out:
+        raise InputError("--headless shows nothing: name a picture with --out")
+    for path in options.out:
+        if path.suffix.lower() not in FORMATS:
+            raise InputError(f"--out {path}: allowed is a picture ({listing(FORMATS)}); nothing moves in a file")
+        check_target(path)
+        for given in (options.file, options.other):
+            if given is not None and path.exists() and given.exists() and path.samefile(given):
+                raise InputError(f"--out {path} is a file that is to be shown; name another")
+
+
+def _results(options: Any) -> int:
+    """The wall of the runs of a sweep."""
+    if options.other is not None or options.only or options.out or options.headless:
+        raise InputError(
+            f"{options.file}: the runs of a sweep are shown alone, in a window; scalarviz sweep writes files"
+        )
+    from ..view.sweeps import open_wall  # type: ignore[attr-defined, unused-ignore]
+
+    open_wall(options.file, size=options.size, theme=options.theme, presenter=options.presenter)
+    return 0
+
+
+def _tell(name: str, subject: Subject) -> None:
+    """How much it is, and what of two files cannot be compared."""
+    from ..view.stored.source import amount
+
+    source = subject.source
+    say(f"{name}: {amount(subject.tensors)}")
+    left_out = getattr(source, "left_out", ())
+    for line in left_out[:_LEFT_OUT]:
+        say(f"{name}: {line}: left out")
+    if len(left_out) > _LEFT_OUT:
+        say(f"{name}: and {len(left_out) - _LEFT_OUT:,} more")
+
+
+def _in_window(name: str, subject: Subject, options: Any, stop: Stop) -> bool:
+    """Show it until the window is closed; False (and a line that says why) if there can be none."""
+    from ..view.show import show
+    from ..view.window.qt_trial import WindowProbe
+
+    reason = WindowProbe().reason()
+    if stop:
+        return True
+    if not reason:
+        say(f"{name}: ? shows the keys, Ctrl+Q closes the window")
+        try:
+            with stop.beside_a_window():
+                show(
+                    subject,
+                    size=options.size,
+                    theme=options.theme,
+                    cmap=options.cmap if options.given("cmap") else None,
+                    presenter=options.presenter,
+                    on_note=lambda line: say(f"{name}: {line}"),
+                    on_lost=lambda: fail(GONE),
+                )
+            return True
+        except MissingDependencyError as missing:
+            reason = str(missing)
+    say(f"{name}: a picture instead of a window: {reason}")
+    return False
+
+
+def _pictures(name: str, subject: Subject, options: Any) -> int:
+    """Write the pictures that were asked for, or one into the folder for them."""
+    from ..view.benches import bench_of
+    from .painter import Painter
+    from .pictures import FOLDER
+
+    paths = options.out or [FOLDER / f"{name.replace(' ', '-')}.png"]
+    painter = Painter(name, options, partial(bench_of, subject))
+    image = painter.still("")
+    for path in paths:
+        save_picture(path, image)
+        say(f"wrote {path}")
+    return 0

@@ -1,0 +1,145 @@
+"""The drawer of a histogram: bars over the numbers of one tensor or of all, and what they are in figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...run.frame import Tensor
+from ...run.moment import Moment
+from ...run.panels import Histogram
+from ...run.ranges import extent
+from ..draw.places import LABEL, Box
+from ..draw.sketch import Sketch
+from ..draw.text import MINUS, short
+from ..draw.theme import Theme
+from .drawer import Drawer, Ground, cut, title_of
+
+BINS = 40
+_TOP, _BELOW, _LINE = 26.0, 20.0, 19.0
+KEPT = 64
+"""Counted tensors that are kept: a pointer goes back and forth over a few."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """The numbers of one tensor, counted.
+
+    Attributes
+    ----------
+    counts : ndarray of int, shape (BINS,)
+        From `-reach` to `reach`; what lies beyond is in the outermost.
+    reach : float
+    beyond : int
+        How many lie beyond.
+    lines : tuple of str
+        Mean and spread, least and most, zeros, what is no number.
+    """
+
+    counts: NDArray[np.int64]
+    reach: float
+    beyond: int
+    lines: tuple[str, ...]
+
+
+def counted(numbers: NDArray[np.floating]) -> Counted:
+    """Count some numbers (N,), N at least 1."""
+    finite = np.isfinite(numbers)
+    whole = bool(finite.all())
+    real = numbers if whole else numbers[finite]
+    reach = extent(real)
+    clipped = np.clip(real, -reach, reach)
+    counts, _ = np.histogram(clipped / clipped.dtype.type(reach), BINS, (-1.0, 1.0))  # 2 * reach may be infinite
+    beyond = int(np.count_nonzero(clipped != real))
+    lines = []
+    if real.size:
+        with np.errstate(over="ignore", invalid="ignore"):  # squares of 1e300
+            mean, spread = float(real.mean(dtype=np.float64)), float(real.std(dtype=np.float64))
+        lines.append(f"mean {short(mean, signed=True)}  ·  deviation {short(spread)}")
+        lines.append(f"least {short(float(real.min()), signed=True)}  ·  most {short(float(real.max()), signed=True)}")
+    zeros = int(np.count_nonzero(real == 0.0))
+    if zeros:
+        lines.append(f"{zeros:,} zero{'' if zeros == 1 else 's'} ({_share(zeros, numbers.size)})")
+    if not whole:
+        lines.append(f"{numbers.size - real.size:,} NaN or infinite")
+    return Counted(counts, reach, beyond, tuple(lines))
+
+
+def _share(part: int, whole: int) -> str:
+    percent = 100 * part / whole
+    return f"{percent:.0f} %" if percent >= 10 or part == whole else f"{percent:.2g} %"
+
+
+class HistogramDrawer(Drawer[Histogram]):
+    """Of the tensor that the pointer is over; it answers as soon as that is another."""
+
+    name = "histogram"
+    height, most, least = 220.0, 300.0, 140.0
+
+    def __init__(self, panel: Histogram, ground: Ground) -> None:
+        super().__init__(panel, ground)
+        self._counted: dict[str, Counted] = {}
+        self._values: object = None
+        self._shown: str | None = None
+
+    @property
+    def moving(self) -> bool:
+        """Whether the pointer is over another tensor than the one that is drawn."""
+        return self._name != self._shown
+
+    @property
+    def _tensor(self) -> Tensor | None:
+        at = self.ground.pointed
+        if at is None:
+            return None
+        return next((t for t in self.ground.subject.tensors if t.start <= at < t.start + t.size), None)
+
+    @property
+    def _name(self) -> str:
+        tensor = self._tensor
+        return "" if tensor is None else tensor.name
+
+    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
+        """Of the tensor that is pointed at."""
+        values, tensor = moment.frame.values, self._tensor
+        name = self._shown = self._name
+        if self._values is not values:
+            self._values = values
+            self._counted.clear()
+        if name not in self._counted:
+            if len(self._counted) >= KEPT:
+                self._counted.pop(next(iter(self._counted)))
+            self._counted[name] = counted(values if tensor is None else values[tensor.span])
+        title = self.panel.label if tensor is None else tensor.name
+        count = values.size if tensor is None else tensor.size
+        return [histogram(box, self.ground.theme, title, count, self._counted[name])]
+
+
+def histogram(box: Box, theme: Theme, title: str, count: int, of: Counted) -> Sketch:
+    """Bars, negative and positive in the colours that weights have, ends, and lines below as far as there is room."""
+    sketch, (x, y, width, height) = Sketch(), box
+    title_of(sketch, box, theme, title, f"{count:,} number{'' if count == 1 else 's'}")
+    room = int(max(0.0, height - _TOP - _BELOW - 60.0) / _LINE)
+    lines = of.lines[:room]
+    base = y + height - _BELOW - _LINE * len(lines)
+    high, step, largest = base - y - _TOP, width / BINS, max(int(of.counts.max()), 1)
+    for k, number in enumerate(of.counts):
+        if number:
+            tall = max(1.0, high * float(number) / largest)
+            fill = theme.weight[1] if k < BINS // 2 else theme.weight[3]
+            sketch.rect(x + k * step, base - tall, step - 1.0, tall, fill=fill)
+    sketch.line((x, base), (x + width, base), theme.flow, 1.0)
+    middle = x + width / 2
+    sketch.line((middle, base), (middle, base + 4), theme.flow, 1.0)
+    ends = short(of.reach)
+    sketch.text(x, base + 16, MINUS + ends, LABEL, theme.text3)
+    sketch.text(middle, base + 16, "0", LABEL, theme.text3, anchor="middle")
+    sketch.text(x + width, base + 16, "+" + ends, LABEL, theme.text3, anchor="right")
+    if of.beyond:
+        sketch.text(x + width, y + _TOP + 4, f"{of.beyond:,} beyond", LABEL, theme.text3, anchor="right")
+    for k, line in enumerate(lines):
+        sketch.text(x, base + _BELOW + 14 + _LINE * k, cut(line, width), LABEL, theme.text2)
+    return sketch

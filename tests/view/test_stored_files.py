@@ -1,0 +1,199 @@
+"""Files as pictures: which numbers are shown and in which order, hover, histogram, and the difference of two."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from scalarviz.errors import FileFormatError, InputError
+from scalarviz.io import save_tensors
+from scalarviz.run.ranges import extent
+from scalarviz.view.benches import bench_of
+from scalarviz.view.panels.histogram import BINS, counted
+from scalarviz.view.stored.numbers import MOST_NUMBERS, stored_numbers
+from scalarviz.view.stored.subject import stored_subject
+from scalarviz.view.watch.mirror import Mirror
+from scalarviz.view.window.offscreen import offscreen
+
+SIZE = (960, 540)
+SHAPES = {"fc2.weight": (3, 8), "fc2.bias": (3,), "conv.weight": (4, 1, 3, 3), "fc1.weight": (8, 36), "fc1.bias": (8,)}
+
+
+@pytest.fixture
+def arrays():
+    rng = np.random.default_rng(0)
+    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in SHAPES.items()}
+
+
+@pytest.fixture
+def net(tmp_path, arrays):
+    """An ONNX file whose nodes and tensors stand in another order than that in which they are used."""
+    nodes = [
+        helper.make_node("Gemm", ["c", "fc2.weight", "fc2.bias"], ["y"], transB=1),
+        helper.make_node("Conv", ["x", "conv.weight"], ["a"]),
+        helper.make_node("Gemm", ["b", "fc1.weight", "fc1.bias"], ["c"], transB=1),
+        helper.make_node("Reshape", ["a", "shape"], ["b"]),
+    ]
+    tensors = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    tensors.append(numpy_helper.from_array(np.array([0, -1]), "shape"))
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in "xy"]
+    graph = helper.make_graph(nodes, "g", ports[:1], ports[1:], initializer=tensors)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "net.onnx")
+    return tmp_path / "net.onnx"
+
+
+@pytest.fixture
+def weights(tmp_path, arrays):
+    save_tensors(tmp_path / "other.safetensors", arrays)
+    return tmp_path / "other.safetensors"
+
+
+def test_onnx_stands_in_the_order_of_its_graph(net, arrays):
+    found = stored_numbers(net)
+    assert list(found) == ["conv.weight", "fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"]
+    assert all(np.array_equal(found[name], arrays[name]) for name in found)
+    assert [tensor.name for tensor in stored_subject([net]).tensors] == list(found)
+
+
+def test_safetensors_stand_in_the_order_of_their_names(tmp_path):
+    save_tensors(tmp_path / "a.safetensors", {f"layers.{k}.w": np.ones(2) for k in (10, 2, 1)})
+    assert list(stored_numbers(tmp_path / "a.safetensors")) == ["layers.1.w", "layers.2.w", "layers.10.w"]
+
+
+def test_names_are_chosen_by_patterns(net, weights):
+    for path in (net, weights):
+        assert set(stored_numbers(path, ["fc2.*"])) == {"fc2.weight", "fc2.bias"}
+        assert set(stored_numbers(path, ["fc2.*", "*.weight"])) == {name for name in SHAPES if name != "fc1.bias"}
+        with pytest.raises(InputError, match=r"none of its names fits 'fc9\.\*'; it has '"):
+            stored_numbers(path, ["fc9.*"])
+
+
+def test_more_than_can_be_shown(tmp_path):
+    big = tmp_path / "big.safetensors"
+    save_tensors(big, {"layers.0.w": np.zeros(MOST_NUMBERS, np.int8), "layers.1.w": np.zeros(1, np.int8)})
+    with pytest.raises(InputError, match=r"10,000,001 numbers in 2 tensors; .* as --only 'layers\.0\.\*'"):
+        stored_numbers(big)
+    assert stored_numbers(big, ["layers.0.*"])["layers.0.w"].size == MOST_NUMBERS
+    many = tmp_path / "many.safetensors"
+    save_tensors(many, {f"w{k}": np.zeros(1) for k in range(1_001)})
+    with pytest.raises(InputError, match="1,001 tensors"):
+        stored_numbers(many)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.txt", b"hello", "files that are shown end in .onnx, .safetensors"),
+        ("a.svz", b"hello", "scalarviz replay"),
+        ("a.pt", b"PK\x03\x04", "holds a pickle"),
+        ("a.onnx", b"", "empty"),
+    ],
+)
+def test_other_files(tmp_path, name, content, says):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(FileFormatError, match=says):
+        stored_numbers(tmp_path / name)
+
+
+def test_files_without_numbers(tmp_path):
+    save_tensors(tmp_path / "a.safetensors", {"none": np.zeros((0, 3))})
+    with pytest.raises(InputError, match="holds no numbers"):
+        stored_numbers(tmp_path / "a.safetensors")
+
+
+# ---- the histogram
+
+
+def test_counts_are_numpys():
+    numbers = np.random.default_rng(1).normal(size=1000)
+    numbers[:5] = [50.0, -60.0, np.nan, np.inf, 0.0]
+    real = numbers[np.isfinite(numbers)]
+    reach = extent(real)
+    of = counted(numbers)
+    assert of.reach == reach
+    assert of.beyond == np.count_nonzero(np.abs(real) > reach) >= 2
+    inside = np.histogram(real, BINS, (-reach, reach))[0]
+    assert np.array_equal(of.counts[1:-1], inside[1:-1])
+    assert of.counts.sum() == real.size
+    assert any("1 zero " in line for line in of.lines)
+    assert any("2 NaN or infinite" in line for line in of.lines)
+    assert any("most +50" in line for line in of.lines)
+
+
+@pytest.mark.parametrize("numbers", [np.zeros(4), np.full(3, np.nan), np.array([np.inf]), np.array([1e308, -1e308])])
+def test_odd_numbers_are_counted(numbers):
+    of = counted(numbers)
+    assert of.counts.sum() == np.isfinite(numbers).sum()
+    assert of.lines
+
+
+def words(bench):
+    return [text.text for sketch in bench.sketches for text in sketch.texts]
+
+
+def over(bench, name):
+    """A point over a cube of a tensor, in device pixels."""
+    tensor = next(t for t in bench.subject.tensors if t.name == name)
+    points = ((x, y) for y in range(20, SIZE[1], 6) for x in range(5, SIZE[0], 6))
+    return next(
+        at for at in points if (index := bench.pick(at)) is not None and tensor.span.start <= index < tensor.span.stop
+    )
+
+
+def test_the_histogram_is_of_what_the_pointer_is_over(net, arrays):
+    with offscreen():
+        view = Mirror(stored_subject([net]), SIZE)
+        bench = view.bench
+        view.tick(0.1)
+        before = offscreen().render(bench.draw, SIZE)
+        total = sum(array.size for array in arrays.values())
+        assert {"all numbers", f"{total:,} numbers"} <= set(words(bench))
+        assert {"conv.weight", "fc2.bias"} <= set(words(bench))  # names at the plates
+        bench.hover(over(bench, "fc1.weight"))
+        view.tick(0.1)
+        after = offscreen().render(bench.draw, SIZE)
+        assert "all numbers" not in words(bench)
+        assert "288 numbers" in words(bench)
+        bench.hover(None)
+        offscreen().render(bench.draw, SIZE)
+        assert "all numbers" in words(bench)
+    column = slice(int(0.75 * SIZE[0]), None)
+    assert np.abs(before[:, column].astype(int) - after[:, column]).sum() > 10_000
+
+
+def test_two_files_and_their_difference(net, weights, arrays, tmp_path):
+    other = {**arrays, "fc1.bias": arrays["fc1.bias"] + np.float32(0.25), "fc2.bias": np.zeros(4), "new": np.ones(1)}
+    save_tensors(weights, other)
+    subject = stored_subject([net, weights])
+    pair = subject.source
+    assert [tensor.name for tensor in subject.tensors] == ["conv.weight", "fc1.weight", "fc1.bias", "fc2.weight"]
+    assert set(pair.left_out) == {"fc2.bias is 3 in net, 4 in other", "new is in other only"}
+    frame = pair.frame()
+    for tensor in subject.tensors:
+        wanted = other[tensor.name].astype(float) - arrays[tensor.name]
+        assert np.allclose(tensor.of(frame.values), wanted, atol=1e-7)
+    with offscreen():
+        view = Mirror(subject, SIZE, bench=bench_of(subject, SIZE, hands=True))
+        view.tick(0.1)
+        offscreen().render(view.bench.draw, SIZE)
+        said = words(view.bench)
+        assert {"359 numbers in 5 tensors", "361 numbers in 6 tensors"} <= set(said)
+        assert not any("step" in word for word in said)
+        assert any(word.startswith("largest +0.25") for word in said)
+
+
+def test_files_that_share_nothing(tmp_path):
+    for name in ("a", "b"):
+        save_tensors(tmp_path / f"{name}.safetensors", {f"{name}{k}": np.ones(1) for k in range(100)})
+    with pytest.raises(InputError, match="nothing to compare") as caught:
+        stored_subject([tmp_path / "a.safetensors", tmp_path / "b.safetensors"])
+    assert len(str(caught.value)) < 400
+
+
+def test_two_files_of_one_name(net, weights):
+    same = net.with_suffix(".safetensors")
+    weights.rename(same)
+    assert stored_subject([net, same]).source.names == ("net.onnx", "net.safetensors")
