@@ -92,8 +92,7 @@ def _results(options: Any) -> int:
         )
     from ..view.sweeps import open_wall  # type: ignore[attr-defined, unused-ignore]
 
-    open_wall(options.file, size=options.size, theme=options.theme, presenter=options.presenter)
-    return 0
+    return int(open_wall(options.file, size=options.size, theme=options.theme, presenter=options.presenter))
 
 
 def _tell(name: str, subject: Subject) -> None:
