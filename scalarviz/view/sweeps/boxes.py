@@ -20,6 +20,8 @@ from .words import FAILED, counts_text, ending_colour, ending_of, number_text, v
 
 BOX, WIDEST = 0.46, 130.0
 """The part of its place that a box takes, and its pixels at most."""
+MOST = 500
+"""Discs of a value, evenly chosen by their loss."""
 GOLDEN = 0.618034
 """Part of that by which a disc stands beside the one before it: neighbours are far apart."""
 
@@ -60,6 +62,7 @@ def _short(group: Runs) -> str:
 def _runs(paper: Paper, group: Runs, middle: float, wide: float) -> None:
     radius = 3.0 if len(group.results) <= 60 else 2.0
     runs = sorted((r for r in group.results if r.state != FAILED), key=loss_of)
+    runs = [runs[k] for k in np.unique(np.linspace(0, len(runs) - 1, min(MOST, len(runs))).round().astype(int))]
     heights = paper.up(np.array([loss_of(result) for result in runs]))
     for k, (result, up) in enumerate(zip(runs, heights.tolist(), strict=True)):
         across = middle + wide * ((k * GOLDEN) % 1.0 - 0.5)

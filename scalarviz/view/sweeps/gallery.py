@@ -10,6 +10,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import ScalarvizError
 from ...sweep.groups import by_loss, swept
 from ...sweep.result import Result
 from ..draw.theme import Theme
@@ -46,8 +47,11 @@ def galleries(runs: Runs, theme: Theme, say: Callable[[str], object]) -> Iterato
 
 def _figure(runs: Runs, result: Result, names: Sequence[str], thumbs: Thumbs) -> str:
     words = f"run {result.number:,}"
-    pictures = "".join(_image(picture, words) for picture in _pictures(runs, result, thumbs))
     said = number_text(result.loss) if result.state == "done" else f"{result.state}: {result.error}"
+    try:
+        pictures = "".join(_image(picture, words) for picture in _pictures(runs, result, thumbs))
+    except ScalarvizError as error:
+        pictures, said = "", f"{said}; no picture: {error}"
     about = ", ".join(filter(None, (options_text(result.options, names), f"seed {result.seed:,}")))
     return f"<figure>{pictures}<figcaption><b>{escape(said)}</b> <span>{escape(about)}</span></figcaption></figure>"
 

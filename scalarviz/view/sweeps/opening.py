@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from .runs import Runs
 from .wall import RunWall
 from .words import options_text
 
+MOST = 10_000
+"""Results of a file that are shown."""
 _NAME = re.compile("[a-z][a-z0-9_]*")
 
 
@@ -47,7 +50,7 @@ def runs_of(path: StrPath, build: Build | None = None) -> Runs:
         It cannot be read.
     """
     with Results.read(path) as read:
-        about, results = read.about, tuple(read.results())
+        about, results = read.about, tuple(islice(read.results(), MOST))
 
     def weights(number: int) -> dict[str, NDArray[Any]]:
         with Results.read(path) as read:
@@ -55,7 +58,8 @@ def runs_of(path: StrPath, build: Build | None = None) -> Runs:
 
     found = build or build_of(about)
     making = None if found is None else _making(found, about)
-    return Runs(title_of(about), results, making, weights, about.total)
+    some = f"the first {MOST:,} results" if len(results) == MOST < about.total else ""
+    return Runs(", ".join(filter(None, (title_of(about), some))), results, making, weights, about.total)
 
 
 def title_of(about: About) -> str:
@@ -78,7 +82,10 @@ def _making(build: Build, about: About) -> Callable[[Result], Scene]:
             given = {name: value for name, value in given.items() if name in fields and not _writes(fields[name])}
         else:
             given.pop("steps")
-        built = build.built(given, result.seed)
+        try:
+            built = build.built(given, result.seed)
+        except ValueError as error:  # pydantic's, of options that the scene of today has no more
+            raise InputError(f"{about.name}, run {result.number:,}: {' '.join(str(error).split())[:300]}") from None
         return built.scene if built.scene is not None else Scene(Path(about.name).stem, built.run)
 
     return making

@@ -20,7 +20,7 @@ from ..recorded.pictures import can_draw, chosen, panel_pictures
 from ..recorded.recording import Recorded, Recording
 from .runs import Runs
 
-FRAMES, PICTURES, ROOM = 120, 8, 120_000
+FRAMES, PICTURES, ROOM = 120, 6, 120_000
 """Frames of a player, pictures of each of its panels, and bytes that these may take."""
 SIZE = 1120, 640
 """Pixels that it is laid out for."""

@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from string import Template
 
+from ...errors import ScalarvizError
 from ...io import check_target, write_bytes
 from ...io.atomic import StrPath
 from ..browser.page import colours_of
@@ -72,9 +73,14 @@ def _players(runs: Runs, theme: str, say: Callable[[str], object]) -> tuple[str,
     for name, result in picked(runs.results) if runs.build is not None else ():
         words = run_text(result, runs.results)
         say(f"{name}: {words}; it is computed again, to be played")
-        page, said = player_of(runs, result, theme, f"{runs.title}, {name}")
-        scripts |= scripts_of(page)
-        parts.append(f"<h3>The {name}: {escape(words)}</h3>{frame_of(page, f'the {name}')}")
+        parts.append(f"<h3>The {name}: {escape(words)}</h3>")
+        try:
+            page, said = player_of(runs, result, theme, f"{runs.title}, {name}")
+        except ScalarvizError as error:
+            page, said = "", f"it cannot be computed again: {error}"
+        if page:
+            scripts |= scripts_of(page)
+            parts.append(frame_of(page, f"the {name}"))
         parts += [f'<p class="small">{escape(said)}</p>'] if said else []
     head = f"<h2>{', '.join(name for name, _ in picked(runs.results)).capitalize()}, to be played</h2>"
     return ("\n".join([head, *parts]) if parts else ""), scripts

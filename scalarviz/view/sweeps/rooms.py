@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...errors import InputError
+from ...io.weights import OPTIMIZER
 from ...run.scene import Scene
 from ...sweep.groups import swept
 from ...sweep.result import Result
@@ -95,8 +96,11 @@ class RunRooms(Rooms):
                 options_text(result.options, swept(self.runs.results)),
                 f"seed {result.seed:,}",
             ]
+            optimizer = opened.scene.run.optimizer
             if result.state != "done":
                 said.append(f"it {result.state}: here it stands at its beginning")
+            elif optimizer.state and not any(name.startswith(OPTIMIZER) for name in self.runs.weights(result.number)):
+                said.append(f"{type(optimizer).__name__} begins anew")
             view.say(DOT.join([*filter(None, said), f"Escape goes back to {WALL}"]), BACK_SECONDS)
         return view
 

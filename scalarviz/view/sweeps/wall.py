@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 MOST = 24
 """Pictures side by side, at most."""
 KINDS = ("all runs", "runs that learnt", "runs that did not")
-LOOK = 2.0
-"""Seconds between two looks at the file."""
+LOOK, SHARE = 2.0, 0.05
+"""Seconds between two looks at the file, and the part of the time that they may take."""
 
 
 class RunWall(Room):
@@ -54,7 +55,7 @@ class RunWall(Room):
         self._opening: Building[Opened] | None = None
         self._pressed: int | None = None
         self._held = False
-        self._since = 0.0
+        self._since, self._until_look = 0.0, LOOK
         self._sheet: Sketch | None = None
         super().__init__(RUNS, {
             "left": lambda: self.go(-1, 0), "right": lambda: self.go(1, 0), "up": lambda: self.go(0, -1),
@@ -118,10 +119,11 @@ class RunWall(Room):
         self.pass_time(seconds)
         self._open_when_built()
         self._since += seconds
-        if self._since >= LOOK:
-            self._since = 0.0
+        if self._since >= self._until_look:
+            began, self._since = time.perf_counter(), 0.0
             if self.rooms.look():
                 self._sort()
+            self._until_look = max(LOOK, (time.perf_counter() - began) / SHARE)
         if self.host.visible and self._opening is None and not self.rooms.plots:
             self.draw_next()
         self.repaint()
@@ -236,7 +238,7 @@ class RunWall(Room):
             if (picture := self.faces.fitted(self.results[place], grid.box(place), grid.scale)) is not None
         }
         top = head(grid, theme, rooms.runs.title, sentence(rooms.runs.results), said)
-        return [top, tiles(grid, theme, self.results, pictures, chosen, remarks), below]
+        return [top, tiles(grid, theme, self.results, pictures, chosen, remarks, self.faces.said), below]
 
     def overlay(self) -> list[Sketch]:
         """The list of keys, or the news, above everything."""

@@ -43,6 +43,7 @@ def tiles(
     pictures: Mapping[int, Picture],
     chosen: int | None,
     remarks: Mapping[int, str],
+    said: Mapping[int, str],
 ) -> Sketch:
     """The runs that are seen.
 
@@ -56,6 +57,8 @@ def tiles(
         A place.
     remarks : mapping of int to str
         What is said instead of a loss ("opening").
+    said : mapping of int to str
+        Why a run has no picture, by its number.
     """
     sketch, names = Sketch(), swept(results)
     for place in grid.shown:
@@ -69,17 +72,18 @@ def tiles(
             sketch.image(box, pictures[place])
         else:
             sketch.rect(*box, fill=theme.panel)
-            _words(sketch, box, theme, result)
+            _words(sketch, box, theme, result, said.get(result.number, ""))
         _caption(sketch, box, theme, result, (options_text(result.options, names), remarks.get(place, "")), mine)
     _bar(sketch, grid, theme)
     return sketch
 
 
-def _words(sketch: Sketch, box: Box, theme: Theme, result: Result) -> None:
+def _words(sketch: Sketch, box: Box, theme: Theme, result: Result, why: str) -> None:
     """What stands in the place of a picture."""
     x, y, wide, high = box
     said = f"{result.state} after step {result.steps:,}" if result.state != "done" else ""
-    lines = wrapped(f"{said}. {result.error}" if result.error else said, wide - 20)[: max(1, int(high // 18) - 1)]
+    why = why or result.error
+    lines = wrapped(": ".join(filter(None, (said, why))), wide - 20)[: max(1, int(high // 18) - 1)]
     top = y + (high - 18 * len(lines)) / 2 + 13
     for row, line in enumerate(lines):
         sketch.text(x + 10, top + 18 * row, cut(line, wide - 20), LABEL, theme.text3)

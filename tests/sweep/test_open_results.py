@@ -1,0 +1,95 @@
+"""Files of results as walls and reports: what builds their runs, and what of a file is never run or written."""
+
+import numpy as np
+import pytest
+
+from scalarviz.errors import InputError
+from scalarviz.sweep.about import About
+from scalarviz.sweep.build import FunctionBuild, SceneBuild
+from scalarviz.sweep.result import Result
+from scalarviz.sweep.sweep import sweep
+from scalarviz.view.sweeps import open_wall, opening, report_of_file, wall_picture
+from scalarviz.view.sweeps.opening import build_of, runs_of
+
+pytestmark = pytest.mark.gl
+
+
+def about(name, text="", **fixed):
+    return About(name, text, {}, [0], 10, 1, "now", fixed)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    path = tmp_path_factory.mktemp("results") / "xor.svs"
+    options = {"activation": "sigmoid", "engine": "numpy"}
+    with sweep("xor", {"lr": [0.1, 0.5]}, 3, steps=60, options=options, workers=0, results=path) as runs:
+        assert len(list(runs)) == 6
+    return path
+
+
+def test_runs_of_a_file_stand_where_they_ended_and_train_on_as_one_that_never_stopped(results):
+    runs = runs_of(results)
+    assert runs.title == "xor, activation sigmoid, engine numpy"
+    assert [(r.options["lr"], r.seed) for r in runs.results[:3]] == [(0.1, 0), (0.5, 0), (0.1, 1)]
+    result = runs.results[3]
+    scene, alone = runs.standing(result), runs.build(result)
+    assert scene.run.lr == 0.5
+    alone.run.step(70)
+    scene.run.step(10)
+    for name, array in alone.run.state_dict().items():
+        assert np.array_equal(scene.run.state_dict()[name], array)
+
+
+def test_a_picture_of_the_wall_has_every_run_and_one_of_the_plots_has_none(results):
+    for shows in ("panel", "cubes", "plots"):
+        picture = wall_picture(results, (900, 520), shows=shows)
+        assert picture.shape == (520, 900, 3)
+        assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 100
+    with pytest.raises(InputError, match="panel, cubes or plots"):
+        wall_picture(results, shows="all")
+
+
+def test_a_report_of_a_file(results, tmp_path, monkeypatch):
+    monkeypatch.setattr("scalarviz.view.sweeps.players.PICTURES", 1)
+    text = report_of_file(results, tmp_path / "report.html").read_text(encoding="utf-8")
+    assert text.count("<iframe") == 3
+    assert text.count("<figure>") == 6
+    assert "other bits" not in text
+
+
+def test_scenes_of_the_package_are_built_and_nothing_else(tmp_path):
+    assert build_of(about("xor")) == SceneBuild("xor")
+    for name in ("nothing_like_it", "_sort", "..cli.main", "xor.py", str(tmp_path / "evil.py"), "os", ""):
+        assert build_of(about(name)) is None
+    assert build_of(about("xor", "raise SystemExit")) is None
+
+
+def test_no_option_of_a_file_writes_another_one(tmp_path, monkeypatch):
+    written = tmp_path / "log.csv"
+    evil = about("xor", log=str(written), save=str(tmp_path / "w.safetensors"), no_such_option=1, steps=10)
+    build = opening._making(SceneBuild("xor"), evil)
+    build(Result(0, {}, 0, "done")).run.step(10)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(InputError, match="run 0"):
+        opening._making(SceneBuild("xor"), about("xor", lr="much"))(Result(0, {}, 0, "done"))
+
+
+def test_a_function_that_is_handed_in_builds_the_runs(few_runs, tmp_path):
+    def made(seed=0, lr=0.5):
+        return few_runs.xor(Result(0, {"lr": lr}, seed, "done")).run
+
+    path = tmp_path / "function.svs"
+    with sweep(made, {"lr": [0.1]}, 2, steps=5, workers=0, results=path) as runs:
+        list(runs)
+    assert runs_of(path).build is None
+    assert wall_picture(path, (600, 400)).shape == (400, 600, 3)
+    runs = runs_of(path, FunctionBuild(made))
+    assert runs.standing(runs.results[1]).run.lr == 0.1
+
+
+def test_a_file_without_results_is_told(tmp_path):
+    path = tmp_path / "none.svs"
+    sweep("xor", None, 2, steps=5, workers=0, results=path).close()
+    for use in (lambda: open_wall(path), lambda: report_of_file(path, tmp_path / "r.html")):
+        with pytest.raises(InputError, match="none of its 2 runs is done yet"):
+            use()
