@@ -28,6 +28,12 @@ def told():
 
 @pytest.fixture(scope="module")
 def report(runs, told, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("scalarviz.view.sweeps.players.PICTURES", 1)  # of each panel
+        return _written(runs, told, tmp_path_factory)
+
+
+def _written(runs, told, tmp_path_factory):
     return write_report(runs, tmp_path_factory.mktemp("report") / "report.html", about="made by hand", say=told.append)
 
 
