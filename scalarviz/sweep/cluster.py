@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Executor, Future, wait
 from dataclasses import replace
 from functools import partial
-from math import ceil
 from threading import RLock
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -19,8 +19,9 @@ from .scheduler import connected
 from .visiting import Computed, versions, work
 
 SECONDS = 1.0
-"""What a parcel of runs should take: a scheduler hands out some hundred parcels a second, and those of a worker that
-dies are computed again."""
+"""What a parcel of runs should take, at least: those of a worker that dies are computed again."""
+PACE = 0.004
+"""And for each thread of the workers: a scheduler hands out some hundred parcels a second."""
 MOST = 1000
 """Runs of a parcel."""
 AHEAD = 2
@@ -72,7 +73,7 @@ class Cluster(Executor):
         self._waiting: deque[Asked] = deque()
         self._sent: dict[str, Parcel] = {}
         self._deaths: dict[str, int] = {}
-        self._seconds = SECONDS  # of a run; the first parcels have one each
+        self._seconds = math.inf  # of a run; the first parcels have one each
         self._lost = self._closed = False
         self._turn = RLock()
         self._client.subscribe_topic("all", self._heard)
@@ -123,9 +124,9 @@ class Cluster(Executor):
                 self._send_one(asked)
 
     def _size(self) -> int:
-        """Jobs of the next parcel: as many as take `SECONDS`, but enough for all threads at the end."""
-        fair = ceil(len(self._waiting) / (AHEAD * max(1, self.threads)))
-        return max(1, min(int(SECONDS / self._seconds), fair, MOST))
+        """Jobs of the next parcel: as long as the scheduler wants them, but enough for all threads at the end."""
+        fair = math.ceil(len(self._waiting) / (AHEAD * max(1, self.threads)))
+        return max(1, min(int(max(SECONDS, PACE * self.threads) / self._seconds), fair, MOST))
 
     def _send_one(self, parcel: Parcel) -> None:
         name = f"scalarviz-{uuid4().hex}"
