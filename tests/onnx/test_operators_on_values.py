@@ -77,6 +77,24 @@ CASES = {
         "Conv", [X, KERNEL[:4, :, :, 0].repeat(2, 1)], {"auto_pad": "SAME_UPPER"},
         lambda t, x, w: t.nn.functional.conv1d(x, w, padding="same"),
     ),
+    "transposed convolution": (
+        "ConvTranspose", [PICTURE, KERNEL[:4].copy(), np.ones(4)],
+        {"group": 2, "strides": (2, 3), "pads": (1, 0, 1, 0), "dilations": (2, 1), "output_padding": (1, 2)},
+        lambda t, x, w, b: t.nn.functional.conv_transpose2d(x, w, b, (2, 3), (1, 0), (1, 2), 2, (2, 1)),
+    ),
+    "sum by names": (
+        "Einsum", [X, X.transpose(1, 2, 0).copy()], {"equation": "bij, kjb -> bik"},
+        lambda t, a, b: t.einsum("bij,kjb->bik", a, b),
+    ),
+    "sum by names, of three": (
+        "Einsum", [X[0], X[1].T.copy(), X[0]], {"equation": "ij,jk,il->kl"},
+        lambda t, a, b, c: t.einsum("ij,jk,il->kl", a, b, c),
+    ),
+    "diagonal": ("Einsum", [X[:, :, :4].copy()], {"equation": "...ii"}, lambda t, x: t.einsum("bii->b", x)),
+    "parts replaced": (
+        "ScatterND", [X, np.array([[0, 2], [1, 0]]), X[0, :2]], {},
+        lambda t, x, u: t.index_put(x, (t.tensor([0, 1]), t.tensor([2, 0])), u),
+    ),
     "mean pool": (
         "AveragePool", [PICTURE],
         {"kernel_shape": (3, 2), "strides": (2, 2), "pads": (1, 1, 1, 1), "ceil_mode": 1, "count_include_pad": 1},

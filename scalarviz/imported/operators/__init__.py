@@ -9,17 +9,21 @@ from . import (
     arithmetic,
     convolutions,
     dropout,
+    einsum,
     given,
     logic,
     norms,
     pieces,
     products,
     reductions,
+    scattered,
     shapes,
     softmax,
+    transposed,
 )
 
 FAMILIES = (
-    activations, arithmetic, convolutions, dropout, given, logic, norms, pieces, products, reductions, shapes, softmax,
+    activations, arithmetic, convolutions, dropout, einsum, given, logic, norms, pieces, products, reductions,
+    scattered, shapes, softmax, transposed,
 )  # fmt: skip
 """The files that put functions into the table."""

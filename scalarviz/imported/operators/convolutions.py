@@ -28,12 +28,13 @@ def convolution(call: Call) -> list[Array]:
     places = windows(call, x.shape[2:], weight.shape[2:])
     parts = np.split(bare(x), groups, 1), np.split(bare(weight), groups), [None] * groups
     starts = parts[2] if bias is None else np.split(bare(bias), groups)
-    function = _numbers if call.known else _values
+    function = sums_of_numbers if call.known else sums_of_values
     found = [function(places, *part) for part in zip(*parts[:2], starts, strict=True)]
     return [dressed(np.concatenate([bare(part) for part in found], 1))]
 
 
-def _numbers(places: Windows, x: Array, weight: Array, bias: Array | None) -> Array:
+def sums_of_numbers(places: Windows, x: Array, weight: Array, bias: Array | None) -> Array:
+    """A group of a convolution of numbers."""
     rank = len(places.size)
     seen = places.seen(places.bordered(x, 0))  # (N, C, *made, *size)
     axes = [1, *range(2 + rank, 2 + 2 * rank)], [1, *range(2, 2 + rank)]
@@ -42,7 +43,8 @@ def _numbers(places: Windows, x: Array, weight: Array, bias: Array | None) -> Ar
     return np.asarray(found + shift, x.dtype)
 
 
-def _values(places: Windows, x: Array, weight: Array, bias: Array | None) -> Array:
+def sums_of_values(places: Windows, x: Array, weight: Array, bias: Array | None) -> Array:
+    """A group of a convolution of Values."""
     rank = len(places.size)
     # the border is one constant, shared by all windows
     seen = places.seen(places.bordered(bare(objects(x)), Value(0.0)))

@@ -70,7 +70,7 @@ def _span(start: int, end: int, step: int, side: int) -> slice:
     return slice(first, None if last < 0 else last, step)
 
 
-def _places(call: Call, indices: Array, side: int) -> Array:
+def places_of(call: Call, indices: Array, side: int) -> Array:
     """Indices counted from the front.
 
     Raises
@@ -93,7 +93,7 @@ def gather(call: Call) -> list[Array]:
     if indices.dtype == object:
         return [_chosen(call, x, indices, axis)]
     room([*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]])
-    return [np.take(x, _places(call, indices, x.shape[axis]), axis)]
+    return [np.take(x, places_of(call, indices, x.shape[axis]), axis)]
 
 
 def _chosen(call: Call, table: Array, indices: Array, axis: int) -> Array:
@@ -112,7 +112,7 @@ def gather_elements(call: Call) -> list[Array]:
     """At each place the number along the axis that the index there says."""
     x, indices = call.input(0), call.numbers(1, "the indices")
     axis = axis_of(call.attribute("axis", 0), x.ndim)
-    return [dressed(np.take_along_axis(bare(x), _places(call, indices, x.shape[axis]), axis))]
+    return [dressed(np.take_along_axis(bare(x), places_of(call, indices, x.shape[axis]), axis))]
 
 
 @operator("GatherND")

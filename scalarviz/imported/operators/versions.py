@@ -23,20 +23,21 @@ VERSIONS: dict[str, tuple[int, int]] = {
     # softmax
     "Hardmax": (1, 13), "LogSoftmax": (1, 13), "Softmax": (1, 13),
     # products
-    "Gemm": (7, 13), "MatMul": (1, 13),
+    "Einsum": (12, 28), "Gemm": (7, 13), "MatMul": (1, 13),
     # shapes
     "Expand": (8, 13), "Flatten": (1, 25), "Identity": (1, 25), "Reshape": (5, 25), "Shape": (1, 25), "Size": (1, 25),
     "Squeeze": (1, 25), "Tile": (6, 13), "Transpose": (1, 25), "Unsqueeze": (1, 25),
     # parts and joins
     "Concat": (4, 13), "DepthToSpace": (1, 28), "Gather": (1, 13), "GatherElements": (11, 13), "GatherND": (11, 13),
-    "Pad": (2, 25), "Slice": (1, 13), "SpaceToDepth": (1, 28), "Split": (2, 18), "Trilu": (14, 14),
+    "Pad": (2, 25), "ScatterElements": (11, 18), "ScatterND": (11, 18), "Slice": (1, 13), "SpaceToDepth": (1, 28),
+    "Split": (2, 18), "Trilu": (14, 14),
     # reductions
     "ArgMax": (1, 13), "ArgMin": (1, 13), "CumSum": (11, 14), "ReduceL1": (1, 18), "ReduceL2": (1, 18),
     "ReduceLogSum": (1, 28), "ReduceLogSumExp": (1, 28), "ReduceMax": (1, 20), "ReduceMean": (1, 18),
     "ReduceMin": (1, 20), "ReduceProd": (1, 18), "ReduceSum": (1, 13), "ReduceSumSquare": (1, 18),
     # convolutions and pools
-    "AveragePool": (7, 22), "Conv": (1, 22), "GlobalAveragePool": (1, 22), "GlobalLpPool": (2, 22),
-    "GlobalMaxPool": (1, 22), "LpPool": (2, 22), "MaxPool": (1, 22),
+    "AveragePool": (7, 22), "Conv": (1, 22), "ConvTranspose": (1, 22), "GlobalAveragePool": (1, 22),
+    "GlobalLpPool": (2, 22), "GlobalMaxPool": (1, 22), "LpPool": (2, 22), "MaxPool": (1, 22),
     # normalisations, dropout
     "BatchNormalization": (7, 15), "Dropout": (7, 22), "GroupNormalization": (18, 21),
     "InstanceNormalization": (6, 22), "LRN": (1, 13), "LayerNormalization": (17, 17), "LpNormalization": (1, 22),
