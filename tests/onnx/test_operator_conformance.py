@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+import re
 import warnings
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
-from scalarviz.errors import InputError
+from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.imported.operators.alike import each
 from scalarviz.imported.operators.table import TABLE, Call, supported
 from scalarviz.imported.operators.versions import VERSIONS
@@ -39,7 +42,7 @@ UNSTEADY = {
 
 
 @functools.cache
-def cases(*, slow=False):
+def cases(slow):
     """The standard's cases of nodes, those of `SLOW` alone or all others."""
     from onnx.backend.test.case import node
 
@@ -68,7 +71,7 @@ def operator_of(case):
 
 def listed(*, slow=False):
     """Cases of one node whose operator is known and whose types are those of `KINDS`."""
-    return [case for case in cases(slow=slow) if operator_of(case) in VERSIONS and element_types(case) <= set(KINDS)]
+    return [case for case in cases(slow) if operator_of(case) in VERSIONS and element_types(case) <= set(KINDS)]
 
 
 def array_of(given):
@@ -169,6 +172,16 @@ def test_the_versions_are_those_of_the_standard():
         assert oldest in history[name], name
 
 
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "onnx.md"
+
+
+def test_the_docs_name_every_operator_once_and_those_for_known_numbers():
+    (table,) = re.findall(r"(?ms)^## Operators$.*?\n((?:\|[^\n]*\n)+)", DOCS.read_text(encoding="utf-8"))
+    named = re.findall(r"`(\w+)`(°?)", table)
+    assert Counter(name for name, _ in named) == dict.fromkeys(VERSIONS, 1)
+    assert {name for name, mark in named if mark} == NUMBERS_ONLY
+
+
 # ---- gradients
 
 
@@ -229,3 +242,49 @@ def test_pools_give_the_standards_numbers_and_the_gradients_of_differences():
     assert len(small) >= 30
     assert surprises(outcomes(small, computed=True)[1]) == []
     assert compared(small)[1] == []
+
+
+def is_known(case):
+    """Whether our own tables say that a case can be computed."""
+    graph = graph_of(case.model, case.name)
+    return not any(supported(node, graph.opset) for node in graph.nodes)
+
+
+def counted(everything):
+    """How many cases pass, how many are refused, and the names of those that give something else."""
+    passed, refused, other = 0, 0, []
+    for case in everything:
+        if not is_known(case):
+            refused += 1
+            continue
+        try:
+            check(case, computed=False)
+            passed += 1
+        except ScalarvizError:
+            refused += 1
+        except Exception as error:
+            other.append((case.name, str(error)[:200]))
+    return passed, refused, other
+
+
+@pytest.mark.slow
+def test_the_docs_say_how_many_of_the_standards_cases_pass():
+    everything = [*cases(False), *cases(True)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.loader import load_model_tests
+
+        names = {case.name for case in everything}
+        everything += [case for case in load_model_tests(kind="node") if case.name not in names]
+    passed, refused, other = counted(everything)
+    assert other == []
+    tried = [*listed(), *listed(slow=True)]
+    small = [case for case in tried if all(np.size(array_of(x)) <= MOST for x in case.data_sets[0][0])]
+    graphs, _ = outcomes(small, computed=True)
+    text = " ".join(DOCS.read_text(encoding="utf-8").split())
+    if f"onnx {onnx.__version__})" in text:  # of another version the numbers are others
+        assert f"brings {len(everything):,} cases" in text
+        assert f"{passed:,} of them pass, {refused:,} ask for" in text
+        assert f"all {len(tried):,} cases of one node" in text
+        assert f"and {graphs:,} of them as graphs" in text
+    assert passed >= 1000
