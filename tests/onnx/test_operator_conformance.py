@@ -30,8 +30,8 @@ NUMBERS_ONLY = {"ArgMax", "ArgMin", "Ceil", "Floor", "Hardmax", "Mod", "NonZero"
 """Operators without a derivative: of numbers that are known alone."""
 PLACES = {f"test_maxpool_with_argmax_2d_precomputed_{name}" for name in ("pads", "strides")}
 """Cases that ask where the largest number stands."""
-SETTINGS = {"Dropout": {1}, "OneHot": {0, 1}, "Range": {0, 1, 2}}
-"""Floating inputs that are no data: a ratio, a depth, bounds."""
+SETTINGS = {"Dropout": {1}, "OneHot": {0, 1}, "Range": {0, 1, 2}, "Resize": {1, 2}, "Upsample": {1}}
+"""Floating inputs that are no data: a ratio, a depth, bounds, scales."""
 MOST = 5_000
 """Numbers of an input that are made one Value each."""
 UNSTEADY = {

@@ -95,6 +95,15 @@ CASES = {
         "ScatterND", [X, np.array([[0, 2], [1, 0]]), X[0, :2]], {},
         lambda t, x, u: t.index_put(x, (t.tensor([0, 1]), t.tensor([2, 0])), u),
     ),
+    "a larger picture": (
+        "Resize", [PICTURE, np.empty(0, np.float32), np.array([1, 1, 2, 1.5], np.float32)], {"mode": "cubic"},
+        lambda t, x, *_: t.nn.functional.interpolate(x, scale_factor=(2, 1.5), mode="bicubic"),
+    ),
+    "a smaller picture": (
+        "Resize", [PICTURE, np.empty(0, np.float32), np.empty(0, np.float32), i64(2, 4, 3, 4)],
+        {"mode": "linear", "antialias": 1, "exclude_outside": 1},
+        lambda t, x, *_: t.nn.functional.interpolate(x, (3, 4), mode="bilinear", antialias=True),
+    ),
     "mean pool": (
         "AveragePool", [PICTURE],
         {"kernel_shape": (3, 2), "strides": (2, 2), "pads": (1, 1, 1, 1), "ceil_mode": 1, "count_include_pad": 1},
@@ -148,7 +157,7 @@ def test_values_and_gradients_are_pytorchs(name):
     operator, inputs, attributes, function = CASES[name]
     near = 1e-6 if name in ROUGH else 1e-9
     arrays = [np.asarray(x) for x in inputs]
-    floats = [x.dtype.kind == "f" and x.ndim > 0 for x in arrays]
+    floats = [x.dtype == np.float64 and x.ndim > 0 for x in arrays]
     made = [as_values(x) if is_float else x for x, is_float in zip(arrays, floats, strict=True)]
     tensors = [torch.tensor(x, requires_grad=is_float) for x, is_float in zip(arrays, floats, strict=True)]
     (found, *_), wanted = (
@@ -305,6 +314,7 @@ def test_dropout_in_training_draws_the_masks_of_our_own_layer():
         ("Range", [i64(0)[0], i64(1 << 40)[0], i64(1)[0]], {}, "at most 134,217,728 numbers"),
         ("Add", [as_values(np.ones((2000, 1))), np.ones(2000)], {}, "at most 2,000,000 Values"),
         ("AveragePool", [np.ones((1, 1, 3))], {"kernel_shape": (2,), "pads": (0, 1 << 40)}, "at most 134,217,728"),
+        ("Resize", [np.ones((1, 1, 4)), np.ones(0), np.array([1.0, 1.0, 1e9])], {}, r"each must be in 1 \.\. 65536"),
         ("Dropout", [np.ones(2), np.float32(1.5), np.array(True)], {}, "the ratio is 1.5"),
     ],
 )

@@ -16,6 +16,7 @@ from . import (
     pieces,
     products,
     reductions,
+    resize,
     scattered,
     shapes,
     softmax,
@@ -24,6 +25,6 @@ from . import (
 
 FAMILIES = (
     activations, arithmetic, convolutions, dropout, einsum, given, logic, norms, pieces, products, reductions,
-    scattered, shapes, softmax, transposed,
+    resize, scattered, shapes, softmax, transposed,
 )  # fmt: skip
 """The files that put functions into the table."""

@@ -106,9 +106,10 @@ def lanes(x: Array, axis: int) -> Iterator[tuple[Any, Lane]]:
         yield index, moved[index].tolist()
 
 
-def over_lanes(x: Array, axis: int, function: Callable[[Lane], Lane]) -> Array:
-    """Rows of Values along an axis, each replaced by as many others."""
-    moved = np.empty(np.moveaxis(bare(x), axis, -1).shape, object)
+def over_lanes(x: Array, axis: int, function: Callable[[Lane], Lane], length: int | None = None) -> Array:
+    """Rows of Values along an axis, each replaced by as many others, or by `length`."""
+    others = np.moveaxis(bare(x), axis, -1).shape
+    moved = np.empty((*others[:-1], others[-1] if length is None else length), object)
     for index, lane in lanes(x, axis):
         moved[index] = function(lane)
     return dressed(np.moveaxis(moved, -1, axis))

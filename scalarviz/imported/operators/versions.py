@@ -38,6 +38,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     # convolutions and pools
     "AveragePool": (7, 22), "Conv": (1, 22), "ConvTranspose": (1, 22), "GlobalAveragePool": (1, 22),
     "GlobalLpPool": (2, 22), "GlobalMaxPool": (1, 22), "LpPool": (2, 22), "MaxPool": (1, 22),
+    "Resize": (10, 19), "Upsample": (9, 10),
     # normalisations, dropout
     "BatchNormalization": (7, 15), "Dropout": (7, 22), "GroupNormalization": (18, 21),
     "InstanceNormalization": (6, 22), "LRN": (1, 13), "LayerNormalization": (17, 17), "LpNormalization": (1, 22),
