@@ -106,6 +106,11 @@ class Range:
         return self.low + u * (self.high - self.low)
 
 
+def settled(values: object) -> bool:
+    """Whether these are numbers of an array that nobody can change any more: what is known of them stays true."""
+    return isinstance(values, np.ndarray) and values.flags.owndata and not values.flags.writeable
+
+
 def extent(values: ArrayLike) -> float:
     """``V = min(max|x|, 3 * rms)`` over the finite values; 1.0 where there are none, or only zeros."""
     x = np.abs(np.asarray(values, np.float64)).ravel()

@@ -9,9 +9,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 from scalarviz.errors import FileFormatError, InputError
 from scalarviz.io import save_tensors
+from scalarviz.run.panels import Histogram
 from scalarviz.run.ranges import extent
 from scalarviz.view.benches import bench_of
 from scalarviz.view.panels.histogram import BINS, counted
+from scalarviz.view.shown.source import ArraysSource
+from scalarviz.view.shown.subject import Subject
 from scalarviz.view.stored.numbers import MOST_NUMBERS, stored_numbers
 from scalarviz.view.stored.subject import stored_subject
 from scalarviz.view.watch.mirror import Mirror
@@ -162,6 +165,25 @@ def test_the_histogram_is_of_what_the_pointer_is_over(net, arrays):
         assert "all numbers" in words(bench)
     column = slice(int(0.75 * SIZE[0]), None)
     assert np.abs(before[:, column].astype(int) - after[:, column]).sum() > 10_000
+
+
+def test_numbers_that_stay_look_as_those_that_may_change(net, arrays):
+    """What is known of numbers that nobody can change is kept from frame to frame; nobody sees that."""
+    stays = stored_subject([net])
+    changes = Subject(ArraysSource(stored_numbers(net)), panels=(Histogram(),))
+    pictures = []
+    with offscreen():
+        for subject in (stays, changes):
+            view = Mirror(subject, SIZE, bench=bench_of(subject, SIZE, hands=True))
+            view.tick(0.1)
+            pictures.append([offscreen().render(view.bench.draw, SIZE)])
+            view.bench.hover(over(view.bench, "fc1.weight"))
+            view.bench.set_look(theme="light", cmap="viridis")
+            view.bench.refit_range()
+            view.tick(0.1)
+            pictures[-1].append(offscreen().render(view.bench.draw, SIZE))
+    assert all(np.array_equal(a, b) for a, b in zip(*pictures, strict=True))
+    assert not np.array_equal(*pictures[0])
 
 
 def test_two_files_and_their_difference(net, weights, arrays, tmp_path):

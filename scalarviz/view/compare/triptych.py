@@ -6,12 +6,15 @@ all. The two share a range, in which a colour means the same number; the differe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...run.frame import Frame
 from ...run.past import Past
+from ...run.ranges import settled
 from ...run.recorded_pair import NAMES, Compared, RecordedPair
 from ..cubes.outline import brackets, seen_outline
 from ..cubes.quantity import Quantity
@@ -63,6 +66,7 @@ class Triptych(Workbench):
         self.pair = pair
         self._beside: list[list[Sketch]] = [[], []]
         self._chosen: Chosen | None = None
+        self._whole: tuple[Sequence[NDArray[np.floating] | None], NDArray[np.floating]] | None = None
         self._past: Past | None = None
         super().__init__(pair_subject(pair), size, theme, cmap, quantity, **options)
         self.bar.names = NAMES
@@ -159,9 +163,7 @@ class Triptych(Workbench):
         """Bring the numbers of the two onto their cubes, in one range."""
         shows = self._two[0].shows.numbers
         parts = [shows(one) for one in both]
-        with np.errstate(invalid="ignore"):
-            sizes = [np.where(np.isfinite(p), np.abs(p), 0.0) for p in parts if p is not None]
-        whole = np.maximum(*sizes)
+        whole = self._larger(parts)
         for one, two, slab in zip(both, self._two, self._slabs, strict=True):
             two.update(one, seconds, whole)
             slab.sizing = self.sizing
@@ -170,6 +172,18 @@ class Triptych(Workbench):
             slab.set_flags(frozen=one.frozen, not_computed=two.missing(one) if two.quantity != "weight" else None)
         if self._has_rows:
             self._colour_rows(both, seconds)
+
+    def _larger(self, parts: Sequence[NDArray[np.floating] | None]) -> NDArray[np.floating]:
+        """The larger size of each number in the two; kept of numbers that stay."""
+        kept = self._whole
+        if kept is not None and all(now is then and settled(now) for now, then in zip(parts, kept[0], strict=True)):
+            return kept[1]
+        with np.errstate(invalid="ignore"):
+            sizes = [np.where(np.isfinite(p), np.abs(p), 0.0) for p in parts if p is not None]
+        whole = np.maximum(*sizes)
+        whole.setflags(write=False)
+        self._whole = parts, whole
+        return whole
 
     def _colour_rows(self, both: tuple[Frame, Frame], seconds: float | None) -> None:
         """Bring the rows of the sample onto their cubes, in one range."""

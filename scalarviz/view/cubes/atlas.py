@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, UnknownNameError, listing, shown
+from ...run.ranges import settled
 from ..space.plate import Plate
 from .own import OwnLook
 
@@ -56,6 +57,7 @@ class Atlas:
         self._given = np.zeros(len(self._values), np.uint8)
         self._seen = np.zeros(len(self._values), np.uint8)
         self.changed = self.flags_changed = True
+        self._flat: object = None  # what was taken over last as a whole
         self.own: dict[int, OwnLook] = {}  # looks given by hand, by texel
         self._used = 0  # marks that have ever been given
         self._any_seen: set[tuple[int, int]] = set()
@@ -108,11 +110,15 @@ class Atlas:
             raise InputError(
                 f"slab.set_flat: {block.size} values for a layout of {self.parameters}; give a whole frame"
             )
+        if flat is self._flat and settled(flat):
+            return
+        self._flat = flat
         self._put(slice(0, self.parameters), block[: self.parameters])
 
     def set_block(self, name: str, values: ArrayLike, *, row: bool) -> None:
         """Take over the values of one plate (`row`: an activation row)."""
         span = self._find(name, row)
+        self._flat = self._flat if row else None
         block = np.asarray(values).reshape(-1)
         if block.size != span.stop - span.start:
             raise InputError(

@@ -127,7 +127,7 @@ def quantity_of(name: object, moments: Mapping[str, bool]) -> Quantity:
 def check_kept(source: Source, quantity: object) -> None:
     """Raise InputError, which says why, where a recording holds nothing of a quantity."""
     name = quantity.name if isinstance(quantity, Quantity) else str(quantity)
-    if reason := source.lacks(name):
+    if quantity is not None and (reason := source.lacks(name)):
         raise InputError(f"quantity {shown(name)}: {reason}; allowed: {listing(n for n in OWN if not source.lacks(n))}")
 
 

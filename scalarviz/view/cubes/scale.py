@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.frame import Frame, Stage, Tensor, is_chain
-from ...run.ranges import Range, RangeTracker, clipped_share, extent, extents
+from ...run.ranges import Range, RangeTracker, clipped_share, extent, extents, settled
 from ...run.source import Source
 from ..draw.maps import Colormap, get_map
 from ..draw.text import exponent, short
@@ -88,6 +88,8 @@ class Coloring:
         self._weights = [t for t in self._tensors if not t.buffer]
         self._buffers = [t for t in self._tensors if t.buffer]
         self._tracker, self._others = RangeTracker(), RangeTracker()
+        self._seen_last: Float | None = None
+        self._wanted: dict[str, float] = {}
         self.of, self.recorded = "", False
 
     @property
@@ -121,12 +123,15 @@ class Coloring:
         numbers = self.shows.numbers(frame)
         self.flat = np.zeros_like(frame.values) if numbers is None else numbers
         missing = self.missing(frame)
+        seen = self.flat if whole is None else whole
+        if self._seen_last is not seen or not settled(seen):  # ten million numbers take half a second
+            self._seen_last, self._wanted = seen, extents(seen, self._weights or self._tensors)
         known = np.isfinite(self.flat) & ~missing
         if known.any() and not self._known.any():
             seconds = None  # the range so far was of nothing
         self._known = known
         self.untrained = not any(missing[tensor.span].any() for tensor in self._weights)
-        wanted = extents(self.flat if whole is None else whole, self._weights or self._tensors)
+        wanted = self._wanted
         now = grown(self._tracker, wanted, seconds)
         self.range = self.shows.range(max(now.values()))
         self.growing = self.range is not RATIO and any(v > now[name] for name, v in wanted.items())

@@ -41,6 +41,7 @@ class Stored(Played):
         super().__init__("a file of numbers", name)
         self._tensors = tensors_of(arrays)
         flat = np.concatenate([array.ravel() for array in arrays.values()])
+        flat.setflags(write=False)
         nothing = np.broadcast_to(flat.dtype.type(0), flat.shape)
         unset = np.broadcast_to(np.False_, flat.shape)
         self._frame = Frame(0, np.nan, np.nan, flat, nothing, nothing, unset, unset)
@@ -103,6 +104,8 @@ class StoredPair(RecordedPair):
         super().__init__(a, b, names)
         self.heads = a.says, b.says
         self._frame = super().frame_at(0)
+        for one in (self._frame, *self._frame.both):
+            one.values.setflags(write=False)
 
     @property
     def recorded(self) -> bool:
