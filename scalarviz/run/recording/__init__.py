@@ -3,7 +3,8 @@
 Open `recording` first (``sv.Recording``: who is told, and when), then `recorded` (``sv.load_recording``). The file
 itself is in `schema`.
 
-* writing: `watching` (what is new where a run stands) makes the items of `taken`, `writer` is the thread that writes
+* writing: `subjects` (what can be recorded), `watching` (what is new where a run stands; of what another library
+  trains `looks` at it) makes the items of `taken`, `writer` is the thread that writes
   them as the `rows` of the file, with `encoding`; `thinning` keeps the budget, `files` makes and finishes the file,
   `probing` and `deltas` are passes of one sample,
   `about` says what run it is of

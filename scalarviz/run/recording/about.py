@@ -16,6 +16,7 @@ from ..plan import Column, Group, Placed, Plan, Room
 from ..run import Run
 from ..run_source import RunSource
 from ..scene import Scene
+from ..watched import Watched
 from .schema import LONGEST_NAME, clean
 
 MOST_WORDS = 1 << 20
@@ -108,6 +109,11 @@ def about_of(subject: Run | Scene) -> About:
             probe, target = np.ravel(subject.probe), np.ravel([] if subject.probe_target is None else
                                                               subject.probe_target)  # fmt: skip
     return About(**known, probe=_row(probe), probe_target=_row(target) if len(target) else None)
+
+
+def about_watched(watched: Watched) -> About:
+    """What is known of what another library trains."""
+    return About(clean(watched.name, LONGEST_NAME), dtype=str(watched.last.values.dtype), version=program_version())
 
 
 def program_version() -> str:

@@ -56,7 +56,8 @@ class Probing:
 
     def _pair(self, look: Look) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """Sample and target, where both are of the network of the moment and anything of them is wanted."""
-        tape, probe, target = look.forward.tape, self.probe, self.target
+        probe, target = self.probe, self.target
         if probe is None or target is None or not (self.activations or self.deltas):
             return None
+        tape = look.forward.tape
         return (probe, target) if (len(probe), len(target)) == (tape.n_inputs, tape.n_targets) else None

@@ -15,22 +15,20 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 from urllib.parse import quote
 
-import numpy as np
-
 from ...checks import flag, integer
-from ...errors import InputError, StateError, TypeMismatchError, shown
+from ...errors import InputError, StateError
 from ...io.atomic import StrPath, check_target, path_text, replacing
 from ..run import Run
 from ..scene import Scene
-from .about import about_of, written
-from .coming import Steps
+from ..watched import Watched
+from .about import written
 from .files import FileId, check_apart, create, finish, keep_open, signed
 from .probing import Probing
 from .recorded import Recorded
 from .rows import Rows
+from .subjects import recordable
 from .taken import Look
 from .thinning import Thinning
-from .watching import Watching
 from .writer import Writer
 
 BUDGET = 200_000_000
@@ -43,7 +41,7 @@ class Recording:
 
     Parameters
     ----------
-    x : Run or Scene
+    x : Run, Scene, or what ``sv.watch`` returns
     every : int
         A frame of every so-manieth step; those at which it was edited, jumped, began and ended are recorded as well.
     gradients, updates, activations, deltas : bool
@@ -74,7 +72,7 @@ class Recording:
     InputError
         There is such a file already, or none can be made; no whole number of steps or bytes.
     TypeMismatchError
-        Neither a Run nor a Scene.
+        Nothing that can be recorded.
     StateError
         The run is closed, or another Run took its weights.
 
@@ -91,49 +89,37 @@ class Recording:
     reader: ClassVar[type[Recorded]] = Recorded
 
     def __init__(
-        self, x: Run | Scene, every: int = 1, gradients: bool = False, updates: bool = False,
+        self, x: Run | Scene | Watched, every: int = 1, gradients: bool = False, updates: bool = False,
         activations: bool = False, deltas: bool = False, panels: bool = False, path: StrPath | None = None,
         budget: int = BUDGET, micro: bool = False,
     ) -> None:  # fmt: skip
-        given: Any = x
-        if not isinstance(given, Run | Scene):
-            kind = type(given).__name__
-            raise TypeMismatchError(
-                f"Recording: a Run or a Scene is recorded, got {kind} {shown(given)}; a loop of your own becomes one "
-                "by sv.Run(model, loss, optimizer, data=(X, Y))"
-            )
-        run = x.run if isinstance(x, Scene) else x
         every, budget = integer("Recording: every", every, 1), integer("Recording: budget (bytes)", budget, 0)
         parts = {"gradients": gradients, "updates": updates, "activations": activations, "deltas": deltas,
                  "micro": micro}  # fmt: skip
         wanted = {name: flag(part, f"Recording: {name}") for name, part in parts.items()}
         self.panels = flag(panels, "Recording: panels")
-        run._check_live()
-        self.subject: Run | Scene | None = x
-        self._run, self._said = weakref.ref(run), ""
+        of = recordable(x, wanted)
+        self.subject: Run | Scene | Watched | None = x
+        self._end_of, self._said = of.end, ""
         self.tell: Callable[[str], None] = _warn
         self._process = os.getpid()
         self._temporary = path is None
-        about = run._in_turn(lambda: about_of(x))
-        probe = None if about.probe is None else np.array(about.probe)
-        target = None if about.probe_target is None else np.array(about.probe_target)
-        probing = Probing(probe, target, wanted["activations"] or wanted["micro"], wanted["deltas"])
-        self._database, self.path = create(_temporary() if path is None else path, 4 * len(run._store.value))
+        probing = Probing(of.probe, of.target, wanted["activations"] or wanted["micro"], wanted["deltas"])
+        self._database, self.path = create(_temporary() if path is None else path, 4 * of.count)
         self._file = FileId(self.path)
         database = self._database
-        whole = _WholeLoss() if about.whole_loss else None
+        whole = _WholeLoss() if of.about.whole_loss else None
         self._thinning, self._asked = Thinning(database, every, budget), every
         rows = Rows(database, self._thinning, probing, whole)
-        notes = {"about": written(about), "every": str(every), "writer": signed()}
+        notes = {"about": written(of.about), "every": str(every), "writer": signed()}
         notes |= {name: str(int(on)) for name, on in wanted.items()}
         database.executemany("INSERT INTO meta VALUES (?, ?)", list(notes.items()))
-        steps = Steps(probe, target) if wanted["micro"] else None
-        self._watching = Watching(gradients=wanted["gradients"], updates=wanted["updates"], steps=steps)
+        self._watching: Any = of.news
         self._writer = Writer(database, rows, self._thinning, self._file)
         self._end = weakref.finalize(self, _ended, self._writer, database, self._file, self._temporary)
         self._closed, self._saying = False, threading.Lock()
         _LIVE.add(self)
-        run._record(self)
+        of.begin(self)
 
     # ---- a run's recorder
 
@@ -142,15 +128,15 @@ class Recording:
         """Steps between two frames, as thinned so far."""
         return self._thinning.every
 
-    def look(self, run: Run) -> None:
+    def look(self, run: Run | Watched) -> None:
         """Take down where the run stands; for the run."""
         self._look(run, last=False)
 
-    def ended(self, run: Run) -> None:
+    def ended(self, run: Run | Watched) -> None:
         """The run's last place; for the run."""
         self._look(run, last=True)
 
-    def _look(self, run: Run, *, last: bool) -> None:
+    def _look(self, run: Run | Watched, *, last: bool) -> None:
         if self._closed or os.getpid() != self._process:
             return
         if not self._writer.trouble:
@@ -257,9 +243,7 @@ class Recording:
         if os.getpid() != self._process:
             raise StateError("this recording belongs to the process that began it: close it there")
         if not self._closed:
-            run = self._run()
-            if run is not None:
-                run._record_no_more(self)
+            self._end_of(self)
             self._closed = True
             self._writer.close()
             self.say()

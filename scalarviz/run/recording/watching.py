@@ -106,7 +106,7 @@ class Watching:
             if len(curve.step):
                 most = BETWEEN if way.number in self._reached else BEFORE
                 self._reached[way.number] = int(curve.step[-1])
-                found.append(Passed(way.number, _thinned(curve, most)))
+                found.append(Passed(way.number, thinned(curve, most)))
             else:
                 self._reached.setdefault(way.number, reached)
         return found
@@ -150,8 +150,8 @@ class Watching:
         return len(self._networks) - 1
 
 
-def _thinned(curve: Curve, most: int) -> Curve:
-    """Every so-manieth step of a curve, its last one among them."""
+def thinned(curve: Curve, most: int) -> Curve:
+    """Every so-manieth step of a curve, at most so many, its last one among them."""
     apart = -(-len(curve.step) // most)
     places = slice((len(curve.step) - 1) % apart, None, apart)
     return Curve(curve.step[places], curve.loss[places], curve.lr[places])

@@ -16,10 +16,10 @@ class Onlooker(Protocol):
         """The steps that this divides are looked at."""
         ...
 
-    def look(self, watched: Watched) -> None:
+    def look(self, run: Watched) -> None:
         """A step was done; it raises nothing."""
         ...
 
-    def ended(self, watched: Watched) -> None:
+    def ended(self, run: Watched) -> None:
         """It is the last place."""
         ...

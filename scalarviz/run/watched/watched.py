@@ -63,7 +63,7 @@ class Watched(Source):
         self._counted, self._kept = Counted(), Kept(self._budget)
         self._onlookers: list[Onlooker] = []
         self._lock, self._owner = threading.RLock(), threading.get_ident()
-        self._called = float("-inf")
+        self._called, self._round = float("-inf"), 0
         self._given: tuple[int, int, Frame] | None = None  # the frame of what was shown last, whole
         self._before: tuple[int, Floats] | None = None  # the numbers as they were at a call
         self._standing: Frame | None = None  # in the past, where somebody went there
@@ -147,6 +147,7 @@ class Watched(Source):
                 known = self._before is not None and self._before[0] == counted.calls - 1
                 self._last = self._frame(values, self._before[1] if known and self._before else last.values)
                 self._kept.add(self._last)
+                self._round = counted.rounds
                 self.can = Can(go=self.can.go or len(self._kept) > 1)
             self._before = counted.calls, values
             return self._last
@@ -164,6 +165,7 @@ class Watched(Source):
     def begin(self, onlooker: Onlooker) -> None:
         """From now on somebody is told of every step, and gets a look at those that its `every` divides."""
         with self._lock:
+            self._look_if_there()
             self._onlookers.append(onlooker)
             onlooker.look(self)
 
@@ -177,8 +179,8 @@ class Watched(Source):
 
     @property
     def rounds(self) -> int:
-        """How often the loop began again from an earlier step."""
-        return self._counted.rounds
+        """How often the loop had begun again from an earlier step, at the last look."""
+        return self._round
 
     @property
     def last(self) -> Frame:

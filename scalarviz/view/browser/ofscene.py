@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ...run.run import Run
 from ...run.scene import Scene
+from ...run.watched import Watched
 from ..cubes.own import LOOKS, OwnLook
 from ..draw.theme import DARK
 from ..panels.side import SidePanels
@@ -43,9 +44,9 @@ class OfScene:
 NOTHING = OfScene()
 
 
-def of_scene(subject: Scene | Run | None) -> OfScene:
+def of_scene(subject: Scene | Run | Watched | None) -> OfScene:
     """What a scene, or a run without one, has for its page."""
-    if subject is None:
+    if subject is None or isinstance(subject, Watched):
         return NOTHING
     shown = subject_of(subject)
     turned = SidePanels(shown, DARK).turns(1.0, 1.0, rows=True) is not None

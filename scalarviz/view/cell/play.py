@@ -105,7 +105,7 @@ class Play:
         """Take over what the user's own cells have changed."""
         if isinstance(self.viewer, Snapshot):
             self.viewer.look()
-            self.pass_time(0.0)
+        self.pass_time(0.0)
 
     def pass_time(self, seconds: float, *, seen: bool = True) -> None:
         """`seconds` have passed; where nobody has `seen` them nothing is worked out but what trains."""

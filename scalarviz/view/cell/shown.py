@@ -8,11 +8,14 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-from ...errors import StateError
+from ...errors import InputError, StateError
 from ...run.run import Run
 from ...run.scene import SIDES, Scene
+from ...run.watched import Watched
+from ...run.watched.pace import Pace
 from ..shown.subject import Subject, subject_of
 from ..watch.live import LiveView
+from ..watch.mirror import Mirror
 from ..watch.viewer import Viewer
 from .channel import RATE, Channel
 from .offered import keys_of
@@ -63,6 +66,8 @@ class Shown:
     still : Still
     about : dict
         What the browser is told once.
+    watched : Watched or None
+        What another library trains, where that is shown.
     """
 
     def __init__(
@@ -80,6 +85,10 @@ class Shown:
         self.esm, self.css, self.size, self.hide, self.controls = esm, css, size, frozenset(hide), controls
         self.post: Callable[[dict[str, object], list[bytes]], None] = lambda content, buffers: None
         self.subject: Subject = subject_of(x)
+        source = self.subject.source
+        self.watched = source if isinstance(source, Watched) else None
+        if self.watched is not None:
+            self.title, self.watched.pace = self.watched.name, Pace(RATE)
         self._cubes = size[0], max(size[1] - HEAD, SIDES[0])
         name = f"scalarviz-still-{uuid4().hex[:12]}"
         self.still = Still(name, self.title, size)
@@ -103,7 +112,7 @@ class Shown:
 
     def _viewer(self, size: tuple[int, int]) -> Viewer:
         if self.scene is None:
-            return Snapshot(self.subject, size)
+            return Snapshot(self.subject, size) if self.watched is None else Mirror(self.subject, size)
         scene = replace(self.scene, hide=(*self.scene.hide, *self.hide))
         return LiveView(scene, size, steps=STEPS, duration=DURATION, wait=None)
 
@@ -169,18 +178,27 @@ class Shown:
         """
         self.session.call(lambda play: play.do({"kind": "do", "name": name, "value": value}))
 
-    def update(self, *, loss: object = None, step: object = None, lr: object = None) -> None:
-        """Show the numbers of now.
+    def update(
+        self, params: object = None, grads: object = None, *,
+        loss: object = None, step: object = None, lr: object = None,
+    ) -> None:  # fmt: skip
+        """Show the numbers of now; what another library trains is looked at here, as often as there is time.
 
         Raises
         ------
         InputError, TypeMismatchError
-            No numbers.
+            No numbers; arrays for what is read in place.
         StateError
             What is shown is a Run or Scene, which knows them itself; or the cell is closed.
         """
         if self.session.closed:
             raise StateError("update: this cell is closed; run it again")
+        if self.watched is not None:
+            if self.watched.update(params, grads, loss=loss, step=step, lr=lr):
+                self.session.wake()
+            return
+        if params is not None or grads is not None:
+            raise InputError("update: got params or grads, but what is shown is read in place; try update(loss=loss)")
         told = not (loss is None and step is None and lr is None)
         if told:
             self.subject.source.tell(step=step, loss=loss, lr=lr)
@@ -189,6 +207,8 @@ class Shown:
     def look(self, *, rarely: bool = False) -> None:
         """Take over the numbers of now, while whoever changes them waits; `rarely`: if that was not done just now."""
         now = time.monotonic()
+        if self.watched is not None:
+            self.watched.look()
         if self.session.alive and self.scene is None and not (rarely and now - self._looked < 1.0 / RATE):
             self._looked = now
             self.session.call(lambda play: play.look())

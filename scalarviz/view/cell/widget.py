@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import MissingDependencyError, ScalarvizError
 
 if TYPE_CHECKING:
+    from ...run.watched import Watched
     from .shown import Shown
 
 MISSING = "{}: it shows what is live in a notebook's cell; install it: pip install 'scalarviz[notebook]'"
@@ -75,9 +76,20 @@ class InCell:
         """Do an action of `scalarviz.view.watch.actions`, as its key does in the window: ``act("step", 10)``."""
         self._shown.act(name, value)
 
-    def update(self, *, loss: object = None, step: object = None, lr: object = None) -> None:
-        """Show what a loop of your own has changed; it may say loss, step and learning rate too."""
-        self._shown.update(loss=loss, step=step, lr=lr)
+    @property
+    def watched(self) -> Watched | None:
+        """What another library trains, where that is shown: for ``sv.Recording(cell.watched)``."""
+        return self._shown.watched
+
+    def update(
+        self, params: object = None, grads: object = None, *,
+        loss: object = None, step: object = None, lr: object = None,
+    ) -> None:  # fmt: skip
+        """Show what a loop of your own has changed; it may say loss, step and learning rate too.
+
+        Where a step makes new arrays (JAX) these are `params`, with their gradients `grads`.
+        """
+        self._shown.update(params, grads, loss=loss, step=step, lr=lr)
 
     def close(self) -> None:
         """Stop training and end its thread; the run is free again, and the last picture stays."""
