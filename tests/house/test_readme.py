@@ -21,6 +21,8 @@ BLOCKS = [
     block for text in PAGES.values() for block in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 ]
 PROGRAMS = [block for block in BLOCKS if "def build(" not in block]  # scene files are run in tests/cli
+STAND_INS = Path(__file__).parent / "stand_ins"
+"""Modules for packages that no extra of the tests has."""
 KEYS = re.compile(
     r"<!-- keys: made by scalarviz\.view\.watch\.actions\.markdown\(\) -->\n(.*?)<!-- end of keys -->", re.DOTALL
 )
@@ -35,6 +37,10 @@ def test_there_is_code_of_both_kinds():
 @pytest.mark.parametrize("block", PROGRAMS, ids=[str(number) for number in range(len(PROGRAMS))])
 def test_code_runs_as_pasted_in_an_empty_folder(tmp_path, block, request):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error::RuntimeWarning"}
+    if "import torch" in block:
+        pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
+    if "import jax" in block and importlib.util.find_spec("jax") is None:
+        environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(STAND_INS)])
     if "view.show(" in block:
         environment |= {"DISPLAY": request.getfixturevalue("display"), "QT_QPA_PLATFORM": "xcb"}
     pipe = subprocess.PIPE

@@ -1,0 +1,120 @@
+"""A window on what another library trains: a loop of its own, a real display, the pixels that it leaves."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz.errors import InputError
+from scalarviz.run.watched.watched import QUIET
+
+pytestmark = [
+    pytest.mark.gl,
+    pytest.mark.filterwarnings("ignore:.*is marked as deprecated:DeprecationWarning"),  # vispy's use of Qt
+]
+
+
+def served(handle, until, seconds=20.0):
+    """Let the window serve itself, as after a loop, until something is so."""
+    end = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < end
+        handle.window.serve()
+        time.sleep(0.01)
+
+
+def trained(handle, w, steps):
+    for step in range(1, steps + 1):
+        w += 0.01
+        assert handle.update(loss=1 / step, lr=0.1)
+
+
+def test_a_loop_is_watched_and_its_last_step_is_shown(screen):
+    w = {"layers": [np.zeros((4, 6)), np.zeros(4)]}
+    with sv.view.show(w, block=False) as handle:
+        assert handle.watched.name == "dict"
+        before = handle.window._painted()
+        trained(handle, w["layers"][0], 300)
+        served(handle, lambda: handle.viewer.shown.step == 300)
+        frame = handle.viewer.shown
+        assert np.allclose(frame.values[:24], 3.0)
+        assert (frame.loss, len(frame.curve.step)) == (1 / 300, 300)
+        after = handle.window._painted()
+        assert (before != after).any()
+
+
+def test_the_time_bar_goes_back_to_what_was_seen(screen):
+    w = np.zeros((3, 3))
+    with sv.view.show({"w": w}, block=False) as handle:
+        assert handle.viewer.bench.places.time is None
+        handle._turns._pace.share = 1.0
+        for _ in range(200):
+            w += 1
+            handle.update()
+            time.sleep(0.002)
+        served(handle, lambda: handle.viewer.shown.values[0] == 200)
+        assert handle.viewer.bench.places.time is not None
+        handle.viewer.key("Left")
+        served(handle, lambda: handle.viewer.shown.step < handle.watched.last.step)
+        back = handle.viewer.shown
+        assert back.values[0] == back.step
+        handle.viewer.bench.select(4)
+        handle.window.serve()
+        _, record = handle.viewer.bench.touch.inspector.record
+        assert record.values.tolist() == record.steps.tolist()
+        handle.viewer.key("End")
+        served(handle, lambda: handle.viewer.shown.step == handle.watched.last.step)
+
+
+def test_painting_gets_its_share_and_no_more(screen):
+    w = np.zeros((30, 30))
+    with sv.view.show({"w": w}, block=False) as handle:
+        watched = handle.watched
+        looks = 0
+        for _ in range(2000):
+            w += 1
+            before = watched.last
+            handle.update(loss=0.5)
+            looks += watched.last is not before
+        assert 1 <= looks < 100  # a step takes microseconds: most pass unseen
+        assert len(watched.curve.step) == 2000
+
+
+def test_gradients_and_updates_are_shown_where_there_are_some(screen):
+    params = {"w": np.ones((3, 3), np.float32)}
+    with sv.view.show(params, block=False) as handle:
+        handle._turns._pace.share = 1.0
+        for _ in range(3):
+            params = {"w": params["w"] * np.float32(0.5)}
+            handle.update(params, {"w": params["w"] * 3}, loss=1.0)
+            time.sleep(0.05)
+        time.sleep(QUIET)
+        served(handle, lambda: handle.viewer.shown.step == 3)
+        assert handle.viewer.send("show_gradients")
+        assert np.allclose(handle.viewer.shown.gradient, 0.375)
+        assert handle.viewer.send("show_updates")
+
+
+def test_a_window_that_was_closed_lets_the_loop_go_on(screen):
+    w = np.zeros(4)
+    handle = sv.view.show({"w": w}, block=False)
+    assert handle.update(loss=1.0)
+    handle.close()
+    assert not handle.update(loss=0.5)
+    assert handle.watched.curve.loss.tolist() == [1.0, 0.5]
+
+
+def test_what_reads_in_place_takes_no_arrays(screen):
+    with sv.view.show(sv.Weight(1.0), block=False) as handle:
+        assert handle.watched is None
+        with pytest.raises(InputError, match="read in place"):
+            handle.update({"w": np.ones(2)})
+
+
+def test_a_picture_of_it_needs_no_window():
+    picture = sv.view.render({"a": {"w": np.eye(3)}}, (320, 240))
+    again = sv.view.render(sv.watch({"a": {"w": np.eye(3)}}), (320, 240))
+    assert np.array_equal(picture, again)
