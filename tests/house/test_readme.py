@@ -39,6 +39,7 @@ def test_code_runs_as_pasted_in_an_empty_folder(tmp_path, block, request):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error::RuntimeWarning"}
     if "import torch" in block:
         pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
+        environment["OMP_NUM_THREADS"] = "1"  # its threads wait for each other where other tests run beside
     if "import jax" in block and importlib.util.find_spec("jax") is None:
         environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(STAND_INS)])
     if "view.show(" in block:

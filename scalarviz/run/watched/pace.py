@@ -6,7 +6,7 @@ SHARE = 0.02
 """Of the loop's time that looking and painting take, at most."""
 RATE = 30.0
 """Looks a second, at most."""
-SLOWEST = 2.0
+SLOWEST = 5.0
 AT_REST = 0.2
 """The share where there is no loop that waits for it."""
 EAGER = 1.5

@@ -28,6 +28,8 @@ from ...run.watched.reader import can_be_read
 from .source import ArraysSource, WeightsSource
 
 ALLOWED = "a Scene, a Run, a Module, Weights (one or a list), a torch.nn.Module, or named arrays (nested dicts, lists)"
+LOOP_CURVE = LossCurve(label="as the loop says")
+"""The losses that a loop of the user's own, or of another library, has told."""
 Float = NDArray[np.floating]
 
 
@@ -245,7 +247,8 @@ def subject_of(x: object) -> Subject:
     if isinstance(x, Module):
         return Subject(WeightsSource(dict(x.named_parameters())))
     if isinstance(x, Watched) or (can_be_read(x) and not _ours(x)):
-        return Subject(x if isinstance(x, Watched) else Watched(x))
+        watched = x if isinstance(x, Watched) else Watched(x)
+        return Subject(watched, panels=(LOOP_CURVE,) if len(watched.curve.step) else ())
     return Subject(WeightsSource(_named(x)))
 
 
@@ -277,7 +280,7 @@ def recorded_subject(source: RecordedSource) -> Subject:
     about, probe = source.record.about, source.probe
     sample = recorded_sample(source)
     given = None if probe is None else probe.copy()
-    panels = (*_recorded_panels(source), LossCurve())
+    panels = (*_recorded_panels(source), LossCurve() if about.optimizer else LOOP_CURVE)
     return Subject(source, probe, sample, panels, given, about.plan, about.whole_loss)
 
 

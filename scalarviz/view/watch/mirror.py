@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...run.panels import LossCurve
 from ..draw.theme import Theme
-from ..shown.subject import Subject
+from ..shown.subject import LOOP_CURVE, Subject
 from ..workbench import Workbench
 from .actions import bottom_line
 from .guide import SourceGuide
@@ -49,7 +48,8 @@ class Mirror(Viewer):
         self.subject = subject
         self._asked: FrameRequest | None = None
         self._last: Frame | None = None
-        self._counted, self._told = subject.source.counted, subject.source.facts is not None
+        self._counted = subject.source.counted
+        self._told = subject.source.facts is not None or LOOP_CURVE in subject.panels
         self._record = ToldRecord(self.bench, self.say)
         self._may_go()
 
@@ -75,7 +75,7 @@ class Mirror(Viewer):
         source, curve, goes = self.subject.source, self._told, self._may_go()
         if not curve and len(source.curve.step):
             self._told = True
-            self.bench.side.add(LossCurve(label="as the loop says"))
+            self.bench.side.add(LOOP_CURVE)
         if goes or (source.counted, self._told) != (self._counted, curve):
             self._counted = source.counted
             self.resize(self.bench.size)
