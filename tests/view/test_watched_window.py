@@ -51,11 +51,11 @@ def test_the_time_bar_goes_back_to_what_was_seen(screen):
     with sv.view.show({"w": w}, block=False) as handle:
         assert handle.viewer.bench.places.time is None
         handle._turns._pace.share = 1.0
-        for _ in range(200):
+        for _ in range(12):
             w += 1
             handle.update()
-            time.sleep(0.002)
-        served(handle, lambda: handle.viewer.shown.values[0] == 200)
+            time.sleep(0.04)
+        served(handle, lambda: handle.viewer.shown.values[0] == 12)
         assert handle.viewer.bench.places.time is not None
         handle.viewer.key("Left")
         served(handle, lambda: handle.viewer.shown.step < handle.watched.last.step)

@@ -64,7 +64,7 @@ class Watched(Source):
         self._onlookers: list[Onlooker] = []
         self._lock, self._owner = threading.RLock(), threading.get_ident()
         self._called, self._round = float("-inf"), 0
-        self._given: tuple[int, int, Frame] | None = None  # the frame of what was shown last, whole
+        self._given: tuple[Frame, Frame, Frame] | None = None  # the frame of what was shown last, whole
         self._before: tuple[int, Floats] | None = None  # the numbers as they were at a call
         self._standing: Frame | None = None  # in the past, where somebody went there
         values = self._reader.values()
@@ -231,10 +231,10 @@ class Watched(Source):
                 if self.pace is not None:
                     self.pace.took(now, time.perf_counter())
             shown = self._standing or self._last
-            if self._given is None or self._given[:2] != (id(shown), id(self._last)):
+            if self._given is None or self._given[0] is not shown or self._given[1] is not self._last:
                 curve = self._counted.curve(step=shown.step)
                 whole = replace(shown, curve=curve, past=self._past() if self.can.go else None)
-                self._given = id(shown), id(self._last), whole
+                self._given = shown, self._last, whole
             return self._given[2]
 
     def _rests(self, now: float) -> bool:
