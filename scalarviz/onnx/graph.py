@@ -76,6 +76,8 @@ class Graph:
         Version of the standard's own operators.
     name : str
         The file's stem, for messages.
+    fixed : frozenset of str
+        Constants that are ``Constant`` nodes: part of what is computed, where the others are stored numbers, weights.
     """
 
     nodes: tuple[Node, ...]
@@ -84,3 +86,4 @@ class Graph:
     constants: Mapping[str, Array]
     opset: int
     name: str = "graph"
+    fixed: frozenset[str] = frozenset()

@@ -127,7 +127,7 @@ def _assembled(model: Any, where: str, outside: Outside) -> Graph:
         raise FileFormatError(f"{where} has {len(said.node):,} nodes; allowed: {MOST_NODES:,}")
     opset = _opset(model, where)
     constants = _initializers(said, where, outside)
-    nodes = []
+    stored, nodes = frozenset(constants), []
     for node in _nodes(said, where, outside):
         if node.operator == "Constant" and node.domain == "":
             _put_constant(constants, node, where)
@@ -141,7 +141,7 @@ def _assembled(model: Any, where: str, outside: Outside) -> Graph:
     if lost or not outputs:
         what = f"nothing makes its outputs {listing(lost[:5])}" if lost else "it has no outputs"
         raise FileFormatError(f"{where}: {what}; export the whole network")
-    return Graph(ordered, inputs, outputs, constants, opset, where)
+    return Graph(ordered, inputs, outputs, constants, opset, where, frozenset(constants) - stored)
 
 
 def _opset(model: Any, where: str) -> int:

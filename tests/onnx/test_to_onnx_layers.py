@@ -161,3 +161,13 @@ def test_the_file_is_of_opset_17_and_ir_8(tmp_path):
     assert (model.ir_version, [(one.domain, one.version) for one in model.opset_import]) == (8, [("", 17)])
     assert (model.producer_name, model.graph.name) == ("scalarviz", "Linear")
     onnx.checker.check_model(model, full_check=True)
+
+
+def test_weights_alone_are_stored_and_other_numbers_are_part_of_the_graph(tmp_path):
+    from scalarviz.onnx.reading import read_graph
+
+    net = nn.Sequential(nn.GELU(), nn.Linear(4, 3, seed=0), nn.LayerNorm(3, elementwise_affine=False))
+    net.to_onnx(tmp_path / "net.onnx", (4,))
+    graph = read_graph(tmp_path / "net.onnx")
+    assert set(graph.constants) - graph.fixed == {"1.weight", "1.bias"}
+    assert len(graph.fixed) >= 4

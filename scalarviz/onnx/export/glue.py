@@ -12,7 +12,7 @@ from ...scalar import ops
 from ...tape import Tape
 from .operations import operation
 from .places import Places, Rows
-from .sheet import Operand, Sheet, Tensor
+from .sheet import Operand, Shape, Sheet, Tensor
 from .sums import sums
 
 
@@ -36,22 +36,29 @@ def write_rows(sheet: Sheet, places: Places, tape: Tape, key: Any, rows: Sequenc
         places.put(found, _reduced(sheet, places, tape, code, rows))
     elif code in ops.TABLE:
         columns = np.array([tape.nodes[row].args for row in rows], np.int64).T
-        places.put(found, operation(sheet, code, _operands(places, columns), (len(rows),)))
+        operands, shape = _operands(sheet, places, columns)
+        places.put(found, operation(sheet, code, operands, shape))
     else:
         raise InputError(f"to_onnx: a {code} is drawn anew at every step, which ONNX has not; call net.eval() first")
 
 
-def _operands(places: Places, columns: Rows) -> list[Operand]:
-    """The operands of an operation: one number for a column of equal constants, if another one is a tensor."""
-    full = [not places.known(column).all() for column in columns]
-    if not any(full):
-        full[0] = True
+def _operands(sheet: Sheet, places: Places, columns: Rows) -> tuple[list[Operand], Shape]:
+    """The operands of an operation, and the shape of what it makes: that of a whole tensor among them, if there is one.
+
+    Equal constants are one number, and a weight is read as it is, where another operand is a tensor.
+    """
+    wholes = [places.whole(column) for column in columns]
+    shape = next((whole.shape for whole in wholes if whole is not None), columns.shape[1:])
     found: list[Operand] = []
-    for column, whole in zip(columns, full, strict=True):
-        numbers = places.number[column]
-        same = not whole and (numbers == numbers[0]).all()
-        found.append(float(numbers[0]) if same else places.take(column, column.shape))
-    return found
+    for column in columns:
+        numbers, block = places.number[column], places.weight(column, shape)
+        if places.known(column).all() and (numbers == numbers[0]).all():
+            found.append(float(numbers[0]))
+        else:
+            found.append(places.take(column, shape) if block is None else sheet.weight(block))
+    if not any(isinstance(x, Tensor) for x in found):
+        found[0] = places.take(columns[0], shape)
+    return found, shape
 
 
 def _reduced(sheet: Sheet, places: Places, tape: Tape, code: str, rows: Sequence[int]) -> Tensor:

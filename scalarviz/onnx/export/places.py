@@ -60,6 +60,23 @@ class Places:
         """Which of the rows are constants."""
         return np.asarray(self.tensor[rows] == CONSTANT)
 
+    def whole(self, rows: Rows) -> Tensor | None:
+        """The tensor of a layer or a node, or the input, that the rows are, all of it in its order."""
+        number = int(self.tensor[rows[0]])
+        found = self.tensors[number] if number >= 0 else None
+        if not isinstance(found, Tensor) or not (self.tensor[rows] == number).all():
+            return None
+        return found if np.array_equal(self.index[rows], np.arange(prod(found.shape))) else None
+
+    def weight(self, rows: Rows, shape: Shape) -> Block | None:
+        """The parameter that the rows are: all of it in its order, where it has that shape, or one number for all."""
+        number = int(self.tensor[rows[0]])
+        if not (0 <= number < len(self.blocks) and (self.tensor[rows] == number).all()):
+            return None
+        block, own = self.blocks[number], self.sheet.known[self.blocks[number]][1].shape
+        fits = own == shape and np.array_equal(self.index[rows], np.arange(block.size))
+        return block if fits or (block.size == 1 and len(own) <= len(shape)) else None
+
     def take(self, rows: Rows, shape: Shape) -> Tensor:
         """A tensor of the numbers of these rows."""
         return self.chosen(self.tensor[rows], self.index[rows], shape, self.number[rows])

@@ -64,4 +64,11 @@ def _node(node: Node) -> Any:
 
 
 def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: list(x) if isinstance(x, tuple) else x for name, x in attributes.items()}
+    from onnx import numpy_helper
+
+    plain: dict[str, Any] = {}
+    for name, x in attributes.items():
+        plain[name] = (
+            numpy_helper.from_array(x) if isinstance(x, np.ndarray) else list(x) if isinstance(x, tuple) else x
+        )
+    return plain

@@ -57,6 +57,7 @@ class Sheet:
     ----------
     nodes : list of Node
     constants : dict of str to ndarray
+        The weights that are used; what no one trains is a ``Constant`` node.
     scope : str
         Whose nodes are being written: the beginning of their names.
     whole : set of str
@@ -131,7 +132,7 @@ class Sheet:
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._numbers:
             name = self._numbers[key] = self.named(wish)
-            self.constants[name] = array
+            self.nodes.append(Node("Constant", (), (name,), {"value": array}, name))
         return self._numbers[key]
 
     # ---- nodes

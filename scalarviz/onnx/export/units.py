@@ -1,8 +1,9 @@
 """Which numbers of a tape are computed together, and in which order.
 
 A unit is one call of a layer, or one row of the tape that no layer makes. Units with the same key can be one node. Of
-those whose operands are there, the key is written next of which the fewest units still wait for something: so the
-products of a layer at all places of a sentence are written as one, however long the way to the last place is.
+those whose operands are there, the key is written next for which the fewest units are still to come (not counted are
+those that are made of others with this key, as a layer's in the next one): so the products of a layer at all places of
+a sentence are written as one, however long the way to the last place is.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from numpy.typing import NDArray
 
 from .calls import Call, Recorded
 
+MOST_TURNS = 1 << 26
+"""Numbers that are looked at to find the turns; of larger graphs every unit has turn 0."""
 LEAVES = ("input", "const", "param", "buffer")
 
 
@@ -31,6 +34,8 @@ class Unit:
     call : Call or None
     row : int
         The first row that it makes.
+    turn : int
+        How many units with its key stand behind each other on the longest way to it.
     waits : int
         How many units it needs that are not written yet.
     users : list of int
@@ -40,6 +45,7 @@ class Unit:
     key: Any
     call: Call | None
     row: int
+    turn: int = 0
     waits: int = 0
     users: list[int] = field(default_factory=list)
 
@@ -123,30 +129,46 @@ class Units:
                 self.units[unit].users.append(len(self.units))
             if call is not None:
                 of_call[number] = len(self.units)
-            self.units.append(Unit(key, call, row, len(before)))
+            self.units.append(Unit(key, call, row, waits=len(before)))
+
+    def _count_turns(self) -> None:
+        """Set the `turn` of every unit."""
+        numbers = {key: k for k, key in enumerate(dict.fromkeys(unit.key for unit in self.units))}
+        longest = np.zeros((len(self.units), len(numbers)), np.int32)
+        for row, unit in zip(longest, self.units, strict=True):
+            unit.turn = int(row[numbers[unit.key]])
+            row[numbers[unit.key]] += 1
+            for user in unit.users:
+                np.maximum(longest[user], row, out=longest[user])
 
     def batches(self) -> Iterator[list[Unit]]:
         """Units with one key, each batch behind what it needs."""
+        if len(self.units) * len({unit.key for unit in self.units}) < MOST_TURNS:
+            self._count_turns()
         ready: dict[Any, list[int]] = defaultdict(list)
         behind: dict[Any, int] = defaultdict(int)
         for number, unit in enumerate(self.units):
             if unit.waits:
-                behind[unit.key] += 1
+                behind[unit.key, unit.turn] += 1
             else:
                 ready[unit.key].append(number)
         while ready:
-            key = min(ready, key=lambda key: (behind[key], ready[key][0]))
+            key = min(ready, key=lambda key: (self._to_come(ready[key], behind), ready[key][0]))
             batch = ready.pop(key)
             for number in batch:
                 self._free(self.units[number].users, ready, behind)
             yield [self.units[number] for number in sorted(batch)]
+
+    def _to_come(self, batch: Iterable[int], behind: dict[Any, int]) -> int:
+        turns = {(self.units[number].key, self.units[number].turn) for number in batch}
+        return sum(behind[turn] for turn in turns)
 
     def _free(self, users: Iterable[int], ready: dict[Any, list[int]], behind: dict[Any, int]) -> None:
         for number in users:
             unit = self.units[number]
             unit.waits -= 1
             if not unit.waits:
-                behind[unit.key] -= 1
+                behind[unit.key, unit.turn] -= 1
                 ready[unit.key].append(number)
 
     def _key(self, row: int) -> Any:
