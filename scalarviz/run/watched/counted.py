@@ -10,7 +10,6 @@ from ..frame import Curve
 from ..history import History
 from .told_number import told_number
 
-
 ROOM = 1024
 """Losses that wait to be put into the curve, at most."""
 
