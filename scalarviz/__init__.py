@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from . import view as view
     from .front import *  # noqa: F403  # type checkers see each name
     from .lessons.opening import lesson as lesson
+    from .sweep.sweep import sweep as sweep
     from .view.cell.live import live as live
     from .view.cell.player import player as player
     from .view.drawn import draw as draw
@@ -32,7 +33,7 @@ else:
     def __getattr__(name: str) -> Any:
         """Load a folder, or the names of ``front``, when they are first used; ``sv.view`` alone needs vispy."""
         if name == "__all__":
-            return sorted([*import_module(".front", __name__).__all__, *of_view, "check", "mistakes", "view"])
+            return sorted([*import_module(".front", __name__).__all__, *of_view, "check", "mistakes", "sweep", "view"])
         if name in of_view:
             found = globals()[name] = getattr(import_module(of_view[name], __name__), name)
             return found

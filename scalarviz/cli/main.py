@@ -24,6 +24,7 @@ COMMANDS = {
     "tour": "A minute through all of it, in one window.",
     "replay": "Show a recording (--recording makes one), or two beside each other with their difference.",
     "view": "Show the numbers of a file (.onnx, .safetensors), or of two with their difference.",
+    "sweep": "Many runs of a scene at once: every seed with every value of its options.",
     "lessons": "List the lessons; with a folder, copy their notebooks there.",
     "doctor": "Say what works here, and what to install for what does not.",
     "warmup": "Compile the kernels into the cache, so that later starts are quick.",
@@ -126,6 +127,10 @@ def _app(arguments: list[str]) -> tuple[Any, str]:
         _add_view(app)
     else:
         app.command("view", help=COMMANDS["view"])(_unasked)
+    if asked == "sweep":
+        _add_sweep(app, arguments)
+    else:
+        app.command("sweep", help=COMMANDS["sweep"])(_unasked)
     _add_tools(app)
     return app, asked
 
@@ -254,6 +259,21 @@ def _add_view(app: Any) -> None:
 
     model = view_options()
     app.command("view", help=COMMANDS["view"], cls=class_of(model))(command_from(model, run))
+
+
+def _add_sweep(app: Any, arguments: list[str]) -> None:
+    """The command, with the flags of the scene that it names."""
+    from ..run.scene_file import load_scene
+    from .flags import class_of, command_from
+    from .sweep import run_sweep, sweep_options
+
+    name = next((a for a in arguments if a in scene_names() or (a.endswith(".py") and not a.startswith("-"))), None)
+    model, typed = sweep_options(load_scene(name) if name else None)
+
+    def run(options: Any) -> int:
+        return _interruptible(lambda: run_sweep(options, typed))
+
+    app.command("sweep", help=COMMANDS["sweep"], cls=class_of(model))(command_from(model, run))
 
 
 def _tour_with_flags() -> Callable[..., int]:

@@ -88,6 +88,12 @@ class Stop:
         self._interrupt_now()
 
     @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Let the first signal interrupt the block, which loses nothing by it."""
+        with self._patient(0):
+            yield
+
+    @contextmanager
     def held(self) -> Iterator[None]:
         """Let no signal interrupt the block, which writes the weights."""
         with self._patient(sys.maxsize):

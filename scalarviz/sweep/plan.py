@@ -71,8 +71,11 @@ def plan_of(
         Options that there are not, values that cannot be, no seeds; all that would stop every run.
     """
     made = _build(build)
-    values = {_field(made, name): _values(given, name) for name, given in mapping(grid or {}, "sweep: grid").items()}
-    fixed = {_field(made, name): value for name, value in fixed.items()}
+    values = {
+        _field(made, name): _values(given, name)
+        for name, given in mapping({} if grid is None else grid, "sweep: grid").items()
+    }
+    fixed = {_field(made, name): value for name, value in mapping(fixed, "sweep: options").items()}
     if steps is not None:
         fixed["steps"] = integer("sweep: steps", steps, 1, 10**12)
     both = values.keys() & fixed.keys()

@@ -156,7 +156,7 @@ def sweep(
     1 done
     """
     _check_not_imported()
-    plan = plan_of(build, grid, seeds, steps, options or {}, keyframes)
+    plan = plan_of(build, grid, seeds, steps, {} if options is None else options, keyframes)
     owner, ahead = _owner(plan, workers, executor)
     file = None if results is None else ResultsFile(results, plan.about)
     return Sweep(plan, owner, ahead, executor is None, file)

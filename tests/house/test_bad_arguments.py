@@ -64,6 +64,19 @@ TABLE = {
     "logsumexp": of(sv.logsumexp, [], *NO_SEQUENCES, ["a"]),
     "softmax": of(sv.softmax, [], *NO_SEQUENCES, ["a"]),
     "log_softmax": of(sv.log_softmax, [], *NO_SEQUENCES, ["a"]),
+    "sweep": [
+        *of(lambda x: sv.sweep(x, workers=0), None, 3, "", "no_such", "no_such.py", [run]),
+        *of(
+            lambda x: sv.sweep("xor", x, workers=0), 3, "lr", {"lr": 3}, {"lr": []}, {"lr": [-1]}, {"no": [1]}, {1: [2]}
+        ),
+        *of(lambda x: sv.sweep("xor", {}, x, workers=0), None, 0, -1, 1.5, "x", [], [1, 1], [-1], [2**64], True),
+        *of(lambda x: sv.sweep("xor", steps=x, workers=0), 0, -1, 1.5, "x", [1]),
+        *of(lambda x: sv.sweep("xor", results=x, workers=0), 3, "", "x", "x.csv", "/no/such/../x.txt", b"x.svs"),
+        *of(lambda x: sv.sweep("xor", workers=x), -1, 1.5, "x", [1], 10**9, True),
+        *of(lambda x: sv.sweep("xor", options=x, workers=0), 3, {"lr": -1}, {"seed": 1}, {"no": 1}, {"lr": [1]}),
+        *of(lambda x: sv.sweep("xor", keyframes=x, workers=0), None, -1, 1.5, 10**9),
+        *of(lambda x: sv.sweep("xor", executor=x), 3, "tls://x", print),
+    ],
     "sum": of(sv.sum, *NO_SEQUENCES, ["a"]),
     "gather": [
         *of(lambda x: sv.gather(x, 0), *NO_NUMBERS, [Weight(1.0)]),

@@ -1,0 +1,239 @@
+"""``scalarviz sweep SCENE``: many runs of a scene, their results in a file, a table, a report."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, create_model, model_validator
+
+from ..errors import InputError, shown
+from ..io import check_target
+from ..sweep.plan import sweepable
+from ..sweep.result import Result
+from ..sweep.sweep import Sweep, sweep
+from ..sweep.table import summary, write_table
+from ..sweep.writing import check_results
+from .console import Progress, fail, say
+from .stop import Stop
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ..run.scene_file import LoadedScene
+
+OWN: dict[str, Any] = {
+    "scene": (str, Field(description="which scene, or a scene's file", json_schema_extra={"argument": True})),
+    "grid": (list[str], Field([], json_schema_extra={"metavar": "OPTION=VALUES"}, description="the values of an option "
+             "that are tried, as 'lr=0.1 0.5 1', 'lr=0.1..1:5' (five evenly), 'lr=1e-3..1:log4' (four, each by the "
+             "same factor more), 'batch=1..8'; may be repeated: every combination is tried")),
+    "seeds": (str, Field("10", json_schema_extra={"metavar": "N"}, description="how many of each, or which: 5..9, "
+              "'0 7 42'")),
+    "results": (Path | None, Field(None, json_schema_extra={"metavar": "FILE"}, description="keep the results in a "
+                "file (.svs); the same command goes on where it stopped, with more seeds as well")),
+    "table": (Path | None, Field(None, json_schema_extra={"metavar": "FILE", "written": True}, description="write a "
+              "table (.csv): options, seed, loss and what the scene reports, a line a run")),
+    "workers": (int | None, Field(None, ge=1, le=1024, json_schema_extra={"shown": "one a processor"},
+                description="processes that compute")),
+    "scheduler": (str | None, Field(None, json_schema_extra={"metavar": "ADDRESS"}, description="let a dask cluster "
+                  "compute, as tls://cluster:8786")),
+    "keyframes": (int, Field(0, ge=0, le=10_000, description="of how many moments of each run the weights are kept")),
+}  # fmt: skip
+"""The flags of the command; those of the scene come behind them."""
+
+
+def sweep_options(loaded: LoadedScene | None) -> tuple[type[BaseModel], dict[str, Any]]:
+    """The model of the flags, and where what was typed of the scene's own stands once it is made."""
+    fields, typed = dict(OWN), dict[str, Any]()
+    known = loaded.options.model_fields if loaded is not None else {}
+    own = [name for name in (sweepable(loaded.options) if loaded is not None else []) if name not in fields]
+    fields |= {name: (known[name].annotation, known[name]) for name in own if not _is_argument(known[name])}
+
+    def keep(given: Any) -> Any:
+        typed.update((name, value) for name, value in given.items() if name in own)
+        return given
+
+    base = importlib.import_module("scalarviz.scenes.options").Flags
+    validators: dict[str, Any] = {"keep": model_validator(mode="before")(keep)}
+    made: type[BaseModel] = create_model("SweepOptions", __base__=base, __validators__=validators, **fields)
+    return made, typed
+
+
+def _is_argument(field: Any) -> bool:
+    return bool((field.json_schema_extra or {}).get("argument"))
+
+
+def run_sweep(options: Any, typed: dict[str, Any]) -> int:
+    """Compute the runs that the flags ask for, show what they came to; returns the exit code.
+
+    Ctrl-C, SIGTERM and SIGHUP end it at once; what was computed is in the file of results.
+    """
+    _check_files(options)
+    began = time.monotonic()
+    with Stop() as stop:
+        try:
+            with stop.at_once():
+                name, results = _computed(options, typed)
+        except KeyboardInterrupt:
+            kept = f"; the same command goes on with {options.results}" if options.results else ""
+            say(f"scalarviz: {stop.word}{kept}")
+            return stop.code or 130
+    return _told(options, name, results, time.monotonic() - began)
+
+
+def grid_of(given: Sequence[str]) -> dict[str, str]:
+    """The options of ``--grid``, and the text of the values of each.
+
+    Raises
+    ------
+    InputError
+        One of them has another form, or an option is given twice.
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        name, mark, values = text.partition("=")
+        name = name.strip().lstrip("-").replace("-", "_")
+        if not (name and mark and values.strip()):
+            raise InputError(f"--grid wants an option and its values, as 'lr=0.1 0.5 1', got {shown(text)}")
+        if name in found:
+            raise InputError(f"--grid: {name} is given twice; list its values behind one of them")
+        found[name] = values
+    return found
+
+
+def _check_files(options: Any) -> None:
+    """Say what would stop a file from being written afterwards."""
+    if options.results is not None:
+        check_results(options.results)
+    if options.table is not None:
+        check_target(options.table)
+        if options.table.suffix.lower() != ".csv":
+            raise InputError(f"--table: a table is written as .csv only; try {options.table.stem or 'runs'}.csv")
+
+
+def _computed(options: Any, typed: dict[str, Any]) -> tuple[str, list[Result]]:
+    """The scene's name, and all results, those that the file has already included; without their weights."""
+    with _cluster(options) as cluster:
+        going = sweep(
+            options.scene, grid_of(options.grid), options.seeds, results=options.results, workers=options.workers,
+            options=typed, keyframes=options.keyframes, executor=cluster,
+        )  # fmt: skip
+        return Path(going.about.name).stem, _watched(options, going)
+
+
+def _watched(options: Any, going: Sweep) -> list[Result]:
+    """All results of a sweep, without their weights; how it goes is told while it does."""
+    name, total = Path(going.about.name).stem, going.about.total
+    if going.before:
+        say(f"{name}: {going.before:,} of {total:,} runs are in {options.results} already")
+    results: list[Result] = []
+    with closing(going), Progress(name, going.before, total) as bar:
+        note = _Note(total, going.before)
+        for result in going:
+            results.append(light(result))
+            if len(results) > going.before or not going.futures:
+                bar.update(len(results), note.of(results))
+    return results
+
+
+@contextmanager
+def _cluster(options: Any) -> Iterator[Executor | None]:
+    """Who computes, where it is not this machine."""
+    if options.scheduler is None:
+        yield None
+        return
+    if options.workers is not None:
+        raise InputError("--workers is of processes of this machine; leave it out beside --scheduler")
+    from ..sweep.cluster import Cluster
+    from ..sweep.scheduler import warning_of
+
+    if warning := warning_of(options.scheduler):
+        say(warning)
+    cluster = Cluster(options.scheduler, say)
+    try:
+        yield cluster
+    finally:
+        cluster.shutdown(wait=True, cancel_futures=True)
+
+
+def light(result: Result) -> Result:
+    """A result without its weights: a table needs none, and many runs have many."""
+    return replace(result, weights={}, keyframes={})
+
+
+class _Note:
+    """What stands beside the count of runs: how they went, and how long it goes on."""
+
+    def __init__(self, total: int, before: int) -> None:
+        self._total, self._before, self._began = total, before, time.monotonic()
+
+    def of(self, results: Sequence[Result]) -> str:
+        """In a few words."""
+        learnt = [result.reached for result in results if result.reached is not None]
+        said = [f"{sum(learnt):,} learnt"] if learnt else []
+        for state in ("diverged", "failed"):
+            count = sum(result.state == state for result in results)
+            said += [f"{count:,} {state}"] if count else []
+        done = len(results) - self._before
+        if done > 0 and not sys.stderr.isatty():  # a bar has a clock of its own
+            left = (time.monotonic() - self._began) / done * (self._total - len(results))
+            said.append(f"{_time(left)} left")
+        return ", ".join(said)
+
+
+def _time(seconds: float) -> str:
+    for unit, length in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def _told(options: Any, name: str, results: list[Result], seconds: float) -> int:
+    """Print what the runs came to, and write what was asked for; returns the exit code."""
+    _print(*summary(results))
+    if options.table is not None:
+        write_table(options.table, results)
+        say(f"wrote {options.table}")
+    if options.results is not None:
+        say(f"wrote {options.results}")
+    failed = [result for result in results if result.state == "failed"]
+    say(f"{name}: {sentence(results)}, {seconds:.1f} s in all")
+    if failed:
+        return fail(f"{len(failed):,} of {len(results):,} runs failed; seed {failed[0].seed}: {failed[0].error}")
+    return 0
+
+
+def sentence(results: Sequence[Result]) -> str:
+    """How many runs learnt what they should, and which did not, as far as they can be named in a line."""
+    said = f"{len(results):,} run{'' if len(results) == 1 else 's'}"
+    learnt = [result for result in results if result.reached is not None]
+    if learnt:
+        stuck = sorted(result.seed for result in learnt if not result.reached)
+        said += f", {len(learnt) - len(stuck):,} learnt it"
+        if stuck and len({repr(result.options) for result in results}) == 1 and len(stuck) <= 100:
+            said += f", {len(stuck):,} did not (seed{'' if len(stuck) == 1 else 's'} {', '.join(map(str, stuck))})"
+    diverged = sum(result.state == "diverged" for result in results)
+    return said + (f", {diverged:,} diverged" if diverged else "")
+
+
+def _print(heads: list[str], lines: list[list[str]]) -> None:
+    """A table on stdout, as wide as it is where nobody looks."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    numbers = heads.index("runs")
+    for k, head in enumerate(heads):
+        table.add_column(head, justify="right" if k >= numbers else "left", overflow="fold")
+    for line in lines:
+        table.add_row(*line)
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 240, highlight=False, markup=False)
+    console.print(table)
