@@ -10,18 +10,23 @@ from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, create_model, model_validator
 
 from ..errors import InputError, shown
 from ..io import check_target
+from ..sweep.about import About
+from ..sweep.build import SceneBuild
 from ..sweep.plan import sweepable
 from ..sweep.result import Result
+from ..sweep.schema import ENDING
 from ..sweep.sweep import Sweep, sweep
 from ..sweep.table import summary, write_table
 from ..sweep.writing import check_results
 from .console import Progress, fail, say
+from .interrupt import INTERRUPTED
 from .stop import Stop
 
 if TYPE_CHECKING:
@@ -40,6 +45,8 @@ OWN: dict[str, Any] = {
                 "file (.svs); the same command goes on where it stopped, with more seeds as well")),
     "table": (Path | None, Field(None, json_schema_extra={"metavar": "FILE", "written": True}, description="write a "
               "table (.csv): options, seed, loss and what the scene reports, a line a run")),
+    "report": (Path | None, Field(None, json_schema_extra={"metavar": "FILE", "written": True}, description="write a "
+               "report (.html): plots, and the best, median and worst run to be played")),
     "workers": (int | None, Field(None, ge=1, le=1024, json_schema_extra={"shown": "one a processor"},
                 description="processes that compute")),
     "scheduler": (str | None, Field(None, json_schema_extra={"metavar": "ADDRESS"}, description="let a dask cluster "
@@ -77,15 +84,29 @@ def run_sweep(options: Any, typed: dict[str, Any]) -> int:
     """
     _check_files(options)
     began = time.monotonic()
-    with Stop() as stop:
+    with Stop() as stop, _file_of(options) as file:
         try:
             with stop.at_once():
-                name, results = _computed(options, typed)
+                about, results = _computed(options, typed, file)
+                _print(*summary(results))
+                written = _written(options, about, results, file)
         except KeyboardInterrupt:
             kept = f"; the same command goes on with {options.results}" if options.results else ""
             say(f"scalarviz: {stop.word}{kept}")
-            return stop.code or 130
-    return _told(options, name, results, time.monotonic() - began)
+            return stop.code or INTERRUPTED
+    for path in written:
+        say(f"wrote {path}")
+    return _told(Path(about.name).stem, results, time.monotonic() - began)
+
+
+@contextmanager
+def _file_of(options: Any) -> Iterator[Path | None]:
+    """The file of results; one that nobody keeps, where only a report is asked for."""
+    if options.results is not None or options.report is None:
+        yield options.results
+        return
+    with TemporaryDirectory(prefix="scalarviz-") as folder:
+        yield Path(folder) / f"runs{ENDING}"
 
 
 def grid_of(given: Sequence[str]) -> dict[str, str]:
@@ -112,20 +133,21 @@ def _check_files(options: Any) -> None:
     """Say what would stop a file from being written afterwards."""
     if options.results is not None:
         check_results(options.results)
-    if options.table is not None:
-        check_target(options.table)
-        if options.table.suffix.lower() != ".csv":
-            raise InputError(f"--table: a table is written as .csv only; try {options.table.stem or 'runs'}.csv")
+    for flag, path, ending in (("--table", options.table, ".csv"), ("--report", options.report, ".html")):
+        if path is not None:
+            check_target(path)
+            if path.suffix.lower() != ending:
+                raise InputError(f"{flag}: it is written as {ending} only; try {path.stem or 'runs'}{ending}")
 
 
-def _computed(options: Any, typed: dict[str, Any]) -> tuple[str, list[Result]]:
-    """The scene's name, and all results, those that the file has already included; without their weights."""
+def _computed(options: Any, typed: dict[str, Any], file: Path | None) -> tuple[About, list[Result]]:
+    """What was tried, and all results, those that the file has already included; without their weights."""
     with _cluster(options) as cluster:
         going = sweep(
-            options.scene, grid_of(options.grid), options.seeds, results=options.results, workers=options.workers,
+            options.scene, grid_of(options.grid), options.seeds, results=file, workers=options.workers,
             options=typed, keyframes=options.keyframes, executor=cluster,
         )  # fmt: skip
-        return Path(going.about.name).stem, _watched(options, going)
+        return going.about, _watched(options, going)
 
 
 def _watched(options: Any, going: Sweep) -> list[Result]:
@@ -195,14 +217,19 @@ def _time(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def _told(options: Any, name: str, results: list[Result], seconds: float) -> int:
-    """Print what the runs came to, and write what was asked for; returns the exit code."""
-    _print(*summary(results))
+def _written(options: Any, about: About, results: list[Result], file: Path | None) -> list[Path]:
+    """Write what was asked for; returns the files."""
     if options.table is not None:
         write_table(options.table, results)
-        say(f"wrote {options.table}")
-    if options.results is not None:
-        say(f"wrote {options.results}")
+    if options.report is not None and file is not None:
+        from ..view.sweeps import report_of_file
+
+        report_of_file(file, options.report, build=SceneBuild(about.name, about.build_text), say=say)
+    return [path for path in (options.table, options.report, options.results) if path is not None]
+
+
+def _told(name: str, results: list[Result], seconds: float) -> int:
+    """Say what the runs came to; returns the exit code."""
     failed = [result for result in results if result.state == "failed"]
     say(f"{name}: {sentence(results)}, {seconds:.1f} s in all")
     if failed:
