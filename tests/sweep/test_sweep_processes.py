@@ -25,6 +25,8 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="look
 
 KILLS = int(os.environ.get("SCALARVIZ_TEST_KILLS", "2"))
 """How often each is killed; 20 before a change of these is trusted."""
+SEEDS = 6 + 3 * KILLS
+"""Enough for each to find work that is not done."""
 HERE = str(Path(__file__).parent)
 CLIENT = f"""
 import sys
@@ -32,7 +34,7 @@ sys.path.append({HERE!r})
 import sweep_made as made
 from scalarviz.sweep.sweep import sweep
 if __name__ == "__main__":
-    going = sweep(made.paced, {{"lr": [0.1, 0.5]}}, 12, steps=20, results=sys.argv[1], workers=2, keyframes=1)
+    going = sweep(made.paced, {{"lr": [0.1, 0.5]}}, {SEEDS}, steps=20, results=sys.argv[1], workers=2, keyframes=1)
     print(going.before, flush=True)
     for result in going:
         print(result.number, flush=True)
@@ -41,7 +43,7 @@ if __name__ == "__main__":
 
 def whole():
     """What the client's sweep comes to where nobody kills anything."""
-    return list(sweep(made.small, {"lr": [0.1, 0.5]}, 12, steps=20, workers=0, keyframes=1))
+    return list(sweep(made.small, {"lr": [0.1, 0.5]}, SEEDS, steps=20, workers=0, keyframes=1))
 
 
 def children(pid: int) -> list[int]:
@@ -82,14 +84,14 @@ def bits(results):
 def test_processes_give_the_bits_of_this_one_and_are_gone_afterwards():
     before = set(children(os.getpid()))
     mine = sockets(os.getpid())
-    with sweep(made.small, {"lr": [0.1, 0.5]}, 12, steps=20, workers=2, keyframes=1) as going:
+    with sweep(made.small, {"lr": [0.1, 0.5]}, SEEDS, steps=20, workers=2, keyframes=1) as going:
         results = [next(going)]
         workers = [pid for pid in children(os.getpid()) if pid not in before]
         assert len(workers) >= 2
         assert all(sockets(pid) == [] for pid in workers)
         assert sockets(os.getpid()) == mine
         results += list(going)
-    assert sorted(r.number for r in results) == list(range(24))
+    assert sorted(r.number for r in results) == list(range(2 * SEEDS))
     assert bits(results) == bits(whole())
     assert not Pool(1).pids
     tracker = set(children(os.getpid())) - before  # multiprocessing's own, which lives as long as this process
@@ -134,12 +136,12 @@ def test_a_pool_says_in_which_call_a_process_died_and_goes_on():
 
 def test_killed_workers_lose_and_double_nothing(tmp_path):
     choice, path = random.Random(5), tmp_path / "runs.svs"
-    with sweep(made.paced, {"lr": [0.1, 0.5]}, 12, steps=20, results=path, workers=2, keyframes=1) as going:
+    with sweep(made.paced, {"lr": [0.1, 0.5]}, SEEDS, steps=20, results=path, workers=2, keyframes=1) as going:
         killed = 0
         results = []
         for result in going:
             results.append(result)
-            if killed < KILLS:
+            if killed < KILLS and len(results) % 4 == 1:
                 pids = going._driver._executor.pids  # type: ignore[attr-defined]
                 if pids:
                     os.kill(choice.choice(pids), signal.SIGKILL)
@@ -174,7 +176,7 @@ def test_a_killed_client_leaves_whole_results_and_no_process(tmp_path):
             pids = children(client.pid)
             if not last:
                 with pytest.raises(InputError, match=f"another sweep, process {client.pid}:"):
-                    sweep(made.paced, {"lr": [0.1, 0.5]}, 12, steps=20, results=path, workers=0, keyframes=1)
+                    sweep(made.paced, {"lr": [0.1, 0.5]}, SEEDS, steps=20, results=path, workers=0, keyframes=1)
                 client.send_signal(signal.SIGKILL)
             client.stdout.read()
             client.wait(60)
@@ -185,8 +187,8 @@ def test_a_killed_client_leaves_whole_results_and_no_process(tmp_path):
         done = now
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-    assert done == set(range(24))
-    rest = list(sweep(made.paced, {"lr": [0.1, 0.5]}, 12, steps=20, results=path, workers=0, keyframes=1))
+    assert done == set(range(2 * SEEDS))
+    rest = list(sweep(made.paced, {"lr": [0.1, 0.5]}, SEEDS, steps=20, results=path, workers=0, keyframes=1))
     assert bits(rest) == bits(whole())
 
 
