@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import ScalarvizError
-from ...sweep.groups import by_loss
+from ...sweep.groups import Group, by_loss
 from ...sweep.result import Result
 from ..draw.painter import Painter
 from ..draw.sketch import Sketch
@@ -27,7 +27,7 @@ from .faces import Faces
 from .grid import RunGrid, run_grid
 from .plots import sentence, sheet
 from .wall_drawing import foot, head, tiles
-from .words import LEARNT, ending_of, run_text
+from .words import LEARNT, counts_text, ending_of, run_text
 
 if TYPE_CHECKING:
     from .rooms import RunRooms
@@ -237,7 +237,8 @@ class RunWall(Room):
             for place in grid.shown
             if (picture := self.faces.fitted(self.results[place], grid.box(place), grid.scale)) is not None
         }
-        top = head(grid, theme, rooms.runs.title, sentence(rooms.runs.results), said)
+        every = Group(None, rooms.runs.results)
+        top = head(grid, theme, rooms.runs.title, (sentence(every.results), counts_text(every)), said)
         return [top, tiles(grid, theme, self.results, pictures, chosen, remarks, self.faces.said), below]
 
     def overlay(self) -> list[Sketch]:

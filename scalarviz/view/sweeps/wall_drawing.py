@@ -21,11 +21,12 @@ HEAD, LINE, KEYS = 42.0, 70.0, 17.0
 """Baselines of the title and of the line below it from above, and of the keys from below."""
 
 
-def head(grid: RunGrid, theme: Theme, title: str, note: str, line: str) -> Sketch:
-    """The title with a note at the right, and a line below."""
+def head(grid: RunGrid, theme: Theme, title: str, notes: Sequence[str], line: str) -> Sketch:
+    """The title, at the right the first of some notes that leaves it room, and a line below."""
     sketch, wide = Sketch(), grid.size[0] - 2 * MARGIN
-    room = wide - measure(note, LABEL) - 24
-    sketch.text(MARGIN, HEAD, _shortened(title, room, BIG, bold=True), BIG, theme.text1, bold=True)
+    needed = measure(title, BIG, True) + 24
+    note = next((note for note in notes if needed + measure(note, LABEL) <= wide), "")
+    sketch.text(MARGIN, HEAD, _shortened(title, wide, BIG, bold=True), BIG, theme.text1, bold=True)
     sketch.text(MARGIN + wide, HEAD, note, LABEL, theme.text3, anchor="right")
     sketch.text(MARGIN, LINE, _shortened(line, wide, TITLE), TITLE, theme.text2)
     return sketch
