@@ -76,7 +76,7 @@ def open_tour(theme: str = "dark", presenter: bool = False) -> int:
     return walk(found, found.tour, TOUR)
 
 
-def walk(found: Rooms, first: Callable[[tuple[int, int]], Guest], name: str) -> int:
+def walk(found: Rooms, first: Callable[[tuple[int, int]], Guest], name: str, size: tuple[int, int] = SIZE) -> int:
     """Open a window on the picture that `first` makes and serve it until it is closed; the exit code."""
     from ..view.window.desktop import Window
     from .stop import Stop
@@ -85,7 +85,7 @@ def walk(found: Rooms, first: Callable[[tuple[int, int]], Guest], name: str) -> 
     with Stop() as stop:
         try:
             with stop.beside_a_window():
-                window = Window(first, name, SIZE, on_note=lambda line: say(f"scalarviz: {line}"))
+                window = Window(first, name, size, on_note=lambda line: say(f"scalarviz: {line}"))
                 window.on_lost = lambda: fail(GONE)
                 window.run()
         finally:

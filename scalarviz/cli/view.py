@@ -14,6 +14,7 @@ from ..io import check_target, save_picture
 from ..io.pictures import FORMATS
 from .console import fail, say
 from .pictures import check_look
+from .runs import REPORT, view_runs
 from .stop import Stop
 from .window import GONE, wants_window
 
@@ -41,7 +42,8 @@ def view_options() -> type[BaseModel]:
         "only": (list[str], Field([], json_schema_extra={"metavar": "PATTERN"},
                                   description='tensors whose names fit, as "layers.0.*"; may be repeated')),
         "out": (list[Path], Field([], json_schema_extra={"metavar": "FILE", "written": True},
-                                  description="picture (.png) to write instead of opening a window; may be repeated")),
+                                  description="picture (.png) to write instead of opening a window; may be repeated; "
+                                  "of what a sweep wrote also a report (.html)")),
     }  # fmt: skip
     flags |= {name: (known[name].annotation, known[name]) for name in _SHARED}
     made: type[BaseModel] = create_model("ViewOptions", __base__=options.Flags, **flags)
@@ -59,7 +61,7 @@ def view(options: Any) -> int:
     check_look(options)
     _check_targets(options)
     if options.file.suffix.lower() == RESULTS:
-        return _results(options)
+        return view_runs(options)
     from ..view.stored.subject import stored_subject
 
     paths = [path for path in (options.file, options.other) if path is not None]
@@ -76,23 +78,13 @@ def _check_targets(options: Any) -> None:
     if options.headless and not options.out:
         raise InputError("--headless shows nothing: name a picture with --out")
     for path in options.out:
-        if path.suffix.lower() not in FORMATS:
+        report = path.suffix.lower() == REPORT and options.file.suffix.lower() == RESULTS
+        if path.suffix.lower() not in FORMATS and not report:
             raise InputError(f"--out {path}: allowed is a picture ({listing(FORMATS)}); nothing moves in a file")
         check_target(path)
         for given in (options.file, options.other):
             if given is not None and path.exists() and given.exists() and path.samefile(given):
                 raise InputError(f"--out {path} is a file that is to be shown; name another")
-
-
-def _results(options: Any) -> int:
-    """The wall of the runs of a sweep."""
-    if options.other is not None or options.only or options.out or options.headless:
-        raise InputError(
-            f"{options.file}: the runs of a sweep are shown alone, in a window; scalarviz sweep writes files"
-        )
-    from ..view.sweeps import open_wall  # type: ignore[attr-defined, unused-ignore]
-
-    return int(open_wall(options.file, size=options.size, theme=options.theme, presenter=options.presenter))
 
 
 def _tell(name: str, subject: Subject) -> None:

@@ -1,0 +1,62 @@
+"""`scalarviz view FILE.svs`: the runs of a sweep on a wall, as a picture of it, or as a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+from ..io import save_picture
+from .console import fail, say
+
+if TYPE_CHECKING:
+    from ..view.sweeps.rooms import RunRooms
+
+REPORT = ".html"
+
+
+def view_runs(options: Any) -> int:
+    """Show the runs until the window is closed, or write pictures and reports; returns the exit code.
+
+    Raises
+    ------
+    InputError, FileFormatError
+        The file cannot be read; other files beside it.
+    """
+    if options.other is not None or options.only:
+        raise InputError(f"{options.file}: the runs of a sweep are shown alone; leave the other file and --only out")
+    for path in options.out:
+        _write(options, path)
+    return 0 if options.out else _in_window(options)
+
+
+def _write(options: Any, path: Path) -> None:
+    from ..view.sweeps import report_of_file, wall_picture
+
+    name = options.file.stem
+    if path.suffix.lower() == REPORT:
+        report_of_file(options.file, path, theme=options.theme, say=lambda line: say(f"{name}: {line}"))
+    else:
+        save_picture(path, wall_picture(options.file, options.size, theme=options.theme))
+    say(f"wrote {path}")
+
+
+def _in_window(options: Any) -> int:
+    from ..view.window.qt_trial import WindowProbe
+    from .rooms import wants_window
+
+    reason = WindowProbe().reason() if wants_window() else "there is no display"
+    if reason:
+        name = options.file.stem
+        return fail(f"{options.file}: no window: {reason}; try --out {name}.png, or --out {name}.html for a report")
+    from ..view.sweeps import open_wall
+
+    say(f"{options.file.stem}: ? shows the keys, Ctrl+Q closes the window")
+    return open_wall(options.file, theme=options.theme, presenter=options.presenter,
+                     serve=lambda rooms: _walked(rooms, options.size))  # fmt: skip
+
+
+def _walked(rooms: RunRooms, size: tuple[int, int]) -> int:
+    from .rooms import walk
+
+    return walk(rooms, rooms.wall, rooms.called, size)
