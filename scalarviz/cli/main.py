@@ -22,6 +22,7 @@ from .streams import usable
 COMMANDS = {
     "scenes": "List the scenes.",
     "tour": "A minute through all of it, in one window.",
+    "train": "Train a network out of an ONNX file on data of your own, watch it, and write it as ONNX again.",
     "replay": "Show a recording (--recording makes one), or two beside each other with their difference.",
     "view": "Show the numbers of a file (.onnx, .safetensors), or of two with their difference.",
     "sweep": "Many runs of a scene at once: every seed with every value of its options.",
@@ -119,6 +120,10 @@ def _app(arguments: list[str]) -> tuple[Any, str]:
         _add_scene(app, asked)
     app.command("scenes", help=COMMANDS["scenes"])(_scenes)
     app.command("tour", help=COMMANDS["tour"])(_tour_with_flags() if asked == "tour" else _unasked)
+    if asked == "train":
+        _add_train(app)
+    else:
+        app.command("train", help=COMMANDS["train"])(_unasked)
     if asked == "replay":
         _add_replay(app)
     else:
@@ -237,6 +242,17 @@ def _scenes() -> None:
     width = max(map(len, scene_names()), default=0)
     for name, summary in scene_names().items():
         tell(f"{name:{width}}  {summary}")
+
+
+def _add_train(app: Any) -> None:
+    from .flags import class_of, command_from
+    from .train import train, train_scene
+
+    def run(options: Any) -> int:
+        return _interruptible(lambda: train(options))
+
+    model = train_scene().options
+    app.command("train", help=COMMANDS["train"], cls=class_of(model))(command_from(model, run))
 
 
 def _add_replay(app: Any) -> None:

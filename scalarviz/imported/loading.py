@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ..checks import mapping, text
 from ..errors import InputError, TypeMismatchError, shown
 from ..io.atomic import StrPath
 from ..nn import Module
+from ..nn._state import matching
 from ..onnx.graph import Graph, Node
 from ..onnx.reading import read_graph
 from .building import Builder, check_size, planned
@@ -69,17 +70,38 @@ def load_onnx(
     """
     batch, patterns = _axis_of(batch), _patterns(trained)
     given = mapping({} if sides is None else sides, "load_onnx: sides")
-    net = imported(read_graph(path), batch, given)
+    net = loaded(read_graph(path), batch, given).net
     if patterns is not None:
-        net.freeze()
-        for pattern in patterns:
-            net.unfreeze(pattern)
+        train_only(net, patterns)
     return net
 
 
-def imported(
+class Loaded(NamedTuple):
+    """A network, and the shape of one sample of each of its inputs."""
+
+    net: Module
+    shapes: tuple[tuple[int, ...], ...]
+
+
+def train_only(net: Module, patterns: Sequence[str]) -> None:
+    """Freeze all parameters but those whose names match.
+
+    Raises
+    ------
+    InputError
+        Nothing has such a name; all stay as they were.
+    """
+    for pattern in patterns:
+        matching(net, pattern)
+    if net.parameters():
+        net.freeze()
+    for pattern in patterns:
+        net.unfreeze(pattern)
+
+
+def loaded(
     graph: Graph, batch: str | int | Literal[False] | None = None, sides: Mapping[str, Any] | None = None
-) -> Module:
+) -> Loaded:
     """The network of a graph that was read; see :func:`load_onnx`."""
     check_supported(graph)
     constants = folded(graph)
@@ -94,8 +116,7 @@ def imported(
     net = Builder(facts, plan, given, axes).build().eval()
     for module in modes:
         module.train()
-    result: Module = net
-    return result
+    return Loaded(net, tuple(entry.shape for entry in given))
 
 
 def check_supported(graph: Graph) -> None:

@@ -94,11 +94,11 @@ class Imported(Module):
     """
 
     def __init__(self, steps: Steps) -> None:
-        self._steps = steps
+        self.steps = steps
 
     def forward(self, *inputs: Any) -> Any:
         """What the file's graph computes of one sample."""
-        steps = self._steps
+        steps = self.steps
         if len(inputs) != len(steps.entrances):
             names = ", ".join(entrance.tensor for entrance in steps.entrances)
             raise InputError(f"the network takes {len(steps.entrances)} inputs ({names}), got {len(inputs)}")
@@ -124,12 +124,12 @@ class Imported(Module):
 
     def extra_repr(self) -> str:
         """The operators that are computed beside the layers, and how many of each."""
-        counted = Counter(step.operator for step in self._steps.steps if isinstance(step, Node))
+        counted = Counter(step.operator for step in self.steps.steps if isinstance(step, Node))
         return ", ".join(f"{count} {name}" for name, count in sorted(counted.items()))
 
     def operators(self) -> Iterator[str]:
         """The names of the nodes that are no part of a layer."""
-        return (step.name for step in self._steps.steps if isinstance(step, Node))
+        return (step.name for step in self.steps.steps if isinstance(step, Node))
 
 
 def _entered(entrance: Entrance, x: Any) -> Array:

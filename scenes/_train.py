@@ -1,0 +1,224 @@
+"""Train a network out of an ONNX file on data of your own, watch it, and write it as ONNX again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import AfterValidator, Field
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.errors import InputError
+from scalarviz.imported.ending import Ending, without_softmax
+from scalarviz.imported.loading import Loaded, loaded, train_only
+from scalarviz.io import check_target
+from scalarviz.onnx.reading import read_graph
+from scalarviz.run import Moment, Story
+from scalarviz.run.memory import check_run
+from scalarviz.run.panels import LossCurve, TestCurve
+
+from ._batch import batch_of
+from ._resume import settings_in
+from ._schedule import follow
+from ._train_data import Samples, read_samples
+from .options import SamplingFlag, SceneOptions, ScheduleFlag
+
+ADAM: dict[str, tuple[Any, float]] = {"adam": (optim.Adam, 0.001)}
+PIECE = 2000  # samples that are predicted together
+CURVE = 100_000  # numbers of the dashed curve's samples; the report takes all
+ENDING = ".onnx"
+
+
+def _onnx_name(value: Path) -> Path:
+    """Check the name of an ONNX file to be written."""
+    if value.suffix.lower() != ENDING:
+        raise InputError(f"{value}: networks are written as {ENDING} only; try {value.stem or 'net'}{ENDING}")
+    return value
+
+
+def _axis(value: str) -> str | int | Literal[False]:
+    """The side of the samples: a number, a name, or that there is none."""
+    if value == "none":
+        return False
+    return int(value) if value.removeprefix("-").isdecimal() and len(value) < 4 else value
+
+
+class Options(SceneOptions):
+    """The flags of ``scalarviz train``: each field is one."""
+
+    network: Path = Field(description="the ONNX file", json_schema_extra={"argument": True})
+    data: Path = Field(
+        description="what it learns: a .npz file with arrays x and y (and x_test, y_test), or a folder of pictures "
+        "with a subfolder for each class",
+        json_schema_extra={"metavar": "FILE|FOLDER"},
+    )
+    loss: Literal["ce", "mse"] | None = Field(
+        None,
+        description="ce: cross-entropy, the network gives a number for each class; mse: mean of squares",
+        json_schema_extra={"shown": "ce where y counts classes, else mse"},
+    )
+    trained: list[str] = Field(
+        [],
+        description='names of the parameters that learn, such as "fc*"; may be repeated',
+        json_schema_extra={"metavar": "NAMES", "shown": "all"},
+    )
+    samples: str | None = Field(
+        None,
+        description="which side of the file's input counts the samples: its name, its number, or none",
+        json_schema_extra={"metavar": "SIDE", "shown": "the first"},
+    )
+    test: float = Field(
+        0.2, ge=0, lt=1, allow_inf_nan=False, description="share of the data that is held back for the test"
+    )
+    steps: int = Field(1000, ge=1, le=10**12, description="training steps")
+    lr: float = Field(ADAM["adam"][1], gt=0, allow_inf_nan=False, description="learning rate of Adam")
+    schedule: ScheduleFlag = None
+    batch: int = Field(32, ge=1, le=10**7, description="samples a step")
+    sampling: SamplingFlag = "epochs"
+    onnx: Annotated[Path, AfterValidator(_onnx_name)] | None = Field(
+        None,
+        description="write the trained network as ONNX at the end",
+        json_schema_extra={"metavar": "FILE", "written": True},
+    )
+
+
+def build(options: Options) -> sv.Scene:
+    """Put the scene together: data, network, loss, optimiser, and what to show.
+
+    Raises
+    ------
+    InputError, FileFormatError
+        For options that contradict each other and files that cannot be used; before anything is written.
+    """
+    if options.onnx is not None:
+        check_target(options.onnx)
+    options = _resumed(options)
+    net, shape = _loaded(options)
+    samples = read_samples(options.data, shape, options.test)
+    classes = options.loss == "ce" if options.loss else samples.counted
+    notes = [f"{len(samples.x):,} samples to learn from, {len(samples.test_x):,} for the test"]
+    softmax = without_softmax(net) if classes else None
+    if softmax is not None:
+        notes.append("the softmax at its end is in the loss; it stands in what --onnx writes")
+    if options.trained:
+        train_only(net, options.trained)
+    check_run(sum(p.numel() for p in net.parameters() if isinstance(p, nn.Parameter)), options.dtype, 2, options.engine)
+    adam = optim.Adam(net.parameters(), lr=options.lr)
+    follow(options.schedule, adam, options.steps)
+    loss = nn.CrossEntropyLoss() if classes else nn.MSELoss()
+    batch = batch_of(options, len(samples.x), "sample", notes)
+    run = sv.Run(
+        net, loss, adam, data=(samples.x, samples.y), batch_size=batch, sampling=options.sampling, **options.of_run
+    )
+    curve = _curve(samples, classes)
+    return Learning(
+        name="train",
+        run=run,
+        output_names=samples.names,
+        panels=(LossCurve(f"{batch:,} samples a step", curve),),
+        notes=notes,
+        story=Story(
+            f"{options.network.name} should learn {options.data.name}.", claim=partial(_claim, samples=samples)
+        ) if classes else None,
+        options=options,
+        samples=samples,
+        classes=classes,
+        softmax=softmax,
+        shape=shape,
+    )  # fmt: skip
+
+
+@dataclass(slots=True)
+class Learning(sv.Scene):
+    """The scene, and what `report` and `finish` need beside it.
+
+    Attributes
+    ----------
+    samples : Samples or None
+        None in no scene that `build` makes.
+    classes : bool
+        Whether the targets are classes.
+    softmax : Ending or None
+        That which the network ended with.
+    shape : tuple of int
+        Of one sample.
+    """
+
+    samples: Samples | None = None
+    classes: bool = False
+    softmax: Ending | None = None
+    shape: tuple[int, ...] = ()
+
+    def asked(self) -> tuple[Samples, Any, Any]:
+        """The data, and the part of them that says how well it learns: inputs and targets of the test, or all."""
+        assert self.samples is not None
+        if len(self.samples.test_x):
+            return self.samples, self.samples.test_x, self.samples.test_y
+        return self.samples, self.samples.x, self.samples.y
+
+
+def _loaded(options: Options) -> tuple[nn.Module, tuple[int, ...]]:
+    """The network, and the shape of a sample."""
+    side = None if options.samples is None else _axis(options.samples)
+    found: Loaded = loaded(read_graph(options.network), side)
+    if len(found.shapes) != 1:
+        raise InputError(
+            f"{options.network} takes {len(found.shapes)} inputs; the data have one, x: train it in Python, with a "
+            "module of your own around sv.load_onnx(path)"
+        )
+    if not found.net.parameters():
+        raise InputError(f"{options.network} has no weights: there is nothing to train")
+    return found.net, found.shapes[0]
+
+
+def _curve(samples: Samples, classes: bool) -> TestCurve | None:
+    count = min(len(samples.test_x), max(1, CURVE // max(samples.x[0].size, 1)))
+    if not count:
+        return None
+    return TestCurve(f"{count:,} samples of the test", samples.test_x[:count], samples.test_y[:count], accuracy=classes)
+
+
+def _claim(moment: Moment, *, samples: Samples) -> str:
+    """How many samples are told rightly that are not learnt from."""
+    x, y = (samples.test_x, samples.test_y) if len(samples.test_x) else (samples.x, samples.y)
+    x, y = x[:PIECE], y[:PIECE]
+    right = int((moment.predict(x).argmax(axis=1) == _numbers(y)).sum())
+    return f"It now tells the class of {right:,} of {len(x):,} samples{' of the test' if len(samples.test_x) else ''}."
+
+
+def _numbers(y: Any) -> Any:
+    """The number of each target's class; of shares the largest."""
+    return y.argmax(axis=1) if y.ndim == 2 and y.shape[1] > 1 else np.ravel(y)
+
+
+def report(scene: Learning) -> dict[str, float]:
+    """What the last line and the JSON say beyond what they say of every scene."""
+    samples, x, y = scene.asked()
+    if not scene.classes:
+        return {"test_loss" if x is samples.test_x else "loss_of_all": float(scene.run.evaluate(x, y))}
+    pieces = [slice(k, k + PIECE) for k in range(0, len(x), PIECE)]
+    right = [scene.run.predict(x[piece]).argmax(axis=1) == _numbers(y[piece]) for piece in pieces]
+    return {"accuracy": round(float(np.concatenate(right).mean()), 4)}
+
+
+def finish(scene: Learning, options: Options) -> list[Path]:
+    """Write the network as ONNX; returns the files."""
+    if options.onnx is None:
+        return []
+    if scene.softmax is not None:
+        scene.softmax.put_back()
+    net: Any = scene.run.model
+    net.to_onnx(options.onnx, scene.shape)
+    return [options.onnx]
+
+
+def _resumed(options: Options) -> Options:
+    """With ``--load``: the file's settings for flags that were not given."""
+    if options.load is None:
+        return options
+    settings = {k: v for k, v in settings_in(options.load, ADAM).items() if k != "optimizer" and not options.given(k)}
+    return options.model_copy(update=settings)
