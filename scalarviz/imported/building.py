@@ -38,20 +38,53 @@ def planned(facts: Facts) -> Plan:
     plan = Plan()
     owner: dict[str, Found] = {}
     for node in facts.graph.nodes:
-        if node.name in owner or all(name in facts.constants for name in node.outputs if name):
+        if node.name in owner or _constant(node, facts):
             continue
         found = found_at(node, facts)
         if found is not None:
             plan.layers.append(found)
             owner |= {part.name: found for part in found.nodes}
+    single = [node for node in facts.graph.nodes if node.name not in owner and not _constant(node, facts)]
+    reshaped = _of_weights(single, facts)
     for node in facts.graph.nodes:
         own = owner.get(node.name)
         if own is not None and node is own.nodes[-1]:
             plan.order.append(own)
-        elif own is None and not all(name in facts.constants for name in node.outputs if name):
+        elif own is None and (node.name in reshaped or not _constant(node, facts)):
             plan.order.append(node)
             plan.nodes.append(node)
     return plan
+
+
+def _constant(node: Node, facts: Facts) -> bool:
+    return all(name in facts.constants for name in node.outputs if name)
+
+
+def _of_weights(nodes: Sequence[Node], facts: Facts) -> set[str]:
+    """The nodes that make of weights what `nodes` read, by name: they are computed at each step, for weights move."""
+    found: set[str] = set()
+    todo = [name for node in nodes for name in node.inputs]
+    while todo:
+        maker = facts.makers.get(todo.pop())
+        if maker is None or maker.name in found or not _constant(maker, facts) or not _reads_weight(maker, facts):
+            continue
+        found.add(maker.name)
+        todo += maker.inputs
+    return found
+
+
+def _reads_weight(node: Node, facts: Facts) -> bool:
+    """Whether a node that computes of constants alone is made of a weight, at however many removes."""
+    todo, seen = [node], {node.name}
+    while todo:
+        for name in todo.pop().inputs:
+            stored, maker = facts.graph.constants.get(name), facts.makers.get(name)
+            if stored is not None and is_weight(stored):
+                return True
+            if maker is not None and maker.name not in seen:
+                seen.add(maker.name)
+                todo.append(maker)
+    return False
 
 
 def check_size(plan: Plan, facts: Facts) -> None:
@@ -132,11 +165,15 @@ class Builder:
     def _name(self, numbered: bool) -> None:
         """Give every layer a path: by its weights first, then by its nodes' names."""
         layers, paths = self.plan.layers, self.plan.paths
-        wanted = [stem(found) or by_node(found.nodes[0]) for found in layers]
+        stems: list[str | None] = []
+        for found in layers:  # of two with one weight the first is called by it
+            own = stem(found)
+            stems.append(own if own and own not in stems else None)
+        wanted = [own or by_node(_told(found)) for own, found in zip(stems, layers, strict=True)]
         if numbered:
-            wanted = beside([name if stem(found) or named(found.nodes[0]) else None
-                             for found, name in zip(layers, wanted, strict=True)], wanted)  # fmt: skip
-        first = sorted(range(len(layers)), key=lambda k: not stem(layers[k]))  # those of weights, which others give way
+            wanted = beside([name if own or named(_told(found)) else None
+                             for own, found, name in zip(stems, layers, wanted, strict=True)], wanted)  # fmt: skip
+        first = sorted(range(len(layers)), key=lambda k: not stems[k])  # those of weights, which others give way
         for k in first:
             paths[id(layers[k])] = self.names.give(wanted[k])
 
@@ -146,7 +183,8 @@ class Builder:
         weights = self._weights()
         used = {name for step in self.plan.nodes for name in step.inputs} | {*self.facts.results}
         dtypes = {name: self.facts.dtypes[name] for name in used if name in self.facts.dtypes}
-        constants = {n: a for n, a in self.facts.constants.items() if n in used and n not in weights}
+        made = {name for node in self.plan.nodes for name in node.outputs}
+        constants = {n: a for n, a in self.facts.constants.items() if n in used - made and n not in weights}
         paths = self.plan.paths
         net = Imported(
             Steps(
@@ -190,6 +228,11 @@ class Builder:
                     known = self.names.give(name), False
                 found[name] = known
         return found
+
+
+def _told(found: Found) -> Node:
+    """The node of a layer whose name says most."""
+    return next(filter(named, found.nodes), found.nodes[0])
 
 
 def is_weight(array: Any) -> bool:

@@ -31,22 +31,17 @@ class Names:
     def give(self, wanted: str) -> str:
         """The path `wanted`, or one like it that is free and that attributes can have."""
         parts = [self._part(part) for part in _SPLIT.split(wanted) if part] or ["layer"]
+        for k in range(len(parts)):  # nothing stands below a layer
+            while ".".join(parts[: k + 1]) in (self.taken if k + 1 < len(parts) else self.taken | self.folders):
+                parts[k] += "_"
         path = ".".join(parts)
-        while not self._free(path):
-            path += "_"
         self.taken.add(path)
-        steps = path.split(".")
-        self.folders.update(".".join(steps[:k]) for k in range(1, len(steps)))
+        self.folders.update(".".join(parts[:k]) for k in range(1, len(parts)))
         return path
 
     def _part(self, part: str) -> str:
         part = _UNUSUAL.sub("_", part).strip("_") or "layer"
         return f"{part}_" if part in self.reserved else part
-
-    def _free(self, path: str) -> bool:
-        steps = path.split(".")
-        above = (".".join(steps[:k]) for k in range(1, len(steps)))
-        return path not in self.taken and path not in self.folders and not any(name in self.taken for name in above)
 
 
 def stem(found: Found) -> str | None:

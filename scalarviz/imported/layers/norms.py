@@ -61,8 +61,11 @@ def group_norm(node: Node, facts: Facts) -> Found | None:
     old = node.operator == "GroupNormalization" and facts.graph.opset < 21 and groups != shape[1]
     if weight is None or bias is None or old or groups < 1 or shape[1] % groups:
         return None
-    module = nn.GroupNorm(groups, shape[1], _number(node, "epsilon", 1e-5))
-    return Found(module, (node,), x, node.outputs[0], "samples", {"weight": weight, "bias": bias})
+    # factors of 1 and summands of 0 stand for a norm without weights, which the standard has not
+    plain_norm = bool((weight.array == 1).all() and (bias.array == 0).all())
+    module = nn.GroupNorm(groups, shape[1], _number(node, "epsilon", 1e-5), affine=not plain_norm)
+    weights = {} if plain_norm else {"weight": weight, "bias": bias}
+    return Found(module, (node,), x, node.outputs[0], "samples", weights)
 
 
 def _number(node: Node, name: str, default: float) -> float:

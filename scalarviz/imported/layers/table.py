@@ -148,7 +148,7 @@ TABLE: dict[str, list[Recogniser]] = defaultdict(list)
 
 
 def layer(*names: str) -> Callable[[Recogniser], Recogniser]:
-    """Put a function into the table under these operators; those that are put first are asked first."""
+    """Put a function into the table under these operators."""
 
     def put(function: Recogniser) -> Recogniser:
         for name in names:
@@ -159,10 +159,11 @@ def layer(*names: str) -> Callable[[Recogniser], Recogniser]:
 
 
 def found_at(node: Node, facts: Facts) -> Found | None:
-    """The layer that begins with a node, if one does."""
+    """The layer that begins with a node, if one does; of several that which stands for most nodes."""
     if node.domain != "":
         return None
-    return next((found for look in TABLE.get(node.operator, ()) if (found := look(node, facts)) is not None), None)
+    layers = [found for look in TABLE.get(node.operator, ()) if (found := look(node, facts)) is not None]
+    return max(layers, key=lambda found: len(found.nodes), default=None)
 
 
 def plain(number: float) -> float:

@@ -1,0 +1,99 @@
+"""`scalarviz train`: what it learns, what it writes, what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import scalarviz as sv
+from scalarviz import nn
+from scalarviz.cli.main import main
+from scalarviz.io import save_picture
+
+
+@pytest.fixture
+def ring(tmp_path, monkeypatch):
+    """A network that ends with a softmax, and points that are inside a ring or outside."""
+    monkeypatch.chdir(tmp_path)
+    x = np.random.default_rng(0).normal(size=(200, 2)).astype(np.float32)
+    np.savez("ring.npz", x=x, y=(np.hypot(*x.T) > 1.1).astype(int))
+    net = nn.Sequential(nn.Linear(2, 8, seed=1), nn.Tanh(), nn.Linear(8, 2, seed=2), nn.Softmax())
+    net.to_onnx("net.onnx")
+    return x
+
+
+def trained(*flags):
+    return main(["train", *flags, "--headless", "--engine", "numpy", "--json"])
+
+
+def test_it_learns_classes_and_writes_what_onnxruntime_reads(ring, capsys):
+    assert trained("net.onnx", "--data", "ring.npz", "--steps", "150", "--lr", "0.05", "--onnx", "out.onnx") == 0
+    told = capsys.readouterr()
+    said = json.loads(told.out)
+    assert said["scene"] == "train"
+    assert said["accuracy"] > 0.85
+    assert "160 samples to learn from, 40 for the test" in told.err
+    assert "the softmax at its end is in the loss" in told.err
+    session = onnxruntime.InferenceSession("out.onnx", providers=["CPUExecutionProvider"])
+    shares = session.run(None, {session.get_inputs()[0].name: ring})[0]
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-5)
+    assert (shares.argmax(axis=1) == (np.hypot(*ring.T) > 1.1)).mean() > 0.85
+    assert type(sv.load_onnx("out.onnx")[-1]) is nn.Softmax
+
+
+def test_what_is_not_named_stays(ring):
+    assert trained("net.onnx", "--data", "ring.npz", "--steps", "5", "--trained", "2.*", "--onnx", "out.onnx") == 0
+    before, after = (sv.load_onnx(path).state_dict() for path in ("net.onnx", "out.onnx"))
+    assert [name for name in before if (before[name] != after[name]).any()] == ["2.weight", "2.bias"]
+
+
+def test_numbers_are_learnt_by_mean_squares(ring, capsys):
+    nn.MLP(2, 8, 1, seed=1).to_onnx("line.onnx")
+    np.savez("line.npz", x=ring[:150], y=ring[:150, :1] * 2, x_test=ring[150:], y_test=ring[150:, :1] * 2)
+    assert trained("line.onnx", "--data", "line.npz", "--steps", "200", "--lr", "0.05") == 0
+    assert json.loads(capsys.readouterr().out)["test_loss"] < 0.1
+
+
+def test_a_folder_of_pictures_has_a_class_a_subfolder(ring, capsys, tmp_path):
+    for name, bright in (("dark", 0.1), ("light", 0.9)):
+        (tmp_path / "set" / name).mkdir(parents=True)
+        for k in range(6):
+            save_picture(tmp_path / "set" / name / f"{k}.png", np.full((4, 5, 3), bright + 0.01 * k, np.float32))
+    net = nn.Sequential(nn.Conv2d(1, 2, 3, seed=1), nn.Tanh(), nn.Flatten(), nn.Linear(12, 2, seed=2))
+    net.to_onnx("grey.onnx", (1, 4, 5))
+    assert trained("grey.onnx", "--data", "set", "--steps", "200", "--lr", "0.05", "--test", "0.25") == 0
+    assert json.loads(capsys.readouterr().out)["accuracy"] == 1.0
+
+
+BAD = [
+    (["missing.onnx", "--data", "ring.npz"], "there is no ONNX file missing.onnx"),
+    (["net.onnx"], "--data: nothing was given"),
+    (["--data", "ring.npz"], "NETWORK: nothing was given"),
+    (["net.onnx", "--data", "missing.npz"], "there is no data set missing.npz"),
+    (["net.onnx", "--data", "net.onnx"], "net.onnx is no .npz file of numbers, or a damaged one; np.savez(path, x="),
+    (["net.onnx", "--data", "other.npz"], "other.npz has no array y, it has x"),
+    (["net.onnx", "--data", "wide.npz"], "a sample of x has the shape (3,), the network takes (2,)"),
+    (["net.onnx", "--data", "short.npz"], "short.npz has 4 samples in x and 3 in y"),
+    (["net.onnx", "--data", "."], "is a folder of pictures; the network takes samples of the shape (2,)"),
+    (["net.onnx", "--data", "ring.npz", "--trained", "conv*"], "no parameter of Sequential is called 'conv*'"),
+    (["net.onnx", "--data", "ring.npz", "--loss", "l1"], "'l1' is not one of 'ce', 'mse'"),
+    (["net.onnx", "--data", "ring.npz", "--samples", "M"], "batch='M': no input has such a side"),
+    (["net.onnx", "--data", "ring.npz", "--onnx", "out.pt"], "networks are written as .onnx only; try out.onnx"),
+    (["net.onnx", "--data", "ring.npz", "--test", "1"], "--test: input should be less than 1, got"),
+]
+
+
+@pytest.mark.parametrize(("flags", "said"), BAD)
+def test_bad_input_is_one_line(ring, capsys, tmp_path, flags, said):
+    np.savez("other.npz", x=ring)
+    np.savez("wide.npz", x=np.ones((4, 3)), y=np.ones(4, int))
+    np.savez("short.npz", x=np.ones((4, 2)), y=np.ones(3, int))
+    there = sorted(tmp_path.iterdir())
+    assert trained(*flags, "--steps", "2") == 2
+    told = capsys.readouterr()
+    assert said in told.err
+    assert "Traceback" not in told.err
+    assert sorted(tmp_path.iterdir()) == there
