@@ -16,6 +16,7 @@ from .layers import FAMILIES  # noqa: F401  # its files fill the table
 from .layers.table import Facts, Found, Tensor, found_at
 from .naming import ROOT, Names, beside, by_node, named, stem
 from .network import Chain, Entrance, Group, Imported, LayerStep, Steps
+from .operators.versions import SETTINGS
 
 MOST_SCALARS = 2_000_000
 """Numbers that operators outside layers may make of one sample: each is an object, and a row of a tape."""
@@ -217,9 +218,9 @@ class Builder:
         }
         found: dict[str, tuple[str, bool]] = {}
         for node in self.plan.nodes:
-            for name in node.inputs:
+            for place, name in enumerate(node.inputs):
                 array = self.facts.graph.constants.get(name)
-                if name in found or array is None or not is_weight(array):
+                if place in SETTINGS.get(node.operator, ()) or name in found or array is None or not is_weight(array):
                     continue
                 known = next(((placed[name, turned], turned) for turned in (False, True) if (name, turned) in placed),
                              None)  # fmt: skip

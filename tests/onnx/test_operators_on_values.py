@@ -359,3 +359,18 @@ def test_whatever_is_given_an_operator_computes_or_says_why_not(operator, inputs
         assert "\n" not in str(error)  # noqa: PT017
         return
     assert all(isinstance(x, Values) or x.dtype != object for x in found)
+
+
+def test_what_only_says_what_an_operator_does_is_no_weight_of_a_loaded_file(tmp_path):
+    from onnx import TensorProto, helper, numpy_helper, save
+
+    scales = numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales")
+    nodes = [helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="nearest")]
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 1, *sides])
+             for name, sides in (("x", (2, 2)), ("y", (4, 4)))]  # fmt: skip
+    graph = helper.make_graph(nodes, "larger", ports[:1], ports[1:], [scales])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "larger.onnx")
+    net = sv.load_onnx(tmp_path / "larger.onnx")
+    assert list(net.parameters()) == []
+    found = np.array([[value.data for value in row] for row in net([[[1.0, 2.0], [3.0, 4.0]]])[0]])
+    assert found.tolist() == np.kron([[1.0, 2.0], [3.0, 4.0]], np.ones((2, 2))).tolist()
