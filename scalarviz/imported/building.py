@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -20,8 +19,6 @@ from .operators.versions import SETTINGS
 
 MOST_SCALARS = 2_000_000
 """Numbers that operators outside layers may make of one sample: each is an object, and a row of a tape."""
-LARGEST_WEIGHT = 1e6
-"""A tensor with a number beyond it is no weight but a mask, which stands for minus infinity."""
 
 
 @dataclass
@@ -79,8 +76,8 @@ def _reads_weight(node: Node, facts: Facts) -> bool:
     todo, seen = [node], {node.name}
     while todo:
         for name in todo.pop().inputs:
-            stored, maker = facts.graph.constants.get(name), facts.makers.get(name)
-            if stored is not None and is_weight(stored):
+            maker = facts.makers.get(name)
+            if facts.trained(name):
                 return True
             if maker is not None and maker.name not in seen:
                 seen.add(maker.name)
@@ -219,13 +216,12 @@ class Builder:
         found: dict[str, tuple[str, bool]] = {}
         for node in self.plan.nodes:
             for place, name in enumerate(node.inputs):
-                array = self.facts.graph.constants.get(name)
-                if place in SETTINGS.get(node.operator, ()) or name in found or array is None or not is_weight(array):
+                if place in SETTINGS.get(node.operator, ()) or name in found or not self.facts.trained(name):
                     continue
                 known = next(((placed[name, turned], turned) for turned in (False, True) if (name, turned) in placed),
                              None)  # fmt: skip
                 if known is None:
-                    self._parameter(Tensor(name, array))
+                    self._parameter(Tensor(name, self.facts.graph.constants[name]))
                     known = self.names.give(name), False
                 found[name] = known
         return found
@@ -234,11 +230,6 @@ class Builder:
 def _told(found: Found) -> Node:
     """The node of a layer whose name says most."""
     return next(filter(named, found.nodes), found.nodes[0])
-
-
-def is_weight(array: Any) -> bool:
-    """Whether a constant that an operator reads is something to train: several floats, and no mask."""
-    return bool(array.dtype.kind == "f" and array.size > 1 and np.all(np.abs(array) < LARGEST_WEIGHT))
 
 
 def put(net: Module, path: str, part: Module | Parameter) -> None:

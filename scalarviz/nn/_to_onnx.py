@@ -45,7 +45,8 @@ class ToOnnx:
             Any name; an old file there is replaced in one step.
         shape : tuple of int, or a list of them, optional
             Of one sample: ``(1, 28, 28)``, or ``()`` for a single number; of a module that is called with several
-            things a list with the shape of each. Not needed where the module itself says it, as `Linear` does.
+            things a list with the shape of each. Not needed where the module itself says it, as `Linear` does, or a
+            Run trains it.
         dtype : {"float32", "float64"}
             Of all numbers. Weights by hand are float64, and rounded for float32; those of a Run in float32 are not.
 
@@ -98,7 +99,7 @@ class ToOnnx:
             return [_checked(each) for each in given]
         if given is not None:
             return [_checked(given)]
-        known = known_shape(self)
+        known = known_shape(self) or _trained_shape(self)
         if known is None:
             raise InputError(
                 f"to_onnx: {type(self).__name__} does not say which samples it takes; give the shape of one, as "
@@ -117,6 +118,16 @@ def known_shape(module: Any) -> Shape | None:
         for part in module._items():
             if not getattr(part, "keeps_shape", False):
                 return known_shape(part)
+    return None
+
+
+def _trained_shape(module: Any) -> Shape | None:
+    """The shape of the samples of the Run that trains a module."""
+    for part in module.parameters():
+        block = part._block if isinstance(part, Weight) else part
+        run: Any = None if block.store.owner is None else block.store.owner()
+        if getattr(run, "model", None) is module:
+            return tuple(run.sample_shape)
     return None
 
 

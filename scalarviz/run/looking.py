@@ -63,6 +63,11 @@ class Looking:
         """Loss of the last step, at the values before its update; NaN before the first."""
         return self._training.loss if (at := self._stands_at()) is None else at.loss
 
+    @property
+    def sample_shape(self) -> Shape:
+        """The shape of one sample's inputs, as the model gets them."""
+        return self._shapes[0]
+
     def _stands_at(self) -> Standing | None:
         """Where it stands for all threads but the one that is looking at its past just now; else None."""
         at = self._standing

@@ -13,6 +13,8 @@ import numpy as np
 from ...nn import Module
 from ...onnx.graph import Array, Graph, Node
 
+LARGEST_WEIGHT = 1e6
+"""A tensor with a number beyond it is no weight but a mask, which stands for minus infinity."""
 Shape = tuple[int, ...]
 Way = Literal["all", "samples", "rows"]
 """How a layer is called on an array with the samples' axis in it: with all of it, with each of the first axis, or with
@@ -124,10 +126,22 @@ class Facts:
             return default
         return plain(array.item()) if array is not None and array.size == 1 else None
 
+    @cached_property
+    def fixed(self) -> frozenset[str]:
+        """Constants that belong to what is computed; none are told apart in a file that stores no weights besides."""
+        stored = self.graph.constants.keys() - self.graph.fixed
+        return self.graph.fixed if any(_is_weight(self.graph.constants[name]) for name in stored) else frozenset()
+
+    def trained(self, name: str) -> bool:
+        """Whether a constant that an operator reads is something to train: several floats, no mask, and not fixed."""
+        array = self.graph.constants.get(name)
+        return array is not None and name not in self.fixed and _is_weight(array)
+
     def weight(self, name: str, *shapes: Shape) -> Tensor | None:
         """A constant of floats as a parameter, if it has one of these shapes (by default any); in the first of them."""
         array = self.constants.get(name)
-        if array is None or array.dtype.kind != "f" or array.size == 0 or (shapes and array.shape not in shapes):
+        fits = array is not None and (not shapes or array.shape in shapes)
+        if array is None or not fits or array.dtype.kind != "f" or array.size == 0 or name in self.fixed:
             return None
         return Tensor(name, array.reshape(shapes[0]) if shapes else array)
 
@@ -164,6 +178,10 @@ def found_at(node: Node, facts: Facts) -> Found | None:
         return None
     layers = [found for look in TABLE.get(node.operator, ()) if (found := look(node, facts)) is not None]
     return max(layers, key=lambda found: len(found.nodes), default=None)
+
+
+def _is_weight(array: Array) -> bool:
+    return bool(array.dtype.kind == "f" and array.size > 1 and np.all(np.abs(array) < LARGEST_WEIGHT))
 
 
 def plain(number: float) -> float:
