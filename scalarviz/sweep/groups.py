@@ -67,6 +67,11 @@ def swept(results: Sequence[Result]) -> list[str]:
     return [name for name in names if len(groups(results, name)) > 1]
 
 
+def metrics_of(results: Iterable[Result]) -> list[str]:
+    """The names of all metrics, in the order in which they come first."""
+    return list(dict.fromkeys(name for result in results for name in result.metrics))
+
+
 def loss_of(result: Result) -> float:
     """Its loss; infinite where it diverged, or where the loss is no number."""
     return math.inf if result.state == "diverged" or math.isnan(result.loss) else result.loss

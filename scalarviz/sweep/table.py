@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..io.atomic import StrPath, write_bytes
-from .groups import Group, groups, swept
+from .groups import Group, groups, metrics_of, swept
 from .result import Result
 
 MOST_LINES = 40
@@ -52,11 +52,6 @@ def _cell(value: Any) -> Any:
 def _count(number: float | None) -> Any:
     """A metric that counts as the whole number that it is."""
     return int(number) if number is not None and number.is_integer() else number
-
-
-def metrics_of(results: Iterable[Result]) -> list[str]:
-    """The names of all metrics, in the order in which they come first."""
-    return list(dict.fromkeys(name for result in results for name in result.metrics))
 
 
 def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:

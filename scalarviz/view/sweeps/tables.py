@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
-from ...sweep.groups import Group, by_loss, groups, swept
+from ...sweep.groups import Group, by_loss, groups, metrics_of, swept
 from ...sweep.result import Result
 from ..draw.text import short
 from .words import ending_of, number_text, value_text
@@ -41,11 +41,6 @@ def run_table(results: Sequence[Result]) -> str:
     ]  # fmt: skip
     heads = ["run", *names, "seed", "ended", "steps", "loss", *metrics, "seconds", "computed by", "tries", "why"]
     return _table(heads, rows)
-
-
-def metrics_of(results: Iterable[Result]) -> list[str]:
-    """The names of what the scene reports, in its order."""
-    return list(dict.fromkeys(name for result in results for name in result.metrics))
 
 
 def _group(group: Group) -> list[str]:
