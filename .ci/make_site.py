@@ -28,7 +28,8 @@ COPIED = ("README.md", "CHANGELOG.md", "LICENSE", "CITATION.cff", "CONTRIBUTING.
           "scenes", "scalarviz", "setup.cfg")  # fmt: skip
 """What pages show or link to; a file that is no page can be downloaded from the site."""
 PAGES = ("docs/scenes", "docs/window", "docs/sharing", "docs/python", "docs/notebooks", "docs/lessons",
-         "docs/lesson-plans", "docs/gpu", "docs/figures", "docs/help", "benchmarks/README", "CHANGELOG",
+         "docs/lesson-plans", "docs/files", "docs/onnx", "docs/watching", "docs/sweeps", "docs/clusters", "docs/gpu",
+         "docs/figures", "docs/help", "benchmarks/README", "CHANGELOG",
          "CONTRIBUTING", "scalarviz/engine/cpu/README", "scalarviz/engine/cuda/README")  # fmt: skip
 LIVE = re.compile(r'sv\.lesson\("(\d+)"')
 LESSON_STEPS, FRAMES = 600, 300

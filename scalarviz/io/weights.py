@@ -101,7 +101,7 @@ def load_tensors(path: StrPath) -> tuple[dict[str, Array], dict[str, str]]:
         read_header(source)
         with safe_open(str(source), framework="numpy") as opened:
             metadata = dict(opened.metadata() or {})
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 (not a dict)
+            tensors = {name: _numbers(opened.get_tensor(name)) for name in opened.keys()}  # noqa: SIM118 (not a dict)
     except FileFormatError:
         raise
     except OSError as error:
@@ -152,6 +152,13 @@ def parse_json(text: str) -> Any:
         return float(number)
 
     return json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=finite)
+
+
+def _numbers(array: Array) -> Array:
+    """`array`, if NumPy itself has its dtype; TypeError otherwise: packages register more, once they are imported."""
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"NumPy has no dtype {array.dtype}; write it as float32")
+    return array
 
 
 def _verify(path: StrPath, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:

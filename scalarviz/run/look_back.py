@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from threading import get_ident
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-
-from .looking import Standing
 
 if TYPE_CHECKING:
     from .run import Run
@@ -48,7 +45,6 @@ def visited(run: Run, places: Sequence[int], look: Callable[[Run], T], *, jumps:
     All steps between them are done again, unless it `jumps`: every place is reached from the nearest keyframe then.
     """
     timeline, here, found = run.timeline, run.steps, dict[int, T]()
-    run._standing = Standing(here, run.loss, get_ident())  # other threads are told of this moment meanwhile
     try:
         for step in places:
             if jumps or not found:
@@ -58,7 +54,6 @@ def visited(run: Run, places: Sequence[int], look: Callable[[Run], T], *, jumps:
             found[step] = look(run)
     finally:
         timeline.to(here)
-        run._standing = None
     return found
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from threading import get_ident
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,14 +27,6 @@ from .timeline import Timeline
 from .training import Training
 
 
-class Standing(NamedTuple):
-    """The moment at which a run stands while one thread visits others of its past."""
-
-    steps: int
-    loss: float
-    thread: int
-
-
 class Looking:
     """Frames and forward passes."""
 
@@ -51,27 +42,11 @@ class Looking:
     timeline: Timeline
     _training: Training
     _stop: Stop | None
-    _standing: Standing | None = None
-
-    @property
-    def steps(self) -> int:
-        """Training steps done."""
-        return self._training.steps if (at := self._stands_at()) is None else at.steps
-
-    @property
-    def loss(self) -> float:
-        """Loss of the last step, at the values before its update; NaN before the first."""
-        return self._training.loss if (at := self._stands_at()) is None else at.loss
 
     @property
     def sample_shape(self) -> Shape:
         """The shape of one sample's inputs, as the model gets them."""
         return self._shapes[0]
-
-    def _stands_at(self) -> Standing | None:
-        """Where it stands for all threads but the one that is looking at its past just now; else None."""
-        at = self._standing
-        return None if at is None or at.thread == get_ident() else at
 
     @property
     @abstractmethod

@@ -316,9 +316,19 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
     # ---- looking
 
     @property
+    def steps(self) -> int:
+        """Training steps done."""
+        return self._training.steps
+
+    @property
     def history(self) -> History:
         """Step, loss and learning rate of every step of this branch, those after the step of now included."""
         return self._training.history
+
+    @property
+    def loss(self) -> float:
+        """Loss of the last step, at the values before its update; NaN before the first."""
+        return self._training.loss
 
     @property
     def steps_per_second(self) -> float:

@@ -71,6 +71,7 @@ class Cluster(Executor):
         self.threads: int = sum(self._client.nthreads().values())
         self._sender: Any = self._client.get_executor(pure=False)
         self._waiting: deque[Asked] = deque()
+        self._suspects: deque[Asked] = deque()
         self._sent: dict[str, Parcel] = {}
         self._deaths: dict[str, int] = {}
         self._seconds = math.inf  # of a run; the first parcels have one each
@@ -104,9 +105,10 @@ class Cluster(Executor):
         """End the connection; with `wait` after all results are there. What was not computed is cancelled."""
         with self._turn:
             self._closed = True
-            left = [*self._waiting, *(one for parcel in self._sent.values() for one in parcel)]
+            left = [*self._waiting, *self._suspects, *(one for parcel in self._sent.values() for one in parcel)]
             if cancel_futures or not wait:
                 self._waiting.clear()
+                self._suspects.clear()
         if wait and not cancel_futures:
             _wait_for(one.future for one in left)
         for one in left:
@@ -116,7 +118,14 @@ class Cluster(Executor):
     # ---- sending
 
     def _send(self) -> None:
-        """Parcels as long as the workers want some; the caller has the turn."""
+        """Parcels as long as the workers want some; the caller has the turn.
+
+        Runs beside which workers died are computed one by one, with nothing beside them: so the reason is found.
+        """
+        if self._suspects:
+            if not self._sent:
+                self._send_one([self._suspects.popleft()])
+            return
         while self._waiting and len(self._sent) < AHEAD * max(1, self.threads):
             some = [self._waiting.popleft() for _ in range(self._size())]
             asked = [one for one in some if one.future.set_running_or_notify_cancel()]
@@ -154,25 +163,27 @@ class Cluster(Executor):
                 self._send()
 
     def _failed(self, parcel: Parcel, error: Any, deaths: int) -> None:
-        """Nothing was computed. After workers have died each run is sent alone: one of them may be the reason."""
+        """Nothing was computed. After workers have died each run is computed alone: one of them may be the reason."""
         if type(error).__name__ != "KilledWorker":
             for one in parcel:
                 one.future.set_exception(error)
             return
         for job, future, before in parcel:
             all_deaths = before + error.allowed_failures + 1
-            if len(parcel) == 1 and all_deaths >= DEATHS:
+            if before and all_deaths >= DEATHS:  # it was alone
                 said = f"{all_deaths} workers died that computed it, the last one at {_last(error)}"
                 future.set_result(failure(replace(job, tries=job.tries + max(deaths - 1, 0)), said))
             else:
                 with self._turn:
-                    self._send_one([Asked(replace(job, tries=job.tries + deaths), future, all_deaths)])
+                    self._suspects.append(Asked(replace(job, tries=job.tries + deaths), future, all_deaths))
 
     def _lose(self, parcel: Parcel) -> None:
         with self._turn:
             self._lost = True
             left = [one for one in self._waiting if one.future.set_running_or_notify_cancel()]
+            left += self._suspects
             self._waiting.clear()
+            self._suspects.clear()
         for one in (*parcel, *left):
             one.future.set_exception(self._gone())
 

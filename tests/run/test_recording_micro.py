@@ -277,5 +277,5 @@ def test_changed_micro_steps_are_refused_in_words_and_the_frame_is_shown(what, g
 
 
 def test_who_would_record_a_loop_of_his_own_is_told_how():
-    with pytest.raises(TypeMismatchError, match=r"a loop of your own becomes one by sv\.Run\("):
+    with pytest.raises(TypeMismatchError, match=r"a loop of your own becomes a Run by sv\.Run\("):
         sv.Recording(nn.Linear(2, 1))

@@ -450,7 +450,7 @@ def test_a_picture_shows_any_step_and_the_run_stands_where_it_stood():
     for step, error in ((21, InputError), (-1, InputError), (1.5, InputError), ("7", InputError)):
         with pytest.raises(error):
             render(run, step=step)
-    with pytest.raises(InputError, match="an array is shown as it is now; a Run or a Scene keeps its past"):
+    with pytest.raises(InputError, match="what is watched is shown as it is now; a Run or a Scene keeps its past"):
         render({"a": np.eye(3)}, step=0)
     run.close()
 

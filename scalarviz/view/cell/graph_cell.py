@@ -80,7 +80,10 @@ class GraphShown:
         """
         raise InputError(f"act: a graph has no action {str(name)[:60]!r}; change its Values and call update()")
 
-    def update(self, *, loss: object = None, step: object = None, lr: object = None) -> None:
+    def update(
+        self, params: object = None, grads: object = None, *,
+        loss: object = None, step: object = None, lr: object = None,
+    ) -> None:  # fmt: skip
         """Draw it anew.
 
         Raises
@@ -90,8 +93,10 @@ class GraphShown:
         StateError
             The cell is closed.
         """
-        if not (loss is None and step is None and lr is None):
-            raise InputError("update: a graph has no steps; call update() without loss, step and lr")
+        if any(told is not None for told in (params, grads, loss, step, lr)):
+            raise InputError(
+                "update: a graph has no steps; call update() without loss, step and lr, and without arrays"
+            )
         if self.session.closed:
             raise StateError("update: this cell is closed; run it again")
         self.look()
