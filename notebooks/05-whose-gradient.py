@@ -150,7 +150,7 @@ def show(x, size=(680, 300), **options):
     return sv.view.picture(x, size, **options)
 
 
-show({"w after 0, 2, 4, ... 14 steps": [cleared[:15:2], never[:15:2]]})
+show({"w after 0, 2, 4, ... 14 steps": np.array([cleared[:15:2], never[:15:2]])})
 
 # %% [markdown]
 # Back row: cleared, front row: never. With `zero_grad` the weight comes to 2 and stays. Without, it rushes past 2, up
