@@ -71,7 +71,7 @@ def cache_is_warm(dtype: str, names: Iterable[str]) -> bool:
     if dtype not in DTYPES or closed():
         return False
     found = _found()
-    for unit in (*_core_units(dtype), *(rows_unit(ops.get(name), dtype) for name in set(names))):
+    for unit in (*_core_units(dtype, tuple(CORE)), *(rows_unit(ops.get(name), dtype) for name in set(names))):
         if unit not in found:
             if not has(unit):
                 return False
@@ -80,8 +80,8 @@ def cache_is_warm(dtype: str, names: Iterable[str]) -> bool:
 
 
 @lru_cache(maxsize=len(DTYPES))
-def _core_units(dtype: str) -> tuple[str, ...]:
-    return tuple(core_unit(name, dtype) for name in CORE)
+def _core_units(dtype: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(core_unit(name, dtype) for name in names)
 
 
 def _found() -> set[str]:
