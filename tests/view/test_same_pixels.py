@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from functools import partial
 
 import numpy as np
@@ -15,6 +15,7 @@ from scalarviz.cli.painter import Painter
 from scalarviz.io import load_picture
 from scalarviz.run.scene_file import load_scene
 from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.watch import live as live_view
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window import taking
 from scalarviz.view.window.desktop import Window
@@ -49,6 +50,7 @@ class Encoder:
 def built(tmp_path, monkeypatch):
     """A scene after some steps; what its pace is depends on the machine, and says the same always."""
     monkeypatch.setattr(LiveView, "pace_text", lambda self, frame=None: "the pace")
+    monkeypatch.setattr(live_view, "REHEARSAL_SECONDS", 600.0)  # whether it is done in time depends on it too
     pixels = np.random.default_rng(3).integers(0, 256, (12, 16, 3)).astype(np.uint8)
     Image.fromarray(pixels).save(tmp_path / "small.png")
 
@@ -65,7 +67,7 @@ def built(tmp_path, monkeypatch):
 
 
 def live(scene, options, size):
-    return LiveView(scene, size, steps=options.steps, playing=False)
+    return LiveView(scene, size, steps=min(options.steps, 300), playing=False)
 
 
 def settled(view, go_on):
@@ -86,30 +88,30 @@ def test_window_still_film_and_the_unseen_are_the_same(screen, tmp_path, monkeyp
     scene, options = built(name, steps)
     frames = []
     monkeypatch.setattr(taking, "Recorder", partial(Recorder, encoder=partial(Encoder, frames)))
-    window = Window(partial(live, scene, options), name, SIZE, shots=tmp_path / "shots").show()
+    with closing(Window(partial(live, scene, options), name, SIZE, shots=tmp_path / "shots").show()) as window:
 
-    def serve():
-        window.serve()
-        time.sleep(0.01)
+        def serve():
+            window.serve()
+            time.sleep(0.01)
 
-    settled(window.view, serve)
-    shown = window._picture()
-    window.film()
-    for _ in range(10):
-        serve()
-    window.film()
-    still = np.rint(load_picture(window.screenshot()).rgb * 255).astype(np.uint8)
-    window.close()
+        settled(window.view, serve)
+        shown = window._picture()
+        window.film()
+        for _ in range(10):
+            serve()
+        window.film()
+        still = np.rint(load_picture(window.screenshot()).rgb * 255).astype(np.uint8)
     again, options = built(name, steps)
-    with offscreen():
+    with offscreen(), ExitStack() as left:
         unseen = Unseen(partial(live, again, options), SIZE)
-    settled(unseen.view, partial(unseen.pass_time, 0.02))
+        left.callback(unseen.close_soon)
+        settled(unseen.view, partial(unseen.pass_time, 0.02))
+        picture = unseen.picture()
     np.testing.assert_array_equal(still, shown)
     assert frames
     for frame in frames:
         np.testing.assert_array_equal(frame, shown)
-    np.testing.assert_array_equal(unseen.picture(), shown)
-    unseen.close_soon()
+    np.testing.assert_array_equal(picture, shown)
 
 
 class Bare:
@@ -138,7 +140,6 @@ def test_a_frame_of_the_command_line_is_what_a_window_would_show_of_the_same(scr
     scene, options = built(name, 37)
     frame = Painter.of(scene, options).picture("the pace", None)
     np.testing.assert_array_equal(sv.view.render(scene, SIZE, pace_text="the pace"), frame)
-    window = Window(partial(Bare, scene), name, SIZE, shots=tmp_path).show()
-    window.serve()
-    np.testing.assert_array_equal(window._picture(), frame)
-    window.close()
+    with closing(Window(partial(Bare, scene), name, SIZE, shots=tmp_path).show()) as window:
+        window.serve()
+        np.testing.assert_array_equal(window._picture(), frame)

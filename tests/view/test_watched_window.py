@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import scalarviz as sv
 from scalarviz.errors import InputError
+from scalarviz.run.watched.pace import RATE, SLOWEST
 from scalarviz.run.watched.watched import QUIET
 
 pytestmark = [
@@ -69,17 +71,19 @@ def test_the_time_bar_goes_back_to_what_was_seen(screen):
         served(handle, lambda: handle.viewer.shown.step == handle.watched.last.step)
 
 
-def test_painting_gets_its_share_and_no_more(screen):
+def test_painting_gets_its_share_and_no_more(screen, monkeypatch):
     w = np.zeros((30, 30))
     with sv.view.show({"w": w}, block=False) as handle:
-        watched = handle.watched
-        looks = 0
-        for _ in range(2000):
+        watched, pace = handle.watched, handle._turns._pace
+        monkeypatch.setattr(pace, "touched", lambda now: None)  # no hand is there; a resized window counts as one
+        pace._eager, took, looks = float("-inf"), pace.took, {}
+        monkeypatch.setattr(pace, "took", lambda *when: looks.update({len(watched.curve.step): when}) or took(*when))
+        for _ in range(2000):  # of a step it is told twice: of the copy, and of copy and picture
             w += 1
-            before = watched.last
             handle.update(loss=0.5)
-            looks += watched.last is not before
-        assert 1 <= looks < 100  # a step takes microseconds: most pass unseen
+        assert looks
+        for (start, end), (after, _) in pairwise(looks.values()):
+            assert after - start >= max(1 / RATE, min((end - start) / pace.share, SLOWEST))
         assert len(watched.curve.step) == 2000
 
 
