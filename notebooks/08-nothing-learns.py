@@ -68,12 +68,18 @@ def train(run, steps=2000):
 
 
 # %%
+def said(number):
+    if 0 < number < 1e-9:
+        return "below 1e-9"  # which digits it has is decided by rounding
+    return f"{number:.3g}"
+
+
 def examine(run):
     opened = run.open()
     first, last = (opened.gradient[t.span] for t in run.tensors if t.name in ("0.weight", "2.weight"))
     hidden = opened.rows["1"]
-    print(f"loss      {opened.loss:.3g}   answers {run.predict(BITS).ravel().round(2)}")
-    print(f"gradients first layer {abs(first).max():.2g}, last layer {abs(last).max():.2g}")
+    print(f"loss      {said(opened.loss)}   answers {run.predict(BITS).ravel().round(2)}")
+    print(f"gradients first layer {said(abs(first).max())}, last layer {said(abs(last).max())}")
     print(f"weights   largest {abs(run.values).max():.3g}")
     print(f"hidden    from {hidden.min():.3g} to {hidden.max():.3g}")
     print(f"units     {len(np.unique(hidden.round(9), axis=0))} different ones of {len(hidden)}")
