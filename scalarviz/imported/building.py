@@ -15,6 +15,7 @@ from .layers import FAMILIES  # noqa: F401  # its files fill the table
 from .layers.table import Facts, Found, Tensor, found_at
 from .naming import ROOT, Names, beside, by_node, named, stem
 from .network import Chain, Entrance, Group, Imported, LayerStep, Steps
+from .nodes import SIDES
 from .operators.versions import SETTINGS
 
 MOST_SCALARS = 2_000_000
@@ -75,7 +76,8 @@ def _reads_weight(node: Node, facts: Facts) -> bool:
     """Whether a node that computes of constants alone is made of a weight, at however many removes."""
     todo, seen = [node], {node.name}
     while todo:
-        for name in todo.pop().inputs:
+        part = todo.pop()
+        for name in () if part.operator in SIDES else part.inputs:
             maker = facts.makers.get(name)
             if facts.trained(name):
                 return True

@@ -108,7 +108,7 @@ def loaded(
     given = entries(graph, batch, sides or {})
     calm = replace(graph, nodes=tuple(map(_in_use, graph.nodes)))
     one = alone(calm, constants, given)
-    facts = Facts(graph, constants, one.shapes, one.dtypes)
+    facts = Facts(graph, folded(graph, one.shapes), one.shapes, one.dtypes)
     plan = planned(facts)
     check_size(plan, facts)
     axes = output_axes(calm, constants, given, one)

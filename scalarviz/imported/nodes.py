@@ -16,6 +16,8 @@ from .operators.table import TABLE, Call
 Array = NDArray[Any]
 Tensors = dict[str, Array]
 Dtypes = Mapping[str, np.dtype[Any]]
+SIDES = ("Shape", "Size")
+"""Operators that ask for sides alone, and not for the numbers of a tensor."""
 
 
 def compute(node: Node, tensors: Tensors, opset: int, dtypes: Dtypes) -> None:
@@ -49,12 +51,25 @@ def compute(node: Node, tensors: Tensors, opset: int, dtypes: Dtypes) -> None:
             tensors[name] = array
 
 
-def folded(graph: Graph) -> Tensors:
-    """What the graph makes of its constants alone, with the constants."""
+def folded(graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Tensors:
+    """What the graph makes of its constants alone, with the constants.
+
+    Parameters
+    ----------
+    graph : Graph
+    shapes : mapping of str to tuple of int, optional
+        Of tensors that are computed of data, where they are known: what is made of their sides is known then, too.
+    """
     tensors = dict(graph.constants)
     for node in graph.nodes:
-        if node.operator in TABLE and all(name in tensors for name in node.inputs if name):
+        if node.operator not in TABLE:
+            continue
+        if all(name in tensors for name in node.inputs if name):
             compute(node, tensors, graph.opset, {})
+        elif shapes and node.operator in SIDES and node.inputs[0] in shapes:
+            one = {node.inputs[0]: np.broadcast_to(np.zeros(()), shapes[node.inputs[0]])}
+            compute(node, one, graph.opset, {})
+            tensors |= {name: one[name] for name in node.outputs}
     return tensors
 
 

@@ -15,6 +15,10 @@ from ...onnx.graph import Array, Graph, Node
 
 LARGEST_WEIGHT = 1e6
 """A tensor with a number beyond it is no weight but a mask, which stands for minus infinity."""
+COMPARED = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "IsInf", "IsNaN", "Shape", "Size"})
+"""Operators that no gradient goes through."""
+MOVED = frozenset({"Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
+"""Operators that move numbers to other places."""
 Shape = tuple[int, ...]
 Way = Literal["all", "samples", "rows"]
 """How a layer is called on an array with the samples' axis in it: with all of it, with each of the first axis, or with
@@ -135,7 +139,23 @@ class Facts:
     def trained(self, name: str) -> bool:
         """Whether a constant that an operator reads is something to train: several floats, no mask, and not fixed."""
         array = self.graph.constants.get(name)
-        return array is not None and name not in self.fixed and _is_weight(array)
+        weight = array is not None and name not in self.fixed and _is_weight(array)
+        return weight and not self._compared(name)
+
+    def _compared(self, name: str) -> bool:
+        """Whether a tensor is only compared, at however many removes, as a mask is: nothing of it could be learnt."""
+        todo, seen = [name], {name}
+        while todo:
+            part = todo.pop()
+            if part in self.results or not self.readers.get(part):
+                return False
+            for node in self.readers[part]:
+                if node.operator in MOVED and node.inputs[0] == part:
+                    todo += [made for made in node.outputs if made and made not in seen]
+                    seen |= {*node.outputs}
+                elif node.operator not in COMPARED:
+                    return False
+        return True
 
     def weight(self, name: str, *shapes: Shape) -> Tensor | None:
         """A constant of floats as a parameter, if it has one of these shapes (by default any); in the first of them."""
