@@ -16,6 +16,7 @@ from ..errors import InputError, ScalarvizError, listing, shown
 from ..onnx.graph import Graph, Port
 from .nodes import Array, Tensors
 from .probe import Probe, Shape, drawn, probed
+from .sides import Sides, open_name, told
 
 TOLERANCE = 1e-3
 """Of the largest number of a tensor: rounding of float32 stays far below, another sample's numbers do not."""
@@ -46,7 +47,7 @@ class Entry:
         return self.shape if self.axis is None else (*self.shape[: self.axis], samples, *self.shape[self.axis :])
 
 
-def entries(graph: Graph, batch: Any, sides: Mapping[str, Any]) -> list[Entry]:
+def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
     """Where the samples stand in each input.
 
     Parameters
@@ -55,14 +56,14 @@ def entries(graph: Graph, batch: Any, sides: Mapping[str, Any]) -> list[Entry]:
     batch : str, int, False or None
         See :func:`scalarviz.imported.loading.load_onnx`.
     sides : mapping
-        Likewise.
+        See :func:`.sides.checked`.
 
     Raises
     ------
     InputError
         No input has such an axis, or sides are open that nobody tells.
     """
-    shapes = [_told(graph, port, sides) for port in graph.inputs]
+    shapes = [told(graph, port, batch, sides) for port in graph.inputs]
     axes = [_axis(port, shape, batch) for port, shape in zip(graph.inputs, shapes, strict=True)]
     if isinstance(batch, str) and all(axis is None for axis in axes):
         raise InputError(
@@ -72,7 +73,7 @@ def entries(graph: Graph, batch: Any, sides: Mapping[str, Any]) -> list[Entry]:
     found, missing = [], []
     for port, shape, axis in zip(graph.inputs, shapes, axes, strict=True):
         own = [side for k, side in enumerate(shape) if k != axis]
-        missing += [_open(port, side, k) for k, side in enumerate(own) if not isinstance(side, int)]
+        missing += [open_name(port, side, k) for k, side in enumerate(own) if not isinstance(side, int)]
         side = None if axis is None else shape[axis]
         known = tuple(s for s in own if isinstance(s, int))
         found.append(Entry(port, axis, known, side if isinstance(side, int) else None))
@@ -83,25 +84,6 @@ def entries(graph: Graph, batch: Any, sides: Mapping[str, Any]) -> list[Entry]:
             f"sv.load_onnx(path, sides={{{names[0]!r}: 16}}), or batch= if it counts the samples"
         )
     return found
-
-
-def _told(graph: Graph, port: Port, sides: Mapping[str, Any]) -> tuple[int | str | None, ...]:
-    """The shape of an input, with what `sides` says."""
-    given = sides.get(port.name)
-    if isinstance(given, tuple | list):
-        own: tuple[int | str | None, ...] = ("batch", *given)
-        return own
-    if port.shape is None:
-        raise InputError(
-            f"{graph.name} does not say the shape of its input {port.name!r}; give that of one sample: "
-            f"sv.load_onnx(path, sides={{{port.name!r}: (1, 28, 28)}})"
-        )
-    return tuple(sides.get(_open(port, side, k), side) if not isinstance(side, int) else side
-                 for k, side in enumerate(port.shape))  # fmt: skip
-
-
-def _open(port: Port, side: int | str | None, place: int) -> str:
-    return side if isinstance(side, str) else f"{port.name}[{place}]"
 
 
 def _axis(port: Port, shape: Sequence[int | str | None], batch: Any) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
-from ..checks import mapping, text
+from ..checks import text
 from ..errors import InputError, TypeMismatchError, shown
 from ..io.atomic import StrPath
 from ..nn import Module
@@ -18,6 +18,7 @@ from .lanes import alone, entries, output_axes
 from .layers.table import Facts
 from .nodes import folded
 from .operators.table import supported
+from .sides import checked
 
 MOST_NAMED = 1000
 """Nodes that a message names."""
@@ -57,7 +58,7 @@ def load_onnx(
     ------
     InputError
         There is no such file; nodes that are not known (all are named); samples are mixed; too many numbers outside
-        layers; sides that are open; `trained` names nothing.
+        layers; sides that are open, or that the file has not; `trained` names nothing.
     FileFormatError
         See :func:`scalarviz.onnx.reading.read_graph`.
     MissingDependencyError
@@ -69,8 +70,7 @@ def load_onnx(
     >>> net = sv.load_onnx("model.onnx", trained=["fc*"])  # doctest: +SKIP
     """
     batch, patterns = _axis_of(batch), _patterns(trained)
-    given = mapping({} if sides is None else sides, "load_onnx: sides")
-    net = loaded(read_graph(path), batch, given).net
+    net = loaded(read_graph(path), batch, sides).net
     if patterns is not None:
         train_only(net, patterns)
     return net
@@ -105,7 +105,7 @@ def loaded(
     """The network of a graph that was read; see :func:`load_onnx`."""
     check_supported(graph)
     constants = folded(graph)
-    given = entries(graph, batch, sides or {})
+    given = entries(graph, batch, checked(graph, sides))
     calm = replace(graph, nodes=tuple(map(_in_use, graph.nodes)))
     one = alone(calm, constants, given)
     facts = Facts(graph, folded(graph, one.shapes), one.shapes, one.dtypes)
