@@ -74,6 +74,7 @@ def said(number):
     return f"{number:.3g}"
 
 
+# %%
 def examine(run):
     opened = run.open()
     first, last = (opened.gradient[t.span] for t in run.tensors if t.name in ("0.weight", "2.weight"))
