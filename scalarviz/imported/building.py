@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from .layers import FAMILIES  # noqa: F401  # its files fill the table
 from .layers.table import Facts, Found, Tensor, found_at
 from .naming import ROOT, Names, beside, by_node, named, stem
 from .network import Chain, Entrance, Group, Imported, LayerStep, Steps
-from .nodes import SIDES
 from .operators.versions import SETTINGS
 
 MOST_SCALARS = 2_000_000
@@ -24,7 +24,7 @@ MOST_SCALARS = 2_000_000
 
 @dataclass
 class Plan:
-    """The nodes in order, each a layer's or by itself; and the paths of layers."""
+    """The nodes in order, each a layer's or by itself; and the paths of layers, by the id of the module."""
 
     layers: list[Found] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
@@ -36,11 +36,16 @@ def planned(facts: Facts) -> Plan:
     """Find the layers; what no layer stands for is computed node by node."""
     plan = Plan()
     owner: dict[str, Found] = {}
+    known: dict[Any, Module] = {}
+    owners: dict[str, Module] = {}
     for node in facts.graph.nodes:
         if node.name in owner or _constant(node, facts):
             continue
         found = found_at(node, facts)
         if found is not None:
+            found = _again(found, known)
+            if facts.graph.ours and not _under_its_names(found, owners):
+                continue
             plan.layers.append(found)
             owner |= {part.name: found for part in found.nodes}
     single = [node for node in facts.graph.nodes if node.name not in owner and not _constant(node, facts)]
@@ -55,6 +60,24 @@ def planned(facts: Facts) -> Plan:
     return plan
 
 
+def _again(found: Found, known: dict[Any, Module]) -> Found:
+    """A layer; with all the weights of one among the `known` it is that one, called again."""
+    if not found.weights:
+        return found
+    weights = sorted((part, tensor.name, tensor.turned) for part, tensor in found.weights.items())
+    key = type(found.module), found.module.extra_repr(), *weights
+    return replace(found, module=known.setdefault(key, found.module))
+
+
+def _under_its_names(found: Found, owners: dict[str, Module]) -> bool:
+    """Whether a layer's weights would have the names that the file has for them; in our own files all keep theirs."""
+    if not found.weights:
+        return True
+    path, weights = stem(found), found.weights.items()
+    own = path is not None and all(tensor.name == f"{path}.{part}".strip(".") for part, tensor in weights)
+    return own and owners.setdefault(str(path), found.module) is found.module
+
+
 def _constant(node: Node, facts: Facts) -> bool:
     return all(name in facts.constants for name in node.outputs if name)
 
@@ -64,27 +87,13 @@ def _of_weights(nodes: Sequence[Node], facts: Facts) -> set[str]:
     found: set[str] = set()
     todo = [name for node in nodes for name in node.inputs]
     while todo:
-        maker = facts.makers.get(todo.pop())
-        if maker is None or maker.name in found or not _constant(maker, facts) or not _reads_weight(maker, facts):
+        name = todo.pop()
+        maker = facts.makers.get(name)
+        if maker is None or maker.name in found or not _constant(maker, facts) or name not in facts.moving:
             continue
         found.add(maker.name)
         todo += maker.inputs
     return found
-
-
-def _reads_weight(node: Node, facts: Facts) -> bool:
-    """Whether a node that computes of constants alone is made of a weight, at however many removes."""
-    todo, seen = [node], {node.name}
-    while todo:
-        part = todo.pop()
-        for name in () if part.operator in SIDES else part.inputs:
-            maker = facts.makers.get(name)
-            if facts.trained(name):
-                return True
-            if maker is not None and maker.name not in seen:
-                seen.add(maker.name)
-                todo.append(maker)
-    return False
 
 
 def check_size(plan: Plan, facts: Facts) -> None:
@@ -124,7 +133,7 @@ class Builder:
             return chain[0].module
         self._name(numbered=bool(chain))
         if chain:
-            whole = _nested([(self.plan.paths[id(found)].split("."), found.module) for found in chain])
+            whole = _nested([(self.plan.paths[id(found.module)].split("."), found.module) for found in chain])
             if whole is not None:
                 return whole
         return self._imported()
@@ -150,7 +159,8 @@ class Builder:
         """The layers in order, if each takes what the one before makes, and is called with one sample."""
         graph = self.facts.graph
         simple = len(self.entries) == len(graph.outputs) == 1 and self.entries[0].axis == self.axes[0] == 0
-        if not simple or self.plan.nodes:
+        again = len({id(found.module) for found in self.plan.layers}) < len(self.plan.layers)
+        if not simple or again or self.plan.nodes:
             return []
         last = self.entries[0].port.name
         for found in self.plan.layers:
@@ -164,7 +174,10 @@ class Builder:
 
     def _name(self, numbered: bool) -> None:
         """Give every layer a path: by its weights first, then by its nodes' names."""
-        layers, paths = self.plan.layers, self.plan.paths
+        paths, first_calls = self.plan.paths, dict[int, Found]()
+        for found in self.plan.layers:
+            first_calls.setdefault(id(found.module), found)
+        layers = list(first_calls.values())
         stems: list[str | None] = []
         for found in layers:  # of two with one weight the first is called by it
             own = stem(found)
@@ -175,7 +188,7 @@ class Builder:
                              for own, found, name in zip(stems, layers, wanted, strict=True)], wanted)  # fmt: skip
         first = sorted(range(len(layers)), key=lambda k: not stems[k])  # those of weights, which others give way
         for k in first:
-            paths[id(layers[k])] = self.names.give(wanted[k])
+            paths[id(layers[k].module)] = self.names.give(wanted[k])
 
     # ---- a graph
 
@@ -190,7 +203,7 @@ class Builder:
             Steps(
                 tuple(Entrance(e.port.name, e.shape, e.axis) for e in self.entries),
                 tuple(
-                    LayerStep(paths[id(s)], s.way, s.reads, s.writes) if isinstance(s, Found) else s
+                    LayerStep(paths[id(s.module)], s.way, s.reads, s.writes) if isinstance(s, Found) else s
                     for s in self.plan.order
                 ),
                 tuple(zip((port.name for port in self.facts.graph.outputs), self.axes, strict=True)),
@@ -201,7 +214,7 @@ class Builder:
             )
         )
         for found in self.plan.layers:
-            put(net, paths[id(found)], found.module)
+            put(net, paths[id(found.module)], found.module)
         for name, (path, turned) in weights.items():
             if path in self.names.taken:  # else it is a layer's
                 put(net, path, self.parameters[name, turned])
@@ -210,7 +223,7 @@ class Builder:
     def _weights(self) -> dict[str, tuple[str, bool]]:
         """Constants that operators read as parameters, and the paths of these."""
         placed = {
-            (tensor.name, tensor.turned): f"{self.plan.paths[id(found)]}.{attribute}"
+            (tensor.name, tensor.turned): f"{self.plan.paths[id(found.module)]}.{attribute}"
             for found in self.plan.layers
             for attribute, tensor in found.weights.items()
             if not attribute.startswith("running_")

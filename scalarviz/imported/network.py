@@ -14,6 +14,7 @@ from ..errors import InputError, shown
 from ..nn import Module, Sequential
 from ..nn._array import Values, as_objects, values
 from ..onnx.graph import Node
+from ..scalar.single import Single
 from .layers.table import Way
 from .nodes import Array, Tensors, compute
 
@@ -156,9 +157,14 @@ def _left(x: Array, axis: int | None) -> Any:
 def called(module: Any, way: Way, x: Array) -> Array:
     """A layer called on an array that has an axis for the samples."""
     if way == "all":
-        return as_objects(module(x.tolist()), "a layer").view(Values)
+        return _array(module(x.tolist()))
     if way == "samples":
-        return as_objects([module(sample.tolist()) for sample in x], "a layer").view(Values)
+        return as_objects([_array(module(sample.tolist())) for sample in x], "a layer").view(Values)
     rows = x.reshape(-1, x.shape[-1])
-    found = [as_objects(module(row.tolist()), "a layer").ravel() for row in rows]
+    found = [_array(module(row.tolist())) for row in rows]
     return values([v for row in found for v in row.tolist()], (*x.shape[:-1], len(found[0])))
+
+
+def _array(made: Any) -> Array:
+    """What a layer gave; a row of one number, which layers give as that number, is a row."""
+    return as_objects([made.value] if isinstance(made, Single) else made, "a layer").view(Values)

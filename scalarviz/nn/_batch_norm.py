@@ -196,7 +196,10 @@ class BatchNorm(Norm):
         """A BatchNormalization by the running statistics."""
         mean, var = (sheet.weight(vars(self)[name]) for name in ("running_mean", "running_var"))
         factor, shift = onnx_affine(sheet, self.weight, self.bias, (self.num_features,))
-        return sheet.node("BatchNormalization", x, factor, shift, mean, var, shape=x.shape, epsilon=self.eps)
+        momentum = 0.9 if self.momentum is None else 1.0 - self.momentum  # the standard has no mean of all steps
+        return sheet.node(
+            "BatchNormalization", x, factor, shift, mean, var, shape=x.shape, epsilon=self.eps, momentum=momentum
+        )
 
     def _follow(self, stats: list[tuple[Value, Value]], samples: int, positions: int) -> None:
         """Let the running statistics follow those of a batch: at once, or with every step of what is recorded."""

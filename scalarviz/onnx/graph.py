@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 MISSING = 'ONNX files need the package onnx; install it with: pip install "scalarviz[onnx]"'
 """What is said where it is not there."""
+OURS = "scalarviz"
+"""The producer that our files name."""
 Array = NDArray[Any]
 Attribute = float | int | str | Array | tuple[Any, ...]
 """What a node is given beside tensors: a number, a text, a tensor, or a row of the first two."""
@@ -78,6 +80,8 @@ class Graph:
         The file's stem, for messages.
     fixed : frozenset of str
         Constants that are ``Constant`` nodes: part of what is computed, where the others are stored numbers, weights.
+    ours : bool
+        Whether ``to_onnx`` wrote it: then each stored tensor is a weight or a statistic, a single number too.
     """
 
     nodes: tuple[Node, ...]
@@ -87,3 +91,4 @@ class Graph:
     opset: int
     name: str = "graph"
     fixed: frozenset[str] = frozenset()
+    ours: bool = False

@@ -18,7 +18,7 @@ from ..io.readable import check_source, unreadable
 from ..memory import check_memory
 from .attributes import attributes_of, constant_of
 from .entries import check_entries
-from .graph import MISSING, Array, Graph, Node, Port
+from .graph import MISSING, OURS, Array, Graph, Node, Port
 from .limits import LARGEST_FILE, MOST_NODES
 from .outside import Outside
 from .sorting import in_order
@@ -141,7 +141,8 @@ def _assembled(model: Any, where: str, outside: Outside) -> Graph:
     if lost or not outputs:
         what = f"nothing makes its outputs {listing(lost[:5])}" if lost else "it has no outputs"
         raise FileFormatError(f"{where}: {what}; export the whole network")
-    return Graph(ordered, inputs, outputs, constants, opset, where, frozenset(constants) - stored)
+    ours = model.producer_name == OURS
+    return Graph(ordered, inputs, outputs, constants, opset, where, frozenset(constants) - stored, ours)
 
 
 def _opset(model: Any, where: str) -> int:

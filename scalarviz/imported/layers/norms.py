@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ... import nn
 from ...onnx.graph import Node
-from .table import Facts, Found, layer, plain
+from .table import Facts, Found, Shape, Tensor, layer, plain
 
 BATCH = {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: nn.BatchNorm2d}
 STATISTICS = ("weight", "bias", "running_mean", "running_var")
@@ -22,12 +23,13 @@ def batch_norm(node: Node, facts: Facts) -> Found | None:
     channels = (shape[1],)
     tensors = {name: facts.weight(given, channels) for name, given in zip(STATISTICS, node.inputs[1:5], strict=False)}
     weights = {name: tensor for name, tensor in tensors.items() if tensor is not None}
-    if len(weights) < len(STATISTICS):
+    parts = _affine(weights, facts, node.inputs[1:3], channels)
+    if parts is None or not weights.keys() >= {"running_mean", "running_var"}:
         return None
     momentum = round(1.0 - _number(node, "momentum", 0.9), 12)
     if not 0.0 <= momentum <= 1.0:
         return None
-    module = BATCH[len(shape)](shape[1], _number(node, "epsilon", 1e-5), momentum)
+    module = BATCH[len(shape)](shape[1], _number(node, "epsilon", 1e-5), momentum, parts[0], bias=parts[1])
     module.train(bool(node.attributes.get("training_mode", 0)))
     return Found(module, (node,), x, node.outputs[0], "samples", weights)
 
@@ -39,12 +41,13 @@ def layer_norm(node: Node, facts: Facts) -> Found | None:
     if not facts.made(x) or any(node.outputs[1:]):
         return None
     axis = int(_number(node, "axis", -1)) % len(shape)
-    over, bias = shape[axis:], facts.input(node, 2)
-    weight, shift = facts.weight(node.inputs[1], over), facts.weight(bias, over) if bias else None
-    if axis == 0 or weight is None or (bias and shift is None):
+    over, names = shape[axis:], (node.inputs[1], facts.input(node, 2))
+    weights = {part: tensor for part, name in zip(("weight", "bias"), names, strict=True)
+               if (tensor := facts.weight(name, over)) is not None}  # fmt: skip
+    parts = _affine(weights, facts, names, over)
+    if axis == 0 or parts is None:
         return None
-    module = nn.LayerNorm(over, _number(node, "epsilon", 1e-5), bias=shift is not None)
-    weights = {"weight": weight} | ({"bias": shift} if shift else {})
+    module = nn.LayerNorm(over, _number(node, "epsilon", 1e-5), *parts)
     return Found(module, (node,), x, node.outputs[0], "all", weights)
 
 
@@ -66,6 +69,17 @@ def group_norm(node: Node, facts: Facts) -> Found | None:
     module = nn.GroupNorm(groups, shape[1], _number(node, "epsilon", 1e-5), affine=not plain_norm)
     weights = {} if plain_norm else {"weight": weight, "bias": bias}
     return Found(module, (node,), x, node.outputs[0], "samples", weights)
+
+
+def _affine(
+    weights: Mapping[str, Tensor], facts: Facts, names: Sequence[str], shape: Shape
+) -> tuple[bool, bool] | None:  # fmt: skip
+    """Whether a norm has a weight, and whether it has a bias; None where it has a bias alone, or what is no weight."""
+    for part, name, number in zip(("weight", "bias"), names, (1.0, 0.0), strict=True):
+        if part not in weights and not facts.neutral(name, shape, number):
+            return None
+    found = "weight" in weights, "bias" in weights
+    return None if found == (False, True) else found
 
 
 def _number(node: Node, name: str, default: float) -> float:

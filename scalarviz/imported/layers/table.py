@@ -12,6 +12,7 @@ import numpy as np
 
 from ...nn import Module
 from ...onnx.graph import Array, Graph, Node
+from ..nodes import SIDES
 
 LARGEST_WEIGHT = 1e6
 """A tensor with a number beyond it is no weight but a mask, which stands for minus infinity."""
@@ -19,6 +20,9 @@ COMPARED = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual
 """Operators that no gradient goes through."""
 MOVED = frozenset({"Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
 """Operators that move numbers to other places."""
+RESHAPES = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
+ALIKE = (*RESHAPES, "Cast", "Identity", "Transpose")
+"""What gives the same numbers, of one tensor."""
 Shape = tuple[int, ...]
 Way = Literal["all", "samples", "rows"]
 """How a layer is called on an array with the samples' axis in it: with all of it, with each of the first axis, or with
@@ -134,13 +138,17 @@ class Facts:
     def fixed(self) -> frozenset[str]:
         """Constants that belong to what is computed; none are told apart in a file that stores no weights besides."""
         stored = self.graph.constants.keys() - self.graph.fixed
-        return self.graph.fixed if any(_is_weight(self.graph.constants[name]) for name in stored) else frozenset()
+        told = self.graph.ours or any(_is_weight(self.graph.constants[name]) for name in stored)
+        return self.graph.fixed if told else frozenset()
 
     def trained(self, name: str) -> bool:
         """Whether a constant that an operator reads is something to train: several floats, no mask, and not fixed."""
         array = self.graph.constants.get(name)
-        weight = array is not None and name not in self.fixed and _is_weight(array)
-        return weight and not self._compared(name)
+        if array is None or name in self.fixed:
+            return False
+        if self.graph.ours:
+            return array.dtype.kind == "f"
+        return _is_weight(array) and not self._compared(name)
 
     def _compared(self, name: str) -> bool:
         """Whether a tensor is only compared, at however many removes, as a mask is: nothing of it could be learnt."""
@@ -157,13 +165,38 @@ class Facts:
                     return False
         return True
 
+    @cached_property
+    def moving(self) -> frozenset[str]:
+        """What is made of weights, and the weights: it moves with them in training."""
+        found = {name for name in self.graph.constants if self.trained(name)}
+        for node in self.graph.nodes:
+            if node.operator not in SIDES and not found.isdisjoint(node.inputs):
+                found.update(node.outputs)
+        return frozenset(found)
+
+    def source(self, name: str) -> str | None:
+        """The weight that a constant is, in whichever shape; None where it is computed of weights and is none itself.
+
+        What is made of other constants alone is taken as it is.
+        """
+        found, alike = name, name
+        while (maker := self.makers.get(alike)) is not None and maker.operator in ALIKE:
+            alike = maker.inputs[0]
+            found = alike if maker.operator in RESHAPES and self.trained(alike) else found
+        return None if alike in self.makers and alike in self.moving else found
+
     def weight(self, name: str, *shapes: Shape) -> Tensor | None:
         """A constant of floats as a parameter, if it has one of these shapes (by default any); in the first of them."""
-        array = self.constants.get(name)
+        source, array = self.source(name), self.constants.get(name)
         fits = array is not None and (not shapes or array.shape in shapes)
-        if array is None or not fits or array.dtype.kind != "f" or array.size == 0 or name in self.fixed:
+        if source is None or array is None or not fits or array.dtype.kind != "f" or array.size == 0:
             return None
-        return Tensor(name, array.reshape(shapes[0]) if shapes else array)
+        return None if source in self.fixed else Tensor(source, array.reshape(shapes[0]) if shapes else array)
+
+    def neutral(self, name: str, shape: Shape, number: float) -> bool:
+        """Whether a tensor is left out, or a fixed one of that shape and with that number everywhere."""
+        array = self.constants.get(name) if name in self.fixed else None
+        return not name or (array is not None and array.shape == shape and bool((array == number).all()))
 
     def matrix(self, name: str, turned: bool = False) -> Tensor | None:
         """A constant matrix, transposed if it is `turned`; what a ``Transpose`` makes of a weight is that weight."""

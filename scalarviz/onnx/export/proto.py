@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
-from ..graph import Node
+from ..graph import OURS, Node
 from .sheet import DOUBLE, FLOAT, INT64, Sheet, Tensor
 
 OPSET, IR = 17, 8
@@ -50,7 +50,7 @@ def encoded(sheet: Sheet, inputs: Sequence[tuple[Tensor, str]], outputs: Sequenc
                  for name, a in sheet.constants.items()]  # fmt: skip
     graph = helper.make_graph([_node(node) for node in sheet.nodes], title, ports, ends, constants)
     model = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR, producer_name="scalarviz"
+        graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR, producer_name=OURS
     )  # fmt: skip
     onnx.checker.check_model(model)
     found: bytes = model.SerializeToString(deterministic=True)
