@@ -255,9 +255,17 @@ def test_looking_gets_its_share_of_the_time():
     assert not pace.due(now - 0.2 + 1e-9)
 
 
+def test_a_network_of_this_library_among_arrays_is_not_left_out():
+    net = sv.nn.Linear(2, 1)
+    watched = sv.watch({"net": net, "w": np.ones(2)})
+    assert [tensor.name for tensor in watched.tensors] == ["net.weight", "net.bias", "w"]
+    net.weight[0][1].data = 7.0
+    assert watched.frame().values[1] == 7
+
+
 def test_what_cannot_be_watched_is_refused_in_words():
     with pytest.raises(TypeMismatchError, match=r"watch: got ndarray.*try \{'x': x\}"):
         sv.watch(np.ones(3))
-    with pytest.raises(InputError, match=r"'a': got ndarray \(dtype complex128\)"):
-        sv.watch({"a": np.ones(2) * 1j})
+    with pytest.raises(InputError, match=r"'a': got ndarray \(dtype datetime64"):
+        sv.watch({"a": np.array(["2026-11-22"], "datetime64[D]")})
     assert isinstance(sv.watch({"a": 1}), Watched)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz.errors import InputError
+from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.watched.leaves import numbers
-from scalarviz.run.watched.modules import kept_names, module_parts
+from scalarviz.run.watched.modules import module_parts
+from scalarviz.run.watched.pace import Pace
 
 torch = pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
 
@@ -69,7 +70,7 @@ def test_names_values_gradients_and_updates_are_those_of_pytorch():
 
 def test_weights_are_not_copied_on_the_way():
     net = network()
-    for part in module_parts(net, kept_names(net)):
+    for part in module_parts(net):
         assert np.shares_memory(numbers(part.name, part.leaf), part.leaf.detach().numpy()), part.name
 
 
@@ -152,3 +153,94 @@ def test_neither_pytorch_nor_jax_is_imported():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_complex_numbers_are_pairs_and_other_ways_of_keeping_numbers_are_read():
+    net = torch.nn.Linear(2, 2)
+    net.rope = torch.nn.Parameter(torch.tensor([1 + 2j, 3 - 4j]))
+    net.register_buffer("turned", torch.tensor([1 + 2j]).conj())
+    net.register_buffer("minus", torch._neg_view(torch.tensor([1.0, -2.0])))
+    net.rope.grad = torch.tensor([5 + 6j, 7 + 8j])
+    watched = sv.watch(net)
+    frame = watched.frame()
+    values, gradient = by_name(watched, frame.values), by_name(watched, frame.gradient)
+    assert values["rope"].tolist() == torch.view_as_real(net.rope).tolist() == [[1, 2], [3, -4]]
+    assert gradient["rope"].tolist() == [[5, 6], [7, 8]]
+    assert (values["turned"].tolist(), values["minus"].tolist()) == ([[1, -2]], [-1, 2])
+
+
+class OtherNames(torch.nn.Module):
+    """Its files have other names than its layers, as those of wrappers have, or cannot be made at all."""
+
+    def __init__(self, fails):
+        super().__init__()
+        self.norm, self.fails = torch.nn.BatchNorm1d(3), fails
+        self.register_buffer("mask", torch.ones(3), persistent=False)
+
+    def state_dict(self, *args, **kwargs):
+        if self.fails:
+            raise RuntimeError("sharded")
+        return {f"wrapped.{name}": one for name, one in super().state_dict(*args, **kwargs).items()}
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_buffers_are_those_of_the_layers_whatever_a_file_would_hold(fails):
+    names = [tensor.name for tensor in sv.watch(OtherNames(fails)).tensors]
+    assert names == [f"norm.{name}" for name in torch.nn.BatchNorm1d(3).state_dict()]
+
+
+def test_several_modules_are_watched_as_one():
+    torch.manual_seed(0)
+    pair = {"G": torch.nn.Linear(2, 3), "D": [torch.nn.BatchNorm1d(3)], "scale": torch.ones(2, requires_grad=True)}
+    pair["G"].bias.requires_grad_(False)
+    watched = sv.watch(pair)
+    optimizer = torch.optim.SGD([*pair["G"].parameters(), *pair["D"][0].parameters(), pair["scale"]], lr=0.1)
+    before = pair["G"].weight.detach().clone()
+    loss = (pair["D"][0](pair["G"](torch.randn(8, 2) * pair["scale"])) ** 3).sum()
+    loss.backward()
+    optimizer.step()
+    watched.update(loss=loss)
+    frame = watched.frame()
+    roles = {tensor.name: tensor.role for tensor in watched.tensors}
+    assert (list(roles)[:4], list(roles)[-1]) == (["G.weight", "G.bias", "D.0.weight", "D.0.bias"], "scale")
+    assert (roles["D.0.running_var"], roles["D.0.num_batches_tracked"]) == ("buffer", "count")
+    assert (frame.step, frame.loss) == (1, loss.item())
+    update, gradient, frozen = (by_name(watched, part) for part in (frame.update, frame.gradient, frame.frozen))
+    assert np.allclose(update["G.weight"], (pair["G"].weight.detach() - before).numpy(), atol=1e-7)
+    assert np.array_equal(gradient["scale"], pair["scale"].grad.numpy())
+    assert [name for name, flags in frozen.items() if flags.any()] == ["G.bias"]
+
+
+def test_the_step_of_a_layer_with_new_weights_is_that_of_one_step():
+    net = torch.nn.Linear(3, 2)
+    watched = sv.watch(net)
+    watched.pace = Pace(rate=1e9, share=1.0)  # it is always time
+    looks = 0
+    for step in range(6):
+        net.weight = torch.nn.Parameter(net.weight.detach() + 1)  # as pruning does, and FSDP
+        if watched.update(loss=step):
+            assert np.allclose(watched.last.update[:6], 1, atol=1e-6)
+            looks += 1
+    assert looks >= 3
+
+
+def test_biases_by_other_names_and_steps_of_tensors():
+    watched = sv.watch(torch.nn.ModuleDict({"a": torch.nn.MultiheadAttention(4, 2), "l": torch.nn.LSTM(3, 4)}))
+    biases = {tensor.name for tensor in watched.tensors if tensor.role == "bias"}
+    assert biases == {"a.in_proj_bias", "a.out_proj.bias", "l.bias_ih_l0", "l.bias_hh_l0"}
+    watched.update(step=torch.tensor(5))
+    assert watched.frame().step == 5
+    with pytest.raises(InputError, match=r"step must be a whole number >= 0, got tensor\(0\.5"):
+        watched.update(step=torch.tensor(0.5))
+
+
+@pytest.mark.parametrize(
+    ("x", "tip"),
+    [
+        (lambda net: net.parameters(), r"dict\(net\.named_parameters\(\)\)"), (lambda net: net.weight, "{'x': x}"),
+        (lambda net: torch.optim.SGD(net.parameters(), lr=0.1), "try the network"),
+    ],
+)  # fmt: skip
+def test_what_is_tried_first_is_told_what_to_give(x, tip):
+    with pytest.raises(TypeMismatchError, match=tip):
+        sv.watch(x(torch.nn.Linear(2, 2)))

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...checks import integer
-from ..checks import LAST_STEP
 from ..frame import Curve
 from ..history import History
-from .told_number import told_number
+from .told_number import told_number, told_step
 
 ROOM = 1024
 """Losses that wait to be put into the curve, at most."""
@@ -54,7 +52,7 @@ class Counted:
         InputError, TypeMismatchError
             No numbers; nothing is taken over then.
         """
-        at = None if step is None else min(integer("step", step, 0), LAST_STEP)
+        at = None if step is None else told_step(step)
         new_loss, new_lr = told_number("loss", loss), told_number("lr", lr)
         self.calls += 1
         if not (said or any(one is not None for one in (at, new_loss, new_lr))):

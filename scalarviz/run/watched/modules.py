@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
 from typing import Any
 
 from ...errors import InputError
@@ -17,29 +16,33 @@ def is_module(x: object) -> bool:
     if isinstance(x, type) or not all(callable(getattr(x, name, None)) for name in names):
         return False
     module: Any = x
-    return all(is_tensor(one) for _, one in module.named_parameters())  # those of this library are none
+    return all(is_tensor(one) for _, one in module.named_parameters())
 
 
-def kept_names(module: Any) -> frozenset[str]:
-    """Names of what a module keeps in files: masks and the like are made anew, and not shown."""
-    return frozenset(module.state_dict())
-
-
-def module_parts(module: Any, kept: Set[str]) -> list[Part]:
-    """What a module holds: parameters, and those buffers that it has `kept`.
+def module_parts(module: Any) -> list[Part]:
+    """What a module holds: parameters, and the buffers that it keeps in files; masks and the like are made anew.
 
     Raises
     ------
     InputError
         It has no weights yet.
     """
-    parameters = dict(module.named_parameters())
-    buffers = {name: one for name, one in module.named_buffers() if name in kept}
+    parameters, made_anew = dict(module.named_parameters()), _made_anew(module)
     for name, one in parameters.items():
         if type(one).__name__.startswith("Uninitialized"):
             raise InputError(f"{name} has no shape yet; try it after the first batch has gone through the network")
     found = [Part(name, one, role_of(name), not one.requires_grad) for name, one in parameters.items()]
-    return found + [Part(name, one, _buffer(one)) for name, one in buffers.items()]
+    return found + [Part(name, one, _buffer(one)) for name, one in module.named_buffers() if name not in made_anew]
+
+
+def _made_anew(module: Any) -> set[str]:
+    """Names of buffers that no file holds, as each layer knows its own; a state_dict may have other names."""
+    layers = module.named_modules() if callable(getattr(module, "named_modules", None)) else [("", module)]
+    return {
+        f"{path}.{name}" if path else name
+        for path, layer in layers
+        for name in getattr(layer, "_non_persistent_buffers_set", ())
+    }
 
 
 def _buffer(one: Any) -> Role:

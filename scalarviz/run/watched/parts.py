@@ -37,9 +37,12 @@ class Part:
     frozen: bool = False
 
 
-def role_of(name: str) -> Role:
-    """What an array is drawn as, by the last word of its name."""
-    return "bias" if name.rpartition(".")[2] == "bias" else "weight"
+def role_of(name: str, leaf: object = None) -> Role:
+    """What an array is drawn as, by the words of its name; flax says which arrays are statistics of batches."""
+    *way, last = name.split(".")
+    if "batch_stats" in way or any(kind.__name__ == "BatchStat" for kind in type(leaf).__mro__):
+        return "buffer"
+    return "bias" if last == "bias" or last.startswith("bias_") or last.endswith("_bias") else "weight"
 
 
 class Parts:

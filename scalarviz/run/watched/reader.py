@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,8 +12,8 @@ from numpy.typing import NDArray
 from ...errors import InputError, TypeMismatchError, shown
 from ...nn import Module
 from ..frame import Tensor
-from .leaves import Numbers, is_tensor, numbers
-from .modules import is_module, kept_names, module_parts
+from .leaves import Numbers, is_array, is_tensor, numbers, shape_of
+from .modules import is_module, module_parts
 from .parts import Part, Parts, own_gradient, role_of
 from .trees import is_tree, leaves
 
@@ -39,14 +41,12 @@ class Reader:
 
     def __init__(self, x: Any) -> None:
         if not can_be_read(x):
-            instead = "sv.Run(net, ...), or sv.view.show(net)" if isinstance(x, Module) else "{'x': x}"
             raise TypeMismatchError(
                 f"watch: got {type(x).__name__} {shown(x)}; allowed: a torch.nn.Module, or arrays in nested dicts, "
-                f"lists, tuples and dataclasses; try {instead}"
+                f"lists, tuples and dataclasses{_instead(x)}"
             )
         self.in_place = is_module(x)
         self._x, self._grads = x, dict[str, Any]()
-        self._kept = kept_names(x) if self.in_place else frozenset()
         self._now = self._parts(x)
         self._laid = Parts(self._now)
 
@@ -57,13 +57,17 @@ class Reader:
 
     def _parts(self, x: Any) -> list[Part]:
         if self.in_place:
-            return module_parts(x, self._kept)
+            return module_parts(x)
         found = list(leaves(x))
         trains = any(is_tensor(leaf) and leaf.requires_grad for _, leaf in found)  # else it is a state_dict
-        return [
-            Part(name, leaf, role_of(name), trains and is_tensor(leaf) and not leaf.requires_grad)
-            for name, leaf in found
-        ]
+        parts = list[Part]()
+        for name, leaf in found:
+            if is_module(leaf):
+                parts += [replace(part, name=f"{name}.{part.name}") for part in module_parts(leaf)]
+            else:
+                frozen = trains and is_tensor(leaf) and not leaf.requires_grad
+                parts.append(Part(name, leaf, role_of(name, leaf), frozen))
+        return parts
 
     def give(self, params: Any = None, grads: Any = None) -> None:
         """From now on these are the arrays and their gradients; all is taken over or nothing.
@@ -77,10 +81,10 @@ class Reader:
             raise InputError("update: got params of a module, whose own are read in place; try update(loss=loss)")
         new = {} if grads is None else dict(leaves(grads))
         for name, leaf in new.items():
-            self._laid.fit(f"grads: {name}", name, numbers(name, leaf).shape)
+            self._laid.fit(f"grads: {name}", name, shape_of(name, leaf))
         if params is not None:
             parts = self._parts(params)
-            self._laid.fit_all({part.name: numbers(part.name, part.leaf).shape for part in parts})
+            self._laid.fit_all({part.name: shape_of(part.name, part.leaf) for part in parts})
             self._x, self._now = params, parts
         if params is not None or grads is not None:
             self._grads = new
@@ -108,3 +112,14 @@ class Reader:
             return numbers(f"grads: {name}", self._grads[name]) if name in self._grads else own(name)
 
         return *self._laid.gradients(found), self._laid.frozen(parts)
+
+
+def _instead(x: object) -> str:
+    """What to try with something that cannot be watched."""
+    if isinstance(x, Module):
+        return "; try sv.Run(net, ...), or sv.view.show(net)"
+    if is_array(x):
+        return "; try {'x': x}"
+    if isinstance(x, Iterator):
+        return "; try dict(net.named_parameters()), or list(x)"
+    return "; try the network, or a dict of its weights"

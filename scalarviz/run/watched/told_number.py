@@ -1,10 +1,28 @@
-"""A number that a loop of the user's own tells: its loss, its learning rate."""
+"""A number that a loop of the user's own tells: its loss, its learning rate, its step."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+from operator import index
 from typing import Any
 
+from ...checks import integer
 from ...errors import InputError, TypeMismatchError, shown
+from ..checks import LAST_STEP
+
+
+def told_step(told: Any) -> int:
+    """`told` as the number of a step: whole numbers, arrays and tensors of one such number.
+
+    Raises
+    ------
+    InputError
+        It is none, or below 0.
+    """
+    if hasattr(told, "shape"):
+        with suppress(TypeError, ValueError, RuntimeError):
+            told = index(told)
+    return min(integer("step", told, 0), LAST_STEP)
 
 
 def told_number(name: str, told: Any) -> float | None:

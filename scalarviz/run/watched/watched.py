@@ -120,6 +120,7 @@ class Watched(Source):
             if self.pace is not None:
                 self.pace.took(start, time.perf_counter())
         elif timely or self._asked(step + 1):
+            self._reader.renew()
             self._before = self._counted.calls, self._reader.values()
         for one in self._onlookers:
             one.look(self)
