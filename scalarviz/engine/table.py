@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -113,9 +114,11 @@ def _numpy(problem: Problem, model: Model, loss: Loss, device: int) -> Trainer:
 
 
 def _numba(problem: Problem, model: Model, loss: Loss, device: int) -> Trainer:
-    warm = _numba_is_warm(problem.store.value.dtype.name, operations(problem.plan, problem.update))
     # compiling takes a while and leaves cycles behind
-    with _collector_paused() if warm else nullcontext():
+    loads = "numba" not in sys.modules and _numba_is_warm(
+        problem.store.value.dtype.name, operations(problem.plan, problem.update)
+    )
+    with _collector_paused() if loads else nullcontext():
         from .cpu import NumbaTrainer
 
         return NumbaTrainer(problem)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ..scalar.mask import UNITS
 from .columns import columns
 from .gathers import gather_instruction
 from .gradients import gradient_rows, made_of_buffers, parameters_reached
+from .known import Kept, content_of
 from .lonely import lonely_sums
 from .neurons import neurons
 from .ordered import ordered
@@ -24,10 +26,13 @@ from .tape import Node, Tape
 from .together import sums, together
 from .totals import CODES, in_front, shifted
 
+_PLANS: Kept[tuple[bytes, bool], Plan] = Kept()
 
-@collection_paused()
+
 def lower(tape: Tape, *, encode: bool = True) -> Plan:
     """Split by dependence, recognise weighted sums and layers, order by level.
+
+    Of a small graph that was lowered before it is the same plan, whose arrays nobody writes to.
 
     Parameters
     ----------
@@ -40,6 +45,39 @@ def lower(tape: Tape, *, encode: bool = True) -> Plan:
     -------
     Plan
     """
+    content = content_of(tape)
+    if content is None:
+        return _lowered(tape, encode)
+    plan = _PLANS.get((content, encode)) or _PLANS.put((content, encode), _shared(_lowered(_unnamed(tape), encode)))
+    return _named(plan, [module for module, _ in tape.taps]) if tape.taps else plan
+
+
+def _unnamed(tape: Tape) -> Tape:
+    """Without anything that belongs to one model: a plan that is kept would keep it too."""
+    taps = tuple((number, rows) for number, (_, rows) in enumerate(tape.taps))
+    return replace(tape, blocks=(), modes=(), taps=taps)
+
+
+def _named(plan: Plan, modules: Sequence[Any]) -> Plan:
+    """A kept plan for the modules of a tape."""
+    taps = tuple((modules[number], rows) for number, rows in plan.body.taps)
+    return replace(plan, body=replace(plan.body, taps=taps))
+
+
+def _shared(plan: Plan) -> Plan:
+    """A plan that many get: who would write to it is told."""
+    for program in (plan.prologue, plan.encode, plan.body):
+        if program is not None:
+            instructions = (getattr(i, name) for i in program.instructions for name in Instruction.__slots__)
+            own = (getattr(program, name) for name in Program.__slots__)
+            for part in (*own, *instructions, *(rows for _, rows in program.taps)):
+                if isinstance(part, np.ndarray):
+                    part.setflags(write=False)
+    return plan
+
+
+@collection_paused()
+def _lowered(tape: Tape, encode: bool) -> Plan:
     tape = fold_constants(share_operands(tape))
     prologue, encoder, body = _split(tape, encode)
     gets = gradient_rows(body, body.outputs if body.loss is None else (body.loss,))

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...tape import Program
+from ...tape.known import SMALL, Kept
 from ..problem import Array
 from .cache.loader import kernel_address, row_addresses
 from .encode.pictures import can_be_compact
-from .encode.program import encode
+from .encode.program import Encoded, encode
 from .source.updates import name_of
 from .vector.capability import VECTOR_KERNELS, vector_bytes
 from .vector.emitter import VECTOR_BYTES
 from .wire import LINE, ROOM_COLUMNS, ROOM_NUMBERS, SEVERAL
+
+A = TypeVar("A")
 
 MARGIN = 4096
 """Bytes before the first row, written once. A vector whose first lanes are masked may begin there: nothing is read,
@@ -37,6 +41,34 @@ class Workspace:
         self.memory[:MARGIN] = 0
         start: int = self.memory.ctypes.data + MARGIN
         self.address = -(-start // LINE) * LINE
+
+
+class Addresses(Generic[A]):
+    """Where kernels are, by name: each is asked for once while a program is encoded, since every instruction asks.
+
+    Attributes
+    ----------
+    known : dict
+        What was asked for.
+    """
+
+    def __init__(self, find: Callable[[str], A]) -> None:
+        self._find = find
+        self.known: dict[str, A] = {}
+
+    def __call__(self, name: str) -> A:
+        """What the name stands for."""
+        if name not in self.known:
+            self.known[name] = self._find(name)
+        return self.known[name]
+
+    def same(self, before: dict[str, A]) -> bool:
+        """Whether all of these are still where they were."""
+        return all(self(name) == address for name, address in before.items())
+
+
+Part = tuple[Program, dict[str, dict[str, int]], dict[str, int], Encoded]
+_ENCODED: Kept[tuple[Any, ...], Part] = Kept()
 
 
 class Loaded:
@@ -72,19 +104,18 @@ class Loaded:
             program = _NOTHING
         dtype = np.dtype(dtype)
 
-        @cache  # as long as this program is encoded: each instruction asks
-        def kernel(name: str) -> int:
-            return kernel_address(f"{name}_plain" if plain and name in VECTOR_KERNELS else name, dtype.name)
-
+        kernel = Addresses(
+            lambda name: kernel_address(f"{name}_plain" if plain and name in VECTOR_KERNELS else name, dtype.name)
+        )
         # one sample: its rows lie side by side, so that there are vectors to compute with
         compact = block == 1 and not plain and can_be_compact(program)
         vector = VECTOR_BYTES // dtype.itemsize
         few = block <= vector and not (compact or plain) and vector_bytes() > 0
-        rows = cache(partial(row_addresses, dtype=dtype.name))
+        rows = Addresses(partial(row_addresses, dtype=dtype.name))
         several = block if 1 < block <= SEVERAL and not plain and vector_bytes() > 0 else 0
         taken = not plain and vector_bytes() > 0
         narrow = program.couples and block >= NARROW_FROM and not plain
-        encoded = encode(program, seeds, rows, kernel, dtype, vector if compact else 0, few, several, taken, narrow)
+        encoded = _encoded(program, rows, kernel, (seeds, dtype, vector if compact else 0, few, several, taken, narrow))
         coupled = blocks if encoded.places else 0
         self.workspace: Workspace
         self.sums: NDArray[np.float64]
@@ -104,7 +135,7 @@ class Loaded:
             *[0] * 6, self.room.ctypes.data,
         ]  # fmt: skip
         self._lists = [
-            np.ascontiguousarray(part)
+            np.array(part, order="C")  # its own: what is encoded once may be loaded by many
             for part in (
                 encoded.forward, encoded.backward, encoded.pool, encoded.numbers, program.constant_rows,
                 program.constants.astype(dtype), program.input_rows, program.input_index, program.outputs,
@@ -113,6 +144,21 @@ class Loaded:
         ]  # fmt: skip
         ends = [number for part in self._lists for number in (part.ctypes.data, len(part))]
         self.machine: Array = np.array([*space, *ends, 0, 0], np.int64)
+
+
+def _encoded(
+    program: Program, rows: Addresses[dict[str, int]], kernel: Addresses[int], how: tuple[Any, ...]
+) -> Encoded:
+    """The numbers of a program, made once while its kernels stay where they are."""
+    seeds, dtype, lanes, *switches = how
+    key = (id(program), *how)
+    before = _ENCODED.get(key)
+    if before is not None and before[0] is program and rows.same(before[1]) and kernel.same(before[2]):
+        return before[3]
+    made = encode(program, seeds, rows, kernel, dtype, lanes, *switches)
+    if program.n_rows <= SMALL:
+        _ENCODED.put(key, (program, rows.known, kernel.known, made))
+    return made
 
 
 _EMPTY = np.zeros(0, np.int64)

@@ -23,7 +23,7 @@ def no_numba() -> str:
         there = False
     if not there:
         return f"needs numba, which is not installed here: pip install numba; {INSTEAD}"
-    given = tuple(f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_"))
+    given = tuple(f"{name}={os.environ.get(name, '')}" for name in sorted(os.environ) if name.startswith("NUMBA_"))
     return _refused(given) if given or Path(SETTINGS_FILE).is_file() else ""
 
 

@@ -25,11 +25,13 @@ from .place import PLACE, closed, folder, make_folder
 from .unneeded import arrays_without_scipy
 
 T = TypeVar("T")
+_ENTRIES = "addresses of"
 
 arrays_without_scipy()
 
 _LOCK = threading.RLock()
 _LOADED: dict[str, dict[str, Any]] = {}
+"""By unit: its functions, and where its kernels begin."""
 
 
 def load(unit: str, compile_with: Callable[[bool], T]) -> T:
@@ -96,8 +98,9 @@ def function(name: str, dtype: str) -> Any:
 def _addresses(unit: str, compile_with: Callable[[bool], dict[str, Any]]) -> dict[str, int]:
     with _LOCK:
         if unit not in _LOADED:
-            _LOADED[unit] = load(unit, compile_with)
-        return {name: _entry(found) for name, found in _LOADED[unit].items()}
+            kernels = load(unit, compile_with)
+            _LOADED[unit] = {**kernels, _ENTRIES: {name: _entry(found) for name, found in kernels.items()}}
+        return _LOADED[unit][_ENTRIES]  # type: ignore[no-any-return]
 
 
 def _entry(kernel: Any) -> int:
