@@ -14,7 +14,7 @@ import scalarviz as sv
 from scalarviz import Run, nn, optim, rng
 from scalarviz.engine.arrays.plan import PlanRunner
 from scalarviz.engine.cpu import NumbaTrainer, forward
-from scalarviz.engine.cpu.compiled.order import batch_order
+from scalarviz.engine.cpu.compiled.order import batch_order, orders
 from scalarviz.scalar import function
 from scalarviz.tape import lower, record
 
@@ -244,6 +244,26 @@ def test_the_kernel_draws_the_batches_of_rng(n, batch):
     for step in (0, 1, n // batch - 1, n // batch, 5 * (n // batch) + 1, 2**33):
         batch_order(found, step, n, words, shape)
         np.testing.assert_array_equal(found, rng.batch_indices(2**40 + 5, step, n, batch))
+
+
+@pytest.mark.parametrize(
+    ("n", "batch"), [(2, 1), (3, 1), (4, 1), (10, 3), (100, 30), (256, 1), (257, 5), (70_000, 513)]
+)
+@pytest.mark.parametrize("steps", [1, 7, 16, 64])
+def test_the_kernel_looks_up_many_steps_as_rng_has_them_one_by_one(n, batch, steps):
+    left, right, rounds = rng.shape_of(n)
+    shape, words = np.array([left, right, np.uint64(rounds)], np.uint64), np.array(rng.split(2**40 + 5), np.uint64)
+    found = np.empty(steps * batch, np.int64)
+    for first in (0, 3, 2**33 + 1):
+        orders(found, first, batch, n, words, shape)
+        one_by_one = [rng.batch_indices(2**40 + 5, first + k, n, batch) for k in range(steps)]
+        np.testing.assert_array_equal(found, np.concatenate(one_by_one))
+
+
+def test_the_kernel_looks_up_many_steps_of_draws_as_one_by_one():
+    words, shape, found = np.array(rng.split(9), np.uint64), np.zeros(3, np.uint64), np.empty(21, np.int64)
+    orders(found, 5, 3, 10, words, shape)
+    np.testing.assert_array_equal(found, np.concatenate([rng.drawn_indices(9, 5 + k, 10, 3) for k in range(7)]))
 
 
 @pytest.mark.parametrize("block", [1, 7, 64, 4096])

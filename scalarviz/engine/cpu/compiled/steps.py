@@ -40,7 +40,7 @@ from .coupled import follow, ready_blocks, run_coupled
 from .intrinsics import address_of, call_kernel, row_at, size_of, word_at, zero_of
 from .limits import coefficient, penalty
 from .meet import gather
-from .order import batch_order
+from .order import AHEAD, orders
 from .taken import clear_rest, know_update, update_rest
 from .tiles import Row, Words, fill, row_of
 
@@ -146,7 +146,7 @@ def train(
         The feed has the batches of these steps one behind the other, and nothing else.
     batch : int
     order : (seed words, network shape)
-        See :func:`.order.batch_order`.
+        See :func:`.order.orders`.
     scales : ndarray, shape (steps,)
         Adjoint of one sample's loss, in each step.
     trained : ndarray of bool, shape (n,)
@@ -175,12 +175,13 @@ def train(
     """
     n, lines = len(values), len(feed)
     size, chosen, groups = len(theta), not ahead and (batch < samples or order[1][2] == 0), len(parts)
-    indices = np.empty(batch if chosen else 0, np.int64)
+    known = max(1, AHEAD // batch)  # steps whose samples are looked up at once
+    indices = np.empty(known * batch if chosen else 0, np.int64)
     theta_at, grad_at = row_at(theta.ctypes.data, theta), row_at(grad.ctypes.data, theta)
     value_at, previous_at = row_at(values.ctypes.data, theta), row_at(previous.ctypes.data, theta)
     buffer_at, feed_at = row_at(buffers.ctypes.data, theta), word_at(feed.ctypes.data)
     body_at, prologue_at = word_at(body.ctypes.data), word_at(prologue.ctypes.data)
-    ids, on = indices.ctypes.data if chosen else 0, 0
+    ids, on = 0, 0
     hyper_at, hyper_line = hyper.ctypes.data, hyper.shape[1] * hyper.itemsize
     arrivals, team_at = 0, word_at(team.ctypes.data)
     body_at[FILLED] = 0  # the data may have changed since the last call
@@ -196,7 +197,10 @@ def train(
         now = at_once and step < len(losses) - 1  # the gradient of the last step may be looked at
         body_at[TAKER] = word_at(updater.ctypes.data)[FUSED] if now else STORED if whole else ADDED
         if chosen:
-            batch_order(indices, first + step, samples, order[0], order[1])
+            if step % known == 0:
+                steps = min(known, len(losses) - step)
+                orders(indices[: steps * batch], first + step, batch, samples, order[0], order[1])
+            ids = indices.ctypes.data + step % known * batch * 8
         if ahead:
             on = step * batch
             body_at[FILLED] = 0
