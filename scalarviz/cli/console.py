@@ -79,11 +79,11 @@ class Progress:
             self._bar.start()
         return self
 
-    def update(self, done: int, note: str) -> None:
-        """Show that `done` are done, and a few words."""
+    def update(self, done: int, note: object) -> None:
+        """Show that `done` are done, and a few words: what `note` is as a text, where it is shown."""
         if self._bar is not None:
             with _whatever_the_terminal_says():
-                self._bar.update(self._task, completed=done, note=note)
+                self._bar.update(self._task, completed=done, note=str(note))
         elif time.monotonic() >= self._next_line:
             self._next_line = time.monotonic() + LINE_SECONDS
             say(f"{self.title}: {done:,} of {self.last:,}, {note}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -157,11 +157,13 @@ def _watched(options: Any, going: Sweep) -> list[Result]:
         say(f"{name}: {going.before:,} of {total:,} runs are in {options.results} already")
     results: list[Result] = []
     with closing(going), Progress(name, going.before, total) as bar:
-        note = _Note(total, going.before)
+        note = Note(total)
         for result in going:
             results.append(light(result))
-            if len(results) > going.before or not going.futures:
-                bar.update(len(results), note.of(results))
+            computed = len(results) > going.before
+            note.add(result, computed)
+            if computed or not going.futures:
+                bar.update(len(results), note)
     return results
 
 
@@ -190,24 +192,42 @@ def light(result: Result) -> Result:
     return replace(result, weights={}, keyframes={})
 
 
-class _Note:
-    """What stands beside the count of runs: how they went, and how long it goes on."""
+class Note:
+    """What stands beside the count of runs: how they went, and how long it goes on.
 
-    def __init__(self, total: int, before: int) -> None:
-        self._total, self._before, self._began = total, before, time.monotonic()
+    Parameters
+    ----------
+    total : int
+        Runs of the sweep.
+    clock : callable
+        Seconds.
+    """
 
-    def of(self, results: Sequence[Result]) -> str:
-        """In a few words."""
-        learnt = [result.reached for result in results if result.reached is not None]
-        said = [f"{sum(learnt):,} learnt"] if learnt else []
-        for state in ("diverged", "failed"):
-            count = sum(result.state == state for result in results)
-            said += [f"{count:,} {state}"] if count else []
-        done = len(results) - self._before
-        if done > 0 and not sys.stderr.isatty():  # a bar has a clock of its own
-            left = (time.monotonic() - self._began) / done * (self._total - len(results))
-            said.append(f"{_time(left)} left")
-        return ", ".join(said)
+    def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._total, self._clock = total, clock
+        self._count = self._judged = self._learnt = 0
+        self._bad = dict.fromkeys(("diverged", "failed"), 0)
+        self._first: tuple[float, int] | None = None
+
+    def add(self, result: Result, computed: bool) -> None:
+        """One more run has ended; `computed`: just now. Counted as they come: there may be a million."""
+        self._count += 1
+        if result.reached is not None:
+            self._judged, self._learnt = self._judged + 1, self._learnt + result.reached
+        if result.state in self._bad:
+            self._bad[result.state] += 1
+        if computed and self._first is None:  # what came before was the start of the processes
+            self._first = self._clock(), self._count
+
+    def __str__(self) -> str:
+        said = [f"{self._learnt:,} learnt"] if self._judged else []
+        said += [f"{count:,} {state}" for state, count in self._bad.items() if count]
+        if self._first is not None and not sys.stderr.isatty():  # a bar has a clock of its own
+            since, at = self._first
+            if self._count > at:
+                left = (self._clock() - since) / (self._count - at) * (self._total - self._count)
+                said.append(f"{_time(left)} left")
+        return ", ".join(said) or "begun"
 
 
 def _time(seconds: float) -> str:
