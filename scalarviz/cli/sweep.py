@@ -20,7 +20,7 @@ from ..io import check_target
 from ..sweep.about import About
 from ..sweep.build import SceneBuild
 from ..sweep.plan import sweepable
-from ..sweep.result import Result
+from ..sweep.result import NO_CURVE, Result
 from ..sweep.schema import ENDING
 from ..sweep.sweep import Sweep, sweep
 from ..sweep.table import summary, write_table
@@ -162,7 +162,7 @@ def _watched(options: Any, going: Sweep) -> list[Result]:
             results.append(light(result))
             computed = len(results) > going.before
             note.add(result, computed)
-            if computed or not going.futures:
+            if computed or going.before == total:
                 bar.update(len(results), note)
     return results
 
@@ -188,8 +188,8 @@ def _cluster(options: Any) -> Iterator[Executor | None]:
 
 
 def light(result: Result) -> Result:
-    """A result without its weights: a table needs none, and many runs have many."""
-    return replace(result, weights={}, keyframes={})
+    """A result without its weights and its curve: a table needs none, and there may be a million runs."""
+    return replace(result, weights={}, keyframes={}, curve=NO_CURVE)
 
 
 class Note:

@@ -67,7 +67,7 @@ class Driver:
         self._give_up(StateError("the sweep was closed before this run was done"))
 
     def _give_up(self, error: Exception) -> None:
-        for future in self.futures.values():
+        for future in list(self.futures.values()):  # who iterates takes some away meanwhile
             if not future.cancel() and not future.done():
                 future.set_exception(error)
 

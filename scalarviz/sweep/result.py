@@ -14,6 +14,7 @@ State = Literal["done", "diverged", "failed"]
 STATES: tuple[State, ...] = ("done", "diverged", "failed")
 MOST_POINTS = 200
 """Points of a curve."""
+NO_CURVE: NDArray[np.float64] = np.zeros((0, 2))
 Label = int | float | str | bool | None
 """What is told of an option's value: a number, a word, whether it is on."""
 
@@ -63,7 +64,7 @@ class Result:
     loss: float = float("nan")
     metrics: dict[str, float] = field(default_factory=dict)
     reached: bool | None = None
-    curve: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
+    curve: NDArray[np.float64] = field(default_factory=lambda: NO_CURVE)
     weights: Arrays = field(default_factory=dict)
     keyframes: Mapping[int, Arrays] = field(default_factory=dict)
     seconds: float = 0.0

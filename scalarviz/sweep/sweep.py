@@ -38,7 +38,8 @@ class Sweep(Iterator[Result]):
     before : int
         Results that the file had already.
     futures : dict of int to Future
-        Of each run that is to be computed, by its number: ``future.cancel()`` leaves out one that has not begun.
+        Of each run that is to be computed, by its number, until its result was given out (who kept them all would keep
+        all weights): ``future.cancel()`` leaves out one that has not begun.
     """
 
     def __init__(self, plan: Plan, executor: Executor, ahead: int, owned: bool, file: ResultsFile | None) -> None:
@@ -66,6 +67,7 @@ class Sweep(Iterator[Result]):
             self.close()
             raise
         if isinstance(found, Result):
+            self.futures.pop(found.number, None)
             return found
         self.close()
         if found is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sqlite3
+import weakref
 
 import numpy as np
 import pytest
@@ -135,6 +137,16 @@ def test_runs_that_can_be_left_out_and_a_file_that_is_gone(tmp_path):
     path.unlink()
     with pytest.raises(InputError, match="removed or replaced while its sweep went on"):
         list(going)
+
+
+def test_weights_that_were_given_out_are_not_kept_by_the_sweep():
+    """A sweep of ten thousand runs would hold the weights of all."""
+    going = swept()
+    held = [weakref.ref(next(iter(result.weights.values()))) for result in going]
+    gc.collect()
+    assert len(held) == 6
+    assert not any(array() is not None for array in held)
+    assert not going.futures
 
 
 def test_a_failed_run_is_told_kept_and_computed_again(tmp_path, monkeypatch):
