@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError, ScalarvizError, listing, shown
 from ..onnx.graph import Graph, Port
+from .allowance import MOST_ENTERED, MOST_TRIED
 from .nodes import Array, Tensors
 from .probe import Probe, Shape, drawn, probed
 from .sides import Sides, open_name, told
@@ -77,6 +79,7 @@ def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
         side = None if axis is None else shape[axis]
         known = tuple(s for s in own if isinstance(s, int))
         found.append(Entry(port, axis, known, side if isinstance(side, int) else None))
+        _check_entry(graph, found[-1])
     if missing:
         names = list(dict.fromkeys(missing))
         raise InputError(
@@ -84,6 +87,21 @@ def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
             f"sv.load_onnx(path, sides={{{names[0]!r}: 16}}), or batch= if it counts the samples"
         )
     return found
+
+
+def _check_entry(graph: Graph, entry: Entry) -> None:
+    """Refuse an input that says it is larger than can be tried out."""
+    said = f"{graph.name}: a sample of the input {shown(entry.port.name)} has the shape {shown(entry.shape)}"
+    if min(entry.shape, default=1) < 1:
+        raise InputError(f"{said}; each side must be 1 or more")
+    if prod(entry.shape) > MOST_ENTERED:
+        raise InputError(f"{said}; at most {MOST_ENTERED:,} numbers are taken: export it with smaller inputs")
+    samples = entry.fixed or 1
+    if samples * prod(entry.shape) > MOST_TRIED:
+        raise InputError(
+            f"{said}, and the file is made for {samples:,} samples at once; at most {MOST_TRIED:,} numbers are taken: "
+            "export it with a batch of any size (dynamic_axes)"
+        )
 
 
 def _axis(port: Port, shape: Sequence[int | str | None], batch: Any) -> int | None:
@@ -144,8 +162,8 @@ def output_axes(graph: Graph, constants: Tensors, given: Sequence[Entry], one: P
     if first.fixed == 1:  # it computes one sample at a time, so that none is mixed with another
         axis = first.axis
         return [axis if axis is not None and one.shapes[name][axis : axis + 1] == (1,) else None for name in names]
-    many, ones = _both(graph, constants, given, names)
-    axes = [_lane(many[name], [one[name] for one in ones], whole=True) for name in names]
+    tried = _both(graph, constants, given, names)
+    axes = [tried.lane(name, whole=True) for name in names]
     if MIXED in axes:
         raise InputError(_mixing(graph, constants, given))
     return [axis if isinstance(axis, int) else None for axis in axes]
@@ -154,10 +172,46 @@ def output_axes(graph: Graph, constants: Tensors, given: Sequence[Entry], one: P
 MIXED = "mixed"
 
 
-def _both(
-    graph: Graph, constants: Tensors, given: Sequence[Entry], names: Sequence[str]
-) -> tuple[Mapping[str, Array], list[Mapping[str, Array]]]:
-    """The tensors of several samples together, and of each alone."""
+@dataclass(frozen=True)
+class _Tried:
+    """Several samples together, and some of them alone.
+
+    Attributes
+    ----------
+    many : mapping of str to ndarray
+        Of all `count` together.
+    ones : dict of int to mapping
+        Of a sample alone, by its place among them.
+    count : int
+    """
+
+    many: Mapping[str, Array]
+    ones: Mapping[int, Mapping[str, Array]]
+    count: int
+
+    def lane(self, name: str, whole: bool) -> int | str | None:
+        """The axis along which a tensor is those of the samples; None: they are all the same; `MIXED`.
+
+        `whole`: the axis holds samples and nothing else.
+        """
+        many, alone = self.many[name], {k: one[name] for k, one in self.ones.items()}
+        shape, size = alone[0].shape, _size(many)
+        if many.shape == shape and all(_same(many, one, size) for one in alone.values()):
+            return None
+        for axis in range(many.ndim if many.ndim == len(shape) else 0):
+            side = shape[axis]
+            if (whole and side != 1) or many.shape != (*shape[:axis], self.count * side, *shape[axis + 1 :]):
+                continue
+            before, behind = shape[:axis], shape[axis + 1 :]
+            apart = many.reshape(*before, self.count, side, *behind), many.reshape(*before, side, self.count, *behind)
+            for found, place in zip(apart, (axis, axis + 1), strict=True):
+                if all(_same(np.take(found, k, place), one, size) for k, one in alone.items()):
+                    return axis
+        return MIXED
+
+
+def _both(graph: Graph, constants: Tensors, given: Sequence[Entry], names: Sequence[str]) -> _Tried:
+    """The tensors of several samples together, and of the first ones and the last one alone."""
     count = max((entry.fixed or 2 for entry in given if entry.axis is not None), default=2)
     drawings = [drawn(entry.port, (count, *entry.shape), seed) for seed, entry in enumerate(given)]
     whole = {
@@ -165,48 +219,33 @@ def _both(
         for entry, numbers in zip(given, drawings, strict=True)
     }
     try:
-        many = probed(graph, constants, whole, names).outputs
+        many = probed(graph, constants, whole, names, count).outputs
     except ScalarvizError as error:
         raise InputError(
             f"{graph.name} computes one sample, but not {count} at once ({error}); export it with a batch of any size, "
             "or say batch=False if its input has no axis of samples"
         ) from None
-    ones = []
-    for k in range(count):
+    ones = {}
+    for k in sorted({*range(min(count, 3)), count - 1}):
         one = {
             entry.port.name: numbers[0] if entry.axis is None else np.expand_dims(numbers[k], entry.axis)
             for entry, numbers in zip(given, drawings, strict=True)
         }
-        ones.append(probed(graph, constants, one, names).outputs)
-    return many, ones
+        ones[k] = probed(graph, constants, one, names).outputs
+    return _Tried(many, ones, count)
 
 
-def _lane(many: Array, ones: Sequence[Array], whole: bool) -> int | str | None:
-    """The axis along which `many` is the `ones`; None: they are all the same; `MIXED`.
-
-    `whole`: the axis holds samples and nothing else.
-    """
-    one, count = ones[0], len(ones)
-    if many.shape == one.shape and all(_same(many, each) for each in ones):
-        return None
-    for axis in range(many.ndim if many.ndim == one.ndim else 0):
-        side = one.shape[axis]
-        if many.shape[axis] != count * side or (whole and side != 1):
-            continue
-        if many.shape[:axis] != one.shape[:axis] or many.shape[axis + 1 :] != one.shape[axis + 1 :]:
-            continue
-        together = [np.concatenate(ones, axis), np.stack(ones, axis + 1).reshape(many.shape)]
-        if any(_same(many, each) for each in together):
-            return axis
-    return MIXED
+def _size(x: Array) -> float:
+    """The largest number, without infinities."""
+    if x.dtype.kind != "f":
+        return 0.0
+    return float(np.abs(x[np.isfinite(x)]).max(initial=0.0))
 
 
-def _same(a: Array, b: Array) -> bool:
+def _same(a: Array, b: Array, size: float) -> bool:
     if a.dtype.kind != "f":
         return bool(np.array_equal(a, b))
     with np.errstate(all="ignore"):
-        finite = np.isfinite(a)
-        size = float(np.abs(a[finite]).max(initial=0.0))
         near: bool = np.allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE * max(size, 1e-30), equal_nan=True)
     return near
 
@@ -214,10 +253,10 @@ def _same(a: Array, b: Array) -> bool:
 def _mixing(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> str:
     """What is said of samples that are mixed: the first node whose results are not those of samples."""
     names = [name for node in graph.nodes for name in node.outputs if name]
-    many, ones = _both(graph, constants, given, names)
+    tried = _both(graph, constants, given, names)
     said = "an output"
     for node in graph.nodes:
-        if any(_lane(many[n], [one[n] for one in ones], whole=False) == MIXED for n in node.outputs if n):
+        if any(tried.lane(name, whole=False) == MIXED for name in node.outputs if name):
             said = f"{node.operator} {node.name!r}"
             break
     axes = listing(f"{entry.port.name} axis {entry.axis}" for entry in given if entry.axis is not None)

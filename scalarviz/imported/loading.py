@@ -103,6 +103,13 @@ def loaded(
     graph: Graph, batch: str | int | Literal[False] | None = None, sides: Mapping[str, Any] | None = None
 ) -> Loaded:
     """The network of a graph that was read; see :func:`load_onnx`."""
+    try:
+        return _loaded(graph, batch, sides)
+    except MemoryError:
+        raise InputError(f"{graph.name}: the memory does not suffice to try it out; close other programs") from None
+
+
+def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mapping[str, Any] | None) -> Loaded:
     check_supported(graph)
     constants = folded(graph)
     given = entries(graph, batch, checked(graph, sides))
@@ -136,7 +143,7 @@ def check_supported(graph: Graph) -> None:
         return
     count = sum(map(len, reasons.values()))
     said = "; ".join(
-        f"{operator} {', '.join(map(repr, names[:MOST_NAMED]))}"
+        f"{shown(operator)[1:-1]} {', '.join(map(shown, names[:MOST_NAMED]))}"
         f"{f' and {len(names) - MOST_NAMED:,} more' if len(names) > MOST_NAMED else ''} ({reason})"
         for (operator, reason), names in reasons.items()
     )

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..errors import InputError
 from ..onnx.graph import Graph, Node
 from . import operators as _families  # noqa: F401  # its files fill the table
+from .allowance import MOST_HELD, Allowance
 from .operators.table import TABLE, Call
 
 Array = NDArray[Any]
@@ -43,9 +44,7 @@ def compute(node: Node, tensors: Tensors, opset: int, dtypes: Dtypes) -> None:
     try:
         made = TABLE[node.operator](call)
     except MemoryError:
-        raise InputError(
-            f"{node.operator} {node.name!r}: the memory does not suffice for what it makes; take smaller inputs"
-        ) from None
+        raise InputError(f"{call.title}: the memory does not suffice for what it makes; take smaller inputs") from None
     for name, array in zip(node.outputs, made, strict=False):
         if name:
             tensors[name] = array
@@ -59,13 +58,24 @@ def folded(graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None = None) ->
     graph : Graph
     shapes : mapping of str to tuple of int, optional
         Of tensors that are computed of data, where they are known: what is made of their sides is known then, too.
+
+    Raises
+    ------
+    InputError
+        See `compute` and `Allowance`.
     """
     tensors = dict(graph.constants)
+    stored = sum(array.size for array in tensors.values())
+    allowance = Allowance(1 + 2 * stored // MOST_HELD)
     for node in graph.nodes:
         if node.operator not in TABLE:
             continue
         if all(name in tensors for name in node.inputs if name):
-            compute(node, tensors, graph.opset, {})
+            try:
+                compute(node, tensors, graph.opset, {})
+                allowance.made(node, tensors)
+            except InputError as error:
+                raise InputError(f"{graph.name}: {error}") from None
         elif shapes and node.operator in SIDES and node.inputs[0] in shapes:
             one = {node.inputs[0]: np.broadcast_to(np.zeros(()), shapes[node.inputs[0]])}
             compute(node, one, graph.opset, {})

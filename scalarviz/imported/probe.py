@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..onnx.graph import Graph, Port
+from .allowance import Allowance
 from .nodes import Array, Tensors, compute, last_uses
 
 Shape = tuple[int, ...]
@@ -31,7 +32,9 @@ class Probe:
     outputs: Mapping[str, Array]
 
 
-def probed(graph: Graph, constants: Tensors, inputs: Mapping[str, Array], kept: Sequence[str]) -> Probe:
+def probed(
+    graph: Graph, constants: Tensors, inputs: Mapping[str, Array], kept: Sequence[str], samples: int = 1
+) -> Probe:
     """Compute the graph of numbers; tensors that nobody reads any more are dropped on the way.
 
     Parameters
@@ -42,21 +45,26 @@ def probed(graph: Graph, constants: Tensors, inputs: Mapping[str, Array], kept: 
     inputs : mapping of str to ndarray
     kept : sequence of str
         Tensors whose numbers are wanted.
+    samples : int
+        How many there are in the inputs.
 
     Raises
     ------
     InputError
-        See :func:`.nodes.compute`.
+        See :func:`.nodes.compute` and :class:`.allowance.Allowance`.
     """
     tensors = {**constants, **inputs}
     shapes = {name: array.shape for name, array in tensors.items()}
     dtypes = {name: array.dtype for name, array in tensors.items()}
+    allowance = Allowance(samples)
     for node, over in zip(graph.nodes, last_uses(graph.nodes, {*kept}), strict=True):
         if not all(name in constants for name in node.outputs if name):
             compute(node, tensors, graph.opset, dtypes)
+            allowance.made(node, tensors)
             for name in node.outputs:
                 if name in tensors:
                     shapes[name], dtypes[name] = tensors[name].shape, tensors[name].dtype
+        allowance.dropped(over)
         for name in over:
             if name not in constants:
                 tensors.pop(name, None)

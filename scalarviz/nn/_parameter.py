@@ -370,7 +370,7 @@ def float_array(data: Any, what: str) -> NDArray[np.float64]:
     TypeMismatchError
         It is ragged, complex, masked or no numbers.
     """
-    with np.errstate(over="ignore"):  # of a longdouble
+    with np.errstate(over="ignore", invalid="ignore"):  # of a longdouble; of a NaN that signals
         return np.array(real_array(data, what), np.float64)
 
 

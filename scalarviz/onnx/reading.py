@@ -6,7 +6,7 @@ before anything is made of them, and nothing outside its folder is opened.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -125,6 +125,9 @@ def _assembled(model: Any, where: str, outside: Outside) -> Graph:
     said = model.graph
     if len(said.node) > MOST_NODES:
         raise FileFormatError(f"{where} has {len(said.node):,} nodes; allowed: {MOST_NODES:,}")
+    for text in _texts(said):
+        if isinstance(text, bytes):  # protobuf's way to give a text that is none
+            text.decode()
     opset = _opset(model, where)
     constants = _initializers(said, where, outside)
     stored, nodes = frozenset(constants), []
@@ -143,6 +146,19 @@ def _assembled(model: Any, where: str, outside: Outside) -> Graph:
         raise FileFormatError(f"{where}: {what}; export the whole network")
     ours = model.producer_name == OURS
     return Graph(ordered, inputs, outputs, constants, opset, where, frozenset(constants) - stored, ours)
+
+
+def _texts(said: Any) -> Iterator[Any]:
+    """Every name in a graph."""
+    for node in said.node:
+        yield from (node.op_type, node.name, node.domain)
+        yield from node.input
+        yield from node.output
+        yield from (given.name for given in node.attribute)
+    yield from (tensor.name for tensor in said.initializer)
+    for port in (*said.input, *said.output):
+        yield port.name
+        yield from (side.dim_param for side in port.type.tensor_type.shape.dim)
 
 
 def _opset(model: Any, where: str) -> int:

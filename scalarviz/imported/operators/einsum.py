@@ -8,11 +8,13 @@ import numpy as np
 
 from ...errors import shown
 from ...scalar import functions
-from .alike import Array, bare, dressed, objects, reduced
+from .alike import Array, bare, dressed, objects, reduced, room
 from .products import matrix_product
 from .table import Call, operator
 
 DOTS = "..."
+MOST_PRODUCTS = 1 << 35
+"""Of all places along all axes: few letters ask for more than any computer does in a year."""
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -21,9 +23,15 @@ def einsum(call: Call) -> list[Array]:
     """``ij,jk->ik`` and its like; axes that are in no result are summed over."""
     equation = str(call.attribute("equation", "")).replace(" ", "")
     operands = [call.input(k) for k in range(max(len(call.inputs), 1))]
-    if call.known:
-        return [np.asarray(np.einsum(equation, *operands))]
     names, result = _names(call, equation, operands)
+    sides = {
+        name: side for own, x in zip(names, operands, strict=True) for name, side in zip(own, x.shape, strict=True)
+    }
+    room([sides[name] for name in result], not call.known)
+    if prod(sides.values()) > MOST_PRODUCTS:
+        raise call.wrong(f"{prod(sides.values()):,} products; at most {MOST_PRODUCTS:,} are taken")
+    if call.known:
+        return [np.asarray(np.einsum(equation, *operands, optimize="greedy"))]
     parts = [_diagonal(objects(x), own) for x, own in zip(operands, names, strict=True)]
     found, own = parts[0]
     for k, (x, others) in enumerate(parts[1:], start=2):

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from itertools import accumulate
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from ...errors import shown
-from .alike import Array, alike, axis_of, bare, dressed, objects, room
+from ...errors import listing, shown
+from .alike import Array, alike, axis_of, bare, dressed, made, objects, room
 from .chosen import chosen_row
 from .table import Call, operator
+
+BORDERS: tuple[Literal["edge"], Literal["reflect"], Literal["wrap"]] = ("edge", "reflect", "wrap")
+"""Of what is inside."""
 
 
 @operator("Concat")
@@ -19,6 +22,7 @@ def concat(call: Call) -> list[Array]:
     """One behind the other along an axis."""
     parts = alike(*[call.input(k) for k in range(max(len(call.inputs), 1))])
     axis = axis_of(call.attribute("axis", 1), parts[0].ndim)
+    room((sum(x.size for x in parts),), made(*parts))
     return [dressed(np.concatenate([bare(x) for x in parts], axis))]
 
 
@@ -34,6 +38,8 @@ def split(call: Call) -> list[Array]:
         sizes = call.whole(1, "the sizes") if call.given(1) else None
     if sizes is None:
         count = call.attribute("num_outputs", count)
+        if not 1 <= count <= max(side, len(call.node.outputs)):
+            raise call.wrong(f"{shown(count)} parts of the {side} numbers along axis {axis}")
         largest = -(-side // count)
         sizes = [max(0, min(largest, side - k * largest)) for k in range(count)]
     if sum(sizes) != side or min(sizes) < 0 or len(sizes) < len(call.node.outputs):
@@ -92,7 +98,7 @@ def gather(call: Call) -> list[Array]:
     axis = axis_of(call.attribute("axis", 0), x.ndim)
     if indices.dtype == object:
         return [_chosen(call, x, indices, axis)]
-    room([*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]])
+    room([*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]], made(x))
     return [np.take(x, places_of(call, indices, x.shape[axis]), axis)]
 
 
@@ -112,6 +118,7 @@ def gather_elements(call: Call) -> list[Array]:
     """At each place the number along the axis that the index there says."""
     x, indices = call.input(0), call.numbers(1, "the indices")
     axis = axis_of(call.attribute("axis", 0), x.ndim)
+    room(indices.shape, made(x))
     return [dressed(np.take_along_axis(bare(x), places_of(call, indices, x.shape[axis]), axis))]
 
 
@@ -120,6 +127,7 @@ def gather_nd(call: Call) -> list[Array]:
     """Parts whose first indices are given; the first `batch_dims` axes are gone through together."""
     x, indices, batch = call.input(0), call.numbers(1, "the indices"), int(call.attribute("batch_dims", 0))
     depth = indices.shape[-1]
+    room([*indices.shape[:-1], *x.shape[batch + depth :]], made(x))
     outer = indices.shape[:batch]
     flat = bare(x).reshape(-1, *x.shape[batch:])
     rows = indices.reshape(len(flat), -1, depth)
@@ -143,8 +151,9 @@ def pad(call: Call) -> list[Array]:
     outer = [(max(0, a), max(0, b)) for a, b in border]
     room([side + a + b for side, (a, b) in zip(inner.shape, outer, strict=True)])
     if mode != "constant":
-        kind = {"edge": "edge", "reflect": "reflect", "wrap": "wrap"}[mode]
-        return [dressed(np.pad(bare(inner), outer, mode=kind))]  # type: ignore[call-overload]
+        if mode not in BORDERS:
+            raise call.wrong(f"the mode {shown(mode)}; {listing(BORDERS)} and constant are known")
+        return [dressed(np.pad(bare(inner), outer, mode=mode))]
     fill = call.input(2) if call.given(2) and call.version >= 11 else np.asarray(call.attribute("value", 0.0))
     inner, fill = alike(inner, fill if fill.dtype == object or x.dtype == object else fill.astype(x.dtype))
     return [dressed(np.pad(bare(inner), outer, constant_values=bare(fill).reshape(())[()]))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .alike import Array, bare, both, dressed, made, values
+from .alike import Array, bare, both, dressed, made, room, values
 from .sums import product, weighted_rows
 from .table import Call, operator
 
@@ -15,6 +15,8 @@ def matmul(call: Call) -> list[Array]:
     a, b = call.input(0), call.input(1)
     if not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
         raise call.wrong(f"the shapes {a.shape} and {b.shape} do not fit together")
+    outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    room([*outer, *a.shape[-2:-1], *(b.shape[-1:] if b.ndim > 1 else ())], not call.known)
     return [np.asarray(np.matmul(a, b)) if call.known else matrix_product(a, b)]
 
 
@@ -43,6 +45,7 @@ def gemm(call: Call) -> list[Array]:
     a, b = (x.T if call.attribute(name, 0) else x for x, name in ((call.input(0), "transA"), (call.input(1), "transB")))
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
         raise call.wrong(f"the shapes {a.shape} and {b.shape} do not fit together as matrices")
+    room((a.shape[0], b.shape[1]), not call.known)
     alpha, beta = float(call.attribute("alpha", 1.0)), float(call.attribute("beta", 1.0))
     c = call.inputs[2] if call.given(2) else None
     if alpha == beta == 1.0 and a.dtype == object and c is not None and c.shape == (b.shape[1],) and not call.known:

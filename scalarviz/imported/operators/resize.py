@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import shown
+from ...errors import listing, shown
 from ...nn._pictures import WIDEST
 from ...scalar import Value, dot
 from .alike import Array, alike, axis_of, bare, dressed, over_lanes, room
@@ -135,7 +135,10 @@ def _shares(call: Call, axis: Axis) -> Array:
     room((axis.after, axis.before))
     found = np.zeros((axis.after, axis.before))
     if mode == "nearest":
-        near = NEAREST["floor" if old else call.attribute("nearest_mode", "round_prefer_floor")]
+        how = "floor" if old else call.attribute("nearest_mode", "round_prefer_floor")
+        if how not in NEAREST:
+            raise call.wrong(f"the nearest_mode {shown(how)}; {listing(NEAREST)} are known")
+        near = NEAREST[how]
         found[np.arange(axis.after), [min(max(int(near(place)), 0), axis.before - 1) for place in places]] = 1.0
         return found
     kernel, wide = (_triangle, 1) if mode == "linear" else (_cubic(float(call.attribute("cubic_coeff_a", -0.75))), 2)

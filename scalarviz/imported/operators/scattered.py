@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .alike import Array, alike, axis_of, bare, both, dressed
+from .alike import Array, alike, axis_of, bare, both, dressed, room
 from .pieces import places_of
 from .table import Call, operator
 
@@ -36,6 +36,7 @@ def scatter_nd(call: Call) -> list[Array]:
     """Parts whose first indices are given are replaced, or joined, one after the other."""
     x, updates = alike(call.input(0), call.input(2))
     indices = call.numbers(1, "the indices")
+    room(indices.shape[:-1], computed=True)  # they are gone through one by one
     found, numbers = bare(x).copy(), bare(updates)
     for at in np.ndindex(*indices.shape[:-1]):
         _put(call, found, tuple(indices[at].tolist()), numbers[at])
@@ -48,6 +49,7 @@ def scatter_elements(call: Call) -> list[Array]:
     x, updates = alike(call.input(0), call.input(2))
     axis = axis_of(call.attribute("axis", 0), x.ndim)
     indices = places_of(call, call.numbers(1, "the indices"), x.shape[axis])
+    room(indices.shape, computed=True)
     found, numbers = bare(x).copy(), bare(updates)
     for at in np.ndindex(*indices.shape):
         place = (*at[:axis], int(indices[at]), *at[axis + 1 :])

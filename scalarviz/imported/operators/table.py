@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError, ScalarvizError
+from ...errors import InputError, ScalarvizError, shown
 from ...nn._array import values
 from ...onnx.graph import Node
 from ...scalar import Value
+from .schema import misfit
 from .versions import VERSIONS
 
 Array = NDArray[Any]
@@ -115,7 +116,7 @@ class Call:
     @property
     def title(self) -> str:
         """How messages name the node."""
-        return f"{self.node.operator} {self.node.name!r}"
+        return f"{self.node.operator} {shown(self.node.name)}"
 
     def wrong(self, said: str) -> InputError:
         """An error that names the node."""
@@ -123,8 +124,11 @@ class Call:
 
     def unfit(self, error: Exception) -> InputError:
         """What is said of inputs that do not go together: their shapes, and what came of them."""
-        shapes = ", ".join("none" if x is None else str(x.shape) for x in self.inputs)
-        return self.wrong(f"inputs of the shapes {shapes} do not go together ({' '.join(str(error).split())[:200]})")
+        shapes = ", ".join("none" if x is None else str(x.shape) for x in self.inputs[:5])
+        more = f" and {len(self.inputs) - 5:,} more" if len(self.inputs) > 5 else ""
+        return self.wrong(
+            f"inputs of the shapes {shapes}{more} do not go together ({' '.join(str(error).split())[:200]})"
+        )
 
 
 Function = Callable[[Call], Sequence[Array]]
@@ -146,7 +150,7 @@ def operator(*names: str) -> Callable[[Function], Function]:
     return put
 
 
-UNFIT = (ValueError, IndexError, TypeError, OverflowError, ZeroDivisionError, RuntimeError, MemoryError)
+UNFIT = (ValueError, LookupError, TypeError, OverflowError, ZeroDivisionError, RuntimeError, MemoryError)
 """What NumPy raises of shapes and numbers that do not go together."""
 
 
@@ -161,15 +165,7 @@ def _called(function: Function, call: Call) -> Sequence[Array]:
             return [_as_array(x) for x in function(call)]
     except ScalarvizError as error:
         raise error if str(error).startswith(call.title) else call.wrong(str(error)) from None
-    except (
-        ValueError,
-        IndexError,
-        TypeError,
-        OverflowError,
-        ZeroDivisionError,
-        RuntimeError,
-        MemoryError,
-    ) as error:  # NumPy's
+    except UNFIT as error:
         raise call.unfit(error) from error
 
 
@@ -217,4 +213,4 @@ def supported(node: Node, opset: int) -> str:
         return f"it is of version {found}, versions from {oldest} on are known: export with a newer opset"
     if found > newest:
         return f"it is of version {found}, versions up to {newest} are known: export with an older opset"
-    return ""
+    return misfit(node, opset)
