@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scalarviz import rng
-from scalarviz.errors import FileFormatError, InputError, ScalarvizError, listing
+from scalarviz.errors import FileFormatError, InputError, ScalarvizError
 from scalarviz.io import load_picture
-from scalarviz.io.readable import check_source, unreadable
+from scalarviz.io.archive import read_arrays
+from scalarviz.io.readable import unreadable
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -84,27 +84,8 @@ def _split(x: Array, y: Array, held: float, names: tuple[str, ...] = ()) -> Samp
 
 
 def _arrays(path: Path) -> dict[str, Array]:
-    source = check_source(path, "data set")
-    try:
-        with np.load(source, allow_pickle=False) as file:
-            names = [name for name in ("x", "y", "x_test", "y_test") if name in file.files]
-            found = {name: file[name] for name in names}
-            there = list(file.files)
-    except OSError as error:
-        raise unreadable(path, error) from None
-    except (ValueError, AttributeError, EOFError, KeyError, zipfile.BadZipFile, MemoryError):
-        raise FileFormatError(
-            f"{path} is no .npz file of numbers, or a damaged one; np.savez(path, x=inputs, y=targets) makes one"
-        ) from None
-    missing = [name for name in ("x", "y") if name not in found]
-    if missing:
-        raise FileFormatError(
-            f"{path} has no array {listing(missing)}, it has {listing(there[:8]) or 'none'}; "
-            "np.savez(path, x=inputs, y=targets) makes such a file"
-        )
-    wrong = [
-        name for name, array in found.items() if array.dtype.kind not in "biuf" or not array.ndim or not len(array)
-    ]
+    found = read_arrays(path, ("x", "y", "x_test", "y_test"), ("x", "y"), "data set")
+    wrong = [name for name, array in found.items() if not array.ndim or not array.size]
     if wrong:
         raise FileFormatError(f"{path}: {wrong[0]} must be a row of samples, each of numbers, and not empty")
     return found

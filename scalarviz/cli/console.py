@@ -18,9 +18,14 @@ LINE_SECONDS = 10.0  # between two lines where there is no terminal for a bar
 def say(message: str) -> None:
     """One message on stderr; where nobody can be told (a full disk, a closed terminal) the work goes on."""
     try:
-        print(message, file=sys.stderr, flush=True)
+        print(_shown(message), file=sys.stderr, flush=True)
     except (OSError, ValueError):
         empty(sys.stderr)
+
+
+def _shown(message: str) -> str:
+    """A message without what a terminal obeys: a file's own names stand in it."""
+    return message if message.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else " " for c in message)
 
 
 def fail(message: str, hint: str = "") -> int:

@@ -33,6 +33,9 @@ TIME_CONSTANT = 0.5
 SMALLEST = 2.0**-126
 """The least V: the shader computes in float32, whose normal numbers end here."""
 
+LARGEST = 2.0**125
+"""The largest end of a range to both sides: 1 by its whole span is the smallest normal number of the shader's."""
+
 EMPTY = 1.0
 """V where there is nothing finite or nothing but zeros: any V shows zero as the neutral."""
 
@@ -78,8 +81,9 @@ class Range:
 
     @classmethod
     def symmetric(cls, v: float, scale: Scale = "linear") -> Range:
-        """``-v .. v``."""
-        return cls(-v, v, scale)
+        """``-v .. v``, as far as the shader can tell its places apart; what lies beyond is clipped."""
+        reach = min(v, LARGEST)
+        return cls(-reach, reach, scale)
 
     @classmethod
     def decades(cls, v: float, count: int) -> Range:

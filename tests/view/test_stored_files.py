@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from safetensors.numpy import save_file
 
 from scalarviz.errors import FileFormatError, InputError
 from scalarviz.io import save_tensors
@@ -219,3 +220,36 @@ def test_two_files_of_one_name(net, weights):
     same = net.with_suffix(".safetensors")
     weights.rename(same)
     assert stored_subject([net, same]).source.names == ("net.onnx", "net.safetensors")
+
+
+NAMES = ["", "a\nb", "\x1b[31mred", "x" * 5000, "a b", "y" * 90 + "1", "y" * 90 + "2"]
+
+
+def test_every_name_fits_on_a_line(tmp_path, arrays):
+    save_file({name: np.full((2, 3), k, np.float32) for k, name in enumerate(NAMES)}, tmp_path / "odd.safetensors")
+    tensors = stored_subject([tmp_path / "odd.safetensors"]).tensors
+    names = [tensor.name for tensor in tensors]
+    assert len({*names}) == len(NAMES)
+    assert all(name.isprintable() and 0 < len(name) < 100 for name in names)
+    assert {"(no name)", "a b", "a b (2)"} < {*names}
+    assert sum(tensor.size for tensor in tensors) == 6 * len(NAMES)
+
+
+def test_the_largest_numbers_have_the_colours_of_their_signs(tmp_path):
+    """1 by twice the largest number is no normal number, which a shader takes for 0."""
+    save_file({"w": np.array([[3.4e38, -3.4e38], [0.0, 1.0]], np.float32)}, tmp_path / "large.safetensors")
+    with offscreen():
+        view = Mirror(stored_subject([tmp_path / "large.safetensors"]), SIZE)
+        bench = view.bench
+        view.tick(0.1)
+        image = offscreen().render(bench.draw, SIZE).astype(int)
+        colours = {k: [] for k in range(4)}
+        for y in range(20, SIZE[1], 6):
+            for x in range(5, SIZE[0], 6):
+                index = bench.pick((x, y))
+                if index is not None:
+                    colours[index].append(image[y, x])
+    warmth = {k: np.median([r - b for r, _, b in seen]) for k, seen in colours.items()}
+    assert warmth[0] < -40 < 40 < warmth[1]  # blue and orange
+    assert abs(warmth[2]) < 30
+    assert abs(warmth[3]) < 30

@@ -17,12 +17,14 @@ from ...io.atomic import StrPath, path_text
 from ...io.foreign import entries_of, tensors_of
 from ...io.pickled import refuse_pickle
 from ...io.readable import check_source, unreadable
+from ...run.recording.schema import clean
 
 Array = NDArray[Any]
 Shapes = Mapping[str, tuple[int, ...]]
 
 MOST_NUMBERS = 10_000_000
 MOST_TENSORS = 1_000
+LONGEST_NAME = 80
 ENDINGS = (".onnx", ".safetensors")
 
 
@@ -113,6 +115,18 @@ def _pattern(names: Iterable[str]) -> str:
     first = next(iter(names))
     head, dot, _ = first.rpartition(".")
     return f"{head}.*" if dot else first
+
+
+def by_printed_names(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """The same arrays, by names that fit on a line; a name that another array has by then gets a number."""
+    found: dict[str, Array] = {}
+    for name, array in arrays.items():
+        line = short = clean(name, LONGEST_NAME).strip() or "(no name)"
+        number = 2
+        while line in found or (line != name and line in arrays):
+            line, number = f"{short} ({number})", number + 1
+        found[line] = array
+    return found
 
 
 def as_floats(arrays: Mapping[str, Array]) -> dict[str, NDArray[np.floating]]:

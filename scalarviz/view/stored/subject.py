@@ -10,7 +10,7 @@ from ...run.panels import Histogram
 from ..compare.comparison import names_of
 from ..compare.subject import pair_subject
 from ..shown.subject import Subject
-from .numbers import as_floats, stored_numbers
+from .numbers import as_floats, by_printed_names, stored_numbers
 from .source import Stored, StoredPair
 
 
@@ -34,7 +34,10 @@ def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
     names = names_of(paths)
     if len(set(names)) < len(paths):  # net.onnx and net.safetensors of one folder
         names = [path.name for path in paths]
-    stored = [Stored(as_floats(stored_numbers(path, only)), name) for path, name in zip(paths, names, strict=True)]
+    stored = [
+        Stored(as_floats(by_printed_names(stored_numbers(path, only))), name)
+        for path, name in zip(paths, names, strict=True)
+    ]
     if len(stored) == 1:
         return Subject(stored[0], panels=(Histogram(),))
     return pair_subject(StoredPair(stored[0], stored[1], (names[0], names[1])))

@@ -5,6 +5,8 @@
 const KNEE = 80;
 // the least V: the shader computes in float32, whose normal numbers end here
 const SMALLEST = 2 ** -126;
+// the largest end of a range to both sides: 1 by its whole span is the smallest normal number of the shader's
+const LARGEST = 2 ** 125;
 // V where there is nothing finite or nothing but zeros
 const EMPTY = 1;
 // seconds in which V covers 63 % of the way to a larger target
@@ -14,7 +16,8 @@ const AT_ONCE = 1.1;
 
 /** The range on both sides of 0. */
 export function symmetricRange(v, scale = "linear") {
-  return { low: -v, high: v, scale };
+  const reach = Math.min(v, LARGEST);
+  return { low: -reach, high: reach, scale };
 }
 
 /** So many decades up to `v`, logarithmic, as far as float32 reaches. */

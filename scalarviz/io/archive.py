@@ -1,0 +1,88 @@
+"""Arrays in a ``.npz`` file, which anybody may have made: an archive whose parts say what they are, and may lie."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FileFormatError, InputError, listing, shown
+from ..memory import check_memory
+from .atomic import StrPath, path_text
+from .readable import check_source, unreadable
+
+Array = NDArray[Any]
+HOW = "np.savez(path, x=inputs, y=targets) makes one"
+ENDING = ".npy"
+
+
+def read_arrays(path: StrPath, names: Sequence[str], needed: Sequence[str], what: str) -> dict[str, Array]:
+    """Those of some arrays that are there.
+
+    Parameters
+    ----------
+    path : path
+    names : sequence of str
+        Arrays that are read; others may be there too.
+    needed : sequence of str
+        Those that must be there.
+    what : str
+        For the message that there is no file, as ``"data set"``.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Of real numbers.
+
+    Raises
+    ------
+    InputError
+        There is no such file, it cannot be read, or the memory does not suffice.
+    FileFormatError
+        It is no ``.npz`` file, a damaged one, or holds something else.
+    """
+    source = check_source(path, what)
+    said = path_text(path)
+    try:
+        with source.open("rb") as file:
+            return _read(file, said, names, needed)
+    except (FileFormatError, InputError):
+        raise
+    except MemoryError:
+        raise InputError(f"{said}: the memory does not suffice for what it says to hold") from None
+    except PermissionError as error:
+        raise unreadable(path, error) from None
+    except Exception:  # what NumPy, zip and the ways to pack raise of bytes that are none of theirs, OSError included
+        raise FileFormatError(f"{said} is no .npz file of numbers, or a damaged one; {HOW}") from None
+
+
+def _read(file: Any, said: str, names: Sequence[str], needed: Sequence[str]) -> dict[str, Array]:
+    with zipfile.ZipFile(file) as archive:
+        sizes = {part.filename: part.file_size for part in archive.infolist()}
+        if len(sizes) < len(archive.infolist()):
+            raise FileFormatError(f"{said} holds two arrays of one name; {HOW}")
+        there = [name.removesuffix(ENDING) for name in sizes]
+        missing = [name for name in needed if name not in there]
+        if missing:
+            raise FileFormatError(
+                f"{said} has no array {listing(missing)}, it has {listing(map(_plain, there[:8])) or 'none'}; {HOW}"
+            )
+        found = [name for name in names if f"{name}{ENDING}" in sizes]
+        check_memory(2 * sum(sizes[f"{name}{ENDING}"] for name in found), said, "close other programs")
+        return {name: _array(archive, name, said) for name in found}
+
+
+def _array(archive: zipfile.ZipFile, name: str, said: str) -> Array:
+    with archive.open(f"{name}{ENDING}") as part:
+        array: Array = np.lib.format.read_array(part, allow_pickle=False)
+    if array.dtype.kind not in "biuf":
+        raise FileFormatError(f"{said}: {name} must hold real numbers, got {shown(array.dtype)}; {HOW}")
+    return array
+
+
+def _plain(name: str) -> str:
+    """A name as it is, where it is one; else as Python writes it."""
+    return name if name.isidentifier() and len(name) < 60 else shown(name)
