@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..io import save_picture
+from ..io.readable import check_source
 from .console import fail, say
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def view_runs(options: Any) -> int:
     """
     if options.other is not None or options.only:
         raise InputError(f"{options.file}: the runs of a sweep are shown alone; leave the other file and --only out")
+    check_source(options.file, "file of results")
     for path in options.out:
         _write(options, path)
     return 0 if options.out else _in_window(options)

@@ -34,7 +34,7 @@ def check_source(path: StrPath, what: str) -> Path:
     except ValueError as error:  # a NUL, or letters that the file system's encoding has not
         raise InputError(f"{path_text(path)!a} can be no file's name: {error}") from None
     if stat.S_ISDIR(mode):
-        raise InputError(f"{path_text(path)} is a folder, not a {what}")
+        raise InputError(f"{path_text(path)} is a folder, not {'an' if what[0] in 'aeiouAEIOU' else 'a'} {what}")
     if not stat.S_ISREG(mode):
         raise InputError(f"{path_text(path)} is no regular file but a device or a pipe; copy what it gives into a file")
     return name

@@ -123,7 +123,10 @@ def read_header(path: Path, longest: int = LONGEST_HEADER) -> tuple[dict[str, An
         two without a word.
     """
     with path.open("rb") as file:
-        size = int.from_bytes(file.read(8), "little")
+        begin = file.read(8)
+        if len(begin) < 8:
+            raise ValueError(f"it has {len(begin)} bytes")
+        size = int.from_bytes(begin, "little")
         if size > longest:
             raise ValueError(f"its header would have {size:,} bytes; allowed: {longest:,}")
         text = file.read(size)

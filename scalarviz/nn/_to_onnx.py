@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
+from inspect import signature
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +97,14 @@ class ToOnnx:
     def _shapes(self, given: Any) -> list[Shape]:
         """The shapes of what the module is called with."""
         if isinstance(given, list):
-            return [_checked(each) for each in given]
+            shapes = [_checked(each) for each in given]
+            try:
+                signature(self.forward).bind(*shapes)  # type: ignore[attr-defined]
+            except TypeError as error:
+                raise InputError(
+                    f"to_onnx: shape lists {len(shapes)} things that {type(self).__name__} is called with: {error}"
+                ) from None
+            return shapes
         if given is not None:
             return [_checked(given)]
         known = known_shape(self) or _trained_shape(self)

@@ -51,7 +51,8 @@ def values_of(text: str, what: str) -> list[str]:
             values += _range(ends[0], ends[1], bool(found[3]), found[4], f"{what} {part}")
         if len(values) > MOST:
             raise InputError(f"{what}: more than {MOST:,} values, of {shown(text)}")
-    twice = next((value for k, value in enumerate(values) if value in values[:k]), None)
+    seen: set[str] = set()
+    twice = next((value for value in values if value in seen or seen.add(value)), None)  # type: ignore[func-returns-value]
     if twice is not None:
         raise InputError(f"{what}: {shown(twice)} stands there twice, of {shown(text)}")
     return values

@@ -6,13 +6,14 @@ import pickle
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from ..checks import integer, mapping
 from ..errors import InputError, TypeMismatchError, listing, shown
+from ..io.readable import check_source
 from ..run.option_words import extra_of, flag_of, sentence
 from ..run.recording.about import program_version
 from .about import MOST_RUNS, About, is_label
@@ -130,7 +131,7 @@ def _known(name: str) -> str:
 
 def _text(name: str) -> str:
     try:
-        return Path(name).read_text(encoding="utf-8")
+        return check_source(name, "scene's file").read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {shown(name)}: {getattr(error, 'strerror', None) or error}") from None
 
@@ -196,19 +197,20 @@ def _values(given: Any, name: str) -> list[Any]:
     what = f"sweep: {name}"
     if isinstance(given, str):
         values: list[Any] = list(values_of(given, what))
-    elif isinstance(given, Iterable):
-        values = [value.item() if isinstance(value, np.generic) else value for value in given]
+    elif isinstance(given, Iterable) and not isinstance(given, Mapping | bytes):
+        values = [value.item() if isinstance(value, np.generic) else value for value in islice(given, MOST + 1)]
     else:
         raise TypeMismatchError(f"{what} wants a list of values, or a text as '0.1 0.5 1', got {shown(given)}")
     if not 1 <= len(values) <= MOST:
-        raise InputError(f"{what} has {len(values):,} values; allowed: 1 to {MOST:,}")
+        more = "more than " if len(values) > MOST else ""
+        raise InputError(f"{what} has {more}{min(len(values), MOST):,} values; allowed: 1 to {MOST:,}")
     return values
 
 
 def _seeds(given: Any) -> list[int]:
     if isinstance(given, str):
         return seeds_of(given)
-    if isinstance(given, Sequence | range | np.ndarray):
+    if isinstance(given, Sequence | range | np.ndarray) and not isinstance(given, bytes):
         seeds = [integer("sweep: a seed", seed, 0, 2**64 - 1) for seed in given]
         if not seeds or len(set(seeds)) < len(seeds):
             raise InputError(f"sweep: seeds are a number of them, or some that differ, got {shown(given)}")

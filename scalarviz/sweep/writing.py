@@ -54,7 +54,8 @@ class ResultsFile:
         self._said = path_text(path)
         target = check_results(path)
         if not target.exists():
-            _create(target, about)
+            with self._told():
+                _create(target, about)
         with Results(target) as there:
             check_same(there.about, about, self._said)
             about = about if len(about.seeds) > len(there.about.seeds) else there.about
