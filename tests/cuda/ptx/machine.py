@@ -51,6 +51,8 @@ class Module:
             if name not in self.kernels:
                 raise KeyError(f"no kernel {name}; there are {', '.join(self.kernels)}")
             self._programs[name] = compile_kernel(self.reader, name, self.contract)
+            if len(self._programs) == len(self.kernels):
+                self.reader.forget()
         return self._programs[name]
 
     def parameters(self, name: str) -> list[tuple[int, Variable]]:

@@ -98,6 +98,9 @@ def compile_kernel(reader: Reader, name: str, contract: bool) -> Program:
     ]
     namespace = {**NAMESPACE, **words.constants}
     names = [sorted(found) for found in live]
+    for block in parts:  # the texts say all of it; tens of thousands of objects a kernel would stay as long as it
+        block.statements.clear()
+    flat.items.clear()
     return Program(name, flat, parts, names, parameters, size, words.registers, sources, namespace)
 
 

@@ -121,6 +121,12 @@ class Reader:
         while self._skip():
             self._top()
 
+    def forget(self) -> None:
+        """Let go of the statements, once every kernel is made of them; what is declared stays."""
+        for function in self.functions.values():
+            function.body.clear()
+        self.text, self.lines = "", []
+
     def line(self) -> int:
         return bisect_right(self.lines, self.at)
 
