@@ -6,6 +6,7 @@ engine, which are done once more with this one (``simulated/every_engine``).
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -57,6 +58,17 @@ def in_the_simulator(paths, chosen, folder):
 def test_every_file_with_tests_is_run():
     with_tests = {path for path in OWN.glob("*.py") if "\ndef test_" in path.read_text(encoding="utf-8")}
     assert with_tests == {path for paths in PARTS.values() for path in paths if path.parent == OWN}
+
+
+def test_every_test_of_engines_is_found(request):
+    """Of the tests that are collected here: the simulator's processes read only files that look as if they had any."""
+    spec = importlib.util.spec_from_file_location("engine_files", OWN / "engine_files.py")
+    engine_files = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(engine_files)
+    folders = {path for paths in PARTS.values() for path in paths if path.is_dir()}
+    ours = [item for item in request.session.items if folders & set(item.path.parents) and hasattr(item, "callspec")]
+    files = {item.path for item in ours if item.callspec.params.get("engine") == "numba"}
+    assert [path for path in sorted(files) if not engine_files.has_engines(path)] == []
 
 
 @pytest.mark.parametrize("part", [pytest.param(p, marks=() if p in QUICK else pytest.mark.slow) for p in PARTS])

@@ -11,6 +11,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+from engine_files import has_engines
 from in_turn import simulated
 
 from scalarviz.engine.cuda import jit, trainer
@@ -48,6 +49,13 @@ DEAR = (
 )
 """Those that take long, beside others that show the same: marked slow and cuda, so that `.ci/run` leaves them out."""
 jit.simulated = simulated
+
+
+def pytest_ignore_collect(collection_path):
+    """Leave out what has no test of engines before it is imported: two thirds of all tests."""
+    if collection_path.suffix != ".py" or TESTS not in collection_path.parents or HERE in collection_path.parents:
+        return None
+    return None if has_engines(collection_path) else True
 
 
 @pytest.hookimpl(tryfirst=True)
