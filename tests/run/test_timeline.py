@@ -194,7 +194,7 @@ def test_every_place_has_the_bits_of_the_first_time(engine, dtype, kind, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100, 130))
+@pytest.mark.parametrize("seed", range(100, 114))  # every kind in either dtype
 def test_long_wanderings(seed):
     kind, dtype = list(KINDS)[seed % len(KINDS)], ("float32", "float64")[seed % 2]
     run = make("numba", kind, dtype)

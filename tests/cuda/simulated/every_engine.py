@@ -42,10 +42,15 @@ SLOW = (
 """Tests of every engine that take seconds in the simulator."""
 DEAR = (
     "test_branches::*-64-*",
+    "test_change_wanderings::*[[]1-*",
+    "test_change_wanderings::*[[]2-*",
     "test_opened::test_where_nothing_is_left_to_learn_*",
     "test_random_pytorch::*[[]2?-*",
     "test_random_pytorch::*[[]3?-*",
     "test_random_pytorch::*[[]4?-*",
+    "test_rule_wanderings::*[[]1-*",
+    "test_timeline::*[[]1-*",
+    "test_timeline::*[[]2-*",
 )
 """Those that take long, beside others that show the same: marked slow and cuda, so that `.ci/run` leaves them out."""
 jit.simulated = simulated
