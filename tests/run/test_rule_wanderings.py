@@ -130,5 +130,5 @@ def test_long_wanderings(seed, monkeypatch):
     monkeypatch.setattr(plain, "random_edit", change_rule)
     kind = list(KINDS)[seed % 3]
     run = make("numba", kind)
-    wander(run, seed, 300, check=all_of)
+    wander(run, seed, 150, check=all_of)
     assert all_of(fresh_run_on_the_same_way(run, "numba", kind)) == all_of(run)
