@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import os
 import subprocess
 import sys
@@ -126,3 +127,18 @@ def test_the_next_process_compiles_nothing(tmp_path):
     said = [subprocess.check_output(command, env=environment, text=True).split() for _ in range(2)]
     assert (said[0][:2], said[1][:2]) == (["1", "True"], ["0", "True"])
     assert said[0][2] == said[1][2]
+
+
+@pytest.mark.cuda
+def test_of_a_kernel_with_a_namespace_of_its_own_nothing_is_kept_but_its_text():
+    """numba keeps typed trees and LLVM's text of every function that a kernel calls, as long as the process lives."""
+    from numba.cuda.core import ir
+
+    text = "@device\ndef twice(x):\n    return x + x\n\n\ndef doubled(a: Reals):\n    a[0] = twice(a[0])\n"
+    kernel = catalog.written("doubled:in a test", text, "float32")
+    found = [kernel.ptx((9, 0)) for _ in range(2)]
+    assert [ptx.count(".entry") for ptx in found] == [1, 1]
+    catalog.find("forward:exp", "float32").ptx((9, 0))  # numba's words for an error know the place of the last one
+    gc.collect()
+    kept = [one for one in gc.get_objects() if isinstance(one, ir.Loc) and "in a test" in str(one.filename)]
+    assert kept == []

@@ -37,6 +37,8 @@ class Kernel:
         All of the source that it is made of.
     bounds : (int, int) or None
         Threads of a block, and how many blocks a multiprocessor shall hold, which limits the registers of a thread.
+    alone : bool
+        Whether no other kernel calls the functions that stand beside it.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Kernel:
     function: FunctionType
     text: str
     bounds: tuple[int, int] | None = None
+    alone: bool = False
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -59,7 +62,11 @@ class Kernel:
     def ptx(self, capability: tuple[int, int]) -> str:
         """Its machine code for a virtual processor."""
         options = {} if self.bounds is None else {"launch_bounds": self.bounds}
-        return jit.ptx(self.function, self.parameters, self.dtype, capability, **options)
+        try:
+            return jit.ptx(self.function, self.parameters, self.dtype, capability, **options)
+        finally:
+            if self.alone:
+                jit.forget(self.function)
 
 
 def names() -> Iterator[str]:
@@ -148,4 +155,4 @@ def written(name: str, text: str, dtype: str) -> Kernel:
     """A kernel whose source is made: the function of the text called like the part of `name` before the colon."""
     space = _words(dtype)
     define(f"cuda {name} {dtype}", "from __future__ import annotations\n" + text, space)
-    return Kernel(name, dtype, space[name.partition(":")[0]], text)
+    return Kernel(name, dtype, space[name.partition(":")[0]], text, alone=True)

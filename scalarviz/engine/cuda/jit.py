@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from types import FunctionType, SimpleNamespace
 from typing import Any
@@ -35,6 +35,7 @@ __all__ = [
     "Pointer",
     "cuda",
     "device_function",
+    "forget",
     "intrinsic",
     "moved",
     "ptx",
@@ -101,6 +102,22 @@ def ptx(
     with _compiling_for(capability):
         text, _ = cuda.compile(function, signature, cc=capability, device=False, abi="numba", output="ptx", **options)
     return str(text)
+
+
+def forget(function: FunctionType) -> None:
+    """Have numba let go of the functions beside a kernel that is compiled, where no other kernel calls them.
+
+    It keeps their typed trees and LLVM's text of them as long as the process lives: 100,000 objects of a large one.
+    """
+    from numba.cuda.dispatcher import CUDADispatcher
+
+    for beside in function.__globals__.values():
+        if not isinstance(beside, CUDADispatcher) or beside.py_func.__globals__ is not function.__globals__:
+            continue
+        for compiled in beside.overloads.values():
+            with suppress(KeyError):  # one function for several types
+                compiled.target_context.remove_user_function(compiled.entry_point)
+        beside.overloads.clear()
 
 
 @cache
