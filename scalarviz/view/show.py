@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -36,7 +37,7 @@ class Handle:
 
     def __init__(self, window: Window) -> None:
         self.window = window
-        self._serves_itself = False
+        self._serves_itself, self._thread = False, threading.get_ident()
         self._turns: Turns | None = None
         if isinstance(window.view, Viewer) and (watched := self.watched) is not None:
             self._turns = Turns(window, watched)
@@ -70,7 +71,8 @@ class Handle:
         """Show what has changed and serve keys and mouse; returns whether the window is still open.
 
         What another library trains is painted as often as takes 2 % of the loop's time, at most thirty times a
-        second, and that often while a hand is in the picture.
+        second, and that often while a hand is in the picture. Called in another thread than the window's it paints
+        nothing: there ``wait()`` does.
 
         Parameters
         ----------
@@ -94,7 +96,7 @@ class Handle:
             raise InputError("update: got params or grads, but what is shown is read in place; try update(loss=loss)")
         if not (loss is None and step is None and lr is None):
             self.viewer.bench.subject.source.tell(step=step, loss=loss, lr=lr)
-        return self._serve()
+        return self._serve() if threading.get_ident() == self._thread else not self.closed
 
     def _serve(self) -> bool:
         if not self.closed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.watched import Watched
+from scalarviz.run.watched.alike import alike
 from scalarviz.run.watched.kept import Kept, nbytes
 from scalarviz.run.watched.pace import Pace
 from scalarviz.run.watched.trees import leaves
@@ -165,6 +167,38 @@ def test_other_shapes_and_names_are_refused_and_change_nothing(given, said):
         watched.update({"w": np.zeros((2, 3))}, {"w": np.ones(2)})
     frame = watched.frame()
     assert (frame.step, frame.values.tolist()) == (0, [1.0] * 6)
+
+
+class Unread(Device):
+    """An array that JAX still computes: whoever reads it waits."""
+
+    dtype, read = np.dtype(np.float32), 0
+
+    def __array__(self, dtype=None, copy=None):
+        Unread.read += 1
+        return super().__array__()
+
+
+def test_steps_that_pass_unseen_are_not_read():
+    watched = sv.watch({"w": Unread([0.0, 0.0])})
+    Unread.read = 0
+    for step in range(1, 51):
+        watched.update({"w": Unread([step, step])}, {"w": Unread([1.0, 2.0])}, step=step)
+    with pytest.raises(InputError, match=r"got the shape \(3,\)"):
+        watched.update({"w": Unread([1.0, 2.0, 3.0])})
+    assert Unread.read == 0
+    frame = watched.frame()
+    assert (frame.step, frame.values.tolist(), frame.gradient.tolist()) == (50, [50, 50], [1, 2])
+
+
+@given(trees, trees)
+def test_trees_that_are_alike_have_the_same_names_and_shapes(one, other):
+    def outline(tree):
+        return {name: np.shape(leaf) for name, leaf in leaves(tree)}
+
+    assert alike(one, copy.deepcopy(one))
+    if alike(one, other):
+        assert outline(one) == outline(other)
 
 
 def test_memory_that_was_given_away_leaves_the_last_look():

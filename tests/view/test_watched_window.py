@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from itertools import pairwise
 
@@ -116,6 +117,24 @@ def test_what_reads_in_place_takes_no_arrays(screen):
         assert handle.watched is None
         with pytest.raises(InputError, match="read in place"):
             handle.update({"w": np.ones(2)})
+
+
+def test_a_loop_in_a_thread_of_its_own_tells_and_the_windows_thread_paints(screen):
+    w, lone = np.zeros((2, 2)), sv.Weight(1.0)
+    with sv.view.show({"w": w}, block=False) as handle, sv.view.show(lone, block=False) as other:
+        open_still = []
+
+        def loop():
+            for step in range(1, 21):
+                np.add(w, 1, out=w)
+                open_still.append(handle.update(loss=1 / step) and other.update())
+
+        thread = threading.Thread(target=loop)
+        thread.start()  # it aborted the process: OpenGL's context is another thread's
+        thread.join()
+        assert open_still == [True] * 20
+        served(handle, lambda: handle.viewer.shown.step == 20)
+        assert (handle.viewer.shown.values == 20).all()
 
 
 def test_a_picture_of_it_needs_no_window():

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...errors import InputError, TypeMismatchError, shown
 from ...nn import Module
 from ..frame import Tensor
+from .alike import alike
 from .leaves import Numbers, is_array, is_tensor, numbers, shape_of
 from .modules import is_module, module_parts
 from .parts import Part, Parts, own_gradient, role_of
@@ -46,7 +47,8 @@ class Reader:
                 f"lists, tuples and dataclasses{_instead(x)}"
             )
         self.in_place = is_module(x)
-        self._x, self._grads = x, dict[str, Any]()
+        self._x: Any = x
+        self._grads: Any = None
         self._now = self._parts(x)
         self._laid = Parts(self._now)
 
@@ -79,18 +81,18 @@ class Reader:
         """
         if params is not None and self.in_place:
             raise InputError("update: got params of a module, whose own are read in place; try update(loss=loss)")
-        new = {} if grads is None else dict(leaves(grads))
-        for name, leaf in new.items():
-            self._laid.fit(f"grads: {name}", name, shape_of(name, leaf))
+        if grads is not None and not alike(grads, self._grads):
+            for name, leaf in leaves(grads):
+                self._laid.fit(f"grads: {name}", name, shape_of(name, leaf))
+        if params is not None and not alike(params, self._x):
+            self._laid.fit_all({part.name: shape_of(part.name, part.leaf) for part in self._parts(params)})
         if params is not None:
-            parts = self._parts(params)
-            self._laid.fit_all({part.name: shape_of(part.name, part.leaf) for part in parts})
-            self._x, self._now = params, parts
+            self._x = params
         if params is not None or grads is not None:
-            self._grads = new
+            self._grads = grads
 
     def values(self) -> Float:
-        """The numbers of now, a copy (P,).
+        """The numbers of the last :meth:`renew`'s arrays as they are now, a copy (P,).
 
         Raises
         ------
@@ -100,16 +102,16 @@ class Reader:
         return self._laid.values(self._now)
 
     def renew(self) -> None:
-        """Ask again what there is: a layer may have been given another tensor."""
+        """Ask what there is by now: other arrays were given, or a layer got another tensor."""
         self._now = self._parts(self._x)
 
     def gradients(self) -> tuple[Float, Flags, Flags]:
         """Gradients (P,), where there is one (P,), and to which none goes (P,)."""
         parts = self._now
-        own = own_gradient(parts)
+        own, given = own_gradient(parts), {} if self._grads is None else dict(leaves(self._grads))
 
         def found(name: str) -> Numbers | None:
-            return numbers(f"grads: {name}", self._grads[name]) if name in self._grads else own(name)
+            return numbers(f"grads: {name}", given[name]) if name in given else own(name)
 
         return *self._laid.gradients(found), self._laid.frozen(parts)
 

@@ -62,7 +62,7 @@ class Watched(Source):
         self.pace: Pace | None = None
         self._counted, self._kept = Counted(), Kept(self._budget)
         self._onlookers: list[Onlooker] = []
-        self._lock, self._owner = threading.RLock(), threading.get_ident()
+        self._lock, self._owner = threading.RLock(), threading.current_thread()
         self._called, self._round = float("-inf"), 0
         self._given: tuple[Frame, Frame, Frame] | None = None  # the frame of what was shown last, whole
         self._before: tuple[int, Floats] | None = None  # the numbers as they were at a call
@@ -98,7 +98,7 @@ class Watched(Source):
             No numbers, or other names or shapes than before.
         """
         with self._lock:
-            self._owner, self._called = threading.get_ident(), time.perf_counter()
+            self._owner, self._called = threading.current_thread(), time.perf_counter()
             self._reader.give(params, grads)
             self._counted.tell(said=params is not None or grads is not None, step=step, loss=loss, lr=lr)
             if self._counted.step < self._last.step:  # it began again
@@ -223,11 +223,11 @@ class Watched(Source):
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
         """Where it stands: the last look, at the step that one went back to, or a new one.
 
-        A new look is taken in the thread of the loop alone: any other would read in the middle of a step.
+        A new look is taken in the loop's thread, as long as that lives: any other would read in the middle of a step.
         """
         with self._lock:
             now = time.perf_counter()
-            if threading.get_ident() == self._owner and (self.pace is None or self._rests(now)):
+            if self._may_look and (self.pace is None or self._rests(now)):
                 self._look_if_there()
                 if self.pace is not None:
                     self.pace.took(now, time.perf_counter())
@@ -237,6 +237,11 @@ class Watched(Source):
                 whole = replace(shown, curve=curve, past=self._past() if self.can.go else None)
                 self._given = shown, self._last, whole
             return self._given[2]
+
+    @property
+    def _may_look(self) -> bool:
+        """Whether nobody changes the numbers meanwhile: this is the loop's thread, or that one has ended."""
+        return threading.current_thread() is self._owner or not self._owner.is_alive()
 
     def _rests(self, now: float) -> bool:
         """Whether the loop seems to have ended, and it is time to look."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ class Turns:
     """
 
     def __init__(self, window: Window, watched: Watched) -> None:
-        self._window, self._watched = window, watched
+        self._window, self._watched, self._thread = window, watched, threading.get_ident()
         self._pace = watched.pace = Pace(RATE, SHARE - LISTENING)
         self._ears = Pace(RATE, LISTENING, LATEST)
         for name in ("mouse_move", "mouse_press", "mouse_wheel", "key_press", "resize"):
@@ -39,10 +40,13 @@ class Turns:
         self._ears.touched(now)
 
     def update(self, params: Any, grads: Any, **told: Any) -> bool:
-        """A step was done; returns whether the window is still open."""
+        """A step was done; returns whether the window is still open.
+
+        A loop in a thread of its own tells of its steps alone: whoever opened the window paints and hears, in `wait`.
+        """
         start = time.perf_counter()
         looked = self._watched.update(params, grads, **told)
-        if not self._window.closed:
+        if not self._window.closed and threading.get_ident() == self._thread:
             if looked:
                 self._window.serve()
                 self._pace.took(start, time.perf_counter())
