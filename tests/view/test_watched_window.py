@@ -119,6 +119,19 @@ def test_what_reads_in_place_takes_no_arrays(screen):
             handle.update({"w": np.ones(2)})
 
 
+@pytest.mark.parametrize("x", ["arrays", "weights"])
+def test_the_desktops_own_button_ends_the_loop(screen, x):
+    w = np.zeros(4)
+    with sv.view.show({"w": w} if x == "arrays" else sv.Weight(1.0), block=False) as handle:
+        assert handle.update(loss=1.0)
+        handle.window.canvas.native.close()  # as Qt does when the window manager asks for it
+        end = time.monotonic() + 20
+        while handle.update(loss=0.5):  # it went on for ever, without a window
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        assert handle.closed
+
+
 def test_a_loop_in_a_thread_of_its_own_tells_and_the_windows_thread_paints(screen):
     w, lone = np.zeros((2, 2)), sv.Weight(1.0)
     with sv.view.show({"w": w}, block=False) as handle, sv.view.show(lone, block=False) as other:

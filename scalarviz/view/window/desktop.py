@@ -78,7 +78,7 @@ class Window:
         self._taking = Taking(shots, on_note)
         self._calls: list[Callable[[float], None]] = []
         self._last = time.perf_counter()
-        self.closed = self.display_lost = self._closing = False
+        self.closed = self.display_lost = self._closing = self._shown = False
         self.on_lost: Callable[[], object] | None = None
         self._watch = DisplayWatch(self.application.native, self._rescue)
         self._serving = False
@@ -107,6 +107,7 @@ class Window:
     def show(self) -> Self:
         """Bring the window up, not exactly over another one of this process, and take the keyboard."""
         self.canvas.show()
+        self._shown = True
         _open.add(self)
         taken = {other.place for other in _open if other is not self and other.visible}
         x, y = self.place
@@ -258,7 +259,7 @@ class Window:
             call(seconds)
         if self._taking.pass_time(seconds):
             self.repaint()
-        if self._closing:
+        if self._closing or (self._shown and not self.canvas.native.isVisible()):  # the desktop's button hides it
             self.close()
         elif self._next is not None:
             self._change_guest(*self._next)
