@@ -165,7 +165,7 @@ class Builder:
         last = self.entries[0].port.name
         for found in self.plan.layers:
             rank = len(self.facts.shapes[found.reads])
-            if found.reads != last or (found.way == "rows" and rank != 2):
+            if found.reads != last or found.way == "whole" or (found.way == "rows" and rank != 2):
                 return []
             last = found.writes
         return self.plan.layers if last == graph.outputs[0].name else []

@@ -14,8 +14,10 @@ from ..nn._state import matching
 from ..onnx.graph import Graph, Node
 from ..onnx.reading import read_graph
 from .building import Builder, check_size, planned
+from .ids import uncut
 from .lanes import alone, entries, output_axes
 from .layers.table import Facts
+from .needed import check_known
 from .nodes import folded
 from .operators.table import supported
 from .sides import checked
@@ -115,9 +117,10 @@ def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mappi
     given = entries(graph, batch, checked(graph, sides))
     calm = replace(graph, nodes=tuple(map(_in_use, graph.nodes)))
     one = alone(calm, constants, given)
-    facts = Facts(graph, folded(graph, one.shapes), one.shapes, one.dtypes)
+    facts = Facts(uncut(graph, constants, one.dtypes), folded(graph, one.shapes), one.shapes, one.dtypes)
     plan = planned(facts)
     check_size(plan, facts)
+    check_known(plan.order, facts)
     axes = output_axes(calm, constants, given, one)
     modes = [found.module for found in plan.layers if _trains(found.nodes[0], facts)]
     net = Builder(facts, plan, given, axes).build().eval()

@@ -14,6 +14,7 @@ from ..errors import InputError, shown
 from ..nn import Module, Sequential
 from ..nn._array import Values, as_objects, values
 from ..onnx.graph import Node
+from ..scalar import tracing
 from ..scalar.single import Single
 from .layers.table import Way
 from .nodes import Array, Tensors, compute
@@ -156,9 +157,9 @@ def _left(x: Array, axis: int | None) -> Any:
 
 def called(module: Any, way: Way, x: Array) -> Array:
     """A layer called on an array that has an axis for the samples."""
-    if way == "all":
+    if way == "all" or (way == "whole" and tracing.active() is None):
         return _array(module(x.tolist()))
-    if way == "samples":
+    if way in ("samples", "whole"):
         return as_objects([_array(module(sample.tolist())) for sample in x], "a layer").view(Values)
     rows = x.reshape(-1, x.shape[-1])
     found = [_array(module(row.tolist())) for row in rows]

@@ -16,3 +16,6 @@ MOST_DEEP = 64
 
 MOST_LETTERS = 10_000_000
 """Of a tensor of texts, each counted as long as the longest of them."""
+
+LARGEST_BODIES = 1 << 28
+"""Bytes of what calls of a file's own functions become: a body is written again for each call."""

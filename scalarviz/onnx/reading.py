@@ -18,6 +18,7 @@ from ..io.readable import check_source, unreadable
 from ..memory import check_memory
 from .attributes import attributes_of, constant_of
 from .entries import check_entries
+from .functions import inlined
 from .graph import MISSING, OURS, Array, Graph, Node, Port
 from .limits import LARGEST_FILE, MOST_NODES
 from .outside import Outside
@@ -122,7 +123,7 @@ def _graph(model: Any, where: str, outside: Outside) -> Graph:
 
 
 def _assembled(model: Any, where: str, outside: Outside) -> Graph:
-    said = model.graph
+    said = inlined(model, where)
     if len(said.node) > MOST_NODES:
         raise FileFormatError(f"{where} has {len(said.node):,} nodes; allowed: {MOST_NODES:,}")
     for text in _texts(said):

@@ -3,7 +3,7 @@
 Open `table` first: what a recogniser sees and what it says. The other files are families of layers.
 """
 
-from . import activations, convolutions, linear, norms, products, shapes
+from . import activations, convolutions, groups, linear, norms, products, roots, shapes
 
-FAMILIES = (products, activations, convolutions, linear, norms, shapes)
+FAMILIES = (products, activations, convolutions, groups, linear, norms, roots, shapes)
 """The files that put recognisers into the table."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import nn
 from ...onnx.graph import Node
-from .table import Facts, Found, Shape, Tensor, layer, plain
+from .table import Facts, Found, Shape, Tensor, Way, layer, plain
 
 BATCH = {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: nn.BatchNorm2d}
 STATISTICS = ("weight", "bias", "running_mean", "running_var")
@@ -31,7 +31,9 @@ def batch_norm(node: Node, facts: Facts) -> Found | None:
         return None
     module = BATCH[len(shape)](shape[1], _number(node, "epsilon", 1e-5), momentum, parts[0], bias=parts[1])
     module.train(bool(node.attributes.get("training_mode", 0)))
-    return Found(module, (node,), x, node.outputs[0], "samples", weights)
+    # rows of channels as long as there are channels might be samples: a layer of ours refuses them without their axis
+    way: Way = "whole" if len(shape) == 3 and shape[1] == shape[2] else "samples"
+    return Found(module, (node,), x, node.outputs[0], way, weights)
 
 
 @layer("LayerNormalization")

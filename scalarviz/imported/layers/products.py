@@ -1,12 +1,24 @@
-"""Activations that files write as several nodes: `SiLU` and `GELU`."""
+"""Activations that files write as several nodes: `SiLU`, `LogSigmoid` and `GELU`."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+
+import numpy as np
 
 from ... import nn
+from ...errors import ScalarvizError
 from ...onnx.graph import Node
+from ..nodes import Tensors, compute
 from .table import Facts, Found, layer
+
+INNER = ("Add", "Div", "Mul", "Pow")
+"""What a polynomial is written with."""
+MOST_INNER = 8
+"""Nodes of one."""
+POINTS = np.linspace(-3.0, 3.0, 13)
+"""Where formulas are compared: as they are multiplied out in many ways, their numbers say more than their nodes."""
 
 
 @layer("Sigmoid")
@@ -28,6 +40,78 @@ def gelu(node: Node, facts: Facts) -> Found | None:
         return None
     rest = _product(plus, x, facts)
     return None if rest is None else Found(nn.GELU(), (node, erf, plus, *rest), x, rest[-1].outputs[0], "all")
+
+
+@layer("Sigmoid")
+def log_sigmoid(node: Node, facts: Facts) -> Found | None:
+    """``log(sigmoid(x))``."""
+    x, behind = node.inputs[0], facts.next(node)
+    if not facts.made(x) or behind is None or behind.operator != "Log":
+        return None
+    return Found(nn.LogSigmoid(), (node, behind), x, behind.outputs[0], "all")
+
+
+@layer("Tanh")
+def gelu_by_tanh(node: Node, facts: Facts) -> Found | None:
+    """``x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) * 0.5``, however it is multiplied out."""
+    plus = facts.next(node)
+    if plus is None or plus.operator != "Add" or _scaled(plus, facts, 1.0) != node.outputs[0]:
+        return None
+    for x, inner in _polynomials(node.inputs[0], facts):
+        rest = _product(plus, x, facts)
+        if rest is not None and _bends_like_gelu(inner, x, node.inputs[0], facts):
+            return Found(nn.GELU("tanh"), (*inner, node, plus, *rest), x, rest[-1].outputs[0], "all")
+    return None
+
+
+def _bends_like_gelu(inner: list[Node], x: str, last: str, facts: Facts) -> bool:
+    tensors: Tensors = {
+        name: facts.constants[name] for node in inner for name in node.inputs if name in facts.constants
+    }
+    tensors[x] = POINTS
+    try:
+        for node in inner:
+            compute(node, tensors, facts.graph.opset, {})
+    except ScalarvizError:
+        return False
+    wanted = math.sqrt(2.0 / math.pi) * (POINTS + 0.044715 * POINTS**3)
+    return tensors[last].shape == POINTS.shape and bool(np.allclose(tensors[last], wanted, rtol=1e-5, atol=0.0))
+
+
+def _polynomials(last: str, facts: Facts) -> Iterator[tuple[str, list[Node]]]:
+    """Each tensor of which `last` is a polynomial that nobody else reads parts of, and the nodes that make it so."""
+    seen, todo = [last], [last]
+    while todo and len(seen) <= 2 * MOST_INNER:
+        maker = facts.makers.get(todo.pop())
+        if maker is None or maker.operator not in INNER:
+            continue
+        todo += (new := [name for name in maker.inputs if facts.made(name) and name not in seen])
+        seen += new
+    for x in seen[1:]:
+        inner = _between(x, last, facts)
+        if inner:
+            yield x, inner
+
+
+def _between(x: str, last: str, facts: Facts) -> list[Node]:
+    """The nodes that make `last` of x and single constants, in order; none where there is more to it."""
+    found: dict[str, Node] = {}
+    todo = [last]
+    while todo:
+        name = todo.pop()
+        array, maker = facts.constants.get(name), facts.makers.get(name)
+        if name == x or (array is not None and array.size == 1):
+            continue
+        if maker is None or maker.operator not in INNER or len(found) > MOST_INNER:
+            return []
+        found[maker.name] = maker
+        todo += maker.inputs
+    own = {*found}
+    for node in found.values():
+        name = node.outputs[0]
+        if name != last and (name in facts.results or any(r.name not in own for r in facts.readers.get(name, []))):
+            return []
+    return [node for node in facts.graph.nodes if node.name in own]
 
 
 def _product(plus: Node, x: str, facts: Facts) -> tuple[Node, ...] | None:

@@ -24,9 +24,9 @@ RESHAPES = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
 ALIKE = (*RESHAPES, "Cast", "Identity", "Transpose")
 """What gives the same numbers, of one tensor."""
 Shape = tuple[int, ...]
-Way = Literal["all", "samples", "rows"]
-"""How a layer is called on an array with the samples' axis in it: with all of it, with each of the first axis, or with
-each row of the last."""
+Way = Literal["all", "whole", "samples", "rows"]
+"""How a layer is called on an array with the samples' axis in it: with all of it, with each of the first axis (`whole`:
+by hand with that axis, which tells what a sample is), or with each row of the last."""
 
 
 @dataclass(frozen=True, slots=True)

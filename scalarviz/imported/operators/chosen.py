@@ -31,7 +31,7 @@ def chosen_row(table: Array, index: Value) -> list[Any]:
     row = neighbours(flat.ravel().tolist())
     if row is not None:
         return [Gathered(row.block, row.start + k, rows, step, index) for k in range(step)]
-    shares = [functions.mul(_compare("le", index, k), _compare("ge", index, k)) for k in range(rows)]
+    shares = [functions.mul(_compare("ge", index, k), _compare("lt", index, k + 1)) for k in range(rows)]
     columns = bare(objects(flat)).T.tolist()
     return [dot(column, shares) for column in columns]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .alike import Array, dressed, made, room
+from .alike import Array, bare, dressed, each, made, room
 from .logic import truth
 from .table import Call, operator
 
@@ -58,16 +58,22 @@ def eye(call: Call) -> list[Array]:
 
 @operator("OneHot")
 def one_hot(call: Call) -> list[Array]:
-    """A row for each index: one value where it points to, another elsewhere."""
-    indices, depth, pair = call.numbers(0, "the indices"), call.whole(1, "the depth")[0], call.input(2)
-    room([*indices.shape, depth])
+    """A row for each index: one value where it points to, another elsewhere.
+
+    Computed indices count from 0, and what is behind their point does not count.
+    """
+    indices, depth, pair = call.input(0), call.whole(1, "the depth")[0], call.input(2)
+    room([*indices.shape, depth], made(indices, pair))
     axis = int(call.attribute("axis", -1))
-    places = np.expand_dims(np.mod(indices, depth), axis)
-    inside = np.expand_dims((indices >= -depth) & (indices < depth), axis)
     at = axis if axis >= 0 else axis + indices.ndim + 1
     row = np.arange(depth).reshape([-1 if k == at else 1 for k in range(indices.ndim + 1)])
-    off, on = np.ndarray.view(pair, np.ndarray)
-    return [dressed(np.where((places == row) & inside, on, off))]
+    off, on = bare(pair)
+    there = dressed(np.expand_dims(bare(indices), axis))
+    if made(indices):
+        meant = each("mul", each("ge", there, row), each("lt", there, row + 1))
+        return [each("where", meant, on, off)]
+    inside = (there >= -depth) & (there < depth)
+    return [dressed(np.where((np.mod(there, depth) == row) & inside, on, off))]
 
 
 @operator("NonZero")

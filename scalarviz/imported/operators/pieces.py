@@ -103,14 +103,17 @@ def gather(call: Call) -> list[Array]:
 
 
 def _chosen(call: Call, table: Array, indices: Array, axis: int) -> Array:
-    """Rows of a table that numbers of the graph choose, counted from 0."""
-    if axis != 0 or not table.ndim:
-        raise call.wrong("its indices are computed from data: then they can choose along axis 0 alone")
-    rows = [chosen_row(table, index) for index in bare(indices).ravel().tolist()]
-    found = np.empty((len(rows), prod(table.shape[1:])), object)
+    """Rows of a table along an axis that numbers of the graph choose, counted from 0."""
+    if not table.ndim:
+        raise call.wrong("it chooses of a single number, which has no rows")
+    turned = dressed(np.moveaxis(bare(table), axis, 0))
+    rows = [chosen_row(turned, index) for index in bare(indices).ravel().tolist()]
+    found = np.empty((len(rows), prod(turned.shape[1:])), object)
     for k, row in enumerate(rows):
         found[k] = row
-    return dressed(found.reshape(*indices.shape, *table.shape[1:]))
+    shaped = found.reshape(*indices.shape, *turned.shape[1:])
+    places = [*range(indices.ndim)]
+    return dressed(np.moveaxis(shaped, places, [axis + k for k in places]))
 
 
 @operator("GatherElements")

@@ -61,7 +61,7 @@ def parts(w: Writer, i: Instruction) -> Iterator[Columns | Instruction]:
 
 def _ends(i: Instruction) -> list[int]:
     """Where stretches of sums end whose operands are the same and whose weights are those before, moved by one."""
-    if i.kind != "dot" or i.bias >= 0 or i.offset != 0.0 or i.count < 2:
+    if i.kind != "dot" or i.bias >= 0 or i.offset != 0.0 or i.count < 2 or not i.args.shape[1]:  # sums of nothing
         return []
     weights = i.weights.reshape(i.count, -1)
     on = (i.args[1:] == i.args[:-1]).all(axis=1) & (weights[1:] == weights[:-1] + 1).all(axis=1)

@@ -1,0 +1,82 @@
+"""Nodes that ask for numbers which are computed are refused when a file is loaded: all of them, by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import helper
+from onnx_models import Made
+
+import scalarviz as sv
+from scalarviz.errors import InputError
+from scalarviz.imported.needed import KNOWN, NO_DERIVATIVE
+from scalarviz.imported.operators.table import TABLE, Call
+from scalarviz.nn._array import values
+from scalarviz.onnx.graph import Node
+from scalarviz.scalar.value import as_value
+
+
+def cast(made, x, kind, name=""):
+    """A ``Cast``; `Made.node` has its own meaning of "to"."""
+    made.nodes.append(helper.make_node("Cast", [x], [f"cast{len(made.nodes)}"], name=name, to=kind))
+    return made.nodes[-1].output[0]
+
+
+def test_all_are_named_at_once(tmp_path):
+    made = Made(("N", 4))
+    h = made.node("Gemm", "x", made.weight("fc.weight", 4, 4), transB=1)
+    rounded = made.node("Round", h, name="rounds")
+    floor = made.node("Mul", made.node("Floor", h, name="falls"), made.node("Floor", "x", name="falls too"))
+    place = cast(made, made.node("ArgMax", "x", axis=1, keepdims=1, name="finds"), 1)
+    whole = cast(made, cast(made, h, 7, "cuts"), 1)
+    picked = made.node("GatherElements", h, cast(made, rounded, 7, "cuts again"), axis=1, name="picks")
+    made.node("Sum", rounded, floor, place, whole, picked, to="y")
+    with pytest.raises(InputError) as caught:
+        sv.load_onnx(made.save(tmp_path, "y"))
+    said = str(caught.value)
+    for name in ("rounds", "falls", "falls too", "finds", "cuts", "cuts again", "picks"):
+        assert f"'{name}'" in said
+    assert "Gemm" not in said
+    assert "\n" not in said
+
+
+def test_sides_of_what_is_computed_are_known(tmp_path):
+    made = Made(("N", 4))
+    sides = made.node("Shape", made.node("Tanh", "x"))
+    made.node("Add", "x", made.node("ConstantOfShape", sides), to="y")
+    assert [v.data for v in sv.load_onnx(made.save(tmp_path, "y"))([1.0, 2.0, 3.0, 4.0])] == [1.0, 2.0, 3.0, 4.0]
+
+
+def computed(*shape):
+    return values([as_value(1.0) for _ in range(int(np.prod(shape)))], shape)
+
+
+def refused(operator, inputs, opset=22, **attributes):
+    node = Node(operator, tuple(f"x{k}" for k in range(len(inputs))), ("y",), attributes, "n")
+    with pytest.raises(InputError, match="computed from data"):
+        TABLE[operator](Call(node, inputs, opset))
+
+
+@pytest.mark.parametrize("operator", sorted(NO_DERIVATIVE))
+def test_operators_of_known_numbers_take_no_others(operator):
+    refused(operator, (computed(2, 2),) * (2 if operator == "Mod" else 1))
+
+
+@pytest.mark.parametrize(("operator", "place"), [(name, place) for name, places in KNOWN.items() for place in places])
+def test_settings_that_are_computed_are_refused_by_the_operator_too(operator, place):
+    one = np.ones(1, np.int64)
+    inputs = [computed(1, 1), one, one, one, one] if place else [None]
+    given = {"Dropout": 3, "Pad": 4, "Range": 3, "OneHot": 3, "Resize": 4, "ScatterElements": 3, "ScatterND": 3,
+             "Slice": 5}.get(operator, 2 if place else 1)  # fmt: skip
+    inputs = [computed(1, 1), *[one] * (given - 1)] if operator != "Range" else [np.ones(()), np.ones(()), np.ones(())]
+    if operator == "Dropout":
+        inputs[1] = np.array(0.5)
+    if operator == "Pad":
+        inputs[1], inputs[2] = np.zeros(2, np.int64), np.zeros(())
+    if operator == "Resize":
+        inputs[1] = inputs[2] = None
+        inputs[3] = np.ones(2, np.int64)
+        if place == 2:
+            inputs[3] = None
+    inputs[place] = computed(1)
+    refused(operator, tuple(inputs), opset=9 if operator == "Upsample" else 22, mode="nearest", axis=0)
