@@ -265,8 +265,10 @@ def _nested(layers: list[tuple[list[str], Module]]) -> Module | None:
     if runs != ordered:
         return None
     parts: list[tuple[str, Module]] = []
-    for name in ordered:
-        inner = [(rest, module) for (first, *rest), module in layers if first == name]
+    groups: dict[str, list[tuple[list[str], Module]]] = {name: [] for name in ordered}
+    for (first, *rest), module in layers:
+        groups[first].append((rest, module))
+    for name, inner in groups.items():
         part = inner[0][1] if inner[0][0] == [] else _nested(inner)
         if part is None:
             return None
