@@ -104,9 +104,9 @@ def _written(
         n_targets=len(targets),
         n_parameters=writer.n_parameters,
         blocks=tuple(writer.blocks),
-        outputs=tuple(row_of[v] for v in outputs),
-        loss=None if loss_node is None else row_of[loss_node],
-        taps=tuple((module, tuple(row_of[v] for v in values)) for module, values in taps),
+        outputs=tuple(row_of[id(v)] for v in outputs),
+        loss=None if loss_node is None else row_of[id(loss_node)],
+        taps=tuple((module, tuple(row_of[id(v)] for v in values)) for module, values in taps),
         tracks=tracks,
     )
 
@@ -146,7 +146,9 @@ class _Writer:
 
     def __init__(self, inputs: Sequence[Value], blocks: Iterable[Block]) -> None:
         self.nodes: list[Node] = [Node("input", index=i) for i in range(len(inputs))]
-        self.row_of: dict[Value, int] = {v: i for i, v in enumerate(inputs)}
+        self.held: list[Value] = list(inputs)  # numbers of objects that are gone would be given to others
+        self.row_of: dict[int, int] = {id(v): i for i, v in enumerate(inputs)}
+        self.rows_of: dict[int, tuple[int, ...]] = {}
         self.blocks: list[Block] = []
         self.offset: dict[Block, int] = {}
         self.n_parameters = 0
@@ -164,21 +166,30 @@ class _Writer:
 
     def write(self, roots: Iterable[Value]) -> None:
         """Append every node below `roots` that is not there yet."""
-        for value in sorted(self.reachable(roots), key=_order_of):
+        found = sorted(self.reachable(roots), key=_order_of)
+        self.held += found
+        for value in found:
             node = self.node(value)  # may append a node of its own
-            self.row_of[value] = len(self.nodes)
+            self.row_of[id(value)] = len(self.nodes)
             self.nodes.append(node)
 
-    def reachable(self, roots: Iterable[Value]) -> set[Value]:
+    def reachable(self, roots: Iterable[Value]) -> list[Value]:
         """The values below `roots`, themselves included, that have no row yet."""
-        seen = {v for v in roots if v not in self.row_of}
-        stack = list(seen)
-        while stack:
-            for parent in stack.pop()._graph_parents():
-                if parent not in seen and parent not in self.row_of:
-                    seen.add(parent)
-                    stack.append(parent)
-        return seen
+        row_of, seen = self.row_of, {id(v): v for v in roots}
+        found = [v for v in seen.values() if id(v) not in row_of]
+        walked: set[int] = set()  # neurons of a layer have one tuple of inputs
+        for value in found:  # which grows on the way
+            parents = value._graph_parents()
+            if type(value) is Dot and parents is value.xs:
+                if id(parents) in walked:
+                    continue
+                walked.add(id(parents))
+            for parent in parents:
+                number = id(parent)
+                if number not in seen and number not in row_of:
+                    seen[number] = parent
+                    found.append(parent)
+        return found
 
     def node(self, value: Value) -> Node:
         """What a value becomes on the tape; its operands have rows already."""
@@ -194,11 +205,11 @@ class _Writer:
             return self.dot(value)
         if isinstance(value, Gathered):
             table = Table(value.rows, value.step)
-            return Node("gather", (self.row_of[value.id],), self.start_of(value.block) + value.start, table=table)
+            return Node("gather", (self.row_of[id(value.id)],), self.start_of(value.block) + value.start, table=table)
         if isinstance(value, Total):
             start = self.start_of(value.row.block) + value.row.start
             return Node(f"total {value.how}", index=start, number=float(len(value.row)))
-        return Node(value._op.name, tuple(self.row_of[p] for p in value._parents))
+        return Node(value._op.name, tuple([self.row_of[id(p)] for p in value._parents]))
 
     def parameter(self, weight: Weight) -> int:
         """Index of a weight in theta."""
@@ -206,14 +217,17 @@ class _Writer:
 
     def track(self, tracked: Tracked) -> Track:
         """What follows what; the statistic has a row already."""
-        row = -1 if tracked.stat is None else self.row_of[tracked.stat]
+        row = -1 if tracked.stat is None else self.row_of[id(tracked.stat)]
         rate = math.nan if tracked.rate is None else tracked.rate
         count = -1 if tracked.count is None else self.parameter(tracked.count)
         return Track(self.parameter(tracked.buffer), row, rate, tracked.positions, count)
 
     def dot(self, value: Dot) -> Node:
         """A weighted sum; a bias that is computed is added by a node of its own."""
-        xs = tuple([self.row_of[x] for x in value.xs])
+        row_of = self.row_of
+        xs = self.rows_of.get(id(value.xs))
+        if xs is None:  # neurons of a layer have one tuple of inputs, and of rows
+            xs = self.rows_of[id(value.xs)] = tuple([row_of[id(x)] for x in value.xs])
         bias = value.bias
         index = None
         if isinstance(bias, Row):
@@ -224,7 +238,7 @@ class _Writer:
         node = Node("dot", xs, terms=terms)
         if isinstance(bias, Value) and not isinstance(bias, Weight):
             self.nodes.append(node)
-            return Node("add", (len(self.nodes) - 1, self.row_of[bias]))
+            return Node("add", (len(self.nodes) - 1, row_of[id(bias)]))
         return node
 
     def weights(self, weights: Row | tuple[Value, ...]) -> tuple[Any, Any]:
@@ -232,9 +246,9 @@ class _Writer:
         if isinstance(weights, Row):
             start = self.start_of(weights.block) + weights.start
             return "param", range(start, start + weights.length)
-        found = [self.nodes[self.row_of[w]] for w in weights]
+        found = [self.nodes[self.row_of[id(w)]] for w in weights]
         if all(node.code == "param" for node in found):
             return "param", tuple(node.index for node in found)
         if all(node.code == "const" for node in found):
             return "const", tuple(node.number for node in found)
-        return "row", tuple(self.row_of[w] for w in weights)
+        return "row", tuple([self.row_of[id(w)] for w in weights])
