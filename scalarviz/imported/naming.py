@@ -67,8 +67,8 @@ def by_node(node: Node) -> str:
 
 
 def named(node: Node) -> bool:
-    """Whether a node's name says more than its operator and its number."""
-    return re.fullmatch(rf"/?{re.escape(node.operator)}(_\d+)?", node.name) is None
+    """Whether a node's name says more than its operator and its number; ``node_relu_1`` of PyTorch does not."""
+    return re.fullmatch(rf"/?{re.escape(node.operator)}(_\d+)?|node_\w+", node.name) is None
 
 
 def beside(names: Sequence[str | None], others: Sequence[str]) -> list[str]:

@@ -187,6 +187,14 @@ def version(name: str, opset: int) -> int:
         return 0
 
 
+QUANTISED = frozenset({
+    "ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "QLinearConv", "QLinearMatMul",
+    "QuantizeLinear",
+})  # fmt: skip
+DOMAINS = {"com.microsoft": ": onnxruntime fuses nodes into it; let it write with ORT_ENABLE_BASIC"}
+"""What helps where nodes of another domain stand."""
+
+
 def supported(node: Node, opset: int) -> str:
     """Why a node cannot be computed here, in one clause; empty where it can.
 
@@ -202,7 +210,9 @@ def supported(node: Node, opset: int) -> str:
     ('', 'there is no such operator here')
     """
     if node.domain not in ("", "ai.onnx"):
-        return f"it is of the domain {node.domain!r}, not of the standard"
+        return f"it is of the domain {node.domain!r}, not of the standard{DOMAINS.get(node.domain, '')}"
+    if node.operator in QUANTISED:
+        return "it computes with quantised numbers, which have no gradient: take the file from before quantisation"
     if node.operator not in VERSIONS:
         return "there is no such operator here"
     oldest, newest = VERSIONS[node.operator]
