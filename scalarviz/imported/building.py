@@ -14,7 +14,7 @@ from ..onnx.graph import Node
 from .lanes import Entry
 from .layers import FAMILIES  # noqa: F401  # its files fill the table
 from .layers.table import Facts, Found, Tensor, found_at
-from .naming import ROOT, Names, beside, by_node, named, stem
+from .naming import ROOT, Names, beside, by_node, home, named, stem
 from .network import Chain, Entrance, Group, Imported, LayerStep, Steps
 from .operators.versions import SETTINGS
 
@@ -43,7 +43,7 @@ def planned(facts: Facts) -> Plan:
             continue
         found = found_at(node, facts)
         if found is not None:
-            found = _again(found, known)
+            found = _again(_apart(found), known)
             if facts.graph.ours and not _under_its_names(found, owners):
                 continue
             plan.layers.append(found)
@@ -58,6 +58,18 @@ def planned(facts: Facts) -> Plan:
             plan.order.append(node)
             plan.nodes.append(node)
     return plan
+
+
+def _apart(found: Found) -> Found:
+    """A layer with its weights under names of their own, where its module is known and all numbers are equal.
+
+    Programs write equal weights once: the ones of two norms that were never trained are two weights.
+    """
+    module, weights = home(found), dict(found.weights)
+    for part, tensor in found.weights.items():
+        if module and (tensor.array == tensor.array.flat[0]).all():
+            weights[part] = replace(tensor, name=f"{module}.{part}")
+    return replace(found, weights=weights)
 
 
 def _again(found: Found, known: dict[Any, Module]) -> Found:

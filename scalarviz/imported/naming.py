@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from ..nn import Module
+from ..nn import Embedding, Module
 from ..onnx.graph import Node
 from .layers.table import Found
 
@@ -44,13 +44,23 @@ class Names:
         return f"{part}_" if part in self.reserved else part
 
 
+def home(found: Found) -> str:
+    """The path of the module that a layer with weights was, where the file says so; else empty."""
+    return next((node.module for node in found.nodes if node.module), "") if found.weights else ""
+
+
 def stem(found: Found) -> str | None:
-    """The path that a layer has by its weights: ``fc1`` of ``fc1.weight``; empty for ``weight``; None without such."""
+    """The path that a layer has by its weights: ``fc1`` of ``fc1.weight``; empty for ``weight``; None without such.
+
+    Where the file notes its module that is the path, if no numbers of its own say another: programs write equal weights
+    once, under one of their names, and a convolution with the norm behind it as a part of that norm.
+    """
+    module = home(found)
     for attribute, tensor in found.weights.items():
         before, dot, last = tensor.name.rpartition(".")
-        if last == attribute:
+        if last == attribute and not (module and isinstance(found.module, Embedding)):
             return before if dot else ROOT
-    return None
+    return module or None
 
 
 def by_node(node: Node) -> str:

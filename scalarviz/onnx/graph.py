@@ -34,6 +34,8 @@ class Node:
         The file's, or ``"Conv_3"`` by its place where it has none. No two nodes have the same.
     domain : str
         Empty for the standard's own operators.
+    module : str
+        Path of the module that computes it, where the file says so: ``"layers.0.norm"``.
     """
 
     operator: str
@@ -42,6 +44,7 @@ class Node:
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
     name: str = ""
     domain: str = ""
+    module: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ before anything is made of them, and nothing outside its folder is opened.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,9 @@ from .tensors import array_of, dtype_of
 
 STANDARD = ("", "ai.onnx")
 """The standard's own operators have either as their domain."""
+SCOPES, LONGEST_NOTE = "pkg.torch.onnx.name_scopes", 2000
+"""Where PyTorch's new exporter notes the modules of a node, and how much of that is read."""
+_PATHS = re.compile(r"\[(?:.*, )?'([^']*)', '[^']*'\]")
 
 
 def read_graph(path: StrPath) -> Graph:
@@ -221,8 +225,18 @@ def _nodes(said: Any, where: str, outside: Outside) -> list[Node]:
         what = f"{where}: node {shown(name)} ({shown(node.op_type)})"
         domain = "" if node.domain in STANDARD else node.domain
         attributes = attributes_of(node, what, outside)
-        found.append(Node(node.op_type, tuple(node.input), tuple(node.output), attributes, name, domain))
+        found.append(Node(node.op_type, tuple(node.input), tuple(node.output), attributes, name, domain, _module(node)))
     return found
+
+
+def _module(node: Any) -> str:
+    """The path of the module that a node belongs to, by what PyTorch notes with it; empty where nothing is noted.
+
+    It is a list of paths from the outermost module inwards, and then the node's own name.
+    """
+    noted = next((said.value for said in getattr(node, "metadata_props", ()) if said.key == SCOPES), "")
+    paths = _PATHS.fullmatch(noted[:LONGEST_NOTE])
+    return paths[1] if paths else ""
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -30,8 +30,8 @@ def test_a_norm_without_a_bias_is_a_layer(tmp_path):
 
 
 @pytest.mark.parametrize("equal", [True, False])
-def test_repeated_weights_are_one_unless_all_their_numbers_are_equal(tmp_path, equal):
-    """PyTorch's exporter writes equal weights once: ones of two norms are two weights, a drawn matrix is a tied one."""
+def test_weights_that_an_identity_repeats_have_names_of_their_own(tmp_path, equal):
+    """PyTorch's exporter writes equal weights once: of norms that were never trained, of layers that were copied."""
     made = Made(("N", 4))
     first = made.constant("a.weight", np.full((4, 4), 0.5, np.float32) if equal else drawn(4, 4))
     second = made.node("Identity", first, to="b.weight")
@@ -39,7 +39,8 @@ def test_repeated_weights_are_one_unless_all_their_numbers_are_equal(tmp_path, e
     made.node("Gemm", h, second, transB=1, name="/b/Gemm", to="y")
     path = made.save(tmp_path, "y")
     net = sv.load_onnx(path)
-    assert (net.a.weight is net.b.weight) is not equal
+    assert list(net.state_dict()) == ["a.weight", "b.weight"]
+    assert net.a.weight is not net.b.weight
     agrees(net, path, drawn(3, 4))
 
 
@@ -66,3 +67,62 @@ def test_files_for_one_runtime_are_refused_with_what_helps(tmp_path, operator, d
     path = made.save(tmp_path, "y")
     with pytest.raises(sv.ScalarvizError, match=f"{operator} 'odd'.*{hint}"):
         sv.load_onnx(path)
+
+
+def noted(made, *scopes):
+    """The last node with the modules that PyTorch's new exporter notes with it."""
+    said = made.nodes[-1].metadata_props.add()
+    said.key, said.value = "pkg.torch.onnx.name_scopes", str([*scopes, "op"])
+
+
+def test_layers_are_called_as_the_modules_that_the_file_notes(tmp_path):
+    """Its names of tensors are those of other layers, where numbers are equal."""
+    made = Made(("N", 4))
+    ones, zeros = (
+        made.constant(f"h.0.ln_1.{name}", np.full(4, n, np.float32)) for name, n in (("weight", 1), ("bias", 0))
+    )
+    h = made.node("LayerNormalization", "x", ones, zeros, name="node_layer_norm")
+    noted(made, "", "h.0", "h.0.ln_1")
+    h = made.node("MatMul", h, made.weight("val_3", 4, 4), name="node_MatMul_5")
+    noted(made, "", "h.0", "h.0.fc")
+    h = made.node("Add", h, zeros, name="node_linear")
+    noted(made, "", "h.0", "h.0.fc")
+    made.node("LayerNormalization", h, ones, zeros, name="node_layer_norm_1", to="y")
+    noted(made, "", "h.0", "h.0.ln_2")
+    path = made.save(tmp_path, "y")
+    net = sv.load_onnx(path)
+    assert list(net.state_dict()) == [
+        f"h.0.{name}.{part}" for name in ("ln_1", "fc", "ln_2") for part in ("weight", "bias")
+    ]
+    assert len({id(parameter) for parameter in net.parameters()}) == 6
+    agrees(net, path, drawn(3, 4))
+
+
+def test_a_module_that_is_called_twice_is_one(tmp_path):
+    made = Made(("N", 4))
+    ones = made.constant("ln.weight", np.ones(4, np.float32))
+    zeros = made.constant("ln.bias", np.zeros(4, np.float32))
+    h = made.node("LayerNormalization", "x", ones, zeros, name="node_layer_norm")
+    noted(made, "", "ln")
+    made.node("LayerNormalization", made.node("Exp", h), ones, zeros, name="node_layer_norm_1", to="y")
+    noted(made, "", "ln")
+    net = sv.load_onnx(made.save(tmp_path, "y"))
+    assert len({id(parameter) for _, parameter in net.named_parameters()}) == 2
+
+
+@pytest.mark.parametrize("note", ["", "[]", "['']", "nonsense", "['a', 'b'", "['" + "a" * 5000 + "', 'b']"])
+def test_notes_that_say_nothing_are_left(tmp_path, note):
+    made = Made(("N", 4))
+    made.node("Gemm", "x", made.weight("fc.weight", 4, 4), transB=1, to="y")
+    said = made.nodes[-1].metadata_props.add()
+    said.key, said.value = "pkg.torch.onnx.name_scopes", note
+    assert [name.rpartition(".")[2] for name in sv.load_onnx(made.save(tmp_path, "y")).state_dict()] == ["weight"]
+
+
+def test_a_convolution_with_its_norm_in_it_keeps_its_name(tmp_path):
+    made = Made(("N", 1, 4, 4))
+    h = made.node("Conv", "x", made.weight("features.0.weight", 2, 1, 3, 3), made.weight("features.1.bias", 2))
+    noted(made, "", "features", "features.1")
+    made.node("Relu", h, to="y")
+    path = made.save(tmp_path, "y")
+    assert list(sv.load_onnx(path).state_dict()) == ["features.0.weight", "features.0.bias"]
