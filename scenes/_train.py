@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.errors import InputError
+from scalarviz.errors import InputError, listing
 from scalarviz.imported.ending import Ending, without_softmax
 from scalarviz.imported.loading import Loaded, loaded, train_only
 from scalarviz.io import check_target
@@ -20,6 +20,7 @@ from scalarviz.onnx.reading import read_graph
 from scalarviz.run import Moment, Story
 from scalarviz.run.memory import check_run
 from scalarviz.run.panels import LossCurve, TestCurve
+from scalarviz.run.samples import as_samples
 
 from ._batch import batch_of
 from ._resume import settings_in
@@ -97,9 +98,12 @@ def build(options: Options) -> sv.Scene:
     if options.onnx is not None:
         check_target(options.onnx)
     options = _resumed(options)
-    net, shape = _loaded(options)
-    samples = read_samples(options.data, shape, options.test)
-    classes = options.loss == "ce" if options.loss else samples.counted
+    net, shape, makes = _loaded(options)
+    read = read_samples(options.data, shape)
+    classes = options.loss == "ce" if options.loss else read.counted
+    if classes:
+        _check_classes(read, makes, options)
+    samples = read.split(options.test)
     notes = [f"{len(samples.x):,} samples to learn from, {len(samples.test_x):,} for the test"]
     softmax = without_softmax(net) if classes else None
     if softmax is not None:
@@ -161,10 +165,36 @@ class Learning(sv.Scene):
         return self.samples, self.samples.x, self.samples.y
 
 
-def _loaded(options: Options) -> tuple[nn.Module, tuple[int, ...]]:
-    """The network, and the shape of a sample."""
+def _check_classes(samples: Samples, makes: int, options: Options) -> None:
+    """Let the numbers of classes be those that the network gives numbers for; samples are counted as in the file."""
+    if makes == 1:
+        raise InputError(
+            f"{options.network} gives one number of a sample, cross-entropy takes one for each class; --loss mse takes "
+            "y as numbers"
+        )
+    if len(samples.names) > makes:
+        raise InputError(
+            f"{options.data} has {len(samples.names)} classes ({listing(samples.names)}), {options.network} gives "
+            f"numbers for {makes}"
+        )
+    for name, y in (("y", samples.y), ("y_test", samples.test_y)):
+        if len(y):
+            try:
+                nn.CrossEntropyLoss().check_targets(as_samples(y, name), makes)
+            except InputError as error:
+                raise InputError(f"{options.data}: {name}: {error}") from None
+
+
+def _loaded(options: Options) -> tuple[nn.Module, tuple[int, ...], int]:
+    """The network, the shape of a sample, and how many numbers it gives."""
     side = None if options.samples is None else _axis(options.samples)
-    found: Loaded = loaded(read_graph(options.network), side)
+    graph = read_graph(options.network)
+    if len(graph.outputs) != 1:
+        raise InputError(
+            f"{options.network} gives {len(graph.outputs)} outputs, a loss takes one: train it in Python, with a "
+            "module of your own around sv.load_onnx(path)"
+        )
+    found: Loaded = loaded(graph, side)
     if len(found.shapes) != 1:
         raise InputError(
             f"{options.network} takes {len(found.shapes)} inputs; the data have one, x: train it in Python, with a "
@@ -172,7 +202,7 @@ def _loaded(options: Options) -> tuple[nn.Module, tuple[int, ...]]:
         )
     if not found.net.parameters():
         raise InputError(f"{options.network} has no weights: there is nothing to train")
-    return found.net, found.shapes[0]
+    return found.net, found.shapes[0], found.makes[0]
 
 
 def _curve(samples: Samples, classes: bool) -> TestCurve | None:

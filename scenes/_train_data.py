@@ -14,10 +14,13 @@ from scalarviz.errors import FileFormatError, InputError, ScalarvizError
 from scalarviz.io import load_picture
 from scalarviz.io.archive import read_arrays
 from scalarviz.io.readable import unreadable
+from scalarviz.run.samples import as_samples
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 SPLIT_SEED = 1  # of the fixed split; the run's seed does not move it, so figures can be compared
+ARRAYS = ("x", "y", "x_test", "y_test")
+SYSTEMS_OWN = ("thumbs.db", "desktop.ini")  # what Windows puts beside pictures
 GREY = np.array([0.2126, 0.7152, 0.0722], np.float32)  # ITU-R BT.709
 
 
@@ -46,9 +49,17 @@ class Samples:
         """Whether the targets are numbers of classes."""
         return self.y.dtype.kind in "biu" and self.y[0].size == 1
 
+    def split(self, held: float) -> Samples:
+        """Hold back a share for the test, where the data have none of their own."""
+        if len(self.test_x):
+            return self
+        order = rng.permute(np.arange(len(self.x)), len(self.x), SPLIT_SEED, 0)
+        test, train = np.split(order, [min(round(held * len(self.x)), len(self.x) - 1)])
+        return Samples(self.x[train], self.y[train], self.x[test], self.y[test], self.names)
 
-def read_samples(path: Path, shape: Shape, held: float) -> Samples:
-    """Read a set of samples.
+
+def read_samples(path: Path, shape: Shape) -> Samples:
+    """Read a set of samples, in the order of the file.
 
     Parameters
     ----------
@@ -56,35 +67,37 @@ def read_samples(path: Path, shape: Shape, held: float) -> Samples:
         A .npz file with arrays ``x`` and ``y`` (and ``x_test``, ``y_test``), or a folder.
     shape : tuple of int
         Of one sample of the network: pictures must have it, rows of as many numbers get it.
-    held : float
-        The share that is held back for the test, where the file has none of its own.
 
     Raises
     ------
     InputError, FileFormatError
-        There is no such file; it holds something else; sizes that do not fit.
+        There is no such file; it holds something else; sizes that do not fit; numbers that are not finite.
     """
     if path.is_dir():
         x, y, names = _folder(path, shape)
-        return _split(x, y, held, names)
+        return Samples(x, y, x[:0], y[:0], names)
     arrays = _arrays(path)
+    for name, array in arrays.items():
+        as_samples(array, f"{path}: {name}")
     x, y = _shaped(arrays["x"], shape, path), arrays["y"]
     _check_length(path, x, y)
-    if "x_test" in arrays and "y_test" in arrays:
+    if "x_test" in arrays:
         test = _shaped(arrays["x_test"], shape, path), arrays["y_test"]
         _check_length(path, *test)
+        if test[1][0].size != y[0].size:
+            raise InputError(
+                f"{path}: a sample of y_test has the shape {test[1].shape[1:]}, one of y {y.shape[1:]}; give them one "
+                "shape"
+            )
         return Samples(x, y, *test)
-    return _split(x, y, held)
-
-
-def _split(x: Array, y: Array, held: float, names: tuple[str, ...] = ()) -> Samples:
-    order = rng.permute(np.arange(len(x)), len(x), SPLIT_SEED, 0)
-    test, train = np.split(order, [min(round(held * len(x)), len(x) - 1)])
-    return Samples(x[train], y[train], x[test], y[test], names)
+    return Samples(x, y, x[:0], y[:0])
 
 
 def _arrays(path: Path) -> dict[str, Array]:
-    found = read_arrays(path, ("x", "y", "x_test", "y_test"), ("x", "y"), "data set")
+    found = read_arrays(path, ARRAYS, ARRAYS[:2], "data set")
+    missing = [name for name in ARRAYS[2:] if name not in found]
+    if len(missing) == 1:
+        raise FileFormatError(f"{path} has no array {missing[0]}; a test has both, x_test and y_test")
     wrong = [name for name, array in found.items() if not array.ndim or not array.size]
     if wrong:
         raise FileFormatError(f"{path}: {wrong[0]} must be a row of samples, each of numbers, and not empty")
@@ -123,6 +136,9 @@ def _folder(path: Path, shape: Shape) -> tuple[Array, Array, tuple[str, ...]]:
         raise InputError(
             f"{path} must have a folder for each class with pictures in it, such as {path}/cats and {path}/dogs"
         )
+    empty = [each for k, each in enumerate(classes) if k not in {number for number, _ in files}]
+    if empty:
+        raise InputError(f"{empty[0]} has no pictures; each folder in {path} is a class: fill it, or take it away")
     x = np.empty((len(files), *shape), np.float32)
     for place, (_, file) in enumerate(files):
         x[place] = _pixels(file, shape)
@@ -130,7 +146,18 @@ def _folder(path: Path, shape: Shape) -> tuple[Array, Array, tuple[str, ...]]:
 
 
 def _shown(file: Path) -> bool:
-    return file.is_file() and not file.name.startswith(".")
+    """Whether a file counts as a picture; what is none of the user's is left out.
+
+    Raises
+    ------
+    InputError
+        It is a folder, or what else is no file.
+    """
+    if file.name.startswith(".") or file.name.lower() in SYSTEMS_OWN:
+        return False
+    if not file.is_file():
+        raise InputError(f"{file} is no file; the folder of a class holds pictures alone, no folders")
+    return True
 
 
 def _pixels(file: Path, shape: Shape) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any, Literal, NamedTuple
 
 from ..checks import text
@@ -79,10 +80,11 @@ def load_onnx(
 
 
 class Loaded(NamedTuple):
-    """A network, and the shape of one sample of each of its inputs."""
+    """A network, the shape of one sample of each of its inputs, and how many numbers each output has of it."""
 
     net: Module
     shapes: tuple[tuple[int, ...], ...]
+    makes: tuple[int, ...]
 
 
 def train_only(net: Module, patterns: Sequence[str]) -> None:
@@ -126,7 +128,8 @@ def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mappi
     net = Builder(facts, plan, given, axes).build().eval()
     for module in modes:
         module.train()
-    return Loaded(net, tuple(entry.shape for entry in given))
+    makes = tuple(prod(one.shapes[port.name]) for port in graph.outputs)
+    return Loaded(net, tuple(entry.shape for entry in given), makes)
 
 
 def check_supported(graph: Graph) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scalarviz.scenes._train import Options as TrainOptions
 from scalarviz.scenes.rgb import Options
 
-from scalarviz import scenes
+from scalarviz import nn, scenes
 from scalarviz.cli.flags import flag_of
 from scalarviz.io import save_picture, save_tensors
 
@@ -20,6 +21,7 @@ NO_WHOLE = ["", "x", "1.5", "nan", "1e3", "--steps"]
 NO_NUMBER = ["", "x", "nan", "inf", "-inf", "0", "-1"]
 NO_FILE_TO_READ = ["missing.png", "folder", "text.txt"]
 NO_FILE_TO_WRITE = ["folder", "", "text.txt/x.png"]
+FILES_IN_THE_WAY = ["folder", "", "text.txt/x.onnx"]
 NO_NAME = ["", "x", "Invert", "sgd,adam"]
 
 BAD = {
@@ -102,6 +104,37 @@ PARTNERS = {
     "output": ["--apply", "good.png"],
 }
 CASES = [(name, value) for name, values in BAD.items() for value in values]
+
+
+TRAIN_BAD = {
+    "network": ["missing.onnx", "folder", "text.txt", "good.png"],
+    "data": ["missing.npz", "text.txt", "folder", "good.png", ""],
+    "loss": NO_NAME,
+    "trained": ["", "nope", "*.nope"],
+    "samples": ["M", "99999", "7", "1"],
+    "test": ["", "x", "nan", "inf", "1", "-0.1"],
+    "onnx": [*FILES_IN_THE_WAY, "x", "x.pt", "x.txt"],
+}
+TRAIN_CASES = [(name, value) for name, values in TRAIN_BAD.items() for value in values]
+
+
+def test_the_tables_have_every_flag_of_train():
+    assert set(TRAIN_BAD) | set(BAD) | SWITCHES >= set(TrainOptions.model_fields)
+
+
+@pytest.mark.parametrize(("name", "value"), TRAIN_CASES)
+def test_a_bad_value_of_train_is_said_and_nothing_is_written(cli, folder, name, value):
+    nn.Linear(2, 3, seed=0).to_onnx(folder / "net.onnx")
+    np.savez(folder / "set.npz", x=np.ones((4, 2)), y=np.arange(4) % 3)
+    before = sorted(os.listdir(folder))
+    given = {"network": "net.onnx", "data": "set.npz"} | {name: value}
+    network = given.pop("network")
+    flags = [part for key, text in given.items() for part in (flag_of(key, TrainOptions.model_fields[key]), text)]
+    result = cli("train", network, *flags, "--steps", "1", "--engine", "numpy", "--headless", "--json")
+    assert (result.code, result.out) == (2, "")
+    assert len(result.err.splitlines()) <= 2, result.err
+    assert result.err.startswith("scalarviz: ")
+    assert sorted(os.listdir(folder)) == before
 
 
 @pytest.fixture

@@ -68,6 +68,42 @@ def test_a_folder_of_pictures_has_a_class_a_subfolder(ring, capsys, tmp_path):
     assert json.loads(capsys.readouterr().out)["accuracy"] == 1.0
 
 
+class Pair(nn.Module):
+    """Two outputs, the second a part of the first."""
+
+    def __init__(self):
+        self.whole = nn.Linear(2, 2, seed=0)
+
+    def forward(self, x):
+        y = self.whole(x)
+        return y, [y[0]]
+
+
+ODD = {
+    "a folder in a class": ("set/dark/more/0.png", "dark/more is no file; the folder of a class holds pictures alone"),
+    "a class without pictures": ("set/none/.hidden", "set/none has no pictures; each folder in set is a class"),
+    "more classes than outputs": ("set/third/0.png", "set has 3 classes (dark, light, third), grey.onnx gives numbers"),
+    "no picture": ("set/dark/notes.txt", "set/dark/notes.txt is not a picture"),
+    "what Windows puts there": ("set/dark/Thumbs.db", None),
+    "a file beside the classes": ("set/readme.txt", None),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_things_in_a_folder_are_named(name, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    nn.Sequential(nn.Flatten(), nn.Linear(4, 2, seed=2)).to_onnx("grey.onnx", (1, 2, 2))
+    odd, said = ODD[name]
+    for file in ("set/dark/0.png", "set/light/0.png", odd):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        if file.endswith(".png"):
+            save_picture(tmp_path / file, np.zeros((2, 2, 3), np.float32))
+        else:
+            (tmp_path / file).write_text("no picture")
+    assert trained("grey.onnx", "--data", "set", "--steps", "1") == (0 if said is None else 2)
+    assert said is None or said in capsys.readouterr().err
+
+
 BAD = [
     (["missing.onnx", "--data", "ring.npz"], "there is no ONNX file missing.onnx"),
     (["net.onnx"], "--data: nothing was given"),
@@ -83,6 +119,14 @@ BAD = [
     (["net.onnx", "--data", "ring.npz", "--samples", "M"], "batch='M': no input has such a side"),
     (["net.onnx", "--data", "ring.npz", "--onnx", "out.pt"], "networks are written as .onnx only; try out.onnx"),
     (["net.onnx", "--data", "ring.npz", "--test", "1"], "--test: input should be less than 1, got"),
+    (["net.onnx", "--data", "one.npy"], "one.npy is no .npz file of numbers"),
+    (["net.onnx", "--data", "nan.npz"], "nan.npz: x[3, 1] is nan; 1 of 4 samples"),
+    (["net.onnx", "--data", "half.npz"], "half.npz has no array y_test; a test has both"),
+    (["net.onnx", "--data", "test.npz"], "test.npz: y_test: CrossEntropyLoss: the target of sample 1 is 9"),
+    (["net.onnx", "--data", "shape.npz"], "a sample of y_test has the shape (2,), one of y ()"),
+    (["net.onnx", "--data", "labels.npz"], "labels.npz: y: CrossEntropyLoss: the target of sample 2 is 5"),
+    (["one.onnx", "--data", "ring.npz"], "one.onnx gives one number of a sample, cross-entropy takes one for each"),
+    (["pair.onnx", "--data", "ring.npz"], "pair.onnx gives 2 outputs, a loss takes one"),
 ]
 
 
@@ -91,6 +135,15 @@ def test_bad_input_is_one_line(ring, capsys, tmp_path, flags, said):
     np.savez("other.npz", x=ring)
     np.savez("wide.npz", x=np.ones((4, 3)), y=np.ones(4, int))
     np.savez("short.npz", x=np.ones((4, 2)), y=np.ones(3, int))
+    x, y = np.ones((4, 2)), np.array([0, 1, 1, 0])
+    np.save("one.npy", x)
+    np.savez("nan.npz", x=np.where(np.arange(8).reshape(4, 2) == 7, np.nan, x), y=y)
+    np.savez("half.npz", x=x, y=y, x_test=x)
+    np.savez("test.npz", x=x, y=y, x_test=x, y_test=[0, 9, 0, 0])
+    np.savez("shape.npz", x=x, y=y, x_test=x, y_test=np.eye(2)[y])
+    np.savez("labels.npz", x=x, y=[0, 1, 5, 0])
+    nn.Linear(2, 1, seed=0).to_onnx("one.onnx")
+    Pair().to_onnx("pair.onnx", (2,))
     there = sorted(tmp_path.iterdir())
     assert trained(*flags, "--steps", "2") == 2
     told = capsys.readouterr()

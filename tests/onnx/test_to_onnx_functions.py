@@ -312,3 +312,28 @@ def test_numbers_beyond_float32_are_refused(tmp_path):
     net.to_onnx(tmp_path / "net.onnx", dtype="float64")
     net.weight.data = [[math.inf]]
     net.to_onnx(tmp_path / "net.onnx")  # an infinity is one in float32 too
+
+
+class Several(nn.Module):
+    """What it returns is made of a layer's outputs."""
+
+    def __init__(self, returned):
+        self.layer, self.returned = nn.Linear(2, 2, seed=0), returned
+
+    def forward(self, x):
+        return self.returned(x, self.layer(x))
+
+
+@pytest.mark.parametrize("returned", [
+    lambda x, y: (y, [y[0]]), lambda x, y: ([y[1], y[0]], y), lambda x, y: (y, y), lambda x, y: (x, y, x),
+    lambda x, y: (y, [v.tanh() for v in y]),
+])  # fmt: skip
+def test_an_output_may_be_made_of_another_one_or_be_it(tmp_path, returned):
+    net = Several(returned)
+    net.to_onnx(tmp_path / "net.onnx", (2,))
+    x = np.array([[0.3, -0.4], [1.5, 0.25]], np.float32)
+    rows = [[[v.data for v in part] for part in net(row.tolist())] for row in x]
+    for got, wanted in zip(
+        session(tmp_path / "net.onnx").run(None, {"input": x}), zip(*rows, strict=True), strict=True
+    ):
+        np.testing.assert_allclose(got, wanted, rtol=1e-6)

@@ -49,7 +49,7 @@ def exported(
     kinds = [_kind(found, writer.units, group, dtype) for group in found.inputs]
     inputs = [writer.input(k, group, kind) for k, (group, kind) in enumerate(zip(found.inputs, kinds, strict=True))]
     writer.write()
-    outputs = [writer.output(k, group) for k, group in enumerate(found.outputs)]
+    outputs = writer.outputs(found.outputs)
     return encoded(sheet, list(zip(inputs, kinds, strict=True)), outputs, type(module).__name__)
 
 
@@ -115,17 +115,18 @@ class _Writer:
         own = (self.places.tensor[rows] == -1) & (self.units.owner[rows] >= 0)
         self.places.put(rows[own], made, np.arange(prod(made.shape))[own])
 
-    def output(self, number: int, group: Group) -> Tensor:
-        """Number `number` of what the module returned, under its name."""
-        name = "output" if len(self.found.outputs) == 1 else f"output_{number}"
-        last = self.sheet.spread(self.places.take(group.rows, group.shape))
-        return self._named(last, name)
+    def outputs(self, groups: Sequence[Group]) -> list[Tensor]:
+        """What the module returned: all of it is put together before any of it gets its name."""
+        last = [self.sheet.spread(self.places.take(group.rows, group.shape)) for group in groups]
+        names = ["output"] if len(groups) == 1 else [f"output_{k}" for k in range(len(groups))]
+        alone = [sum(x.name == other.name for other in last) == 1 for x in last]
+        return [self._named(*each) for each in zip(last, names, alone, strict=True)]
 
-    def _named(self, last: Tensor, name: str) -> Tensor:
+    def _named(self, last: Tensor, name: str, alone: bool) -> Tensor:
         """The tensor under the name of an output: by renaming it where a node makes it for nothing else."""
         name = self.sheet.named(name)
         node = next((k for k, node in enumerate(self.sheet.nodes) if last.name in node.outputs), None)
-        if node is None or any(last.name in other.inputs for other in self.sheet.nodes):
+        if node is None or not alone or any(last.name in other.inputs for other in self.sheet.nodes):
             made = self.sheet.node("Identity", last, shape=last.shape)
             last, node = made, len(self.sheet.nodes) - 1
         found = self.sheet.nodes[node]
