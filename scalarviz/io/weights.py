@@ -23,6 +23,7 @@ from ..errors import FileFormatError, InputError, TypeMismatchError, shown
 from .atomic import StrPath, write_bytes
 from .pickled import refuse_pickle
 from .readable import check_source, unreadable
+from .widened import DTYPES, NARROW, widened
 
 Array = NDArray[Any]
 
@@ -83,6 +84,7 @@ def load_tensors(path: StrPath) -> tuple[dict[str, Array], dict[str, str]]:
     Returns
     -------
     tensors : dict of str to ndarray
+        Of bfloat16 and of floats of eight bits float32, which holds all their numbers.
     metadata : dict of str to str
         Empty for a file that another program wrote without text.
 
@@ -98,10 +100,15 @@ def load_tensors(path: StrPath) -> tuple[dict[str, Array], dict[str, str]]:
     source = check_source(path, "file of weights")
     try:
         refuse_pickle(source)
-        read_header(source)
+        header, begin = read_header(source)
         with safe_open(str(source), framework="numpy") as opened:
             metadata = dict(opened.metadata() or {})
-            tensors = {name: _numbers(opened.get_tensor(name)) for name in opened.keys()}  # noqa: SIM118 (not a dict)
+            tensors = {
+                name: _narrow(source, begin, header[name])
+                if header[name]["dtype"] in NARROW
+                else _numbers(opened.get_tensor(name))
+                for name in opened.keys()  # noqa: SIM118 (not a dict)
+            }
     except FileFormatError:
         raise
     except OSError as error:
@@ -155,6 +162,14 @@ def parse_json(text: str) -> Any:
         return float(number)
 
     return json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=finite)
+
+
+def _narrow(path: Path, begin: int, entry: Mapping[str, Any]) -> Array:
+    """A tensor of a type that NumPy has not, as float32; that its bytes are there was checked when it was opened."""
+    kind, (start, stop) = entry["dtype"], entry["data_offsets"]
+    dtype = np.dtype(DTYPES[kind])
+    stored = np.fromfile(path, dtype, (stop - start) // dtype.itemsize, offset=begin + start)
+    return widened(stored, kind).reshape(entry["shape"])
 
 
 def _numbers(array: Array) -> Array:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from scalarviz import nn
 from scalarviz.errors import FileFormatError, InputError
 from scalarviz.io import load_tensors, save_tensors
 from scalarviz.io.weights import OPTIMIZER, under
@@ -95,8 +96,22 @@ def test_a_file_cut_off(tmp_path):
         load_tensors(tmp_path / "w")
 
 
-def test_a_dtype_that_numpy_lacks(tmp_path):
-    header = b'{"w":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}'
+@pytest.mark.parametrize("name", ["bfloat16", "float16", "float8_e5m2", "float8_e4m3fn", "float64"])
+def test_what_pytorch_writes_in_any_type_of_floats_is_a_network_s_weights(tmp_path, name):
+    torch = pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
+    from safetensors.torch import save_file
+
+    theirs = {"0.weight": torch.linspace(-3.0, 3.0, 6).reshape(2, 3), "0.bias": torch.tensor([1e-3, -0.0])}
+    theirs = {key: tensor.to(getattr(torch, name)) for key, tensor in theirs.items()}
+    save_file(theirs, tmp_path / "w")
+    net = nn.Sequential(nn.Linear(3, 2, seed=0))
+    net.load_state_dict(load_tensors(tmp_path / "w")[0])
+    for key, array in net.state_dict().items():
+        np.testing.assert_array_equal(array, theirs[key].double().numpy())
+
+
+def test_a_dtype_that_nobody_has(tmp_path):
+    header = b'{"w":{"dtype":"F8_E8M0","shape":[4],"data_offsets":[0,4]}}'
     (tmp_path / "w").write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * 4)
     with pytest.raises(FileFormatError, match="not a file of weights that can be read"):
         load_tensors(tmp_path / "w")
