@@ -11,6 +11,7 @@ from ..io.readable import check_source
 from .console import fail, say
 
 if TYPE_CHECKING:
+    from ..sweep.build import SceneBuild
     from ..view.sweeps.rooms import RunRooms
 
 REPORT = ".html"
@@ -27,23 +28,39 @@ def view_runs(options: Any) -> int:
     if options.other is not None or options.only:
         raise InputError(f"{options.file}: the runs of a sweep are shown alone; leave the other file and --only out")
     check_source(options.file, "file of results")
+    build = _build(options)
     for path in options.out:
-        _write(options, path)
-    return 0 if options.out else _in_window(options)
+        _write(options, path, build)
+    return 0 if options.out else _in_window(options, build)
 
 
-def _write(options: Any, path: Path) -> None:
+def _build(options: Any) -> SceneBuild | None:
+    """What builds the runs, where that is a file of its owner's."""
+    from ..sweep.results import Results
+    from ..view.sweeps.opening import scene_file
+
+    with Results(options.file) as results:
+        about = results.about
+    if options.scene is not None:
+        return scene_file(options.scene, about)
+    if about.build_text and about.name.endswith(".py"):
+        say(f"{options.file.stem}: only weights are shown: a text in a file is not run; with --scene "
+            f"{Path(about.name).name} (the file that built the runs) they have their panels and train on")  # fmt: skip
+    return None
+
+
+def _write(options: Any, path: Path, build: SceneBuild | None) -> None:
     from ..view.sweeps import report_of_file, wall_picture
 
     name = options.file.stem
     if path.suffix.lower() == REPORT:
-        report_of_file(options.file, path, theme=options.theme, say=lambda line: say(f"{name}: {line}"))
+        report_of_file(options.file, path, build=build, theme=options.theme, say=lambda line: say(f"{name}: {line}"))
     else:
-        save_picture(path, wall_picture(options.file, options.size, theme=options.theme))
+        save_picture(path, wall_picture(options.file, options.size, build=build, theme=options.theme))
     say(f"wrote {path}")
 
 
-def _in_window(options: Any) -> int:
+def _in_window(options: Any, build: SceneBuild | None) -> int:
     from ..view.window.qt_trial import WindowProbe
     from .rooms import wants_window
 
@@ -54,7 +71,7 @@ def _in_window(options: Any) -> int:
     from ..view.sweeps import open_wall
 
     say(f"{options.file.stem}: ? shows the keys, Ctrl+Q closes the window")
-    return open_wall(options.file, theme=options.theme, presenter=options.presenter,
+    return open_wall(options.file, build=build, theme=options.theme, presenter=options.presenter,
                      serve=lambda rooms: _walked(rooms, options.size))  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from ..errors import InputError, shown
 from ..io import check_target
 from ..sweep.about import About
 from ..sweep.build import SceneBuild
+from ..sweep.left import Left
 from ..sweep.plan import sweepable
 from ..sweep.result import NO_CURVE, Result
 from ..sweep.schema import ENDING
@@ -28,6 +29,7 @@ from ..sweep.writing import check_results
 from .console import Progress, fail, say
 from .interrupt import INTERRUPTED
 from .stop import Stop
+from .warmup import compile_for
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -142,9 +144,12 @@ def _check_files(options: Any) -> None:
 
 def _computed(options: Any, typed: dict[str, Any], file: Path | None) -> tuple[About, list[Result]]:
     """What was tried, and all results, those that the file has already included; without their weights."""
+    grid = grid_of(options.grid)
+    if options.scheduler is None:
+        compile_for(Path(options.scene).stem, {**typed, **grid})
     with _cluster(options) as cluster:
         going = sweep(
-            options.scene, grid_of(options.grid), options.seeds, results=file, workers=options.workers,
+            options.scene, grid, options.seeds, results=file, workers=options.workers,
             options=typed, keyframes=options.keyframes, executor=cluster,
         )  # fmt: skip
         return going.about, _watched(options, going)
@@ -189,7 +194,7 @@ def _cluster(options: Any) -> Iterator[Executor | None]:
 
 def light(result: Result) -> Result:
     """A result without its weights and its curve: a table needs none, and there may be a million runs."""
-    return replace(result, weights={}, keyframes={}, curve=NO_CURVE)
+    return replace(result, weights={}, keyframes={}, curve=NO_CURVE, optimizer={}, rule="")
 
 
 class Note:
@@ -207,7 +212,7 @@ class Note:
         self._total, self._clock = total, clock
         self._count = self._judged = self._learnt = 0
         self._bad = dict.fromkeys(("diverged", "failed"), 0)
-        self._first: tuple[float, int] | None = None
+        self._left: Left | None = None
 
     def add(self, result: Result, computed: bool) -> None:
         """One more run has ended; `computed`: just now. Counted as they come: there may be a million."""
@@ -216,25 +221,15 @@ class Note:
             self._judged, self._learnt = self._judged + 1, self._learnt + result.reached
         if result.state in self._bad:
             self._bad[result.state] += 1
-        if computed and self._first is None:  # what came before was the start of the processes
-            self._first = self._clock(), self._count
+        if computed and self._left is None:  # what came before was the start of the processes
+            self._left = Left(self._total, self._count, self._clock())
 
     def __str__(self) -> str:
         said = [f"{self._learnt:,} learnt"] if self._judged else []
         said += [f"{count:,} {state}" for state, count in self._bad.items() if count]
-        if self._first is not None and not sys.stderr.isatty():  # a bar has a clock of its own
-            since, at = self._first
-            if self._count > at:
-                left = (self._clock() - since) / (self._count - at) * (self._total - self._count)
-                said.append(f"{_time(left)} left")
-        return ", ".join(said) or "begun"
-
-
-def _time(seconds: float) -> str:
-    for unit, length in (("h", 3600), ("min", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} s"
+        if self._left is not None and not sys.stderr.isatty():  # a bar has a clock of its own
+            said.append(self._left.text(self._count, self._clock()))
+        return ", ".join(filter(None, said)) or "begun"
 
 
 def _written(options: Any, about: About, results: list[Result], file: Path | None) -> list[Path]:

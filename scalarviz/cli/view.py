@@ -45,6 +45,8 @@ def view_options() -> type[BaseModel]:
                                   description="picture (.png) to write instead of opening a window; may be repeated; "
                                   "of what a sweep wrote also a report (.html)")),
     }  # fmt: skip
+    flags["scene"] = (Path | None, Field(None, json_schema_extra={"metavar": "FILE"}, description="of what a sweep "
+                      "wrote: the scene's file (.py) that built the runs, which is run here"))  # fmt: skip
     flags |= {name: (known[name].annotation, known[name]) for name in _SHARED}
     made: type[BaseModel] = create_model("ViewOptions", __base__=options.Flags, **flags)
     return made
@@ -62,6 +64,8 @@ def view(options: Any) -> int:
     _check_targets(options)
     if options.file.suffix.lower() == RESULTS:
         return view_runs(options)
+    if options.scene is not None:
+        raise InputError(f"--scene is of the runs of a sweep (.svs); {options.file} holds numbers: leave it out")
     from ..view.stored.subject import stored_subject
 
     paths = [path for path in (options.file, options.other) if path is not None]

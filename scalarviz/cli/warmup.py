@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 
 from ..engine.cpu.cache import background
@@ -68,6 +69,36 @@ def warm_up(quiet: bool = False, gpu: str | None = None) -> int:
         say(f"scalarviz: the kernels are compiled and cached ({time.perf_counter() - start:.1f} s)")
         warmup_gpu.compile_for(gpus)
         return 0
+
+
+def compile_for(name: str, options: Mapping[str, object]) -> None:
+    """Compile the kernels that the runs of a sweep want before the first one, so that all are computed alike.
+
+    Parameters
+    ----------
+    name : str
+        Of the scene, for the words.
+    options : mapping of str to object
+        Those that are given; of a swept one its values as text.
+    """
+    engine, dtype = (str(options.get(option, "")) for option in ("engine", "dtype"))
+    if (engine and not {"auto", "numba"} & set(engine.split())) or no_numba():
+        return
+    from ..engine.cpu.cache.units import CORE, cache_is_warm
+    from ..scalar import ops
+
+    wanted = [one for one in DTYPES if one in dtype.split()] or [DTYPES[0]]
+    cold = [one for one in wanted if not cache_is_warm(one, ops.TABLE)]
+    if not cold:
+        return
+    if reason := refusal():
+        say(f"{name}: the runs are computed with NumPy: {reason}")
+        return
+    from ..engine.cpu import warmup
+
+    say(f"{name}: first start: the fast kernels are compiled first, which takes a minute and is kept")
+    with Progress("compiling", 0, len(cold) * (len(CORE) + len(ops.TABLE))) as bar:
+        warmup(cold, progress=lambda done, total, what: bar.update(done, what))
 
 
 def warm_up_beside(engine: str) -> str:

@@ -81,6 +81,12 @@ def save_run(run: Run, path: str | Path, notes: Mapping[str, str] | None = None)
     """
     for name, note in mapping({} if notes is None else notes, "save: the notes").items():
         text(note, f"save: the note {shown(name)}")
+    state = {OPTIMIZER + name: array for name, array in run.optimizer_state().items()}
+    save_tensors(path, {**run.state_dict(), **state}, {KEY: said_of(run, notes)})
+
+
+def said_of(run: Run, notes: Mapping[str, str] | None = None) -> str:
+    """What is said of `run` beside its weights and its optimiser's arrays, as JSON."""
     about = {
         "steps": run.steps,
         "seed": run.seed,
@@ -90,8 +96,7 @@ def save_run(run: Run, path: str | Path, notes: Mapping[str, str] | None = None)
         **written(run),
         "notes": {str(key): str(text) for key, text in (notes or {}).items()},
     }
-    state = {OPTIMIZER + name: array for name, array in run.optimizer_state().items()}
-    save_tensors(path, {**run.state_dict(), **state}, {KEY: json.dumps(about)})
+    return json.dumps(about)
 
 
 def read_checkpoint(path: str | Path) -> Checkpoint:
@@ -105,14 +110,28 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
     tensors, metadata = load_tensors(path)
     weights = {name: array for name, array in tensors.items() if not name.startswith(OPTIMIZER)}
     try:
-        about = _check(parse_json(metadata.get(KEY, "{}")))
+        return checkpoint_of(weights, under(OPTIMIZER, tensors), metadata.get(KEY, "{}"))
+    except FileFormatError as error:
+        raise FileFormatError(f"{path}: {error}") from None
+
+
+def checkpoint_of(weights: dict[str, NDArray[Any]], state: dict[str, NDArray[Any]], said: str) -> Checkpoint:
+    """What weights, an optimiser's arrays, and what :func:`said_of` said are together.
+
+    Raises
+    ------
+    FileFormatError
+        That was never said of a run.
+    """
+    try:
+        about = _check(parse_json(said))
     except RecursionError:
-        raise FileFormatError(f"{path}: its description of the run is nested too deeply") from None
+        raise FileFormatError("its description of the run is nested too deeply") from None
     except ValueError as error:
-        raise FileFormatError(f"{path}: its description of the run cannot be used: {error}") from None
+        raise FileFormatError(f"its description of the run cannot be used: {error}") from None
     return Checkpoint(
         tensors=weights,
-        optimizer_state=under(OPTIMIZER, tensors),
+        optimizer_state=state,
         steps=about.get("steps", 0),
         seed=about.get("seed", 0),
         dtype=about.get("dtype", ""),
@@ -178,12 +197,26 @@ def load_run(run: Run, path: str | Path, *, optimizer: bool = True, keep: Collec
             "with optimizer=False to keep the weights and the step alone"
         )
     try:
-        rule = _rule(run, saved, keep) if optimizer else None
-        stands = _stands(run, saved) if optimizer and rule is None and "schedule" not in keep else None
-        run._restore(saved.tensors, saved.optimizer_state if optimizer else {}, saved.steps, stands, rule)
+        if optimizer:
+            put_checkpoint(run, saved, keep)
+        else:
+            run._restore(saved.tensors, {}, saved.steps)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     return saved
+
+
+def put_checkpoint(run: Run, saved: Checkpoint, keep: Collection[str] = ()) -> None:
+    """Let `run`, which has the same optimiser, go on from what was saved; see :func:`load_run`.
+
+    Raises
+    ------
+    InputError
+        It does not fit the run; nothing is changed then.
+    """
+    rule = _rule(run, saved, keep)
+    stands = _stands(run, saved) if rule is None and "schedule" not in keep else None
+    run._restore(saved.tensors, saved.optimizer_state, saved.steps, stands, rule)
 
 
 def _rule(run: Run, saved: Checkpoint, keep: Collection[str]) -> Rule | None:

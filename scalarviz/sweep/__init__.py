@@ -7,8 +7,9 @@ Open `sweep` first: ``sv.sweep(build, grid, seeds)`` calls the function there. T
 * who computes: `pool` (processes of this machine, each a `worker`), `here` (this one), `cluster` (a dask scheduler's:
   `scheduler`, `visiting`); `driver` gives them the jobs, again where one dies
 * the file: `results` (``sv.sweep.Results``), `writing`, `about` (what it says of the sweep), `rows` and `schema` (what
-  it is on disk)
-* in numbers: `groups` (the runs that share an option), `table` (a line a run, or a line a combination)
+  it is on disk); `kept`, what has such a file and can be shown
+* in numbers: `groups` (the runs that share an option), `table` (a line a run or a combination), `left` (how long
+  it goes on)
 """
 
 import sys

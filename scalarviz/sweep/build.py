@@ -140,6 +140,8 @@ class FunctionBuild:
             taken = inspect.signature(self.function).parameters
         except (TypeError, ValueError):  # of one that says nothing of itself
             return
+        if "seed" in names:
+            raise InputError(f"sweep: {self.name} gets its seed from seeds=; leave seed out of the options")
         anything = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken.values())
         for name in ("seed", *names):
             if name not in taken and not anything:

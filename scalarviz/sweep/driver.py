@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterable
-from concurrent.futures import CancelledError, Executor, Future
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
@@ -108,7 +108,9 @@ class Driver:
     def _take(self, job: Job, given: Future[Result]) -> None:
         try:
             result = given.result()
-        except (Exception, CancelledError) as error:  # of whoever computes: compute itself raises nothing
+        except BaseException as error:  # of whoever computes: compute itself raises nothing but what ends a process
+            if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
+                raise  # Ctrl-C while it is computed here
             if job.tries < TRIES:
                 self._waiting.appendleft(replace(job, tries=job.tries + 1))
                 return

@@ -76,6 +76,14 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) and "_" not in text else None
 
 
+def plain_value(text: str) -> int | float | str:
+    """What a text is for a function: a number where it is one."""
+    number = _number(text)
+    if number is None:
+        return text
+    return int(text) if text.lstrip("+-").isdigit() else number
+
+
 def _range(first: float, last: float, logs: bool, count: str | None, said: str) -> list[str]:
     """The values of a range, as texts."""
     if count is None:

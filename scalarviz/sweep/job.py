@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..engine.processors import processor_type
 from ..errors import DivergedError, ScalarvizError
+from ..run.checkpoint import said_of as said_of_run
 from ..run.moment import Moment
 from ..run.run import Run
 from ..run.run_source import RunSource
@@ -70,7 +71,7 @@ def compute(job: Job) -> Result:
         except DivergedError as diverged:
             return _looked_at(job, built, "diverged", diverged.fact, keyframes, began)
         return _looked_at(job, built, "done", "", keyframes, began)
-    except Exception as failed:
+    except (Exception, SystemExit) as failed:  # what a scene or a function does ends its run alone
         return failure(job, said_of(failed), time.perf_counter() - began)
 
 
@@ -92,7 +93,7 @@ def _train(job: Job, run: Run, keyframes: dict[int, Arrays]) -> None:
             keyframes[run.steps] = run.state_dict()
 
 
-def said_of(error: Exception) -> str:
+def said_of(error: BaseException) -> str:
     """An error in one line; of one that is not the package's, also where it was raised."""
     words = " ".join(str(error).split())
     if isinstance(error, ScalarvizError):
@@ -106,15 +107,27 @@ def _looked_at(job: Job, built: Built, state: State, error: str, keyframes: dict
     """The result of a run that stands at its end."""
     run = built.run
     loss = _whole_loss(run)
+    state_of_rule, rule = _rule(run) if state == "done" else ({}, "")
     return Result(
         job.number, job.labels, job.seed, state, run.steps, loss,
         _metrics(built, state), _reached(built, state), _curve(run), run.state_dict(), keyframes,
-        time.perf_counter() - began, f"{run.engine.name}, {processor_type()}", job.tries, error,
+        time.perf_counter() - began, f"{run.engine.name}, {processor_type()}", job.tries, error, state_of_rule, rule,
     )  # fmt: skip
 
 
+def _rule(run: Run) -> tuple[Arrays, str]:
+    """What a run needs beside its weights to train on; nothing where its optimiser remembers nothing."""
+    if not run.optimizer.state and run.optimizer.lr_schedule is None:
+        return {}, ""
+    return run.optimizer_state(), said_of_run(run)
+
+
 def _curve(run: Run) -> NDArray[np.float64]:
-    return thinned(run.history.step, run.history.loss)
+    """The losses on the way, on the scale of the loss of all samples: a sum over a batch is smaller by its share."""
+    source = RunSource(run)
+    facts = source.facts
+    share = facts.batch_size / facts.samples if facts.reduction == "sum" else 1.0
+    return thinned(run.history.step, np.asarray(run.history.loss) / share)
 
 
 def _whole_loss(run: Run) -> float:

@@ -18,7 +18,7 @@ from ..run.option_words import extra_of, flag_of, sentence
 from ..run.recording.about import program_version
 from .about import MOST_RUNS, About, is_label
 from .build import Build, FunctionBuild, SceneBuild
-from .grid import MOST, seeds_of, values_of
+from .grid import MOST, plain_value, seeds_of, values_of
 from .job import Job
 from .result import Label
 
@@ -73,7 +73,7 @@ def plan_of(
     """
     made = _build(build)
     values = {
-        _field(made, name): _values(given, name)
+        _field(made, name): _values(made, given, name)
         for name, given in mapping({} if grid is None else grid, "sweep: grid").items()
     }
     fixed = {_field(made, name): value for name, value in mapping(fixed, "sweep: options").items()}
@@ -192,11 +192,12 @@ def sweepable(options: Any) -> list[str]:
     ]
 
 
-def _values(given: Any, name: str) -> list[Any]:
-    """The values of a swept option."""
+def _values(build: Build, given: Any, name: str) -> list[Any]:
+    """The values of a swept option; of a text those that a scene reads itself, and a function gets numbers."""
     what = f"sweep: {name}"
     if isinstance(given, str):
-        values: list[Any] = list(values_of(given, what))
+        texts = values_of(given, what)
+        values: list[Any] = list(texts if isinstance(build, SceneBuild) else map(plain_value, texts))
     elif isinstance(given, Iterable) and not isinstance(given, Mapping | bytes):
         values = [value.item() if isinstance(value, np.generic) else value for value in islice(given, MOST + 1)]
     else:

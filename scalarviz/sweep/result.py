@@ -41,13 +41,18 @@ class Result:
     reached : bool or None
         Whether it learnt what its scene's story says; None where that says nothing of it.
     curve : ndarray, shape (K, 2)
-        Steps and losses: all of up to 200 steps, else the means of 200 equal stretches, each with its last step.
+        Steps and losses: all of up to 200 steps, else the means of 200 equal stretches, each with its last step. A loss
+        that sums over its batch is told as if the batch were all samples, as `loss` is.
     weights : dict of str to ndarray
         At the end; read from a file where they are asked for (:meth:`Results.weights`).
     keyframes : dict of int to dict of str to ndarray
         Weights after some of the steps, where these were asked for; read from a file likewise.
     seconds : float
         That the run took, building and looking at it included.
+    optimizer : dict of str to ndarray
+        Its optimiser's state at the end, as ``run.optimizer_state()``; read from a file likewise.
+    rule : str
+        How it trained, as a file of weights says it, where the state alone does not: what is needed to train on.
     processor : str
         What computed: engine and type of processor. Equal ones give equal bits.
     tries : int
@@ -71,6 +76,8 @@ class Result:
     processor: str = ""
     tries: int = 1
     error: str = ""
+    optimizer: Arrays = field(default_factory=dict)
+    rule: str = ""
 
 
 def thinned(step: NDArray[np.int64], loss: NDArray[np.float64]) -> NDArray[np.float64]:

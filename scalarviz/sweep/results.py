@@ -9,17 +9,19 @@ from typing import Any, Self
 from ..checks import integer
 from ..errors import FileFormatError, InputError
 from ..io.atomic import StrPath, path_text
+from ..run.recording.files import is_written
 from ..run.recording.opening import Opened
 from ..run.recording.schema import DAMAGED
 from .about import About, read_about
+from .kept import Kept
 from .result import Result
-from .rows import COLUMNS, read_row, read_weights
-from .schema import AT_THE_END, RESULTS
+from .rows import COLUMNS, read_row, read_said, read_weights
+from .schema import AT_THE_END, OF_OPTIMIZER, RESULTS
 
 __all__ = ["About", "Result", "Results"]
 
 
-class Results:
+class Results(Kept):
     """A file of results at one moment; a context manager. Open it again to see what was written since.
 
     Parameters
@@ -77,6 +79,17 @@ class Results:
         there = {result.number for result in self.results() if result.state != "failed"}
         return [number for number in range(self.about.total) if number not in there]
 
+    def shown(self) -> tuple[StrPath, None]:
+        """The file; what builds its runs is found by its name."""
+        return self.path, None
+
+    @property
+    def written(self) -> bool:
+        """Whether a sweep of this machine writes it now."""
+        with self._told():
+            found = self._all("SELECT value FROM meta WHERE name = 'writer'")
+        return bool(found) and is_written(str(found[0][0]))
+
     def weights(self, number: int) -> dict[str, Any]:
         """The weights of a run at its end, by name; none of one that failed or has no result.
 
@@ -87,7 +100,7 @@ class Results:
         FileFormatError
             They are damaged.
         """
-        return self._weights(number, "=").get(AT_THE_END, {})
+        return next((read_weights(row) for row in self._rows(number, "=", AT_THE_END)), {})
 
     def keyframes(self, number: int) -> dict[int, dict[str, Any]]:
         """The weights of a run after some of its steps, by step, in order; none where they were not asked for.
@@ -99,20 +112,33 @@ class Results:
         FileFormatError
             They are damaged.
         """
-        return self._weights(number, ">")
+        return {row[1]: read_weights(row) for row in self._rows(number, ">", AT_THE_END)}
 
-    def _weights(self, number: int, which: str) -> dict[int, dict[str, Any]]:
+    def rule(self, number: int) -> tuple[dict[str, Any], str]:
+        """The arrays of the optimiser of a run at its end, and how it trained; empty where it needs none to train on.
+
+        Raises
+        ------
+        InputError
+            There is no such run.
+        FileFormatError
+            They are damaged.
+        """
+        for row in self._rows(number, "=", OF_OPTIMIZER):
+            return read_weights(row), read_said(row)
+        return {}, ""
+
+    def _rows(self, number: int, which: str, step: int) -> list[tuple[Any, ...]]:
         number = integer("the number of a run", number, 0)
         if number >= self.about.total:
             raise InputError(f"{path_text(self.path)} has {self.about.total:,} runs, from 0 on; got {number:,}")
         with self._told():
-            rows = self._all(
+            return self._all(
                 "SELECT number, step, tensors, checksum FROM weights "
                 f"WHERE number = ? AND step {which} ? ORDER BY step",
                 number,
-                AT_THE_END,
+                step,
             )
-            return {row[1]: read_weights(row) for row in rows}
 
     def _all(self, query: str, *values: int) -> list[Any]:
         return self._opened.database.execute(query, values).fetchall()

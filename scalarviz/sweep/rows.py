@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import FileFormatError
+from ..io.weights import OURS
+from ..run.checkpoint import KEY
 from ..run.recording.checksums import Cell, checksum
 from ..run.recording.schema import clean
 from .about import is_label
@@ -19,6 +21,10 @@ COLUMNS = (
     "tries", "error",
 )  # fmt: skip
 """Of the table of results, without the checksum."""
+SAID = KEY
+"""The name of what stands beside the arrays of an optimiser, as in a file of weights."""
+ORDER = f"{OURS}order"
+"""The name of the list of the arrays' names as they stand in their network."""
 LONGEST_ERROR = 1000
 LONGEST_LABELS = 1 << 20
 _WHOLE = 1 << 53
@@ -81,12 +87,14 @@ def _number(said: float | None) -> float:
     return math.nan if said is None else float(said)
 
 
-def weights_row(number: int, step: int, tensors: Arrays) -> tuple[Cell, ...]:
-    """A row of the table of weights."""
+def weights_row(number: int, step: int, tensors: Arrays, said: str = "") -> tuple[Cell, ...]:
+    """A row of the table of weights; `said` stands beside the numbers."""
     from safetensors.numpy import save
 
     # safetensors stores the buffer as it lies: one that is not contiguous would come back with other numbers
-    row: tuple[Cell, ...] = (number, step, save({name: np.asarray(a, order="C") for name, a in tensors.items()}))
+    whole = {name: np.asarray(a, order="C") for name, a in tensors.items()}
+    beside = {ORDER: json.dumps(list(tensors)), **({SAID: said} if said else {})}
+    row: tuple[Cell, ...] = (number, step, save(whole, beside))
     return (*row, checksum(row))
 
 
@@ -103,7 +111,24 @@ def read_weights(row: tuple[Any, ...]) -> dict[str, Any]:
     *cells, said = row
     try:
         if checksum(cells) == said:
-            return dict(load(cells[-1]))
+            return _in_order(load(cells[-1]), _beside(cells[-1]).get(ORDER, "[]"))
     except Exception as error:  # cells of any kind; the package has errors of its own
         raise FileFormatError(f"the weights cannot be read: {clean(str(error), 200)}") from None
     raise FileFormatError("the weights are damaged: their checksum is another one")
+
+
+def read_said(row: tuple[Any, ...]) -> str:
+    """What stands beside the arrays of a row that :func:`read_weights` has read."""
+    return _beside(row[2]).get(SAID, "")
+
+
+def _beside(blob: bytes) -> dict[str, str]:
+    """The texts beside arrays that safetensors has read."""
+    length = int.from_bytes(blob[:8], "little")
+    return dict(json.loads(blob[8 : 8 + length]).get("__metadata__", {}))
+
+
+def _in_order(tensors: dict[str, Any], order: str) -> dict[str, Any]:
+    """The arrays as they stand in their network; safetensors gives them in another order every time."""
+    names = {name: place for place, name in enumerate(json.loads(order))}
+    return {name: tensors[name] for name in sorted(tensors, key=lambda name: (names.get(name, len(names)), name))}

@@ -29,12 +29,15 @@ TABLES = {
 * ``meta``: ``about`` (JSON of :class:`~scalarviz.sweep.about.About`), ``writer`` (who writes now), ``log``.
 * ``result``: a row a run that has ended, as :class:`~scalarviz.sweep.result.Result`. A loss that is NULL is not a
   number; ``seed`` is decimal digits (it may have 64 bits); ``metrics`` is JSON, in which null is not a number.
-* ``weights``: those at the end under step -1, those of keyframes under their steps.
+* ``weights``: those at the end under step -1, those of keyframes under their steps; under step -2 the arrays of the
+  optimiser, and in their metadata how the run trained, where it needs these to train on.
 * ``checksum``: of the other columns, in order, as :mod:`scalarviz.run.recording.checksums` has it.
 """
 
 AT_THE_END = -1
 """The step under which the weights of the end stand."""
+OF_OPTIMIZER = -2
+"""The step under which the optimiser's arrays of the end stand."""
 
 RESULTS = Format(
     "file of results", "scalarviz sweep SCENE --results FILE makes one", 0x73767377, VERSION, {VERSION: TABLES}

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self
 
 from ..checks import integer
@@ -14,8 +15,10 @@ from ..engine.processors import processors
 from ..errors import InputError, TypeMismatchError, shown
 from ..io.atomic import StrPath
 from .about import About
+from .build import Build
 from .driver import Driver
 from .here import Here
+from .kept import Kept
 from .plan import Plan, check_sent, plan_of
 from .pool import AHEAD, Pool
 from .result import Result
@@ -26,7 +29,7 @@ _AHEAD_ELSEWHERE = 20_000
 """Jobs that an executor of somebody else has at a time."""
 
 
-class Sweep(Iterator[Result]):
+class Sweep(Iterator[Result], Kept):
     """A sweep that goes on: iterate over it for the results, as they come. A context manager, which ends it.
 
     Those that its file has already come first.
@@ -50,6 +53,7 @@ class Sweep(Iterator[Result]):
         self._driver = Driver(map(plan.job, missing), executor, ahead, file)
         self.futures: dict[int, Future[Result]] = self._driver.futures
         self._stored = iter(()) if file is None or not self.before else _stored(file)
+        self._file, self._build = None if file is None else file.path, plan.build
         self._waits = isinstance(executor, Here)
         self._end = weakref.finalize(self, _end, self._driver, executor if owned else None, file)
         if not self._waits:
@@ -73,6 +77,23 @@ class Sweep(Iterator[Result]):
         if found is not None:
             raise found
         raise StopIteration
+
+    def shown(self) -> tuple[Path, Build]:
+        """Its file, and what builds its runs.
+
+        Raises
+        ------
+        InputError
+            It has no file, or its runs are computed in this process when they are asked for.
+        """
+        if self._file is None:
+            raise InputError("a sweep is shown from its file: give sweep(..., results='runs.svs')")
+        if self._waits and self._end.alive:
+            raise InputError(
+                "a sweep with workers=0 computes when it is asked for results: take them all before it is shown, or "
+                "give it workers"
+            )
+        return self._file, self._build
 
     def close(self) -> None:
         """End the sweep; what is not done is not computed. Its file can be gone on with."""
@@ -101,7 +122,10 @@ def _stored(file: ResultsFile) -> Iterator[Result]:
         for result in there.results():
             if result.number not in missing:
                 number = result.number
-                yield replace(result, weights=there.weights(number), keyframes=there.keyframes(number))
+                state, rule = there.rule(number)
+                yield replace(
+                    result, weights=there.weights(number), keyframes=there.keyframes(number), optimizer=state, rule=rule
+                )
 
 
 def sweep(

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from ..errors import InputError
 from ..io.atomic import StrPath, check_target, path_text, replacing
+from ..run.recording.checksums import Cell
 from ..run.recording.files import FileId, finish, is_written, signed
 from ..run.recording.logs import begin
 from .about import About, written
 from .result import Result
 from .results import Results
 from .rows import COLUMNS, row_of, weights_row
-from .schema import AT_THE_END, ENDING, RESULTS, TABLES
+from .schema import AT_THE_END, ENDING, OF_OPTIMIZER, RESULTS, TABLES
 
 _WAIT = 10.0
 """Seconds that are waited for another process which writes in this moment."""
@@ -112,8 +113,12 @@ class ResultsFile:
             self._database.execute("DELETE FROM weights WHERE number = ?", (result.number,))
             ends = {AT_THE_END: result.weights} if result.weights else {}
             for step, tensors in {**result.keyframes, **ends}.items():
-                row = weights_row(result.number, step, tensors)
-                self._database.execute("INSERT INTO weights VALUES (?, ?, ?, ?)", row)
+                self._put(weights_row(result.number, step, tensors))
+            if result.rule:
+                self._put(weights_row(result.number, OF_OPTIMIZER, result.optimizer, result.rule))
+
+    def _put(self, row: tuple[Cell, ...]) -> None:
+        self._database.execute("INSERT INTO weights VALUES (?, ?, ?, ?)", row)
 
     @contextmanager
     def _told(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..run.frame import Frame
+from ..sweep.kept import Kept
 from .benches import any_subject, bench_of
 from .cubes.quantity import quantity_of
 from .cubes.sizes import Sizing
@@ -13,6 +14,7 @@ from .described import title_of, words_of
 from .draw.gl import require_vispy
 from .draw.places import check_size
 from .draw.theme import Theme, presenting
+from .kept_runs import check_plain, picture_of_kept
 from .micro.still import told_of
 from .micro.told import Told
 from .shown.standing import standing
@@ -39,8 +41,9 @@ def render(
 
     Parameters
     ----------
-    x : Scene, Run, recording, two of them, Module, Weight, sequence of Weight, or mapping of str to array
-        A scene or run is shown with its panels, anything else as cubes with their names and a legend.
+    x : Scene, Run, recording, two of them, sweep, Module, Weight, sequence of Weight, or mapping of str to array
+        A scene or run is shown with its panels, the runs of a sweep with a file (or of ``sv.sweep.Results``) as a wall,
+        anything else as cubes with their names and a legend.
     size : (int, int)
         Width and height in pixels, from 160 to 8192.
     theme, cmap : str
@@ -69,7 +72,8 @@ def render(
     TypeMismatchError
         For anything else.
     InputError
-        For sizes, arrays or names that cannot be drawn, for steps that were not done, micro-steps that are none.
+        For sizes, arrays or names that cannot be drawn, for steps that were not done, micro-steps that are none; for
+        what is said of the cubes of one run, where the runs of a sweep are shown.
     MissingDependencyError
         Where nothing can draw; the message says what to install.
     """
@@ -87,6 +91,10 @@ def rendered(
 ) -> tuple[NDArray[np.uint8], str]:  # fmt: skip
     """The picture that :func:`render` returns, and the words that stand in its place."""
     require_vispy()
+    if isinstance(x, Kept):
+        check_plain(render, cmap=cmap, quantity=quantity, sized=sized, threshold=threshold, supersample=supersample,
+                    pace_text=pace_text, step=step, inside=inside, whole_batch=whole_batch)  # fmt: skip
+        return picture_of_kept(x, size, presenting(theme, presenter))
     size, subject, sizing = check_size(size), any_subject(x), Sizing(sized, threshold)
     frame, told = _moment(subject, quantity, step, inside, whole_batch)
     with offscreen():

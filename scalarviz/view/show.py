@@ -7,16 +7,19 @@ import threading
 from collections.abc import Callable
 from typing import Any, Self
 
-from ..errors import InputError
+from ..errors import InputError, StateError
 from ..run import Run, Scene
 from ..run.played import Played
 from ..run.recorded_source import RecordedSource
 from ..run.recording import Recorded
 from ..run.watched import Watched
+from ..sweep.kept import ALL, Kept
 from .benches import bench_of
 from .cubes.sizes import Sizing
 from .draw.theme import Theme, presenting
+from .kept_runs import check_plain, rooms_of_kept
 from .shown.subject import Subject, subject_of
+from .watch.guest import Guest
 from .watch.live import LiveView
 from .watch.mirror import Mirror
 from .watch.replay import Replay
@@ -55,7 +58,8 @@ class Handle:
     @property
     def viewer(self) -> Viewer:
         """What the window shows, for programs that press its keys."""
-        assert isinstance(self.window.view, Viewer)  # nothing else was put into it
+        if not isinstance(self.window.view, Viewer):
+            raise StateError("the window shows a wall of runs now; a run that is opened there has a viewer")
         return self.window.view
 
     @property
@@ -136,13 +140,9 @@ def show(
     *,
     block: bool = True,
     size: tuple[int, int] = (1280, 720),
-    steps: int = 3000,
-    duration: float = 20.0,
-    theme: str = "dark",
-    cmap: str | None = None,
-    quantity: str = "weight",
-    sized: bool = False,
-    threshold: float = 0.0,
+    steps: int = 3000, duration: float = 20.0,
+    theme: str = "dark", cmap: str | None = None,
+    quantity: str = "weight", sized: bool = False, threshold: float = 0.0,
     paused: bool = False, presenter: bool = False, first_start: bool = False,
     on_note: Callable[[str], None] = _note,
     on_lost: Callable[[], object] | None = None,
@@ -151,9 +151,10 @@ def show(
 
     Parameters
     ----------
-    x : Scene, Run, recording, Module, Weight, Parameter, list of these, torch.nn.Module, or arrays
-        A recording plays. With `block` a Scene or Run is trained by the window; everything else, and everything without
-        `block`, is followed while your own code changes it. Arrays may lie in nested dicts, lists and dataclasses.
+    x : Scene, Run, recording, sweep, Module, Weight, Parameter, list of these, torch.nn.Module, or arrays
+        A recording plays; the runs of a sweep's file, or of ``sv.sweep.Results``, are a wall, which grows with it. With
+        `block` a Scene or Run is trained by the window; everything else, and everything without `block`, is followed
+        while your own code changes it. Arrays may lie in nested dicts, lists and dataclasses.
     block : bool
         True: return when the window is closed. False: return a handle at once; call its ``update()`` in your loop, and
         its ``wait()`` after it.
@@ -182,15 +183,30 @@ def show(
     ------
     TypeMismatchError
         `x` has no weights.
+    InputError
+        What is of one run's cubes, of a sweep; one without a file.
     MissingDependencyError
         No Qt or no OpenGL; the message says what to install.
     """
-    make = _maker(x, block, steps, duration, presenting(theme, presenter), cmap, paused, first_start)
-    window = Window(_dressed(make, quantity, Sizing(sized, threshold)), _name(x), size, on_note=on_note)
+    make = _made(x, block, presenting(theme, presenter), cmap=cmap, quantity=quantity, sized=sized, steps=steps,
+                 duration=duration, threshold=threshold, paused=paused, first_start=first_start)  # fmt: skip
+    window = Window(make, _name(x), size, on_note=on_note)
     window.on_lost = on_lost
     handle = Handle(window)
     (handle.wait if block else handle.begin)()
     return handle
+
+
+def _made(x: Any, block: bool, look: Theme, **given: Any) -> Callable[[tuple[int, int]], Guest]:
+    """What makes what the window shows; of the runs of a sweep nothing is said that is of one run's cubes."""
+    if isinstance(x, Kept):
+        check_plain(show, **given)
+        return rooms_of_kept(x, look).wall
+    steps, duration, cmap, paused, first_start = (
+        given[name] for name in ("steps", "duration", "cmap", "paused", "first_start")
+    )
+    make = _maker(x, block, steps, duration, look, cmap, paused, first_start)
+    return _dressed(make, given["quantity"], Sizing(given["sized"], given["threshold"]))
 
 
 def _maker(x: Any, block: bool, steps: int, duration: float, theme: Theme, cmap: str | None,
@@ -229,6 +245,8 @@ def _dressed(make: Callable[[tuple[int, int]], Viewer], quantity: str, sizing: S
 
 
 def _name(x: object) -> str:
+    if isinstance(x, Kept):
+        return ALL
     if isinstance(x, Recorded):
         return x.path.stem
     if isinstance(x, Subject):

@@ -7,7 +7,7 @@ import pytest
 from scalarviz.sweep.groups import by_loss, quartiles
 from scalarviz.sweep.result import Result
 from scalarviz.view.draw.text import loss_text
-from scalarviz.view.sweeps.players import scripts_of
+from scalarviz.view.sweeps.players import player_of, scripts_of
 from scalarviz.view.sweeps.report import write_report
 from scalarviz.view.sweeps.runs import Runs, picked
 
@@ -98,3 +98,26 @@ def test_a_report_of_runs_that_nobody_can_build_has_their_cubes_and_no_players(p
     assert page.locator("iframe").count() == 0
     assert page.locator("figure img").count() == 6
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(250, 250, 248)"
+
+
+@pytest.mark.slow
+def test_the_head_of_a_player_has_room_for_steps_of_many_digits(page, runs, few_runs, tmp_path, monkeypatch):
+    monkeypatch.setattr("scalarviz.view.sweeps.players.PICTURES", 1)
+    monkeypatch.setattr("scalarviz.view.sweeps.players.FRAMES", 6)
+    long = Result(0, {"lr": 0.5}, 0, "diverged", steps=20_000)  # whose end is compared with nothing
+    html, said = player_of(runs, long, "dark", "a long one")
+    assert said == ""
+    path = tmp_path / "long.html"
+    path.write_text(html, encoding="utf-8")
+    page.goto(path.as_uri())
+    for width in (1100, 1180, 1232, 1300):
+        page.set_viewport_size({"width": width, "height": 640})
+        page.reload()
+        page.wait_for_function("document.getElementById('step').textContent")
+        page.keyboard.press("Home")
+        page.keyboard.press("End")
+        page.keyboard.press("ArrowLeft")  # the last frame does not say of how many
+        page.wait_for_function("document.getElementById('beyond').textContent == 'of 20,000'")
+        page.wait_for_function("document.getElementById('step').textContent.length == 6")
+        boxes = [page.locator(name).bounding_box() for name in ("#rate", "#quantities")]
+        assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"] - 4, width

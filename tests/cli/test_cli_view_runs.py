@@ -31,3 +31,42 @@ def test_without_a_display_it_says_what_to_do(cli, results):
     assert result.code
     assert "try --out runs.png, or --out runs.html" in result.err
     assert "Traceback" not in result.err
+
+
+OWN = """
+import numpy as np
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.run.panels import LossCurve
+
+def build(options):
+    net = nn.Sequential(nn.Linear(2, 1))
+    net.initialize(seed=options.seed)
+    data = np.eye(2), np.ones((2, 1))
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data, engine="numpy")
+    return sv.Scene("own", run, panels=(LossCurve(),))
+"""
+
+
+@pytest.mark.gl
+def test_a_scene_of_ones_own_is_run_where_it_is_named_and_never_from_the_file(cli, tmp_path):
+    mine, other = tmp_path / "mine.py", tmp_path / "other.py"
+    mine.write_text(OWN)
+    other.write_text(OWN + "\n")
+    with sweep(str(mine), None, 2, steps=5, workers=0, results=tmp_path / "own.svs") as runs:
+        assert {r.state for r in runs} == {"done"}
+    cubes = cli("view", "own.svs", "--out", "cubes.html", "--out", "a.png")
+    assert cubes.code == 0
+    assert "with --scene mine.py" in cubes.err
+    assert "<iframe" not in (tmp_path / "cubes.html").read_text(encoding="utf-8")
+    built = cli("view", "own.svs", "--scene", "mine.py", "--out", "own.html", "--out", "b.png")
+    assert (built.code, built.out) == (0, "")
+    assert (tmp_path / "own.html").read_text(encoding="utf-8").count("<iframe") == 2
+    assert (tmp_path / "a.png").read_bytes() != (tmp_path / "b.png").read_bytes()
+    for path, why in (("other.py", "did not build these runs: another text of"), ("no.py", "cannot read the scene")):
+        refused = cli("view", "own.svs", "--scene", path, "--out", "c.png")
+        assert refused.code == 2
+        assert why in refused.err
+    refused = cli("view", "a.safetensors", "--scene", "mine.py", "--out", "c.png")
+    assert refused.code == 2
+    assert "--scene is of the runs of a sweep" in refused.err

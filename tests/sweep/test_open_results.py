@@ -40,6 +40,29 @@ def test_runs_of_a_file_stand_where_they_ended_and_train_on_as_one_that_never_st
         assert np.array_equal(scene.run.state_dict()[name], array)
 
 
+@pytest.mark.parametrize("how", [{"optimizer": "adam"}, {"optimizer": "momentum", "schedule": "plateau:2"}])
+def test_what_an_optimiser_remembers_is_in_the_file_and_trains_on_bit_for_bit(how, tmp_path):
+    path = tmp_path / "rgb.svs"
+    options = {"engine": "numpy", "batch": 16, **how}
+    with sweep("rgb", None, 1, steps=30, options=options, workers=0, results=path) as runs:
+        (result,) = runs
+    runs = runs_of(path)
+    scene, alone = runs.standing(runs.results[0]), runs.build(runs.results[0])
+    alone.run.step(30)
+    assert {n: a.tobytes() for n, a in result.optimizer.items()} == {
+        n: a.tobytes() for n, a in alone.run.optimizer_state().items()
+    }
+    for run in (scene.run, alone.run):
+        run.step(60 - run.steps)
+    assert scene.run.lr == alone.run.lr
+    for name, array in alone.run.state_dict().items():
+        assert np.array_equal(scene.run.state_dict()[name], array), name
+    with sweep("rgb", None, 1, steps=30, options=options, workers=0, results=path) as again:
+        (stored,) = again
+    assert stored.rule == result.rule
+    assert set(stored.optimizer) == set(result.optimizer)
+
+
 def test_a_picture_of_the_wall_has_every_run_and_one_of_the_plots_has_none(results):
     for shows in ("panel", "cubes", "plots"):
         picture = wall_picture(results, (900, 520), shows=shows)

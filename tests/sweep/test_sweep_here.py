@@ -6,6 +6,7 @@ import gc
 import os
 import sqlite3
 import weakref
+from concurrent.futures import Executor, Future
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ import sweep_made as made
 
 import scalarviz as sv
 from scalarviz.errors import FileFormatError, InputError
+from scalarviz.sweep.about import About
+from scalarviz.sweep.result import Result
 from scalarviz.sweep.results import Results
 from scalarviz.sweep.sweep import sweep
 from scalarviz.sweep.writing import ResultsFile
@@ -210,7 +213,7 @@ def test_no_file_of_results(tmp_path):
 def test_labels_say_what_was_tried():
     numbers = np.array([0.1, 0.5])
     assert [r.options for r in swept(grid={"lr": numbers}, seeds=1)] == [{"lr": 0.1}, {"lr": 0.5}]
-    assert [r.options["lr"] for r in swept(grid={"lr": "0.1..0.5:3"}, seeds=1)] == ["0.1", "0.3", "0.5"]
+    assert [r.options["lr"] for r in swept(grid={"lr": "0.1..0.5:3"}, seeds=1)] == [0.1, 0.3, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -224,6 +227,7 @@ def test_labels_say_what_was_tried():
         ({}, {"seeds": 0}, "seeds must be a whole number >= 1"),
         ({}, {"seeds": [1, 1]}, "some that differ"),
         ({}, {"keyframes": -1}, "keyframes"),
+        ({"seed": [1, 2]}, {}, r"small gets its seed from seeds="),
     ],
 )
 def test_what_would_stop_every_run_is_said_before(grid, more, words):
@@ -245,3 +249,52 @@ def test_scenes_are_checked_by_their_options():
         sweep("nor", {}, workers=0)
     with pytest.raises(sv.ScalarvizError, match="build is a function"):
         sweep(3, {}, workers=0)  # type: ignore[arg-type]
+
+
+def test_arrays_come_back_in_the_order_of_their_network(tmp_path):
+    path, names = tmp_path / "runs.svs", [f"{9 - k}.{part}" for k in range(5) for part in ("weight", "bias")]
+    about = About("x", "", {}, [0], 1, 1, "now")
+    file = ResultsFile(path, about)
+    file.add(Result(0, {}, 0, "done", weights={name: np.ones(2) for name in names}))
+    file.close()
+    for _ in range(5):
+        with Results(path) as there:
+            assert list(there.weights(0)) == names
+
+
+def test_a_function_gets_numbers_of_a_text_and_the_words_of_the_others():
+    seen = []
+
+    def build(seed, **options):
+        seen.append(options)
+        return made.small(seed)
+
+    grid = {"lr": "0.1 1e-3", "hidden": "2..3", "name": "'' 8,8 -4"}
+    list(sweep(build, grid, 1, steps=1, workers=0))
+    assert [type(value) for value in seen[0].values()] == [float, int, str]
+    assert {(o["lr"], o["hidden"], o["name"]) for o in seen} == {
+        (lr, hidden, name) for lr in (0.1, 1e-3) for hidden in (2, 3) for name in ("", "8,8", -4)
+    }
+
+
+@pytest.mark.parametrize("end", [SystemExit(3), ArithmeticError("no")])
+def test_a_function_that_ends_its_process_or_fails_ends_one_run(end):
+    def build(seed):
+        if seed == 1:
+            raise end
+        return made.small(seed)
+
+    found = list(sweep(build, None, 3, steps=1, workers=0))
+    assert [r.state for r in found] == ["done", "failed", "done"]
+    assert type(end).__name__ in found[1].error
+
+
+def test_what_another_process_raises_that_ends_programs_is_a_failed_run():
+    class Elsewhere(Executor):
+        def submit(self, function, /, *args, **named):
+            future = Future()
+            future.set_exception(KeyboardInterrupt())
+            return future
+
+    (result,) = sweep(made.small, None, 1, steps=1, executor=Elsewhere())
+    assert (result.state, result.tries) == ("failed", 3)

@@ -48,7 +48,8 @@ def test_a_scene_has_the_bits_that_it_has_alone():
     for name, array in alone.state_dict().items():
         assert array.tobytes() == result.weights[name].tobytes()
     assert result.loss == alone.evaluate(*alone.samples())
-    assert result.curve.tolist() == np.column_stack([alone.history.step, alone.history.loss]).tolist()
+    losses = 4 * alone.history.loss  # a step learns from one of four samples, and the loss is a sum
+    assert result.curve.tolist() == np.column_stack([alone.history.step, losses]).tolist()
     assert result.metrics["right"] in (0, 1, 2, 3, 4)
     assert result.reached is (result.metrics["right"] == 4)
     assert result.processor.startswith("numpy, ")
@@ -64,6 +65,13 @@ def test_keyframes_are_the_weights_of_their_steps_and_change_no_bit():
     assert all(result.weights[name].tobytes() == array.tobytes() for name, array in run.state_dict().items())
     assert result.reached is None
     assert result.metrics == {}
+
+
+def test_the_curve_is_on_the_scale_of_the_loss_at_the_end():
+    """With steps too small to change a weight each epoch's mean is the loss of all samples, summed or not."""
+    for name, options in (("xor", {"lr": 1e-30}), ("rgb", {"lr": 1e-30, "batch": 1024})):
+        result = compute(Job(0, SceneBuild(name), {"engine": "numpy", **options}, 3, 100))
+        assert result.curve[:, 1].mean() == pytest.approx(result.loss, rel=1e-4)
 
 
 def test_a_diverged_run_is_a_result_with_its_curve():

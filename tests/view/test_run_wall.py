@@ -258,3 +258,26 @@ def test_the_panel_that_shows_most_is_no_curve(runs, few_runs):
     scene = few_runs.xor(runs.results[0])
     assert type(main_panel(scene)).__name__ == "PlaneMap"
     scene.run.close()
+
+
+@pytest.mark.gl
+def test_a_press_is_of_a_run_though_another_one_takes_its_place(runs):
+    some = [replace(result, loss=1.0 + result.loss) for result in runs.results[:3]]
+    first = Runs("xor", tuple(some), runs.build, runs.weights, 9)
+    grown = [Runs("xor", (*some, replace(runs.results[3], loss=0.0)), runs.build, runs.weights, 9)]
+    rooms = RunRooms(first, lambda: grown.pop() if grown else None)
+    host = Unseen(rooms.wall, (960, 540))
+    wall = host.view
+    wall.press(middle(wall, 0))
+    was = wall.results[0].number
+    for _ in range(3):
+        host.pass_time(1.0)
+    assert wall.results[0].number == 3 != was  # a better one came while the button was down
+    wall.release(middle(wall, 0))
+    assert wall._opening is None
+    wall.press(middle(wall, 1))
+    wall.release(middle(wall, 1))
+    assert wall._opening is not None
+    assert rooms.chosen == wall.results[1].number
+    host.close_soon()
+    rooms.close()

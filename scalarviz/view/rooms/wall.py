@@ -6,25 +6,22 @@ second; what is dropped here is data that some door takes, and nothing dropped i
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import MissingDependencyError, ScalarvizError
+from ...errors import ScalarvizError
 from ...run.rehearsal import Rehearsal
-from ..draw.painter import Painter
 from ..draw.sketch import Sketch
-from ..panels.overlay import banner, help_panel
 from ..watch.actions import action_of
 from ..watch.hands import Point
-from ..watch.host import TICK, Host
-from ..watch.room import Room, table_of
+from ..watch.room import table_of
 from ..watch.room_actions import WALL
 from .building import Building
 from .door import Door, Opened
 from .grid import grid_of
 from .live_picture import LivePicture, rehearsed
+from .tiled import Tiled
 from .wall_drawing import Picture, fitting, foot, head, still_of, tiles
 
 if TYPE_CHECKING:
@@ -34,7 +31,7 @@ REST = 0.25
 """Seconds that the pointer rests on a picture before it trains."""
 
 
-class Wall(Room):
+class Wall(Tiled):
     """The wall of one window.
 
     Parameters
@@ -45,30 +42,23 @@ class Wall(Room):
         Device pixels.
     """
 
+    glows = True
+
     def __init__(self, rooms: Rooms, size: tuple[int, int]) -> None:
-        self.rooms = rooms
-        self._size = size
         self._stills = {number: picture for number, door in enumerate(rooms.doors)
                         if not door.missing and (picture := still_of(door)) is not None}  # fmt: skip
         self._shown: dict[int, Picture] = {}
         self._building: Building[tuple[Opened, Rehearsal | None]] | None = None
-        self._opening: Building[Opened] | None = None
         self._live: LivePicture | None = None
         self._rested, self._tried = 0.0, False
         self._pressed: int | None = None
-        super().__init__(WALL, {
+        super().__init__(rooms, size, WALL, {
             "left": lambda: self.go(-1, 0), "right": lambda: self.go(1, 0), "up": lambda: self.go(0, -1),
             "down": lambda: self.go(0, 1), "enter": self.enter, "tour": self._tour, "open": self._ask_file,
         })  # fmt: skip
         self._lay_out()
 
     # ---- time
-
-    def attach(self, host: Host) -> None:
-        """Appear in `host`."""
-        self.host = host
-        self.rooms.attach(host)
-        host.every(TICK, self._beat)
 
     def _beat(self, seconds: float) -> None:
         assert self.host is not None
@@ -97,23 +87,6 @@ class Wall(Room):
             assert self._live.pixels is not None
             self._shown[number] = fitting(self._live.pixels, self.grid.tiles[number], self.grid.scale)
             self._dirty = True
-
-    def _open_when_built(self) -> None:
-        if self._opening is None or not self._opening.done:
-            return
-        (opened, error), self._opening = (self._opening.made, self._opening.error), None
-        self._dirty = True
-        if error is not None:
-            self._failed(error)
-        elif opened is not None:
-            self.rooms.show(opened)
-
-    def _failed(self, error: Exception) -> None:
-        """What a scene raised when it was built."""
-        if not isinstance(error, ScalarvizError) and self.host is not None:
-            self.host.tell("".join(traceback.format_exception(error)).rstrip())
-        kind = "" if isinstance(error, ScalarvizError) else f"{type(error).__name__}: "
-        self.say(f"{kind}{error}" if not isinstance(error, MissingDependencyError) else str(error))
 
     # ---- choosing and entering
 
@@ -177,7 +150,7 @@ class Wall(Room):
 
     def _lay_out(self) -> None:
         self.grid = grid_of(self._size, len(self.rooms.doors))
-        self._painters = [Painter(self.grid.size, self.grid.scale) for _ in range(2)]
+        self._take_painters(self.grid.size, self.grid.scale)
         self._fit()
 
     def _fit(self) -> None:
@@ -208,28 +181,6 @@ class Wall(Room):
         if self._live is None:
             return ""
         return f"{'trains, step' if self._live.trains else 'after step'} {self._live.step:,}"
-
-    def overlay(self) -> list[Sketch]:
-        """The list of keys, or the news, above everything."""
-        theme, size = self.rooms.theme, self.grid.size
-        if self._help:
-            return [help_panel(size, self.table(), theme, self._help)]
-        if self._notice:
-            return [banner(self._notice, size, size[1], size[0], theme, alarm=False)]
-        return []
-
-    def draw(self, viewport: tuple[int, int] | None = None) -> None:
-        """Paint it into the bound framebuffer."""
-        below, above = self._painters
-        below.background(self.rooms.theme.background, self.rooms.theme.glow)
-        below.draw(self.sketches())
-        if over := self.overlay():
-            above.draw(over)
-
-    def resize(self, size: tuple[int, int]) -> None:
-        """Lay out for another size in device pixels."""
-        self._size = size
-        self._lay_out()
 
     # ---- keys and pointer
 
@@ -279,9 +230,6 @@ class Wall(Room):
         """The pointer is at `at`."""
         if not self._help and self._opening is None:
             self.choose(self.grid.at(at))
-
-    def leave(self) -> None:
-        """The pointer left the window; what it chose stays chosen."""
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
         """The wheel has nothing to do here."""

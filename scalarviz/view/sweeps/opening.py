@@ -50,16 +50,20 @@ def runs_of(path: StrPath, build: Build | None = None) -> Runs:
         It cannot be read.
     """
     with Results.read(path) as read:
-        about, results = read.about, tuple(islice(read.results(), MOST))
+        about, results, growing = read.about, tuple(islice(read.results(), MOST)), read.written
 
     def weights(number: int) -> dict[str, NDArray[Any]]:
         with Results.read(path) as read:
             return read.weights(number)
 
+    def rule(number: int) -> tuple[dict[str, NDArray[Any]], str]:
+        with Results.read(path) as read:
+            return read.rule(number)
+
     found = build or build_of(about)
     making = None if found is None else _making(found, about)
     some = f"the first {MOST:,} results" if len(results) == MOST < about.total else ""
-    return Runs(", ".join(filter(None, (title_of(about), some))), results, making, weights, about.total)
+    return Runs(", ".join(filter(None, (title_of(about), some))), results, making, weights, about.total, rule, growing)
 
 
 def title_of(about: About) -> str:
@@ -72,6 +76,25 @@ def build_of(about: About) -> SceneBuild | None:
     if about.build_text or not _NAME.fullmatch(about.name) or find_spec(f"scalarviz.scenes.{about.name}") is None:
         return None
     return SceneBuild(about.name)
+
+
+def scene_file(path: StrPath, about: About) -> SceneBuild:
+    """A scene's file as what builds the runs of a file of results: its owner says that it may be run.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or it is not the text that built them.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read the scene {path_text(path)}: {why}") from None
+    if text != about.build_text:
+        was = f"another text of {shown(about.name)}" if about.build_text else f"the scene {shown(about.name)}"
+        raise InputError(f"{path_text(path)} did not build these runs: {was} did; give the file as it was then")
+    return SceneBuild(about.name, text)
 
 
 def _making(build: Build, about: About) -> Callable[[Result], Scene]:
@@ -102,8 +125,9 @@ def rooms_of(path: StrPath, build: Build | None = None, theme: str | Theme = "da
     read = [runs_of(path, build), Results.read(path)]
 
     def newer() -> Runs | None:
+        assert isinstance(read[0], Runs)
         assert isinstance(read[1], Results)
-        if not read[1].changed:
+        if not read[1].changed and read[0].growing == read[1].written:
             return None
         read[1].close()
         read[:] = [runs_of(path, build), Results.read(path)]
@@ -146,7 +170,7 @@ def open_wall(
         No Qt or no OpenGL; the message says what to install.
     """
     rooms = rooms_of(path, build, presenting(theme, presenter))
-    if not rooms.runs.results:
+    if not (rooms.runs.results or rooms.runs.growing):
         raise InputError(f"{path_text(path)}: none of its {rooms.runs.total:,} runs is done yet; open it again then")
     if serve is not None:
         return serve(rooms)
@@ -162,7 +186,7 @@ def wall_picture(
     size: tuple[int, int] = (1280, 720),
     *,
     build: Build | None = None,
-    theme: str = "dark",
+    theme: str | Theme = "dark",
     shows: str = "panel",
 ) -> NDArray[np.uint8]:
     """The wall of the runs of a file as a picture, uint8 (height, width, 3): as many as have room, the best first.

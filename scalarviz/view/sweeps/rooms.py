@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from ...errors import InputError
-from ...io.weights import OPTIMIZER
 from ...run.scene import Scene
 from ...sweep.groups import swept
+from ...sweep.kept import ALL
+from ...sweep.left import Left
 from ...sweep.result import Result
 from ..draw.theme import Theme
 from ..rooms.door import Opened, Way
@@ -19,7 +21,7 @@ from .runs import Runs
 from .wall import RunWall
 from .words import DOT, options_text
 
-WALL = "all runs"
+WALL = ALL
 DURATION = 20.0
 """Seconds that a run takes which trains on, for as many steps as it has had."""
 
@@ -53,6 +55,7 @@ class RunRooms(Rooms):
     ) -> None:
         super().__init__((), _takes_none, theme=theme)
         self.runs, self._newer = runs, newer
+        self._remaining = Left(runs.total, len(runs.results), time.monotonic())
         self.kind, self.row, self.plots = 0, 0, False
         self.columns: int | None = None
         self.faces = Faces(self.runs.standing, self.build, self.theme)
@@ -74,6 +77,15 @@ class RunRooms(Rooms):
         if newer is not None:
             self.runs = newer
         return newer is not None
+
+    @property
+    def progress(self) -> str:
+        """``60 of 100 runs are done, 2 min left``; empty where all are."""
+        done, total = len(self.runs.results), self.runs.total
+        if done >= total:
+            return ""
+        left = self._remaining.text(done, time.monotonic()) if self.runs.growing else ""
+        return ", ".join(filter(None, (f"{done:,} of {total:,} runs are done", left)))
 
     def run(self, result: Result) -> Opened:
         """A run to be opened; the one that was left last goes on where it was left."""
@@ -99,7 +111,7 @@ class RunRooms(Rooms):
             optimizer = opened.scene.run.optimizer
             if result.state != "done":
                 said.append(f"it {result.state}: here it stands at its beginning")
-            elif optimizer.state and not any(name.startswith(OPTIMIZER) for name in self.runs.weights(result.number)):
+            elif optimizer.state and not self.runs.rule(result.number)[1]:  # a file of an earlier version
                 said.append(f"{type(optimizer).__name__} begins anew")
             view.say(DOT.join([*filter(None, said), f"Escape goes back to {WALL}"]), BACK_SECONDS)
         return view

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from numpy.typing import NDArray
 
-from ...io.weights import OPTIMIZER, under
+from ...run.checkpoint import checkpoint_of, put_checkpoint
 from ...run.scene import Scene
 from ...sweep.groups import by_loss
 from ...sweep.result import Result
@@ -34,6 +34,11 @@ class Runs:
         ``weights(number)``: the weights of a run at its end, by name.
     total : int
         How many runs there will be.
+    rule : callable
+        ``rule(number)``: the arrays of the optimiser of a run at its end, and how it trained; empty where it needs
+        neither to train on.
+    growing : bool
+        Whether a sweep computes more of them now.
     """
 
     title: str
@@ -41,6 +46,8 @@ class Runs:
     build: Callable[[Result], Scene] | None
     weights: Callable[[int], Mapping[str, NDArray[Any]]]
     total: int
+    rule: Callable[[int], tuple[Mapping[str, NDArray[Any]], str]] = lambda number: ({}, "")
+    growing: bool = False
 
     def standing(self, result: Result) -> Standing:
         """A run where it ended: its scene, else its weights; one that diverged is a scene at its beginning."""
@@ -48,14 +55,18 @@ class Runs:
             return dict(self.weights(result.number))
         scene = self.build(result)
         if result.state == "done":
-            stand(scene, self.weights(result.number), result.steps)
+            stand(scene, self.weights(result.number), *self.rule(result.number), result.steps)
         return scene
 
 
-def stand(scene: Scene, tensors: Mapping[str, NDArray[Any]], steps: int) -> None:
-    """Let a scene's run stand after so many steps, with these weights and what is there of its optimiser's state."""
-    weights = {name: array for name, array in tensors.items() if not name.startswith(OPTIMIZER)}
-    scene.run.restore(weights, under(OPTIMIZER, dict(tensors)), steps)
+def stand(
+    scene: Scene, weights: Mapping[str, NDArray[Any]], state: Mapping[str, NDArray[Any]], rule: str, steps: int
+) -> None:
+    """Let a scene's run stand after so many steps, with these weights, to train on as the one that had them."""
+    if rule:
+        put_checkpoint(scene.run, replace(checkpoint_of(dict(weights), dict(state), rule), steps=steps))
+    else:
+        scene.run.restore(dict(weights), {}, steps)
 
 
 def let_go(standing: Standing) -> None:

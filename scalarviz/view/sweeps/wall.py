@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import time
-import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import ScalarvizError
 from ...sweep.groups import Group, by_loss
 from ...sweep.result import Result
-from ..draw.painter import Painter
 from ..draw.sketch import Sketch
 from ..graph.inked import sketched
-from ..panels.overlay import banner, help_panel
-from ..rooms.building import Building
-from ..rooms.door import Opened
+from ..rooms.tiled import Tiled
 from ..watch.actions import action_of
 from ..watch.hands import Point
-from ..watch.host import TICK, Host
-from ..watch.room import Room, table_of
+from ..watch.room import table_of
 from ..watch.room_actions import RUNS
 from .faces import Faces
 from .grid import RunGrid, run_grid
 from .plots import sentence, sheet
 from .wall_drawing import foot, head, tiles
-from .words import LEARNT, counts_text, ending_of, run_text
+from .words import DOT, LEARNT, counts_text, ending_of, run_text
 
 if TYPE_CHECKING:
     from .rooms import RunRooms
@@ -39,7 +33,7 @@ LOOK, SHARE = 2.0, 0.05
 """Seconds between two looks at the file, and the part of the time that they may take."""
 
 
-class RunWall(Room):
+class RunWall(Tiled):
     """The wall of one window.
 
     Parameters
@@ -50,14 +44,14 @@ class RunWall(Room):
         Device pixels.
     """
 
+    rooms: RunRooms
+
     def __init__(self, rooms: RunRooms, size: tuple[int, int]) -> None:
-        self.rooms, self._size = rooms, size
-        self._opening: Building[Opened] | None = None
         self._pressed: int | None = None
         self._held = False
         self._since, self._until_look = 0.0, LOOK
         self._sheet: Sketch | None = None
-        super().__init__(RUNS, {
+        super().__init__(rooms, size, RUNS, {
             "left": lambda: self.go(-1, 0), "right": lambda: self.go(1, 0), "up": lambda: self.go(0, -1),
             "down": lambda: self.go(0, 1), "page_up": lambda: self.turn(-1), "page_down": lambda: self.turn(1),
             "first": lambda: self.choose(0), "last": lambda: self.choose(len(self.results) - 1),
@@ -94,7 +88,7 @@ class RunWall(Room):
         rooms = self.rooms
         self.grid: RunGrid = run_grid(self._size, len(self.results), self.faces.aspect, rooms.columns, rooms.row)
         rooms.row = self.grid.first
-        self._painters = [Painter(self.grid.size, self.grid.scale) for _ in range(2)]
+        self._take_painters(self.grid.size, self.grid.scale)
         self._sheet = None
         self._dirty = True
 
@@ -107,12 +101,6 @@ class RunWall(Room):
             self.grid, self._dirty = replace(self.grid, first=row), True
 
     # ---- time
-
-    def attach(self, host: Host) -> None:
-        """Appear in `host`."""
-        self.host = host
-        self.rooms.attach(host)
-        host.every(TICK, self._beat)
 
     def _beat(self, seconds: float) -> None:
         assert self.host is not None
@@ -145,23 +133,6 @@ class RunWall(Room):
             self._dirty = True
             if self.faces.aspect != before:
                 self._lay_out()
-
-    def _open_when_built(self) -> None:
-        if self._opening is None or not self._opening.done:
-            return
-        (opened, error), self._opening = (self._opening.made, self._opening.error), None
-        self._dirty = True
-        if error is not None:
-            self._failed(error)
-        elif opened is not None:
-            self.rooms.show(opened)
-
-    def _failed(self, error: Exception) -> None:
-        """What was raised when a run was built."""
-        if not isinstance(error, ScalarvizError) and self.host is not None:
-            self.host.tell("".join(traceback.format_exception(error)).rstrip())
-        kind = "" if isinstance(error, ScalarvizError) else f"{type(error).__name__}: "
-        self.say(f"{kind}{error}")
 
     # ---- choosing and opening
 
@@ -237,29 +208,15 @@ class RunWall(Room):
             for place in grid.shown
             if (picture := self.faces.fitted(self.results[place], grid.box(place), grid.scale)) is not None
         }
-        every = Group(None, rooms.runs.results)
-        top = head(grid, theme, rooms.runs.title, (sentence(every.results), counts_text(every)), said)
+        top = head(grid, theme, rooms.runs.title, self._notes(), said)
         return [top, tiles(grid, theme, self.results, pictures, chosen, remarks, self.faces.said), below]
 
-    def overlay(self) -> list[Sketch]:
-        """The list of keys, or the news, above everything."""
-        theme, size = self.rooms.theme, self.grid.size
-        if self._help:
-            return [help_panel(size, self.table(), theme, self._help)]
-        return [banner(self._notice, size, size[1], size[0], theme, alarm=False)] if self._notice else []
-
-    def draw(self, viewport: tuple[int, int] | None = None) -> None:
-        """Paint it into the bound framebuffer."""
-        below, above = self._painters
-        below.background(self.rooms.theme.background, self.rooms.theme.background)
-        below.draw(self.sketches())
-        if over := self.overlay():
-            above.draw(over)
-
-    def resize(self, size: tuple[int, int]) -> None:
-        """Lay out for another size in device pixels."""
-        self._size = size
-        self._lay_out()
+    def _notes(self) -> list[str]:
+        """What is said of all runs beside the title, the longest first: one of them has room."""
+        rooms, every = self.rooms, Group(None, self.rooms.runs.results)
+        kind = f"{KINDS[rooms.kind]}: {len(self.results):,}" if rooms.kind else ""
+        said = (sentence(every.results), counts_text(every), "") if every.results else ("",)
+        return [DOT.join(filter(None, (kind, rooms.progress, one))) for one in said]
 
     # ---- keys and pointer
 
@@ -289,17 +246,22 @@ class RunWall(Room):
         if button != "left" or self.rooms.plots:
             return
         row = self.grid.row_at(at)
-        self._held, self._pressed = row is not None, None if row is not None else self.grid.at(at)
+        self._held, self._pressed = row is not None, None if row is not None else self._run_at(at)
         if row is not None:
             self._scroll(row)
 
     def release(self, at: Point) -> None:
         """The button went up: over the run where it went down it opens that."""
-        place, self._pressed, self._held = self._pressed, None, False
+        pressed, self._pressed, self._held = self._pressed, None, False
         if self._help:
             self._help, self._dirty = 0, True
-        elif place is not None and place == self.grid.at(at):
-            self.enter(place)
+        elif pressed is not None and pressed == self._run_at(at):
+            self.enter(self.grid.at(at))
+
+    def _run_at(self, at: Point) -> int | None:
+        """The number of the run there: another one may stand in its place when there are more."""
+        place = self.grid.at(at)
+        return None if place is None or place >= len(self.results) else self.results[place].number
 
     def move(self, at: Point) -> None:
         """The pointer is at `at`: over a run it chooses that."""
@@ -308,9 +270,6 @@ class RunWall(Room):
             self._scroll(self.rooms.row if row is None else row)
         elif not (self._help or self.rooms.plots or self._opening is not None):
             self.choose(self.grid.at(at))
-
-    def leave(self) -> None:
-        """The pointer left the window; what it chose stays chosen."""
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
         """The wheel turned: rows up or down, as many as notches."""

@@ -228,8 +228,9 @@ export class Page {
   // Words of the head that need the room of others' push these away, and they stay away.
   writeParts(words) {
     part("rate").textContent = words;
-    if (words.length <= this.longest) return;
-    this.longest = words.length;
+    const letters = ["step", "beyond", "loss", "rate"].reduce((sum, name) => sum + part(name).textContent.length, 0);
+    if (letters <= this.longest) return; // steps of more digits need room as well
+    this.longest = letters;
     const { scrollWidth, clientWidth } = part("hud");
     if (scrollWidth > clientWidth) part("app").classList.add("tight");
   }
