@@ -18,6 +18,7 @@ from scalarviz.view.draw.theme import DARK
 from scalarviz.view.panels.loss import Line, axis, can_be_log, loss_panel
 from scalarviz.view.panels.switch import AxisSwitch
 from scalarviz.view.shown.ahead import Ahead
+from scalarviz.view.watch import live
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
@@ -33,7 +34,8 @@ def scene() -> Scene:
 
 
 @pytest.fixture
-def view() -> Iterator[LiveView]:
+def view(monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveView]:
+    monkeypatch.setattr(live, "REHEARSAL_SECONDS", 60.0)  # on a busy machine it is given up, and nothing is foretold
     with offscreen():
         made = LiveView(scene(), (1280, 720), steps=500, playing=False)
         made.tick(0.02)
