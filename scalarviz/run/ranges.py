@@ -82,7 +82,7 @@ class Range:
     @classmethod
     def symmetric(cls, v: float, scale: Scale = "linear") -> Range:
         """``-v .. v``, as far as the shader can tell its places apart; what lies beyond is clipped."""
-        reach = min(v, LARGEST)
+        reach = min(v, LARGEST) if np.isfinite(v) else v  # what has no end is refused
         return cls(-reach, reach, scale)
 
     @classmethod

@@ -102,6 +102,7 @@ def test_a_report_of_runs_that_nobody_can_build_has_their_cubes_and_no_players(p
 
 @pytest.mark.slow
 def test_the_head_of_a_player_has_room_for_steps_of_many_digits(page, runs, few_runs, tmp_path, monkeypatch):
+    expect = pytest.importorskip("playwright.sync_api").expect  # it looks without evaluating text, which a page forbids
     monkeypatch.setattr("scalarviz.view.sweeps.players.PICTURES", 1)
     monkeypatch.setattr("scalarviz.view.sweeps.players.FRAMES", 6)
     long = Result(0, {"lr": 0.5}, 0, "diverged", steps=20_000)  # whose end is compared with nothing
@@ -113,11 +114,11 @@ def test_the_head_of_a_player_has_room_for_steps_of_many_digits(page, runs, few_
     for width in (1100, 1180, 1232, 1300):
         page.set_viewport_size({"width": width, "height": 640})
         page.reload()
-        page.wait_for_function("document.getElementById('step').textContent")
+        expect(page.locator("#step")).not_to_be_empty()
         page.keyboard.press("Home")
         page.keyboard.press("End")
         page.keyboard.press("ArrowLeft")  # the last frame does not say of how many
-        page.wait_for_function("document.getElementById('beyond').textContent == 'of 20,000'")
-        page.wait_for_function("document.getElementById('step').textContent.length == 6")
+        expect(page.locator("#beyond")).to_have_text("of 20,000")
+        expect(page.locator("#step")).to_have_text(re.compile("^.{6}$"))
         boxes = [page.locator(name).bounding_box() for name in ("#rate", "#quantities")]
         assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"] - 4, width

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scalarviz.scenes import neuron
 
@@ -99,6 +99,7 @@ def texts(sketches):
 
 
 @given(st.integers(0, 10**9), st.integers(1, 10**9), st.floats(0, 1), st.floats(0, 1))
+@example(0, 823181551, 0.0, 1.0)
 def test_places_rise_with_steps_and_lead_back_within_a_step(first, count, one, other):
     scale = StepScale(first, first + count, 100.0, 700.0)
     assert scale.log == (count >= LONG)

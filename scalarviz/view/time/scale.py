@@ -41,7 +41,8 @@ class StepScale:
         done = np.clip(np.asarray(steps, float) - self.first, 0.0, self.last - self.first)
         span = float(self.last - self.first)
         part = np.log1p(done / _KNEE) / math.log1p(span / _KNEE) if self.log else done / span
-        return np.asarray(self.left + part * (self.right - self.left))
+        x = self.left + part * (self.right - self.left)
+        return np.asarray(np.clip(x, self.left, self.right))  # rounding leads beyond the ends
 
     def at(self, step: int) -> float:
         """Logical pixels of one step."""

@@ -20,7 +20,7 @@ from ..draw.gl import require_vispy
 from ..draw.places import SMALLEST
 from ..watch.guest import Guest
 from ..watch.host import TICK
-from .dialogue import accept_drops, ask_file, ask_text
+from .dialogue import accept_drops, ask_file, ask_text, on_close
 from .display import application, connection_lost, qt_core, survive_lost_display
 from .ending import signals
 from .held import modifiers, unnamed
@@ -78,7 +78,7 @@ class Window:
         self._taking = Taking(shots, on_note)
         self._calls: list[Callable[[float], None]] = []
         self._last = time.perf_counter()
-        self.closed = self.display_lost = self._closing = self._shown = False
+        self.closed = self.display_lost = self._closing = False
         self.on_lost: Callable[[], object] | None = None
         self._watch = DisplayWatch(self.application.native, self._rescue)
         self._serving = False
@@ -86,7 +86,7 @@ class Window:
         self._next: tuple[Callable[[tuple[int, int]], Guest], str] | None = None
         self.view = make(self.size)
         self.view.attach(self)
-        self._drops = accept_drops(self.canvas.native, self._take)
+        self._filters = accept_drops(self.canvas.native, self._take), on_close(self.canvas.native, self.close_soon)
         self._connect()
 
     def _connect(self) -> None:
@@ -107,7 +107,6 @@ class Window:
     def show(self) -> Self:
         """Bring the window up, not exactly over another one of this process, and take the keyboard."""
         self.canvas.show()
-        self._shown = True
         _open.add(self)
         taken = {other.place for other in _open if other is not self and other.visible}
         x, y = self.place
@@ -259,7 +258,7 @@ class Window:
             call(seconds)
         if self._taking.pass_time(seconds):
             self.repaint()
-        if self._closing or (self._shown and not self.canvas.native.isVisible()):  # the desktop's button hides it
+        if self._closing:
             self.close()
         elif self._next is not None:
             self._change_guest(*self._next)

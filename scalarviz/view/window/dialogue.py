@@ -51,6 +51,21 @@ def accept_drops(widget: Any, take: Callable[[Sequence[Path]], object]) -> objec
     return drops
 
 
+def on_close(widget: Any, then: Callable[[], object]) -> object:
+    """Call `then` where the desktop's own button closes a widget, which Qt only hides; keep what is returned."""
+    core = qt_core()
+
+    class Closes(core.QObject):  # type: ignore[name-defined,misc] # which binding is known at run time
+        def eventFilter(self, watched: Any, event: Any) -> bool:
+            if event.type() == core.QEvent.Type.Close:
+                then()
+            return False
+
+    closes = Closes()
+    widget.installEventFilter(closes)
+    return closes
+
+
 def qt_widgets() -> Any:
     """QtWidgets of the binding that vispy chose."""
     from importlib import import_module
