@@ -75,24 +75,16 @@ def as_blocks(parameters: Iterable[Any]) -> list[Block]:
     return list(found)
 
 
-def gather(blocks: Iterable[Block], dtype: str, owner: Any) -> tuple[Store, list[Any]]:
-    """Move `blocks` into one new store owned by `owner`.
-
-    Returns
-    -------
-    store : Store
-    former : list
-        Live owners that these weights are taken from.
-    """
+def gather(blocks: Iterable[Block], dtype: str, owner: Any) -> Store:
+    """Move `blocks` into one new store owned by `owner`."""
     blocks = list(blocks)
-    former = [run for run in owners_of(blocks) if run is not owner]
     store = Store(sum(b.size for b in blocks), np.dtype(dtype))
     store.owner = weakref.ref(owner)
     start = 0
     for block in blocks:
         block._move(store, start)
         start += block.size
-    return store, former
+    return store
 
 
 def owners_of(blocks: Iterable[Block]) -> list[Any]:

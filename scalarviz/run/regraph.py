@@ -18,6 +18,7 @@ from .dataset import Dataset, data_of
 from .gather import release
 from .graph import Graph
 from .optimizer import columns_of, hand_back, record_rules, record_update, starts
+from .taking import take_over
 
 if TYPE_CHECKING:
     from .run import Run
@@ -112,7 +113,7 @@ def put_made(run: Run, made: Made) -> None:
         return
     values = {block: block.flat_value.copy() for block in made.graph.blocks}
     try:
-        run._take_over(made.graph.blocks, partial(_put, run, made))
+        take_over(run, made.graph.blocks, partial(_put, run, made))
     except BaseException:
         _give_back(run, values)
         raise

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
+from threading import Event
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,7 +19,7 @@ from ..engine.problem import DTYPES, SAMPLINGS, Problem, Sampling
 from ..engine.processors import processors
 from ..errors import StateError
 from ..nn import batch_reduction, batch_shares
-from ..scalar.store import Block, Gate, Store
+from ..scalar.store import Gate, Store
 from ..tape import Plan
 from .breaking import Breaking
 from .callbacks import CallingBack
@@ -28,7 +29,7 @@ from .dataset import Dataset, data_of
 from .editing import Editing
 from .engines import Engines
 from .frame import Stage, Tensor
-from .gather import gather, owners_of, release, weight_name
+from .gather import release, weight_name
 from .graph import Graph, recorded, weights_of
 from .history import History
 from .keeping import Keeping
@@ -39,6 +40,7 @@ from .opened.asking import Asking
 from .optimizer import columns_of, flat_state, hand_back, record_rules, record_update
 from .run_traveller import RunTraveller
 from .samples import as_pair, sample_shape
+from .taking import take_over
 from .timeline import Timeline
 from .training import Training
 from .travel import Travel
@@ -140,7 +142,11 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         whole = sampling == "epochs" and batch == len(inputs)
         data_set = Dataset(data_of(graph, dtype, whole, inputs, targets))
         self._put_on(graph)
-        self._take_over(graph.blocks, partial(self._begin, update, data_set, (batch, sampling), limits))
+        self._stands = Event()  # other threads find the run by its weights, and wait until it is made
+        try:
+            take_over(self, graph.blocks, partial(self._begin, update, data_set, (batch, sampling), limits))
+        finally:
+            self._stands.set()
 
     def _begin(self, update: Plan, data: Dataset, batch: tuple[int, Sampling], limits: Limits, store: Store) -> None:
         graph, self._store = self._graph, store
@@ -176,20 +182,6 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         self.optimizer.attach(self._optimizer_edited, self._optimizer_asked, self._scheduled)
         self._left = weakref.finalize(self, hand_back, self.optimizer, self._tape, self.problem, self._training)
         self._left.atexit = False
-
-    def _take_over(self, blocks: Sequence[Block], use: Callable[[Store], None]) -> None:
-        """Weights into a new store, and `use` it; runs that trained them give them away between two steps."""
-        take = partial(self._taken, blocks, use)
-        for run in sorted(owners_of(blocks), key=id):  # in one order, so that no two wait for each other
-            take = partial(run._in_turn, take)
-        take()
-
-    def _taken(self, blocks: Sequence[Block], use: Callable[[Store], None]) -> None:
-        store, former = gather(blocks, self.dtype, self)
-        for run in former:
-            run._hand_over(self)
-            release(run._tape.blocks, run._store)  # what nobody takes stands alone again
-        use(store)
 
     @in_turn
     def _in_turn(self, function: Callable[[], Any]) -> Any:

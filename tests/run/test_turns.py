@@ -11,6 +11,7 @@ import pytest
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, StateError
 from scalarviz.run import edits as ed
+from scalarviz.run.gather import release
 from scalarviz.run.worker import Worker
 
 X = np.random.default_rng(0).random((64, 3))
@@ -233,6 +234,50 @@ def test_two_new_runs_over_the_same_two_threads_do_not_wait_for_each_other():
             for thread in threads:
                 thread.join(5)
             assert len(made) == 2
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("trained", [False, True])
+def test_a_run_that_another_thread_is_making_over_the_same_weights_is_waited_for(trained, fails, monkeypatch):
+    """It owned them before it had a trainer, and was asked to give them away."""
+    net, former = make()
+    if not trained:
+        former.close()
+    begun, go_on, ended, begin = threading.Event(), threading.Event(), [], Run._begin
+
+    def slowly(run, *args):
+        if not begun.is_set():
+            begun.set()
+            assert go_on.wait(20)
+            if fails:
+                release(run._graph.blocks, args[-1])
+                raise MemoryError
+        begin(run, *args)
+
+    def making():
+        try:
+            ended.append(Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, 1 - X), engine="numba"))
+        except MemoryError as error:
+            ended.append(error)
+
+    monkeypatch.setattr(Run, "_begin", slowly)
+    threads = [threading.Thread(target=making, daemon=True) for _ in range(2)]
+    threads[0].start()
+    assert begun.wait(20)
+    threads[1].start()
+    threads[1].join(0.2)
+    assert ended == []
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+    first, last = ended
+    last.step(3)
+    assert last.steps == 3
+    if fails:
+        assert isinstance(first, MemoryError)
+        return
+    with pytest.raises(StateError, match="another Run"):
+        first.step()
 
 
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
