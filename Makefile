@@ -63,7 +63,7 @@ site: $(TESTED)
 
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile setup.cfg --quiet --universal --python-version 3.11 --upgrade \
-	    --extra video --extra data --extra desktop --extra notebook --extra onnx --extra sweep --extra site --extra all --extra test --extra dev \
+	    --extra video --extra data --extra desktop --extra notebook --extra onnx --extra sweep --extra trees --extra site --extra all --extra test --extra dev \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o constraints.txt
 
 clean:

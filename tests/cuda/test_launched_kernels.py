@@ -18,6 +18,8 @@ from scalarviz.engine.cuda.listing import launches
 
 pytestmark = pytest.mark.cuda
 DTYPES = ("float32", "float64")
+MOSTLY = ("float32", pytest.param("float64", marks=pytest.mark.slow))
+"""Where float64 compiles the same kernels again for minutes; derived weights have both."""
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 SHARED = {75: 64, 80: 163, 86: 99, 87: 163, 89: 99, 90: 227, 100: 227, 103: 227, 120: 99}
 """Kilobytes of shared memory that a block may have, by CUDA's programming guide."""
@@ -74,7 +76,7 @@ def test_all_workloads_are_among_them(benchmarks):
     assert [workloads.named(name) for name in WORKLOADS] == list(workloads.WORKLOADS)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", MOSTLY)
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_the_launches_of_a_workload(benchmarks, name, dtype):
     ours, workloads = benchmarks
@@ -95,7 +97,7 @@ def test_the_launches_of_a_small_workload_that_is_not_computed_in_blocks(benchma
     run.close()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", MOSTLY)
 @pytest.mark.parametrize("batch", [20, 6])
 @pytest.mark.parametrize("optimiser", list(optimisers()))
 def test_the_launches_of_an_optimiser(optimiser, batch, dtype):

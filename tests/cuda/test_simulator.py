@@ -77,6 +77,7 @@ def test_in_the_simulator(part, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.cuda  # with the kernels that are compiled to the end: minutes that .ci/run leaves out
 def test_in_the_simulator_what_takes_longer(tmp_path):
     assert in_the_simulator([path for paths in PARTS.values() for path in paths], "slow and not cuda", tmp_path) >= 40
 
