@@ -83,7 +83,7 @@ $(TESTED): $(BIN)/python $(LOCKED)
 	@touch $@
 
 $(VENV)/.bench: $(BIN)/python $(LOCKED)
-	@$(PIP) -c constraints.txt -e ".[video,data,bench,oracle]"
+	@$(PIP) -c constraints.txt -e ".[video,data,bench,oracle,sweep]"
 	@touch $@
 
 $(VENV)/.gpu-kernels: $(BIN)/python $(LOCKED)

@@ -64,9 +64,7 @@ def fresh(command: Sequence[str], environment: Mapping[str, str] | None = None, 
     SystemExit
         It failed.
     """
-    around = {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
-    around |= {"PYTHONPYCACHEPREFIX": _bytecode(), "SCALARVIZ_WARMUP": "0", "JAX_PLATFORMS": "cpu"}
-    around |= environment or {}
+    around = {**as_users_have_it(), **(environment or {})}
     with tempfile.TemporaryFile("w+") as errors:
         start = time.perf_counter()
         process = subprocess.Popen(command, env=around, cwd=folder, stdout=subprocess.PIPE, stderr=errors, text=True)
@@ -81,6 +79,12 @@ def fresh(command: Sequence[str], environment: Mapping[str, str] | None = None, 
             errors.seek(0)
             raise SystemExit(f"{errors.read()}\n{' '.join(command)} failed with exit code {process.returncode}")
     return Ended(seconds, usage.ru_maxrss * KILOBYTE, first.strip())
+
+
+def as_users_have_it() -> dict[str, str]:
+    """The environment of a process that keeps bytecode and compiles no kernels in the background."""
+    around = {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
+    return around | {"PYTHONPYCACHEPREFIX": _bytecode(), "SCALARVIZ_WARMUP": "0", "JAX_PLATFORMS": "cpu"}
 
 
 @cache

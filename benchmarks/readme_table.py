@@ -16,7 +16,8 @@ FIRST_STEPS = (
     "scalarviz: first trained step, warm cache", "PyTorch: first trained step", "JAX: first trained step, jit"
 )  # fmt: skip
 AT_MOST = (
-    "startup", "scenes_start", "compile_times", "memory", "making", "going_back", "plane_map", "objects_vs_micrograd"
+    "startup", "scenes_start", "compile_times", "memory", "making", "going_back", "plane_map", "objects_vs_micrograd",
+    "sweep",
 )  # fmt: skip
 """Reports whose figures were to stay under a limit."""
 START, END = "<!-- figures: made by benchmarks/readme_table.py -->", "<!-- end of figures -->"
