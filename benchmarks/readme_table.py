@@ -71,7 +71,17 @@ def others() -> str:
         f"JAX jit {first[2]}.\n"
         f"Ten million weights train (Adam) within {ours}, PyTorch {torch}.\n"
         f"A million cubes with new values each frame in software GL: {slab}, vispy's InstancedMesh {mesh}.\n"
-        f"Watched at 30 frames a second, {kept} of its undrawn speed.\n\n{grid()}"
+        f"Watched at 30 frames a second, {kept} of its undrawn speed.\n{sweeps()}\n\n{grid()}"
+    )
+
+
+def sweeps() -> str:
+    """Many small runs, from the command line."""
+    report = results("sweep")
+    whole, theirs = median(report, "scalarviz: 1,000 runs"), report["pytorch_all_runs"] / 60
+    return (
+        f"`scalarviz sweep xor --seeds 1000`, 20,000 steps each, in two processes, with the file of results: {whole}; "
+        f"PyTorch in two processes {theirs:.0f} minutes, by what 8 more of its runs cost."
     )
 
 
