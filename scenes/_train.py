@@ -12,10 +12,11 @@ from pydantic import AfterValidator, Field
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.errors import InputError, listing
+from scalarviz.errors import InputError, listing, shown
 from scalarviz.imported.ending import Ending, without_softmax
 from scalarviz.imported.loading import Loaded, loaded, train_only
 from scalarviz.io import check_target
+from scalarviz.onnx.graph import Port
 from scalarviz.onnx.reading import read_graph
 from scalarviz.run import Moment, Story
 from scalarviz.run.memory import check_run
@@ -25,7 +26,7 @@ from scalarviz.run.samples import as_samples
 from ._batch import batch_of
 from ._resume import settings_in
 from ._schedule import follow
-from ._train_data import Samples, read_samples
+from ._train_data import Samples, Shape, read_samples, shape_in
 from .options import SamplingFlag, SceneOptions, ScheduleFlag
 
 ADAM: dict[str, tuple[Any, float]] = {"adam": (optim.Adam, 0.001)}
@@ -98,7 +99,8 @@ def build(options: Options) -> sv.Scene:
     if options.onnx is not None:
         check_target(options.onnx)
     options = _resumed(options)
-    net, shape, makes = _loaded(options)
+    found, numbers = _loaded(options)
+    net, (shape,), (makes,) = found
     read = read_samples(options.data, shape)
     classes = options.loss == "ce" if options.loss else read.counted
     if classes:
@@ -133,6 +135,7 @@ def build(options: Options) -> sv.Scene:
         classes=classes,
         softmax=softmax,
         shape=shape,
+        numbers=numbers,
     )  # fmt: skip
 
 
@@ -150,12 +153,15 @@ class Learning(sv.Scene):
         That which the network ended with.
     shape : tuple of int
         Of one sample.
+    numbers : {"float32", "float64"}
+        Of which the file is that --onnx writes: whoever uses the network gives it what it gave to the first one.
     """
 
     samples: Samples | None = None
     classes: bool = False
     softmax: Ending | None = None
     shape: tuple[int, ...] = ()
+    numbers: str = "float32"
 
     def asked(self) -> tuple[Samples, Any, Any]:
         """The data, and the part of them that says how well it learns: inputs and targets of the test, or all."""
@@ -185,8 +191,8 @@ def _check_classes(samples: Samples, makes: int, options: Options) -> None:
                 raise InputError(f"{options.data}: {name}: {error}") from None
 
 
-def _loaded(options: Options) -> tuple[nn.Module, tuple[int, ...], int]:
-    """The network, the shape of a sample, and how many numbers it gives."""
+def _loaded(options: Options) -> tuple[Loaded, str]:
+    """The network, and of which numbers its file is."""
     side = None if options.samples is None else _axis(options.samples)
     graph = read_graph(options.network)
     if len(graph.outputs) != 1:
@@ -194,15 +200,30 @@ def _loaded(options: Options) -> tuple[nn.Module, tuple[int, ...], int]:
             f"{options.network} gives {len(graph.outputs)} outputs, a loss takes one: train it in Python, with a "
             "module of your own around sv.load_onnx(path)"
         )
-    found: Loaded = loaded(graph, side)
-    if len(found.shapes) != 1:
+    if len(graph.inputs) != 1:
         raise InputError(
-            f"{options.network} takes {len(found.shapes)} inputs; the data have one, x: train it in Python, with a "
+            f"{options.network} takes {len(graph.inputs)} inputs; the data have one, x: train it in Python, with a "
             "module of your own around sv.load_onnx(path)"
         )
+    found: Loaded = loaded(graph, side, _sides(graph.inputs[0], side, options))
     if not found.net.parameters():
         raise InputError(f"{options.network} has no weights: there is nothing to train")
-    return found.net, found.shapes[0], found.makes[0]
+    return found, "float64" if graph.inputs[0].dtype == np.float64 else "float32"
+
+
+def _sides(port: Port, samples: Any, options: Options) -> dict[str, Shape]:
+    """What the file leaves open beside the side of the samples, as the data have it."""
+    sides = port.shape
+    alone = samples is not False
+    if sides is not None and sum(not isinstance(side, int) for side in sides) <= alone:
+        return {}
+    shape = shape_in(options.data, sides)
+    if sides is not None and len(shape) != len(sides) - alone:
+        raise InputError(
+            f"{options.data}: a sample has the shape {shape}, {options.network} takes {shown(sides)}, the samples "
+            f"counted: a sample has {len(sides) - alone} sides"
+        )
+    return {port.name: shape}
 
 
 def _curve(samples: Samples, classes: bool) -> TestCurve | None:
@@ -242,7 +263,7 @@ def finish(scene: Learning, options: Options) -> list[Path]:
     if scene.softmax is not None:
         scene.softmax.put_back()
     net: Any = scene.run.model
-    net.to_onnx(options.onnx, scene.shape)
+    net.to_onnx(options.onnx, scene.shape, dtype=scene.numbers)
     return [options.onnx]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,18 @@ def read_samples(path: Path, shape: Shape) -> Samples:
     return Samples(x, y, x[:0], y[:0])
 
 
+def shape_in(path: Path, known: Sequence[int | str | None] | None) -> Shape:
+    """The shape of one sample of the data, for networks whose file leaves it open; `known` has the samples' side.
+
+    Pictures have as many channels as the network takes, else 3.
+    """
+    if not path.is_dir():
+        return _arrays(path)["x"].shape[1:]
+    _, files = _pictures(path)
+    channels = known[-3] if known is not None and len(known) > 2 else None
+    return channels if isinstance(channels, int) else 3, *load_picture(files[0][1]).rgb.shape[:2]
+
+
 def _arrays(path: Path) -> dict[str, Array]:
     found = read_arrays(path, ARRAYS, ARRAYS[:2], "data set")
     missing = [name for name in ARRAYS[2:] if name not in found]
@@ -127,6 +140,15 @@ def _folder(path: Path, shape: Shape) -> tuple[Array, Array, tuple[str, ...]]:
             f"{path} is a folder of pictures; the network takes samples of the shape {shape}, not 1 x H x W or 3 x H "
             "x W"
         )
+    classes, files = _pictures(path)
+    x = np.empty((len(files), *shape), np.float32)
+    for place, (_, file) in enumerate(files):
+        x[place] = _pixels(file, shape)
+    return x, np.array([k for k, _ in files]), tuple(each.name for each in classes)
+
+
+def _pictures(path: Path) -> tuple[list[Path], list[tuple[int, Path]]]:
+    """The folders of the classes, and each picture with the number of its class."""
     try:
         classes = sorted(each for each in path.iterdir() if each.is_dir() and not each.name.startswith("."))
         files = [(k, file) for k, each in enumerate(classes) for file in sorted(each.iterdir()) if _shown(file)]
@@ -139,10 +161,7 @@ def _folder(path: Path, shape: Shape) -> tuple[Array, Array, tuple[str, ...]]:
     empty = [each for k, each in enumerate(classes) if k not in {number for number, _ in files}]
     if empty:
         raise InputError(f"{empty[0]} has no pictures; each folder in {path} is a class: fill it, or take it away")
-    x = np.empty((len(files), *shape), np.float32)
-    for place, (_, file) in enumerate(files):
-        x[place] = _pixels(file, shape)
-    return x, np.array([k for k, _ in files]), tuple(each.name for each in classes)
+    return classes, files
 
 
 def _shown(file: Path) -> bool:

@@ -74,10 +74,10 @@ def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
         )
     found, missing = [], []
     for port, shape, axis in zip(graph.inputs, shapes, axes, strict=True):
-        own = [side for k, side in enumerate(shape) if k != axis]
-        missing += [open_name(port, side, k) for k, side in enumerate(own) if not isinstance(side, int)]
+        own = {k: side for k, side in enumerate(shape) if k != axis}
+        missing += [open_name(port, side, k) for k, side in own.items() if not isinstance(side, int)]
         side = None if axis is None else shape[axis]
-        known = tuple(s for s in own if isinstance(s, int))
+        known = tuple(s for s in own.values() if isinstance(s, int))
         found.append(Entry(port, axis, known, side if isinstance(side, int) else None))
         _check_entry(graph, found[-1])
     if missing:

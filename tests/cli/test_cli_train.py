@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 
 import scalarviz as sv
 from scalarviz import nn
 from scalarviz.cli.main import main
+from scalarviz.errors import InputError
 from scalarviz.io import save_picture
 
 
@@ -150,3 +152,48 @@ def test_bad_input_is_one_line(ring, capsys, tmp_path, flags, said):
     assert said in told.err
     assert "Traceback" not in told.err
     assert sorted(tmp_path.iterdir()) == there
+
+
+def open_sides(path):
+    """A convolution and a mean over any picture: a file that leaves height and width open."""
+    weight = np.random.default_rng(3).normal(size=(2, 1, 3, 3)).astype(np.float32)
+    nodes = [onnx.helper.make_node("Conv", ["x", "weight", "bias"], ["conv"], pads=[1, 1, 1, 1]),
+             onnx.helper.make_node("GlobalAveragePool", ["conv"], ["mean"]),
+             onnx.helper.make_node("Flatten", ["mean"], ["y"])]  # fmt: skip
+    number = onnx.TensorProto.FLOAT
+    graph = onnx.helper.make_graph(
+        nodes, "g", [onnx.helper.make_tensor_value_info("x", number, ["N", 1, "high", None])],
+        [onnx.helper.make_tensor_value_info("y", number, ["N", 2])],
+        [onnx.numpy_helper.from_array(weight, "weight"), onnx.numpy_helper.from_array(np.zeros(2, np.float32), "bias")],
+    )  # fmt: skip
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+def test_sides_that_the_file_leaves_open_are_those_of_the_data(ring, capsys, tmp_path):
+    open_sides("open.onnx")
+    bright = np.linspace(0, 1, 20, dtype=np.float32)
+    x = np.broadcast_to(bright[:, None, None, None], (20, 1, 4, 6))
+    np.savez("open.npz", x=x, y=(bright > 0.5).astype(int))
+    assert trained("open.onnx", "--data", "open.npz", "--steps", "20", "--onnx", "out.onnx") == 0
+    capsys.readouterr()
+    for name in ("dark", "light"):
+        (tmp_path / "set" / name).mkdir(parents=True)
+        for k in range(2):
+            save_picture(tmp_path / "set" / name / f"{k}.png", np.full((4, 5, 3), 0.5, np.float32))
+    assert trained("open.onnx", "--data", "set", "--steps", "5") == 0
+    assert json.loads(capsys.readouterr().out)["steps"] == 5
+    np.savez("rows.npz", x=x.reshape(20, 24), y=np.zeros(20, int))
+    assert trained("open.onnx", "--data", "rows.npz", "--steps", "5") == 2
+    assert "a sample has the shape (24,), open.onnx takes ('N', 1, 'high', None)" in capsys.readouterr().err
+    with pytest.raises(InputError, match=r"how large high, x\[3\] are"):
+        sv.load_onnx("open.onnx")
+    net = sv.load_onnx("open.onnx", sides={"high": 4, "x[3]": 6})
+    assert np.shape(net(x[0].tolist())) == (2,)
+
+
+def test_a_file_of_float64_stays_one(ring):
+    nn.MLP(2, 3, 1, seed=1).to_onnx("wide.onnx", dtype="float64")
+    np.savez("line.npz", x=ring, y=ring[:, :1])
+    assert trained("wide.onnx", "--data", "line.npz", "--steps", "5", "--dtype", "float64", "--onnx", "out.onnx") == 0
+    session = onnxruntime.InferenceSession("out.onnx", providers=["CPUExecutionProvider"])
+    assert session.get_inputs()[0].type == "tensor(double)"
