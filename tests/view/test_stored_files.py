@@ -62,6 +62,24 @@ def test_onnx_stands_in_the_order_of_its_graph(net, arrays):
     assert [tensor.name for tensor in stored_subject([net]).tensors] == list(found)
 
 
+def test_single_numbers_of_a_formula_are_no_plates(tmp_path):
+    """An exporter writes GELU with its 0.5 and its root of 2 as nodes."""
+    nodes = [helper.make_node("Constant", [], ["half"], value_float=0.5),
+             helper.make_node("Constant", [], ["mask"], value_floats=[0.0, 1.0]),
+             helper.make_node("Mul", ["x", "half"], ["a"]), helper.make_node("Mul", ["a", "mask"], ["b"]),
+             helper.make_node("Mul", ["b", "scale"], ["y"])]  # fmt: skip
+    ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy"]
+    scale = numpy_helper.from_array(np.full(1, 3.0, np.float32), "scale")
+    for kept, found in (
+        (nodes, ["mask", "scale"]),
+        ([nodes[0], helper.make_node("Mul", ["x", "half"], ["y"])], ["half"]),
+    ):
+        stored = [scale] if kept is nodes else []
+        graph = helper.make_graph(kept, "g", ports[:1], ports[1:], initializer=stored)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "n.onnx")
+        assert list(stored_numbers(tmp_path / "n.onnx")) == found
+
+
 def test_safetensors_stand_in_the_order_of_their_names(tmp_path):
     save_tensors(tmp_path / "a.safetensors", {f"layers.{k}.w": np.ones(2) for k in (10, 2, 1)})
     assert list(stored_numbers(tmp_path / "a.safetensors")) == ["layers.1.w", "layers.2.w", "layers.10.w"]

@@ -34,7 +34,8 @@ def stored_numbers(path: StrPath, only: Sequence[str] = ()) -> dict[str, Array]:
     Parameters
     ----------
     path : path
-        ``.onnx`` or ``.safetensors``. Of ONNX, whole numbers in a row are left out: they are shapes and axes.
+        ``.onnx`` or ``.safetensors``. Of ONNX, whole numbers in a row are left out, which are shapes and axes, and the
+        single numbers of its formulas.
     only : sequence of str
         Patterns of names, as ``"layers.0.*"``; none: all of them.
 
@@ -74,9 +75,14 @@ def _of_graph(path: Path) -> dict[str, Array]:
     graph = read_graph(path)
     needed = dict.fromkeys(name for node in graph.nodes for name in node.inputs if name in graph.constants)
     order = [*needed, *(name for name in graph.constants if name not in needed)]
-    arrays = {name: graph.constants[name] for name in order}
-    return {name: array for name, array in arrays.items() if array.dtype.kind == "f" or
-            (array.dtype.kind in "iub" and array.ndim >= 2)}  # fmt: skip
+    arrays = {name: array for name in order if _is_stored(array := graph.constants[name])}
+    parts = {name for name in arrays if name in graph.fixed and arrays[name].size == 1}  # of a formula, as 0.5 is
+    return {name: array for name, array in arrays.items() if name not in parts or len(parts) == len(arrays)}
+
+
+def _is_stored(array: Array) -> bool:
+    """Whether it is numbers of a network: whole ones in a row are shapes and axes."""
+    return array.dtype.kind == "f" or (array.dtype.kind in "iub" and array.ndim >= 2)
 
 
 def _chosen(path: StrPath, shapes: Shapes, only: Sequence[str]) -> list[str]:
