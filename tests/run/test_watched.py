@@ -156,7 +156,7 @@ def test_new_arrays_of_each_step_are_taken_with_their_gradients():
     ("given", "said"),
     [
         ({"w": np.ones((3, 2))}, "got the shape"), ({"v": np.ones((2, 3))}, "v is new"), ({}, "w is missing"),
-        ({"w": np.ones((2, 3)), "b": np.ones(1)}, "b is new"),
+        ({"w": np.ones((2, 3)), "b": np.ones(1)}, "b is new"), (3, "by itself, without a name, is new"),
     ],
 )  # fmt: skip
 def test_other_shapes_and_names_are_refused_and_change_nothing(given, said):

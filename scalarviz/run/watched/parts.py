@@ -125,7 +125,7 @@ class Parts:
         if place is None:
             if 0 in shape:
                 return None
-            raise InputError(f"{said} is new; {_SAME}")
+            raise InputError(f"{said if name else 'an array by itself, without a name,'} is new; {_SAME}")
         if shape != place[1]:
             raise InputError(f"{said}: got the shape {shape}, it was {place[1]}; {_SAME}")
         return place[0]
