@@ -54,6 +54,7 @@ class Pool(Executor):
         self._waiting: deque[_Task] = deque()
         self._slots = [_Slot(self) for _ in range(self.workers)]
         self._failed_starts = 0
+        self._feeding = False
         self._closed = ""
         _pools.add(self)
 
@@ -105,19 +106,25 @@ class Pool(Executor):
     # ---- for the slots; all but the last one hold the lock
 
     def _feed(self) -> None:
-        """Give jobs to whoever has room: first a job each, then a second one."""
-        if self._closed:
+        """Give jobs to whoever has room: first a job each, then a second one.
+
+        One may be done before it was given away here: what comes of it is dealt with meanwhile, in this very call, and
+        the room that it left is filled by the loop that goes on.
+        """
+        if self._closed or self._feeding:
             return
-        for most in range(1, AHEAD + 1):
-            for slot in self._slots:
-                while len(slot.tasks) < most and self._waiting:
-                    task = self._waiting[0]
-                    if not (task.future.running() or task.future.set_running_or_notify_cancel()):
-                        self._waiting.popleft()  # nobody wants it any more
-                    elif slot.take(task):
-                        self._waiting.popleft()
-                    else:
-                        break
+        self._feeding = True
+        try:
+            for most in range(1, AHEAD + 1):
+                for slot in self._slots:
+                    while len(slot.tasks) < most and self._waiting:
+                        task = self._waiting.popleft()  # before it is given: others may come to the front meanwhile
+                        wanted = task.future.running() or task.future.set_running_or_notify_cancel()
+                        if wanted and not slot.take(task):
+                            self._waiting.appendleft(task)
+                            break
+        finally:
+            self._feeding = False
 
     def _died(self, slot: _Slot) -> _Task | None:
         """Let a slot begin anew; what it was to compute next goes to another one. Returns what it died in."""
