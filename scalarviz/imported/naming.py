@@ -12,6 +12,7 @@ from .layers.table import Found
 ROOT = ""
 _SPLIT = re.compile(r"[./]+")
 _UNUSUAL = re.compile(r"[^\w-]+")
+_AROUND = re.compile(r"^[^\w-]+|[^\w-]+$")
 
 
 class Names:
@@ -40,7 +41,7 @@ class Names:
         return path
 
     def _part(self, part: str) -> str:
-        part = _UNUSUAL.sub("_", part).strip("_") or "layer"
+        part = _UNUSUAL.sub("_", _AROUND.sub("", part)).lstrip("_") or "layer"  # those behind are the file's own
         return f"{part}_" if part in self.reserved else part
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
 from ..errors import InputError, shown
 from ..onnx.graph import Node
 from .layers.table import Facts, Found
@@ -15,6 +17,8 @@ from .operators.versions import SETTINGS
 
 NO_DERIVATIVE = frozenset(("ArgMax", "ArgMin", "Ceil", "Floor", "Hardmax", "Mod", "NonZero", "Round"))
 """Operators of known numbers alone."""
+CUT = frozenset(("Div", "Pow", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean"))
+"""Operators that cut off what they make of whole numbers at the point."""
 KNOWN: Mapping[str, tuple[int, ...]] = {
     "ConstantOfShape": (0,), "CumSum": (1,), "Dropout": (1, 2), "Expand": (1,), "GatherElements": (1,),
     "GatherND": (1,), "OneHot": (1,), "Pad": (1, 3), "Range": (0, 1, 2), "ReduceL1": (1,), "ReduceL2": (1,),
@@ -75,12 +79,22 @@ def _reason(node: Node, places: Iterable[int], facts: Facts) -> str:
         return f"its input {asked[0]} says what is made"
     if places and node.operator == "Cast" and _rounds(node, facts):
         return "rounding has no derivative; give whole numbers as such, or cut it off"
+    if places and node.operator in CUT and _cuts(node, facts):
+        return "of whole numbers it cuts off at the point, which has no derivative; cast them to floats before"
     return ""
 
 
 def _rounds(node: Node, facts: Facts) -> bool:
     before, behind = (facts.dtypes.get(name) for name in (node.inputs[0], node.outputs[0]))
     return before is not None and behind is not None and before.kind == "f" and behind.kind in "iu"
+
+
+def _cuts(node: Node, facts: Facts) -> bool:
+    """Whether it makes whole numbers, and others than a power with a whole exponent that is known."""
+    made = facts.dtypes.get(node.outputs[0])
+    exponent = facts.constants.get(node.inputs[1]) if node.operator == "Pow" else None
+    whole = exponent is not None and bool((exponent >= 0).all() and (exponent == np.floor(exponent)).all())
+    return made is not None and made.kind in "iu" and not whole
 
 
 def _told(operator: str, reason: str, names: Sequence[str]) -> str:

@@ -8,6 +8,7 @@ from onnx import helper, numpy_helper
 from onnx_models import Made, agrees
 
 import scalarviz as sv
+from scalarviz import nn, optim
 from scalarviz.imported.network import Chain
 
 
@@ -27,6 +28,44 @@ def test_a_norm_without_a_bias_is_a_layer(tmp_path):
     assert list(net.state_dict()) == ["fc.weight", "ln.weight"]
     assert [type(part).__name__ for part in net] == ["Linear", "LayerNorm"]
     agrees(net, path, drawn(3, 4))
+
+
+def test_a_single_number_is_a_weight_where_it_is_called_as_one(tmp_path):
+    """A gate of one number, the bias of one channel; what has a counted name belongs to the formula."""
+    made = Made(("N", 1, 2, 2))
+    up = made.weight("up.weight", 1, 1, 1, 1), made.constant("up.bias", np.array([0.25], np.float32))
+    h = made.node("ConvTranspose", "x", *up)
+    h = made.node("Mul", h, made.constant("gate.alpha", np.float32(0.5)))
+    made.node("Mul", h, made.constant("val_3", np.float32(3)), to="y")
+    path = made.save(tmp_path, "y")
+    net, x = sv.load_onnx(path), drawn(4, 1, 2, 2)
+    assert {name: array.shape for name, array in net.state_dict().items()} == {
+        "up.weight": (1, 1, 1, 1), "up.bias": (1,), "gate.alpha": ()
+    }  # fmt: skip
+    agrees(net, path, x)
+    weight, before = up_of(net), np.array([0.25, 0.5])
+    with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), 0.1), (x, x * 0), dtype="float64") as run:
+        run.step(1)
+    inner = weight * x.astype(np.float64) + before[0]
+    slopes = [2 * np.mean(9 * before[1] ** 2 * inner), 2 * np.mean(9 * before[1] * inner**2)]
+    moved = np.array([net.up.bias.data.item(), net.gate.alpha.data.item()])
+    np.testing.assert_allclose(moved, before - 0.1 * np.array(slopes), rtol=1e-6)
+
+
+def up_of(net):
+    return float(np.asarray(net.up.weight.data).item())
+
+
+@pytest.mark.parametrize(("names", "trained"), [(("n.weight", "n.bias"), True), (("val_1", "val_2"), False)])
+def test_weights_of_a_norm_that_was_never_trained_are_trained(tmp_path, names, trained):
+    """Ones and zeros with counted names stand for a norm without weights, which the standard has not."""
+    made = Made(("N", 2, 3))
+    ones, zeros = (made.constant(name, np.full(2, n, np.float32)) for name, n in zip(names, (1, 0), strict=True))
+    made.node("InstanceNormalization", "x", ones, zeros, to="y")
+    path = made.save(tmp_path, "y")
+    net = sv.load_onnx(path)
+    assert bool(net.parameters()) is trained
+    agrees(net, path, drawn(3, 2, 3))
 
 
 @pytest.mark.parametrize("equal", [True, False])

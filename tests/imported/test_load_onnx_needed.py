@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import helper
-from onnx_models import Made
+from onnx_models import Made, agrees
 
 import scalarviz as sv
 from scalarviz.errors import InputError
-from scalarviz.imported.needed import KNOWN, NO_DERIVATIVE
+from scalarviz.imported.needed import CUT, KNOWN, NO_DERIVATIVE
 from scalarviz.imported.operators.table import TABLE, Call
 from scalarviz.nn._array import values
 from scalarviz.onnx.graph import Node
@@ -38,6 +38,34 @@ def test_all_are_named_at_once(tmp_path):
         assert f"'{name}'" in said
     assert "Gemm" not in said
     assert "\n" not in said
+
+
+@pytest.mark.parametrize("operator", sorted(CUT))
+def test_whole_numbers_are_not_cut_off_in_silence(tmp_path, operator):
+    """5 // 2 is 2 in ONNX, and has no derivative; of floats all of them are taken."""
+    more = {"Div": [2], "Pow": [0.5]}.get(operator, [])
+    for dtype in (np.int64, np.float32):
+        made = Made(("N", 4), dtype=dtype)
+        operands = [made.constant("c", np.array(v, np.float32 if operator == "Pow" else dtype)) for v in more]
+        made.node(operator, "x", *operands, name="cuts", to="t", **({} if operands else {"axes": [1]}))
+        cast_to_float(made, "t")
+        path = made.save(tmp_path, "y")
+        if dtype is np.int64:
+            with pytest.raises(InputError, match=f"{operator} 'cuts'.*cuts off at the point.*cast them to floats"):
+                sv.load_onnx(path)
+        else:
+            agrees(sv.load_onnx(path), path, np.array([[5, 2, 7, 1]], dtype))
+
+
+def cast_to_float(made, x):
+    made.nodes.append(helper.make_node("Cast", [x], ["y"], to=1))
+
+
+def test_whole_powers_of_whole_numbers_are_whole(tmp_path):
+    made = Made(("N", 4), dtype=np.int64)
+    cast_to_float(made, made.node("Pow", "x", made.constant("two", np.array(2))))
+    path = made.save(tmp_path, "y")
+    agrees(sv.load_onnx(path), path, np.array([[5, -2, 7, 1]]))
 
 
 def test_sides_of_what_is_computed_are_known(tmp_path):

@@ -222,6 +222,9 @@ def test_paths_are_free_and_stand_below_no_layer():
     names = Names()
     given = [names.give(name) for name in ("fc", "fc", "fc.weight", "a.b", "a", "forward", "x/y:0", "", "a.b.c", "..")]
     assert given == ["fc", "fc_", "fc__.weight", "a.b", "a_", "forward_", "x.y_0", "layer", "a.b_.c", "layer_"]
+    assert [Names().give(name) for name in ("fc_.weight", "_orig_mod.fc", "(a b)!", "__")] == [
+        "fc_.weight", "orig_mod.fc", "a_b", "layer"
+    ]  # fmt: skip
 
 
 def test_what_is_made_of_weights_moves_with_them(tmp_path):

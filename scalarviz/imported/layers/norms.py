@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import nn
 from ...onnx.graph import Node
-from .table import Facts, Found, Shape, Tensor, Way, layer, plain
+from .table import Facts, Found, Shape, Tensor, Way, layer, of_module, plain
 
 BATCH = {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: nn.BatchNorm2d}
 STATISTICS = ("weight", "bias", "running_mean", "running_var")
@@ -67,7 +67,8 @@ def group_norm(node: Node, facts: Facts) -> Found | None:
     if weight is None or bias is None or old or groups < 1 or shape[1] % groups:
         return None
     # factors of 1 and summands of 0 stand for a norm without weights, which the standard has not
-    plain_norm = bool((weight.array == 1).all() and (bias.array == 0).all())
+    own = of_module(weight.name) or of_module(bias.name)
+    plain_norm = not own and bool((weight.array == 1).all() and (bias.array == 0).all())
     module = nn.GroupNorm(groups, shape[1], _number(node, "epsilon", 1e-5), affine=not plain_norm)
     weights = {} if plain_norm else {"weight": weight, "bias": bias}
     return Found(module, (node,), x, node.outputs[0], "samples", weights)

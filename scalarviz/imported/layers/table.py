@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ MOVED = frozenset({"Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze
 RESHAPES = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
 ALIKE = (*RESHAPES, "Cast", "Identity", "Transpose")
 """What gives the same numbers, of one tensor."""
+_OF_MODULE = re.compile(r"[A-Za-z_]\w*(\.\w+)+|\d+(\.\w+)+|weight|bias")
 Shape = tuple[int, ...]
 Way = Literal["all", "whole", "samples", "rows"]
 """How a layer is called on an array with the samples' axis in it: with all of it, with each of the first axis (`whole`:
@@ -138,17 +140,20 @@ class Facts:
     def fixed(self) -> frozenset[str]:
         """Constants that belong to what is computed; none are told apart in a file that stores no weights besides."""
         stored = self.graph.constants.keys() - self.graph.fixed
-        told = self.graph.ours or any(_is_weight(self.graph.constants[name]) for name in stored)
+        told = self.graph.ours or any(_is_weight(name, self.graph.constants[name]) for name in stored)
         return self.graph.fixed if told else frozenset()
 
     def trained(self, name: str) -> bool:
-        """Whether a constant that an operator reads is something to train: several floats, no mask, and not fixed."""
+        """Whether a constant that an operator reads is something to train: floats, no mask, and not fixed.
+
+        A single float is a constant of a formula, unless its name is that of a module's weight.
+        """
         array = self.graph.constants.get(name)
         if array is None or name in self.fixed:
             return False
         if self.graph.ours:
             return array.dtype.kind == "f"
-        return _is_weight(array) and not self._compared(name)
+        return _is_weight(name, array) and not self._compared(name)
 
     def _compared(self, name: str) -> bool:
         """Whether a tensor is only compared, at however many removes, as a mask is: nothing of it could be learnt."""
@@ -233,8 +238,20 @@ def found_at(node: Node, facts: Facts) -> Found | None:
     return max(layers, key=lambda found: len(found.nodes), default=None)
 
 
-def _is_weight(array: Array) -> bool:
-    return bool(array.dtype.kind == "f" and array.size > 1 and np.all(np.abs(array) < LARGEST_WEIGHT))
+def of_module(name: str) -> bool:
+    """Whether a tensor is called as a module calls its weights.
+
+    Examples
+    --------
+    >>> [of_module(name) for name in ("block.0.gamma", "weight", "val_3", "onnx::Mul_12", "/act/Constant_output_0")]
+    [True, True, False, False, False]
+    """
+    return _OF_MODULE.fullmatch(name) is not None
+
+
+def _is_weight(name: str, array: Array) -> bool:
+    some = array.size > 1 or (array.size == 1 and of_module(name))
+    return bool(some and array.dtype.kind == "f" and np.all(np.abs(array) < LARGEST_WEIGHT))
 
 
 def plain(number: float) -> float:
