@@ -204,8 +204,8 @@ class _Slot:
     def _start(self) -> None:
         context = get_context("spawn")
         ours, self._line = context.Pipe(duplex=False)
-        self._executor = ProcessPoolExecutor(1, context, begin, (ours,))
         with shielded():
+            self._executor = ProcessPoolExecutor(1, context, begin, (ours,))
             started = self._executor.submit(ready)
         ours.close()
         started.add_done_callback(partial(self._began, self.round))

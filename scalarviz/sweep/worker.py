@@ -18,11 +18,11 @@ def begin(line: Connection) -> None:
     line : Connection
         Nothing is ever sent; its other end is closed where the process is to end, and where who has it is no more.
     """
-    for name in ("SIGINT", "SIGTERM"):  # of a terminal, which all get: who started this one decides
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN if name == "SIGINT" else signal.SIG_DFL)
+    for number in _of_terminal():
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _of_terminal())
     threading.Thread(target=_wait, args=(line,), daemon=True).start()
 
 
@@ -40,12 +40,20 @@ def ready() -> int:
 
 @contextmanager
 def shielded() -> Iterator[None]:
-    """Processes that are started meanwhile hear no Ctrl-C until they have begun; this one hears it afterwards."""
+    """Processes that are started meanwhile hear no terminal until they have begun; this one hears it afterwards.
+
+    Python's own one, which looks after what processes share, never hears its end then: it would print errors.
+    """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _of_terminal())
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _of_terminal() -> set[int]:
+    """Signals of a terminal, Ctrl-C and its end, which all processes get: who started the others decides."""
+    return {getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)}

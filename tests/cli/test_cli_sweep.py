@@ -176,11 +176,16 @@ def test_what_cannot_be_is_said_in_a_line_and_nothing_is_written(cli, tmp_path, 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+    ("number", "code"),
+    [
+        (signal.SIGINT, 130),
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow),
+        pytest.param(getattr(signal, "SIGHUP", 1), 129, marks=pytest.mark.slow),
+    ],
 )
 def test_a_signal_ends_it_at_once_and_the_same_command_goes_on(tmp_path, number, code):
     command = [
-        sys.executable, "-m", "scalarviz", "sweep", "xor", "--engine", "numpy", "--steps", "3000", "--seeds", "6",
+        sys.executable, "-m", "scalarviz", "sweep", "xor", "--engine", "numpy", "--steps", "3000", "--seeds", "99",
         "--workers", "1", "--results", "r.svs",
     ]  # fmt: skip
     begun = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -204,7 +209,7 @@ def test_a_signal_ends_it_at_once_and_the_same_command_goes_on(tmp_path, number,
             os.killpg(begun.pid, 0)
             time.sleep(0.05)
     with sv.sweep.Results(tmp_path / "r.svs") as results:
-        assert done <= 6 - len(results.missing()) < 6
+        assert done <= 99 - len(results.missing()) < 99  # however busy the machine is
 
 
 def any_in(group: int) -> bool:

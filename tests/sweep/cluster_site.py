@@ -24,6 +24,7 @@ from scalarviz.scenes import SceneOptions
 class Options(SceneOptions):
     folder: str
     pause: float = 0.0
+    door: str = ""
     kills: bool = False
     lr: float = 0.1
 
@@ -31,6 +32,8 @@ class Options(SceneOptions):
 def build(options):
     (Path(options.folder) / f"{options.seed}.{os.getpid()}").touch()
     time.sleep(options.pause)
+    while options.door and options.seed == 11 and not Path(options.door).exists():
+        time.sleep(0.02)
     if options.kills:
         os._exit(1)
     net = nn.Sequential(nn.Linear(2, 1))

@@ -45,3 +45,10 @@ def paced(seed: int, lr: float = 0.5) -> sv.Run:
     """A small run that takes as long as somebody needs to kill it; it is told as the small one."""
     time.sleep(0.05)
     return small(seed, lr)
+
+
+def held(seed: int, lr: float = 0.5, door: str = "") -> sv.Run:
+    """A small run that waits until its seed is below the number in a file; it is told as the small one."""
+    while seed >= int(Path(door).read_text(encoding="ascii")):
+        time.sleep(0.02)
+    return small(seed, lr)

@@ -26,7 +26,7 @@ import sys
 from scalarviz.sweep.cluster import Cluster
 from scalarviz.sweep.sweep import sweep
 scene, file, folder, address = sys.argv[1:]
-options = {"folder": folder, "engine": "numpy", "pause": 0.1}
+options = {"folder": folder, "engine": "numpy", "pause": 0.1, "door": folder + "/door"}
 with Cluster(address) as cluster:
     for result in sweep(scene, {"lr": [0.1, 0.5]}, 12, steps=20, results=file, options=options, executor=cluster):
         print(result.number, flush=True)
@@ -46,7 +46,8 @@ def scene(tmp_path):
 
 
 def going(scene: str, file: Path, **more) -> Sweep:
-    options = {"folder": str(file.parent), "engine": "numpy", "pause": 0.1}
+    """The sweep; its last runs wait for a door that is open, so that no kill comes too late on a busy machine."""
+    options = {"folder": str(file.parent), "engine": "numpy", "pause": 0.1, "door": str(file.parent / "door")}
     return sweep(scene, {"lr": [0.1, 0.5]}, 12, steps=20, results=file, options=options, **more)
 
 
@@ -61,10 +62,9 @@ def numbers(file: Path) -> dict[int, dict[str, bytes]]:
 @pytest.fixture
 def wanted(scene, tmp_path):
     """What nobody kills."""
-    (tmp_path / "alone").mkdir()
-    file = tmp_path / "alone" / "whole.svs"
-    options = {"folder": str(tmp_path), "engine": "numpy", "pause": 0.1}
-    list(sweep(scene, {"lr": [0.1, 0.5]}, 12, steps=20, results=file, options=options, workers=0))
+    (tmp_path / "door").touch()
+    file = tmp_path / "whole.svs"
+    list(going(scene, file, workers=0))
     return numbers(file)
 
 
@@ -79,10 +79,13 @@ def killed_worker(site: Site, scene: str, file: Path) -> None:
 
 def killed_client(site: Site, scene: str, file: Path) -> None:
     line = [sys.executable, "-c", CLIENT, scene, str(file), str(file.parent), site.address]
+    door = file.parent / "door"
+    door.unlink()
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()
         process.kill()
+    door.touch()
     with Cluster(site.address) as cluster:
         results = going(scene, file, executor=cluster)
         assert 0 < results.before < SEEDS
@@ -90,12 +93,15 @@ def killed_client(site: Site, scene: str, file: Path) -> None:
 
 
 def killed_scheduler(site: Site, scene: str, file: Path) -> None:
+    door = file.parent / "door"
+    door.unlink()
     with Cluster(site.address) as cluster:
         results = going(scene, file, executor=cluster)
         next(results)
         site.scheduler.kill()
         with pytest.raises(StateError, match=f"the scheduler at {site.address} is gone; what was computed is kept"):
             list(results)
+    door.touch()
     assert len(list(going(scene, file, workers=0))) == SEEDS
 
 

@@ -34,7 +34,9 @@ sys.path.append({HERE!r})
 import sweep_made as made
 from scalarviz.sweep.sweep import sweep
 if __name__ == "__main__":
-    going = sweep(made.paced, {{"lr": [0.1, 0.5]}}, {SEEDS}, steps=20, results=sys.argv[1], workers=2, keyframes=1)
+    path, door = sys.argv[1:]
+    more = {{"results": path, "workers": 2, "keyframes": 1, "options": {{"door": door}}}}
+    going = sweep(made.held, {{"lr": [0.1, 0.5]}}, {SEEDS}, steps=20, **more)
     print(going.before, flush=True)
     for result in going:
         print(result.number, flush=True)
@@ -159,24 +161,33 @@ def read(path):
         ]
 
 
+def opened(door: Path, seeds: int) -> None:
+    """Let the runs of these seeds go on; whole or not at all, as they read it meanwhile."""
+    fresh = door.with_suffix(".new")
+    fresh.write_text(str(seeds), encoding="ascii")
+    fresh.replace(door)
+
+
 def test_a_killed_client_leaves_whole_results_and_no_process(tmp_path):
-    choice, path = random.Random(6), tmp_path / "runs.svs"
+    choice, path, door = random.Random(6), tmp_path / "runs.svs", tmp_path / "door"
     done: set[int] = set()
+    again = {"steps": 20, "results": path, "workers": 0, "keyframes": 1, "options": {"door": str(door)}}
     for round_ in range(KILLS + 1):
+        last = round_ == KILLS
+        opened(door, SEEDS if last else 3 * (round_ + 1))  # so that it is not done before it is killed
         client = subprocess.Popen(
-            [sys.executable, "-c", CLIENT, str(path)], stdout=subprocess.PIPE, text=True, encoding="utf-8"
+            [sys.executable, "-c", CLIENT, str(path), str(door)], stdout=subprocess.PIPE, text=True, encoding="utf-8"
         )
         assert client.stdout is not None
         with client.stdout:
             before = int(client.stdout.readline())
             assert before >= len(done)
-            last = round_ == KILLS
             for _ in range(0 if last else choice.randint(1, 3)):
                 client.stdout.readline()
             pids = children(client.pid)
             if not last:
                 with pytest.raises(InputError, match=f"another sweep, process {client.pid}:"):
-                    sweep(made.paced, {"lr": [0.1, 0.5]}, SEEDS, steps=20, results=path, workers=0, keyframes=1)
+                    sweep(made.held, {"lr": [0.1, 0.5]}, SEEDS, **again)
                 client.send_signal(signal.SIGKILL)
             client.stdout.read()
             client.wait(60)
@@ -188,8 +199,31 @@ def test_a_killed_client_leaves_whole_results_and_no_process(tmp_path):
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     assert done == set(range(2 * SEEDS))
-    rest = list(sweep(made.paced, {"lr": [0.1, 0.5]}, SEEDS, steps=20, results=path, workers=0, keyframes=1))
+    rest = list(sweep(made.held, {"lr": [0.1, 0.5]}, SEEDS, **again))
     assert bits(rest) == bits(whole())
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals of POSIX")
+def test_a_terminal_that_closes_ends_only_who_started_the_processes(tmp_path):
+    """Of a group that gets SIGHUP the client decides; Python's tracker, which died of it, let others print errors."""
+    path, door = tmp_path / "runs.svs", tmp_path / "door"
+    opened(door, 3)
+    client = subprocess.Popen(
+        [sys.executable, "-c", CLIENT, str(path), str(door)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    with client:
+        assert client.stdout is not None
+        assert int(client.stdout.readline()) == 0
+        client.stdout.readline()
+        pids = children(client.pid)
+        assert len(pids) >= 2
+        for pid in pids:
+            os.kill(pid, signal.SIGHUP)
+        opened(door, SEEDS)
+        _, said = client.communicate(timeout=60)
+    assert (client.returncode, said) == (0, "")
+    assert {result.tries for result in read(path)} == {1}
+    gone(pids)
 
 
 def test_what_cannot_be_sent_is_said_before():
