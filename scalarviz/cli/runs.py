@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..io import save_picture
 from ..io.readable import check_source
+from ..run.recording.schema import clean
 from .console import fail, say
 
 if TYPE_CHECKING:
@@ -44,8 +45,9 @@ def _build(options: Any) -> SceneBuild | None:
     if options.scene is not None:
         return scene_file(options.scene, about)
     if about.build_text and about.name.endswith(".py"):
-        say(f"{options.file.stem}: only weights are shown: a text in a file is not run; with --scene "
-            f"{Path(about.name).name} (the file that built the runs) they have their panels and train on")  # fmt: skip
+        file = clean(Path(about.name).name, 200)
+        say(f"{options.file.stem}: only weights are shown: a text in a file is not run; with --scene {file} (the file "
+            "that built the runs) they have their panels and train on")  # fmt: skip
     return None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import asdict, dataclass, field, fields
-from itertools import product
 from typing import Any
 
 from ..errors import FileFormatError
@@ -52,15 +51,13 @@ class About:
     fixed: dict[str, Label] = field(default_factory=dict)
     keyframes: int = 0
 
-    @property
-    def combinations(self) -> list[dict[str, Label]]:
-        """Every combination of the grid's values, the last option's changing fastest."""
-        return [dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())]
-
     def place(self, number: int) -> tuple[dict[str, Label], int]:
-        """Options and seed of a run, by its number."""
-        every = self.combinations
-        return every[number % len(every)], self.seeds[number // len(every)]
+        """Options and seed of a run, by its number: of a seed's runs the last option's value changes fastest."""
+        options = dict[str, Label]()
+        for name in reversed(self.grid):  # not listed: a file may promise any number of them
+            number, at = divmod(number, len(self.grid[name]))
+            options[name] = self.grid[name][at]
+        return options, self.seeds[number]
 
 
 def written(about: About) -> str:
@@ -112,3 +109,8 @@ def _whole(value: Any) -> bool:
 def is_label(value: Any) -> bool:
     """Whether it is what is told of an option's value."""
     return value is None or isinstance(value, int | float | str | bool)
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two values, lists or dicts of them are equal; what is no number equals itself here."""
+    return bool(one == other) or json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -12,7 +12,7 @@ from ..io.atomic import StrPath, path_text
 from ..run.recording.files import is_written
 from ..run.recording.opening import Opened
 from ..run.recording.schema import DAMAGED
-from .about import About, read_about
+from .about import About, alike, read_about
 from .kept import Kept
 from .result import Result
 from .rows import COLUMNS, read_row, read_said, read_weights
@@ -68,11 +68,18 @@ class Results(Kept):
             for row in rows:
                 try:
                     result = read_row(row)
-                    if result.number >= self.about.total:
-                        raise FileFormatError("its sweep has no such run")
+                    self._check_place(result)
                     yield result
                 except FileFormatError as error:
                     self.damaged[row[0]] = str(error)
+
+    def _check_place(self, result: Result) -> None:
+        """FileFormatError if the sweep has no run of that number with these options and that seed."""
+        if result.number >= self.about.total:
+            raise FileFormatError("its sweep has no such run")
+        options, seed = self.about.place(result.number)
+        if result.seed != seed or not alike(result.options, options):
+            raise FileFormatError("its sweep has other options or another seed for that run")
 
     def missing(self) -> list[int]:
         """Numbers of the runs that are to be computed: those without a result, and those that failed."""

@@ -9,11 +9,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..io.atomic import StrPath, write_bytes
+from ..run.recording.schema import clean
 from .groups import Group, groups, metrics_of, swept
 from .result import Result
 
 MOST_LINES = 40
 """Lines of a table in a terminal: of more combinations each option is told by itself."""
+
+MOST_LETTERS = 100
+"""Of a value of an option, or of the name of a metric, in a terminal."""
 
 
 def write_table(path: StrPath, results: Iterable[Result]) -> None:
@@ -39,7 +43,7 @@ def write_table(path: StrPath, results: Iterable[Result]) -> None:
             *(_cell(_count(result.metrics.get(name))) for name in metrics), f"{result.seconds:.6f}", result.processor,
             result.tries, result.error,
         ])  # fmt: skip
-    write_bytes(path, text.getvalue().encode())
+    write_bytes(path, text.getvalue().encode("utf-8", "backslashreplace"))  # names of files may be no text
 
 
 def _cell(value: Any) -> Any:
@@ -76,7 +80,7 @@ def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
         "loss: quarter",
         "median",
         "three quarters",
-        *(f"{name}, median" for name in metrics),
+        *(f"{clean(name, MOST_LETTERS)}, median" for name in metrics),
     ]
     return heads, [[*cells, *_numbers(group, more, metrics)] for cells, group in lines]
 
@@ -101,4 +105,6 @@ def _told(value: Any) -> str:
     """A value of an option, or a number, in few letters."""
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.4g}"
-    return "on" if value is True else "off" if value is False else "" if value is None else str(value)
+    return (
+        "on" if value is True else "off" if value is False else "" if value is None else clean(str(value), MOST_LETTERS)
+    )

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..io.atomic import StrPath, check_target, path_text, replacing
 from ..run.recording.checksums import Cell
 from ..run.recording.files import FileId, finish, is_written, signed
 from ..run.recording.logs import begin
-from .about import About, written
+from .about import About, alike, written
 from .result import Result
 from .results import Results
 from .rows import COLUMNS, row_of, weights_row
@@ -159,8 +159,9 @@ def check_same(there: About, about: About, said: str) -> None:
     """
     for part in ("name", "build_text", "grid", "steps", "fixed", "keyframes"):
         before, now = getattr(there, part), getattr(about, part)
-        if before != now:
-            what = "another text of its scene" if part == "build_text" else f"{part} {before!r}, not {now!r}"
+        if not alike(before, now) or (part == "grid" and list(before) != list(now)):  # runs are counted by its order
+            what = f"{part} {shown(before, 200)}, not {shown(now, 200)}"
+            what = "another text of its scene" if part == "build_text" else what
             raise InputError(
                 f"{said} holds results of another sweep: {what}; give another name, or what it was made of"
             )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import itertools
+import json
 import os
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -15,8 +18,11 @@ from sweep_made import small
 import scalarviz as sv
 from scalarviz import nn
 from scalarviz.errors import InputError, ScalarvizError
+from scalarviz.run.recording.checksums import checksum
 from scalarviz.sweep import Results
 from scalarviz.sweep.grid import values_of
+from scalarviz.sweep.rows import COLUMNS
+from scalarviz.sweep.table import summary, write_table
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +58,74 @@ def test_what_is_read_of_a_damaged_file_is_what_was_written(made, tmp_path_facto
     except ScalarvizError as error:
         said.append(str(error))
     assert not any("\n" in line for line in said)
+
+
+def changed(made, tmp_path, **cells):
+    """The file with other cells in its first row, whose checksum is right."""
+    path = tmp_path / "changed.svs"
+    path.write_bytes(made[0])
+    with closing(sqlite3.connect(path)) as database, database:
+        found = database.execute(f"SELECT {', '.join(COLUMNS)} FROM result WHERE number = 0").fetchone()
+        row = tuple({**dict(zip(COLUMNS, found, strict=True)), **cells}.values())
+        marks = ", ".join("?" * (len(row) + 1))
+        database.execute(f"INSERT OR REPLACE INTO result VALUES ({marks})", (*row, checksum(row)))
+    return path
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        {"seed": "7"},
+        {"options": '{"lr": 0.2}'},
+        {"options": '{"lr": "\\ud800"}'},
+        {"options": '{"lr": 0.1, "save": "other.safetensors"}'},
+        {"options": json.dumps({"lr": "x" * 1_000_000})},
+        {"options": json.dumps({f"o{k}": k for k in range(2000)})},
+    ],
+)
+def test_a_run_of_another_sweep_in_a_file_is_damage_and_computed_again(made, tmp_path, cells):
+    path = changed(made, tmp_path, **cells)
+    with Results(path) as found:
+        assert [result.number for result in found.results()] == [1, 2]
+        assert found.damaged == {0: "its sweep has other options or another seed for that run"}
+    with sv.sweep(small, {"lr": [0.1, 0.2, 0.3]}, 1, steps=3, workers=0, results=path, keyframes=2) as going:
+        assert going.before == 2
+        assert sorted((numbers(r) for r in going), key=repr) == sorted(map(numbers, made[1].values()), key=repr)
+
+
+def test_options_that_are_no_numbers_are_those_of_their_run(tmp_path):
+    def build(seed, lr=0.1, beside=0.0):
+        return small(seed, lr)
+
+    grid = {"lr": [0.1, 0.2], "beside": [float("nan"), 1, "a"]}
+    for seeds in (2, 3):
+        with sv.sweep(build, grid, seeds, steps=1, workers=0, results=tmp_path / "r.svs") as going:
+            assert going.before == (0 if seeds == 2 else 12)
+            found = {(r.options["lr"], str(r.options["beside"]), r.seed): r.number for r in going}
+    places = itertools.product(range(3), (0.1, 0.2), ("nan", "1", "a"))
+    assert found == {(lr, beside, seed): number for number, (seed, lr, beside) in enumerate(places)}
+
+
+def test_a_grid_in_another_order_counts_its_runs_otherwise_and_is_refused(tmp_path):
+    def build(seed, lr=0.1, beside=0.0):
+        return small(seed, lr)
+
+    call = {"seeds": 1, "steps": 1, "workers": 0, "results": tmp_path / "r.svs"}
+    with sv.sweep(build, {"lr": [0.1, 0.2], "beside": [1, 2]}, **call) as going:
+        next(going)
+    with pytest.raises(InputError, match="holds results of another sweep: grid "):
+        sv.sweep(build, {"beside": [1, 2], "lr": [0.1, 0.2]}, **call)
+
+
+def test_letters_that_are_no_text_are_written_and_told_as_their_numbers(made, tmp_path):
+    path = changed(made, tmp_path, metrics=json.dumps({"\udfff\x1b[31m": 1.0, "m" * 100_000: 2.0}))
+    with Results(path) as found:
+        results = list(found.results())
+    write_table(tmp_path / "t.csv", results)
+    with open(tmp_path / "t.csv", newline="", encoding="utf-8") as file:
+        assert "\\udfff\x1b[31m" in next(csv.reader(file))
+    heads, _ = summary(results)
+    assert all(head.isprintable() and len(head) < 200 for head in heads)
 
 
 @pytest.mark.parametrize(

@@ -98,5 +98,5 @@ def write_report(
         It cannot be written there.
     """
     check_target(path)
-    write_bytes(path, report_of(runs, theme=theme, about=about, say=say).encode("utf-8"))
+    write_bytes(path, report_of(runs, theme=theme, about=about, say=say).encode("utf-8", "backslashreplace"))
     return Path(path)
