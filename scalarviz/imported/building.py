@@ -11,10 +11,11 @@ import numpy as np
 from ..errors import InputError
 from ..nn import Module, Parameter, Sequential
 from ..onnx.graph import Node
+from ..onnx.noted import PARAMETER
 from .lanes import Entry
 from .layers import FAMILIES  # noqa: F401  # its files fill the table
 from .layers.table import Facts, Found, Tensor, found_at
-from .naming import ROOT, Names, beside, by_node, home, named, stem
+from .naming import ROOT, Names, beside, by_node, called_so, home, named, stem
 from .network import Chain, Entrance, Group, Imported, LayerStep, Steps
 from .operators.versions import SETTINGS
 
@@ -162,7 +163,8 @@ class Builder:
         key = (tensor.name, tensor.turned)
         known = self.parameters.get(key)
         if known is None or known.shape != tensor.array.shape:
-            known = self.parameters[key] = Parameter(tensor.array)
+            kind = self.facts.graph.noted.get(tensor.name, PARAMETER)
+            known = self.parameters[key] = Parameter(tensor.array, requires_grad=kind == PARAMETER)
         return known
 
     # ---- a chain
@@ -198,7 +200,8 @@ class Builder:
         if numbered:
             wanted = beside([name if own or named(_told(found)) else None
                              for own, found, name in zip(stems, layers, wanted, strict=True)], wanted)  # fmt: skip
-        first = sorted(range(len(layers)), key=lambda k: not stems[k])  # those of weights, which others give way
+        # those of weights, which others give way, and of these those whose weights are called so
+        first = sorted(range(len(layers)), key=lambda k: (not stems[k], not called_so(layers[k], stems[k])))
         for k in first:
             paths[id(layers[k].module)] = self.names.give(wanted[k])
 

@@ -64,6 +64,11 @@ def stem(found: Found) -> str | None:
     return module or None
 
 
+def called_so(found: Found, path: str | None) -> bool:
+    """Whether a weight of a layer has the name that the layer's path gives it."""
+    return any(tensor.name == f"{path}.{attribute}" for attribute, tensor in found.weights.items())
+
+
 def by_node(node: Node) -> str:
     """The path that a node's name tells: ``layers.0.act`` of PyTorch's ``/layers/layers.0/act/Relu``."""
     parts = [part for part in node.name.split("/") if part]

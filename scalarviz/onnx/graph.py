@@ -85,6 +85,10 @@ class Graph:
         Constants that are ``Constant`` nodes: part of what is computed, where the others are stored numbers, weights.
     ours : bool
         Whether ``to_onnx`` wrote it: then each stored tensor is a weight or a statistic, a single number too.
+    noted : mapping of str to str
+        What stored tensors were where the file says it: parameters, buffers, constants; see `noted.kinds`.
+    folded : bool
+        Whether parameters of those were computed into stored tensors that are not among them.
     """
 
     nodes: tuple[Node, ...]
@@ -95,3 +99,5 @@ class Graph:
     name: str = "graph"
     fixed: frozenset[str] = frozenset()
     ours: bool = False
+    noted: Mapping[str, str] = field(default_factory=dict)
+    folded: bool = False

@@ -22,6 +22,7 @@ from .entries import check_entries
 from .functions import inlined
 from .graph import MISSING, OURS, Array, Graph, Node, Port
 from .limits import LARGEST_FILE, MOST_NODES
+from .noted import kinds, merged
 from .outside import Outside
 from .sorting import in_order
 from .tensors import array_of, dtype_of
@@ -150,7 +151,9 @@ def _assembled(model: Any, where: str, outside: Outside) -> Graph:
         what = f"nothing makes its outputs {listing(lost[:5])}" if lost else "it has no outputs"
         raise FileFormatError(f"{where}: {what}; export the whole network")
     ours = model.producer_name == OURS
-    return Graph(ordered, inputs, outputs, constants, opset, where, frozenset(constants) - stored, ours)
+    fixed, noted = frozenset(constants) - stored, kinds(said)
+    folded = merged(noted, stored, nodes)
+    return Graph(ordered, inputs, outputs, constants, opset, where, fixed, ours, noted, folded)
 
 
 def _texts(said: Any) -> Iterator[Any]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...nn import Module
 from ...onnx.graph import Array, Graph, Node
+from ...onnx.noted import PARAMETER
 from ..nodes import SIDES
 
 LARGEST_WEIGHT = 1e6
@@ -146,14 +147,18 @@ class Facts:
     def trained(self, name: str) -> bool:
         """Whether a constant that an operator reads is something to train: floats, no mask, and not fixed.
 
-        A single float is a constant of a formula, unless its name is that of a module's weight.
+        Where the file notes what was a parameter, these are trained, and others if parameters were computed into them.
+        Else a single float is a constant of a formula, unless its name is that of a module's weight.
         """
         array = self.graph.constants.get(name)
         if array is None or name in self.fixed:
             return False
         if self.graph.ours:
             return array.dtype.kind == "f"
-        return _is_weight(name, array) and not self._compared(name)
+        noted, kind = self.graph.noted, self.graph.noted.get(name)
+        if noted and kind != PARAMETER and (kind is not None or not self.graph.folded):
+            return False
+        return _is_weight(name, array, kind == PARAMETER) and not self._compared(name)
 
     def _compared(self, name: str) -> bool:
         """Whether a tensor is only compared, at however many removes, as a mask is: nothing of it could be learnt."""
@@ -249,8 +254,8 @@ def of_module(name: str) -> bool:
     return _OF_MODULE.fullmatch(name) is not None
 
 
-def _is_weight(name: str, array: Array) -> bool:
-    some = array.size > 1 or (array.size == 1 and of_module(name))
+def _is_weight(name: str, array: Array, noted: bool = False) -> bool:
+    some = array.size > 1 or (array.size == 1 and (noted or of_module(name)))
     return bool(some and array.dtype.kind == "f" and np.all(np.abs(array) < LARGEST_WEIGHT))
 
 
