@@ -11,7 +11,7 @@ from typing import Any, get_origin
 from ..errors import InputError, TypeMismatchError, shown
 from ..run.run import Run
 from ..run.scene import Scene
-from ..run.scene_file import LoadedScene, load_scene, scene_of_text
+from ..run.scene_file import LoadedScene, load_scene, scene_of_text, settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,15 @@ class Built:
         Where the scene is from; its ``report`` is told.
     options : object or None
         What the scene was built with.
+    steps : int or None
+        That it should do, where the scene has made another number of what it was given, as of epochs.
     """
 
     run: Run
     scene: Scene | None = None
     loaded: LoadedScene | None = None
     options: Any = None
+    steps: int | None = None
 
     def metrics(self) -> dict[str, float]:
         """What the scene reports of itself."""
@@ -80,7 +83,8 @@ class SceneBuild:
         scene = loaded.begun(options)
         for condition in options.break_on:
             scene.run.break_on(condition)
-        return Built(scene.run, scene, loaded, scene.options)
+        made = settled(scene, options)
+        return Built(scene.run, scene, loaded, made, None if made.steps == options.steps else int(made.steps))
 
 
 @lru_cache(maxsize=8)

@@ -32,7 +32,9 @@ class Job:
         What makes the run.
     options : dict of str to object
         All that were given, the swept ones and the others.
-    seed, steps : int
+    seed : int
+    steps : int
+        That it should do, where its scene says no other number itself.
     keyframes : int
         Of how many moments the weights are kept, evenly from the beginning to the end; 0: none.
     labels : dict of str to Label
@@ -50,12 +52,11 @@ class Job:
     labels: dict[str, Label] = field(default_factory=dict)
     tries: int = 1
 
-    @property
-    def stops(self) -> list[int]:
-        """The steps after which weights are kept, rising."""
+    def stops(self, steps: int) -> list[int]:
+        """The steps after which weights are kept, rising, of a run that has so many in all."""
         if self.keyframes < 2:
-            return [self.steps] * self.keyframes
-        return sorted({round(self.steps * k / (self.keyframes - 1)) for k in range(self.keyframes)})
+            return [steps] * self.keyframes
+        return sorted({round(steps * k / (self.keyframes - 1)) for k in range(self.keyframes)})
 
 
 def compute(job: Job) -> Result:
@@ -67,7 +68,7 @@ def compute(job: Job) -> Result:
     try:
         built, keyframes = job.build.built(job.options, job.seed), dict[int, Arrays]()
         try:
-            _train(job, built.run, keyframes)
+            _train(job, built, keyframes)
         except DivergedError as diverged:
             return _looked_at(job, built, "diverged", diverged.fact, keyframes, began)
         return _looked_at(job, built, "done", "", keyframes, began)
@@ -83,10 +84,11 @@ def failure(job: Job, error: str, seconds: float = 0.0) -> Result:
     )  # fmt: skip
 
 
-def _train(job: Job, run: Run, keyframes: dict[int, Arrays]) -> None:
+def _train(job: Job, built: Built, keyframes: dict[int, Arrays]) -> None:
     """Do all steps, or those to a breakpoint; on the way weights are kept, where they are asked for."""
-    first, stops = run.steps, job.stops
-    for stop in [*stops, job.steps]:
+    run, steps = built.run, built.steps or job.steps
+    first, stops = run.steps, job.stops(steps)
+    for stop in [*stops, steps]:
         if run.stopped_by is None:
             run.step(first + stop - run.steps)
         if stop in stops:

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from scalarviz.errors import InputError
+from scalarviz.io import save_picture
+from scalarviz.run.scene_file import load_scene
 from scalarviz.sweep.about import About
 from scalarviz.sweep.build import FunctionBuild, SceneBuild
 from scalarviz.sweep.result import Result
@@ -116,3 +118,24 @@ def test_a_file_without_results_is_told(tmp_path):
     for use in (lambda: open_wall(path), lambda: report_of_file(path, tmp_path / "r.html")):
         with pytest.raises(InputError, match="none of its 2 runs is done yet"):
             use()
+
+
+@pytest.mark.parametrize("where", ["grid", "options"])
+def test_epochs_are_the_steps_that_the_scene_makes_of_them(tmp_path, where):
+    """A run that ended after the usual 5,000 steps, whatever was asked for; opened from the wall it was refused."""
+    picture = np.random.default_rng(3).integers(0, 255, (6, 8, 3), dtype=np.uint8)
+    save_picture(tmp_path / "small.png", picture)
+    more = {"picture": str(tmp_path / "small.png"), "batch": 16, "hidden": "4", "engine": "numpy"}
+    given = ({"epochs": [2, 3]}, more) if where == "grid" else ({"lr": [0.01]}, {**more, "epochs": 2})
+    path = tmp_path / "runs.svs"
+    results = list(sweep("texture", given[0], 1, options=given[1], keyframes=2, workers=0, results=path))
+    assert [(r.state, r.error) for r in results] == [("done", "")] * len(results)
+    assert [r.steps for r in results] == [6, 9][: len(results)]
+    assert [list(r.keyframes) for r in results] == [[0, 6], [0, 9]][: len(results)]
+    assert len(results[0].curve) == 6
+    runs = runs_of(path)
+    assert runs.standing(runs.results[0]).run.steps == 6
+    loaded = load_scene("texture")
+    alone = loaded.build(loaded.options(**{**more, "epochs": 2, **results[0].options})).run
+    alone.step(6)
+    assert all(results[0].weights[name].tobytes() == array.tobytes() for name, array in alone.state_dict().items())

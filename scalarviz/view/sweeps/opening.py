@@ -103,6 +103,8 @@ def _making(build: Build, about: About) -> Callable[[Result], Scene]:
         if isinstance(build, SceneBuild):
             fields = build.loaded.options.model_fields
             given = {name: value for name, value in given.items() if name in fields and not _writes(fields[name])}
+            if given["steps"] == fields["steps"].default:  # nobody gave it: epochs may be given in its place
+                del given["steps"]
         else:
             given.pop("steps")
         try:
