@@ -115,3 +115,18 @@ def test_it_becomes_a_page_that_plays(tmp_path):
 def test_what_nobody_sees_of_another_library_is_not_promised(part):
     with pytest.raises(InputError, match=f"got {part} of what another library trains; allowed: gradients, updates"):
         sv.Recording(sv.watch(begun()), **{part: True})
+
+
+@pytest.mark.parametrize("every", [1, 2, 5])
+def test_calls_that_say_nothing_are_recorded_as_steps(tmp_path, every):
+    w = np.zeros(3)
+    watched = sv.watch({"w": w})
+    with sv.Recording(watched, every=every, updates=True, path=tmp_path / "silent.svz") as recording:
+        for step in range(1, 13):
+            w += step
+            watched.update()
+    with sv.load_recording(recording.path) as recorded:
+        assert recorded.steps.tolist() == sorted({0, 12, *range(0, 13, every)})
+        assert recorded.values["w"][:, 0].tolist() == [step * (step + 1) / 2 for step in recorded.steps.tolist()]
+        looked = [place for place, step in enumerate(recorded.steps.tolist()) if step and step % every == 0]
+        assert recorded.updates["w"][looked, 0].tolist() == recorded.steps[looked].tolist()

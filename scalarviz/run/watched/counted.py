@@ -39,6 +39,11 @@ class Counted:
         """Whether there was a step."""
         return self.step > 0
 
+    @property
+    def reached(self) -> int:
+        """The step that was done last, if each call that said nothing turns out to have been one."""
+        return self.step + self._silent
+
     def curve(self, step: int | None = None, first: int | None = None) -> Curve:
         """Steps of which a loss was told: all, up to `step`, or those after `first`."""
         self._take_in()

@@ -25,6 +25,8 @@ from .reader import Reader
 Floats = NDArray[np.floating]
 QUIET = 0.2
 """Seconds without an update after which a picture looks at the numbers by itself: the loop has ended."""
+IDLE, LONGER = 2.0, 10.0
+"""Seconds without an update, and how many of the longest pauses so far, after which a thread that lives is idle."""
 
 
 class Watched(Source):
@@ -63,7 +65,7 @@ class Watched(Source):
         self._counted, self._kept = Counted(), Kept(self._budget)
         self._onlookers: list[Onlooker] = []
         self._lock, self._owner = threading.RLock(), threading.current_thread()
-        self._called, self._round = float("-inf"), 0
+        self._called, self._longest, self._round = float("-inf"), 0.0, 0
         self._given: tuple[Frame, Frame, Frame] | None = None  # the frame of what was shown last, whole
         self._before: tuple[int, Floats] | None = None  # the numbers as they were at a call
         self._standing: Frame | None = None  # in the past, where somebody went there
@@ -98,12 +100,19 @@ class Watched(Source):
             No numbers, or other names or shapes than before.
         """
         with self._lock:
-            self._owner, self._called = threading.current_thread(), time.perf_counter()
+            self._heard()
             self._reader.give(params, grads)
             self._counted.tell(said=params is not None or grads is not None, step=step, loss=loss, lr=lr)
             if self._counted.step < self._last.step:  # it began again
                 self._standing = None
             return self._look_in_time()
+
+    def _heard(self) -> None:
+        """Somebody calls: this is the thread that changes the numbers."""
+        now, owner = time.perf_counter(), threading.current_thread()
+        if owner is self._owner and self._called > float("-inf"):
+            self._longest = max(self._longest, now - self._called)
+        self._owner, self._called = owner, now
 
     def tell(self, *, step: object = None, loss: object = None, lr: object = None) -> None:
         """The same, of arrays that are read in place."""
@@ -111,7 +120,7 @@ class Watched(Source):
 
     def _look_in_time(self) -> bool:
         """Look if it is time; one call before that the numbers are copied, so that it is known what a step did."""
-        start, step = time.perf_counter(), self._counted.step
+        start, step = time.perf_counter(), self._counted.reached
         ready = self._before is not None and self._before[0] == self._counted.calls - 1
         timely = self.pace is not None and self.pace.due(start)
         looks = (timely and ready) or self._asked(step)
@@ -166,7 +175,7 @@ class Watched(Source):
     def begin(self, onlooker: Onlooker) -> None:
         """From now on somebody is told of every step, and gets a look at those that its `every` divides."""
         with self._lock:
-            self._look_if_there()
+            self.look_at_rest()
             self._onlookers.append(onlooker)
             onlooker.look(self)
 
@@ -175,7 +184,7 @@ class Watched(Source):
         with self._lock:
             if onlooker in self._onlookers:
                 self._onlookers.remove(onlooker)
-                self._look_if_there()
+                self.look_at_rest()
                 onlooker.ended(self)
 
     @property
@@ -227,8 +236,8 @@ class Watched(Source):
         """
         with self._lock:
             now = time.perf_counter()
-            if self._may_look and (self.pace is None or self._rests(now)):
-                self._look_if_there()
+            if self.pace is None or self._rests(now):
+                self.look_at_rest()
                 if self.pace is not None:
                     self.pace.took(now, time.perf_counter())
             shown = self._standing or self._last
@@ -238,22 +247,31 @@ class Watched(Source):
                 self._given = shown, self._last, whole
             return self._given[2]
 
-    @property
-    def _may_look(self) -> bool:
-        """Whether nobody changes the numbers meanwhile: this is the loop's thread, or that one has ended."""
-        return threading.current_thread() is self._owner or not self._owner.is_alive()
+    def _at_rest(self) -> bool:
+        """Whether nobody changes the numbers meanwhile: this is the loop's thread, or that one has ended, or idles."""
+        if threading.current_thread() is self._owner or not self._owner.is_alive():
+            return True
+        return time.perf_counter() - self._called > max(IDLE, LONGER * self._longest)
 
     def _rests(self, now: float) -> bool:
         """Whether the loop seems to have ended, and it is time to look."""
         return self.pace is not None and now - self._called > QUIET and self.pace.due(now, rests=True)
 
-    def _look_if_there(self) -> None:
-        """Look, where the numbers can still be read; else the last look stays."""
-        try:
-            self.look()
-        except InputError:
-            if self._reader.in_place:
-                raise
+    def look_at_rest(self) -> None:
+        """Look, where no other thread may be in the middle of a step and the numbers are there; else the last look stays.
+
+        Raises
+        ------
+        InputError
+            A module has other names or shapes than before.
+        """
+        with self._lock:
+            try:
+                if self._at_rest():
+                    self.look()
+            except InputError:
+                if self._reader.in_place:
+                    raise
 
     def _past(self) -> Past:
         steps, curve = self._kept.steps, self._counted.curve()

@@ -208,7 +208,7 @@ class Shown:
         """Take over the numbers of now, while whoever changes them waits; `rarely`: if that was not done just now."""
         now = time.monotonic()
         if self.watched is not None:
-            self.watched.look()
+            self.watched.look_at_rest()
         if self.session.alive and self.scene is None and not (rarely and now - self._looked < 1.0 / RATE):
             self._looked = now
             self.session.call(lambda play: play.look())
