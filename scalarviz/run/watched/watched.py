@@ -258,7 +258,7 @@ class Watched(Source):
         return self.pace is not None and now - self._called > QUIET and self.pace.due(now, rests=True)
 
     def look_at_rest(self) -> None:
-        """Look, where no other thread may be in the middle of a step and the numbers are there; else the last look stays.
+        """Look, unless another thread may be in the middle of a step, or the numbers are gone: the last one stays then.
 
         Raises
         ------
