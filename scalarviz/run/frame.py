@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.floating]
 BoolArray = NDArray[np.bool_]
 
+UPDATES = ("update", "update/value")
+"""What is known of a step alone, whether or not its gradient is."""
+
 Role = Literal["weight", "bias", "value", "buffer", "count"]
 BUFFERS = ("buffer", "count")
 """What no optimiser trains."""
@@ -178,6 +181,10 @@ class Frame:
     forward : Forward or None
         The network that the values are of (``forward.tensors``, ``forward.stages``), where there is one: a run may have
         another one since.
+    moved : ndarray of bool, shape (P,), or None
+        Whether `update` is known; None: where a gradient has been computed.
+    together : int
+        How many steps `update` is of: more than one where nobody looked in between.
     probe_loss, whole_loss : float or None
         Of a recorded frame: the loss of the probe sample alone, and of all samples, at these values; None where it was
         not recorded. A live frame's are worked out when they are looked at.
@@ -207,6 +214,14 @@ class Frame:
     state: Mapping[str, FloatArray] = field(default_factory=dict)
     probe_loss: float | None = None
     whole_loss: float | None = None
+    moved: BoolArray | None = None
+    together: int = 1
+
+    def known(self, quantity: str) -> BoolArray:
+        """Of which weights there is a number, (P,), of a quantity by its name; the values are always known."""
+        if quantity == "weight":
+            return np.ones(len(self.values), bool)
+        return self.moved if self.moved is not None and quantity in UPDATES else self.computed
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles hold the numbers; the network stays here."""

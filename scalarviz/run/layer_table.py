@@ -57,8 +57,10 @@ def layer_rows(frame: Frame, tensors: Sequence[Tensor], stages: Sequence[Stage])
     found = []
     for name, members in groups.items():
         following = [stage for tensor in members for stage in after.get(tensor.name, ())]
-        known = all(bool(frame.computed[t.span].any()) for t in members)
-        gradient, update = (_norm(flat, members) if known else None for flat in (frame.gradient, frame.update))
+        gradient, update = (
+            _norm(flat, members) if all(bool(frame.known(name)[t.span].any()) for t in members) else None
+            for name, flat in (("gradient", frame.gradient), ("update", frame.update))
+        )
         row = LayerRow(name, sum(t.size for t in members), _norm(frame.values, members), gradient, update)
         found.append(_with_units(row, frame, following))
     return found

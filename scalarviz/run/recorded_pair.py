@@ -234,6 +234,7 @@ class RecordedPair(Played):
         return Compared(
             step, float("nan"), float("nan"), values, gradient, update, a.computed & b.computed,
             np.zeros(len(values), bool), rows, edited=a.edited or b.edited, past=self._past, a=a, b=b,
+            moved=a.known("update") & b.known("update"),
         )  # fmt: skip
 
     def one(self, which: int, place: int) -> Frame:
@@ -242,6 +243,7 @@ class RecordedPair(Played):
         parts = {name: getattr(frame, name)[index] for name in ("values", "gradient", "update", "computed", "frozen")}
         names = ("input", *(stage.name for stage in self._stages)) if self._stages else ()
         rows = {name: frame.activations[name] for name in names if name in frame.activations}
+        parts["moved"] = frame.known("update")[index]
         return replace(frame, **parts, activations=rows, dead={}, saturated={})
 
     def loss_at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:

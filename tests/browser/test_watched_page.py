@@ -32,3 +32,21 @@ def test_it_plays_from_step_to_step(page, tmp_path):
     assert with_loss == [1 / step for step in range(1, 6)]
     page.get_by_role("button", name="numbers").click()
     assert "first.kernel[0][0]" in said(page, "table")
+
+
+def test_updates_are_seen_where_no_gradients_are_and_not_where_nobody_looked_before(page, tmp_path):
+    w = np.zeros((2, 2))
+    watched = sv.watch({"w": w})
+    with sv.Recording(watched, every=4, gradients=True, updates=True) as recording:
+        for step in range(1, 11):
+            w += step
+            watched.update(loss=1 / step)
+    file = recording.save_html(tmp_path / "loop.html")
+    opened(page, file, "#step=8&quantity=update")
+    assert page.evaluate("[...scalarviz.player.shown.flags].map(flag => flag & (32 | 64))") == [0] * 4
+    assert page.evaluate("[...scalarviz.player.shown.numbers]") == [8] * 4
+    page.get_by_role("button", name="numbers").click()
+    assert "not computed yet" in said(page, "table")  # the gradient
+    history = page.evaluate("[...scalarviz.run.history('update', 0)].map(x => Number.isNaN(x) ? null : x)")
+    assert history == [None, 4, 8, None]  # steps 0, 4, 8 and 10
+    assert page.evaluate("[...scalarviz.run.history('gradient', 0)].every(Number.isNaN)")

@@ -82,6 +82,11 @@ class About:
     speaks_of: tuple[str, ...] = ()
     version: str = ""
 
+    @property
+    def outside(self) -> bool:
+        """Whether another library trained it."""
+        return not self.engine
+
 
 def about_of(subject: Run | Scene) -> About:
     """What is to be said of a run, or of a scene and its run; for the thread that trains."""

@@ -26,6 +26,7 @@ def frame_of(recorded: Recorded, k: int) -> Frame:
     value, gradient, moved, activation, units, computed, frozen, stopped, optimizer = recorded.row(k, _COLUMNS)
     step, values = int(recorded.steps[k]), _floats(value)
     dead, saturated, units_step = _units(units, shapes)
+    update, known = _update(recorded, k, moved, computed)
     names = ("loss", "lr", "next_lr", "whole", "own")
     loss, lr, next_lr, whole, own = (float(recorded.entry(k, name)) for name in names)
     return Frame(
@@ -34,7 +35,8 @@ def frame_of(recorded: Recorded, k: int) -> Frame:
         lr=lr,
         values=values,
         gradient=np.zeros_like(values) if gradient is None else _floats(gradient),
-        update=_difference(recorded, k, shapes, values) if moved is None else _floats(moved),
+        update=_difference(recorded, k, shapes, values) if update is None else update,
+        moved=known,
         computed=np.zeros(shapes.size, bool) if gradient is None else flags_of(computed, shapes.weights),
         frozen=flags_of(frozen, shapes.weights),
         activations=_rows(activation, shapes),
@@ -50,6 +52,22 @@ def frame_of(recorded: Recorded, k: int) -> Frame:
         probe_loss=None if np.isnan(own) else own,
         whole_loss=None if np.isnan(whole) else whole,
     )
+
+
+def _update(
+    recorded: Recorded, k: int, moved: bytes | None, computed: Any
+) -> tuple[NDArray[np.float32] | None, NDArray[np.bool_] | None]:
+    """What the step did, and where that is known, None: where there is a gradient; None where it was not recorded.
+
+    What another library did is known of all numbers or, where nobody had looked at the step before, of none.
+    """
+    if moved is None:
+        return None, None
+    shapes, update = recorded.shapes(k), _floats(moved)
+    if not recorded.about.outside:
+        return update, flags_of(computed, shapes.weights)
+    unknown = bool(np.isnan(update).all())
+    return np.zeros_like(update) if unknown else update, np.full(shapes.size, not unknown)
 
 
 def _settings(recorded: Recorded, k: int, lr: float, optimizer: Any) -> Settings:

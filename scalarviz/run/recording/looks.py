@@ -6,10 +6,19 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..frame import Frame, Stage, Tensor
 from ..watched import Watched
 from .taken import Item, Look, Network, Passed, Stands, Way
 from .watching import BEFORE, BETWEEN, thinned
+
+
+def _moved(frame: Frame) -> NDArray[Any]:
+    """What the step did; NaN where nobody looked at the numbers before it."""
+    one = frame.together == 1 and bool(frame.known("update").any())
+    return frame.update if one else np.full(len(frame.update), np.nan, np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +109,7 @@ class Looks:
             value=frame.values,
             gradient=frame.gradient if self._gradients else None,
             previous=None,
-            moved=frame.update if self._updates else None,
+            moved=_moved(frame) if self._updates else None,
             computed=frame.computed.view("uint8"),
             frozen=frame.frozen.view("uint8"),
             forward=self._network,

@@ -292,7 +292,7 @@ class Recorded:
 
     @property
     def updates(self) -> Mapping[str, NDArray[np.float32]]:
-        """Likewise what the steps did."""
+        """Likewise what the steps did; NaN where nobody had looked at what another library trains before the step."""
         return Numbers(self, "moved" if "updates" in self.has else "")
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,17 @@ def numbers(name: str, leaf: Any) -> Numbers:
     except (TypeError, ValueError) as error:
         raise _no_numbers(name, leaf, error) from error
     return _real(name, leaf, array.astype(np.float32) if array.dtype.name.startswith(NARROW) else array)
+
+
+def is_kept(name: str, leaf: Any) -> bool:
+    """Whether nobody can change the numbers of an array: JAX makes new ones instead.
+
+    Raises
+    ------
+    InputError
+        As :func:`numbers`.
+    """
+    return isinstance(leaf, Real) or not (is_tensor(leaf) or numbers(name, leaf).flags.writeable)
 
 
 def shape_of(name: str, leaf: Any) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from ...errors import InputError, TypeMismatchError, shown
 from ...nn import Module
 from ..frame import Tensor
 from .alike import alike
-from .leaves import Numbers, is_array, is_tensor, numbers, shape_of
+from .leaves import Numbers, is_array, is_kept, is_tensor, numbers, shape_of
 from .modules import is_module, module_parts
 from .parts import Part, Parts, own_gradient, role_of
 from .trees import is_tree, leaves
@@ -49,6 +49,7 @@ class Reader:
         self.in_place = is_module(x)
         self._x: Any = x
         self._grads: Any = None
+        self._former: Any = None  # what was given before, at the call before
         self._now = self._parts(x)
         self._laid = Parts(self._now)
 
@@ -86,6 +87,7 @@ class Reader:
                 self._laid.fit(f"grads: {name}", name, shape_of(name, leaf))
         if params is not None and not alike(params, self._x):
             self._laid.fit_all({part.name: shape_of(part.name, part.leaf) for part in self._parts(params)})
+        self._former = self._x if params is not None and params is not self._x else None
         if params is not None:
             self._x = params
         if params is not None or grads is not None:
@@ -100,6 +102,17 @@ class Reader:
             They have other names or shapes by now, or are not there any more.
         """
         return self._laid.values(self._now)
+
+    def former(self) -> Float | None:
+        """The numbers of the call before, (P,), where their arrays are still there and can have no others by now."""
+        if self._former is None:
+            return None
+        parts = self._parts(self._former)
+        try:
+            kept = all(is_kept(part.name, part.leaf) for part in parts)
+            return self._laid.values(parts) if kept else None
+        except InputError:  # JAX has donated them to the step
+            return None
 
     def renew(self) -> None:
         """Ask what there is by now: other arrays were given, or a layer got another tensor."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from dataclasses import replace
 from typing import Any
 
@@ -67,10 +68,12 @@ class Watched(Source):
         self._lock, self._owner = threading.RLock(), threading.current_thread()
         self._called, self._longest, self._round = float("-inf"), 0.0, 0
         self._given: tuple[Frame, Frame, Frame] | None = None  # the frame of what was shown last, whole
-        self._before: tuple[int, Floats] | None = None  # the numbers as they were at a call
+        self._known: deque[tuple[int, int, Floats]] = deque(maxlen=2)  # calls, their rounds, and the numbers then
         self._standing: Frame | None = None  # in the past, where somebody went there
         values = self._reader.values()
-        self._last = self._frame(values, values)
+        self._moved = np.zeros(len(values), bool), np.ones(len(values), bool)
+        self._last = self._frame(values)
+        self._remember(values)
         self._kept.add(self._last)
 
     # ---- for the loop
@@ -121,7 +124,7 @@ class Watched(Source):
     def _look_in_time(self) -> bool:
         """Look if it is time; one call before that the numbers are copied, so that it is known what a step did."""
         start, step = time.perf_counter(), self._counted.reached
-        ready = self._before is not None and self._before[0] == self._counted.calls - 1
+        ready = self._known[-1][0] == self._counted.calls - 1
         timely = self.pace is not None and self.pace.due(start)
         looks = (timely and ready) or self._asked(step)
         if looks:
@@ -130,7 +133,7 @@ class Watched(Source):
                 self.pace.took(start, time.perf_counter())
         elif timely or self._asked(step + 1):
             self._reader.renew()
-            self._before = self._counted.calls, self._reader.values()
+            self._remember(self._reader.values())
         for one in self._onlookers:
             one.look(self)
         return looks
@@ -154,21 +157,38 @@ class Watched(Source):
             changed = not np.array_equal(values, last.values, equal_nan=True)
             counted.looked(changed=changed, told=counted.step != last.step)
             if changed or counted.step != last.step or _other(counted.loss, last.loss) or _other(counted.lr, last.lr):
-                known = self._before is not None and self._before[0] == counted.calls - 1
-                self._last = self._frame(values, self._before[1] if known and self._before else last.values)
+                self._last = self._frame(values)
                 self._kept.add(self._last)
                 self._round = counted.rounds
                 self.can = Can(go=self.can.go or len(self._kept) > 1)
-            self._before = counted.calls, values
+            self._remember(values)
             return self._last
 
-    def _frame(self, values: Floats, before: Floats) -> Frame:
+    def _frame(self, values: Floats) -> Frame:
         """A frame of now."""
         gradient, computed, frozen = self._reader.gradients()
+        counted, (before, together) = self._counted, self._earlier(values)
         with np.errstate(invalid="ignore", over="ignore"):  # a diverged network holds infinities
-            update = values - before
-        counted = self._counted
-        return Frame(counted.step, counted.loss, counted.lr, values, gradient, update, computed, frozen)
+            update = np.zeros_like(values) if before is None else values - before
+        known = self._moved[before is not None]
+        return Frame(counted.step, counted.loss, counted.lr, values, gradient, update, computed, frozen,
+                     moved=known, together=together)  # fmt: skip
+
+    def _remember(self, values: Floats) -> None:
+        """These are the numbers of now: what they will have been before a later look."""
+        self._known.append((self._counted.calls, self._counted.rounds, values))
+
+    def _earlier(self, values: Floats) -> tuple[Floats | None, int]:
+        """Earlier numbers, None where they are of another round, and how many calls ago they were so."""
+        now = self._counted.calls
+        for calls, rounds, known in reversed(self._known):
+            if calls == now and np.array_equal(known, values, equal_nan=True):
+                continue  # copied at this call, for a look at the next one
+            together = max(now - calls, 1)
+            if together > 1 and (former := self._reader.former()) is not None:
+                return former, 1
+            return (known, together) if rounds == self._counted.rounds else (None, 1)
+        return None, 1
 
     # ---- for whoever takes it down
 

@@ -17,7 +17,7 @@ from ...checks import one_of
 from ...errors import InputError
 from ...run.frame import Frame, Stage, Tensor, is_chain
 from ...run.ranges import KNEE
-from ..cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
+from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
 from ..cubes.own import LOOKS, Colour, OwnLook
 from ..cubes.quantity import OWN, Quantity
 from ..cubes.scale import rows_of
@@ -242,6 +242,8 @@ def _single(numbers: NDArray[np.floating]) -> NDArray[np.float32]:
 def flags_of(frame: Frame, document: dict[str, Any]) -> NDArray[np.uint8]:
     """The marks of a frame that do not follow from its numbers: frozen, dead, gradient not computed, row not known.
 
+    One more says that an update is known where the gradient is not, or the other way round.
+
     Returns
     -------
     ndarray of uint8, shape (texels,)
@@ -249,6 +251,7 @@ def flags_of(frame: Frame, document: dict[str, Any]) -> NDArray[np.uint8]:
     """
     flags, count = np.zeros(document["texels"], np.uint8), document["parameters"]
     flags[:count] = np.where(frame.frozen[:count], FROZEN, 0) + np.where(frame.computed[:count], 0, NOT_COMPUTED)
+    flags[:count] += np.where(frame.known("update")[:count] != frame.computed[:count], APART, 0).astype(np.uint8)
     for plate in document["plates"]:
         if plate["kind"] == "activation":
             span, dead = slice(plate["texel"], plate["texel"] + plate["size"]), frame.dead.get(plate["name"])

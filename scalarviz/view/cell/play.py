@@ -169,10 +169,11 @@ class Play:
         channel.offer(content, parts, list(buffers.values()))
         return True
 
-    def _known(self, frame: Frame) -> bool:
+    def _known(self, frame: Frame) -> dict[str, bool]:
         """Whether there are gradients and updates of the frame, and what the optimiser keeps where that is shown."""
         shows = self.viewer.bench.colouring.shows
-        return bool(frame.computed.any()) and not (shows.state and shows.numbers(frame) is None)
+        none = shows.state and shows.numbers(frame) is None
+        return {name: bool(frame.known(name).any()) and not none for name in ("gradient", "update")}
 
     def parts(self, frame: Frame) -> dict[str, object]:
         """All that is said beside the numbers of a frame."""

@@ -91,10 +91,10 @@ def inspector(viewer: Viewer, frame: Frame) -> Part:
     if not found.single:
         return {"name": found.selection.words, "index": None, "count": found.selection.count}
     index, subject = found.index, viewer.bench.subject
-    known = bool(frame.computed[index])
+    known, moved = (bool(frame.known(name)[index]) for name in ("gradient", "update"))
     trained = subject.source.facts is not None or bool(frame.computed.any())
     gradient = figure(float(frame.gradient[index])) if known else "not computed yet" if trained else ""
-    update = "frozen" if frame.frozen[index] else figure(float(frame.update[index])) if known else ""
+    update = "frozen" if frame.frozen[index] else figure(float(frame.update[index])) if moved else ""
     explained = [ways[0] for ways in found.explanation(frame)]
     return {"name": found.who.name, "meaning": found.who.meaning, "index": index, "count": 1,
             "value": figure(float(frame.values[index])), "exact": finite(frame.values[index]), "gradient": gradient,

@@ -88,7 +88,7 @@ def _title(sketch: Sketch, box: Box, theme: Theme, subject: Subject, index: int)
 
 def _number(frame: Frame, name: str, index: int) -> str:
     """A number in words; none where the frame has none yet."""
-    if name != "weight" and not frame.computed[index]:
+    if not frame.known(name)[index]:
         return "none yet"
     numbers: NDArray[np.floating] = getattr(frame, _PARTS[name])
     return figure(float(numbers[index]))

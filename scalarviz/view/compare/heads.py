@@ -84,8 +84,7 @@ def _difference(
     sketch.text(x, _first(box), name, TITLE, theme.text1, bold=True)
     at = x + measure(name, TITLE, True) + 12
     sketch.text(at, _first(box), cut(f"difference of {shows}s", x + wide - at), LABEL, theme.text2)
-    known = np.ones(len(frame.values), bool) if shows == "weight" else frame.computed
-    said = largest_words(_numbers(frame, shows), known, lambda index: who(subject, index).name)
+    said = largest_words(_numbers(frame, shows), frame.known(shows), lambda index: who(subject, index).name)
     sketch.text(
         x, _first(box) + _LINE + 4, fitted(said, wide) or fitted(said.partition(":")[0], wide), LABEL, theme.text2
     )

@@ -285,7 +285,7 @@ class Triptych(Workbench):
 
         def number(one: Frame) -> str:
             numbers = shows(one)
-            there = self.colouring.quantity == "weight" or bool(one.computed[index])
+            there = bool(one.known(self.colouring.quantity)[index])
             return figure(float(numbers[index])) if numbers is not None and there else "not computed yet"
 
         when = [f"  at step {one.step:,}" * (not self.pair.heads) for one in frame.both]

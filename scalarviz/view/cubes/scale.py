@@ -152,8 +152,9 @@ class Coloring:
         """Where there is no number of this quantity, (P,): no gradient yet, or ever. Buffers have updates."""
         if self.shows.state and self.quantity not in frame.state:
             return np.ones(len(frame.values), bool)
-        found = np.zeros(len(frame.values), bool) if self.quantity == "weight" else ~frame.computed
-        if self.quantity == "update" and frame.computed.any():
+        known = frame.known(self.quantity)
+        found = ~known
+        if self.quantity == "update" and known.any():
             for tensor in self._buffers:
                 found[tensor.span] = False
         return found

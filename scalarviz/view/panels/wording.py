@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...run.frame import Frame
+from ...run.frame import UPDATES, Frame
 from ..cubes.quantity import OWN
 from ..draw.text import loss_text
 from ..shown.subject import Subject
@@ -79,7 +79,14 @@ def said_of(quantity: str, subject: Subject, frame: Frame) -> str:
         return gradient_words(subject, frame)
     if quantity not in OWN and quantity not in subject.source.moments:
         return "the optimiser here keeps none"
-    return BEFORE if quantity in ("update", "update/value") and frame.edited and frame.computed.any() else ""
+    if quantity not in UPDATES or not frame.known(quantity).any():
+        return ""
+    return f"of the last {frame.together:,} steps together" if frame.together > 1 else BEFORE if frame.edited else ""
+
+
+def update_names(frame: Frame) -> tuple[str, ...]:
+    """What stands above an update, the longest words first."""
+    return ("last update",) if frame.together == 1 else (f"last {frame.together:,} updates", "last updates")
 
 
 def newest_beyond(frame: Frame) -> int:

@@ -12,7 +12,7 @@ from ..draw.places import LABEL, TITLE, Box
 from ..draw.sketch import Sketch
 from ..draw.text import figure, measure
 from ..draw.theme import Theme
-from ..panels.wording import batch_of
+from ..panels.wording import batch_of, update_names
 from ..shown.subject import Subject
 from .account import Account
 from .entry import Entry
@@ -62,7 +62,7 @@ def draw_figures(
 def _ratio(frame: Frame, index: int) -> str:
     """How large the last update was beside the value, in percent; empty where there was none."""
     value, update = float(frame.values[index]), float(frame.update[index])
-    if not frame.computed[index] or frame.frozen[index] or not value or not np.isfinite(update / value):
+    if not frame.known("update")[index] or frame.frozen[index] or not value or not np.isfinite(update / value):
         return ""
     share = 100 * abs(update / value)
     return f"{share:.2g} %" if share < 100 else f"{share:,.0f} %"
@@ -77,16 +77,18 @@ def _columns(frame: Frame, subject: Subject, index: int, step: float) -> list[tu
     size = TITLE if computed else LABEL
     found: list[tuple[tuple[str, ...], str, bool, int]] = []
     found.append((("value",), figure(float(frame.values[index])), False, TITLE))
-    if subject.source.facts is None and not frame.computed.any():
+    moved = bool(frame.known("update")[index])
+    if subject.source.facts is None and not (frame.computed.any() or moved):
         return found
     words = "none" if _untrained(subject, index) else "not computed yet"
     words = "not recorded" if subject.source.lacks("gradient") else words
     missing = words if step * 2 > measure(words, LABEL) + 8 else "\N{EN DASH}"
-    found.append((names, figure(float(frame.gradient[index])) if computed else missing, frame.edited, size))
+    if computed or subject.source.facts is not None or frame.computed.any():
+        found.append((names, figure(float(frame.gradient[index])) if computed else missing, frame.edited, size))
     if frame.frozen[index]:
         found.append((("last update",), "frozen", False, size))
-    elif computed or (_untrained(subject, index) and frame.computed.any()):
-        found.append((("last update",), figure(float(frame.update[index])), frame.edited, size))
+    elif moved or (_untrained(subject, index) and frame.computed.any()):
+        found.append((update_names(frame), figure(float(frame.update[index])), frame.edited, size))
     return found
 
 

@@ -12,7 +12,7 @@ from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import figure, measure
 from ..draw.theme import Theme
-from ..panels.wording import BEFORE
+from ..panels.wording import BEFORE, update_names
 from . import crumbs
 from .column import BUTTONS, head
 from .entry import Entry
@@ -39,7 +39,8 @@ def _columns(selection: Selection, frame: Frame) -> list[tuple[str, tuple[float,
     found = [("value", summary(selection.of(frame.values)), False)]
     if selection.of(frame.computed).any():
         found.append(("gradient", summary(selection.of(frame.gradient)), frame.edited))
-        found.append(("last update", summary(selection.of(frame.update)), frame.edited))
+    if selection.of(frame.known("update")).any():
+        found.append((update_names(frame)[-1], summary(selection.of(frame.update)), frame.edited))
     return found
 
 

@@ -271,7 +271,7 @@ class Touch:
         more = [known.meaning] if known.meaning else []
         if view.quantity.name != "weight":
             number = view.quantity.numbers(frame)
-            there = number is not None and bool(frame.computed[index])
+            there = number is not None and bool(frame.known(view.quantity.name)[index])
             shown = figure(float(number[index])) if there and number is not None else "not computed yet"
             about = said_of(view.quantity.name, self._subject, frame) if there else ""
             shown = shown if view.quantity.signed else shown.removeprefix("+")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...run.panels import WordBoard
+from ...run.watched import Watched
 
 if TYPE_CHECKING:
     from ..shown.subject import Subject
@@ -24,6 +25,8 @@ class Here:
         Whether the viewer trains it; else somebody else may.
     computed : bool
         Whether there is a gradient now.
+    moved : bool
+        Whether it is known what the last step did.
     selected : bool
         Whether a weight is selected.
     layers : int
@@ -35,6 +38,7 @@ class Here:
     subject: Subject
     trains: bool = True
     computed: bool = True
+    moved: bool = True
     selected: bool = True
     host: bool = True
     layers: int = 2
@@ -103,7 +107,11 @@ def no_gradients(here: Here) -> str:
 
 def no_gradient_yet(here: Here) -> str:
     """Why there is none yet."""
-    return "" if here.computed else f"no gradient yet{_first_step(here)}"
+    if here.computed:
+        return ""
+    if isinstance(here.subject.source, Watched) and here.subject.source.counted:
+        return "no gradient is told: call backward() before the step, or update(grads=...)"
+    return f"no gradient yet{_first_step(here)}"
 
 
 def no_updates(here: Here) -> str:
@@ -118,7 +126,7 @@ def no_ratio(here: Here) -> str:
 
 def no_update_yet(here: Here) -> str:
     """Why there is none yet."""
-    return "" if here.computed else f"no update yet{_first_step(here)}"
+    return "" if here.moved else f"no update yet{_first_step(here)}"
 
 
 def _first_step(here: Here) -> str:

@@ -245,9 +245,10 @@ class Viewer(Hosted):
 
     def here(self, *, in_general: bool = False) -> Here:
         """Where an action would happen now, or `in_general`: with a window and after a step."""
-        computed = in_general or (self._shown is not None and bool(self._shown.computed.any()))
+        computed, moved = (in_general or (self._shown is not None and bool(self._shown.known(name).any()))
+                           for name in ("gradient", "update"))  # fmt: skip
         selected, layers = in_general or self.bench.touch.inspector is not None, len(self.bench.layer_names)
-        return Here(self.bench.subject, trains=self.trains, computed=computed, selected=selected,
+        return Here(self.bench.subject, trains=self.trains, computed=computed, moved=moved, selected=selected,
                     host=in_general or self.host is not None, layers=layers)  # fmt: skip
 
     def send(self, name: str, value: int | None = None) -> bool:

@@ -1,6 +1,7 @@
 // The selected cube in words: its name, what it stands between, its numbers, and how its value came about; as the small
 // inspector of the window.
 
+import { missingIn } from "./quantity.js";
 import { errorOf, sureChip, sureText } from "./rounded.js";
 import { meaningOf, parameterName, unitName } from "./tip.js";
 
@@ -54,9 +55,8 @@ export function drawCard(ink, [x, y, width], shown, frame, chosen, history) {
 function cardNumbers(shown, frame, index, texel) {
   if (index === null) return [["value", sureChip(shown.numbers[texel], errorOf(frame, "weight", texel))]];
   const found = [["value", sureText(frame.texels.weight[index], errorOf(frame, "weight", index))]];
-  const missing = frame.flags && frame.flags[texel] & 32;
   for (const [name, word] of [["gradient", "gradient"], ["update", "last update"]]) {
-    if (frame.texels[name] && !missing && frame.known?.[name] !== false) {
+    if (frame.texels[name] && !missingIn(frame.flags?.[texel] ?? 0, name) && frame.known?.[name] !== false) {
       found.push([word, sureText(frame.texels[name][index], errorOf(frame, name, index))]);
     }
   }

@@ -160,7 +160,7 @@ export class LiveCell {
       arrays[name] = name === "flags" ? new Uint8Array(own) : new Float32Array(own);
     });
     const { flags, ...texels } = arrays, value = typeof loss === "number" ? loss : NaN;
-    this.frame = { number, texels, step, loss: value, past, known: { gradient: known, update: known },
+    this.frame = { number, texels, step, loss: value, past, known,
       rows: Object.fromEntries(Object.entries(rows).map(([name, row]) => [name, Float32Array.from(row, Number)])),
       flags: flags ?? new Uint8Array(texels.weight.length) };
     this.coming = { ...this.coming, ...parts };   // of several between two pictures the last words count

@@ -1,7 +1,7 @@
 // Two recordings of one page, unpacked: what each was at a step, and how far they are apart there.
 
 import { numberText } from "./numbers.js";
-import { MARK_BITS } from "./quantity.js";
+import { bothMarks } from "./quantity.js";
 import { RECORDED, RecordedRun } from "./recorded.js";
 import { sureText } from "./rounded.js";
 import { meaningOf, parameterName, unitName } from "./tip.js";
@@ -109,7 +109,7 @@ export class PairRun {
       const [first, second] = [a.errors[name], b.errors[name]];
       return first && second ? first.map((error, k) => error + second[k]) : first ?? second;
     });
-    const flags = a.flags.map((mark, k) => (mark | b.flags[k]) & MARK_BITS.missing);
+    const flags = a.flags.map((mark, k) => bothMarks(mark, b.flags[k]));
     const texels = all(name => differenceOf(a.texels[name], b.texels[name]));
     const [low, high, v] = this.ranges[frame] ?? [0, 1, 1], rowRange = { low, high, scale: "linear" };
     const third = { texels, errors, flags, step: this.steps[frame], rows: {}, rowMap: "difference", rowRange: { low: -v, high: v, scale: "linear" } };
@@ -124,7 +124,7 @@ export class PairRun {
     const numbers = [], errors = [];
     for (const [k, half] of this.halves.entries()) {
       const at = this.places[frame][k], table = half.tables[quantity];
-      if (quantity !== "weight" && half.missing(at, index)) numbers.push(null);
+      if (half.missing(at, index, quantity)) numbers.push(null);
       else numbers.push(table.numbers[at * table.columns + index]);
       errors.push(half.error(quantity, index));
     }

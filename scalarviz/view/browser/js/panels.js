@@ -91,7 +91,7 @@ export class NumberCard {
     const words = { weight: "value", gradient: "gradient", update: "last update" };
     this.numbers.replaceChildren(...Object.entries(this.histories).map(([name, numbers]) => {
       const pair = element("div");
-      const none = name !== "weight" && this.run.missing(frame, this.texel);
+      const none = this.run.missing(frame, this.texel, name);
       const text = none ? "not computed yet" : sureText(numbers[frame], this.run.error(name, this.texel));
       pair.append(element("dt", "", words[name]), element("dd", "", text));
       return pair;
@@ -135,7 +135,7 @@ export class NumberTable {
     this.title.textContent = `all numbers at step ${countText(this.run.steps[frame])}`;
     this.cells ??= this.#rows(names); // once: while it plays, a row that has the focus keeps it
     this.cells.forEach((cells, k) => cells.forEach((cell, at) => {
-      const name = names[at], none = name !== "weight" && this.run.missing(frame, k);
+      const name = names[at], none = this.run.missing(frame, k, name);
       cell.textContent = none ? "not computed yet" : sureText(texels[name][k], this.run.error(name, k));
     }));
   }

@@ -3,7 +3,19 @@
 import { GrowingRange, clippedShare, extentOf, rangeOf } from "./ranges.js";
 
 /** Bits of a mark, as the window's atlas has them. "Clipped" needs none: it follows from value and range. */
-export const MARK_BITS = { nan: 1, above: 2, below: 4, frozen: 8, dead: 16, missing: 32 };
+export const MARK_BITS = { nan: 1, above: 2, below: 4, frozen: 8, dead: 16, missing: 32, apart: 64 };
+
+/** Whether there is no number of a quantity, by its name and the mark of a frame: an update may be apart from the gradient. */
+export function missingIn(mark, name) {
+  if (name === "weight") return false;
+  return ((mark & MARK_BITS.missing) !== 0) !== (name.startsWith("update") && (mark & MARK_BITS.apart) !== 0);
+}
+
+/** The mark of a difference: what one of two has not, it has not. */
+export function bothMarks(a, b) {
+  const [gradient, update] = ["gradient", "update"].map(name => missingIn(a, name) || missingIn(b, name));
+  return (gradient ? MARK_BITS.missing : 0) | (gradient !== update ? MARK_BITS.apart : 0);
+}
 
 const ROW_BOUNDS = { sigmoid: [0, 1], tanh: [-1, 1] };
 
@@ -117,13 +129,13 @@ export class Shown {
     const { flags, numbers } = this;
     const given = frame.flags;
     const unknown = name !== "weight" && frame.known?.[name.includes("gradient") ? "gradient" : "update"] === false;
-    const keep = name === "weight" ? 255 - MARK_BITS.missing : 255;
     let computed = false;
     for (let k = 0; k < flags.length; k++) {
       let mark = given ? given[k] : 0;
       if (k < parameters) {
-        mark &= keep;
-        if (unknown) mark |= MARK_BITS.missing;
+        const missing = missingIn(mark, name);
+        mark &= 255 - MARK_BITS.missing - MARK_BITS.apart;
+        if (unknown || missing) mark |= MARK_BITS.missing;
         if (!(mark & MARK_BITS.missing)) computed = true;
       }
       const x = numbers[k];

@@ -1,6 +1,6 @@
 // A recorded run, unpacked: what was at each frame, and what the player is shown of it.
 
-import { MARK_BITS } from "./quantity.js";
+import { missingIn } from "./quantity.js";
 import { bytesOf, columnOf, inflated, ledUpdates, rowOf, unpackTable } from "./unpack.js";
 
 /** Quantities that are recorded as such; the others are made of them. */
@@ -122,12 +122,12 @@ export class RecordedRun {
     const table = this.tables[quantity];
     if (!table || texel >= table.columns) return null;
     const numbers = columnOf(table, texel);
-    return quantity === "weight" ? numbers : numbers.map((number, k) => (this.missing(k, texel) ? NaN : number));
+    return quantity === "weight" ? numbers : numbers.map((number, k) => (this.missing(k, texel, quantity) ? NaN : number));
   }
 
-  /** Whether no gradient had been computed of a number. */
-  missing(frame, texel) {
-    return (this.flagsAt(frame)[texel] & MARK_BITS.missing) !== 0;
+  /** Whether there was no gradient of a number, or no update. */
+  missing(frame, texel, quantity = "gradient") {
+    return missingIn(this.flagsAt(frame)[texel], quantity);
   }
 
   /** By how much a number may be off; 0 where every bit is kept. */

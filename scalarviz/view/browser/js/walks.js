@@ -149,6 +149,7 @@ export class RecordedWalk {
     const computed = this.weightsAt(at, PHASE.gradients), moved = this.weightsAt(at, PHASE.update);
     const flags = frame.flags.slice(), weight = frame.texels.weight.slice(), reached = this.reachedAt(at);
     for (let k = 0; k < parameters; k++) {
+      flags[k] &= ~MARK_BITS.apart;
       flags[k] = computed[k] ? flags[k] & ~MARK_BITS.missing : flags[k] | MARK_BITS.missing;
       if (moved[k]) weight[k] = this.after[k];
     }
