@@ -119,6 +119,21 @@ def test_calls_that_say_nothing_are_steps_only_where_numbers_change():
     assert watched.frame().step == 3
 
 
+@pytest.mark.parametrize("said", [{"loss": 1.0}, {}, {"lr": 0.1}])
+def test_a_step_that_was_seen_before_it_was_told_counts_once(said):
+    """A cell of a notebook does the step, the next one tells of it; the loop goes on after that."""
+    w = np.zeros(2)
+    watched = sv.watch({"w": w})
+    for step in range(1, 5):
+        w += 1
+        assert watched.frame().step == step
+        watched.update(**said)
+        assert (watched.frame().step, watched.frame().loss == 1.0) == (step, "loss" in said)
+    w += 1
+    watched.update(**said)
+    assert watched.frame().step == 5
+
+
 def test_what_one_step_did_is_known_however_seldom_it_is_looked_at():
     w = np.zeros(3)
     watched = sv.watch({"w": w})

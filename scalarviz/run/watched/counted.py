@@ -25,11 +25,14 @@ class Counted:
         How often somebody said that a step may be done.
     rounds : int
         How often the loop began again from an earlier step.
+    ahead : bool
+        Whether the last step was seen before anybody told of it.
     """
 
     def __init__(self) -> None:
         self.step = self.calls = self.rounds = 0
         self.loss = self.lr = float("nan")
+        self.ahead = False
         self._silent = 0  # calls that said nothing, since the numbers were looked at
         self._history, self._written = History(), 0  # the last step of which a loss is known
         self._new: list[tuple[int, float, float]] = []  # not in it yet: a list takes a tenth of the time
@@ -49,8 +52,12 @@ class Counted:
         self._take_in()
         return self._history.curve(step=step, first=first)
 
-    def tell(self, *, said: bool, step: object = None, loss: object = None, lr: object = None) -> None:
+    def tell(
+        self, *, said: bool, step: object = None, loss: object = None, lr: object = None, seen: bool = False
+    ) -> None:  # fmt: skip
         """A step was done; where nothing is `said` of it, it is one if the numbers turn out to be others.
+
+        `seen`: it is the step that was counted when it was looked at, `ahead` of this call.
 
         Raises
         ------
@@ -60,13 +67,14 @@ class Counted:
         at = None if step is None else told_step(step)
         new_loss, new_lr = told_number("loss", loss), told_number("lr", lr)
         self.calls += 1
+        self.ahead = False
         if not (said or any(one is not None for one in (at, new_loss, new_lr))):
             self._silent += 1
             return
         if at is not None and at < self.step:
             self.rounds += 1
             self._cut(max(at - 1, 0))
-        self.step = self.step + self._silent + 1 if at is None else at
+        self.step = self.step + self._silent + (not seen) if at is None else at
         self._silent = 0
         self.loss = self.loss if new_loss is None else new_loss
         self.lr = self.lr if new_lr is None else new_lr
@@ -102,5 +110,6 @@ class Counted:
         `told` says that steps were told since the look before; else the change itself is one.
         """
         if changed:
+            self.ahead = not (self._silent or told)
             self.step += self._silent or (0 if told else 1)
         self._silent = 0

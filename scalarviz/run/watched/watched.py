@@ -105,10 +105,16 @@ class Watched(Source):
         with self._lock:
             self._heard()
             self._reader.give(params, grads)
-            self._counted.tell(said=params is not None or grads is not None, step=step, loss=loss, lr=lr)
+            seen = self._counted.ahead and self._as_seen()
+            self._counted.tell(said=params is not None or grads is not None, step=step, loss=loss, lr=lr, seen=seen)
             if self._counted.step < self._last.step:  # it began again
                 self._standing = None
             return self._look_in_time()
+
+    def _as_seen(self) -> bool:
+        """Whether the numbers are those of the last look."""
+        self._reader.renew()
+        return np.array_equal(self._reader.values(), self._last.values, equal_nan=True)
 
     def _heard(self) -> None:
         """Somebody calls: this is the thread that changes the numbers."""

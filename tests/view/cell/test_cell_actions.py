@@ -60,7 +60,7 @@ def test_what_the_optimiser_keeps_reaches_the_page(cell, watch, made):
     page.do("step", 2)
     page.wait(lambda p: p.step == 2)
     page.do("show_moment")
-    page.wait(lambda p: "exp_avg" in p.frames[-1][0]["buffers"] and p.known["known"])
+    page.wait(lambda p: "exp_avg" in p.frames[-1][0]["buffers"] and p.known["known"]["update"])
     said, arrays = page.frames[-1]
     sent = arrays[said["buffers"].index("exp_avg")]
     state = page.shown.session.call(lambda play: play.viewer.shown.state["exp_avg"])
