@@ -19,6 +19,7 @@ from ..draw.equation import descent
 from ..draw.text import figure, loss_text, rate_text
 from ..panels.hud import state_of
 from ..panels.mistake import mistake_words
+from ..panels.wording import update_names
 from ..touched.figures import state_pairs
 from ..touched.ledger import factors, ledger_of
 from ..touched.rule_lines import is_plain, written
@@ -98,7 +99,8 @@ def inspector(viewer: Viewer, frame: Frame) -> Part:
     explained = [ways[0] for ways in found.explanation(frame)]
     return {"name": found.who.name, "meaning": found.who.meaning, "index": index, "count": 1,
             "value": figure(float(frame.values[index])), "exact": finite(frame.values[index]), "gradient": gradient,
-            "update": update, "old": frame.edited and known, "frozen": bool(frame.frozen[index]),
+            "update": update, "updates": update_names(frame)[0], "old": frame.edited and known,
+            "frozen": bool(frame.frozen[index]),
             "edits": subject.source.can.edit, "said": explained,
             "why": None if found.account is None else _why(found.account)}  # fmt: skip
 

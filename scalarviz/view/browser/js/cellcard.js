@@ -59,6 +59,7 @@ export class CellCard {
     if (other || this.root.ownerDocument.activeElement !== this.value) this.write();
     this.gradient.textContent = told.gradient || "\u2013";
     this.update.textContent = told.update || "\u2013";
+    this.update.previousElementSibling.textContent = told.updates ?? "last update";
     for (const part of [this.gradient, this.update]) part.classList.toggle("old", Boolean(told.old));
     this.value.disabled = this.tools.hidden = !told.edits;
     this.freeze.textContent = told.frozen ? "free" : "freeze";
