@@ -16,6 +16,7 @@ from typing import Any
 from ..errors import ExpressionError, InputError, ScalarvizError, listing, shown
 from .console import fail, say, tell, unwritable
 from .here import scene_names
+from .hints import hint, scene_in
 from .interrupt import INTERRUPTED, MESSAGE
 from .streams import usable
 
@@ -24,7 +25,7 @@ COMMANDS = {
     "tour": "A minute through all of it, in one window.",
     "train": "Train a network out of an ONNX file on data of your own, watch it, and write it as ONNX again.",
     "replay": "Show a recording (--recording makes one), or two beside each other with their difference.",
-    "view": "Show the numbers of a file (.onnx, .safetensors), or of two with their difference.",
+    "view": "Show the numbers of a file (.onnx, .safetensors), or of two; the runs of a sweep (.svs) as a wall.",
     "sweep": "Many runs of a scene at once: every seed with every value of its options.",
     "lessons": "List the lessons; with a folder, copy their notebooks there.",
     "doctor": "Say what works here, and what to install for what does not.",
@@ -85,7 +86,8 @@ def _dispatch(arguments: list[str]) -> int:
         # typer's errors of use have format_message and exit_code; anything else is a defect and keeps its traceback
         if not hasattr(error, "format_message"):
             raise
-        return fail(_brief(error.format_message()), _hint(name))
+        said = _brief(error.format_message())
+        return fail(said, hint(arguments, name, list(COMMANDS), said))
     return code if isinstance(code, int) else 0
 
 
@@ -93,13 +95,6 @@ def _brief(said: str) -> str:
     """What typer says without its words for pydantic's errors, and without more of what was typed than a line has."""
     said = said.replace(": Value error, ", ": ")
     return re.sub(r"\S{61,}", lambda typed: f"{typed[0][:57]}...", said)
-
-
-def _hint(name: str) -> str:
-    """Where to read more: the help of the command `name`, or that of the program where there is no such command."""
-    if not name or name in scene_names() or name in COMMANDS or name.endswith(".py"):
-        return f"Try: scalarviz {name + ' ' if name else ''}--help"
-    return f"Try: scalarviz --help; the scenes are {listing(scene_names())}"
 
 
 def _app(arguments: list[str]) -> tuple[Any, str]:
@@ -283,13 +278,14 @@ def _add_sweep(app: Any, arguments: list[str]) -> None:
     from .flags import class_of, command_from
     from .sweep import run_sweep, sweep_options
 
-    name = next((a for a in arguments if a in scene_names() or (a.endswith(".py") and not a.startswith("-"))), None)
+    name = scene_in(arguments)
     model, typed = sweep_options(load_scene(name) if name else None)
 
     def run(options: Any) -> int:
         return _interruptible(lambda: run_sweep(options, typed))
 
-    app.command("sweep", help=COMMANDS["sweep"], cls=class_of(model))(command_from(model, run))
+    more = "" if name else " `scalarviz sweep xor --help` lists those of a scene, too."
+    app.command("sweep", help=COMMANDS["sweep"] + more, cls=class_of(model))(command_from(model, run))
 
 
 def _tour_with_flags() -> Callable[..., int]:

@@ -27,7 +27,8 @@ def sentence(model: Any, error: Any) -> str:
     flag = flag_of(name, model.model_fields[name]) + ": " if name in model.model_fields else ""
     said = first["msg"].removeprefix("Value error, ")
     if first["type"] == "missing":
-        return f"{flag}nothing was given"
+        what = model.model_fields[name].description if name in model.model_fields else ""
+        return f"{flag}nothing was given" + (f"; wanted: {what}" if what else "")
     if first["type"] == "value_error":  # one of our own: it names what it got
         return flag + str(said)
     return f"{flag}{said[:1].lower()}{said[1:]}, got {shown(first['input'])}"

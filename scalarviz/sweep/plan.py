@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from .build import Build, FunctionBuild, SceneBuild
 from .grid import MOST, plain_value, seeds_of, values_of
 from .job import Job
 from .result import Label
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 OF_PICTURES = frozenset(
     {"headless", "at", "duration", "fps", "paused", "size", "theme", "presenter", "cmap", "every", "micro", "json_line"}
@@ -231,8 +234,17 @@ def _checked(build: Build, given: dict[str, Any], seed: int) -> tuple[int, dict[
     try:
         options = build.options(given, seed)
     except ValidationError as error:
-        raise InputError(f"sweep: {sentence(build.loaded.options, error)}") from None
+        raise InputError(f"sweep: {sentence(build.loaded.options, error)}{_apart(error)}") from None
     return int(options.steps), {name: getattr(options, name) for name in given}
+
+
+def _apart(error: ValidationError) -> str:
+    """What to say where somebody listed numbers with commas between them."""
+    first = error.errors()[0]
+    parts = [part.strip() for part in str(first["input"]).split(",")]
+    if not first["loc"] or len(parts) < 2 or not all(isinstance(plain_value(part), int | float) for part in parts):
+        return ""
+    return f"; between values stand blanks: '{first['loc'][0]}={' '.join(parts)}'"
 
 
 def _label(given: Any, made: Any) -> Label:

@@ -138,7 +138,7 @@ def test_the_help_has_no_default_of_what_must_be_given(cli):
 
 def test_without_a_recording_it_says_that_none_was_given(cli):
     result = cli("replay")
-    assert (result.code, result.err) == (2, "scalarviz: RECORDING: nothing was given\n")
+    assert (result.code, result.err) == (2, "scalarviz: RECORDING: nothing was given; wanted: what --recording wrote\n")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from scalarviz.view.graph.svg import svg_of
 from scalarviz.view.sweeps.boxes import boxes
 from scalarviz.view.sweeps.curves import curves, spread
 from scalarviz.view.sweeps.plots import figures, plots_picture, sentence, sheet
-from scalarviz.view.sweeps.words import options_text, run_text, value_text
+from scalarviz.view.sweeps.words import metric_text, options_text, run_text, value_text
 
 DARK = get_theme("dark")
 BOX = (0.0, 0.0, 600.0, 400.0)
@@ -142,3 +142,8 @@ def test_words_of_runs():
         "a",
         "None",
     ]
+
+
+@pytest.mark.parametrize(("number", "text"), [(4.0, "4"), (4, "4"), (0.0, "0"), (1797.0, "1,797"), (0.97, "0.97")])
+def test_what_is_counted_has_no_decimals(number, text):
+    assert metric_text(number) == text

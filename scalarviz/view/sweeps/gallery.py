@@ -23,11 +23,11 @@ MOST = 40
 WIDE, QUALITY = 230, 82
 """Pixels of a picture's width, and its quality as WebP."""
 HEADS = {
-    LEARNT: "What learnt",
-    STUCK: "What is stuck",
+    LEARNT: "Runs that learnt",
+    STUCK: "Runs that are stuck",
     ENDED: "All runs",
-    DIVERGED: "What diverged",
-    FAILED: "What failed",
+    DIVERGED: "Runs that diverged",
+    FAILED: "Runs that failed",
 }
 
 
@@ -39,10 +39,10 @@ def galleries(runs: Runs, theme: Theme, say: Callable[[str], object]) -> Iterato
         if not some:
             continue
         shown = [some[k] for k in np.unique(np.linspace(0, len(some) - 1, min(MOST, len(some))).round().astype(int))]
-        say(f"pictures of {len(shown):,} runs: {ending}")
+        said = f"{len(some):,}" if len(shown) == len(some) else f"{len(shown):,} of {len(some):,}, evenly chosen"
+        say(f"report: {HEADS[ending].lower()}: {said}")
         figures = "\n".join(_figure(runs, result, names, thumbs) for result in shown)
-        count = f"{len(some):,}" if len(shown) == len(some) else f"{len(shown):,} of {len(some):,}, evenly chosen"
-        yield f'<section class="gallery"><h2>{HEADS[ending]} ({count})</h2><div>{figures}</div></section>'
+        yield f'<section class="gallery"><h2>{HEADS[ending]} ({said})</h2><div>{figures}</div></section>'
 
 
 def _figure(runs: Runs, result: Result, names: Sequence[str], thumbs: Thumbs) -> str:

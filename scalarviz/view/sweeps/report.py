@@ -72,7 +72,7 @@ def _players(runs: Runs, theme: str, say: Callable[[str], object]) -> tuple[str,
     parts, scripts = list[str](), set[str]()
     for name, result in picked(runs.results) if runs.build is not None else ():
         words = run_text(result, runs.results)
-        say(f"{name}: {words}; it is computed again, to be played")
+        say(f"report: the {name} is trained again, to be played: {words}")
         parts.append(f"<h3>The {name}: {escape(words)}</h3>")
         try:
             page, said = player_of(runs, result, theme, f"{runs.title}, {name}")

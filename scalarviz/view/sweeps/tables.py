@@ -7,8 +7,7 @@ from html import escape
 
 from ...sweep.groups import Group, by_loss, groups, metrics_of, swept
 from ...sweep.result import Result
-from ..draw.text import short
-from .words import ending_of, number_text, value_text
+from .words import ending_of, metric_text, number_text, value_text
 
 MOST = 2_000
 """Runs of the table of all runs; a file of the sweep has the others."""
@@ -22,7 +21,7 @@ def quartile_tables(results: Sequence[Result]) -> str:
     for name in names:
         rows += [(f"{name} {value_text(group.value)}", group) for group in groups(results, name)]
     rows += [("all runs", Group(None, tuple(results)))]
-    body = [[words, *_group(group), *(short(group.of_metric(m)[1]) for m in metrics)] for words, group in rows]
+    body = [[words, *_group(group), *(metric_text(group.of_metric(m)[1]) for m in metrics)] for words, group in rows]
     return _table(["", *heads, *(f"{metric}, median" for metric in metrics)], body)
 
 
@@ -34,7 +33,7 @@ def run_table(results: Sequence[Result]) -> str:
         [
             f"{r.number:,}", *(value_text(r.options.get(name, "")) for name in names), f"{r.seed:,}", ending_of(r),
             f"{r.steps:,}", number_text(r.loss) if r.state == "done" else "",
-            *(short(r.metrics[m]) if m in r.metrics else "" for m in metrics),
+            *(metric_text(r.metrics[m]) if m in r.metrics else "" for m in metrics),
             f"{r.seconds:.2f}", r.processor, f"{r.tries}", r.error,
         ]
         for r in by_loss(results)[:MOST]

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...sweep.groups import Group, swept
 from ...sweep.result import Result
-from ..draw.text import loss_text, rate_text
+from ..draw.text import loss_text, rate_text, short
 from ..draw.theme import Theme
 
 DOT = "  \N{MIDDLE DOT}  "
@@ -63,6 +63,11 @@ def quartiles_text(group: Group) -> str:
 def number_text(number: float) -> str:
     """A loss; what is infinite has diverged."""
     return DIVERGED if number == math.inf else loss_text(number)
+
+
+def metric_text(number: float) -> str:
+    """What a scene reports of a run: ``4`` where it is whole, as a count of right samples is, else ``0.97``."""
+    return f"{int(number):,}" if abs(number) < 1e6 and float(number).is_integer() else short(number)
 
 
 def run_text(result: Result, results: Sequence[Result]) -> str:
