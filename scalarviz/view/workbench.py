@@ -134,6 +134,11 @@ class Workbench(Touching):
         self._keys = self.inside.keys = tuple(table)
         self._write_static()
 
+    def lead_keys(self, key: str, words: str) -> None:
+        """Begin the line of keys with one more, outside of an opened step."""
+        self._keys = ((key, words), *self._keys)
+        self._write_static()
+
     def _write_static(self) -> None:
         """The words that stay from frame to frame."""
         y, wide = self.places.keys, self.places.scene[0] + self.places.scene[2] - 2 * MARGIN

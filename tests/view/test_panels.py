@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from scalarviz.view.cubes.scale import LegendScale
 from scalarviz.view.draw.maps import displayed, get_map
-from scalarviz.view.draw.places import MARGIN, Wanted, arrange, check_size
+from scalarviz.view.draw.places import LABEL, MARGIN, Wanted, arrange, check_size
 from scalarviz.view.draw.sketch import Sketch
 from scalarviz.view.draw.text import loss_text, measure, rate_text
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.panels.colours import CubePlaces, colours_discs
 from scalarviz.view.panels.drawer import Headline
 from scalarviz.view.panels.hud import HudState, fitted, hud
+from scalarviz.view.panels.hud import keys as key_line
 from scalarviz.view.panels.legend import bar_pixels, legend
 from scalarviz.view.panels.loss import Line, axis, loss_panel, tick_text
 from scalarviz.view.panels.loss_mean import thin_out
@@ -396,3 +397,17 @@ def test_what_has_no_room_in_the_first_line_stands_in_the_second(width: float, f
     for (_, one), (left, _) in pairwise(ends):
         right = one.x + (one.anchor == "left") * measure(one.text, one.size, one.bold)
         assert right < left, one.text
+
+
+@given(
+    width=st.floats(1, 2000),
+    words=st.lists(st.sampled_from(["run", "a step further", "all that is there"]), max_size=9),
+)
+def test_a_line_of_keys_keeps_its_last_one_and_the_first_ones(width: float, words: list[str]) -> None:
+    table = [*((chr(65 + k), said) for k, said in enumerate(words)), ("?", "all keys")]
+    lines = key_line(24.0, 700.0, width, DARK, table).texts
+    shown = [(key.text, said.text) for key, said in zip(lines[::2], lines[1::2], strict=True)]
+    assert shown in ([], *([*table[:k], table[-1]] for k in range(len(table))))
+    assert all(said.x + measure(said.text, LABEL) <= 24 + width for said in lines[1::2])
+    whole = sum(measure(key, LABEL, True) + 5 + measure(said, LABEL) + 16 for key, said in table) - 16
+    assert (shown == table) == (whole <= width)

@@ -14,7 +14,7 @@ from scalarviz.sweep.groups import by_loss
 from scalarviz.sweep.result import Result
 from scalarviz.view.draw.theme import get_theme
 from scalarviz.view.rooms.wall_drawing import fitting
-from scalarviz.view.sweeps.grid import CAPTION, run_grid
+from scalarviz.view.sweeps.grid import CAPTION, FOOT, GAP, TOP, run_grid
 from scalarviz.view.sweeps.rooms import RunRooms
 from scalarviz.view.sweeps.runs import Runs, picked
 from scalarviz.view.sweeps.thumbs import Thumbs, main_panel
@@ -54,6 +54,15 @@ def test_every_run_can_be_scrolled_to_and_arrows_stay_among_them(count, place, a
     assert 0 <= further < count
     assert (further == place) == (not 0 <= place + arrow[0] + arrow[1] * there.columns < count
                                   and place == there.beside(further, *arrow))  # fmt: skip
+
+
+@given(st.integers(1, 1000), ASPECTS, st.integers(1, 24))
+def test_pictures_that_a_hand_makes_larger_leave_no_room_for_most_of_another_row(count, aspect, columns):
+    grid = run_grid((1280, 720), count, aspect, columns)
+    row = grid.picture[1] + CAPTION + GAP
+    left = 720 - TOP - FOOT + GAP - grid.rows * row
+    assert left >= 0 or grid.rows == 1
+    assert not grid.last or left <= row / 2 + 2 * grid.rows  # pixels are whole
 
 
 def test_few_runs_are_all_seen_and_large_and_of_many_each_can_be_made_out():
@@ -176,6 +185,14 @@ def test_plots_take_the_place_of_the_runs_and_escape_leads_back(host):
     host.pass_time()
     plots = host.picture()
     assert np.abs(plots.astype(int) - runs).mean() > 2
+    line = [item.text for item in wall.sketches()[-1].texts]
+    assert line == ["Tab", "runs", "?", "all keys"]
+    chosen, columns, shows = wall.rooms.chosen, wall.grid.columns, wall.faces.shows
+    for key in ("Right", "End", "F", "P", "=", "Enter"):
+        wall.key(key)
+        assert "Tab shows the runs again" in wall._notice
+    assert (wall.rooms.chosen, wall.grid.columns, wall.faces.shows) == (chosen, columns, shows)
+    assert len(wall.results) == 9
     wall.key("Escape")
     assert not wall.rooms.plots
     assert not host.closed
@@ -194,6 +211,9 @@ def test_a_click_opens_the_run_where_it_ended_and_it_trains_on_with_the_bits_of_
     assert run.steps == result.steps
     for name, array in runs.weights(result.number).items():
         assert np.array_equal(run.state_dict()[name], array)
+    assert host.name.split("  \N{MIDDLE DOT}  ") == ["xor", f"run {result.number}", f"seed {result.seed}"]
+    line = [item.text for sketch in host.view.bench._key_line for item in sketch.texts]
+    assert (line[:2], line[-2:]) == (["Escape", "all runs"], ["?", "all keys"])
     host.view.key("Right")  # one step further
     until(host, lambda: run.steps > result.steps)
     host.view.key("Escape")

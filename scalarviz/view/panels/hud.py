@@ -160,14 +160,25 @@ def fitted(line: str, width: float, separator: str = "  ·  ") -> str:
 
 
 def keys(x: float, baseline: float, width: float, theme: Theme, table: Sequence[tuple[str, str]]) -> Sketch:
-    """The line of keys: bold key, what it does."""
-    sketch = Sketch()
-    end = x
-    for key, action in table:
+    """The line of keys: bold key, what it does. The last one, which leads to all, has its place before others."""
+    sketch, end = Sketch(), x
+    for key, action in _fitting(width, table):
         after = end + measure(key, LABEL, True) + 5
-        if after + measure(action, LABEL) > x + width:
-            break
         sketch.text(end, baseline, key, LABEL, theme.text2, bold=True)
         sketch.text(after, baseline, action, LABEL, theme.text3)
         end = after + measure(action, LABEL) + 16
     return sketch
+
+
+def _fitting(width: float, table: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """As many of the first ones as have room beside the last one, and that."""
+    wide = [measure(key, LABEL, True) + 5 + measure(action, LABEL) for key, action in table]
+    if not wide or sum(wide) + 16 * (len(wide) - 1) <= width:
+        return list(table)
+    found, room = list[tuple[str, str]](), width - wide[-1]
+    for one, needed in zip(table[:-1], wide, strict=False):
+        room -= needed + 16
+        if room < 0:
+            break
+        found.append(one)
+    return [*found, *(table[-1:] if wide[-1] <= width else ())]

@@ -84,7 +84,11 @@ class Rooms:
         if opened.scene.name not in self._left or self._left[opened.scene.name].scene is not opened.scene:
             self._end, self._whole = opened.scene.run.steps + opened.steps, opened.steps
         self._left = {opened.scene.name: opened}
-        self._host.enter(lambda size: self._scene(opened, size), opened.scene.name)
+        self._host.enter(lambda size: self._scene(opened, size), self._called(opened))
+
+    def _called(self, opened: Opened) -> str:
+        """What its window is called."""
+        return opened.scene.name
 
     def _scene(self, opened: Opened, size: tuple[int, int]) -> LiveView:
         view = LiveView(
@@ -99,6 +103,7 @@ class Rooms:
         view.way_out = lambda: self._out_of(view)
         touch, escape = view.bench.touch, action_of("escape").does
         touch.table = tuple((key, f"{AWAY} {self.called}" if does == escape else does) for key, does in touch.table)
+        view.bench.lead_keys(action_of("escape").keys[0], self.called)
         view.say(f"Escape goes back to {self.called}", BACK_SECONDS)
         return view
 

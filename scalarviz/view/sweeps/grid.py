@@ -129,6 +129,8 @@ def run_grid(size: tuple[int, int], count: int, aspect: float, columns: int | No
             wide = side(columns, 1)
     else:
         wide = side(columns, 1)
+        needed = max(1, -(-count // columns))  # a row for which more than half of the room is left has it
+        wide = min(wide, side(columns, min(needed, max(1, round((room[1] + GAP) / (wide / aspect + CAPTION + GAP))))))
     picture = max(float(int(wide)), 8.0), max(float(int(wide / aspect)), 5.0)
     rows = max(1, int((room[1] + GAP) // (picture[1] + CAPTION + GAP)))
     left = MARGIN + max(0.0, (room[0] - columns * picture[0] - (columns - 1) * GAP) / 2)

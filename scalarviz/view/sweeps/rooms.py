@@ -99,21 +99,27 @@ class RunRooms(Rooms):
         self._open = result, opened
         return opened
 
+    def _called(self, opened: Opened) -> str:
+        """Its scene, and which run it is of it."""
+        said = [] if self._open is None else self._words(self._open[0])
+        return DOT.join([opened.scene.name, *said])
+
+    def _words(self, result: Result) -> list[str]:
+        """A run, what sets it apart, and its seed."""
+        apart = options_text(result.options, swept(self.runs.results))
+        return [*filter(None, (f"run {result.number:,}", apart, f"seed {result.seed:,}"))]
+
     def _scene(self, opened: Opened, size: tuple[int, int]) -> LiveView:
         view = super()._scene(opened, size)
         if self._open is not None:
             result = self._open[0]
-            said = [
-                f"run {result.number:,}",
-                options_text(result.options, swept(self.runs.results)),
-                f"seed {result.seed:,}",
-            ]
+            said = self._words(result)
             optimizer = opened.scene.run.optimizer
             if result.state != "done":
                 said.append(f"it {result.state}: here it stands at its beginning")
             elif optimizer.state and not self.runs.rule(result.number)[1]:  # a file of an earlier version
                 said.append(f"{type(optimizer).__name__} begins anew")
-            view.say(DOT.join([*filter(None, said), f"Escape goes back to {WALL}"]), BACK_SECONDS)
+            view.say(DOT.join([*said, f"Escape goes back to {WALL}"]), BACK_SECONDS)
         return view
 
 

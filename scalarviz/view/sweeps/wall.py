@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MOST = 24
 """Pictures side by side, at most."""
+PLOTS_KEY = next(action.keys[0] for action in RUNS if action.name == "plots")
 KINDS = ("all runs", "runs that learnt", "runs that did not")
 LOOK, SHARE = 2.0, 0.05
 """Seconds between two looks at the file, and the part of the time that they may take."""
@@ -52,14 +53,23 @@ class RunWall(Tiled):
         self._since, self._until_look = 0.0, LOOK
         self._sheet: Sketch | None = None
         super().__init__(rooms, size, RUNS, {
-            "left": lambda: self.go(-1, 0), "right": lambda: self.go(1, 0), "up": lambda: self.go(0, -1),
-            "down": lambda: self.go(0, 1), "page_up": lambda: self.turn(-1), "page_down": lambda: self.turn(1),
-            "first": lambda: self.choose(0), "last": lambda: self.choose(len(self.results) - 1),
-            "enter": self.enter,
-            "faces": self.turn_faces, "kinds": self.turn_kinds, "plots": self.turn_plots,
-            "larger": lambda: self._resize(1), "smaller": lambda: self._resize(-1),
-        })  # fmt: skip
+            name: self._of_runs(does) for name, does in {
+                "left": lambda: self.go(-1, 0), "right": lambda: self.go(1, 0), "up": lambda: self.go(0, -1),
+                "down": lambda: self.go(0, 1), "page_up": lambda: self.turn(-1), "page_down": lambda: self.turn(1),
+                "first": lambda: self.choose(0), "last": lambda: self.choose(len(self.results) - 1),
+                "enter": self.enter, "faces": self.turn_faces, "kinds": self.turn_kinds,
+                "larger": lambda: self._resize(1), "smaller": lambda: self._resize(-1),
+            }.items()
+        } | {"plots": self.turn_plots})  # fmt: skip
         self._sort()
+
+    def _of_runs(self, does: Callable[[], object]) -> Callable[[], object]:
+        """What a key does with the runs; beside their plots it says where they are."""
+
+        def does_or_says() -> object:
+            return self.say(f"{PLOTS_KEY} shows the runs again") if self.rooms.plots else does()
+
+        return does_or_says
 
     # ---- what is shown
 
@@ -193,7 +203,8 @@ class RunWall(Tiled):
     def sketches(self) -> list[Sketch]:
         """Everything on the wall."""
         rooms, theme, grid = self.rooms, self.rooms.theme, self.grid
-        words = [(a.keys[0], a.words) for a in RUNS if a.words] + [(action_of("toggle_help").keys[0], "all keys")]
+        words = [(PLOTS_KEY, "runs")] if rooms.plots else [(a.keys[0], a.words) for a in RUNS if a.words]
+        words.append((action_of("toggle_help").keys[0], "all keys"))
         below = foot(grid, theme, words)
         if rooms.plots:
             if self._sheet is None:

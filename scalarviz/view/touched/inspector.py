@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...run.frame import Frame
+from ...run.source import Can
 from ...run.weight_record import WeightRecord
 from ..draw.places import Box
 from ..draw.sketch import Sketch
@@ -70,7 +71,9 @@ class Inspector:
         return self.selection.single
 
     def follow(self, frame: Frame) -> None:
-        """Take over the value of a frame."""
+        """Take over the value of a frame; what stands still, as the numbers of a file do, has no course."""
+        if self._subject.source.can == Can():
+            return
         self._history.add(frame.step, float(frame.values[self.index]))
 
     def explanation(self, frame: Frame) -> Lines:

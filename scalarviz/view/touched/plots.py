@@ -86,7 +86,8 @@ class _Axes:
 def _draw_moved(page: Page, box: Box, moved: Moved) -> None:
     """The value by step, its range at the right, and where it stands now."""
     sketch, theme = page.sketch, page.theme
-    _title(page, box, "value", moved.since)
+    if moved.since:
+        _title(page, box, "value", moved.since)
     known = np.isfinite(moved.values)
     steps, values = moved.steps[known], moved.values[known]
     if not len(steps):
