@@ -56,8 +56,8 @@ def test_every_run_can_be_scrolled_to_and_arrows_stay_among_them(count, place, a
                                   and place == there.beside(further, *arrow))  # fmt: skip
 
 
-@given(st.integers(1, 1000), ASPECTS, st.integers(1, 24))
-def test_pictures_that_a_hand_makes_larger_leave_no_room_for_most_of_another_row(count, aspect, columns):
+@given(st.integers(1, 1000), ASPECTS, st.one_of(st.none(), st.integers(1, 24)))
+def test_pictures_that_are_scrolled_leave_no_room_for_most_of_another_row(count, aspect, columns):
     grid = run_grid((1280, 720), count, aspect, columns)
     row = grid.picture[1] + CAPTION + GAP
     left = 720 - TOP - FOOT + GAP - grid.rows * row
@@ -193,6 +193,9 @@ def test_plots_take_the_place_of_the_runs_and_escape_leads_back(host):
         assert "Tab shows the runs again" in wall._notice
     assert (wall.rooms.chosen, wall.grid.columns, wall.faces.shows) == (chosen, columns, shows)
     assert len(wall.results) == 9
+    wall.key("Tab", "\t")
+    assert (wall.rooms.plots, wall._notice) == (False, "")
+    wall.key("Tab", "\t")
     wall.key("Escape")
     assert not wall.rooms.plots
     assert not host.closed

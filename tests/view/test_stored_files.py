@@ -13,6 +13,7 @@ from scalarviz.io import save_tensors
 from scalarviz.run.panels import Histogram
 from scalarviz.run.ranges import extent
 from scalarviz.view.benches import bench_of
+from scalarviz.view.draw.theme import DARK
 from scalarviz.view.panels.histogram import BINS, counted
 from scalarviz.view.shown.source import ArraysSource
 from scalarviz.view.shown.subject import Subject
@@ -271,3 +272,14 @@ def test_the_largest_numbers_have_the_colours_of_their_signs(tmp_path):
     assert warmth[0] < -40 < 40 < warmth[1]  # blue and orange
     assert abs(warmth[2]) < 30
     assert abs(warmth[3]) < 30
+
+
+def test_a_number_that_is_looked_into_has_no_course(net):
+    with offscreen():
+        view = Mirror(stored_subject([net]), SIZE)
+        view.tick(0.1)
+        view.bench.click(over(view.bench, "fc1.weight"))
+        inspector = view.bench.touch.inspector
+        said = [text.text for text in inspector.column((0, 0, 304, 500), DARK, view.frame()).texts]
+    assert any(word.startswith("fc1.weight[") for word in said)
+    assert not any("since step" in word for word in said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..draw.places import Box
@@ -126,13 +127,18 @@ def run_grid(size: tuple[int, int], count: int, aspect: float, columns: int | No
         least = math.sqrt(LEAST * aspect)
         if wide < least:
             columns = max(1, int((room[0] + GAP) // (least + GAP)))
-            wide = side(columns, 1)
+            wide = _of_rows(columns, side, room[1], count, aspect)
     else:
-        wide = side(columns, 1)
-        needed = max(1, -(-count // columns))  # a row for which more than half of the room is left has it
-        wide = min(wide, side(columns, min(needed, max(1, round((room[1] + GAP) / (wide / aspect + CAPTION + GAP))))))
+        wide = _of_rows(columns, side, room[1], count, aspect)
     picture = max(float(int(wide)), 8.0), max(float(int(wide / aspect)), 5.0)
     rows = max(1, int((room[1] + GAP) // (picture[1] + CAPTION + GAP)))
     left = MARGIN + max(0.0, (room[0] - columns * picture[0] - (columns - 1) * GAP) / 2)
     last = max(0, -(-count // columns) - rows)
     return RunGrid(window, scale, count, columns, rows, min(max(first, 0), last), picture, left)
+
+
+def _of_rows(columns: int, side: Callable[[int, int], float], high: float, count: int, aspect: float) -> float:
+    """The width of pictures in rows that scroll; less than their columns let it be where half a row is left empty."""
+    wide, needed = side(columns, 1), max(1, -(-count // columns))
+    rows = round((high + GAP) / (wide / aspect + CAPTION + GAP))
+    return min(wide, side(columns, min(needed, max(1, rows))))

@@ -186,7 +186,7 @@ class RunWall(Tiled):
 
     def turn_plots(self) -> None:
         """The plots, or the runs again."""
-        self.rooms.plots = not self.rooms.plots
+        self.rooms.plots, self._notice = not self.rooms.plots, ""
 
     def _resize(self, by: int) -> None:
         self.rooms.columns = min(max(self.grid.columns - by, 1), MOST)
