@@ -66,8 +66,11 @@ class RunWall(Tiled):
     def _of_runs(self, does: Callable[[], object]) -> Callable[[], object]:
         """What a key does with the runs; beside their plots it says where they are."""
 
-        def does_or_says() -> object:
-            return self.say(f"{PLOTS_KEY} shows the runs again") if self.rooms.plots else does()
+        def does_or_says() -> None:
+            if self.rooms.plots:
+                self.say(f"{PLOTS_KEY} shows the runs again")
+            else:
+                does()
 
         return does_or_says
 
