@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import PurePath
 
 from ..errors import listing
 from .here import scene_names
 
+SHOWN_BY = {".svs": "view", ".onnx": "view", ".safetensors": "view", ".svz": "replay"}
+"""Which command shows a file, by its ending."""
 TYPED_APART = "unexpected extra argument"
 """What typer says of a word that no flag takes."""
 
@@ -28,6 +31,8 @@ def hint(arguments: Sequence[str], name: str, commands: Sequence[str], said: str
     """
     if name == "sweep":
         return _of_sweep(arguments, said)
+    if command := SHOWN_BY.get(PurePath(name).suffix.lower()):
+        return f"Try: scalarviz {command} {name}"
     if not name or name in scene_names() or name in commands or name.endswith(".py"):
         return f"Try: scalarviz {name + ' ' if name else ''}--help"
     return f"Try: scalarviz --help; the scenes are {listing(scene_names())}"

@@ -84,7 +84,8 @@ def _check_targets(options: Any) -> None:
     for path in options.out:
         report = path.suffix.lower() == REPORT and options.file.suffix.lower() == RESULTS
         if path.suffix.lower() not in FORMATS and not report:
-            raise InputError(f"--out {path}: allowed is a picture ({listing(FORMATS)}); nothing moves in a file")
+            page = f" or a report ({REPORT})" if options.file.suffix.lower() == RESULTS else ""
+            raise InputError(f"--out {path}: allowed is a picture ({listing(FORMATS)}){page}; nothing moves in a file")
         check_target(path)
         for given in (options.file, options.other):
             if given is not None and path.exists() and given.exists() and path.samefile(given):

@@ -103,7 +103,8 @@ def _reason(error: BaseException) -> str:
     """The innermost cause, in one line."""
     while error.__cause__ is not None:
         error = error.__cause__
-    return " ".join(str(error).split())[:300] or type(error).__name__
+    said = " ".join(str(error).split())[:300] or type(error).__name__
+    return "nobody is there" if said == "CancelledError" else said  # dask's own, of a connection that was given up
 
 
 def _check(client: Any, address: str) -> None:

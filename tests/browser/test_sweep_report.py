@@ -81,6 +81,25 @@ def test_the_best_the_median_and_the_worst_play_and_end_where_the_sweep_ended(pa
         inner.locator("#step", has_text=re.compile(f"^{result.steps}$")).wait_for()
 
 
+def test_the_wheel_scrolls_the_report_until_a_player_is_clicked(page, report):
+    page.goto(report.as_uri())
+    frame = page.locator("iframe").first
+    frame.scroll_into_view_if_needed()
+    scene = frame.content_frame.locator("#scene")
+    scene.wait_for()
+    scene.hover()
+    before = page.evaluate("scrollY")
+    page.mouse.wheel(0, 60)
+    page.wait_for_function("before => scrollY > before", arg=before)
+    scene.click(position={"x": 5, "y": 5})
+    scene.evaluate("e => { e.addEventListener('wheel', event => { window.taken = event.defaultPrevented; }); }")
+    page.mouse.wheel(0, 60)
+    look = (
+        "done => { const look = () => 'taken' in window ? done(window.taken) : requestAnimationFrame(look); look(); }"
+    )
+    assert scene.evaluate(f"() => new Promise({look})")
+
+
 def test_it_says_what_it_does_and_that_runs_came_to_the_same_bits(report, told):
     assert [line.split()[2] for line in told[:3]] == ["best", "median", "worst"]
     assert told[3:] == ["report: runs that learnt: 1", "report: runs that are stuck: 5", "report: runs that failed: 1"]

@@ -237,6 +237,8 @@ def test_an_unknown_command_is_told_the_scenes(cli):
     names = sorted(path.stem for path in SCENES.glob("[a-z]*.py") if path.stem != "options")
     assert said[-1] == f"Try: scalarviz --help; the scenes are {', '.join(names)}"
     assert "foo" in said[0]
+    assert cli("runs.svs").err.splitlines()[-1] == "Try: scalarviz view runs.svs"
+    assert cli("loop.svz").err.splitlines()[-1] == "Try: scalarviz replay loop.svz"
     assert cli("rgb", "--nope").err.splitlines()[-1] == "Try: scalarviz rgb --help"
 
 

@@ -64,8 +64,13 @@ def stored_numbers(path: StrPath, only: Sequence[str] = ()) -> dict[str, Array]:
 
 
 def _elsewhere(path: Path) -> str:
-    """Which command shows a file of another ending, if one does."""
-    return {".svz": f"; a recording is shown by: scalarviz replay {path_text(path)}"}.get(path.suffix.lower(), "")
+    """Which file or command shows what has another ending, if one does."""
+    said = {
+        ".svz": f"; a recording is shown by: scalarviz replay {path_text(path)}",
+        ".csv": ", and .svs, what a sweep wrote by --results",
+        ".html": "; a page is opened by a browser",
+    }
+    return said.get(path.suffix.lower(), "")
 
 
 def _of_graph(path: Path) -> dict[str, Array]:

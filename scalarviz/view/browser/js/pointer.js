@@ -87,6 +87,7 @@ export class Pointers {
   }
 
   #wheel(event) {
+    if (window.parent !== window && !document.hasFocus()) return; // the page around it scrolls until it is clicked
     if (event.ctrlKey && event.deltaMode === 0 && Math.abs(event.deltaY) < 50) {
       event.preventDefault(); // two fingers on a touch pad
       this.hands.zoom(Math.exp(-event.deltaY / 100), this.#place(event));
