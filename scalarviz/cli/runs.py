@@ -10,6 +10,8 @@ from ..io import save_picture
 from ..io.readable import check_source
 from ..run.recording.schema import clean
 from .console import fail, say
+from .interrupt import INTERRUPTED
+from .stop import Stop
 
 if TYPE_CHECKING:
     from ..sweep.build import SceneBuild
@@ -21,6 +23,8 @@ REPORT = ".html"
 def view_runs(options: Any) -> int:
     """Show the runs until the window is closed, or write pictures and reports; returns the exit code.
 
+    Ctrl-C, SIGTERM and SIGHUP end the writing at once; what was there before is untouched.
+
     Raises
     ------
     InputError, FileFormatError
@@ -30,9 +34,17 @@ def view_runs(options: Any) -> int:
         raise InputError(f"{options.file}: the runs of a sweep are shown alone; leave the other file and --only out")
     check_source(options.file, "file of results")
     build = _build(options)
-    for path in options.out:
-        _write(options, path, build)
-    return 0 if options.out else _in_window(options, build)
+    if not options.out:
+        return _in_window(options, build)
+    with Stop() as stop:
+        try:
+            with stop.at_once():
+                for path in options.out:
+                    _write(options, path, build)
+        except KeyboardInterrupt:
+            say(f"scalarviz: {stop.word}")
+            return stop.code or INTERRUPTED
+    return 0
 
 
 def _build(options: Any) -> SceneBuild | None:
@@ -41,7 +53,9 @@ def _build(options: Any) -> SceneBuild | None:
     from ..view.sweeps.opening import scene_file
 
     with Results(options.file) as results:
-        about = results.about
+        about, left_out = results.about, results.left_out
+    if left_out:
+        say(f"{options.file.stem}: {left_out}")
     if options.scene is not None:
         return scene_file(options.scene, about)
     if about.build_text and about.name.endswith(".py"):

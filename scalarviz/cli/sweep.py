@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +19,7 @@ from pydantic import Field, create_model, model_validator
 
 from ..errors import InputError, shown
 from ..io import check_target
+from ..io.scratch import scratch
 from ..sweep.about import About
 from ..sweep.build import SceneBuild
 from ..sweep.left import Left
@@ -26,7 +29,7 @@ from ..sweep.schema import ENDING
 from ..sweep.sweep import Sweep, sweep
 from ..sweep.table import summary, write_table
 from ..sweep.writing import check_results
-from .console import Progress, fail, say
+from .console import Progress, fail, say, unwritable
 from .interrupt import INTERRUPTED
 from .stop import Stop
 from .warmup import compile_for
@@ -90,7 +93,8 @@ def run_sweep(options: Any, typed: dict[str, Any]) -> int:
         try:
             with stop.at_once():
                 about, results = _computed(options, typed, file)
-                _print(*summary(results))
+                with _heard() as trouble:
+                    _print(*summary(results))
                 written = _written(options, about, results, file)
         except KeyboardInterrupt:
             kept = f"; the same command goes on with {options.results}" if options.results else ""
@@ -98,7 +102,21 @@ def run_sweep(options: Any, typed: dict[str, Any]) -> int:
             return stop.code or INTERRUPTED
     for path in written:
         say(f"wrote {path}")
+    for error in trouble:
+        raise unwritable(error)
     return _told(Path(about.name).stem, results, time.monotonic() - began)
+
+
+@contextmanager
+def _heard() -> Iterator[list[OSError]]:
+    """What keeps the block from being printed: it is told when all that was asked for is written."""
+    trouble: list[OSError] = []
+    try:
+        yield trouble
+    except OSError as error:
+        trouble.append(error)
+    except SystemExit:  # so rich answers a pipe that nobody reads any more
+        trouble.append(BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)))
 
 
 @contextmanager
@@ -107,7 +125,7 @@ def _file_of(options: Any) -> Iterator[Path | None]:
     if options.results is not None or options.report is None:
         yield options.results
         return
-    with TemporaryDirectory(prefix="scalarviz-") as folder:
+    with TemporaryDirectory(prefix=scratch()) as folder:
         yield Path(folder) / f"runs{ENDING}"
 
 

@@ -125,6 +125,10 @@ class Pool(Executor):
                             break
         finally:
             self._feeding = False
+        refused = next((slot.refused for slot in self._slots if slot.refused is not None), None)
+        if refused is not None and self._waiting and not any(slot.tasks for slot in self._slots):
+            said = f"no process of the sweep can be started here: {refused}; in Python, workers=0 computes in this one"
+            self._close(said, StateError(said))
 
     def _died(self, slot: _Slot) -> _Task | None:
         """Let a slot begin anew; what it was to compute next goes to another one. Returns what it died in."""
@@ -179,6 +183,7 @@ class _Slot:
         self._pool = pool
         self.tasks: list[_Task] = []
         self.round = self.pid = 0
+        self.refused: Exception | None = None
         self._executor: ProcessPoolExecutor | None = None
         self._line: Any = None
         self._former: list[ProcessPoolExecutor] = []
@@ -191,11 +196,13 @@ class _Slot:
                     self._start()
                 assert self._executor is not None
                 done = self._executor.submit(task.call)
-            except RuntimeError:  # it has died, or Python ends
+            except (RuntimeError, OSError) as error:  # it has died, Python ends, or the system lets none begin
                 if self.tasks:
                     return False
                 self.renew()
+                self.refused = error
             else:
+                self.refused = None
                 self.tasks.append(task)
                 done.add_done_callback(partial(self._pool._gave, self, self.round, task))
                 return True
@@ -204,8 +211,9 @@ class _Slot:
     def _start(self) -> None:
         context = get_context("spawn")
         ours, self._line = context.Pipe(duplex=False)
-        with shielded():
+        with shielded():  # Python's tracker begins with the first one, and lets Ctrl-C in again
             self._executor = ProcessPoolExecutor(1, context, begin, (ours,))
+        with shielded():
             started = self._executor.submit(ready)
         ours.close()
         started.add_done_callback(partial(self._began, self.round))

@@ -15,7 +15,7 @@ from ..run.recording.schema import DAMAGED
 from .about import About, alike, read_about
 from .kept import Kept
 from .result import Result
-from .rows import COLUMNS, read_row, read_said, read_weights
+from .rows import COLUMNS, read_row, read_said, read_weights, sound
 from .schema import AT_THE_END, OF_OPTIMIZER, RESULTS
 
 __all__ = ["About", "Result", "Results"]
@@ -91,6 +91,11 @@ class Results(Kept):
         return self.path, None
 
     @property
+    def left_out(self) -> str:
+        """What stands beside the file and was not read, in words; empty for nothing."""
+        return self._opened.left_out
+
+    @property
     def written(self) -> bool:
         """Whether a sweep of this machine writes it now."""
         with self._told():
@@ -107,7 +112,9 @@ class Results(Kept):
         FileFormatError
             They are damaged.
         """
-        return next((read_weights(row) for row in self._rows(number, "=", AT_THE_END)), {})
+        for row in self._rows(number, "=", AT_THE_END):
+            return self._arrays(row)
+        return {}
 
     def keyframes(self, number: int) -> dict[int, dict[str, Any]]:
         """The weights of a run after some of its steps, by step, in order; none where they were not asked for.
@@ -119,7 +126,7 @@ class Results(Kept):
         FileFormatError
             They are damaged.
         """
-        return {row[1]: read_weights(row) for row in self._rows(number, ">", AT_THE_END)}
+        return {row[1]: self._arrays(row) for row in self._rows(number, ">", AT_THE_END)}
 
     def rule(self, number: int) -> tuple[dict[str, Any], str]:
         """The arrays of the optimiser of a run at its end, and how it trained; empty where it needs none to train on.
@@ -132,8 +139,20 @@ class Results(Kept):
             They are damaged.
         """
         for row in self._rows(number, "=", OF_OPTIMIZER):
-            return read_weights(row), read_said(row)
+            return self._arrays(row), read_said(row)
         return {}, ""
+
+    def torn(self) -> set[int]:
+        """Numbers of the runs of which weights or what their optimiser remembers are damaged; reads all of them."""
+        with self._told():
+            rows = self._opened.database.execute("SELECT number, step, tensors, checksum FROM weights")
+            return {row[0] for row in rows if row[0] in range(self.about.total) and not sound(row)}
+
+    def _arrays(self, row: tuple[Any, ...]) -> dict[str, Any]:
+        try:
+            return read_weights(row)
+        except FileFormatError as error:
+            raise FileFormatError(f"{path_text(self.path)}, run {row[0]:,}: {error}") from None
 
     def _rows(self, number: int, which: str, step: int) -> list[tuple[Any, ...]]:
         number = integer("the number of a run", number, 0)

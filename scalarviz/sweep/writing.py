@@ -11,7 +11,7 @@ from pathlib import Path
 from ..errors import InputError, shown
 from ..io.atomic import StrPath, check_target, path_text, replacing
 from ..run.recording.checksums import Cell
-from ..run.recording.files import FileId, finish, is_written, signed
+from ..run.recording.files import FileId, check_length, finish, is_written, signed
 from ..run.recording.logs import begin
 from .about import About, alike, written
 from .result import Result
@@ -58,6 +58,11 @@ class ResultsFile:
             with self._told():
                 _create(target, about)
         with Results(target) as there:
+            if there.left_out:  # SQLite would put it into the file, in place of its results
+                raise InputError(
+                    f"{self._said} is not gone on with: {there.left_out}; its results are in neither file: move it to "
+                    "the file that it is of, or remove it"
+                )
             check_same(there.about, about, self._said)
             about = about if len(about.seeds) > len(there.about.seeds) else there.about
         self.about = about
@@ -67,7 +72,7 @@ class ResultsFile:
             self.path, self._file = target, FileId(target)
             self._take()
             with Results(target) as there:
-                self.missing = there.missing()
+                self.missing = sorted({*there.missing(), *there.torn()})
         except BaseException:
             self._database.close()
             raise
@@ -83,9 +88,6 @@ class ResultsFile:
                     f"{self._said} is being written by another sweep, process {str(found[0]).split()[0]}: wait for "
                     "that one, end it, or give another name"
                 )
-            if self._database.execute("PRAGMA journal_mode").fetchone()[0] == "delete":
-                for suffix in ("-wal", "-shm"):  # of a former file of this name: nobody uses one now
-                    Path(f"{self._file.path}{suffix}").unlink(missing_ok=True)
             # a log that begins later is not this file's log of before
             self._database.execute("DELETE FROM meta WHERE name = 'log'")
             values = {"writer": signed(), "about": written(self.about)}
@@ -146,6 +148,7 @@ def check_results(path: StrPath) -> Path:
         raise InputError(
             f"{path_text(path)}: results are written as {ENDING} only; try {target.stem or 'runs'}{ENDING}"
         )
+    check_length(target, path)
     return target.absolute()  # wherever the program goes meanwhile
 
 
@@ -178,7 +181,6 @@ def _few(seeds: list[int]) -> str:
 
 def _create(target: Path, about: About) -> None:
     """A file without results: whole, or not there. Where another sweep was quicker its file stays."""
-    Path(f"{target}-journal").unlink(missing_ok=True)  # of a former file of this name: SQLite would write it into this
     with replacing(target, _put) as fresh, closing(sqlite3.connect(fresh, isolation_level=None)) as database:
         database.execute("BEGIN")
         database.execute(f"PRAGMA application_id = {RESULTS.application}")
@@ -191,6 +193,9 @@ def _create(target: Path, about: About) -> None:
 
 def _put(fresh: Path, target: Path) -> None:
     """Give a new file its name, unless there is one by now."""
+    if not target.exists():
+        for suffix in ("-wal", "-journal", "-shm"):  # of a former file of this name: SQLite would write it into this
+            Path(f"{target}{suffix}").unlink(missing_ok=True)
     try:
         os.link(fresh, target)
     except FileExistsError:

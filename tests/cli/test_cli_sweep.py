@@ -222,3 +222,20 @@ def any_in(group: int) -> bool:
     """Whether a group of processes is there; raises ProcessLookupError where it is not."""
     os.killpg(group, 0)
     return runs(os.getpid())
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+@pytest.mark.parametrize("where", ["full", "pipe"])
+def test_where_nobody_reads_the_terminals_table_the_files_are_written_all_the_same(tmp_path, where):
+    command = [sys.executable, "-m", "scalarviz", "sweep", "xor", "--engine", "numpy", "--steps", "5", "--seeds", "2",
+               "--workers", "1", "--table", "t.csv"]  # fmt: skip
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open("/dev/full" if where == "full" else writer, "wb") as nobody:
+        done = subprocess.run(command, cwd=tmp_path, stdout=nobody, stderr=subprocess.PIPE, text=True, check=False)
+    why = "no space left on device" if where == "full" else "broken pipe"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        2, f"scalarviz: cannot write the result to stdout: {why}"
+    )  # fmt: skip
+    assert "Traceback" not in done.stderr
+    assert len(read(tmp_path / "t.csv")) == 2

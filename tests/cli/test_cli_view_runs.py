@@ -1,5 +1,9 @@
 """`scalarviz view FILE.svs`: pictures and a report of the runs of a sweep, and what is said without a display."""
 
+import signal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -34,6 +38,10 @@ def test_without_a_display_it_says_what_to_do(cli, results):
 
 
 OWN = """
+import signal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import numpy as np
 import scalarviz as sv
 from scalarviz import nn, optim
@@ -70,3 +78,24 @@ def test_a_scene_of_ones_own_is_run_where_it_is_named_and_never_from_the_file(cl
     refused = cli("view", "a.safetensors", "--scene", "mine.py", "--out", "c.png")
     assert refused.code == 2
     assert "--scene is of the runs of a sweep" in refused.err
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals of POSIX")
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
+def test_a_signal_ends_the_writing_of_a_report_and_leaves_nothing(cli, results, monkeypatch, name, code):
+    """A process that SIGTERM ends by itself leaves its temporary files, and says nothing."""
+    folders = []
+
+    def player(*_args):
+        with TemporaryDirectory() as folder:
+            folders.append(Path(folder))
+            signal.raise_signal(getattr(signal, name))
+        return "", ""
+
+    monkeypatch.setattr("scalarviz.view.sweeps.report.player_of", player)
+    (results / "runs.html").write_text("of before", encoding="utf-8")
+    result = cli("view", "runs.svs", "--out", "runs.html")
+    word = "interrupted" if name == "SIGINT" else "terminated"
+    assert (result.code, result.err.splitlines()[-1]) == (code, f"scalarviz: {word}")
+    assert not folders[0].exists()
+    assert (results / "runs.html").read_text(encoding="utf-8") == "of before"

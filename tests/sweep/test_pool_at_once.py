@@ -8,6 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
+from scalarviz.errors import StateError
 from scalarviz.sweep import pool as module
 from scalarviz.sweep.pool import Pool, WorkerDiedError
 
@@ -69,3 +70,20 @@ def test_each_call_is_made_once_and_each_has_its_own_result(workers, deaths, mon
         done = [future.result() for future in futures if future.exception() is None]
     assert sorted(done) == sorted(number * number for number in called)
     assert len(done) + died == len(futures)
+
+
+def test_where_no_process_can_be_started_the_sweep_ends_with_that(monkeypatch):
+    """Without semaphores, processes or files to be had it waited for ever, or ended with a traceback."""
+    for trouble in (OSError(27, "File too large"), RuntimeError("can't start new thread")):
+
+        def none(*_args, trouble=trouble):
+            raise trouble
+
+        monkeypatch.setattr("scalarviz.sweep.pool.ProcessPoolExecutor", none)
+        with Pool(2) as pool:
+            future = pool.submit(divmod, 7, 2)
+            says = f"no process of the sweep can be started here: .*{trouble.args[-1]}"
+            with pytest.raises(StateError, match=says):
+                future.result(60)
+            with pytest.raises(StateError, match="can be started here"):
+                pool.submit(divmod, 7, 2)

@@ -226,6 +226,28 @@ def test_a_terminal_that_closes_ends_only_who_started_the_processes(tmp_path):
     gone(pids)
 
 
+SHIELDED = """
+import os, signal
+from concurrent.futures import ProcessPoolExecutor
+from scalarviz.sweep.pool import Pool
+real = ProcessPoolExecutor.submit
+def submit(self, *arguments):
+    print(*sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ()))), flush=True)
+    return real(self, *arguments)
+if __name__ == "__main__":
+    ProcessPoolExecutor.submit = submit
+    with Pool(1) as pool:
+        pool.submit(os.getpid).result(60)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals of POSIX")
+def test_a_process_that_begins_hears_no_terminal():
+    """Ctrl-C in its first moments ended it with a traceback; Python's tracker lets signals in again as it starts."""
+    run = subprocess.run([sys.executable, "-c", SHIELDED], capture_output=True, text=True, timeout=120, check=True)
+    assert run.stdout.splitlines()[0] == f"{int(signal.SIGHUP)} {int(signal.SIGINT)}"
+
+
 def test_what_cannot_be_sent_is_said_before():
     def inside(seed):
         return made.small(seed)

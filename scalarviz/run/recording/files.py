@@ -82,12 +82,17 @@ def check_new(path: StrPath) -> Path:
     target = check_target(path)
     if target.exists():
         raise _there(path)
+    check_length(target, path)
+    return target
+
+
+def check_length(target: Path, said: StrPath) -> None:
+    """InputError if the names of what SQLite keeps beside a file would be too long."""
     if (size := len(os.fsencode(target.name))) > _LONGEST:
         raise InputError(
-            f"cannot write {path_text(path)}: its name has {size} bytes; allowed: {_LONGEST}, since files of that name "
-            "and -journal stand beside a recording while it is written"
+            f"cannot write {path_text(said)}: its name has {size} bytes; allowed: {_LONGEST}, since files of that name "
+            "and -journal stand beside it while it is written"
         )
-    return target
 
 
 def check_apart(path: StrPath, *recordings: Path) -> None:

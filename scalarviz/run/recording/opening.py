@@ -18,6 +18,7 @@ from urllib.parse import quote
 from ...errors import FileFormatError, InputError
 from ...io.atomic import StrPath, path_text
 from ...io.readable import check_source, unreadable
+from ...io.scratch import scratch
 from .logs import Use, identity
 from .schema import DAMAGED, MOST_BLOB, RECORDING, Format
 
@@ -157,7 +158,7 @@ class Opened:
 
     def _copied(self, path: Path) -> Path:
         """A copy of the file and its log: the folder is not to be written to, which reading the log would need."""
-        self._copy = tempfile.TemporaryDirectory(prefix="scalarviz-")
+        self._copy = tempfile.TemporaryDirectory(prefix=scratch())
         copy = Path(self._copy.name) / "run.svz"
         for _ in range(_TRIES):
             before = stamp(path)

@@ -18,6 +18,7 @@ from urllib.parse import quote
 from ...checks import flag, integer
 from ...errors import InputError, StateError
 from ...io.atomic import StrPath, check_target, path_text, replacing
+from ...io.scratch import scratch
 from ..run import Run
 from ..scene import Scene
 from ..watched import Watched
@@ -279,7 +280,7 @@ if hasattr(os, "register_at_fork"):
 
 def _temporary() -> Path:
     try:
-        return Path(tempfile.mkdtemp(prefix="scalarviz-")) / "run.svz"
+        return Path(tempfile.mkdtemp(prefix=scratch())) / "run.svz"
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise InputError(f"cannot record into a temporary file: {why}; give a file with path=, or set TMPDIR") from None

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from ...errors import DivergedError
+from ...io.scratch import scratch
 from ...run.scene import Scene
 from ...sweep.result import Result
 from ..browser.ofscene import of_scene
@@ -31,7 +32,7 @@ def player_of(runs: Runs, result: Result, theme: str, title: str) -> tuple[str, 
     """A run, computed again from its beginning: its page, and what is to be said of it (usually nothing)."""
     assert runs.build is not None  # else nothing is played
     scene = runs.build(result)
-    with TemporaryDirectory(prefix="scalarviz-") as folder:
+    with TemporaryDirectory(prefix=scratch()) as folder:
         path, every = Path(folder) / "run.svz", max(1, result.steps // FRAMES)
         with Recording(scene, every, gradients=True, updates=True, activations=True, path=path):
             said = _train(scene, result)
