@@ -73,9 +73,12 @@ def view(options: Any) -> int:
         subject = stored_subject(paths, options.only)
         name = " and ".join(path.stem for path in paths)
         _tell(name, subject)
-        if not (options.out or options.headless) and wants_window(options) and _in_window(name, subject, options, stop):
-            return stop.code
-        return _pictures(name, subject, options) or stop.code
+        window = not (options.out or options.headless) and wants_window(options)
+        seen = window and _in_window(name, subject, options, stop)
+        code = 0 if seen else _pictures(name, subject, options)
+        if stop:
+            say(f"scalarviz: {stop.word}")
+        return code or stop.code
 
 
 def _check_targets(options: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -64,3 +66,11 @@ def test_what_is_refused(cli, files, arguments, says):
     assert result.err.count("\n") <= 2
     assert "Traceback" not in result.err
     assert sorted(path.name for path in files.iterdir()) == before
+
+
+@pytest.mark.parametrize(("name", "code", "word"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated")])
+def test_a_signal_is_told_and_the_picture_is_written(cli, files, monkeypatch, name, code, word):
+    monkeypatch.setattr("scalarviz.cli.view._tell", lambda *_: signal.raise_signal(getattr(signal, name)))
+    result = cli("view", "a.safetensors", "--out", "a.png")
+    assert (result.code, result.err.splitlines()) == (code, ["wrote a.png", f"scalarviz: {word}"])
+    assert (files / "a.png").stat().st_size > 1000
