@@ -141,6 +141,8 @@ class Pool(Executor):
 
     def _gave(self, slot: _Slot, round_: int, task: _Task, done: Future[Any]) -> None:
         """A process is done with a job, or is no more."""
+        if done.cancelled():  # the pool was closed
+            return
         error, ended = done.exception(), task
         with self._lock:
             if self._closed or slot.round != round_:
@@ -220,7 +222,7 @@ class _Slot:
 
     def _began(self, round_: int, started: Future[int]) -> None:
         with self._pool._lock:
-            if self.round == round_ and started.exception() is None:
+            if self.round == round_ and not started.cancelled() and started.exception() is None:
                 self.pid = started.result()
 
     def renew(self) -> None:

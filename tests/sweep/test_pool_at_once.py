@@ -87,3 +87,29 @@ def test_where_no_process_can_be_started_the_sweep_ends_with_that(monkeypatch):
                 future.result(60)
             with pytest.raises(StateError, match="can be started here"):
                 pool.submit(divmod, 7, 2)
+
+
+def test_what_a_pool_cancels_as_it_closes_is_no_error(monkeypatch, caplog):
+    """Python prints what a callback raises: Ctrl-C ended a sweep with tracebacks."""
+    given = []
+
+    class Waits:
+        def __init__(self, *_args):
+            pass
+
+        def submit(self, _call):
+            given.append(Future())
+            return given[-1]
+
+        def shutdown(self, **_named):
+            for future in given:
+                future.cancel()
+
+    monkeypatch.setattr("scalarviz.sweep.pool.ProcessPoolExecutor", Waits)
+    with Pool(1) as pool:
+        wanted = [pool.submit(divmod, 7, 2) for _ in range(3)]
+    assert all(future.cancelled() for future in given)
+    assert len(given) == 3
+    for future in wanted:
+        assert future.cancelled() or isinstance(future.exception(0), StateError)
+    assert caplog.records == []
