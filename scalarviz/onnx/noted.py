@@ -19,7 +19,9 @@ WEIGHED = frozenset({
 
 
 def kinds(said: Any) -> dict[str, str]:
-    """What each stored tensor was, by the name that the module has for it; empty where the file notes nothing.
+    """What each stored tensor was, by the name that the module has for it; empty where the file notes no parameter.
+
+    Tensors that a module holds by hand are constants for the exporter: where there is nothing else, they are the weights.
 
     Parameters
     ----------
@@ -31,7 +33,8 @@ def kinds(said: Any) -> dict[str, str]:
         ``"PARAMETER"``, ``"BUFFER"`` or ``"CONSTANT_TENSOR"``.
     """
     text = next((note.value for note in getattr(said, "metadata_props", ()) if note.key == SIGNATURE), "")
-    return {name: kind for kind, name in _LINE.findall(text)}
+    found = {name: kind for kind, name in _LINE.findall(text)}
+    return found if PARAMETER in found.values() else {}
 
 
 def merged(noted: Mapping[str, str], stored: frozenset[str], nodes: Sequence[Node]) -> bool:

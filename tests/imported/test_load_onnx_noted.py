@@ -82,6 +82,12 @@ def test_without_a_signature_names_decide(tmp_path):
     assert found > {"cos", "exp", "fc.weight", "fc.bias"}
 
 
+def test_weights_that_a_module_holds_by_hand_are_trained(tmp_path):
+    """As books write them: ``self.w = torch.normal(..., requires_grad=True)``, a constant for the exporter."""
+    path = saved(rotated(), tmp_path, fc__weight="CONSTANT_TENSOR", fc__bias="CONSTANT_TENSOR", cos="BUFFER")
+    assert moved(path, drawn(5, 4)) >= {"fc.weight", "fc.bias"}
+
+
 @pytest.mark.parametrize("note", ["", "x: PARAMETER", "x: PARAMETER target='", "\0'\n: PARAMETER target=''" * 1000])
 def test_a_signature_that_says_nothing_is_none(tmp_path, note):
     model = rotated().model("y")
