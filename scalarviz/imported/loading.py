@@ -18,7 +18,7 @@ from .building import Builder, check_size, planned
 from .ids import uncut
 from .lanes import alone, entries, output_axes
 from .layers.table import Facts
-from .needed import check_known
+from .needed import check_given, check_known
 from .nodes import folded
 from .operators.table import supported
 from .sides import checked
@@ -118,7 +118,11 @@ def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mappi
     constants = folded(graph)
     given = entries(graph, batch, checked(graph, sides))
     calm = replace(graph, nodes=tuple(map(_in_use, graph.nodes)))
-    one = alone(calm, constants, given)
+    try:
+        one = alone(calm, constants, given)
+    except InputError:
+        check_given(calm.nodes, graph)  # it says more than what drawn numbers did as a shape
+        raise
     facts = Facts(uncut(graph, constants, one.dtypes), folded(graph, one.shapes), one.shapes, one.dtypes)
     plan = planned(facts)
     check_size(plan, facts)

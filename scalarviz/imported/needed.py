@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from ..errors import InputError, shown
-from ..onnx.graph import Node
+from ..onnx.graph import Graph, Node
 from .layers.table import Facts, Found
 from .operators.versions import SETTINGS
 
@@ -30,6 +30,23 @@ KNOWN: Mapping[str, tuple[int, ...]] = {
 """The inputs of operators that say what is made, and not of which numbers."""
 OF_SIDES = frozenset(("EyeLike", "Shape", "Size"))
 """Operators that ask for the sides of a tensor, which are known where its numbers are not."""
+
+
+def check_given(nodes: Sequence[Node], graph: Graph) -> None:
+    """Refuse nodes whose settings are inputs of the file, which are known when it runs: a shape, or scales.
+
+    Raises
+    ------
+    InputError
+        There are some; names all.
+    """
+    moving = {port.name for port in graph.inputs}
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for node in nodes:
+        asked = [k for k in KNOWN.get(node.operator, ()) if k < len(node.inputs) and node.inputs[k] in moving]
+        if asked:
+            reasons.setdefault((node.operator, f"its input {asked[0]} says what is made"), []).append(node.name)
+    _refuse(reasons, graph)
 
 
 def check_known(order: Sequence[Found | Node], facts: Facts) -> None:
@@ -58,9 +75,13 @@ def check_known(order: Sequence[Found | Node], facts: Facts) -> None:
             reasons.setdefault((step.operator, reason), []).append(step.name)
         if places and step.operator not in OF_SIDES:
             moving.update(step.outputs)
+    _refuse(reasons, facts.graph)
+
+
+def _refuse(reasons: Mapping[tuple[str, str], Sequence[str]], graph: Graph) -> None:
     if reasons:
         raise InputError(
-            f"{facts.graph.name}: nodes ask for numbers that are known before, which are computed from data or weights "
+            f"{graph.name}: nodes ask for numbers that are known before, which are computed from data or weights "
             f"here: {'; '.join(_told(*key, names) for key, names in reasons.items())}"
         )
 

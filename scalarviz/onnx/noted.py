@@ -21,7 +21,7 @@ WEIGHED = frozenset({
 def kinds(said: Any) -> dict[str, str]:
     """What each stored tensor was, by the name that the module has for it; empty where the file notes no parameter.
 
-    Tensors that a module holds by hand are constants for the exporter: where there is nothing else, they are the weights.
+    Tensors that a module holds by hand are constants for the exporter: without parameters, they are the weights.
 
     Parameters
     ----------

@@ -68,6 +68,15 @@ def test_whole_powers_of_whole_numbers_are_whole(tmp_path):
     agrees(sv.load_onnx(path), path, np.array([[5, -2, 7, 1]]))
 
 
+def test_scales_that_are_an_input_are_named_as_such(tmp_path):
+    """Tried out with drawn numbers they gave sides below 0."""
+    made = Made((1, 1, 3, 4))
+    made.inputs.append(helper.make_tensor_value_info("scales", 1, (4,)))
+    made.node("Resize", "x", "", "scales", name="stretches", to="y")
+    with pytest.raises(InputError, match=r"Resize 'stretches' \(its input 2 says what is made"):
+        sv.load_onnx(made.save(tmp_path, "y"), batch=False)
+
+
 def test_sides_of_what_is_computed_are_known(tmp_path):
     made = Made(("N", 4))
     sides = made.node("Shape", made.node("Tanh", "x"))
