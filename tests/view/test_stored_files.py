@@ -81,6 +81,20 @@ def test_single_numbers_of_a_formula_are_no_plates(tmp_path):
         assert list(stored_numbers(tmp_path / "n.onnx")) == found
 
 
+def test_single_numbers_that_a_file_does_not_note_are_no_plates(tmp_path):
+    """PyTorch's new exporter stores 0.5 as it stores weights, and notes what was a parameter."""
+    nodes = [helper.make_node("Mul", ["x", "gate"], ["a"]), helper.make_node("Mul", ["a", "val_3"], ["y"])]
+    tensors = [numpy_helper.from_array(np.float32(1.5), "gate"), numpy_helper.from_array(np.float32(0.5), "val_3")]
+    ports = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 2])] for name in "xy"]
+    model = helper.make_model(helper.make_graph(nodes, "g", *ports, tensors), ir_version=8)
+    model.opset_import[0].version = 17
+    said = model.graph.metadata_props.add()
+    said.key = "pkg.torch.export.ExportedProgram.graph_signature"
+    said.value = "p_gate: PARAMETER target='gate'\nx: USER_INPUT\n"
+    onnx.save(model, tmp_path / "noted.onnx")
+    assert [*stored_numbers(tmp_path / "noted.onnx")] == ["gate"]
+
+
 def test_safetensors_stand_in_the_order_of_their_names(tmp_path):
     save_tensors(tmp_path / "a.safetensors", {f"layers.{k}.w": np.ones(2) for k in (10, 2, 1)})
     assert list(stored_numbers(tmp_path / "a.safetensors")) == ["layers.1.w", "layers.2.w", "layers.10.w"]

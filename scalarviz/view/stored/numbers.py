@@ -81,7 +81,8 @@ def _of_graph(path: Path) -> dict[str, Array]:
     needed = dict.fromkeys(name for node in graph.nodes for name in node.inputs if name in graph.constants)
     order = [*needed, *(name for name in graph.constants if name not in needed)]
     arrays = {name: array for name in order if _is_stored(array := graph.constants[name])}
-    parts = {name for name in arrays if name in graph.fixed and arrays[name].size == 1}  # of a formula, as 0.5 is
+    own = graph.constants.keys() - graph.fixed if not graph.noted else graph.noted.keys()
+    parts = {name for name in arrays if name not in own and arrays[name].size == 1}  # of a formula, as 0.5 is
     return {name: array for name, array in arrays.items() if name not in parts or len(parts) == len(arrays)}
 
 
