@@ -18,6 +18,12 @@ WEIGHED = frozenset({
 """Operators that a module's weights are handed to as they are, or turned round."""
 
 
+def note(said: Any, key: str) -> str:
+    """What a graph or a node notes under a key; empty where there is none, or one that is no text."""
+    found: Any = next((one.value for one in getattr(said, "metadata_props", ()) if one.key == key), "")
+    return found if isinstance(found, str) else ""  # protobuf gives bytes where it is not UTF-8
+
+
 def kinds(said: Any) -> dict[str, str]:
     """What each stored tensor was, by the name that the module has for it; empty where the file notes no parameter.
 
@@ -32,8 +38,7 @@ def kinds(said: Any) -> dict[str, str]:
     dict of str to str
         ``"PARAMETER"``, ``"BUFFER"`` or ``"CONSTANT_TENSOR"``.
     """
-    text = next((note.value for note in getattr(said, "metadata_props", ()) if note.key == SIGNATURE), "")
-    found = {name: kind for kind, name in _LINE.findall(text)}
+    found = {name: kind for kind, name in _LINE.findall(note(said, SIGNATURE))}
     return found if PARAMETER in found.values() else {}
 
 

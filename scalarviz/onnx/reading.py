@@ -22,7 +22,7 @@ from .entries import check_entries
 from .functions import inlined
 from .graph import MISSING, OURS, Array, Graph, Node, Port
 from .limits import LARGEST_FILE, MOST_NODES
-from .noted import kinds, merged
+from .noted import kinds, merged, note
 from .outside import Outside
 from .sorting import in_order
 from .tensors import array_of, dtype_of
@@ -237,8 +237,7 @@ def _module(node: Any) -> str:
 
     It is a list of paths from the outermost module inwards, and then the node's own name.
     """
-    noted = next((said.value for said in getattr(node, "metadata_props", ()) if said.key == SCOPES), "")
-    paths = _PATHS.fullmatch(noted[:LONGEST_NOTE])
+    paths = _PATHS.fullmatch(note(node, SCOPES)[:LONGEST_NOTE])
     return paths[1] if paths else ""
 
 

@@ -97,6 +97,16 @@ def test_a_signature_that_says_nothing_is_none(tmp_path, note):
     assert len(sv.load_onnx(tmp_path / "odd.onnx").state_dict()) == 5
 
 
+@pytest.mark.parametrize("key", [SIGNATURE, SCOPES])
+def test_notes_that_are_no_text_say_nothing(tmp_path, key):
+    model = rotated().model("y")
+    said = (model.graph if key == SIGNATURE else model.graph.node[0]).metadata_props.add()
+    said.key, said.value = key, "Q" * 20
+    for text in (b"Q" * 20, key.encode()):
+        (tmp_path / "odd.onnx").write_bytes(model.SerializeToString().replace(text, b"\xff" * len(text)))
+        assert len(sv.load_onnx(tmp_path / "odd.onnx").state_dict()) == 5
+
+
 def test_the_layer_whose_weights_are_called_so_has_the_name(tmp_path):
     """Attention's first matrix is its module's own, the second that of a layer inside."""
     made = Made(("N", 4))
