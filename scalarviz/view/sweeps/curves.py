@@ -62,12 +62,13 @@ def curve_of(result: Result) -> Curve:
 
 
 def spread(runs: Sequence[Result], lines: Sequence[Curve]) -> tuple[Floats, tuple[Floats, Floats, Floats]]:
-    """Steps, and the quartiles of the losses there; a run that diverged is infinite from then on."""
+    """Steps, and the quartiles of the losses there; a run that diverged is infinite from its last finite loss on."""
     last = max(float(steps[-1]) for steps, _ in lines)
     first = max(float(steps[0]) for steps, _ in lines)
     places = np.linspace(min(first, last), last, POINTS)
-    after = [math.inf if run.state == "diverged" else math.nan for run in runs]
-    rows = np.stack([np.interp(places, *line, right=end) for line, end in zip(lines, after, strict=True)])
+    rows = np.stack([np.interp(places, *line, right=math.nan) for line in lines])
+    diverged = np.array([run.state == "diverged" for run in runs])
+    rows[diverged] = np.where(np.isnan(rows[diverged]), math.inf, rows[diverged])
     found = np.array([quartiles(column[~np.isnan(column)]) for column in rows.T])
     return places, (found[:, 0], found[:, 1], found[:, 2])
 
