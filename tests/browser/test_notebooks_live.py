@@ -201,6 +201,51 @@ def test_jupyterlab(opened):
     assert not page.complaints
 
 
+WATCHED = [
+    "import json, time\nimport numpy as np\nimport scalarviz as sv\nw, done = np.zeros((2, 3)), 0\n"
+    "def loop(steps):\n    global w, done\n    for _ in range(steps):\n        done += 1\n        w = w + done\n"
+    "        cell.update({'w': w}, loss=1 / done)\n        time.sleep(0.01)\n"
+    "cell = sv.live({'w': w}, size=(480, 320))\ncell",
+    "loop(10**6)",
+    "loop(20)\nprint(done, w[0, 0])",
+]
+
+
+@pytest.mark.slow
+def test_a_loop_of_the_users_own_is_watched_interrupted_and_goes_on(opened):
+    """Numbers of one step while the cell computes, a step back meanwhile, and what the last step did."""
+    page, _ = opened(WATCHED, "watched.ipynb")
+    run(page, 0)
+    page.wait_for_function(f"{CELL}?.answered > 0", timeout=60_000)
+    page.locator(".jp-CodeCell").nth(1).locator(".jp-InputPrompt").click()
+    page.click("button[data-command='notebook:run-cell-and-select-next'], [title^='Run this cell']")
+    told = "[player.frame.step, player.frame.texels.weight[5], known.head.step, known.head.loss]"
+    moment, before = f"(({{player, known}}) => {told})({CELL})", 0
+    for _ in range(3):
+        page.wait_for_function(f"{CELL}.player.frame.step > {before}", timeout=60_000)
+        before, value, said, loss = page.evaluate(moment)
+        assert value == before * (before + 1) / 2
+        assert float(loss) == pytest.approx(1 / int(said.replace(",", "")), abs=6e-5)
+    page.locator(".scalarviz-cell").first.focus()
+    page.keyboard.press("ArrowLeft")
+    page.wait_for_function(f"{CELL}.known.head.pace.includes('in the past')", timeout=60_000)
+    page.wait_for_function(f"{CELL}.player.frame.past", timeout=60_000)
+    step, value, *_ = page.evaluate(moment)
+    assert value == step * (step + 1) / 2
+    page.click("[data-command='notebook:interrupt-kernel'], [title^='Interrupt']")
+    page.locator(".jp-CodeCell").nth(1).get_by_text("KeyboardInterrupt").first.wait_for(timeout=60_000)
+    run(page, 2)
+    done, value = printed(page, 2).split()
+    page.locator(".scalarviz-cell").first.focus()
+    page.keyboard.press("End")
+    page.keyboard.press("u")  # without gradients too
+    page.wait_for_function(f"{CELL}.known.quantity === 'update' && !{CELL}.frame.past", timeout=60_000)
+    page.wait_for_function(f"{CELL}.player.frame.texels.weight[5] === {value}", timeout=60_000)
+    assert page.evaluate(f"{CELL}.frame.known") == {"gradient": False, "update": True}
+    assert int(done) >= 20
+    assert not page.complaints
+
+
 @pytest.mark.slow
 def test_a_notebook_that_is_not_trusted_shows_the_last_step(opened):
     """JupyterLab takes the player's frame out of it; a widget without a kernel has its picture below it."""
