@@ -38,7 +38,7 @@ def drawn_in(page):
     return np.asarray(Image.open(io.BytesIO(page.screenshot())).convert("RGB")).astype(int)
 
 
-def soon(holds, seconds=20.0):
+def soon(holds, seconds=120.0):
     """Whether it holds within that time; a browser without scripts has nothing else to wait for."""
     ends = time.monotonic() + seconds
     while not (held := holds()) and time.monotonic() < ends:
