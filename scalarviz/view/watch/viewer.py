@@ -71,18 +71,16 @@ class Viewer(Hosted):
     """Whether it trains what it shows."""
 
     def __init__(self, bench: Workbench) -> None:
-        self.bench = bench
+        self.bench, self._dirty = bench, True
+        self._shown: Frame | None = None
         bench.bar.told = lambda name: told(name, self.here(in_general=True))
         bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
         self.way_out: Callable[[], None] | None = None
-        self._shown: Frame | None = None
-        self._dirty = True
         self.hands, self.acts, self.asking = Hands(self), Acts(self), Asking(bench)
         self.travels: Travels | None = None  # where it can go in time, if anywhere
         self.desk: Desk | None = None  # what a panel of controls asks for, where there is one
-        self.clock, self.touches = 0.0, 0
-        self._notice, self._notice_until, self._wrong = "", 0.0, ""
-        self._escape_until = self._pressed_until = 0.0
+        self.clock, self.touches, self._notice, self._wrong = 0.0, 0, "", ""
+        self._notice_until = self._escape_until = self._pressed_until = 0.0
         self.handlers: dict[str, Callable[..., None]] = {
             "toggle_help": self.toggle_help, "escape": self.escape, "paste": partial(paste, self),
             **Looks(bench).handlers, **self.acts.handlers, **WordKeys(self).handlers, **Views(self).handlers,
@@ -245,11 +243,11 @@ class Viewer(Hosted):
 
     def here(self, *, in_general: bool = False) -> Here:
         """Where an action would happen now, or `in_general`: with a window and after a step."""
-        computed, moved = (in_general or (self._shown is not None and bool(self._shown.known(name).any()))
-                           for name in ("gradient", "update"))  # fmt: skip
-        selected, layers = in_general or self.bench.touch.inspector is not None, len(self.bench.layer_names)
+        seen, asked = self._shown, ("gradient", "update")
+        computed, moved = (in_general or (seen is not None and bool(seen.known(name).any())) for name in asked)
+        host, selected = in_general or self.host is not None, in_general or self.bench.touch.inspector is not None
         return Here(self.bench.subject, trains=self.trains, computed=computed, moved=moved, selected=selected,
-                    host=in_general or self.host is not None, layers=layers)  # fmt: skip
+                    host=host, layers=len(self.bench.layer_names))  # fmt: skip
 
     def send(self, name: str, value: int | None = None) -> bool:
         """Do an action.
