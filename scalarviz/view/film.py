@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import struct
+import warnings
 from collections.abc import Callable, Generator
 from pathlib import Path
 from types import TracebackType
@@ -70,7 +71,9 @@ class Film:
         self._file = self._target.__enter__()
         try:
             self._writer = self._encoder(self._file)
-            self._writer.send(None)
+            with warnings.catch_warnings():  # JAX warns of every fork; this one becomes the encoder at once
+                warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+                self._writer.send(None)
         except BaseException as error:
             self._target.__exit__(type(error), error, error.__traceback__)
             raise

@@ -22,7 +22,7 @@ def results(tmp_path):
 def test_a_picture_and_a_report_are_written(cli, results):
     result = cli("view", "runs.svs", "--out", "runs.png", "--out", "runs.html", "--size", "640x400")
     assert (result.code, result.out) == (0, "")
-    assert "runs: best: run" in result.err
+    assert "runs: report: the best is trained again, to be played: run" in result.err
     assert "wrote runs.html" in result.err
     with Image.open(results / "runs.png") as picture:
         assert picture.size == (640, 400)

@@ -20,6 +20,7 @@ NO_STATE = {
     "_stop": "likewise",
     "_named_": "what tensors and stages are called",
     "_training.onlooker": "only while a call is done",
+    "_stands": "whether it is made to its end",
     "_closed": "a closed run is not gone back to",
     "_taken_by": "likewise",
     "problem": "its fields are asked for one by one",

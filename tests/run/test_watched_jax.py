@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from importlib.util import find_spec
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ import pytest
 import scalarviz as sv
 from scalarviz.errors import InputError
 from scalarviz.run.watched.pace import Pace
+from scalarviz.view.film import Film
 
 
 def has(*packages):
@@ -89,6 +91,14 @@ if has("jax"):
 
 def by_name(watched, flat):
     return {tensor.name: tensor.of(flat) for tensor in watched.tensors}
+
+    def test_a_film_in_a_program_of_jax_brings_no_warning(tmp_path):
+        """JAX warns of every fork, as that is by which an encoder begins."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with Film(tmp_path / "a.mp4", (64, 64)) as film:
+                film.add(np.zeros((64, 64, 3), np.uint8))
+        assert (tmp_path / "a.mp4").stat().st_size > 100
 
 
 if has("jax", "flax"):

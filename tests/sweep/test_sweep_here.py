@@ -187,7 +187,7 @@ def test_damage_is_noticed_and_computed_again(tmp_path):
             there.weights(2)
         assert there.missing() == [1]
     repaired = ResultsFile(path, swept().about)
-    assert repaired.missing == [1]
+    assert repaired.missing == [1, 2]
     repaired.close()
     assert whole
 
