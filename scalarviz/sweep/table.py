@@ -105,6 +105,6 @@ def _told(value: Any) -> str:
     """A value of an option, or a number, in few letters."""
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.4g}"
-    return (
-        "on" if value is True else "off" if value is False else "" if value is None else clean(str(value), MOST_LETTERS)
-    )
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "" if value is None else clean(str(value), MOST_LETTERS)

@@ -20,9 +20,9 @@ from .own import OwnLook
 ATLAS_WIDTH = 4096
 
 NAN, POS_INF, NEG_INF, FROZEN, DEAD, NOT_COMPUTED = 1, 2, 4, 8, 16, 32
+"""Bits of the flag texture. "Clipped" needs none: the shader sees it from the value and the range."""
 APART = 64
 """Of frames for the browser alone: the update is known where the gradient is not, or the other way round."""
-"""Bits of the flag texture. "Clipped" needs none: the shader sees it from the value and the range."""
 
 NO_SIDE = 127
 _LARGEST = float(np.finfo(np.float32).max)
