@@ -1,0 +1,178 @@
+"""Laws of every kind of file: it gives back what was saved; a bad one is refused; a failed write loses nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from kit.files import DAMAGED, KINDS, Kind, flipped, left, same
+
+from scalarviz.errors import FileFormatError, InputError, ScalarvizError
+
+EVERY = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+FLIPS = 40
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A file of each kind; not to be changed."""
+    folder = tmp_path_factory.mktemp("examples")
+    paths = {name: folder / f"{name.replace(' ', '-')}{kind.suffix}" for name, kind in KINDS.items()}
+    for name, kind in KINDS.items():
+        kind.write(kind.make(1), paths[name])
+    return paths
+
+
+def refusal(kind: Kind, path: Path) -> str:
+    """What is said of a file that cannot be read; neither it nor anything that it would have changed is changed."""
+    before = left(path.parent)
+    with pytest.raises((FileFormatError, InputError)) as caught:
+        kind.read(path)
+    if kind.holder is not None:
+        holder = kind.holder()
+        was = kind.bits(holder)
+        with pytest.raises((FileFormatError, InputError)):
+            kind.take(holder, path)
+        assert same(kind.bits(holder), was)
+    said = str(caught.value)
+    assert path.name in said
+    assert "\n" not in said
+    assert left(path.parent) == before
+    return said
+
+
+@EVERY
+def test_a_file_gives_back_what_was_saved(kind: Kind, tmp_path: Path) -> None:
+    example, path = kind.make(1), tmp_path / f"it{kind.suffix}"
+    kind.write(example, path)
+    assert same(kind.read(path), kind.wanted(example))
+    assert list(left(tmp_path)) == [path.name]
+
+
+@EVERY
+def test_another_file_takes_the_place_of_the_old_one_or_is_refused(kind: Kind, tmp_path: Path) -> None:
+    path, other = tmp_path / f"it{kind.suffix}", kind.make(2)
+    kind.write(kind.make(1), path)
+    before = left(tmp_path)
+    if kind.replaces:
+        kind.write(other, path)
+        assert same(kind.read(path), kind.wanted(other))
+    else:
+        with pytest.raises(InputError, match=path.name):
+            kind.write(other, path)
+        assert left(tmp_path) == before
+    assert list(left(tmp_path)) == [path.name]
+
+
+@EVERY
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_damaged_file_is_refused_with_its_name(
+    kind: Kind, damage: str, examples: dict[str, Path], tmp_path: Path
+) -> None:
+    (whole,) = (examples[name] for name in KINDS if KINDS[name] is kind)
+    path = tmp_path / f"bad{kind.suffix}"
+    path.write_bytes(DAMAGED[damage](whole.read_bytes()))
+    try:
+        beginning = kind.read(path)
+    except ScalarvizError:
+        refusal(kind, path)
+    else:
+        assert kind.cut
+        assert all(any(same(part, one) for one in kind.read(whole)) for part in beginning)
+
+
+@EVERY
+def test_what_is_no_file_is_refused(kind: Kind, tmp_path: Path) -> None:
+    path = tmp_path / f"it{kind.suffix}"
+    refusal(kind, path)
+    path.mkdir()
+    assert "folder" in refusal(kind, path)
+    with pytest.raises(InputError, match=path.name):
+        kind.write(kind.make(1), path)
+    assert not any(path.iterdir())
+
+
+def flip(kind: Kind, whole: Path, path: Path, seed: int) -> None:
+    path.write_bytes(flipped(whole.read_bytes(), seed))
+    with suppress(ScalarvizError):
+        kind.read(path)
+
+
+@EVERY
+@pytest.mark.ci
+def test_whatever_bytes_are_changed_only_errors_of_the_package_come(
+    kind: Kind, examples: dict[str, Path], tmp_path: Path
+) -> None:
+    (whole,) = (examples[name] for name in KINDS if KINDS[name] is kind)
+    for seed in range(FLIPS):
+        flip(kind, whole, tmp_path / f"{seed}{kind.suffix}", seed)
+
+
+@EVERY
+@pytest.mark.hunt
+def test_whatever_bytes_are_changed_at_length(kind: Kind, examples: dict[str, Path], tmp_path: Path) -> None:
+    (whole,) = (examples[name] for name in KINDS if KINDS[name] is kind)
+    seed, end = int(os.environ.get("HUNT_SEED", "0")) * 10**6, time.monotonic() + 60 * float(os.environ.get("HUNT", 1))
+    while time.monotonic() < end:
+        flip(kind, whole, tmp_path / f"it{kind.suffix}", seed := seed + 1)
+
+
+@EVERY
+@pytest.mark.parametrize("fails", ["fsync", "replace"])
+def test_a_full_disk_loses_nothing_that_was_there(
+    kind: Kind, fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not kind.replaces:
+        return  # nothing that was there is touched: see above
+    path, old = tmp_path / f"it{kind.suffix}", kind.make(1)
+    kind.write(old, path)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, fails, full)
+        with pytest.raises(InputError, match=f"{path.name}: no space left"):
+            kind.write(kind.make(2), path)
+    assert same(kind.read(path), kind.wanted(old))
+    assert list(left(tmp_path)) == [path.name]
+
+
+WRITER = """
+import sys
+from itertools import cycle
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from kit.files import KINDS
+kinds = {name: kind for name, kind in KINDS.items() if kind.replaces}
+examples = {name: cycle([kind.make(1), kind.make(2)]) for name, kind in kinds.items()}
+for name, kind in cycle(kinds.items()):
+    kind.write(next(examples[name]), Path(sys.argv[2], f"{name}{kind.suffix}"))
+    print(flush=True)
+"""
+
+
+@pytest.mark.ci
+def test_whoever_is_killed_while_writing_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
+    """Of recordings, which grow, `test_killed_recordings` says more. What is left beside a file goes with the next."""
+    kinds = {name: kind for name, kind in KINDS.items() if kind.replaces}
+    paths = {name: tmp_path / f"{name}{kind.suffix}" for name, kind in kinds.items()}
+    for wait in (0.001, 0.004, 0.011):
+        command = [sys.executable, "-c", WRITER, str(Path(__file__).parents[1]), str(tmp_path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            assert all(writer.stdout.readline() for _ in range(2 * len(kinds)))
+            time.sleep(wait)
+            writer.kill()
+        for name, kind in kinds.items():
+            found = kind.read(paths[name])
+            assert any(same(found, kind.wanted(kind.make(seed))) for seed in (1, 2))
+    for name, kind in kinds.items():
+        kind.write(kind.make(1), paths[name])
+    assert sorted(left(tmp_path)) == sorted(path.name for path in paths.values())
