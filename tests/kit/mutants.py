@@ -1,0 +1,459 @@
+"""Mutants: the product with one small fault each, to see which faults the tests notice.
+
+::
+
+    python tests/kit/mutants.py sample                       # draw sample.jsonl and held_out.jsonl again
+    python tests/kit/mutants.py cover --out build/cover.json.gz tests/laws   # which tests call which function
+    python tests/kit/mutants.py run                          # what is done already is not done again
+    python tests/kit/mutants.py report [--before FILE]       # kills, and survivors with their reasons
+    python tests/kit/mutants.py try --in scalarviz/optim --count 20 --tests tests/laws/test_optim.py
+
+A mutant is stored by the name of its function and the text of its statement before and after, so that it is found
+again where the function moved to another file. All runs happen in private copies of the checkout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import gzip
+import itertools
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = Path(__file__).resolve().parent / "mutants"
+ROOMS = ("scalarviz", "scenes")
+KERNELS = ("scalarviz/engine/cpu/compiled/", "scalarviz/engine/cuda/kernels/")
+TEXTS = ("scalarviz/view/browser/js", "scalarviz/view/glsl")
+SAMPLES = {
+    "sample": (1, {"python": 240, "kernel": 30, "text": 30}),
+    "held_out": (2, {"python": 120, "kernel": 15, "text": 15}),
+}
+"""Seed and how many of each kind. Kernels are what numba compiles; text is JavaScript and GLSL."""
+LIMITS = {"python": 45, "kernel": 180, "text": 180}
+"""Processor seconds of one mutant. A changed kernel is compiled again, and browsers start slowly."""
+CHOSEN = 0.55
+"""Share of the limit that the chosen tests need without a fault."""
+OPPOSITES = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And,
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult,
+}  # fmt: skip
+TEXT_CHANGES = [
+    (r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "), (r"===", "!=="), (r"!==", "==="),
+    (r" == ", " != "), (r" \+ ", " - "), (r" - ", " + "), (r" \* ", " / "), (r" && ", " || "), (r" \|\| ", " && "),
+    (r"\btrue\b", "false"), (r"\bfalse\b", "true"), (r"!(?=[\w(])", ""), (r"\breturn .+;$", "return;"),
+    (r"(?<=if \()(?=.*\) \{$)", "!"), (r"^[\w.#]+\(.*\);$", ";"), (r"^(this\.)?[\w.#]+ [+*/-]?= .*;$", ";"),
+    (r"(?<![\w.#])\d+(?![\w.])", lambda found: str(int(found[0]) + 1)),
+    (r"(?<![\w.#])\d+\.\d*(?!\w)", lambda found: str(float(found[0]) + 1)),
+]  # fmt: skip
+TEXT_FUNCTION = re.compile(r" {0,2}(?:[\w*]+ )*(?!if|for|while|switch|catch)(#?\w+)(?: = )?(?:function)? ?\(.*\{\s*$")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A fault: the `nth` statement `before` of a function becomes `after`.
+
+    Attributes
+    ----------
+    function : str
+        Qualified name without the module; nested functions belong to the outer one.
+    before, after : str
+        The statement as ``ast.unparse`` writes it, without what is indented below it; of other languages the line.
+    file : str
+        Where it was when it was drawn: a hint.
+    kind : {"python", "kernel", "text"}
+    """
+
+    function: str
+    before: str
+    after: str
+    nth: int
+    file: str
+    kind: str
+
+    @property
+    def key(self) -> str:
+        return json.dumps([self.function, self.before, self.after, self.nth])
+
+
+# Python
+
+
+def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Qualified names and nodes of the functions of a module that stand in no other function."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield prefix + node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from functions(node, f"{prefix}{node.name}.")
+        elif isinstance(node, ast.If | ast.Try) and "TYPE_CHECKING" not in ast.dump(getattr(node, "test", node))[:60]:
+            yield from functions(node, prefix)
+
+
+def is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr | ast.Constant) and not isinstance(getattr(node, "value", ""), int | float)
+
+
+def instead(node: ast.AST) -> Iterator[ast.expr]:
+    """What may stand in the place of an expression."""
+    match node:
+        case ast.Compare(left, [operator], right):
+            yield ast.Compare(left, [OPPOSITES[type(operator)]()], right)
+            if isinstance(operator, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+                yield ast.UnaryOp(ast.Not(), node)
+        case ast.BinOp(left, operator, right) if type(operator) in OPPOSITES and not is_text(left) | is_text(right):
+            yield ast.BinOp(left, OPPOSITES[type(operator)](), right)
+        case ast.BoolOp(operator, values):
+            yield ast.BoolOp(OPPOSITES[type(operator)](), values)
+        case ast.UnaryOp(ast.Not() | ast.USub(), operand):
+            yield operand
+        case ast.IfExp(test, body, orelse):
+            yield ast.IfExp(ast.UnaryOp(ast.Not(), test), body, orelse)
+        case ast.Constant(bool(value)):
+            yield ast.Constant(not value)
+        case ast.Constant(int(value) | float(value)) if value + 1 != value:
+            yield ast.Constant(value + 1)
+
+
+def expressions(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Pairs of an expression below a node and another one for its place; texts, annotations and defaults apart."""
+    for field, value in ast.iter_fields(node):
+        for child in value if isinstance(value, list) else [value]:
+            left_out = ast.stmt | ast.JoinedStr | ast.arguments | ast.ExceptHandler | ast.match_case
+            if not isinstance(child, ast.AST) or isinstance(child, left_out) or field == "annotation":
+                continue
+            if isinstance(child, ast.keyword) and child.arg == "stacklevel":
+                continue
+            yield from ((child, other) for other in instead(child))
+            if isinstance(node, ast.Slice) and not isinstance(child, ast.Constant):
+                yield child, ast.BinOp(child, ast.Add(), ast.Constant(1))
+            yield from expressions(child)
+
+
+def statement_changes(statement: ast.stmt) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Pairs of the statement, or an expression of its head, and what takes its place."""
+    match statement:
+        case (
+            ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Import() | ast.ImportFrom() | ast.Assert()
+        ):
+            return
+        case ast.Expr(ast.Constant()):
+            return
+        case ast.Raise() | ast.Expr(ast.Call()) | ast.AugAssign() | ast.Delete() | ast.Continue():
+            yield statement, ast.Pass()
+        case ast.Assign([ast.Attribute() | ast.Subscript()]):
+            yield statement, ast.Pass()
+        case ast.Return(value) if value and not (isinstance(value, ast.Constant) and value.value is None):
+            yield statement, ast.Return(ast.Constant(None))
+        case ast.If(test):
+            yield test, ast.UnaryOp(ast.Not(), test)
+    if not isinstance(statement, ast.Raise):
+        yield from expressions(statement)
+
+
+class Replace(ast.NodeTransformer):
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self.new if node is self.old else self.generic_visit(node)
+
+
+def head_of(statement: ast.stmt) -> ast.stmt:
+    """A statement without the statements in it."""
+    head = copy.copy(statement)
+    for field, nothing in {"body": [ast.Pass()], "orelse": [], "finalbody": [], "handlers": [], "cases": []}.items():
+        if isinstance(getattr(head, field, None), list):
+            setattr(head, field, nothing)
+    return head
+
+
+def python_mutants(source: str, names: set[str], file: str) -> Iterator[tuple[Mutant, range, str]]:
+    """Mutants of the named functions: each with its lines and the whole source with it."""
+    lines = source.encode().splitlines(keepends=True)
+    starts = [0, *itertools.accumulate(map(len, lines))]
+    seen: dict[tuple[str, str, str], int] = {}
+    kind = "kernel" if file.startswith(KERNELS) else "python"
+    for name, function in functions(ast.parse(source)):
+        if name not in names:
+            continue
+        inside = (node for node in ast.walk(function) if isinstance(node, ast.stmt))
+        for statement in sorted(inside, key=lambda node: (node.lineno, node.col_offset)):
+            head = head_of(statement)
+            before = ast.unparse(head).removesuffix("\n    pass")
+            for old, new in statement_changes(statement):
+                if old is statement:
+                    after, text = ast.unparse(new), ast.unparse(new)
+                else:
+                    Replace(old, new).visit(head)
+                    after, text = ast.unparse(head).removesuffix("\n    pass"), f"({ast.unparse(new)})"
+                    Replace(new, old).visit(head)
+                nth = seen[name, before, after] = seen.get((name, before, after), -1) + 1
+                start, end = starts[old.lineno - 1] + old.col_offset, starts[old.end_lineno - 1] + old.end_col_offset
+                whole = b"".join(lines)
+                changed = (whole[:start] + text.encode() + whole[end:]).decode()
+                last = statement.body[0].lineno - 1 if hasattr(statement, "body") else statement.end_lineno
+                yield Mutant(name, before, after, nth, file, kind), range(statement.lineno, last + 1), changed
+
+
+# JavaScript and GLSL: by lines
+
+
+def text_functions(source: str) -> list[str]:
+    """The name of the function that each line stands in."""
+    names, name = [], ""
+    for line in source.splitlines():
+        if found := TEXT_FUNCTION.match(line):
+            name = found[1]
+        names.append(name)
+    return names
+
+
+def text_mutants(source: str, names: set[str], file: str) -> Iterator[tuple[Mutant, range, str]]:
+    lines = source.splitlines()
+    seen: dict[tuple[str, str, str], int] = {}
+    for number, (line, name) in enumerate(zip(lines, text_functions(source), strict=True), 1):
+        before, code = line.strip(), line.split("//")[0].strip()
+        if name not in names or re.match(r"[/*#]|import |export ", before):
+            continue
+        for pattern, new in TEXT_CHANGES:
+            for found in re.finditer(pattern, code):
+                if sum(map(code[: found.start()].count, "\"'`")) % 2 or code == "return;":
+                    continue  # in a text
+                after = code[: found.start()] + (new(found) if callable(new) else new) + code[found.end() :]
+                nth = seen[name, before, after] = seen.get((name, before, after), -1) + 1
+                changed = "\n".join([*lines[: number - 1], line.replace(before, after, 1), *lines[number:]]) + "\n"
+                yield Mutant(name, before, after, nth, file, "text"), range(number, number + 1), changed
+
+
+# The tree
+
+
+@cache
+def files(root: Path) -> list[str]:
+    paths = [path for room in ROOMS for path in (root / room).rglob("*.py") if "scalarviz/scenes" not in str(path)]
+    paths += [path for room in TEXTS for path in (root / room).rglob("*.*") if path.suffix in (".js", ".glsl")]
+    return sorted(path.relative_to(root).as_posix() for path in paths)
+
+
+def mutants_of(source: str, names: set[str], file: str) -> Iterator[tuple[Mutant, range, str]]:
+    return (python_mutants if file.endswith(".py") else text_mutants)(source, names, file)
+
+
+def function_lines(root: Path, file: str) -> dict[int, str]:
+    """The function of each line of code that stands in one; blank lines and comments apart."""
+    source = (root / file).read_text(encoding="utf-8")
+    if not file.endswith(".py"):
+        return {number: name for number, name in enumerate(text_functions(source), 1) if name}
+    code = {number for number, line in enumerate(source.splitlines(), 1) if line.strip() and line.strip()[0] != "#"}
+    found = {}
+    for name, node in functions(ast.parse(source)):
+        first = node.body[1:2] if ast.get_docstring(node) else node.body[:1]
+        if first:
+            found |= {line: name for line in range(first[0].lineno, node.end_lineno + 1) if line in code}
+    return found
+
+
+def drawn(root: Path, paths: list[str], counts: dict[str, int], seed: int, lines=None) -> list[Mutant]:
+    """Mutants on lines of code, each line equally likely; `lines` (file -> numbers) are all that may be drawn."""
+    places: dict[str, list[tuple[str, int, str]]] = {kind: [] for kind in counts}
+    for file in paths:
+        kind = "kernel" if file.startswith(KERNELS) else "python" if file.endswith(".py") else "text"
+        for line, name in function_lines(root, file).items() if kind in counts else ():
+            if lines is None or line in lines.get(file, ()):
+                places[kind].append((file, line, name))
+    random_numbers, found = random.Random(seed), {}
+    for kind, count in counts.items():
+        random_numbers.shuffle(places[kind])
+        ours = []
+        for file, line, name in places[kind]:
+            if len(ours) == count:
+                break
+            source = (root / file).read_text(encoding="utf-8")
+            there = [mutant for mutant, span, _ in mutants_of(source, {name}, file) if line in span]
+            if there and (mutant := random_numbers.choice(there)).key not in found:
+                found[mutant.key] = mutant
+                ours.append(mutant)
+    return list(found.values())
+
+
+def find(mutant: Mutant, root: Path) -> tuple[str, str] | None:
+    """File and whole source of a mutant, wherever its function is now; None if it or its statement has gone."""
+    suffix, last = Path(mutant.file).suffix, mutant.function.rpartition(".")[2]
+    same = [file for file in files(root) if file.endswith(suffix)]
+    for file in sorted(same, key=lambda file: (file != mutant.file, Path(file).name != Path(mutant.file).name)):
+        source = (root / file).read_text(encoding="utf-8")
+        if last in source:
+            for found, _, changed in mutants_of(source, {mutant.function}, file):
+                if found.key == mutant.key:
+                    return file, changed
+    return None
+
+
+# Running tests in a private copy
+
+
+class Copy:
+    """A private copy of a checkout, with the tests of another one, that holds at most one mutant at a time."""
+
+    def __init__(self, product: Path, suite: Path, folder: Path) -> None:
+        self.folder, self.cache, self.written = folder, folder.parent / f"{folder.name}-cache", 0
+        for root, of_suite in ((product, False), (suite, True)):
+            listed = subprocess.run(
+                ["git", "ls-files", "-coz", "--exclude-standard"], cwd=root, capture_output=True, text=True, check=True
+            ).stdout
+            for name in listed.split("\0"):
+                source = root / name
+                if name and name.startswith("tests/") == of_suite and source.is_file() and not source.is_symlink():
+                    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy2(source, folder / name)
+        for name in ("scenes", "notebooks"):  # setup.cfg installs them inside the package
+            (folder / "scalarviz" / name).symlink_to(f"../{name}")
+        kernels = Path(os.environ.get("SCALARVIZ_CACHE_DIR") or Path.home() / ".cache" / "scalarviz")
+        if kernels.is_dir():
+            shutil.copytree(kernels, self.cache)
+        self.cache.mkdir(mode=0o700, exist_ok=True)
+
+    def put(self, file: str, source: str) -> None:
+        """Write a file with a time of its own: Python compares whole seconds with those of its bytecode."""
+        self.written += 1
+        path = self.folder / file
+        path.write_text(source, encoding="utf-8")
+        os.utime(path, (time.time(), 1_000_000_000 + self.written))
+
+    def test(self, arguments: list[str], limit: float) -> tuple[int | None, float, str]:
+        """Run pytest: its exit status (None: stopped after `limit` processor seconds), its seconds, what it wrote."""
+        (self.folder / "chosen.txt").write_text("\n".join(arguments), encoding="utf-8")
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "CALLED"))}
+        environment |= {
+            "PYTHONPATH": str(self.folder), "SCALARVIZ_CACHE_DIR": str(self.cache), "PYTHONDONTWRITEBYTECODE": "",
+            "SCALARVIZ_TEST_CUDA": os.environ.get("SCALARVIZ_TEST_CUDA", "1"), "NUMBA_NUM_THREADS": "2",
+        }  # fmt: skip
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=line", "-p", "no:cacheprovider", "@chosen.txt"]
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
+            process = subprocess.Popen(
+                command, cwd=self.folder, env=environment, stdout=log, stderr=log, start_new_session=True
+            )
+            begun, used, stopped = time.monotonic(), 0.0, False
+            try:
+                while process.poll() is None and not stopped:
+                    time.sleep(0.3)
+                    used = max(used, processor_seconds(process.pid))
+                    stopped = used > limit or time.monotonic() - begun > 4 * limit
+            finally:
+                end_session(process.pid)
+                process.wait()
+            log.seek(0)
+            return None if stopped else process.returncode, used, log.read()
+
+    def imports_from_here(self) -> None:
+        """Stop where the tests would import another checkout."""
+        code = "import scalarviz, scalarviz.scenes as s; print(scalarviz.__file__, s.__file__)"
+        environment = os.environ | {"PYTHONPATH": str(self.folder)}
+        done = subprocess.run([sys.executable, "-c", code], cwd="/", env=environment, capture_output=True, text=True)
+        if done.stdout.count(str(self.folder)) != 2:
+            raise SystemExit(f"the tests would import {done.stdout}{done.stderr}, not the copy in {self.folder}")
+
+
+def processes(session: int) -> Iterator[tuple[int, list[str]]]:
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session:
+            yield int(path.parent.name), fields
+
+
+def processor_seconds(session: int) -> float:
+    """Seconds of all processes of a session, and of their children that have ended."""
+    return sum(int(ticks) for _, fields in processes(session) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+
+
+def end_session(session: int) -> None:
+    while found := [process for process, fields in processes(session) if fields[0] != "Z"]:
+        for process in found:
+            try:
+                os.kill(process, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.05)
+
+
+def culprit(log: str) -> str:
+    """The test, or the file, that failed first."""
+    found = re.search(r"^(?:FAILED|ERROR) (tests/\S+\.py(?:::.*?)?)(?: - .*)?$", log, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def try_mutants(options: argparse.Namespace) -> None:
+    """Sample mutants in given files and run given tests on each."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as place:
+        here = Copy(ROOT, options.suite, Path(place) / "copy")
+        here.imports_from_here()
+        status, seconds, log = here.test(options.tests, 600)
+        if status != 0:
+            raise SystemExit(f"the tests have to pass without a mutant (exit {status}):\n{log[-3000:]}")
+        limit = max(20.0, 3 * seconds + 10)
+        print(f"{seconds:.0f} s of processor time without a mutant; stopped after {limit:.0f} s with one", flush=True)
+        paths = [
+            file
+            for file in files(ROOT)
+            if any(f"{file}/".startswith(f"{given.strip('/')}/") for given in options.inside)
+        ]
+        if not paths:
+            raise SystemExit(f"no file of the product in {', '.join(options.inside)}")
+        chosen = drawn(
+            ROOT, paths, {"python": options.count, "kernel": options.count, "text": options.count}, options.seed
+        )
+        killed = 0
+        chosen = random.Random(options.seed).sample(chosen, min(options.count, len(chosen)))
+        for number, mutant in enumerate(chosen, 1):
+            file, source = find(mutant, here.folder)
+            unchanged = (here.folder / file).read_text(encoding="utf-8")
+            here.put(file, source)
+            status, seconds, log = here.test(options.tests, limit)
+            here.put(file, unchanged)
+            killed += status != 0
+            verdict = {0: "SURVIVED", None: "killed (slow)"}.get(status, "killed")
+            print(f"{number:3} {verdict:13} {seconds:4.0f} s {described(mutant)}  {culprit(log)}", flush=True)
+    print(f"{killed} of {len(chosen)} killed")
+
+
+def described(mutant: Mutant) -> str:
+    short = [" ".join(text.split()) for text in (mutant.before, mutant.after)]
+    return f"{mutant.file} {mutant.function}: {short[0]}  ->  {short[1]}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    trying = commands.add_parser("try", help="sample mutants in given files and run given tests on each")
+    trying.add_argument("--in", dest="inside", nargs="+", required=True, help="files or folders of the product")
+    trying.add_argument("--tests", nargs="+", required=True)
+    trying.add_argument("--count", type=int, default=20)
+    trying.add_argument("--seed", type=int, default=1)
+    trying.add_argument("--suite", type=Path, default=ROOT, help="checkout whose tests are run")
+    options = parser.parse_args()
+    {"try": try_mutants}[options.command](options)
+
+
+if __name__ == "__main__":
+    main()
