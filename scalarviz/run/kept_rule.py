@@ -86,6 +86,8 @@ def _members(run: Run) -> dict[str, list[int]]:
     flat[places_of(run.optimizer, run._tape)] = run.optimizer.group_of
     found = {}
     for tensor in run._graph.kept:
+        if tensor.buffer:  # nobody trains it
+            continue
         own = flat[tensor.start : tensor.start + tensor.size]
         ends = [*(np.flatnonzero(np.diff(own)) + 1).tolist(), tensor.size]
         found[tensor.name] = [n for start, end in pairwise([0, *ends]) for n in (end - start, int(own[start]))]
@@ -190,7 +192,7 @@ def _of_groups(name: str, about: Mapping[str, Any], computed: tuple[float, ...],
 def _flags(run: Run, said: Any) -> Any:
     if said is None:
         return None
-    flags, tensors = np.zeros(run.n_weights, bool), {t.name: t for t in run._graph.kept}
+    flags, tensors = np.zeros(len(run._store.value), bool), {t.name: t for t in run._graph.kept}
     for name, spans in mapping(said, "frozen").items():
         if name not in tensors or not isinstance(spans, list) or len(spans) % 2:
             raise InputError(f"frozen: {shown(name)} is no tensor with pairs of places")

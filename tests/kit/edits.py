@@ -122,8 +122,8 @@ def _frozen(run: Run, random: Random) -> None:
 
 
 def _frozen_span(run: Run, random: Random) -> None:
-    start, count = span(run, random)
-    run.do(edits.SetFrozen(start, random.random(count) < 0.5))
+    start = int(random.integers(len(run.values)))  # running statistics among them
+    run.do(edits.SetFrozen(start, random.random(len(run.values[start : start + 5])) < 0.5))
 
 
 def _together(run: Run, random: Random) -> None:
@@ -273,3 +273,26 @@ def place(run: Run) -> tuple[Any, ...]:
         begun += [line.number] if line.why.startswith(("restart", "loaded")) else []
         line = lines[line.parent]
     return run.steps, line.number, line.parent, *begun, tuple((done.step, done.edit, done.does) for done in run.log)
+
+
+def trains_by(run: Run) -> tuple[Any, ...]:
+    """What the next steps follow beside the numbers that `bits` has: network, loss, rule, schedule, limits."""
+    optimizer, frame = run.optimizer, run.frame()
+    groups = [{name: number for name, number in group.items() if name != "params"} for group in optimizer.param_groups]
+    schedule = optimizer.lr_schedule
+    return (
+        repr(run.model), [(t.name, t.shape) for t in run.tensors], [(s.name, s.kind) for s in run.stages],
+        type(run.loss_function).__name__, type(optimizer).__name__, optimizer.steps, groups,
+        optimizer.group_of.tolist(), repr(schedule), schedule and schedule.state_dict(),
+        frame.settings and frame.settings.limits,
+    )  # fmt: skip
+
+
+def done_again(run: Run, other: Run) -> Run:
+    """`other`, which is as `run` was at first, after the steps and edits that led `run` to where it stands."""
+    for done in run.log:
+        other.step(done.step - other.steps)
+        for edit in (done.edit,) if done.does is None else done.does:
+            other.do(edit)
+    other.step(run.steps - other.steps)
+    return other
