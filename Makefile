@@ -3,34 +3,46 @@ VENV    := .venv
 BIN     := $(VENV)/bin
 PIP     := $(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary --no-compile
 WORKERS ?= 2
-# make test ORACLE=1 adds PyTorch, for the live comparison; CUDA=1 numba-cuda and ptxas, with the tests that are marked
-# cuda; SLOW=1 the tests that are marked slow
-comma   := ,
-EXTRAS  := test$(if $(ORACLE),$(comma)oracle)$(if $(CUDA),$(comma)cuda-compile)
-TESTED  := $(VENV)/.$(subst $(comma),-,$(EXTRAS))
+# everything that the tests of .ci/run can use: PyTorch, JAX, numba-cuda with ptxas, JupyterLab, sphinx
+EVERYTHING := $(VENV)/.ci
 # each benchmark, readme_table.py apart: it is the last one, and gpu.py, which is make gpu.
 # make bench BENCH=--quick tries them and writes nothing
 BENCHES := $(filter-out %/readme_table.py %/gpu.py,$(wildcard benchmarks/[a-z]*.py))
 STARTED := $(shell date +%s)
 LOCKED  := setup.cfg pyproject.toml constraints.txt
 
-.PHONY: demo test bench gpu gpu-kernels notebooks gallery site lock clean
+.PHONY: demo test test-all lint hunt bench gpu gpu-kernels notebooks gallery site lock clean
 
 demo: $(VENV)/.demo
 	@.ci/system-libraries $(if $(DISPLAY)$(WAYLAND_DISPLAY),window)
 	@$(if $(DISPLAY)$(WAYLAND_DISPLAY),,$(BIN)/scalarviz warmup)
 	$(BIN)/scalarviz rgb
 
-# pip compiled nothing and the tests start hundreds of processes: each would compile numba and PyTorch from their sources
-# where the environment says PYTHONDONTWRITEBYTECODE=1
-test notebooks gallery site: export PYTHONDONTWRITEBYTECODE =
+# pip compiled nothing and the tests start many processes: each would compile numba from its sources where the
+# environment says PYTHONDONTWRITEBYTECODE=1
+test test-all hunt notebooks gallery site: export PYTHONDONTWRITEBYTECODE =
 
-test: $(TESTED)
+# What a change needs while you think: laws, and one film, still, page, command and window. PYTEST="tests/nn -x"
+test: $(VENV)/.test
+	@.ci/system-libraries
+	@$(BIN)/scalarviz warmup --quiet
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not ci and not hunt" $(PYTEST)
+
+# All tests but hunts, with PyTorch, browsers, notebooks and the compilers of GPU kernels: half an hour
+test-all: $(EVERYTHING)
 	@.ci/system-libraries window tests
+	@$(BIN)/scalarviz warmup --quiet
+	SCALARVIZ_TEST_CUDA=1 $(BIN)/python -m pytest -q -n $(WORKERS) -m "not hunt" $(PYTEST)
+
+lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy scalarviz scenes
-	SCALARVIZ_TEST_CUDA=$(if $(CUDA),1,0) $(BIN)/python -m pytest -q -n $(WORKERS) $(if $(SLOW),,-m "not slow") $(PYTEST)
+
+# Long walks and fuzzing with a new seed each day, then all mutants, for so many minutes: make hunt HUNT=120
+hunt: $(EVERYTHING)
+	@.ci/system-libraries window tests
+	HUNT_MINUTES=$(or $(HUNT),30) $(BIN)/python -m pytest -q -n $(WORKERS) -m hunt $(PYTEST)
 
 bench: $(VENV)/.bench
 	@.ci/system-libraries
@@ -47,23 +59,23 @@ gpu:
 gpu-kernels: $(VENV)/.gpu-kernels
 	$(BIN)/python benchmarks/gpu.py --write-kernels gpu-kernels --architectures $(or $(ARCHITECTURES),80,90)
 
-notebooks: $(TESTED)
+notebooks: $(EVERYTHING)
 	@.ci/system-libraries
 	$(BIN)/python .ci/make_notebooks.py
 
 # All scenes, or those that are named: make gallery SCENES="rgb xor"
-gallery: $(TESTED)
+gallery: $(EVERYTHING)
 	@.ci/system-libraries
 	$(BIN)/python .ci/make_gallery.py $(SCENES)
 
 # build/site/index.html: the docs, the lessons and a player of every scene
-site: $(TESTED)
+site: $(EVERYTHING)
 	@.ci/system-libraries
 	$(BIN)/python .ci/make_site.py
 
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile setup.cfg --quiet --universal --python-version 3.11 --upgrade \
-	    --extra video --extra data --extra desktop --extra notebook --extra onnx --extra sweep --extra trees --extra site --extra all --extra test --extra dev \
+	    --extra video --extra data --extra desktop --extra notebook --extra onnx --extra sweep --extra trees --extra site --extra all --extra test --extra lint --extra ci --extra dev \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o constraints.txt
 
 clean:
@@ -77,10 +89,15 @@ $(VENV)/.demo: $(BIN)/python $(LOCKED)
 	@$(PIP) -c constraints.txt -e ".[video,data,desktop]"
 	@touch $@
 
-$(TESTED): $(BIN)/python $(LOCKED)
-	@echo "scalarviz: installing [$(EXTRAS)] into $(VENV)"
-	@$(PIP) -c constraints.txt -e ".[$(EXTRAS)]"
+$(VENV)/.test $(VENV)/.lint: $(VENV)/.%: $(BIN)/python $(LOCKED)
+	@echo "scalarviz: installing [$*] into $(VENV)"
+	@$(PIP) -c constraints.txt -e ".[$*]"
 	@touch $@
+
+$(EVERYTHING): $(BIN)/python $(LOCKED)
+	@echo "scalarviz: installing [ci,oracle,cuda-compile] into $(VENV)"
+	@$(PIP) -c constraints.txt -e ".[ci,oracle,cuda-compile]"
+	@touch $@ $(VENV)/.test $(VENV)/.lint
 
 $(VENV)/.bench: $(BIN)/python $(LOCKED)
 	@$(PIP) -c constraints.txt -e ".[video,data,bench,oracle,sweep]"

@@ -97,7 +97,7 @@ def test_a_module_that_skips_itself_is_a_failure_too(tmp_path):
 )
 def test_tests_of_kernels_are_left_out_with_one_line(tmp_path, flags, wanted, has, why):
     result = run(tmp_path, MARKED, *flags, has=has, SCALARVIZ_TEST_CUDA=wanted, SCALARVIZ_NO_SKIPS="1")
-    line = f"2 tests marked cuda left out: {why} (make test CUDA=1 runs them)"
+    line = f"2 tests marked cuda left out: {why} (make test-all runs them)"
     assert result.stdout.splitlines().count(line) == 1, result.stdout
     assert "1 passed" in result.stdout.splitlines()[-1]
     assert result.returncode == 0

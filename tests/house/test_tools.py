@@ -107,7 +107,8 @@ def test_a_package_that_does_not_exist_keeps_no_other_away(fakes, tmp_path):
 def test_the_make_targets_ask_for_what_they_need():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert "@.ci/system-libraries $(if $(DISPLAY)$(WAYLAND_DISPLAY),window)" in makefile.split("demo:")[1]
-    assert "@.ci/system-libraries window tests" in makefile.split("\ntest:")[1]
+    assert "@.ci/system-libraries\n" in makefile.split("\ntest:")[1].split("\ntest-all:")[0]
+    assert "@.ci/system-libraries window tests" in makefile.split("\ntest-all:")[1]
     assert "tools/" not in makefile
 
 

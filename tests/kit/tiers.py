@@ -1,6 +1,7 @@
 """The three tiers of the suite, as a pytest plugin: what runs where, what a skip means, how long a quick test may take.
 
 * no mark: ``make test``. No other process, no browser, no PyTorch; at most half a second of processor time.
+* ``smoke``: in ``make test``, and may take longer: one film, still, page, command and window.
 * ``ci``: ``.ci/run`` runs it too. Tests that ask for PyTorch, a display or a GPU's compiler are marked by this plugin.
 * ``hunt``: ``make hunt`` alone. Long walks, fuzzing, soak.
 """
@@ -20,8 +21,8 @@ CUDA = "SCALARVIZ_TEST_CUDA"
 """Environment variable: ``1`` demands the tests marked cuda, ``0`` leaves them out; else they run where they can."""
 MOST_SECONDS = float(os.environ.get("SCALARVIZ_TEST_SECONDS", "inf"))
 """Processor seconds that a test without a mark may take."""
-FOLDERS = ("view", "browser")
-"""Folders whose tests all draw: .ci/run runs them."""
+FOLDERS = ("browser", "cuda", "frozen", "imported", "notebooks", "onnx", "view")
+"""Folders whose tests all draw, or need what `make test` does not install: .ci/run runs them."""
 FIXTURES = frozenset({"torch", "display", "screen", "x_server", "program"})
 """Fixtures that start another process or load a large library."""
 LEFT_OUT = pytest.StashKey[int]()
@@ -39,11 +40,19 @@ def has_numba_cuda() -> bool:
     return importlib.util.find_spec("numba_cuda") is not None
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import what the first tier has no packages for."""
+    skipped = "not ci" in config.option.markexpr and collection_path.parent == TESTS and collection_path.name in FOLDERS
+    return True if skipped else None
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what belongs to a later tier by what it needs."""
     folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
     marks = {mark.name for mark in item.iter_markers()}
-    if marks & {"slow", "cuda"} or folder in FOLDERS or FIXTURES & set(getattr(item, "fixturenames", ())):
+    if marks >= {"slow", "cuda"}:
+        item.add_marker("hunt")
+    elif marks & {"slow", "cuda"} or folder in FOLDERS or FIXTURES & set(getattr(item, "fixturenames", ())):
         item.add_marker("ci")
 
 
@@ -108,7 +117,7 @@ def pytest_runtest_call(item):
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item, nextitem):
     """Run a test of the first tier; one that is too slow runs again, as the first of a kind loads what others share."""
-    if any(item.get_closest_marker(mark) for mark in ("ci", "hunt")):
+    if any(item.get_closest_marker(mark) for mark in ("ci", "hunt", "smoke")):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     reports = runtestprotocol(item, nextitem=nextitem, log=False)
@@ -152,5 +161,5 @@ def pytest_terminal_summary(terminalreporter, config):
     if count := config.stash[LEFT_OUT]:
         why = f"{CUDA}=0" if has_numba_cuda() else "numba-cuda is not installed"
         terminalreporter.write_line(
-            f"{count} test{'s' * (count > 1)} marked cuda left out: {why} (make test CUDA=1 runs them)"
+            f"{count} test{'s' * (count > 1)} marked cuda left out: {why} (make test-all runs them)"
         )
