@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -46,18 +48,30 @@ class MemoryCalls(Gate):
         except Fault:
             raise Refused("CUDA_ERROR_INVALID_VALUE") from None
 
+    def _owner(self, host: Any) -> Callable[[], Any]:
+        """Returns the owner of host memory, or None when that is gone: its address may be somebody else's by then."""
+        if not isinstance(host, int):
+            return weakref.ref(host.obj if isinstance(host, memoryview) else host)
+        if not any(start <= host < start + nbytes for start, nbytes in self._registered.items()):
+            raise TypeError(f"a bare address of host memory, {host:#x}: pass its buffer, or register it before")
+        return lambda: host  # cuMemHostUnregister raises while a copy is queued
+
     def _copy(self, to: Any, source: Any, nbytes: int, which: str, stream: Stream) -> None:
         """Queue a copy; device addresses are checked now, host memory is touched then."""
         to_host, from_host = which == "DtoH", which == "HtoD"
-        host = _address(to) if to_host else _address(source) if from_host else 0
+        array = to if to_host else source if from_host else None
+        host = 0 if array is None else _address(array)
         if (to_host or from_host) and host == 0:
             raise Refused("CUDA_ERROR_INVALID_VALUE")
+        owner = None if array is None else self._owner(array)
         target = None if to_host else self._bytes(to, nbytes)
         origin = None if from_host else self._bytes(source, nbytes)
         memory, device = self.current.memory, int(source if to_host else to)
 
         def work() -> None:
             memory.view(device, nbytes, np.uint8)  # it may have been freed meanwhile
+            if owner is not None and owner() is None:
+                raise Fault("a queued copy uses host memory that was freed", host)
             if target is None and origin is not None:
                 ctypes.memmove(host, origin.ctypes.data, nbytes)
             elif target is not None and origin is None:
@@ -134,8 +148,4 @@ class MemoryCalls(Gate):
 
 def _address(host: Any) -> int:
     """Where host memory begins: a number, or an object with a buffer."""
-    if hasattr(host, "__array_interface__"):
-        return int(host.__array_interface__["data"][0])
-    if isinstance(host, bytes):
-        return ctypes.cast(ctypes.c_char_p(host), ctypes.c_void_p).value or 0
-    return int(host)
+    return host if isinstance(host, int) else np.asarray(memoryview(host)).ctypes.data

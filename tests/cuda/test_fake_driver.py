@@ -67,9 +67,9 @@ def test_a_kernel_runs_when_somebody_waits_for_it(ready):
     function, stream = function_of(ready), stream_of(ready)
     x, out = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
     memory = ok(ready.cuMemAlloc(x.nbytes))
-    ok(ready.cuMemcpyHtoDAsync(memory, x.ctypes.data, x.nbytes, stream))
+    ok(ready.cuMemcpyHtoDAsync(memory, x, x.nbytes, stream))
     ok(launch(ready, function, memory, 1.0, stream))
-    ok(ready.cuMemcpyDtoHAsync(out.ctypes.data, memory, x.nbytes, stream))
+    ok(ready.cuMemcpyDtoHAsync(out, memory, x.nbytes, stream))
     assert not out.any()
     x[0] = 10  # a copy from host memory reads it when it is done, not when it is asked for
     ok(ready.cuStreamSynchronize(stream))
@@ -98,12 +98,12 @@ def test_streams_are_ordered_by_events_alone(ready):
     ok(ready.cuStreamSynchronize(second))
     ok(ready.cuMemcpyHtoDAsync(memory, x, 16, first))
     ok(ready.cuEventRecord(event, first))
-    ok(ready.cuMemcpyDtoHAsync(out.ctypes.data, memory, 16, second))
+    ok(ready.cuMemcpyDtoHAsync(out, memory, 16, second))
     ok(ready.cuStreamSynchronize(second))
     assert not out.any()  # nobody said that the second waits for the first
     assert error(ready.cuEventElapsedTime(event, event)) == "NOT_READY"
     ok(ready.cuStreamWaitEvent(second, event, 0))
-    ok(ready.cuMemcpyDtoHAsync(out.ctypes.data, memory, 16, second))
+    ok(ready.cuMemcpyDtoHAsync(out, memory, 16, second))
     ok(ready.cuStreamSynchronize(second))
     assert out.all()
     ok(ready.cuEventQuery(event))

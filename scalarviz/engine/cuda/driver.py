@@ -45,13 +45,13 @@ class DriverDevice:
         array = np.ascontiguousarray(array, to.dtype)
         self._held.append(array)
         with self.context as context:
-            context.call("cuMemcpyHtoDAsync", pointer(to), array.ctypes.data, array.nbytes, self.stream)
+            context.call("cuMemcpyHtoDAsync", pointer(to), array.data, array.nbytes, self.stream)
 
     def download(self, source: Buffer, array: Array) -> None:
         """Queue a copy; `array` holds it after :meth:`wait`."""
         self._held.append(array)
         with self.context as context:
-            context.call("cuMemcpyDtoHAsync", array.ctypes.data, pointer(source), array.nbytes, self.stream)
+            context.call("cuMemcpyDtoHAsync", array.data, pointer(source), array.nbytes, self.stream)
 
     def copy(self, to: Buffer, source: Buffer) -> None:
         """Queue a copy within the device."""
@@ -60,16 +60,16 @@ class DriverDevice:
             context.call("cuMemcpyDtoDAsync", pointer(to), pointer(source), nbytes, self.stream)
 
     def wait(self) -> None:
-        """Until all that is queued is done."""
+        """Until all that is queued on both streams is done."""
         with self.context as context:
-            context.call("cuStreamSynchronize", self.stream)
+            for stream in (self.stream, self.second):
+                context.call("cuStreamSynchronize", stream)
         self._held.clear()
 
     def settle(self) -> None:
-        """After an error: wait for what is queued, whatever comes of it."""
+        """After an error: wait for what is queued, whatever comes of it. Arrays stay held: this may have failed too."""
         for stream in (self.stream, self.second):
             self.context.quietly("cuStreamSynchronize", stream)
-        self._held.clear()
 
     def mark(self) -> Event:
         """The moment when all that is queued is done."""
@@ -79,10 +79,11 @@ class DriverDevice:
     def read_aside(self, copies: Sequence[tuple[Buffer, Array]]) -> Event:
         """Queue copies on a second stream, behind all that is queued on the first."""
         ready = self.mark()
+        self._held.extend(array for _, array in copies)
         with self.context as context:
             context.call("cuStreamWaitEvent", self.second, ready.handle, 0)
             for source, array in copies:
-                context.call("cuMemcpyDtoHAsync", array.ctypes.data, pointer(source), array.nbytes, self.second)
+                context.call("cuMemcpyDtoHAsync", array.data, pointer(source), array.nbytes, self.second)
             return Event(context, self.second)
 
     def pinned(self, size: int, dtype: Any) -> Array:
