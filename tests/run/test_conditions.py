@@ -1,0 +1,680 @@
+"""Conditions that a user types: they mean what Python makes of the same text, and hold where a walk by hand says."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import scalarviz as sv
+from kit.edits import place
+from kit.runs import bits
+from scalarviz import Run, nn, optim
+from scalarviz.errors import DivergedError, ExpressionError, ScalarvizError
+
+ENGINES = ["numpy", pytest.param("objects", marks=pytest.mark.ci), pytest.param("numba", marks=pytest.mark.ci)]
+X = np.random.default_rng(0).random((32, 3))
+
+
+def make(engine="numpy", lr=0.05, **options):
+    net = nn.Sequential(nn.Linear(3, 4, seed=1), nn.ReLU(), nn.Linear(4, 3, seed=2), nn.Sigmoid())
+    optimizer = optim.Adam(net.parameters(), lr=lr)
+    return Run(net, nn.MSELoss(), optimizer, (X, 1 - X), batch_size=8, engine=engine, **options)
+
+
+# ---- what a text means
+
+WEIGHTS = {
+    "x": 1.5, "y": -0.25, "a.0.b": 3.0, "Ünder_score": 1e200, "loss": 5.0, "my weight": 7.0, "and": 2.0, "7": 4.0,
+}  # fmt: skip
+NAMES = ["x", "y", '"x"', "'y'", '"a.0.b"', '"my weight"', "Ünder_score"]
+LITERALS = ["0", "1", "2", "0.5", ".25", "3.", "1e3", "2E-1", "1.5e+2", "1e400", "12345678901234567890"]
+UNARY = ("exp", "log", "sqrt", "sin", "cos", "tanh", "abs", "sign", "square")
+F = np.float64
+MEANING = {
+    **{name: getattr(np, name) for name in (*UNARY, "pi", "e", "inf")},
+    **WEIGHTS, "F": F, "max": lambda *x: np.maximum.reduce(x), "min": lambda *x: np.minimum.reduce(x),
+    "pow": np.power, "where": lambda c, a, b: c if np.isnan(c) else a if c else b,
+    "nan": lambda x: F(not np.isfinite(x)), "names": {name: F(number) for name, number in WEIGHTS.items()},
+}  # fmt: skip
+
+
+@functools.cache
+def named():
+    """A run whose weights have names of every kind and numbers that are known; no step moves them."""
+    weights = [sv.Weight(number, name=name) for name, number in WEIGHTS.items()]
+    layer = nn.Linear(3, 2, seed=0)
+    data = X[:, :3], X[:, :2]
+    optimizer = optim.SGD([*weights, *layer.parameters()], lr=0.1)
+    run = Run(layer, nn.MSELoss(), optimizer, data, engine="numpy", dtype="float64")
+    layer.weight.data, layer.bias.data = [[3.0, -4.0, 0.0], [0.0, 0.0, 12.0]], [1e-300, -1e300]
+    return run
+
+
+class InFloats(ast.NodeTransformer):
+    """Literals, names in quotes and truths as float64, so that Python computes as IEEE 754 does."""
+
+    def floats(self, node):
+        return ast.Call(ast.Name("F", ast.Load()), [self.generic_visit(node)], [])
+
+    def visit_Constant(self, node):
+        if isinstance(node.value, str):
+            return ast.Subscript(ast.Name("names", ast.Load()), node, ast.Load())
+        return ast.Call(ast.Name("F", ast.Load()), [ast.Constant(float(node.value))], [])
+
+    visit_Compare = visit_BoolOp = visit_Name = floats
+
+    def visit_BinOp(self, node):
+        node = self.generic_visit(node)
+        if isinstance(node.op, ast.Pow):  # NumPy's function, whose last bit is another than the operator's
+            return ast.Call(ast.Name("pow", ast.Load()), [node.left, node.right], [])
+        return node
+
+    def visit_Call(self, node):
+        node.args = [self.visit(each) for each in node.args]
+        return node
+
+    def visit_UnaryOp(self, node):
+        return self.floats(node) if isinstance(node.op, ast.Not) else self.generic_visit(node)
+
+
+def python(text):
+    tree = ast.fix_missing_locations(InFloats().visit(ast.parse(" ".join(text.split()), mode="eval")))
+    with np.errstate(all="ignore"):
+        return eval(compile(tree, "<text>", "eval"), MEANING)
+
+
+def grown(depth):
+    """Texts of numbers, and of truths."""
+    number, truth = st.one_of(st.sampled_from(LITERALS), st.sampled_from(NAMES)), st.just("1 < x")
+    space, compare = st.sampled_from(["", " ", "\t", "\n "]), st.sampled_from(["<", "<=", ">", ">=", "==", "!="])
+    for _ in range(depth):
+        n, t, part = number, truth, number.map("({})".format)
+        number, truth = (
+            st.one_of(
+                n,
+                st.builds("{}{}{} {}".format, n, space, st.sampled_from(["+", "-", "*", "/", "**"]), n),
+                st.builds("{}{}".format, st.sampled_from("+-"), n),
+                st.builds("({})".format, n | t),
+                st.builds("{}({})".format, st.sampled_from(UNARY), n),
+                st.builds("{}({}, {})".format, st.sampled_from(["pow", "max", "min"]), n, n),
+                st.builds("where({}, {}, {})".format, n, n, n),
+            ),
+            st.one_of(
+                t,
+                st.builds("{}{}{}{}".format, part, space, compare, n),
+                st.builds("{} {} {} {} {}".format, part, compare, part, compare, part),
+                st.builds("{}{} {} {}".format, t, space, st.sampled_from(["and", "or"]), t),
+                st.builds("{}({})".format, st.sampled_from(["", "not ", "not not "]), t),
+                st.builds("nan({})".format, n),
+            ),
+        )
+    return number, truth
+
+
+NUMBER, TRUTH = grown(3)
+
+
+@settings(max_examples=120)
+@given(NUMBER)
+@example("-2 ** 2")
+@example("2 ** -1 ** 2 * 3")
+@example("(0 - 8) ** (1 / 3)")
+@example("1 / 0 - 1 / -0.")
+def test_a_number_is_what_python_makes_of_it(text):
+    wanted = python(text)
+    same = f"not ({text}) == ({text})" if np.isnan(wanted) else f"({text}) == {float(wanted)!r}"
+    assert named().holds(f"{same} and x == x")
+
+
+@settings(max_examples=120)
+@given(TRUTH)
+def test_a_condition_is_what_python_makes_of_it(text):
+    assert named().holds(f"{text}\nand x == x") is bool(python(f"{text} and x == x"))
+
+
+@pytest.mark.ci
+@settings(max_examples=400)
+@given(NUMBER, TRUTH)
+def test_many_texts_are_what_python_makes_of_them(number, truth):
+    test_a_number_is_what_python_makes_of_it.hypothesis.inner_test(number)
+    test_a_condition_is_what_python_makes_of_it.hypothesis.inner_test(truth)
+
+
+# the tensor "weight" is [[3, -4, 0], [0, 0, 12]], "bias" [1e-300, -1e300]
+HOLD = [
+    "max(weight) == 12", "min(weight) == -4", "sum(weight) == 11", "mean(weight) == 11 / 6", "norm(weight) == 13",
+    "any(weight > 11)", "not any(weight > 12)", "all(weight > -5)", "not all(weight > -4)", "sum(weight > 0) == 2",
+    "max(abs(weight)) > 11", "norm(weight * 1e300) == 13e300", "abs(norm(weight * 1e-300) / 13e-300 - 1) < 1e-14",
+    "nan(norm(weight / 0 * 0))", "nan(norm(weight * 1e309))", "norm(weight - weight) == 0", "any(nan(weight / 0))",
+    "weight[1][2] == 12", "weight[1, 2] == 12", "weight[-1][-1] == 12", "sum(weight[1]) == 12", "norm(weight[0]) == 5",
+    "'weight'[0][1] == -4", '"loss" == 5', "'my weight' * 2 == 14", '"and" + "7" == 6', "x < y or x > y", "weight > 11",
+    "min(3, x, 2) == 1.5", "pi * x > 4.7 and e < 2.72 and x < inf",
+    "bias > 0", "norm(bias) == 1e300", "sign(bias[1]) == -1", "step == 0", "nan(loss)", "not nan", "lr == 0.1",
+    "1 < x < 2 < 3",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOLD)
+def test_functions_of_whole_tensors_and_places_in_them(text):
+    assert named().holds(text)
+    assert not named().holds(f"not ({text})") or ">" in text  # of a tensor, one element is enough
+
+
+OPERATIONS = {
+    1: ("abs", "cos", "exp", "log", "neg", "relu", "sigmoid", "sin", "softplus", "sqrt", "square", "tanh"),
+    2: ("add", "div", "maximum", "minimum", "mul", "pow", "sub", "leaky_relu"), 3: ("clip", "where"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "count"), [(name, count) for count, names in OPERATIONS.items() for name in names])
+def test_every_operation_has_the_value_that_it_has_in_a_graph(name, count):
+    numbers = (0.7, 1.3, 2.1)[:count]
+    wanted = getattr(sv, name)(*numbers).data
+    assert named().holds(f"abs({name}({', '.join(map(repr, numbers))}) - {wanted!r}) < 1e-14 and x > 0")
+
+
+def test_what_looks_back_over_random_numbers():
+    """Two frozen weights are set at every step; `find`, again and again, names the steps that a list of them does."""
+    run, draw = make(dtype="float64"), np.random.default_rng(5)
+    walk = draw.choice([-1.0, -0.5, 0.0, 0.5, 1.0], size=(20, 2))
+    run.model[0].bias.frozen = True
+    for step, (a, b) in enumerate(walk):
+        run.step(step - run.steps)
+        run.set_weights(12, [a, b])
+    a, b = walk.T
+    was, now = np.sign(a - b)[:-1], np.sign(a - b)[1:]
+    oracle = {
+        "0.bias[0] crosses 0.bias[1]": (was != 0) & (now != was), "0.bias[0] changes": a[1:] != a[:-1],
+        "-0.bias[0] crosses -0.bias[1]": (was != 0) & (now != was),
+        "(0.bias[0] > 0) changes": (a > 0)[1:] != (a > 0)[:-1],
+        "0.bias[0] + 0.bias[1] crosses 0.25": ((a + b) > 0.25)[1:] != ((a + b) > 0.25)[:-1],
+        "0.bias[0] > before(0.bias[0]) + 0.75": a[1:] > a[:-1] + 0.75,
+        "before(0.bias[1]) + 0.bias[1] == 1": b[1:] + b[:-1] == 1,
+        "sign(0.bias[1]) changes and not 0.bias[0] changes": (np.sign(b[1:]) != np.sign(b[:-1])) & (a[1:] == a[:-1]),
+    }  # fmt: skip
+    for text, wanted in oracle.items():
+        assert found_backwards(run, text, 20) == (np.flatnonzero(wanted) + 1).tolist(), text
+
+
+def found_backwards(run, text, before):
+    found = []
+    while (step := run.find(text, before)) is not None:
+        found.append(step)
+        before = step
+    return found[::-1]
+
+
+# ---- what is refused, and where
+
+BAD = {
+    "": (0, ""), "   ": (3, ""), "grad >> 10": (6, ">"), "los > 1": (0, "'loss'"), "LOSS > 1": (0, "'loss'"),
+    "0.weigth[0][0] > 1": (0, "'0.weight'"), "2loss > 1": (0, "2 * loss"), "loss > 1 2": (9, "'2'"),
+    "(loss > 1": (9, ")"), "loss > 1)": (8, "')'"), "loss = 1": (5, "=="), "loss > 2 ^ 3": (9, "**"),
+    "loss > 1 && lr > 1": (9, "and"), "loss > 1 || lr > 1": (9, "or"), "!nan": (0, "not"),
+    "loss % 2 > 1": (5, "remainder"), "loss ≥ 1": (5, ">="), 'loss > "x': (7, "quote"),
+    "loss > 'x'": (7, "'x'"), "loss": (0, "condition"), "loss and lr > 1": (5, "'and'"),
+    "lr > 1 or loss": (7, "'or'"), "not loss": (0, "'not'"), "1 + not nan > 0": (4, "parentheses"),
+    "exp > 1": (0, "'exp'"), "before > 1": (0, "'before'"), "exq(loss) > 1": (0, "'exp'"),
+    "loss(1) > 1": (0, "'loss'"), "exp() > 1": (4, "')'"), "exp(loss, lr) > 1": (0, "2"),
+    "clip(loss) > 1": (0, "3"), "exp(loss > 1": (12, ")"), "any(loss)": (4, "'any'"),
+    "grad(loss) > 1": (5, "0.bias"), "grad(0.weigh) > 1": (5, "'0.weight'"), "grad() > 1": (5, "0.weight"),
+    "grad(0.weight > 1": (14, "["), "dead(2)": (5, "0, 1"), "0.weight[ > 1": (10, "whole number"),
+    "0.weight[1.5] > 1": (9, "'1.5'"), "0.weight[1 > 1": (11, "]"),
+    "before(before(loss)) > 1": (7, "'before'"), "before(loss changes)": (12, "'changes'"),
+    "(loss changes) changes": (15, "'changes'"), "before(1) > 1": (0, "'before'"),
+    "(loss > 1) crosses 0": (11, "'crosses'"), "loss crosses": (12, ""), "changes": (0, "'changes'"),
+    "loss > 1 \x00": (9, ""), "loss\n> § 1": (7, "'§'"), "0.weight" + "[0]" * 80 + " > 1": (203, "64"),
+    "(" * 65 + "1" + ")" * 65: (64, "64"), "-" * 70 + "1 > 0": (64, "64"), "not " * 70 + "nan": (256, "64"),
+    "2 ** " * 70 + "2 > 0": (320, "64"), "__import__('os') > 1": (0, "'__import__'"), "1 < 2": (0, "name"),
+    "0.weight[4][0] > 1": (0, "0 .. 3"), "0.weight[0][-4] > 1": (0, "-4"),
+    "0.weight[0][0][0] > 1": (0, "0.weight"), "loss[0] > 1": (0, "loss"), "dead(1)[4]": (0, "0 .. 3"),
+    "0.weight > 0.bias": (9, "(4, 3) and (4,)"), "where(nan, 0.weight, 0.bias) > 1": (0, "'where'"),
+    "grad(1.weight) > 1": (5, "0.weight, 0.bias, 2.weight, 2.bias"), "min(0.weight, 2)[0] > 1": (16, ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BAD, ids=lambda text: repr(text[:20]))
+def test_bad_texts_are_refused_with_the_caret_at_the_fault(text):
+    run, (place, fact) = make(), BAD[text]
+    for ask in (run.break_on, run.find):
+        with pytest.raises(ExpressionError) as caught:
+            ask(text)
+        first, line, caret = str(caught.value).split("\n")
+        assert fact in first
+        assert (caught.value.place, caught.value.text, caret.strip()) == (place, text, "^")
+        if place < len(text) and text[place].isprintable():
+            assert line[caret.index("^")] == text[place]
+        assert max(len(line), len(caret)) <= 84
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.text, again.place) == (str(caught.value), text, place)
+    assert len(run.breakpoints) == 0
+
+
+PIECES = [
+    "loss", "lr", "grad", "0.weight", "0.bias", "dead", "nan", "before", "changes", "crosses", "and", "or", "not", "(",
+    ")", "[", "]", ",", "0", "1", "-", "+", "*", "/", "**", "<", ">", "==", "max", "exp", "where", "2.5e", '"',
+    "'0.bias'", "9" * 30, "x", ".", "=", "\x00", "é", "＋", "\ud800", "lambda", "__class__", ":=", "eval",
+]  # fmt: skip
+
+
+@settings(max_examples=150)
+@given(st.text(max_size=60) | st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join))
+@example("9" * 9999 + "x")
+@example("1e" + "9" * 9998)
+@example("1." * 5000)
+@example("a." * 5000)
+@example("1<" * 4999 + "1")
+@example("0.weight" + "[0]" * 3330)
+@example("max(" + "1," * 4990 + "1)")
+@example("x" * 10_001)
+def test_any_text_is_read_or_refused_in_few_words(text):
+    run = broken_run()
+    said = ""
+    try:
+        run.break_on(text)
+    except ScalarvizError as error:
+        said = str(error)
+    assert len(said) < 800
+    run.breakpoints.clear()
+
+
+@functools.cache
+def broken_run():
+    return make()
+
+
+def test_long_texts_are_read_up_to_the_limit():
+    run = named()
+    assert run.holds("+".join(["x"] * 4900) + f" == {1.5 * 4900}")
+    with pytest.raises(ScalarvizError, match="10,001"):
+        run.break_on("x" + " " * 10_000)
+    piled = "1 < x < 2"
+    for _ in range(30):
+        piled = f"0 < ({piled}) < 2"
+    assert run.holds(piled)
+    for nested in ("(" * 62 + "1" + ")" * 62, "-" * 62 + "1", "2**" * 62 + "1", "exp(" * 60 + "1" + ")" * 60):
+        assert isinstance(run.holds(f"x > {nested}"), bool)
+
+
+# ---- where they hold: a walk by hand
+
+
+def w(frame):
+    return frame.values[:12].reshape(4, 3).astype(float)
+
+
+def g(frame):
+    return frame.gradient[:12].reshape(4, 3) if frame.step else np.full((4, 3), np.nan)
+
+
+def grad(frame):
+    return np.abs(frame.gradient).max() if frame.step else math.nan
+
+
+# of a frame; and of a frame and the one before
+STATES = {
+    "grad > 0.02": lambda f: grad(f) > 0.02,
+    "0.02 < grad < 0.03 or loss < 0.08": lambda f: 0.02 < grad(f) < 0.03 or f.loss < 0.08,
+    "loss < 0.085": lambda f: f.loss < 0.085,
+    "loss > 0.08 and not step > 20": lambda f: f.loss > 0.08 and not f.step > 20,
+    "lr < 0.04": lambda f: f.lr < 0.04,
+    "0.weight[1][0] < -0.9": lambda f: w(f)[1, 0] < -0.9,
+    "grad(0.weight[1][0]) > 0": lambda f: g(f)[1, 0] > 0,
+    "grad(0.weight)[1][0] > 0": lambda f: g(f)[1, 0] > 0,
+    "max(abs(0.weight)) > 0.7": lambda f: np.abs(w(f)).max() > 0.7,
+    "norm(0.weight) * 2 >= 3.2": lambda f: math.sqrt((w(f) ** 2).sum()) * 2 >= 3.2,
+    "any(0.weight > 0.6) and loss < 0.09": lambda f: bool((w(f) > 0.6).any()) and f.loss < 0.09,
+    "0.weight > 0.55": lambda f: w(f) > 0.55,
+    "dead": lambda f: f.dead["1"],
+    "dead(1)[2]": lambda f: f.dead["1"][2],
+    "dead(0)": lambda f: f.dead["1"],
+    "sum(dead) >= 3": lambda f: f.dead["1"].sum() >= 3,
+    "step / 7 == 3": lambda f: f.step == 21,
+    "step < 10 or step == 20": lambda f: f.step < 10 or f.step == 20,
+    "0.weight[0][0] == 99": lambda f: False,
+}
+EVENTS = {
+    "loss > 1.3 * before(loss)": lambda f, b: f.loss > 1.3 * b.loss,
+    "0.weight[1][1] crosses 1.3": lambda f, b: (w(b)[1, 1] < 1.3 <= w(f)[1, 1]) or (w(b)[1, 1] > 1.3 >= w(f)[1, 1]),
+    "sign(grad(0.weight[1][2])) changes": lambda f, b: np.sign(g(f)[1, 2]) != np.sign(g(b)[1, 2]),
+    "grad changes and loss < before(loss)": lambda f, b: grad(f) != grad(b) and f.loss < b.loss,
+    "sign(0.weight - 0.3) changes": lambda f, b: np.sign(w(f) - 0.3) != np.sign(w(b) - 0.3),
+}
+
+
+def rises(text, now, before):
+    """Whether a condition becomes true between two moments."""
+    if text in EVENTS:
+        return bool(np.any(EVENTS[text](now, before)))
+    return bool((np.asarray(STATES[text](now)) & ~np.asarray(STATES[text](before))).any())
+
+
+@functools.cache
+def walked(engine):
+    """Every moment of a run that nobody asks; its rate changes on the way."""
+    run = make(engine)
+    frames = [run.frame()]
+    for _ in range(60):
+        change_rate(run)
+        run.step()
+        frames.append(run.frame())
+    return frames
+
+
+def change_rate(run):
+    if run.steps == 40:
+        run.lr = 0.03
+
+
+def stops(run, steps):
+    """Where a run stops on its way."""
+    found = []
+    for end in sorted({40, steps}):
+        while run.steps < end:
+            run.step(end - run.steps)
+            found += [run.steps] * (run.stopped_by is not None)
+        if run.steps == run.span[1]:
+            change_rate(run)
+    return found
+
+
+def whole(run):
+    """All that can be seen of a run."""
+    return bits(run), run.frame().past.undo, run.frame().past.redo, place(run), run.span, len(run.branches)
+
+
+EVERY = [*STATES, *EVENTS]
+WALKS = [
+    *(("numpy", text) for text in EVERY),
+    *(pytest.param("objects", text, marks=pytest.mark.ci) for text in EVERY[::8]),
+    *(pytest.param("numba", text, marks=pytest.mark.ci) for text in EVERY[1::6]),
+]
+
+
+@pytest.mark.parametrize(("engine", "text"), WALKS)
+def test_break_on_find_and_holds_agree_with_a_walk_by_hand(engine, text):
+    frames = walked(engine)
+    wanted = [now.step for before, now in itertools.pairwise(frames) if rises(text, now, before)]
+    run = make(engine)
+    point = run.break_on(text)
+    assert stops(run, 60) == wanted
+    assert (point.hits, point.step) == (len(wanted), wanted[-1] if wanted else None)
+    assert run.values.tobytes() == frames[60].values.tobytes()
+    assert run.frame().gradient.tobytes() == frames[60].gradient.tobytes()
+    assert run.history.loss.tobytes() == frames[60].curve.loss.tobytes()
+    before = whole(run)
+    assert found_backwards(run, text, 61) == wanted
+    assert whole(run) == before
+    run.to(0)
+    assert run.stopped_by is None
+    assert stops(run, 60) == wanted  # the record is followed likewise
+    if text in STATES:
+        for step in (0, 1, 7, 30, 60):
+            run.to(step)
+            assert run.holds(text) is bool(np.any(STATES[text](frames[step])))
+    else:
+        with pytest.raises(ExpressionError):
+            run.holds(text)
+
+
+@settings(max_examples=8)
+@given(
+    st.sampled_from([*STATES, *EVENTS]),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 11), st.floats(-1, 1, width=32)), max_size=4),
+    st.integers(0, 41),
+    st.integers(0, 40),
+)
+def test_edits_stop_nothing_and_find_sees_them(text, edits, before, stand):
+    run, frames, arrived = make(), [], []
+    run.break_on(text)
+    frames.append(run.frame())
+    for step in range(41):
+        if step:
+            run.step()
+            arrived.append(run.frame())
+            assert (run.stopped_by is not None) == rises(text, arrived[-1], frames[-1])
+            frames.append(arrived[-1])
+        for at, index, value in edits:
+            if at == step:
+                run.set_weights(index, [value])
+                frames[-1] = run.frame()
+    last = [step for step in range(1, before) if rises(text, frames[step], frames[step - 1])][-1:]
+    run.to(stand)
+    was = whole(run)
+    assert run.find(text, before) == (last[0] if last else None)
+    assert whole(run) == was
+
+
+def test_losses_are_watched_in_calls_of_many_steps():
+    """Conditions of losses cost next to nothing: what is told on the way comes once a call of the engine."""
+    run, calls = make(), []
+    run.step(300)
+    run.break_on("loss < -1")
+    run.step(300, progress=lambda run: calls.append(run.steps))
+    assert len(calls) < 150
+    run.break_on("grad > 1e9")
+    calls.clear()
+    run.step(20, progress=lambda run: calls.append(run.steps))
+    assert len(calls) == 20
+
+
+def test_find_on_a_branch_and_across_a_change_of_the_model():
+    run = make()
+    run.step(20)
+    run.to(10)
+    run.set_weights(0, [9.0])
+    run.step(10)
+    assert (run.find("0.weight[0][0] > 8"), run.find("loss > 0.05 and step == 3")) == (10, 3)
+    run.switch(0)
+    assert run.find("0.weight[0][0] > 8") is None
+    gone = run.break_on("2.weight[0][0] > -9 and step == 30")
+    first, relu, last, _ = run.model
+    run.change(model=nn.Sequential(first, relu, nn.Linear(4, 4, seed=3), nn.Tanh(), last))
+    run.step(5)
+    assert run.find("4.weight[0][0] > -9") is None  # it was true when it came
+    assert run.find("4.weight[0][0] > -9 and step > 22") == 23
+    assert run.find("0.weight[1][0] > -9 and step > 5 and step < 15") == 6
+    run.change(model=nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid()))
+    run.step(10)
+    assert (run.steps, gone.enabled, gone.hits) == (35, False, 0)
+    assert "2.weight" in repr(gone)
+    run.undo()
+    run.step(10)
+    assert (run.steps, gone.enabled, gone.hits) == (30, True, 1)
+
+
+def test_a_search_can_be_given_up_and_a_progress_may_raise():
+    run, told = make(), []
+    run.step(300)
+    before = whole(run)
+    assert run.find("0.weight[0][0] == 99", progress=told.append) is None
+    assert told == sorted(told)
+    assert 0 < told[0] < told[-1] == 1.0
+    several = []
+    assert run.find("0.weight[0][0] == 99", progress=lambda done: (several.append(done), len(several) < 2)[1]) is None
+    assert len(several) == 2
+
+    def interrupts(done):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run.find("0.weight[0][0] == 99", progress=interrupts)
+    assert whole(run) == before
+
+
+def test_before_anything_was_done():
+    run = make()
+    for text in ("loss < 1", "0.weight[0][0] > -9", "nan", "grad > -1"):
+        assert [run.find(text, *before) for before in ((), (0,), (1,))] == [None] * 3
+    assert not run.holds("grad < 1 or loss < 1 or nan or grad(0.weight) < 9")
+    run.step()
+    assert run.find("loss < 1") is None
+    assert (run.find("loss < 1", 2), run.find("grad > 0", 2)) == (1, 1)
+    assert run.holds("grad(0.weight) < 9 and not nan(grad)")
+
+
+# ---- the list of breakpoints
+
+
+def test_several_at_one_step_are_all_counted_and_said():
+    run = make()
+    run.step(10)
+    points = [run.break_on(text) for text in ("step == 15", "step / 3 == 5", "step > 14 and lr > 0", "step > 100")]
+    run.step(50)
+    stop = run.stopped_by
+    assert (run.steps, [p.hits for p in points]) == (15, [1, 1, 1, 0])
+    assert (stop.step, stop.breakpoints) == (15, tuple(points[:3]))
+    for fact in ("breakpoint 1", "step == 15", "breakpoint 2", "step / 3 == 5", "1 more"):
+        assert fact in str(stop)
+    assert len(str(stop)) < 300
+
+
+def test_once_disabled_removed_and_jumps():
+    run = make()
+    once, twice = run.break_on("step / 5 == 1 or step / 5 == 2", once=True), run.break_on("step == 8 or step == 12")
+    assert stops(run, 20) == [5, 8, 12]
+    assert (once.enabled, once.hits, twice.enabled, twice.hits) == (False, 1, True, 2)
+    run.to(0)
+    run.breakpoints.disable(2)
+    assert stops(run, 20) == []
+    run.to(0)
+    run.breakpoints.enable(once)
+    twice.enabled = True
+    run.to(10)  # a jump stops nowhere
+    run.back(2)
+    assert (run.stopped_by, once.hits, twice.hits) == (None, 1, 2)
+    run.to(0)
+    run.breakpoints.remove(twice)
+    assert stops(run, 20) == [5]
+    assert [point.number for point in run.breakpoints] == [1]
+    run.breakpoints.clear()
+    assert len(run.breakpoints) == 0
+    assert run.break_on("loss < 0").number == 3  # a number is never given twice
+    assert run.breakpoints[0] is run.breakpoints[:1][0]
+
+
+def test_the_list_says_condition_state_hits_and_last_step():
+    run = make()
+    assert "run.break_on" in repr(run.breakpoints)
+    points = [run.break_on("step == 1500"), run.break_on("0.weight[2][1] < -9", once=True), run.break_on("nan")]
+    points[2].enabled = False
+    points[1].enabled = False
+    run.step(1500)
+    points[1].enabled = True
+    run.break_on(" + ".join(["loss"] * 300) + " > 99")
+    rows = [line.split() for line in str(run.breakpoints).splitlines()[1:4]]
+    assert rows[0][-3:] == ["on", "1", "1,500"]
+    assert [row[-2:] for row in rows[1:]] == [["once", "0"], ["off", "0"]]
+    said = ("1", "step == 1500", "1,500"), ("2", "once"), ("3", "nan", "disabled")
+    for point, facts in zip(points, said, strict=True):
+        assert all(fact in repr(point) for fact in facts)
+    assert max(map(len, str(run.breakpoints).splitlines())) < 80
+    assert len(repr(run.breakpoints[3])) < 140
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_stop_says_numbers_and_the_weight_in_question(engine):
+    run = make(engine)
+    texts = {
+        "grad > 0.02": None, "2.weight[1][-1] > -9 and step == 20": 16 + 4 + 3,
+        "grad(0.bias)[2] > -9 and step == 22": 14,
+        "max(0.weight) > -9 and step == 24": (), "loss > 0 and step == 26": (),
+    }  # fmt: skip
+    for text, weight in texts.items():
+        run.breakpoints.clear()
+        run.break_on(text)
+        run.step(50)
+        frame = run.frame()
+        index = int(np.abs(frame.gradient).argmax()) if weight is None else weight
+        assert run.stopped_by.weights == (() if index == () else (index,)), text
+        if weight is None:
+            assert run.weight_name(index) in str(run.stopped_by)
+    run = make(engine)
+    run.break_on("0.weight > 0.7")
+    run.step(50)
+    (index,) = run.stopped_by.weights
+    assert f"{run.weight_name(index)} {run.values[index]:.6g}" in str(run.stopped_by)
+    assert run.values[index] > 0.7
+    run.breakpoints.clear()
+    run.break_on("0.weight[1][1] crosses 1.2 or 0.weight[1][1] < -9")
+    run.step(500)
+    now = run.values[4]
+    run.back()
+    then = run.values[4]
+    run.step()
+    assert f"0.weight[1][1] {now:.6g}, before {then:.6g}" in str(run.stopped_by)
+    assert (now < 1.2) != (then < 1.2)
+
+
+def test_a_unit_that_died_is_named():
+    run = make()
+    before = run.frame().dead["1"]
+    run.break_on("dead")
+    run.step(500)
+    unit = np.flatnonzero(run.frame().dead["1"] & ~before)
+    assert f"dead(1)[{unit[0]}]" in str(run.stopped_by)
+
+
+def test_every_weight_has_a_name_that_conditions_know():
+    run = named()
+    names = [run.condition_name(index) for index in range(run.n_weights)]
+    assert len(set(names)) == run.n_weights
+    for name, number in zip(names, run.values, strict=True):
+        assert run.holds(f"{name} == {float(number)!r}")
+    assert {'"loss"', '"my weight"', '"and"', '"7"', "x"} <= set(names)
+    assert make().condition_name(4) == make().weight_name(4) == "0.weight[1][1]"
+    quoted = sv.Weight(2.0, name='a "b"')
+    optimizer = optim.SGD([quoted], lr=0.1)
+    other = Run(lambda x: [quoted * x[0]], nn.MSELoss(), optimizer, (X[:, :1], X[:, :1]), engine="numpy")
+    assert other.holds(f"{other.condition_name(0)} == 2 and grad('a \"b\"') != 1")
+
+
+# ---- divergence
+
+
+def diverging(engine, lr=30.0):
+    """Its loss becomes infinite after some steps."""
+    net = nn.Sequential(nn.Linear(3, 3, seed=0))
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=lr), (X, 1 - X), engine=engine)
+    run.call_seconds = 10.0  # the steps to come are one call
+    return run
+
+
+def fate(run):
+    with pytest.raises(DivergedError) as caught:
+        run.step(80)
+    return str(caught.value), run.steps, run.values.tobytes()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_run_that_diverges_says_so_all_the_same(engine):
+    plain = fate(diverging(engine))
+    end = plain[1]
+    for text, hits in (("nan", 1), ("any(nan(0.weight)) or nan", 1), (f"step == {end}", 1), (f"step > {end}", 0)):
+        run = diverging(engine)
+        run.step(1)
+        point = run.break_on(text)
+        assert fate(run) == plain
+        assert (point.hits, run.stopped_by is not None) == (hits, bool(hits))
+    run = diverging(engine)
+    run.break_on(f"step == {end - 1}")
+    run.step(80)
+    assert run.steps == end - 1  # a loss before the divergence stops first
+    assert fate(run) == plain
+
+
+def test_the_first_weight_that_is_lost_is_in_question():
+    run = diverging("numpy", 1e39)
+    run.break_on("nan")
+    said, *_ = fate(run)
+    for index in run.stopped_by.weights:
+        assert run.weight_name(index) in said
+        assert run.weight_name(index) in str(run.stopped_by)
