@@ -1,7 +1,7 @@
 """Which functions of the product each test calls, and how many processor seconds the test takes.
 
-A pytest plugin: ``PYTHONPATH=tests/kit CALLED=folder pytest -p called ...`` writes one file of JSON lines a process into
-the folder, and :func:`merged` joins them. Child processes take part: they inherit the variables, and a
+A pytest plugin: ``PYTHONPATH=tests/kit CALLED=folder pytest -p called ...`` writes a file of JSON lines for each
+process into the folder, and :func:`merged` joins them. Child processes take part: they inherit the variables, and a
 ``sitecustomize`` in the folder starts the tracer in each of them.
 """
 
@@ -104,20 +104,15 @@ class Recorder:
         self.started = self.failed = self.gl = False
         sys.addaudithook(self.audit)
         os.register_at_fork(after_in_child=trace_child)
-        self.tracer.install()
 
     def audit(self, event, arguments):
         if event in STARTS:
             self.started = True
 
-    def pytest_collection_finish(self):
-        self.write("", 0.0, "pure", True)  # what importing the tests calls
-        self.tracer.clear()
-
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item, nextitem):
         self.tracer.clear()
-        self.tracer.install()  # a test of debuggers may have taken it away
+        self.tracer.install()  # each time: a test of debuggers may have taken it away
         self.started = self.failed = False
         self.gl = item.get_closest_marker("gl") is not None
         os.environ[TEST] = item.nodeid

@@ -32,6 +32,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -50,6 +51,8 @@ LIMITS = {"python": 45, "kernel": 180, "text": 180}
 """Processor seconds of one mutant. A changed kernel is compiled again, and browsers start slowly."""
 CHOSEN = 0.55
 """Share of the limit that the chosen tests need without a fault."""
+OUTCOMES = ("killed", "survived", "slow", "unreached", "gone")
+KEY = ("function", "before", "after", "nth")
 OPPOSITES = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And,
@@ -90,7 +93,7 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        return json.dumps([self.function, self.before, self.after, self.nth])
+        return json.dumps([getattr(self, name) for name in KEY])
 
 
 # Python
@@ -367,7 +370,8 @@ class Copy:
         """Stop where the tests would import another checkout."""
         code = "import scalarviz, scalarviz.scenes as s; print(scalarviz.__file__, s.__file__)"
         environment = os.environ | {"PYTHONPATH": str(self.folder)}
-        done = subprocess.run([sys.executable, "-c", code], cwd="/", env=environment, capture_output=True, text=True)
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)
         if done.stdout.count(str(self.folder)) != 2:
             raise SystemExit(f"the tests would import {done.stdout}{done.stderr}, not the copy in {self.folder}")
 
@@ -390,21 +394,303 @@ def processor_seconds(session: int) -> float:
 def end_session(session: int) -> None:
     while found := [process for process, fields in processes(session) if fields[0] != "Z"]:
         for process in found:
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         time.sleep(0.05)
 
 
 def culprit(log: str) -> str:
     """The test, or the file, that failed first."""
-    found = re.search(r"^(?:FAILED|ERROR) (tests/\S+\.py(?:::.*?)?)(?: - .*)?$", log, re.MULTILINE)
+    missing = re.search(r"^ERROR: not found: \S*?/(tests/.*)$", log, re.MULTILINE)
+    found = missing or re.search(r"^(?:FAILED|ERROR) (tests/\S+\.py(?:::.*?)?)(?: - .*)?$", log, re.MULTILINE)
     return found[1] if found else ""
 
 
+@dataclass
+class Result:
+    """What came of a mutant: killed, survived, slow (it cannot be said), unreached (no test of it is quick), or gone."""
+
+    outcome: str
+    by: str = ""
+    seconds: float = 0.0
+    tests: int = 0
+
+
+class Cover:
+    """Which tests call which function, as `called` wrote it down."""
+
+    def __init__(self, path: Path) -> None:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            known = json.load(file)
+        self.names, self.tests = known["functions"], {test["test"]: test for test in known["tests"] if test["test"]}
+        self.of_function: dict[str, set[str]] = {}
+        for test in self.tests.values():
+            for number in test["functions"] if test["passed"] else ():
+                self.of_function.setdefault(self.names[number], set()).add(test["test"])
+
+    def of_files(self, paths: set[str]) -> set[str]:
+        named = (tests for name, tests in self.of_function.items() if name.split("::")[0] in paths)
+        return set().union(*named)
+
+    def calling(self, mutant: Mutant, file: str, root: Path) -> set[str]:
+        """Tests that call the function; where none does, those of its file, or of the files that import it.
+
+        A compiled kernel is never called in Python, so that the tests of those who import it are always taken.
+        """
+        if mutant.kind == "text":
+            return {
+                name
+                for name, test in self.tests.items()
+                if test["kind"] == ("browser" if file.endswith(".js") else "gl")
+            }
+        tests = self.of_function.get(f"{file}::{mutant.function}", set())
+        if not tests:
+            moved = (found for name, found in self.of_function.items() if name.endswith(f"::{mutant.function}"))
+            tests = set().union(*moved) if mutant.kind != "kernel" else tests
+        paths = {file}
+        for _ in range(6):
+            outside = any(not path.startswith(KERNELS) for path in paths)
+            if tests and (mutant.kind != "kernel" or outside):
+                break
+            tests = tests | self.of_files(paths)
+            paths = paths | {path for path in files(root) if imports(root, path) & paths}
+        return tests
+
+    def chosen(self, mutant: Mutant, file: str, root: Path, failing: set[str]) -> list[str]:
+        """The quickest of them, as many as the limit allows; of kernels and texts first those with a word in common."""
+        words = set(re.findall("[a-z]{4,}", f"{file} {mutant.function}".lower())) - {"scalarviz", "engine", "view"}
+        seconds = {name: self.tests[name]["seconds"] for name in self.calling(mutant, file, root)}
+
+        def order(name: str) -> tuple[int, float]:
+            return -(mutant.kind != "python") * sum(word in name.lower() for word in words), seconds[name]
+
+        left, found, opened = LIMITS[mutant.kind] * CHOSEN, [], set()
+        for name in sorted(seconds, key=order):
+            path = name.split("::")[0]
+            left -= seconds[name] + 0.3 * (path not in opened)
+            if left < 0 and found:
+                break
+            if not {name, path} & failing and seconds[name] < LIMITS[mutant.kind]:
+                found.append(name)
+                opened.add(path)
+        return found
+
+
+@cache
+def imports(root: Path, file: str) -> set[str]:
+    """The files of the product that a file imports, its functions included."""
+    if not file.endswith(".py"):
+        return set()
+    found, package = set(), Path(file).parent
+    for node in ast.walk(ast.parse((root / file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = [*package.parts[: len(package.parts) - node.level + 1], *(node.module or "").split(".")]
+            bases = ["/".join(filter(None, [*base, name])) for name in ("", *(alias.name for alias in node.names))]
+            found |= {f"{path}{end}" for path in bases for end in (".py", "/__init__.py")}
+    return found & set(files(root))
+
+
+class Judge:
+    """Runs the tests of mutants, and keeps what came of them in a file: what is there is not done again."""
+
+    def __init__(self, cover: Cover, results: Path) -> None:
+        self.cover, self.results, self.lock = cover, results, threading.Lock()
+        self.passes: dict[str, bool] = {}
+        self.done: dict[str, dict] = {}
+        for row in read_rows(results) if results.exists() else ():
+            if "test" in row:
+                self.passes[row["test"]] = row["passes"]
+            else:
+                self.done[mutant_of(row).key] = row
+
+    def keep(self, row: dict) -> None:
+        with self.lock, self.results.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+    def judge(self, mutant: Mutant, here: Copy) -> Result:
+        place = find(mutant, here.folder)
+        if place is None:
+            return Result("gone")
+        file, source = place
+        unchanged = (here.folder / file).read_text(encoding="utf-8")
+        limit, total = LIMITS[mutant.kind], 0.0
+        for _ in range(9):
+            failing = {test for test, passes in self.passes.items() if not passes}
+            tests = self.cover.chosen(mutant, file, here.folder, failing)
+            if not tests:
+                return Result("unreached")
+            here.put(file, source)
+            status, seconds, log = here.test(tests, limit)
+            here.put(file, unchanged)
+            total += seconds
+            if status == 0:
+                return Result("survived", "", total, len(tests))
+            if status is None:
+                quick = sum(self.cover.tests[test]["seconds"] for test in tests) < limit / 3
+                return Result("killed" if quick else "slow", "time", total, len(tests))
+            by = culprit(log)
+            if not by and status < 0:
+                return Result("killed", f"signal {-status}", total, len(tests))
+            if by not in self.passes:
+                self.passes[by] = bool(by) and here.test([by], 3 * limit)[0] == 0
+                self.keep({"test": by, "passes": self.passes[by], "log": "" if self.passes[by] else log[-600:]})
+            if self.passes[by]:
+                return Result("killed", by, total, len(tests))
+        return Result("slow", "tests fail without a mutant", total, len(tests))
+
+    def judge_all(self, mutants: list[Mutant], product: Path, suite: Path, workers: int, minutes: float) -> list[dict]:
+        """Results of those that are judged within the minutes, in their order."""
+        left = iter([mutant for mutant in mutants if mutant.key not in self.done])
+        until = time.monotonic() + 60 * minutes
+        with tempfile.TemporaryDirectory(prefix="mutants-") as place:
+
+            def work(number: int) -> None:
+                here = Copy(product, suite, Path(place) / f"copy{number}")
+                here.imports_from_here()
+                while time.monotonic() < until:
+                    with self.lock:
+                        mutant = next(left, None)
+                    if mutant is None:
+                        return
+                    row = asdict(mutant) | asdict(self.judge(mutant, here))
+                    self.done[mutant.key] = row
+                    self.keep(row)
+                    print(f"{row['outcome']:9} {row['seconds']:4.0f} s {described(mutant)}  {row['by']}", flush=True)
+
+            with ThreadPoolExecutor(workers) as pool:
+                for done in [pool.submit(work, number) for number in range(workers)]:
+                    done.result()
+        return [self.done[mutant.key] for mutant in mutants if mutant.key in self.done]
+
+
+def read_rows(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def mutant_of(row: dict) -> Mutant:
+    return Mutant(**{name: row[name] for name in Mutant.__annotations__})
+
+
+def stored(path: Path) -> list[Mutant]:
+    return [mutant_of(row) for row in read_rows(path)]
+
+
+def described(mutant: Mutant) -> str:
+    short = [" ".join(text.split()) for text in (mutant.before, mutant.after)]
+    return f"{mutant.file} {mutant.function}: {short[0]}  ->  {short[1]}"
+
+
+# Commands
+
+
+def draw_samples(options: argparse.Namespace) -> None:
+    """Write the two samples anew."""
+    for name, (seed, counts) in SAMPLES.items():
+        mutants = drawn(options.product, files(options.product), counts, seed)
+        rows = (json.dumps(asdict(mutant), ensure_ascii=False) for mutant in mutants)
+        (KEPT / f"{name}.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+def record_cover(options: argparse.Namespace) -> None:
+    """Run tests with the plugin `called`, and write down what they call."""
+    with tempfile.TemporaryDirectory(prefix="called-") as place:
+        shutil.copy(ROOT / "tests/kit/called.py", place)
+        paths = [place, str(options.suite), os.environ.get("PYTHONPATH", "")]
+        environment = os.environ | {"CALLED": f"{place}/lines", "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "called"]
+        subprocess.run([*command, *options.pytest], cwd=options.suite, env=environment, check=False)
+        write_cover(Path(place) / "lines", options.out)
+    print_seconds(options.out)
+
+
+def write_cover(folder: Path, out: Path) -> None:
+    from called import merged
+
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(out, "wt", encoding="utf-8") as file:
+        json.dump(merged(folder), file)
+
+
+def print_seconds(path: Path) -> None:
+    """Processor seconds and number of tests by folder and kind."""
+    table: dict[str, dict[str, list[float]]] = {}
+    for name, test in Cover(path).tests.items():
+        for row in (name.split("/")[1] if name.count("/") > 1 else "tests", "all"):
+            table.setdefault(row, {}).setdefault(test["kind"], []).append(test["seconds"])
+    kinds = ["pure", "gl", "subprocess", "simulator", "browser"]
+    print(f"{'seconds (tests)':16}" + "".join(f"{kind:>17}" for kind in [*kinds, "all"]))
+    for row, found in sorted(table.items(), key=lambda item: item[0] == "all"):
+        cells = [*(found.get(kind, []) for kind in kinds), list(itertools.chain(*found.values()))]
+        print(f"{row:16}" + "".join(f"{sum(cell):9.1f} ({len(cell):5})" for cell in cells))
+
+
+def changed_lines(product: Path, since: str) -> dict[str, set[int]]:
+    """Lines of the product that changed since a commit, by file."""
+    command = ["git", "diff", "-U0", since, "--", *ROOMS]
+    lines: dict[str, set[int]] = {}
+    for line in subprocess.run(command, cwd=product, capture_output=True, text=True, check=True).stdout.splitlines():
+        if line.startswith("+++ "):
+            here = lines.setdefault(line[6:], set())
+        elif found := re.match(r"@@ .*\+(\d+)(?:,(\d+))? @@", line):
+            here |= set(range(int(found[1]), int(found[1]) + int(found[2] or 1)))
+    return lines
+
+
+def run_mutants(options: argparse.Namespace) -> None:
+    """Judge stored mutants, or those of changed lines."""
+    if options.changed:
+        lines = changed_lines(options.product, options.changed)
+        paths = [file for file in files(options.product) if file in lines]
+        mutants = drawn(options.product, paths, {"python": 60, "kernel": 6, "text": 6}, seed=len(paths), lines=lines)
+    else:
+        mutants = [mutant for name in options.samples for mutant in stored(KEPT / f"{name}.jsonl")]
+    if options.only:
+        mutants = [mutant for mutant in mutants if re.search(options.only, f"{mutant.kind} {mutant.file}")]
+    if options.changed:
+        with tempfile.TemporaryDirectory() as place:
+            judge = Judge(Cover(options.cover), Path(place) / "results.jsonl")
+            rows = judge.judge_all(mutants, options.product, options.suite, options.workers, options.minutes)
+    else:
+        judge = Judge(Cover(options.cover), options.results)
+        rows = judge.judge_all(mutants, options.product, options.suite, options.workers, options.minutes)
+    print_report(rows, len(mutants))
+
+
+def print_report(rows: list[dict], total: int) -> None:
+    counts = {outcome: sum(row["outcome"] == outcome for row in rows) for outcome in OUTCOMES}
+    print(f"{len(rows)} of {total} mutants: " + ", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
+    written = (KEPT / "survivors.txt").read_text(encoding="utf-8").splitlines()
+    known = dict(line.split("\t", 1) for line in written if "\t" in line)
+    for row in rows:
+        if row["outcome"] != "killed":
+            text = described(mutant_of(row))
+            print(f"{row['outcome']}: {text}\n    {known.get(text.partition(' ')[2], 'no reason is written down')}")
+
+
+def report(options: argparse.Namespace) -> None:
+    """Print kills and survivors; with `--before`, what other results killed and these do not."""
+    rows = {json.dumps([row[name] for name in KEY]): row for row in read_rows(options.results) if "outcome" in row}
+    print_report(list(rows.values()), len(rows))
+    if options.before:
+        killed = [row for row in read_rows(options.before) if row.get("outcome") == "killed"]
+        judged = [(row, rows.get(json.dumps([row[name] for name in KEY]))) for row in killed]
+        judged = [(row, now) for row, now in judged if now]
+        lost = [(row, now) for row, now in judged if now["outcome"] != "killed"]
+        print(f"of {len(judged)} that {options.before.name} kills, {len(judged) - len(lost)} are killed")
+        for row, now in lost:
+            print(
+                f"lost ({now['outcome']}): {row['file']} {row['function']}: {row['before']} -> {row['after']}; {row['by']}"
+            )
+
+
 def try_mutants(options: argparse.Namespace) -> None:
-    """Sample mutants in given files and run given tests on each."""
+    """Draw mutants of given files, and run the same tests on each."""
+    given = tuple(f"{path.strip('/')}/" for path in options.inside)
+    paths = [file for file in files(ROOT) if f"{file}/".startswith(given)]
+    if not paths:
+        raise SystemExit(f"no file of the product in {', '.join(options.inside)}")
+    counts = dict.fromkeys(LIMITS, options.count)
+    mutants = random.Random(options.seed).sample(found := drawn(ROOT, paths, counts, options.seed), len(found))
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:
         here = Copy(ROOT, options.suite, Path(place) / "copy")
         here.imports_from_here()
@@ -413,19 +699,8 @@ def try_mutants(options: argparse.Namespace) -> None:
             raise SystemExit(f"the tests have to pass without a mutant (exit {status}):\n{log[-3000:]}")
         limit = max(20.0, 3 * seconds + 10)
         print(f"{seconds:.0f} s of processor time without a mutant; stopped after {limit:.0f} s with one", flush=True)
-        paths = [
-            file
-            for file in files(ROOT)
-            if any(f"{file}/".startswith(f"{given.strip('/')}/") for given in options.inside)
-        ]
-        if not paths:
-            raise SystemExit(f"no file of the product in {', '.join(options.inside)}")
-        chosen = drawn(
-            ROOT, paths, {"python": options.count, "kernel": options.count, "text": options.count}, options.seed
-        )
         killed = 0
-        chosen = random.Random(options.seed).sample(chosen, min(options.count, len(chosen)))
-        for number, mutant in enumerate(chosen, 1):
+        for number, mutant in enumerate(mutants[: options.count], 1):
             file, source = find(mutant, here.folder)
             unchanged = (here.folder / file).read_text(encoding="utf-8")
             here.put(file, source)
@@ -434,25 +709,44 @@ def try_mutants(options: argparse.Namespace) -> None:
             killed += status != 0
             verdict = {0: "SURVIVED", None: "killed (slow)"}.get(status, "killed")
             print(f"{number:3} {verdict:13} {seconds:4.0f} s {described(mutant)}  {culprit(log)}", flush=True)
-    print(f"{killed} of {len(chosen)} killed")
-
-
-def described(mutant: Mutant) -> str:
-    short = [" ".join(text.split()) for text in (mutant.before, mutant.after)]
-    return f"{mutant.file} {mutant.function}: {short[0]}  ->  {short[1]}"
+        print(f"{killed} of {number} killed")
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that processes are ended and copies removed
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    trying = commands.add_parser("try", help="sample mutants in given files and run given tests on each")
-    trying.add_argument("--in", dest="inside", nargs="+", required=True, help="files or folders of the product")
-    trying.add_argument("--tests", nargs="+", required=True)
-    trying.add_argument("--count", type=int, default=20)
-    trying.add_argument("--seed", type=int, default=1)
-    trying.add_argument("--suite", type=Path, default=ROOT, help="checkout whose tests are run")
+
+    def command(name, function, *arguments):
+        made = commands.add_parser(name, help=function.__doc__)
+        made.set_defaults(function=function)
+        for names, settings in arguments:
+            made.add_argument(*names.split(), **settings)
+
+    suite = "--suite", {"type": Path, "default": ROOT, "help": "checkout whose tests are run"}
+    results = "--results", {"type": Path, "default": ROOT / "build/mutants.jsonl", "help": "file that is continued"}
+    cover = {"type": Path, "default": ROOT / "build/cover.json.gz"}
+    product = "--product", {"type": Path, "default": ROOT, "help": "checkout that is mutated"}
+    command("sample", draw_samples, product)
+    command("cover", record_cover, suite, ("--out", cover), ("pytest", {"nargs": "*", "help": "arguments of pytest"}))
+    command("seconds", lambda options: print_seconds(options.cover), ("--cover", cover))
+    command(
+        "run", run_mutants, suite, results, ("--cover", cover),
+        product,
+        ("--samples", {"nargs": "+", "default": ["sample"], "choices": list(SAMPLES)}),
+        ("--only", {"help": "regular expression: kind and file"}),
+        ("--changed", {"metavar": "COMMIT", "help": "mutants of lines changed since then instead of a sample"}),
+        ("--minutes", {"type": float, "default": 1e6}), ("--workers", {"type": int, "default": 2}),
+    )  # fmt: skip
+    command("report", report, results, ("--before", {"type": Path, "help": "results of another suite"}))
+    command(
+        "try", try_mutants, suite,
+        ("--in", {"dest": "inside", "nargs": "+", "required": True, "help": "files or folders of the product"}),
+        ("--tests", {"nargs": "+", "required": True}), ("--count", {"type": int, "default": 20}),
+        ("--seed", {"type": int, "default": 1}),
+    )  # fmt: skip
     options = parser.parse_args()
-    {"try": try_mutants}[options.command](options)
+    options.function(options)
 
 
 if __name__ == "__main__":
