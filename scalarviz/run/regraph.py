@@ -165,7 +165,10 @@ def _pace(made: Made, old: Graph) -> PaceMoment:
     now, optimizer = old.optimizer.lr_pace.moment(), made.graph.optimizer
     if made.pace is not None:
         return made.pace
-    return now if now.schedule is None else now._replace(schedule=now.schedule.bound(optimizer))
+    if now.schedule is None:
+        return now
+    optimizer.lr_pace.put(now._replace(schedule=None))  # edits that were undone since may have left it more groups
+    return now._replace(schedule=now.schedule.bound(optimizer))
 
 
 class _Before:

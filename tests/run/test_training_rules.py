@@ -1,0 +1,390 @@
+"""Optimisers, parameter groups, schedules, penalties and clipping: each is PyTorch's, on every engine and way back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from kit.edits import trains_by
+from kit.learning import OPTIMISERS, SCHEDULES, OwnRule, make_schedule
+from kit.networks import NETWORKS
+from kit.runs import ENGINES, bits
+from scalarviz import nn, optim
+from scalarviz.optim import lr_scheduler
+from scalarviz.run import Run
+
+NET = NETWORKS["classes"]
+X = np.random.default_rng(0).random((6, 3))
+Y = X**2
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How weights follow their gradients. `schedule` is a row of SCHEDULES, or a kind with its settings."""
+
+    kind: str
+    numbers: dict[str, Any]
+    groups: Sequence[dict[str, Any]] = ()
+    schedule: str | tuple[str, dict[str, Any]] | None = None
+    limits: dict[str, float] = field(default_factory=dict)
+
+    def on(self, net: Any, space: Any = optim, schedules: Any = lr_scheduler) -> tuple[Any, Any]:
+        """The optimiser of a network, and its schedule."""
+        given = list(net.parameters())
+        parts = {0: [], 2: [given[:2], given[2:]], 3: [given[:1], [given[1], given[3]], given[2:3]]}[len(self.groups)]
+        held = [{"params": part, **group} for part, group in zip(parts, self.groups, strict=True)] or given
+        optimizer = getattr(space, self.kind)(held, **self.numbers)
+        if isinstance(self.schedule, tuple):
+            return optimizer, getattr(schedules, self.schedule[0])(optimizer, **self.schedule[1])
+        return optimizer, make_schedule(self.schedule, optimizer, schedules)
+
+
+def decay(count: int) -> float:
+    return 0.9**count
+
+
+def slower(count: int) -> float:
+    return 1 / (1 + count)
+
+
+SGD, ADAM = {"lr": 0.3, "momentum": 0.5}, {"lr": 0.02}
+FAST = [{}, {"lr": 0.05}]
+CYCLE = {"max_lr": 0.1, "total_steps": 24}
+RULES: dict[str, Rule] = {
+    **{name: Rule(*row) for name, row in OPTIMISERS.items()},
+    **{f"by {name}": Rule("SGD", SGD, schedule=name) for name in SCHEDULES},
+    "groups of sgd": Rule("SGD", {"lr": 0.3},
+                          [{"weight_decay": 0.1}, {"lr": 0.05, "momentum": 0.8, "nesterov": True}], "cosine"),
+    "groups of momentum": Rule("SGD", SGD, [{}, {"lr": 0.1}], ("LambdaLR", {"lr_lambda": [decay, slower]})),
+    "groups of adam": Rule("Adam", ADAM, [{"lr": 0.05, "betas": (0.5, 0.6)}, {"weight_decay": 0.1, "eps": 1e-4}],
+                           "cosine", {"clip_norm": 0.05}),
+    "groups of adamw": Rule("AdamW", ADAM, [{"amsgrad": True}, {"weight_decay": 0.0, "maximize": True}], "step"),
+    "groups of rmsprop": Rule("RMSprop", ADAM, [{"centered": True}, {"momentum": 0.5, "lr": 0.01}], "sequential"),
+    "three groups": Rule("Adagrad", {"lr": 0.1}, [{"lr": 0.3}, {"lr_decay": 0.1}, {"lr": 0.05, "eps": 1e-3}], "plateau",
+                         {"l2": 0.01}),
+    "a cycle": Rule("SGD", {"lr": 0.1}, FAST, ("OneCycleLR", CYCLE)),
+    "a straight cycle": Rule("SGD", {"lr": 0.1}, FAST, ("OneCycleLR", {
+        **CYCLE, "max_lr": [0.1, 0.05], "anneal_strategy": "linear", "pct_start": 0.5})),
+    "a cycle of three": Rule("SGD", {"lr": 0.1, "momentum": 0.5, "nesterov": True}, FAST, ("OneCycleLR", {
+        **CYCLE, "total_steps": 30, "three_phase": True, "base_momentum": [0.5, 0.6], "max_momentum": 0.9})),
+    "a cycle of adam": Rule("Adam", ADAM, FAST, ("OneCycleLR", CYCLE)),
+    "a cycle of adamw": Rule("AdamW", {"lr": 0.02, "betas": (0.5, 0.99)}, FAST, ("OneCycleLR", CYCLE)),
+    "a cycle of rmsprop": Rule("RMSprop", {"lr": 0.01}, FAST, ("OneCycleLR", {**CYCLE, "cycle_momentum": True})),
+    "l1": Rule("SGD", SGD, limits={"l1": 0.02}),
+    "l2": Rule("Adam", ADAM, limits={"l2": 0.03}),
+    "norm": Rule("SGD", SGD, limits={"clip_norm": 0.05}),
+    "value": Rule("Adam", ADAM, limits={"clip_value": 0.004}),
+    "all limits": Rule("SGD", SGD, limits={"l1": 0.01, "l2": 0.02, "clip_norm": 0.1, "clip_value": 0.03}),
+    "limits never reached": Rule("Adam", ADAM, limits={"clip_norm": 1e6, "clip_value": 1e6}),
+}  # fmt: skip
+FEW = ("sgd_all", "adam_amsgrad", "groups of rmsprop", "three groups", "a cycle of three", "all limits", "by plateau")
+"""Of every kind of rule one."""
+
+
+def make(rule: str, engine: str = "numpy", dtype: str = "float64", **more: Any) -> Run:
+    net, row = NET.ours(), RULES[rule]
+    return Run(net, nn.MSELoss(), row.on(net)[0], (X, Y), engine=engine, dtype=dtype, seed=2, **{**row.limits, **more})
+
+
+def rates(optimizer: Any) -> list[tuple[float, float]]:
+    """Learning rate and momentum of each group."""
+    groups = optimizer.param_groups
+    return [(g["lr"], g["momentum"] if "momentum" in g else g["betas"][0] if "betas" in g else 0.0) for g in groups]
+
+
+def trained_by_pytorch(torch: Any, rule: str, steps: int) -> tuple[list[Any], list[float], dict[str, np.ndarray]]:
+    """Rates after each step, the losses, and the weights at the end."""
+    row, net = RULES[rule], NET.theirs(NET.ours().state_dict())
+    optimizer, schedule = row.on(net, torch.optim, torch.optim.lr_scheduler)
+    x, y, losses, found = torch.tensor(X), torch.tensor(Y), [], []
+    for _ in range(steps):
+        loss = torch.nn.functional.mse_loss(net(x), y)
+        loss = loss + row.limits.get("l1", 0.0) * sum(p.abs().sum() for p in net.parameters())
+        loss = loss + row.limits.get("l2", 0.0) * sum((p * p).sum() for p in net.parameters())
+        optimizer.zero_grad()
+        loss.backward()
+        if "clip_norm" in row.limits:
+            torch.nn.utils.clip_grad_norm_(net.parameters(), row.limits["clip_norm"])
+        if "clip_value" in row.limits:
+            torch.nn.utils.clip_grad_value_(net.parameters(), row.limits["clip_value"])
+        optimizer.step()
+        if schedule is not None:
+            schedule.step(*([loss.item()] if row.schedule == "plateau" else []))
+        losses.append(loss.item())
+        found.append(rates(optimizer))
+    return found, losses, {name: array.numpy() for name, array in net.state_dict().items()}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("rule", RULES)
+def test_every_step_is_pytorchs(torch, rule, engine):
+    run = make(rule, engine)
+    wanted, losses, weights = trained_by_pytorch(torch, rule, 22)
+    for count, reached in ((1, 1), (4, 5), (1, 6), (16, 22)):
+        run.step(count)
+        np.testing.assert_allclose(rates(run.optimizer), wanted[reached - 1], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(run.history.loss, losses, rtol=1e-9)
+    for name, array in run.state_dict().items():
+        np.testing.assert_allclose(array, weights[name], rtol=1e-9, atol=1e-11)
+
+
+def check_loop(rule: str) -> None:
+    """A loop written by hand does what the run does, its optimiser's state included."""
+    run, net, lossf = make(rule), NET.ours(), nn.MSELoss()
+    optimizer, schedule = RULES[rule].on(net)
+    for _ in range(8):
+        optimizer.zero_grad()
+        total = 0.0
+        for x, y in zip(X, Y, strict=True):
+            loss = lossf(net(x), list(y)) * (1 / len(X))
+            loss.backward()
+            total += loss.data
+        optimizer.step()
+        if schedule is not None:
+            schedule.step(*([total] if RULES[rule].schedule == "plateau" else []))
+    run.step(3)
+    run.step(5)
+    for name, array in run.state_dict().items():
+        np.testing.assert_allclose(array, net.state_dict()[name], rtol=1e-9, atol=1e-11)
+    for name, array in run.optimizer.state_arrays().items():
+        np.testing.assert_allclose(array, optimizer.state_arrays()[name], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(rates(optimizer), rates(run.optimizer), rtol=1e-12)
+
+
+BY_HAND = [name for name, rule in RULES.items() if not rule.limits]
+
+
+@pytest.mark.parametrize("rule", [name for name in FEW if name in BY_HAND])
+def test_a_loop_by_hand_is_the_run(rule):
+    check_loop(rule)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("rule", BY_HAND)
+def test_every_loop_by_hand_is_the_run(rule):
+    check_loop(rule)
+
+
+def check_bits(rule: str, engine: str, folder: Any) -> None:
+    """However steps are cut, on every way back, and from a file in a run of another rule: the same bits."""
+    run, cut = make(rule, engine, "float32", batch_size=4), make(rule, engine, "float32", batch_size=4)
+    run.step(20)
+    for count in (1, 7, 2, 10):
+        cut.step(count)
+    end = bits(run), trains_by(run)
+    assert (bits(cut), trains_by(cut)) == end
+    run.to(3)
+    run.to(20)
+    run.back(12)
+    run.step(12)
+    assert (bits(run), trains_by(run)) == end
+    if "lambda" in str(RULES[rule].schedule):  # functions are not written
+        return
+    run.save(folder / "weights.safetensors")
+    plain = Rule(RULES[rule].kind, {"lr": 0.7}, [{}] * len(RULES[rule].groups))
+    net = NET.ours(seed=9)
+    other = Run(net, nn.MSELoss(), plain.on(net)[0], (X, Y), engine=engine, seed=2, batch_size=4, l1=0.3)
+    other.step(2)
+    before = bits(other), trains_by(other)
+    other.load(folder / "weights.safetensors")
+    for each in (run, other):
+        each.step(9)
+    assert other.values.tobytes() == run.values.tobytes()
+    assert trains_by(other) == trains_by(run)
+    assert [other.history.loss.tolist(), other.history.lr.tolist()] == [
+        run.history.loss[-9:].tolist(), run.history.lr[-9:].tolist(),
+    ]  # fmt: skip
+    other.undo()
+    assert (bits(other), trains_by(other)) == before
+
+
+@pytest.mark.parametrize("rule", FEW)
+def test_calls_ways_back_and_files_have_the_same_bits(rule, tmp_path):
+    check_bits(rule, "numpy", tmp_path)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("rule", RULES)
+def test_calls_ways_back_and_files_of_every_rule_have_the_same_bits(rule, engine, tmp_path):
+    check_bits(rule, engine, tmp_path)
+
+
+def check_opened(rule: str, engine: str) -> None:
+    """What an opened step says it does is what the engine does."""
+    run = make(rule, engine)
+    run.step(3)
+    opened = run.open()
+    run.step(1)
+    np.testing.assert_allclose(opened.new_values, run.values, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(opened.loss + opened.penalty, run.loss, rtol=1e-10)
+    np.testing.assert_allclose(opened.gradient, run.frame().gradient, rtol=1e-9, atol=1e-12)
+    for index in range(0, run.n_weights, 5):
+        np.testing.assert_allclose(opened.update(index).after, run.values[index], rtol=1e-10, atol=1e-12)
+    text = str(run.open(step=4).update(0))
+    assert ("clip" in text) == any("clip" in name for name in RULES[rule].limits)
+    assert "gt(" not in text
+
+
+@pytest.mark.parametrize("rule", FEW)
+def test_an_opened_step_says_what_the_engine_does(rule):
+    check_opened(rule, "numpy")
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("rule", RULES)
+def test_an_opened_step_of_every_rule_says_what_the_engine_does(rule, engine):
+    check_opened(rule, engine)
+
+
+# ---- states of optimisers
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_moments_that_frames_show_are_the_means_of_the_gradients_that_were_seen(engine):
+    run, m, v = make("adam", engine), 0.0, 0.0
+    for _ in range(12):
+        run.step()
+        frame = run.frame(state=True)
+        m, v = 0.9 * m + 0.1 * frame.gradient, 0.999 * v + 0.001 * frame.gradient**2
+        np.testing.assert_allclose(frame.state["exp_avg"], m, rtol=1e-9, atol=1e-15)
+        np.testing.assert_allclose(frame.state["exp_avg_sq"], v, rtol=1e-9, atol=1e-18)
+    kept = frame.state["exp_avg"].copy()
+    frame.state["exp_avg"][:] = 7.0  # a copy
+    run.step()
+    run.to(12)
+    np.testing.assert_array_equal(run.frame(state=True).state["exp_avg"], kept)
+    assert run.frame().state == {}
+    assert make("sgd").frame(state=True).state == {}
+
+
+def test_a_state_begins_where_it_says_wherever_it_begins():
+    class Half(optim.Optimizer):
+        state = ("a", "b")
+
+        def state_start(self, name):
+            return {"a": 0.25, "b": -1.0}[name]
+
+        def update(self, w, g, state, lr, t):
+            return w - lr * g, {"a": state["a"] + 1, "b": state["b"]}
+
+    run, fresh = make("adagrad_all"), make("adagrad_all")
+    assert all((array == 0.5).all() for array in run.optimizer_state().values())
+    run.step(5)
+    fresh.step(4)
+    run.restart()
+    run.step(4)
+    assert run.values.tobytes() == fresh.values.tobytes()
+    run.restart(seed=3)
+    assert all((array == 0.5).all() for array in run.optimizer_state().values())
+    run.change(optimizer=Half, lr=0.1)
+    run.step(3)
+    found = {name.split(".")[0]: array.ravel()[0] for name, array in run.optimizer_state().items()}
+    assert found == {"a": 3.25, "b": -1.0}
+
+
+def test_state_that_a_number_asks_for_comes_and_goes():
+    run = make("rmsprop", "numpy", "float32")
+    seen = {}
+    for numbers, state in (
+        ({"momentum": 0.5, "centered": True}, ("square_avg", "momentum_buffer", "grad_avg")),
+        ({"centered": False}, ("square_avg", "momentum_buffer")),
+        ({"momentum": 0.0}, ("square_avg",)),
+    ):
+        run.step(3)
+        run.change(**numbers)
+        assert run.optimizer.state == state
+        seen[run.steps] = bits(run)
+    for step in (3, 9, 6):
+        run.to(step)
+        assert bits(run) == seen[step]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("kind", "changes"), [
+    ("SGD", {3: {"momentum": 0.9}, 6: {"momentum": 0.0}, 8: {"momentum": 0.5, "nesterov": True}}),
+    ("SGD", {2: {"weight_decay": 0.1}, 5: {"lr": 0.01}}),
+    ("Adam", {2: {"betas": (0.5, 0.9)}, 4: {"eps": 1e-3, "weight_decay": 0.1}}),
+])  # fmt: skip
+def test_numbers_that_are_set_on_the_optimiser_change_a_run_as_they_change_a_loop(kind, changes, engine):
+    def train(net: Any, optimizer: Any, step: Any) -> np.ndarray:
+        for k in range(10):
+            for name, number in changes.get(k, {}).items():
+                setattr(optimizer, name, number)
+            step(net, optimizer)
+        return np.concatenate([p.data.ravel() for p in net.parameters()])
+
+    def by_hand(net: Any, optimizer: Any) -> None:
+        optimizer.zero_grad()
+        for x, y in zip(X, Y, strict=True):
+            (nn.MSELoss()(net(x), list(y)) * (1 / len(X))).backward()
+        optimizer.step()
+
+    nets = [NETWORKS["rgb"].ours() for _ in range(2)]
+    first, second = (getattr(optim, kind)(net.parameters(), lr=0.3) for net in nets)
+    run = Run(nets[1], nn.MSELoss(), second, (X, Y), dtype="float64", engine=engine)
+    found = train(nets[1], second, lambda net, optimizer: run.step())
+    np.testing.assert_allclose(found, train(nets[0], first, by_hand), rtol=1e-10)
+    assert len(run.log) == sum(map(len, changes.values()))
+
+
+# ---- penalties
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("engine", ENGINES)
+def test_limits_of_frozen_weights_of_many_samples_and_of_several_threads(engine):
+    data, found = np.random.default_rng(1).random((700, 3)), []
+    for name in (engine, "numpy"):
+        net = NETWORKS["norms"].ours()
+        net[0].weight.frozen = True
+        optimizer = optim.SGD([*net[0].parameters(), *net[3].parameters()], lr=0.3)
+        batch = 100 if engine == "objects" else 700
+        run = Run(net, nn.MSELoss(), optimizer, (data, data[:, :2]), engine=name, dtype="float64", threads=2,
+                  batch_size=batch, **RULES["all limits"].limits)  # fmt: skip
+        run.step(3 if engine == "objects" else 20)
+        found.append((run.values.copy(), run.history.loss))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
+
+
+def test_penalties_that_are_written_in_the_loss_are_the_same():
+    net = NET.ours()
+
+    def loss(outputs: Any, targets: Any) -> Any:
+        flat = [w for p in net.parameters() for r in p for w in (r if hasattr(r, "__iter__") else [r])]
+        return nn.MSELoss()(outputs, targets) + 0.05 * sv.sum([w * w for w in flat])
+
+    typed = Run(net, loss, optim.SGD(net.parameters(), lr=0.05), (X, Y), engine="numpy", dtype="float64")
+    run = make("sgd", l2=0.05)
+    typed.step(10)
+    run.step(10)
+    np.testing.assert_allclose(typed.history.loss, run.history.loss, rtol=1e-12)
+    np.testing.assert_allclose(typed.values, run.values, rtol=1e-10)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_weight_of_0_has_no_l1_and_a_gradient_that_is_not_finite_stays_so(engine):
+    net = NETWORKS["one weight"].ours()
+    net[0].weight.data = [[0.0]]
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=1.0), ([[0.0]], [[0.0]]), engine=engine, l1=0.5)
+    run.step(3)
+    assert run.values.tolist() == [0.0]
+    run = make("norm", engine)
+    run.set_weights(run.n_weights - 1, [1e200])
+    with pytest.raises(sv.errors.DivergedError):
+        run.step(3)
+
+
+def test_what_a_rule_of_ones_own_keeps_is_shown_by_name():
+    run = make("sgd")
+    run.change(optimizer=OwnRule, lr=0.1)
+    run.step(2)
+    assert set(run.frame(state=True).state) == {"mean"}
+    assert run.frame(state=True).state["mean"].any()
