@@ -11,12 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from kit.files import DAMAGED, KINDS, Kind, flipped, left, same
 
+from kit.files import DAMAGED, KINDS, Kind, flipped, left, same
 from scalarviz.errors import FileFormatError, InputError, ScalarvizError
 
 EVERY = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 FLIPS = 40
+HUNT, SEED = float(os.environ.get("HUNT", "1")), int(os.environ.get("HUNT_SEED", "0"))
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,7 @@ def test_whatever_bytes_are_changed_only_errors_of_the_package_come(
 @pytest.mark.hunt
 def test_whatever_bytes_are_changed_at_length(kind: Kind, examples: dict[str, Path], tmp_path: Path) -> None:
     (whole,) = (examples[name] for name in KINDS if KINDS[name] is kind)
-    seed, end = int(os.environ.get("HUNT_SEED", "0")) * 10**6, time.monotonic() + 60 * float(os.environ.get("HUNT", 1))
+    seed, end = SEED * 10**6, time.monotonic() + 60 * HUNT
     while time.monotonic() < end:
         flip(kind, whole, tmp_path / f"it{kind.suffix}", seed := seed + 1)
 

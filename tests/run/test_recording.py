@@ -1,8 +1,11 @@
-"""Recordings: the file says what the run said, wherever it was moved; recorded training has the bits of training."""
+"""Laws of recordings: the file says what the run said, wherever it was moved, and training does not notice it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import threading
+import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,337 +13,379 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.edits import CHANGES, EDITS, JUMPS, MOVES
+from kit.files import frame_parts, same
+from kit.refusals import refusals
+from kit.runs import bits, make_run
 from scalarviz import nn, optim
-from scalarviz.run import Frame, Run, Scene
-from scalarviz.run.run_source import RunSource
-from scalarviz.run.worker import Worker
+from scalarviz.errors import InputError, StateError, TypeMismatchError
 
-RNG = np.random.default_rng(5)
-X = RNG.normal(size=(32, 2)).astype(np.float32)
-Y = (X[:, :1] * X[:, 1:] > 0).astype(np.float32)
-
-
-def made(engine: str = "numpy", **options: Any) -> Run:
-    """A small run whose bits depend on nothing but its seed."""
-    net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1), nn.Sigmoid())
-    net.initialize(seed=3)
-    given = {"batch_size": 8, "engine": engine} | options
-    return Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.05), (X, Y), **given)
-
-
-def bits(frame: Frame) -> tuple[Any, ...]:
-    """What a frame says, to the bit; NaN is NaN."""
-    arrays = (frame.values, frame.gradient, frame.update, frame.computed, frame.frozen)
-    return (frame.step, repr(frame.loss), repr(frame.lr), frame.edited, *(a.tobytes() for a in arrays))
+ALL = {"gradients": True, "updates": True, "activations": True}
+DONE = MOVES | EDITS | CHANGES | JUMPS
+FLOATS: dict[str, Any] = {"dtype": "float32"}
+HUNT, SEED = float(os.environ.get("HUNT", "1")), int(os.environ.get("HUNT_SEED", "0"))
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the recording goes."""
     return tmp_path / "run.svz"
 
 
-def test_each_frame_is_what_the_run_said(path: Path) -> None:
-    run = made()
-    with sv.Recording(run, gradients=True, updates=True, activations=True, path=path):
-        said = [run.frame(run.sample(0)[0])]
-        for _ in range(20):
-            run.step()
-            said.append(run.frame(run.sample(0)[0]))
+def shown(frame: Any) -> dict[str, Any]:
+    """What a frame says, and which weights it is of."""
+    return frame_parts(frame) | {"edited": frame.edited}
+
+
+def seen(run: sv.Run, probe: Any) -> dict[str, Any]:
+    return shown(run.frame(probe))
+
+
+# ---- the file says what the run said
+
+
+def walk(names: list[str], seed: int, path: Path, every: int = 1, **options: Any) -> None:
+    """Do what is named to a run that is recorded and to one that is not, then compare both and the file."""
+    options = FLOATS | options
+    run, plain = make_run(**options), make_run(**options)
+    probe = run.sample(0)[0]  # which is recorded, whatever samples there are later
+    with sv.Recording(run, every, path=path, **ALL) as recording:
+        for number, name in enumerate(names):
+            refused = []
+            for one in (plain, run):
+                try:
+                    DONE[name](one, np.random.default_rng((seed, number)))
+                except sv.ScalarvizError as error:  # there is nothing to undo, say
+                    refused.append(str(error))
+            assert refused in ([], refused[:1] * 2)
+            assert bits(run) == bits(plain), (number, name)
+            with recording.read() as found:
+                assert not found.remark
+                if run.steps in found.steps:
+                    assert same(shown(found.frame(found.at(run.steps))), seen(run, probe)), (number, name)
+                else:
+                    assert run.steps % every
+    compare(run, path, every, probe)
+
+
+def compare(run: sv.Run, path: Path, every: int, probe: Any) -> None:
+    """Each branch of a file with what the run shows when it goes there."""
     with sv.load_recording(path) as recorded:
-        assert recorded.steps.tolist() == list(range(21))
-        for k, frame in enumerate(said):
-            again = recorded.frame(k)
-            assert bits(again) == bits(frame)
-            assert again.activations.keys() == frame.activations.keys()
-            for name, row in frame.activations.items():
-                assert np.array_equal(again.activations[name], row.astype(np.float32))
-            assert np.array_equal(again.curve.loss, frame.curve.loss)
-            assert {k: list(v) for k, v in again.saturated.items()} == {k: list(v) for k, v in frame.saturated.items()}
-        assert np.array_equal(recorded.loss[1:], run.history.loss)
-        assert np.array_equal(recorded.values["0.weight"][7], run.tensors[0].of(said[7].values))
-        assert recorded.tensors == run.tensors
-        assert recorded.stages == run.stages
-
-
-@pytest.mark.parametrize("engine", ["numpy", "numba", "objects"])
-def test_recorded_training_has_the_bits_of_training(engine: str, path: Path) -> None:
-    plain, watched = made(engine), made(engine)
-    with sv.Recording(watched, every=3, gradients=True, updates=True, activations=True, path=path):
-        for run in (plain, watched):
-            run.step(40)
-            run.lr = 0.01
-            run.back(7)
-            run.step(30)
-    assert bits(plain.frame()) == bits(watched.frame())
-    assert plain.history.loss.tobytes() == watched.history.loss.tobytes()
-
-
-def test_every_is_exact_in_steps_and_the_curve_has_all_of_them(path: Path) -> None:
-    run = made("numba")
-    with sv.Recording(run, every=7, path=path):
-        run.step(100)
-    with sv.load_recording(path) as recorded:
-        assert recorded.steps.tolist() == [*range(0, 100, 7), 100]
-        assert recorded.curve.step.tolist() == list(range(1, 101))
-        assert recorded.curve.loss.tobytes() == run.history.loss.tobytes()
-        assert not recorded.gradients
-        assert not recorded.frame(3).computed.any()
-
-
-def _edit(run: Run) -> None:
-    run.step(5)
-    run.set_weights(0, [2.0])
-    run.step(4)
-
-
-def _undo(run: Run) -> None:
-    _edit(run)
-    run.undo()
-    run.step(2)
-
-
-def _redo(run: Run) -> None:
-    _edit(run)
-    run.undo()
-    run.redo()
-    run.step(1)
-
-
-def _branch(run: Run) -> None:
-    run.step(9)
-    run.back(4)
-    run.lr = 0.5
-    run.step(3)
-
-
-def _switch(run: Run) -> None:
-    _branch(run)
-    run.switch(0)
-
-
-def _restart(run: Run) -> None:
-    run.step(6)
-    run.restart(seed=4)
-    run.step(3)
-
-
-def _frozen(run: Run) -> None:
-    run.step(2)
-    run.model[0].bias.frozen = True
-    run.values[3] = 0.25
-    run.step(3)
-
-
-MOVES: dict[str, Callable[[Run], None]] = {
-    "edit": _edit, "undo": _undo, "redo": _redo, "branch": _branch, "switch": _switch, "restart": _restart,
-    "frozen": _frozen,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("move", MOVES)
-def test_a_recording_shows_every_branch_as_the_run_does(move: str, path: Path) -> None:
-    run = made()
-    with sv.Recording(run, gradients=True, updates=True, path=path):
-        MOVES[move](run)
-        here = run.frame()
-    with sv.load_recording(path) as recorded:
+        assert not recorded.remark
         assert recorded.step == run.steps
-        assert bits(recorded.frame(recorded.at(run.steps))) == bits(here)
+        assert recorded.past.flags == run.frame().past.flags
         ways = {branch.number: branch for branch in recorded.branches}
         for branch in run.branches:
             own = ways[branch.number]
             for name in ("parent", "first", "newest", "current", "why"):
                 assert getattr(own, name) == getattr(branch, name), name
-            assert [(e.step, e.what, e.edit) for e in own.edits] == [(e.step, e.what, e.edit) for e in branch.edits]
-            assert own.curve.loss.tobytes() == branch.curve.loss.tobytes()
+            assert [(e.step, e.what) for e in own.edits] == [(e.step, e.what) for e in branch.edits]
+        for branch in run.branches:
+            if branch.number not in {kept.number for kept in run.branches}:
+                continue  # nothing was done on it, and the run has left it
+            run.switch(branch)
             with recorded.on(branch) as there:
-                run.switch(branch)
-                assert there.steps.tolist() == list(range(run.span[1] + 1))
+                assert there.curve.loss.tobytes() == run.history.loss.tobytes()
+                assert [(e.step, e.what) for e in there.edits] == [(e.step, e.what) for e in run.log]
+                first = int(there.steps[0])
+                assert set(range(first, run.span[1] + 1)) & set(range(0, 999, every)) <= set(there.steps.tolist())
                 for k, step in enumerate(there.steps):
                     run.to(int(step))
-                    assert bits(there.frame(k)) == bits(run.frame()), (branch, step)
+                    assert same(shown(there.frame(k)), seen(run, probe)), (branch.number, step)
 
 
-def test_a_loaded_file_and_a_worker_are_seen(path: Path, tmp_path: Path) -> None:
-    run = made()
+WALKS: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "nothing": ([], {}),
+    "steps": (["step"] * 3, {"every": 3}),
+    "edit and branch": (["step", "rate", "rate", "step", "back", "weights", "step", "undo", "step"], {}),
+    "undone and done again": (["step", "weights", "undo", "redo", "undo", "step", "to a branch", "switch"], {}),
+    "begun anew": (["step", "restart with a seed", "step", "undo", "step", "restart", "undo"], {}),
+    "another network": (["step", "model", "step", "back", "rate", "undo", "switch", "step"], {"network": "wide"}),
+    "written to": (["view of the run", "step", "view of a module", "to", "whole parameter", "step"], {"every": 2}),
+    "other data": (["step", "targets", "step", "undo", "redo", "name", "to", "more samples", "step"], {}),
+    "frozen": (["step", "frozen", "step", "some frozen", "step", "undo"], {"network": "batch norm"}),
+    "a file": (["step", "file", "step", "undo", "step"], {"network": "dropout"}),
+    "compiled": (["step", "rate", "step", "back", "hand", "step"], {"engine": "numba", "every": 3}),
+    "objects": (["step", "optimiser", "step", "back", "activation", "step"], {"engine": "objects", "network": "rgb"}),
+    "pictures": (["step", "weights", "step", "to", "schedule", "step"], {"network": "picture"}),
+}
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_a_file_says_what_the_run_said(name: str, path: Path) -> None:
+    names, options = WALKS[name]
+    walk(names, 1, path, **options)
+
+
+def any_walk(seed: int, length: int, path: Path) -> None:
+    random = np.random.default_rng(seed)
+    names = random.choice(sorted(DONE), length).tolist()
+    for k in range(0, length, 3):
+        names[k] = "step"
+    network = str(random.choice(["mlp", "rgb", "residual", "batch norm", "dropout"]))
+    walk(names, seed, path, int(random.integers(1, 4)), network=network)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("seed", range(6))
+def test_a_file_says_what_the_run_said_on_any_walk(seed: int, path: Path) -> None:
+    any_walk(seed, 20, path)
+
+
+@pytest.mark.hunt
+def test_a_file_says_what_the_run_said_at_length(tmp_path: Path) -> None:
+    seed, end = (
+        int(os.environ.get("HUNT_SEED", "0")) * 10**6,
+        time.monotonic() + 60 * float(os.environ.get("HUNT", "1")),
+    )
+    while time.monotonic() < end:
+        any_walk(seed := seed + 1, 40, tmp_path / f"{seed}.svz")
+
+
+def test_steps_of_another_thread_and_a_loaded_file_are_recorded(path: Path, tmp_path: Path) -> None:
+    run = make_run(**FLOATS)
     run.step(3)
     run.save(tmp_path / "w.safetensors")
-    with sv.Recording(run, path=path, gradients=True, updates=True):
-        with Worker(run) as worker:
-            worker.train_to(30)
-            worker.settle()
+    with sv.Recording(run, path=path, **ALL):
+        thread = threading.Thread(target=run.step, args=(27,))
+        thread.start()
+        thread.join()
         run.load(tmp_path / "w.safetensors")
         run.step(2)
-        last = run.frame()
     with sv.load_recording(path) as recorded:
-        assert bits(recorded.frame(-1)) == bits(last)
+        assert same(shown(recorded.frame(-1)), seen(run, run.sample(0)[0]))
         assert recorded.steps[-1] == 5
         with recorded.on(0) as first:
             assert first.steps.tolist() == list(range(3, 31))
 
 
-def test_another_network_is_another_network_in_the_file(path: Path) -> None:
-    run = made()
+# ---- which steps, and which parts
+
+
+def test_every_is_exact_in_steps_and_the_curve_has_all_of_them(path: Path, tmp_path: Path) -> None:
+    run = make_run(engine="numba", **FLOATS)
+    with sv.Recording(run, every=7, path=path), sv.Recording(run, 10, path=tmp_path / "other.svz", **ALL):
+        run.step(100)
+        run.close()  # both end here
+    with sv.load_recording(path) as recorded, sv.load_recording(tmp_path / "other.svz") as other:
+        assert recorded.steps.tolist() == [*range(0, 100, 7), 100]
+        assert recorded.curve.step.tolist() == list(range(1, 101))
+        assert recorded.curve.loss.tobytes() == run.history.loss.tobytes()
+        assert np.array_equal(recorded.loss[1:], run.history.loss[recorded.steps[1:] - 1])
+        assert (recorded.has, other.has) == (frozenset(), frozenset(ALL))
+        assert not recorded.gradients
+        assert not recorded.frame(3).computed.any()
+        assert other.steps.tolist() == list(range(0, 101, 10))
+        assert other.frame(7).values.tobytes() == recorded.frame(10).values.tobytes()
+        assert recorded.tensors == run.tensors
+        assert recorded.stages == run.stages
+        assert np.array_equal(recorded.values["0.weight"][10], run.tensors[0].of(other.frame(7).values))
+
+
+@pytest.mark.ci
+def test_above_the_budget_every_second_frame_goes_which_is_said_once(path: Path) -> None:
+    run, said = make_run(**FLOATS), list[str]()
+    with sv.Recording(run, path=path, budget=90_000, gradients=True, updates=True) as recording:
+        recording.tell = said.append
+        for _ in range(8):
+            run.step(50)
+            recording.flush()
+        run.set_weights(0, [1.0])
+        run.step(400)
+        recording.flush()
+        every = recording.every
+        assert recording.thinned
+    assert every > 1
+    assert path.stat().st_size < 180_000
+    (line,) = said
+    assert path.name in line
+    assert "0.09 MB" in line
+    with sv.load_recording(path) as recorded:
+        assert recorded.steps.tolist() == sorted({*range(0, 801, every), 400, 800})
+        assert len(recorded.curve.step) == 800
+
+
+def test_another_network_has_other_shapes_in_the_file(path: Path) -> None:
+    run = make_run(**FLOATS)
     with sv.Recording(run, path=path):
         run.step(3)
-        net = nn.Sequential(nn.Linear(2, 6), nn.Tanh(), nn.Linear(6, 1), nn.Sigmoid())
-        run.change(model=net)
+        run.change(model=nn.Sequential(nn.Linear(3, 6), nn.Tanh(), nn.Linear(6, 3), nn.Sigmoid()))
         run.step(2)
     with sv.load_recording(path) as recorded:
         assert recorded.tensors == run.tensors
-        assert recorded.shapes(0).tensors[0].shape == (4, 2)
+        assert recorded.shapes(0).tensors[0].shape == (4, 3)
         values = recorded.values["0.weight"]
-        assert values.shape == (6, 6, 2)
+        assert values.shape == (6, 6, 3)
         assert np.isnan(values[:3]).all()
         assert np.isfinite(values[3:]).all()
 
 
 def test_a_scene_says_what_it_is(path: Path) -> None:
-    run = made()
-    scene = Scene("xor", run, probe=X[4], probe_target=Y[4], input_names=("x", "y"), output_names=("z",))
+    run = make_run()
+    x, y = run.sample(4)
+    scene = sv.Scene("xor", run, probe=x, probe_target=y, input_names=("x", "y", "z"), output_names=("a", "b", "c"))
     with sv.Recording(scene, activations=True, path=path) as recording:
         run.step(2)
     assert recording.path == path
     with sv.load_recording(path) as recorded:
         about = recorded.about
-        assert (about.name, about.input_names, about.optimizer, about.samples) == ("xor", ("x", "y"), "Adam", 32)
-        assert recorded.probe is not None
-        assert np.array_equal(recorded.activations["input"][1], X[4])
-        assert about.sentence == scene.told.sentence
+        assert (about.name, about.input_names, about.output_names) == ("xor", ("x", "y", "z"), ("a", "b", "c"))
+        assert (about.optimizer, about.samples, about.sentence) == ("Adam", 24, scene.told.sentence)
+        assert np.array_equal(recorded.activations["input"][1], x.astype("f4"))
 
 
-def test_what_exists_is_not_overwritten_and_a_copy_is_whole(path: Path, tmp_path: Path) -> None:
-    run = made()
-    with sv.Recording(run, path=path) as recording:
-        with pytest.raises(sv.ScalarvizError, match="is there already"):
-            sv.Recording(run, path=path)
-        run.step(4)
-        copy = recording.save(tmp_path / "copy.svz")
-        with recording.read() as live:
-            assert live.steps.tolist() == [0, 1, 2, 3, 4]
+LOSSES = [
+    nn.MSELoss(), nn.CrossEntropyLoss(weight=[0.3, 2.0, 1.0]),
+    nn.CrossEntropyLoss(weight=[0.3, 2.0, 1.0], label_smoothing=0.2),
+    nn.CrossEntropyLoss(weight=[0.3, 2.0, 1.0], reduction="sum"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_deltas_are_what_the_loss_of_the_probe_says(loss: nn.Loss, path: Path) -> None:
+    """Of a linear layer: the slope of its bias, by finite differences; of what it reads: that times its weights."""
+    like = make_run("mlp", loss="mse" if isinstance(loss, nn.MSELoss) else "cross-entropy")
+    net = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Linear(4, 3, seed=2))
+    run = sv.Run(net, loss, optim.SGD(net.parameters(), lr=0.1), like.samples(), engine="numpy", dtype="float64")
+    x, y = run.sample(4)
+    with sv.Recording(sv.Scene("t", run, probe=x, probe_target=y), activations=True, deltas=True, path=path):
         run.step(2)
-    with sv.load_recording(copy) as recorded:
-        assert recorded.steps.tolist() == [0, 1, 2, 3, 4]
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["copy.svz", "run.svz"]
+    at, bumps = run.values, 1e-6 * np.eye(run.n_weights)
+    slopes = np.array([(run.evaluate([x], [y], at + h) - run.evaluate([x], [y], at - h)) / 2e-6 for h in bumps])
+    with sv.load_recording(path) as recorded:
+        assert recorded.has == {"activations", "deltas"}
+        delta = {name: rows[-1] for name, rows in recorded.deltas.items()}
+        named = {tensor.name: tensor.of(slopes) for tensor in run.tensors}
+        assert np.allclose(delta["0"], named["0.bias"], atol=1e-6)
+        assert np.allclose(delta["2"], named["2.bias"], atol=1e-6)
+        assert np.allclose(delta["1"], run.state_dict()["2.weight"].T @ delta["2"], atol=1e-6)
+        assert np.isnan(delta["input"]).all()
+        assert np.allclose(recorded.activations["1"][-1], run.activations(x)["1"], atol=1e-6)
+
+
+def test_a_model_that_is_one_layer_and_weights_of_any_name(tmp_path: Path) -> None:
+    layer, odd = nn.Linear(3, 1, seed=0), [sv.Weight(0.5, name=name) for name in ("a\nb", "</script>", "'")]
+    models = [(layer, layer.parameters()), (lambda x: [sum(w * v for w, v in zip(odd, x, strict=True))], odd)]
+    X = make_run().samples()[0]
+    for number, (model, weights) in enumerate(models):
+        run = sv.Run(model, nn.MSELoss(), optim.SGD(weights, lr=0.1), (X, X[:, :1]), engine="numpy")
+        with sv.Recording(run, activations=True, path=tmp_path / f"{number}.svz") as recording:
+            run.step(2)
+            with recording.read() as recorded:
+                assert [stage.outputs for stage in recorded.stages] == [1]
+                assert np.array_equal(recorded.frame(2).values, run.values)
+                assert recorded.activations[run.stages[0].name].shape == (3, 1)
+
+
+# ---- where the file is
+
+
+def test_the_file_goes_where_its_name_meant_when_it_was_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    run = make_run()
+    recording = sv.Recording(run, path="run.svz")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    run.step(3)
+    recording.read().close()
+    recording.save(tmp_path / "open.svz")
+    run.step(1)
+    assert recording.close() == recording.close() == tmp_path / "run.svz"
+    recording.save("closed.svz")
+    for path, frames in ((recording.path, 5), (tmp_path / "open.svz", 4), (tmp_path / "elsewhere" / "closed.svz", 5)):
+        with sv.load_recording(path) as recorded:
+            assert len(recorded) == frames
+    recording.path.unlink()
+    with pytest.raises(InputError, match=r"run\.svz"):
+        recording.save("late.svz")
+    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "open.svz"]
 
 
 def test_without_a_path_the_file_goes_with_the_recording() -> None:
-    run = made()
+    run = make_run()
+    before = set(threading.enumerate())
     recording = sv.Recording(run)
     run.step(3)
+    assert set(threading.enumerate()) - before
     path = recording.close()
+    assert set(threading.enumerate()) == before
+    run.step(3)  # nobody records it any more
     with sv.load_recording(path) as recorded:
         assert len(recorded) == 4
     del recording
     assert not path.parent.exists()
 
 
-def test_a_closed_run_ends_its_recording(path: Path) -> None:
-    run = made()
-    recording = sv.Recording(run, every=10, path=path)
-    run.step(13)
-    run.close()
-    recording.close()
-    recording.close()
-    with sv.load_recording(path) as recorded:
-        assert recorded.steps.tolist() == [0, 10, 13]
-
-
-def test_above_the_budget_every_second_frame_goes(path: Path) -> None:
-    run = made()
-    with sv.Recording(run, gradients=True, updates=True, path=path, budget=200_000) as recording:
-        run.step(1500)
-        run.set_weights(0, [1.0])
-        run.step(1500)
-        recording.flush()
-        every = recording.every
-    assert every > 1
-    assert path.stat().st_size < 300_000
-    with sv.load_recording(path) as recorded:
-        assert recorded.steps.tolist() == sorted({*range(0, 3001, every), 1500, 3000})
-        assert len(recorded.curve.step) == 3000
-
-
-def test_deltas_are_what_the_loss_of_the_probe_says(path: Path) -> None:
-    """Against the gradient of the biases, which a linear stage's deltas are, and finite differences of the loss."""
-    run = made(dtype="float64")
-    scene = Scene("xor", run, probe=X[4], probe_target=Y[4])
-    with sv.Recording(scene, activations=True, deltas=True, path=path):
+@pytest.mark.parametrize("way", ["itself", "link", "hard link"])
+def test_nothing_is_written_over_the_recording_that_it_is_made_of(way: str, path: Path, tmp_path: Path) -> None:
+    run, name = make_run(), tmp_path / "page.html"
+    with ExitStack() as stack, sv.Recording(run, path=path) as recording:
         run.step(3)
-    source = RunSource(run)
-    flat = source.sample_gradient(X[4], Y[4], run.values)
+        other = recording.save(tmp_path / "other.svz")
+        name = {"itself": lambda: path, "link": lambda: name.symlink_to(path) or name,
+                "hard link": lambda: name.hardlink_to(path) or name}[way]()  # fmt: skip
+        one, two = stack.enter_context(recording.read()), stack.enter_context(sv.load_recording(other))
+        for write in (recording.save, recording.save_html, one.save_html, one.compare(two).save_html,
+                      two.compare(one).save_html):  # fmt: skip
+            with pytest.raises(InputError, match=name.name):
+                write(name)
+        run.step(3)
+    assert not recording.trouble
     with sv.load_recording(path) as recorded:
-        assert recorded.has == {"activations", "deltas"}
-        biases = {tensor.name: tensor.of(flat) for tensor in run.tensors if tensor.role == "bias"}
-        deltas = {name: rows[-1] for name, rows in recorded.deltas.items()}
-        assert np.allclose(deltas["0"], biases["0.bias"], rtol=1e-6)
-        assert np.allclose(deltas["2"], biases["2.bias"], rtol=1e-6)
-        assert np.isnan(deltas["input"]).all()
-        weight, rows = run.tensors[2].of(run.values), recorded.activations["1"][-1]
-        for k in range(4):  # of an activation: what moving it moves, seen in the loss by hand
-            moved = [_loss(weight, rows + h * np.eye(4)[k], run.tensors[3].of(run.values)) for h in (1e-4, -1e-4)]
-            assert deltas["1"][k] == pytest.approx((moved[0] - moved[1]) / 2e-4, rel=1e-4)
+        assert recorded.steps.tolist() == list(range(7))
 
 
-@pytest.mark.parametrize("loss", [
-    nn.CrossEntropyLoss(weight=[0.3, 2.0]), nn.CrossEntropyLoss(weight=[0.3, 2.0], label_smoothing=0.2),
-    nn.CrossEntropyLoss(weight=[0.3, 2.0], reduction="sum"),
-])  # fmt: skip
-def test_deltas_and_the_samples_gradient_are_of_the_loss_of_the_probe_where_classes_have_weights(
-    loss: nn.Loss, path: Path
-) -> None:
-    """A mean over weighted classes divides by the sample's own weight: finite differences of ``run.evaluate``."""
-    net = nn.Sequential(nn.Linear(2, 3, seed=1), nn.Tanh(), nn.Linear(3, 2, seed=2))
-    classes = np.arange(len(X)) % 2
-    run = Run(net, loss, optim.SGD(net.parameters(), lr=0.1), (X, classes), engine="numpy", dtype="float64")
-    with sv.Recording(Scene("t", run, probe=X[1], probe_target=classes[1:2]), deltas=True, path=path):
-        run.step(2)
-    at, one = run.values, (X[1:2], classes[1:2, None])
-    eye = 1e-6 * np.eye(len(at))
-    numeric = np.array([(run.evaluate(*one, at + h) - run.evaluate(*one, at - h)) / 2e-6 for h in eye])
-    assert np.allclose(RunSource(run).sample_gradient(X[1], classes[1:2], at), numeric, atol=1e-8)
+NAMES = ["n" * 243 + ".svz", *([os.fsdecode(b"caf\xe9 ?#%41.svz")] if os.name == "posix" else [])]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=["long", "no UTF-8"])
+def test_names_that_files_may_have(name: str, tmp_path: Path) -> None:
+    with sv.Recording(make_run(), path=tmp_path / name) as recording:
+        recording.flush()
+        sv.load_recording(tmp_path / name).close()
+        recording.save(tmp_path / "copy.svz")
+    with sv.load_recording(tmp_path / name) as recorded:
+        assert len(recorded) == 1
+    assert sorted(os.listdir(tmp_path)) == sorted(["copy.svz", name])
+
+
+# ---- what is refused
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of three steps; not to be changed."""
+    path = tmp_path_factory.mktemp("short") / "short.svz"
+    run = make_run()
+    with sv.Recording(run, path=path):
+        run.step(3)
+    return path
+
+
+def closed(path: Path) -> sv.Run:
     with sv.load_recording(path) as recorded:
-        for tensor in run.tensors:
-            if tensor.role == "bias":
-                stage = tensor.name.partition(".")[0]
-                assert np.allclose(recorded.deltas[stage][-1], tensor.of(numeric), atol=1e-6)
+        pass
+    return recorded
 
 
-def _loss(weight: Any, row: Any, bias: Any) -> float:
-    """The square of what the last layer and its sigmoid make of a row, less the target."""
-    return float((1 / (1 + np.exp(-(weight @ row + bias))) - Y[4])[0] ** 2)
-
-
-def test_a_model_that_is_one_layer_and_weights_of_any_name(path: Path, tmp_path: Path) -> None:
-    """The stage of the model itself has no name."""
-    layer = nn.Linear(2, 1, seed=0)
-    odd = [sv.Weight(0.5, name=name) for name in ("a\nb", "</script>")]
-    models: list[tuple[Any, Any]] = [
-        (layer, layer.parameters()),
-        (lambda x: [x[0] * odd[0] + x[1] * odd[1]], odd),
-    ]
-    for number, (model, weights) in enumerate(models):
-        run = Run(model, nn.MSELoss(), optim.SGD(weights, lr=0.1), (X, Y), engine="numpy")
-        with sv.Recording(run, activations=True, path=tmp_path / f"{number}.svz") as recording:
-            run.step(2)
-            with recording.read() as recorded:
-                assert [stage.outputs for stage in recorded.stages] == [1]
-                np.testing.assert_array_equal(recorded.frame(2).values, run.values)
-                assert recorded.activations[run.stages[0].name].shape == (3, 1)
+@refusals({
+    "file exists": (lambda path: sv.Recording(make_run(), path=path), InputError, "short.svz", "another name"),
+    "long name": (lambda path: sv.Recording(make_run(), path=path.with_name("n" * 246 + ".svz")), InputError, 250, 247),
+    "micro": (lambda path: sv.Recording(make_run(), micro="yes"), TypeMismatchError, "micro", "yes"),
+    "a layer": (lambda path: sv.Recording(nn.Linear(2, 1)), TypeMismatchError, "sv.run("),
+    "no such frame": (lambda path: sv.load_recording(path).frame(4), InputError, "4"),
+    "no such branch": (lambda path: sv.load_recording(path).on(7), InputError, "short.svz", 7, "allowed: 0"),
+    "closed": (lambda path: closed(path).frame(0), StateError, "closed"),
+    "closed, branch": (lambda path: closed(path).on(0), StateError, "closed"),
+})  # fmt: skip
+def test_refused(refusal: Any, short: Path) -> None:
+    with suppress(OSError):
+        refusal.check(short)
 
 
 @pytest.mark.parametrize("wrong", [None, 1.5, float("nan"), "3", b"3", [1], {}, np.array([1, 2])], ids=repr)
-def test_steps_branches_and_names_that_are_none_are_said(path: Path, wrong: Any) -> None:
-    run = made()
-    with sv.Recording(run, path=path):
-        run.step(3)
-    with sv.load_recording(path) as recorded:
-        with pytest.raises(sv.ScalarvizError, match="whole number"):
-            recorded.at(wrong)
-        with pytest.raises(sv.ScalarvizError, match=r"there is no .* allowed: 0\.weight"):
-            recorded.values[wrong]
-        if wrong is not None:  # the branch of the end
-            with pytest.raises(sv.ScalarvizError, match=r"whole number|no branch"):
-                recorded.on(wrong)
+def test_steps_branches_and_names_that_are_none_are_refused(short: Path, wrong: Any) -> None:
+    with sv.load_recording(short) as recorded:
+        for ask in (recorded.at, recorded.values.__getitem__, *([] if wrong is None else [recorded.on])):
+            with pytest.raises(sv.ScalarvizError):
+                ask(wrong)
         assert [recorded.at(step) for step in (-5, 0, np.int64(2), True, 10**30)] == [0, 0, 2, 1, 3]
