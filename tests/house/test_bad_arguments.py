@@ -1,6 +1,7 @@
 """One table of bad values for everything that ``import scalarviz`` offers: each is refused by name, none by accident.
 
-The layers have a table of their own in ``tests/nn``, the flags of the command line in ``tests/cli``.
+Calls that random ones found stand at the end. The layers have a table of their own in ``tests/nn``, the flags of the
+command line in ``tests/cli``.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.refusals import refusals
 from scalarviz import Value, Weight, nn, optim
-from scalarviz.run.panels import LossCurve
+from scalarviz.errors import InputError, OutOfRangeError, TypeMismatchError
+from scalarviz.run.panels import Axis, Features, LossCurve, NeuronMaps, PlaneMap, PointEdits, Points
 
 NO_NUMBERS = [None, "1", b"1", [1.0], 1j, {}, np.zeros(2), 10**400]
 NO_SEQUENCES = [None, 3, Value(1.0), 1.5]
@@ -247,3 +250,181 @@ def test_bad_numbers_of_initialisers(name):
     for call, value in INITIALISERS[name]:
         with pytest.raises(sv.ScalarvizError):
             call(value)
+
+
+# ---- panels that describe pictures of a plane
+
+
+def plane(**change):
+    given = {"title": "a", "across": Axis("x", 0.0, 1.0), "up": Axis("y", 0.0, 1.0)}
+    return PlaneMap(**{**given, **change})
+
+
+def neurons(**change):
+    return NeuronMaps(**{"across": Axis("x", 0.0, 1.0), "up": Axis("y", 0.0, 1.0), **change})
+
+
+def features(**change):
+    given = {"names": ("a", "b"), "across": Axis("x", 0.0, 1.0), "up": Axis("y", 0.0, 1.0), "values": len, "on": len}
+    return Features(**{**given, **change})
+
+
+PANELS = {
+    "NeuronMaps": [
+        *of(lambda x: neurons(across=x), None, (0.0, 1.0), "x"),
+        *of(lambda x: neurons(up=x), None, (0.0, 1.0), "y"),
+        *of(lambda x: neurons(inputs=x), None, X, "itself"),
+        *of(lambda x: neurons(place=x), None, "column", "overlay", 3),
+        *of(lambda x: neurons(change=x), (4, 2), "change", 3),
+    ],
+    "Features": [
+        *of(lambda x: features(names=x), None, "ab", (), ("a", "a"), (1, 2)),
+        *of(lambda x: features(across=x), None, (0.0, 1.0), "x"),
+        *of(lambda x: features(up=x), None, (0.0, 1.0), "y"),
+        *of(lambda x: features(values=x), None, X, "values"),
+        *of(lambda x: features(on=x), None, (True, False), "on"),
+        *of(lambda x: features(rows=x), (0, 1), "rows", 3),
+        *of(lambda x: features(change=x), "change", 3),
+        *of(lambda x: features(place=x), None, "column", "left"),
+    ],
+    "PlaneMap": [
+        *of(lambda x: plane(title=x), None, 3, b"a"),
+        *of(lambda x: plane(across=x), None, (0.0, 1.0), "x"),
+        *of(lambda x: plane(up=x), None, (0.0, 1.0), "y"),
+        *of(lambda x: plane(inputs=x), None, X, "itself"),
+        *of(lambda x: plane(output=x), None, -1, 0.5, "0", True),
+        *of(lambda x: plane(span=x), None, 1.0, (1.0, 0.0), (0.0,), (0.0, math.nan), (0.0, math.inf), "01", (0, 1, 2)),
+        *of(lambda x: plane(says=x), None, "ab", ("a",), ("a", 2), ("a", "b", "c")),
+        *of(lambda x: plane(cells=x), 0, -1, 1.5, "8", 10_000, True),
+        *of(lambda x: plane(points=x), X, "points", 3),
+        *of(lambda x: plane(classes=x), None, "ab", ("a",), tuple("abcdefghi"), (1, 2)),
+        *of(lambda x: plane(edits=x), print, "add", (print, print)),
+        *of(lambda x: plane(place=x), None, "left", 3),
+        *of(lambda x: Axis(x, 0.0, 1.0), None, 3),
+        *of(lambda x: Axis("x", x, 1.0), None, "0", 1.0, 2.0, math.nan, -math.inf),
+        *of(lambda x: Axis("x", 0.0, 1.0, x), 1.0, (1.0, 1.0), ("a", "b"), (0.0, math.inf)),
+        *of(lambda x: Points(x, np.zeros(4)), None, "a", np.zeros(4), np.zeros((4, 3)), np.zeros((3, 2)), X * 1j),
+        *of(lambda x: Points(np.zeros((4, 2)), x), None, "a", np.zeros(3), np.zeros((4, 1))),
+        *of(lambda x: Points(np.zeros((4, 2)), np.zeros(4), x), np.zeros(4), [True], "a", np.zeros((4, 1), bool)),
+        *of(lambda x: PointEdits(x, print), None, 3, "add"),
+        *of(lambda x: PointEdits(print, x), None, 3, "remove"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_bad_values_for_panels_of_a_plane(name):
+    for call, value in PANELS[name]:
+        with pytest.raises(sv.ScalarvizError) as caught:
+            call(value)
+        assert len(str(caught.value)) > 20, value
+
+
+def test_what_panels_allow_is_taken():
+    assert plane(classes=("a", "b"), cells=8, span=(-1, 1), edits=PointEdits(print, print)).cells == 8
+    assert Axis("x", -1.0, 1.0, (0.0, 50.0)).units(0.0) == 25.0
+    assert Axis("x", -1.0, 3.0).units(2.0) == 2.0
+    points = Points(np.zeros((0, 2)), np.zeros(0))
+    assert not len(points.back)
+
+
+# ---- found by random calls
+
+
+HUGE = 10**400
+
+
+def circle():
+    rows = [1.0]
+    rows.append(rows)
+    return rows
+
+
+def parameter():
+    return nn.Parameter([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+
+
+def groups():
+    rules = [{"params": [Weight(1.0)]}, {"params": [Weight(2.0)], "lr": 0.2}]
+    return optim.SGD(rules, lr=0.1).param_groups
+
+
+def set_group(name):
+    groups()[0][name] = 0.1
+
+
+def in_place(p, other):
+    with sv.no_grad():
+        p -= other
+
+
+CALLS = {
+    "a list that holds itself, added": lambda: parameter() + circle(),
+    "a list that holds itself, multiplied": lambda: parameter()[:, [0, 2]] * circle(),
+    "a list that holds itself, in a product": lambda: parameter() @ circle(),
+    "a list that holds itself, in place": lambda: in_place(parameter(), circle()),
+    "ids that hold themselves": lambda: sv.gather(parameter(), circle()),
+    "an index that holds itself": lambda: parameter()[circle()],
+    "an index of Values that holds itself": lambda: parameter()[:, [0, 2]][circle()],
+    "an index of Values beyond": lambda: parameter()[:, [0, 2]][9],
+    "an index of Values that is huge": lambda: parameter()[:, [0, 2]][2**63],
+    "an index of Values that is a text": lambda: parameter()[:, [0, 2]]["a"],
+    "a class that no float holds": lambda: nn.CrossEntropyLoss()([1.0, 2.0], HUGE),
+    "a class below all": lambda: nn.NLLLoss()([1.0, 2.0], -HUGE),
+    "a class that is a list": lambda: nn.NLLLoss()([1.0, 2.0], [[]]),
+    "a class in two lists": lambda: nn.MultiMarginLoss()([1.0, 2.0], [[1, 0]]),
+    "outputs without a length": lambda: nn.CrossEntropyLoss()(np.array(1.0), 0),
+    "weights that no float holds": lambda: nn.CrossEntropyLoss([HUGE, 1]),
+    "a power that is an array": lambda: nn.MultiMarginLoss(np.ones(2)),
+    "a list as a group's number": lambda: groups()[0][["lr"]],
+    "an array as a group's number": lambda: groups()[0][np.array(["lr", "lr"])],
+    "a set as a group's number": lambda: set_group({"lr"}),
+    "a sample's number that is a list": lambda: run().sample([0, 1]),
+    "a sample's number that is none": lambda: run().sample(True),
+    "a sample that there is not": lambda: run().sample(4),
+    "a branch that there is not": lambda: run().switch(10**5000),
+    "a pace that is none": lambda: run().restore(run().state_dict(), {}, 1, (0.1, None, None)),
+    "an operation that is a list": lambda: sv.scalar.function(["exp"]),
+    "a probability set to 5": lambda: setattr(nn.Dropout(), "p", 5),
+    "a probability set to an array": lambda: setattr(nn.Dropout(), "p", np.ones(2)),
+    "a clipping length that is infinite": lambda: run(clip_norm=math.inf),
+    "an array as last_epoch": lambda: optim.lr_scheduler.StepLR(optim.SGD([Weight(1.0)]), 2, last_epoch=np.zeros(2)),
+}
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_a_call_that_random_ones_found_is_refused_in_one_line(what):
+    with pytest.raises(sv.ScalarvizError) as caught:
+        CALLS[what]()
+    assert 10 < len(str(caught.value)) < 400
+    assert "\n" not in str(caught.value)
+
+
+@refusals({
+    "a class as the model": (lambda: run(model=nn.Linear), TypeMismatchError, "model", "class Linear"),
+    "a class as the loss": (lambda: run(loss=nn.MSELoss), TypeMismatchError, "loss", "MSELoss()"),
+    "a text as the loss": (lambda: run(loss="mse"), TypeMismatchError, "loss", "function of Values", "str"),
+    "a clipping length of 0": (lambda: run(clip_norm=0), InputError, "clip_norm", "above 0", "None"),
+    "a sample below the first": (lambda: run().sample(-5), OutOfRangeError, -5, 4),
+    "a pace that is a number": (lambda: run().restore(run().state_dict(), {}, 1, 0.1), TypeMismatchError, "pace"),
+    "an index of Values beyond its shape": (lambda: parameter()[:, [0, 2]][2], IndexError, "(2, 2)", 2),
+})  # fmt: skip
+def test_a_refusal_says_what_is_allowed(refusal):
+    refusal.check()
+
+
+def test_a_probability_that_is_set_counts_from_the_next_call_on():
+    dropout = nn.Dropout(0.5)
+    dropout.p = 1
+    assert [v.data for v in dropout([Value(1.0), 2.0])] == [0.0, 0.0]
+    dropout.p = 0
+    assert repr(dropout) == "Dropout(p=0, inplace=False)"
+    assert [float(v) for v in dropout([1.0, 2.0])] == [1.0, 2.0]
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_infinity_is_a_result_of_arrays_too():
+    big = nn.Parameter([1e300, 2.0])
+    assert (big * 1e300).data.tolist() == [math.inf, 2e300]
+    assert (big**9999).data.tolist() == [math.inf, math.inf]
+    np.testing.assert_array_equal((big[::-1] - math.inf).data, [-math.inf] * 2)
