@@ -81,11 +81,12 @@ def text_of(tokens: Sequence[Token]) -> str:
 
 
 def _joined(tokens: Sequence[Token], written: Callable[[Quantity], str]) -> str:
-    """One text; a number that brings a sign with it stands in brackets, but for the first."""
+    """One text; a number that brings a sign with it stands in brackets, but for a first one that has no power."""
     text = ""
-    for token in tokens:
+    for token, after in zip(tokens, [*tokens[1:], ""], strict=True):
         part = token if isinstance(token, str) else written(token)
-        first = not text or text.endswith(("(", ", "))
+        power = isinstance(after, str) and after.startswith(("²", "^"))
+        first = not power and (not text or text.endswith(("(", ", ")))
         bare = isinstance(token, str) or first or not part.startswith(MINUS)
         text += part if bare else f"({part})"
     return text
