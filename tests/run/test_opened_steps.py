@@ -1,0 +1,585 @@
+"""An opened step: rows, deltas, terms, gradient, new weights are the engine's and PyTorch's; the run stays."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import scalarviz as sv
+from kit.edits import CHANGES, EDITS, MOVES
+from kit.learning import LOSSES
+from kit.networks import NETWORKS, each
+from kit.refusals import refusals
+from kit.runs import bits, make_data, make_run
+from scalarviz import Run, nn, optim
+from scalarviz.errors import (
+    InputError,
+    OutOfRangeError,
+    ScalarvizError,
+    StateError,
+    TypeMismatchError,
+    UnknownNameError,
+)
+
+# ---- every network: those of the kit with a loss that suits them, and some that mix weights and samples otherwise
+
+SUITED = {"rgb": "bce", "relu": "huber", "no bias": "mse, sum", "classes": "cross-entropy", "picture": "cross-entropy",
+          "words": "cross-entropy", "gpt": "cross-entropy", "many activations": "smooth l1"}  # fmt: skip
+
+
+class Derived(nn.Module):
+    """A layer whose weights are made of others: a product of two matrices, scaled."""
+
+    def __init__(self):
+        self.a, self.b, self.scale = nn.Linear(2, 3, seed=1), nn.Linear(3, 2, seed=2), nn.Parameter([0.5])
+
+    def forward(self, x):
+        a, b, scale = self.a.weight, self.b.weight, self.scale[0].exp()
+        rows = [[sv.dot([a[i][0], a[i][1]], [b[0][j], b[1][j]]) * scale for j in range(3)] for i in range(3)]
+        return [sv.dot(row, x) + self.a.bias[i] for i, row in enumerate(rows)]
+
+
+class LearntInputs(nn.Module):
+    """Weights beside the numbers of a sample, and in the place of a channel of its picture."""
+
+    def __init__(self, picture):
+        self.own, self.picture = nn.Linear(18 if picture else 3, 1, bias=False, seed=3), picture
+        self.reader = nn.Conv2d(3, 2, 2, seed=4) if picture else nn.Linear(6, 3, seed=4)
+        self.last = nn.Linear(8, 3, seed=5) if picture else nn.Sigmoid()
+
+    def forward(self, x):
+        own = list(self.own.weight[0])
+        if not self.picture:
+            return self.last(self.reader([*x, *own]))
+        rows = self.reader([x[0], [own[3 * k : 3 * k + 3] for k in range(3)], x[1]])
+        return self.last([v for channel in rows for row in channel for v in row])
+
+
+class WeightsOut(nn.Module):
+    """What it returns are weights, and one number that is not."""
+
+    def __init__(self):
+        self.layer = nn.Linear(3, 1, seed=6)
+
+    def forward(self, x):
+        return [self.layer.weight[0][1], self.layer.weight[0][2], self.layer(x)[0]]
+
+
+class Waves(nn.Module):
+    """Numbers that are made of the sample alone: fast ones are others in another precision."""
+
+    def forward(self, x):
+        return [f(k * v) for v in x for k in (1, 900) for f in (sv.sin, sv.cos)]
+
+
+class Centred(nn.Module):
+    """Samples that depend on each other, and a statistic that follows the batch."""
+
+    def __init__(self):
+        self.layer, self.norm = nn.Linear(3, 3, seed=3), nn.BatchNorm1d(3)
+
+    def forward(self, x):
+        return each(lambda v: v.tanh(), self.norm(self.layer(x)))
+
+
+def pulled(outputs, targets):
+    """A loss that reads weights: they stand on either side of a square."""
+    first, second, *rest = outputs
+    pairs = [(targets[0], first), (second, targets[1]), (targets[2], rest[0] * second)]
+    return sum(((a - b) ** 2 for a, b in pairs), sv.Value(0.0)) * 0.7
+
+
+def of_the_users(outputs, targets):
+    return sum((sv.abs(o - t) ** 1.5 for o, t in zip(outputs, targets, strict=True)), sv.Value(0.0))
+
+
+OWN = {
+    "derived": (Derived, "mse"), "learnt inputs": (lambda: LearntInputs(False), "mse"),
+    "learnt channel": (lambda: LearntInputs(True), "mse"), "weights out": (WeightsOut, pulled),
+    "waves": (lambda: nn.Sequential(Waves(), nn.Linear(12, 3, seed=1), nn.Sigmoid()), "bce"),
+    "centred": (Centred, "mse"), "own loss": (NETWORKS["mlp"].ours, of_the_users),
+}  # fmt: skip
+EVERY = [*NETWORKS, *OWN]
+
+
+def make(name, engine="numpy", dtype="float64", optimizer="sgd_momentum", **more):
+    more = {"batch_size": 6, **more}
+    if name in NETWORKS:
+        return make_run(name, SUITED.get(name, "mse"), optimizer, engine=engine, dtype=dtype, samples=16, **more)
+    build, loss = OWN[name]
+    net, (x, y) = build(), make_data("mlp", "mse", 16)
+    x = np.random.default_rng(4).normal(size=(16, 2, 3, 3)) if name == "learnt channel" else x
+    y = 1 / (1 + np.exp(-y)) if loss == "bce" else y
+    lossf = {"mse": nn.MSELoss(), "bce": nn.BCELoss()}.get(loss, loss)
+    rule = optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+    return Run(net, lossf, rule, (x, y), seed=3, engine=engine, dtype=dtype, **more)
+
+
+def sums(opened):
+    """Sum of the terms of every weight, and the norm of their sizes: what rounding is measured by."""
+    found = [opened.terms(i, 1) for i in range(len(opened.values))]
+    return np.array([t.sum for t in found]), np.linalg.norm([t.absolute for t in found])
+
+
+def agrees(opened, run, bound=1e-11):
+    """Whether a run that has just done the step computed the same."""
+    _, size = sums(opened)
+    assert (run.steps, run.frame().lr) == (opened.step, opened.lr)
+    assert np.linalg.norm(run.frame().gradient - opened.gradient) <= bound * size
+    assert run.loss == pytest.approx(opened.loss + opened.penalty, rel=bound, abs=bound)
+    rounding = np.finfo(run.values.dtype).eps * np.linalg.norm(opened.values)
+    assert np.linalg.norm(run.values - opened.new_values) <= 2 * rounding + bound * size
+
+
+def check_inside(opened):
+    """The parts of an opened step make its gradient and its new weights."""
+    total, size = sums(opened)
+    learnt = [k for k in range(len(opened.values)) if not opened.follows(k)]
+    assert np.linalg.norm((total - opened.gradient)[learnt]) <= 1e-12 * size
+    for index in range(0, len(opened.values), 3):
+        terms, update = opened.terms(index, 10**6), opened.update(index)
+        assert len(terms) == terms.count
+        assert terms.products.sum() == pytest.approx(terms.sum, rel=1e-9, abs=1e-15)
+        assert np.abs(terms.products).sum() == pytest.approx(terms.absolute, rel=1e-12)
+        assert set(terms["sample"]) <= set(opened.batch.tolist())
+        assert len(terms.at) == len(terms.met) == len(terms.uses)
+        few = opened.terms(index, 3)
+        largest = np.sort(np.abs(terms.products))[::-1][:3]
+        np.testing.assert_allclose(np.sort(np.abs(few.products))[::-1], largest, rtol=1e-12)
+        assert (few.sum, few.said) == (terms.sum, f"3 of {terms.count:,}" if terms.count > 3 else str(terms.count))
+        assert update.after == pytest.approx(opened.new_values[index], rel=1e-12, abs=1e-15)
+        assert (update.before, update.gradient) == (opened.values[index], opened.gradient[index])
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_the_parts_make_the_step_and_the_engine_agrees(name):
+    run, alone = make(name), make(name)
+    for one in (run, alone):
+        one.step(2)
+    opened = run.open()
+    check_inside(opened)
+    opened.micro_steps(), opened.loss_along(0, 5)
+    assert bits(run) == bits(alone)
+    run.step(1), alone.step(1)
+    agrees(opened, run)
+    assert bits(run) == bits(alone)
+    again = run.open(step=3)
+    assert np.array_equal(again.gradient, opened.gradient)
+    assert np.array_equal(again.new_values, opened.new_values)
+    assert np.array_equal(again.own.gradient, run.frame().gradient)
+    assert np.array_equal(again.own.values, run.values)
+    assert (again.own.loss, again.own.engine) == (run.loss, "numpy")
+    assert bits(run) == bits(alone)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(("engine", "dtype"), [("objects", "float32"), ("objects", "float64"), ("numpy", "float32"),
+                                               ("numba", "float32"), ("numba", "float64")])  # fmt: skip
+@pytest.mark.parametrize("name", EVERY)
+def test_every_engine_agrees(name, engine, dtype):
+    run = make(name, engine, dtype)
+    run.step(2)
+    opened = run.open()
+    run.step(1)
+    agrees(opened, run, 1e-4 if dtype == "float32" else 1e-11)
+
+
+@pytest.mark.parametrize("name", [name for name, row in NETWORKS.items() if row.written and not row.draws])
+def test_pytorch_finds_the_same_rows_deltas_and_gradient(name, torch):
+    run = make(name)
+    opened = run.open()
+    net, made = NETWORKS[name].theirs(run.model.state_dict()), {}
+
+    def note(at, module, given, out):
+        out = out[0] if isinstance(out, tuple) else out
+        if out.requires_grad:
+            out.retain_grad()
+        number = sum(key.partition(" (")[0] == at for key in made) + 1
+        made[at if number == 1 else f"{at} ({number})"] = out
+
+    for at, module in net.named_modules():
+        module.register_forward_hook(lambda *given, at=at: note(at, *given))
+    row = SUITED.get(name, "mse")
+    x, y = (torch.tensor(part[opened.batch]) for part in make_data(name, row, 16))
+    loss = LOSSES[row].theirs()(net(x), y)
+    loss.backward()
+    assert opened.loss == pytest.approx(loss.item(), rel=1e-10)
+    compared = [stage.name for stage in opened.stages if stage.name in made]
+    assert compared
+    for at in compared:
+        rows = made[at].detach().numpy().reshape(len(opened.batch), -1).T
+        if len(rows) != len(opened.rows[at]):
+            continue  # one call of ours for each token
+        np.testing.assert_allclose(opened.rows[at], rows, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(opened.means[at], rows.mean(axis=1), rtol=1e-9, atol=1e-12)
+        if made[at].grad is not None:
+            deltas = made[at].grad.numpy().reshape(len(opened.batch), -1).T
+            np.testing.assert_allclose(opened.deltas[at], deltas, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(opened.delta_sums[at], deltas.sum(axis=1), rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(opened.joined[at], opened.delta_sums[at], rtol=1e-9, atol=1e-12)
+    theirs = {at: p.grad.numpy() for at, p in net.named_parameters()}
+    for tensor in opened.tensors:
+        wanted = np.zeros(tensor.shape) if tensor.buffer else theirs[tensor.name]
+        np.testing.assert_allclose(tensor.of(opened.gradient), wanted, rtol=1e-9, atol=1e-12)
+
+
+def test_terms_of_a_convolution_stand_at_its_positions(torch):
+    """The gradient of each sample alone is the sum of its positions; what a weight meets is the shifted picture."""
+    run = make("picture")
+    opened, net = run.open(), NETWORKS["picture"].theirs(run.model.state_dict())
+    pictures, classes = make_data("picture", "cross-entropy", 16)
+    terms = opened.terms("0.weight[1][0][2][0]", 10**6)
+    assert terms.count == 6 * 36
+    for place, sample in enumerate(opened.batch.tolist()):
+        net.zero_grad()
+        out = net(torch.tensor(pictures[sample : sample + 1]))
+        (torch.nn.functional.cross_entropy(out, torch.tensor(classes[sample : sample + 1])) / 6).backward()
+        mine = terms.array[terms["sample"] == sample]
+        assert mine["position"].tolist() == list(range(36))
+        assert (mine["delta"] * mine["x"]).sum() == pytest.approx(net[0].weight.grad[1, 0, 2, 0].item(), abs=1e-14)
+        padded = np.pad(pictures[sample, 0], 1)
+        np.testing.assert_array_equal(mine["x"].reshape(6, 6), padded[2:8, 0:6])
+        np.testing.assert_array_equal(mine["delta"], opened.deltas["0"][36:72, place])
+    (at,), (met,) = terms.at, terms.met
+    assert (at.stage, at.units) == ("0", tuple(range(36, 72)))
+    numbered = np.pad(np.arange(36).reshape(6, 6), 1, constant_values=-1)
+    assert (met.stage, met.units) == ("input", tuple(numbered[2:8, 0:6].ravel().tolist()))
+
+
+# ---- formulas of the user's own
+
+OPERATIONS = [
+    lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / (b * b + 1.5), lambda a, b: -a,
+    lambda a, b: (a * a + 0.5) ** b, lambda a, b: a**2, lambda a, b: sv.tanh(a), lambda a, b: sv.sigmoid(a),
+    lambda a, b: sv.softplus(a), lambda a, b: sv.sin(a), lambda a, b: sv.cos(a), lambda a, b: sv.exp(sv.tanh(a)),
+    lambda a, b: sv.log(a * a + 1.0), lambda a, b: sv.sqrt(a * a + 1.0), lambda a, b: sv.relu(a),
+    lambda a, b: sv.leaky_relu(a, 0.1), lambda a, b: sv.abs(a), sv.minimum, sv.maximum,
+    lambda a, b: sv.clip(a, -0.7, b), lambda a, b: sv.where(a > b, a * b, b), lambda a, b: sv.max([a, b, 0.1]),
+    lambda a, b: sv.dot([a, b], [b, 0.3], a), lambda a, b: sv.dot([0.5, -0.25], [a, b]),
+    lambda a, b: sv.logsumexp([a, b, a * b]),
+]  # fmt: skip
+PROGRAMS = st.lists(
+    st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=14
+)
+
+
+@settings(max_examples=15)
+@given(PROGRAMS, st.integers(0, 10**6))
+def test_any_formula_is_the_sum_of_its_terms(program, seed):
+    draw = np.random.default_rng(seed)
+    weights = [sv.Weight(w, name=f"w{k}") for k, w in enumerate(draw.uniform(-1, 1, 3))]
+
+    def model(inputs):
+        pool = [*weights, *inputs]
+        for operation, a, b in program:
+            pool.append(operation(pool[a % len(pool)], pool[b % len(pool)]))
+        return [sv.tanh(pool[-1]) + sv.tanh(pool[len(pool) // 2]) * weights[0]]
+
+    data = draw.uniform(-1, 1, (5, 2)), draw.uniform(-1, 1, (5, 1))
+    run = Run(model, nn.MSELoss(), optim.SGD(weights, lr=0.1), data, batch_size=3, engine="objects", dtype="float64")
+    opened = run.open()
+    total, size = sums(opened)
+    assert np.linalg.norm(total - opened.gradient) <= 1e-12 * size
+    run.step(1)  # the objects' own backward, which knows no programs
+    agrees(opened, run, 1e-10)
+
+
+@pytest.mark.ci
+@settings(max_examples=80)
+@given(PROGRAMS, st.integers(0, 10**6))
+def test_many_formulas_are_the_sum_of_their_terms(program, seed):
+    test_any_formula_is_the_sum_of_its_terms.hypothesis.inner_test(program, seed)
+
+
+# ---- one sample
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if name not in ("batch norm", "centred", "dropout")])
+def test_one_sample_is_a_batch_of_its_own(name):
+    run = make(name)
+    x, y = run.samples()
+    opened, beside = run.open(sample=5), run.open(sample=(x[5], y[5]))
+    assert (opened.trial, opened.divisor, opened.batch.tolist(), beside.batch.tolist()) == (True, 1, [5], [-1])
+    assert set(beside.terms(0)["sample"]) <= {-1}
+    np.testing.assert_array_equal(beside.gradient, opened.gradient)
+    np.testing.assert_array_equal(opened.inputs[:, 0], x[5].ravel())
+    assert opened.loss == pytest.approx(run.evaluate(x[5:6], y[5:6]), rel=1e-12, abs=1e-15)
+    total, size = sums(opened)
+    assert np.linalg.norm(total - opened.gradient) <= 1e-14 * size
+    alone = make(name, batch_size=1)
+    alone.refill(x[[5, 5]], y[[5, 5]])
+    alone.step(1)
+    agrees(opened, alone)
+    assert run.steps == 0
+
+
+def test_one_sample_takes_the_means_of_the_step_that_comes():
+    """They stand still, so the gradient is that of finite differences of the sample alone."""
+    run = make("centred", optimizer="sgd")
+    run.step(2)
+    ids, (xs, _) = run.open().batch, run.samples()
+    x, y = np.array([0.5, -1.0, 0.2]), np.array([0.2, 0.0, 1.0])
+    held = run.model.layer.weight.data @ xs[ids].T + run.model.layer.bias.data[:, None]
+    mean, deviation = held.mean(axis=1), np.sqrt(held.var(axis=1) + 1e-5)
+
+    def loss(values):
+        w, b, scale, shift = np.split(values[:18], [9, 12, 15])
+        return np.mean((np.tanh((w.reshape(3, 3) @ x + b - mean) / deviation * scale + shift) - y) ** 2)
+
+    opened = run.open(sample=(x, y))
+    assert opened.loss == pytest.approx(loss(opened.values), abs=1e-12)
+    for index in range(18):
+        step = 1e-6 * np.eye(len(opened.values))[index]
+        slope = (loss(opened.values + step) - loss(opened.values - step)) / 2e-6
+        assert opened.gradient[index] == pytest.approx(slope, abs=1e-8)
+        assert opened.terms(index).sum == pytest.approx(opened.gradient[index], abs=1e-14)
+    along = opened.loss_along(0)
+    assert along.losses[len(along.losses) // 2] == pytest.approx(opened.loss, abs=1e-12)
+
+
+def test_what_follows_is_told_with_its_new_number():
+    run = make("centred")
+    run.step(2)
+    opened = run.open()
+    told = [opened.update(f"norm.running_mean[{k}]") for k in range(3)]
+    run.step()
+    np.testing.assert_allclose([each.after for each in told], run.model.norm.running_mean, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(opened.new_values, run.values, rtol=0, atol=1e-13)
+    for one in told:
+        assert opened.follows(one.index)
+        assert one.why
+        assert one.lines == ()
+        assert str(one).startswith("w' = ")
+        assert one.why in str(one)
+
+
+# ---- which step
+
+
+@pytest.mark.parametrize("sampling", ["epochs", "replacement"])
+@pytest.mark.parametrize("batch_size", [1, 7, 24, None])
+def test_the_samples_are_those_of_the_step(batch_size, sampling):
+    run = make_run("rgb", batch_size=batch_size, sampling=sampling)
+    x, y = run.samples()
+    for _ in range(6):
+        opened = run.open()
+        assert opened.inputs.tolist() == x[opened.batch].T.tolist()
+        assert opened.targets.tolist() == y[opened.batch].T.tolist()
+        assert len(opened.batch) == (batch_size or 24)
+        run.step(1)
+        agrees(opened, run)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "groups"])
+@pytest.mark.parametrize("name", [*EDITS, *CHANGES, *MOVES])
+def test_after_every_edit_and_move_it_is_the_step_that_comes(name, optimizer):
+    run, random = make_run("mlp", "mse", optimizer), np.random.default_rng(2)
+    run.step(5)
+    kept = run.open()
+    was = kept.gradient.copy()
+    for _ in range(2):
+        with contextlib.suppress(ScalarvizError):  # nothing to undo, or not with this optimiser
+            {**EDITS, **CHANGES, **MOVES}[name](run, random)
+        if run.steps < run.span[1]:
+            run.to(run.span[1])  # steps that follow the record may be followed by edits
+        before, opened = bits(run), run.open()
+        late = run.open(sample=0)
+        assert bits(run) == before
+        run.step(1)
+        agrees(opened, run, 1e-6)
+        assert (late.step, late.lr) == (opened.step, opened.lr)
+    assert np.array_equal(kept.gradient, was)
+    assert np.array_equal(kept.new_values, make_opened(optimizer).new_values)
+
+
+def make_opened(optimizer):
+    run = make_run("mlp", "mse", optimizer)
+    run.step(5)
+    return run.open()
+
+
+def test_a_frame_of_the_past_is_opened_at_its_weights():
+    for optimizer in ("sgd", "adam"):
+        run = make_run("mlp", "mse", optimizer)
+        run.step(4)
+        frame, opened = run.frame(), run.open()
+        assert np.array_equal(run.open(frame).new_values, opened.new_values)
+        run.step(3)
+        later = run.open(frame)
+        assert (later.step, later.batch.tolist()) == (5, opened.batch.tolist())
+        assert np.array_equal(later.gradient, opened.gradient)
+        if optimizer == "sgd":  # it keeps nothing of a weight
+            assert np.array_equal(later.new_values, opened.new_values)
+            continue
+        for question in (lambda later=later: later.update(0), lambda later=later: later.new_values, later.micro_steps):
+            with pytest.raises(StateError, match=r"Adam.*step 5.*run\.open\(step=5\)"):
+                question()
+        assert np.isnan(later.loss_along(0).after)
+        assert np.array_equal(run.open(step=5).new_values, opened.new_values)
+
+
+def test_another_model_is_opened_as_what_it_is():
+    run = make_run("rgb", "bce")
+    run.step(2)
+    run.open()
+    run.change(model=nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Linear(4, 3, seed=2), nn.Sigmoid()))
+    opened = run.open()
+    assert [stage.kind for stage in opened.stages] == ["linear", "tanh", "linear", "sigmoid"]
+    run.step(1)
+    agrees(opened, run)
+    assert [stage.kind for stage in run.open(step=1).stages] == ["linear", "sigmoid"]
+    assert (run.steps, run.n_weights) == (3, 31)
+    for question in (lambda: run.why(0, step=1), lambda: run.compare(1, 3)):
+        with pytest.raises(StateError, match=r"step 1.* model|model.*step 1"):
+            question()
+
+
+# ---- numbers that are none, numbers that nothing reads, too many numbers
+
+
+def test_what_no_weight_stands_before_has_no_deltas():
+    opened = make("waves").open()
+    assert np.isnan(opened.deltas["0"]).all()
+    assert np.isnan(opened.delta_sums["0"]).all()
+    assert not any(np.isnan(opened.deltas[stage.name]).any() for stage in opened.stages[1:])
+
+
+def test_a_weight_that_nothing_reads_has_no_terms_and_stays():
+    read, lone = sv.Weight(0.5, name="read"), sv.Weight(0.25, name="lone")
+    data = make_data("one weight", "mse", 8)
+    opened = Run(lambda x: [read * x[0]], nn.MSELoss(), optim.SGD([read, lone], lr=0.1), data, engine="numpy").open()
+    terms = opened.terms("lone")
+    assert (len(terms), terms.count, terms.sum, terms.uses, terms.said) == (0, 0, 0.0, (), "0")
+    assert np.asarray(terms).shape == (0,)
+    assert (opened.moves("lone"), opened.moves("read")) == (False, True)
+    update = opened.update("lone")
+    assert (update.before, update.after, update.lines) == (0.25, 0.25, ())
+    assert update.why in str(update)
+
+
+def test_numbers_that_are_none_stay_none():
+    run = make_run("rgb", "bce")
+    run.set_weights(0, np.full(9, 1e200))
+    run.set_weights(4, [np.nan])
+    opened = run.open()
+    assert np.isnan([opened.loss, opened.terms(4).sum, opened.new_values[4]]).all()
+    assert opened.micro_steps()
+    assert len(opened.loss_along(4).losses) == 33
+
+
+@pytest.mark.ci
+def test_a_batch_that_is_too_large_to_keep_is_the_sum_of_its_blocks():
+    """Of 360,000 samples the rows of the first ones are shown, and the sums are NumPy's over all."""
+    count, draw = 360_000, np.random.default_rng(0)
+    x, y = draw.normal(size=(count, 3)), draw.random((count, 3))
+    net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
+    rule = optim.SGD(net.parameters(), lr=0.5)
+    run = Run(net, nn.MSELoss(), rule, (x, y), engine="numpy", dtype="float64")
+    opened = run.open()
+    w, b = opened.values[:9].reshape(3, 3), opened.values[9:]
+    made = 1 / (1 + np.exp(-(x @ w.T + b)))
+    deltas = 2 / 3 * (made - y) * made * (1 - made) / count
+    np.testing.assert_allclose(opened.gradient, [*(deltas.T @ x).ravel(), *deltas.sum(axis=0)], rtol=1e-9)
+    assert opened.loss == pytest.approx(((made - y) ** 2).mean(), rel=1e-12)
+    assert 1 < opened.shown < count
+    for stage, rows in (("0", x @ w.T + b), ("1", made)):
+        assert opened.rows[stage].shape == opened.deltas[stage].shape == (3, opened.shown)
+        np.testing.assert_allclose(opened.rows[stage], rows[: opened.shown].T, rtol=1e-9)
+        np.testing.assert_allclose(opened.means[stage], rows.mean(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(opened.deltas["0"], deltas[: opened.shown].T, rtol=1e-9, atol=1e-18)
+    np.testing.assert_allclose(opened.joined["0"], deltas.sum(axis=0), rtol=1e-9)
+    assert opened.inputs.shape == opened.targets.shape == (3, opened.shown)
+    terms, products = opened.terms(5, 7), deltas[:, 1] * x[:, 2]
+    largest = np.sort(np.argsort(-np.abs(products))[:7])
+    assert (terms.count, terms["sample"].tolist(), terms.said) == (count, largest.tolist(), "7 of 360,000")
+    assert terms.sum == pytest.approx(products.sum(), rel=1e-9)
+    for part in opened.outer_products("0", [3, 20_000, 350_000]):
+        np.testing.assert_allclose(part.total, deltas[: part.count].T @ x[: part.count], rtol=1e-8, atol=1e-16)
+        np.testing.assert_allclose(part.delta, deltas[part.count - 1], rtol=1e-9, atol=1e-18)
+    assert part.count == count
+    many = [opened.terms(0, most).array["sample"].tolist() for most in (1, 1024)]
+    assert set(many[0]) < set(many[1])
+
+
+def test_two_threads_may_ask_one_opened_step():
+    opened, found = make("mlp").open(), []
+    threads = [threading.Thread(target=lambda: found.append(opened.terms(3).sum)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert found == [opened.terms(3).sum] * 4
+    with pytest.raises(ValueError, match="read-only"):
+        opened.values[0] = 1.0
+
+
+# ---- what is refused
+
+
+def rgb():
+    run = make_run("rgb", "bce", "sgd")
+    run.step(5)
+    return run
+
+
+def closed():
+    run = rgb()
+    run.close()
+    return run
+
+
+def taken_over():
+    run = rgb()
+    Run(run.model, nn.MSELoss(), optim.SGD(run.model.parameters(), lr=0.5), run.samples(), engine="numpy")
+    return run
+
+
+X3 = [0.1, 0.2, 0.3]
+
+
+@refusals(
+    {
+        **{f"step {step}": (lambda step=step: rgb().open(step=step), InputError, step, "1 to 6")
+           for step in (0, 7, 100)},
+        **{f"step {step!r}": (lambda step=step: rgb().open(step=step), InputError, "step", "whole number")
+           for step in (-1, 1.5, "3", True)},
+        "frame and step": (lambda: rgb().open(rgb().frame(), step=3), InputError, "frame", "step"),
+        **{f"frame {kind.__name__}": (lambda kind=kind: rgb().open(kind()), TypeMismatchError, "frame", "Frame")
+           for kind in (int, str, dict, rgb)},
+        "frame of another": (lambda: rgb().open(make_run("mlp").frame()), InputError, 31, 12),
+        **{f"sample {n}": (lambda n=n: rgb().open(sample=n), OutOfRangeError, "sample", n) for n in (24, -25)},
+        **{f"sample {bad!r}": (lambda bad=bad: rgb().open(sample=bad), TypeMismatchError, "open")
+           for bad in (1.5, "first", {"x": 1}, ([0, 1, 2],), True)},
+        "few inputs": (lambda: rgb().open(sample=([1, 2], X3)), InputError, "inputs", 3),
+        "few targets": (lambda: rgb().open(sample=(X3, [1, 2])), InputError, "targets", 3),
+        "not finite": (lambda: rgb().open(sample=([1, 2, np.nan], X3)), InputError, "finite"),
+        "a word": (lambda: rgb().open(sample=(["a", 2, 3], X3)), TypeMismatchError, "inputs"),
+        "no class": (lambda: make("gpt").open(sample=([1, 2, 3], 7)), InputError, 7),
+        "no id": (lambda: make("gpt").open(sample=([1, 9, 3], 2)), InputError, "open", 9, "column 1"),
+        **{f"most {bad!r}": (lambda bad=bad: rgb().open().terms(0, bad), InputError, "most")
+           for bad in (0, -1, 1.5, None, "all")},
+        **{f"points {bad!r}": (lambda bad=bad: rgb().open().loss_along(0, bad), InputError, "points")
+           for bad in (2, 0, -1, 2.5, None)},
+        "no stage": (lambda: rgb().open().outer_products("7"), UnknownNameError, "'7'", "0, 1"),
+        "no layer": (lambda: rgb().open().outer_products("1"), InputError, "sigmoid", "'0'"),
+        "no count": (lambda: rgb().open().outer_products("0", counts=[0]), InputError, "count"),
+        "closed": (lambda: closed().open(), StateError, "closed"),
+        "closed, why": (lambda: closed().why(0), StateError, "closed"),
+        "closed, compare": (lambda: closed().compare(0, 1), StateError, "closed"),
+        "taken over": (lambda: taken_over().open(), StateError, "another Run", "weights"),
+    }
+)  # fmt: skip
+def test_refusals(refusal):
+    refusal.check()
+
+
+def test_what_was_opened_stays_when_the_run_is_closed():
+    run = rgb()
+    opened = run.open()
+    run.close()
+    check_inside(opened)

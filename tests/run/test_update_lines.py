@@ -1,0 +1,247 @@
+"""The optimiser's rule, written out for one weight: formulas that give the numbers beside them."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import scalarviz as sv
+from kit.learning import OPTIMISERS, make_optimizer
+from kit.runs import make_data
+from scalarviz import Run, nn, optim
+
+
+class Sum(optim.Optimizer):
+    """All kinds of operations."""
+
+    state = ("speed", "t")
+
+    def update(self, w, g, state, lr, t):
+        speed = 0.9 * state["speed"] - g**2 + sv.maximum(g, w) / (1 + t)
+        lag = sv.where(g > 0, state["t"], -state["t"]) + lr
+        return w - lr * speed.tanh() - (w - (g - speed)), {"speed": speed, "t": lag}
+
+
+class Dots(optim.Optimizer):
+    state = ("m",)
+
+    def update(self, w, g, state, lr, t):
+        m = sv.dot([0.5, 0.25, 1.0], [state["m"], g, w])
+        return sv.dot([lr, w], [g, m], w), {"m": m}
+
+
+class Kept(optim.Optimizer):
+    """A state that never changes, and two that are one."""
+
+    state = ("a", "b", "c")
+
+    def update(self, w, g, state, lr, t):
+        b = state["b"] + g
+        return w - lr * b, {"a": state["a"], "b": b, "c": b}
+
+
+class Deep(optim.Optimizer):
+    """A long formula, and one that is used again and again."""
+
+    def update(self, w, g, state, lr, t):
+        step = g
+        for _ in range(40):
+            step = (step * 0.5 + w).tanh() * 0.5 + step * step * 0.25
+        return w - lr * step, {}
+
+
+class Long(optim.Optimizer):
+    """Deeper than Python's stack, every number used once; and a sum of many."""
+
+    def update(self, w, g, state, lr, t):
+        step = g
+        for k in range(500):
+            step = (step * 0.5 + 0.001 * k).tanh()
+        tree = [(w * 0.01 * k).sin() for k in range(64)]
+        while len(tree) > 1:
+            tree = [a + b for a, b in zip(tree[::2], tree[1::2], strict=True)]
+        return w - lr * (step + 0.01 * tree[0]), {}
+
+
+class Powers(optim.Optimizer):
+    def update(self, w, g, state, lr, t):
+        tower = ((g * g + 1.0) ** lr) ** 1.5 - (g * g + 1.0) ** (w**2) / (3.0 + g - (w - g)) ** 2
+        twice = -(0.0 - tower)
+        return w - lr * (-twice).tanh() / (1.0 / (g / 3.0 + 2.0)), {}
+
+
+class Nothing(optim.Optimizer):
+    def update(self, w, g, state, lr, t):
+        return w, {}
+
+
+OWN = {kind.__name__: kind for kind in (Sum, Dots, Kept, Deep, Long, Powers, Nothing)}
+RULES = [*OWN, "own", "groups", *OPTIMISERS]
+
+
+def run_with(rule, steps=4):
+    net = nn.Sequential(nn.Linear(3, 2, seed=1))
+    make = OWN[rule] if rule in OWN else lambda parameters, lr: make_optimizer(rule, parameters)
+    made = rule(net.parameters()) if callable(rule) else make(net.parameters(), lr=0.1)
+    run = Run(net, nn.MSELoss(), made, make_data("no bias", "mse", 16), engine="numpy", dtype="float64")
+    run.step(steps)
+    return run
+
+
+FUNCTIONS = {
+    "tanh": math.tanh, "sin": math.sin, "sqrt": math.sqrt, "maximum": max, "minimum": min,
+    "where": lambda condition, a, b: a if condition else b,
+}  # fmt: skip
+OPERATORS = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.Pow: operator.pow, ast.Lt: operator.lt, ast.Gt: operator.gt,
+}  # fmt: skip
+NUMBER = re.compile(r"√([\d.]+(?:e−?\d+)?)")
+
+
+def value_of(text):
+    """What a printed formula gives, by a walk of Python's own tree of it: brackets go deeper than its compiler."""
+    text = NUMBER.sub(r"√(\1)", text)
+    for sign, written in (("−", "-"), ("·", "*"), ("^", "**"), ("²", "**2"), ("√", "sqrt")):
+        text = text.replace(sign, written)
+
+    def walk(node):
+        match node:
+            case ast.BinOp():
+                return OPERATORS[type(node.op)](walk(node.left), walk(node.right))
+            case ast.UnaryOp():
+                return -walk(node.operand)
+            case ast.Compare():
+                return OPERATORS[type(node.ops[0])](walk(node.left), walk(node.comparators[0]))
+            case ast.Call():
+                return FUNCTIONS[node.func.id](*map(walk, node.args))
+        return node.value
+
+    return walk(ast.parse(text, mode="eval").body)
+
+
+def exact(line):
+    """A line with the quantities in full instead of their names."""
+    return "".join(part if isinstance(part, str) else f"({part.value!r})" for part in line.tokens)
+
+
+def check_lines(run):
+    opened = run.open()
+    for index in range(run.n_weights):
+        update, known = opened.update(index), {"w", "g", "lr", "t"}
+        for line in update.lines:
+            assert float(value_of(exact(line))) == pytest.approx(line.result, rel=1e-10, abs=1e-12)
+            written, sign, result = line.equation().rpartition(" = ")  # what is printed is true as printed
+            assert sign
+            if len(written) < 2000:
+                assert f"{value_of(written):.6g}".replace("-", "−") == result
+            assert len(line.formula) < 250
+            assert line.name not in known
+            known.add(line.name)
+        assert update.lines[-1].name == "w'"
+        assert update.after == pytest.approx(opened.new_values[index], rel=1e-12, abs=1e-14)
+        assert opened.line(index) == update.lines
+    run.step(1)
+    np.testing.assert_allclose(opened.new_values, run.values, rtol=1e-9, atol=1e-12)
+    return opened.line(0)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_formulas_give_what_the_engine_does_and_are_true_as_printed(rule):
+    lines = check_lines(run_with(rule))
+    if rule in ("Deep", "Long"):
+        assert len(lines) >= 40
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule not in ("Deep", "Long")])
+def test_every_name_in_a_line_is_explained(rule):
+    """A line reads w, g, lr, t, the state before, and what the lines above it gave."""
+    run = run_with(rule)
+    states = run.optimizer.state
+    known = {"w", "g", "lr", "t"}
+    for line in run.open().line(0):
+        names = {part.name for part in line.tokens if not isinstance(part, str)}
+        letters = {name for name in names if name[0].isalpha()}
+        made = {name for name in letters - known if "'" not in name}  # symbols of the state
+        assert len(made) <= len(states), (line.name, line.formula)
+        assert all(name in known for name in letters if "'" in name)
+        known |= {*made, line.name}
+
+
+def test_the_words_of_the_books():
+    def formulas(rule):
+        return [f"{line.name} = {line.formula}" for line in run_with(rule).open().line(0)]
+
+    assert formulas("sgd") == ["w' = w − lr · g"]
+    assert formulas("sgd_momentum") == ["v' = 0.9 · v + g", "w' = w − lr · v'"]
+    assert formulas("sgd_all") == ["a = g + 0.1 · w", "v' = 0.8 · v + a", "w' = w − lr · (a + 0.8 · v')"]
+    assert formulas("adam") == [
+        "m' = 0.9 · m + 0.1 · g",
+        "v' = 0.999 · v + 0.001 · g²",
+        "w' = w − lr / (1 − 0.9^t) · m' / (√v' / √(1 − 0.999^t) + 1e−08)",
+    ]
+    assert formulas("Kept") == ["b' = b + g", "c' = b'", "w' = w − lr · b'"]
+    assert formulas("Nothing") == ["w' = w"]
+    assert {"speed'", "t_'", "w'"} <= {line.name for line in run_with("Sum").open().line(0)}
+    last = run_with(lambda p: optim.Adam(p, lr=0.1)).open().line(0)[-1]
+    assert dict(last.parts)["1 − 0.9^t"] == 1 - 0.9**5
+    assert dict(last.parts)["lr / (1 − 0.9^t)"] == 0.1 / (1 - 0.9**5)
+
+
+def test_numbers_that_are_set_and_steps_done_before_are_used():
+    run = run_with("sgd_momentum")
+    run.optimizer.lr, run.optimizer.momentum = 0.25, 0.5
+    assert run.open().lr == 0.25
+    assert check_lines(run)[0].formula == "0.5 · v + g"
+
+    def used(parameters):
+        made = optim.Adam(parameters, lr=0.1)
+        made.steps = 40
+        return made
+
+    assert "0.9^43" in check_lines(run_with(used, steps=2))[-1].numbers()
+
+
+def test_a_weight_that_stays_says_why():
+    net = nn.Sequential(nn.Linear(3, 2, seed=1))
+    data = make_data("no bias", "mse", 16)
+    run = Run(net, nn.MSELoss(), optim.SGD([net[0].bias], lr=0.1), data, engine="numpy", dtype="float64")
+    net[0].bias[1].frozen = True
+    opened = run.open()
+    assert [opened.moves(name) for name in (0, "0.bias[0]", "0.bias[1]")] == [False, True, False]
+    for index, fact in ((0, "does not hold it"), (7, "frozen")):
+        update = opened.update(index)
+        assert (update.lines, update.after, update.before) == ((), run.values[index], run.values[index])
+        assert fact in update.why
+        assert update.gradient != 0
+    run.step(1)
+    np.testing.assert_allclose(opened.new_values, run.values, rtol=1e-14)
+
+
+ANY = (
+    lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / (b * b + 1), lambda a, b: -a,
+    lambda a, b: sv.tanh(a), lambda a, b: sv.sqrt(a * a + 1), lambda a, b: a**2, lambda a, b: 0.5 * a - 2.0,
+    lambda a, b: sv.dot([a, b], [b, 0.5]),
+)  # fmt: skip
+
+
+@settings(max_examples=15)
+@given(st.lists(st.tuples(st.sampled_from(ANY), st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=12))
+def test_any_rule_of_the_users_own(program):
+    class Mine(optim.Optimizer):
+        state = ("s",)
+
+        def update(self, w, g, state, lr, t):
+            pool = [w, g, state["s"], lr, t]
+            for operation, a, b in program:
+                pool.append(operation(pool[a % len(pool)], pool[b % len(pool)]))
+            return w - lr * sv.tanh(pool[-1]), {"s": sv.tanh(pool[len(pool) // 2])}
+
+    check_lines(run_with(lambda parameters: Mine(parameters, lr=0.1), steps=2))
