@@ -17,6 +17,7 @@ from ..optim import Optimizer, held_by, overrides_step
 from ..scalar import Block
 from ..tape import Plan, Tape, lower
 from ..tape.passes import rebuild
+from ..tape.totals import CODES
 from .frame import Tensor
 from .limited import limited_rule
 from .training import Training
@@ -76,6 +77,8 @@ def _read(tape: Tape) -> NDArray[np.bool_]:
     for node in rebuild(replace(tape.only(loss=True), tracks=()), {}).nodes:
         if node.code == "param":
             read[node.index] = True
+        if node.code in CODES:  # a sum over a span of them
+            read[node.index : node.index + int(node.number)] = True
         if node.table is not None:
             read[node.index : node.index + node.table.rows * node.table.step : node.table.step] = True
         if node.terms is not None:
