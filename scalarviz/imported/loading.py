@@ -117,7 +117,7 @@ def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mappi
     check_supported(graph)
     constants = folded(graph)
     given = entries(graph, batch, checked(graph, sides))
-    calm = replace(graph, nodes=tuple(map(_in_use, graph.nodes)))
+    calm = replace(graph, nodes=tuple(step for node in graph.nodes for step in _in_use(node)))
     try:
         one = alone(calm, constants, given)
     except InputError:
@@ -160,13 +160,17 @@ def check_supported(graph: Graph) -> None:
     raise InputError(f"{graph.name}: {count:,} of {len(graph.nodes):,} nodes cannot be computed here: {said}")
 
 
-def _in_use(node: Node) -> Node:
+def _in_use(node: Node) -> list[Node]:
     """A node that trains as it computes in use: samples are tried out one by one."""
     if node.operator == "BatchNormalization" and node.attributes.get("training_mode"):
-        return replace(node, attributes={**node.attributes, "training_mode": 0}, outputs=node.outputs[:1])
+        statistics = zip(node.inputs[3:], node.outputs[1:], strict=False)  # in use they stay what they are
+        return [
+            replace(node, attributes={**node.attributes, "training_mode": 0}, outputs=node.outputs[:1]),
+            *(Node("Identity", (given,), (same,), name=node.name) for given, same in statistics if same),
+        ]
     if node.operator == "Dropout" and len(node.inputs) > 2 and not any(node.outputs[1:]):
-        return replace(node, inputs=node.inputs[:2])
-    return node
+        return [replace(node, inputs=node.inputs[:2])]
+    return [node]
 
 
 def _trains(node: Node, facts: Facts) -> bool:

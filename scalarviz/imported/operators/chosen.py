@@ -44,4 +44,5 @@ def _known_row(table: Array, rows: int, index: Value) -> list[Any]:
     number = index.data
     if not (0 <= number < rows and number == int(number)):
         raise OutOfRangeError(f"there is no row {number:g} in a table of {rows}; an id is a whole number from 0")
-    return [as_value(x) for x in bare(table)[int(number)].ravel().tolist()]
+    at = int(number)
+    return [as_value(x) for x in bare(table)[at : at + 1].ravel().tolist()]

@@ -48,7 +48,7 @@ VERSIONS: dict[str, tuple[int, int]] = {
     "NonZero": (9, 13), "OneHot": (9, 28), "Range": (11, 27),
 }  # fmt: skip
 SETTINGS: dict[str, tuple[int, ...]] = {
-    "Clip": (1, 2), "Dropout": (1,), "OneHot": (1,), "Pad": (2,), "Range": (0, 1, 2), "Resize": (1, 2),
-    "Upsample": (1,),
+    "BatchNormalization": (3, 4), "Clip": (1, 2), "Dropout": (1,), "OneHot": (1,), "Pad": (2,), "Range": (0, 1, 2),
+    "Resize": (1, 2), "Upsample": (1,),
 }  # fmt: skip
-"""Floating inputs that say what an operator does: bounds, a ratio, scales. They are nothing to train."""
+"""Floating inputs that say what an operator does: bounds, a ratio, scales, statistics. They are nothing to train."""
