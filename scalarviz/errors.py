@@ -26,7 +26,7 @@ class UnknownNameError(ScalarvizError, KeyError):
 
 
 class UnknownAttributeError(ScalarvizError, AttributeError):
-    """A name that an object does not have, assigned to it: nothing would read it."""
+    """An attribute that is set and that an object does not have, or that another call changes."""
 
 
 class OutOfRangeError(InputError, IndexError):

@@ -91,6 +91,11 @@ class ClassLoss(Loss):
 
     def _recorded(self, row: list[Value], target: Value, ignored: float) -> Value:
         """The part of a sample whose class is not known yet; `ignored` where it counts for nothing."""
+        if len(row) == 1:  # a class other than 0 would be taken in silence
+            raise InputError(
+                f"{type(self).__name__}: one output for a target that is the number of a class; it needs one output a "
+                "class, at least 2 of them: of a nested output take a whole row; of yes and no take BCEWithLogitsLoss"
+            )
         part = self.part_of_symbol(row, target)
         if self.ignore_index is None:
             return part
@@ -143,7 +148,7 @@ class ClassLoss(Loss):
             raise InputError(
                 f"{type(self).__name__}: one sample at a time, a row of one number a class; got the shape {shape} of "
                 f"{type(outputs).__name__}. Of a batch: sv.mean([loss(o, t) for o, t in zip(outputs, targets)]), or "
-                "let a Run take it"
+                "let a Run take it; of a picture: nn.Flatten() at the end of the model"
             )
         return [as_value(v) for v in row]
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value, functions, tracing
 from ..scalar.kernel import kernel
+from ..scalar.nested import NESTED, every
 from ..scalar.numbers import as_number
 from ..scalar.value import apply
 from ._batches import Joined, Reduction, joined_of, reduction_of
@@ -60,10 +61,16 @@ class Loss:
         Parameters
         ----------
         outputs, targets : sequences of Value or float of the same length, or one each
+            Nested ones pair up place by place; a row pairs up with a nested one of as many numbers, in C order.
         """
         found, wanted = _row(outputs, self), _row(targets, self)
         if len(found) != len(wanted):
             raise InputError(misfit(self, found, wanted))
+        if _nested(outputs) and _nested(targets) and _form(outputs) != _form(targets):
+            raise InputError(
+                f"{type(self).__name__}: outputs and targets of {len(found)} numbers each are nested in different "
+                "ways; give both the same shape, or one of them as a plain row"
+            )
         if not found:
             raise InputError(f"{type(self).__name__}: no outputs; the mean of nothing is undefined")
         terms = self.terms(found, wanted)
@@ -253,16 +260,24 @@ def _made_by(outputs: Sequence[Any]) -> str:
 
 
 def _row(numbers: Any, loss: Loss) -> Any:
+    """The numbers of a sample, those of nested lists and arrays in C order."""
     if isinstance(numbers, list | tuple):
-        return numbers
+        return every(numbers, type(loss).__name__) if _nested(numbers) else numbers
     if isinstance(numbers, Value):
         return [numbers]
     array = np.asarray(numbers)
-    if isinstance(numbers, np.ndarray | Elementwise) and array.ndim == 1 and array.dtype.kind == "O":  # of Values
-        return array.tolist()
-    if array.ndim > 1 or array.dtype.kind not in "biuf":
-        raise InputError(
-            f"{type(loss).__name__}: one sample at a time, a row of numbers; got shape {array.shape} of {array.dtype}. "
-            "Of a batch: sv.mean([loss(o, t) for o, t in zip(outputs, targets)]), or let a Run take it"
-        )
-    return np.atleast_1d(array).tolist()
+    if array.dtype.kind not in ("biufO" if isinstance(numbers, np.ndarray | Elementwise) else "biuf"):  # O: of Values
+        raise InputError(f"{type(loss).__name__} takes a row of numbers, or nested ones; got {shown(numbers)}")
+    return array.ravel().tolist()
+
+
+def _nested(numbers: Any) -> bool:
+    if isinstance(numbers, list | tuple):
+        return any(isinstance(part, NESTED) for part in numbers)
+    return isinstance(numbers, np.ndarray) and numbers.ndim > 1
+
+
+def _form(numbers: Any) -> Any:
+    """For each number None, for each list its form."""
+    parts = numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
+    return [_form(part) for part in parts] if isinstance(parts, list | tuple) else None

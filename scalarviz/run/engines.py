@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 from ..collecting import collection_paused
 from ..engine.choose import EngineChoice
@@ -14,9 +12,9 @@ from ..engine.outside import Outside
 from ..engine.problem import Problem, Trainer
 from ..engine.table import ENGINES, find, usable
 from ..errors import DeviceLostError, DeviceMemoryError, ScalarvizError, listing
-from ..nn import batch_part
 from ..tape import Tape
 from .conditions.breakpoints import Breakpoints
+from .graph import Graph
 from .training import Training, full_speed
 
 
@@ -27,8 +25,7 @@ class Engines:
     breakpoints: Breakpoints
     problem: Problem
     dtype: str
-    loss_function: Callable[..., Any]
-    _on_rows: Callable[..., Any]
+    _graph: Graph
     _training: Training
     lr: float
     _tape: Tape
@@ -142,7 +139,7 @@ class Engines:
     @collection_paused()
     def _trainer(self, engine: str, problem: Problem) -> Trainer:
         entry, device = find(engine)
-        return entry.make(problem, self._on_rows, batch_part(self.loss_function), device)
+        return entry.make(problem, self._graph.on_rows, self._graph.part, device)
 
 
 def _threads(trainer: Trainer) -> int:

@@ -26,7 +26,7 @@ from .gather import blocks_of, buffers_in, tensors_of, weight_name
 from .grouped import grouped
 from .ids import check_tables
 from .optimizer import trained_indices
-from .samples import Shape, on_rows
+from .samples import Shape, on_rows, on_target_rows
 from .stages import stages_of
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ class Graph:
         Those of the model's Sequentials, which may have others in another graph of the same model.
     on_rows : callable
         The model as a function of a flat row.
+    part : callable
+        What a sample adds to the loss, of what the model returned and a flat row of targets.
     tape : Tape
     plan : Plan
     held : ndarray of bool, shape (P,)
@@ -70,6 +72,7 @@ class Graph:
     optimizer: Optimizer
     activations: tuple[Place, ...]
     on_rows: Callable[..., Any]
+    part: Callable[..., Any]
     tape: Tape
     plan: Plan
     held: NDArray[np.bool_]
@@ -135,12 +138,12 @@ def recorded(
     InputError, TracingError
         They cannot be recorded, there are no weights, or the optimiser holds none of them.
     """
-    rows = on_rows(model, shapes[0])
+    rows, part = on_rows(model, shapes[0]), on_target_rows(batch_part(loss), shapes[1])
     sizes = (int(np.prod(shapes[0])), int(np.prod(shapes[1])))
     blocks = [*weights_of(model, optimizer), *buffers_in(model).values()]
-    tape = record(rows, *sizes, loss=batch_part(loss), blocks=blocks)
+    tape = record(rows, *sizes, loss=part, blocks=blocks)
     if list(tape.blocks) != (found := _buffers_last(tape.blocks)):  # weights that nobody knew of
-        tape = record(rows, *sizes, loss=batch_part(loss), blocks=found)
+        tape = record(rows, *sizes, loss=part, blocks=found)
     check_tables(tape, run.dtype)
     if all(block.buffer for block in tape.blocks):
         raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
@@ -152,13 +155,13 @@ def recorded(
     trained = shown = Forward(tape, plan, tensors, run.dtype, joined, stages, shapes[0])
     if tape.modes:
         with in_mode(tape.modes, False):
-            other = record(rows, *sizes, loss=batch_part(loss), blocks=tape.blocks)
+            other = record(rows, *sizes, loss=part, blocks=tape.blocks)
         if [module for module, _ in other.taps] != [module for module, _ in tape.taps]:  # a branch on the mode
             stages = stages_of(model, other, kept, shapes[0])
         shown = Forward(other, lower(other.only(loss=True)), tensors, run.dtype, joined, stages, shapes[0])
     return Graph(
-        weakref.ref(run), model, loss, optimizer, tuple(activations_of(model)), in_training(rows, tape.modes), tape,
-        plan, held, tensors, kept, shown, trained,
+        weakref.ref(run), model, loss, optimizer, tuple(activations_of(model)), in_training(rows, tape.modes), part,
+        tape, plan, held, tensors, kept, shown, trained,
     )  # fmt: skip
 
 

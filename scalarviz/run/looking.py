@@ -161,7 +161,10 @@ class Looking:
         return self._forward.activations(probe, self._values(values))
 
     def predict(self, inputs: ArrayLike, values: NDArray[Any] | None = None) -> NDArray[Any]:
-        """The outputs for `inputs` (N, n_inputs) at flat `values` (default now), shape (N, n_outputs)."""
+        """The outputs for `inputs` (N, n_inputs) at flat `values` (default now), shape (N, n_outputs).
+
+        Nested outputs are numbers in a row here, in the order of their lists, tuples and dicts.
+        """
         return self._forward.predict(inputs, self._values(values))
 
     def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any] | None = None) -> float:

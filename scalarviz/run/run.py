@@ -21,6 +21,7 @@ from ..errors import StateError
 from ..nn import batch_reduction, batch_shares
 from ..scalar.store import Gate, Store
 from ..tape import Plan
+from .attributes import can_be_set, not_set
 from .breaking import Breaking
 from .callbacks import CallingBack
 from .checks import batch_of, of_values, positive, seed_of
@@ -28,7 +29,6 @@ from .conditions.breakpoints import Breakpoints
 from .dataset import Dataset, data_of
 from .editing import Editing
 from .engines import Engines
-from .frame import Stage, Tensor
 from .gather import release, weight_name
 from .graph import Graph, recorded, weights_of
 from .history import History
@@ -55,9 +55,10 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
     Parameters
     ----------
     model : nn.Module or callable
-        A module, or any function of a list of Values that returns one or several.
+        A module, or any function of a list of Values that returns one or several: lists, tuples, dicts of them, nested.
     loss : callable
-        ``loss(outputs, targets) -> Value`` of one sample: what the model returned (one Value or several), and a list.
+        ``loss(outputs, targets) -> Value`` of one sample: what the model returned, as it is, and a list, which is
+        nested where the data is.
         Its ``batch_reduction`` ("mean" without one) says how the losses of a batch are joined, its ``batch_part`` and
         ``batch_shares`` (see :mod:`scalarviz.nn`) by what else than their number a mean divides.
     optimizer : optim.Optimizer
@@ -105,6 +106,13 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
     raises at its next step. :meth:`close` returns the weights to stand-alone float64.
     """
 
+    seed: int
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name[:1] != "_" and not can_be_set(self, name):
+            raise not_set(self, name)
+        object.__setattr__(self, name, value)
+
     @explained({"device": "it is engine= here", "epochs": _STEPS, "optim": "it is called optimizer"}, "Run")
     def __init__(
         self,
@@ -130,7 +138,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         of_values(loss, "loss")
         inputs, targets = as_pair(data)
         self._shapes = sample_shape(inputs, data[0]), sample_shape(targets, data[1])
-        self.seed, self.dtype = seed_of(seed), dtype
+        vars(self).update(seed=seed_of(seed), dtype=dtype)
         batch = batch_of(batch_size, len(inputs), one_of(sampling, SAMPLINGS, "sampling"))
         limits = limits_of(l1, l2, clip_norm, clip_value)
         update = record_update(optimizer, limits)
@@ -152,9 +160,10 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         graph, self._store = self._graph, store
         self._taken_by: Run | None = None
         self._closed = False
-        self.breakpoints, self._callbacks = Breakpoints(), []
+        self._callbacks = []
         try:
-            self.problem = self._problem(update, data, batch, limits)
+            problem = self._problem(update, data, batch, limits)
+            vars(self).update(breakpoints=Breakpoints(), problem=problem)
             self._training = Training(
                 self.problem, self._first_trainer(self.problem), graph.held, graph.optimizer.lr_pace, graph.name_of
             )
@@ -162,7 +171,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
             release(graph.blocks, store)
             raise
         self._traveller = RunTraveller(self)
-        self.timeline = Timeline(self._traveller, self._training.history)
+        vars(self).update(timeline=Timeline(self._traveller, self._training.history))
         self._attach()
 
     # ---- building
@@ -170,11 +179,12 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
     def _put_on(self, graph: Graph) -> None:
         """What a graph says of a run is what the run says."""
         self._graph = graph
-        self.model, self.loss_function, self.optimizer = graph.model, graph.loss, graph.optimizer
-        self._on_rows, self._tape, self._forward = graph.on_rows, graph.tape, graph.forward
+        vars(self).update(
+            model=graph.model, loss_function=graph.loss, optimizer=graph.optimizer, tensors=graph.tensors,
+            stages=graph.forward.stages,
+        )  # fmt: skip
+        self._tape, self._forward = graph.tape, graph.forward
         self._trained = graph.trained
-        self.tensors: tuple[Tensor, ...] = graph.tensors
-        self.stages: tuple[Stage, ...] = graph.forward.stages
         graph.put_activations()
 
     def _attach(self) -> None:

@@ -13,7 +13,8 @@ from ..checks import real_array
 from ..engine.data import pieces
 from ..engine.outside import Source, as_source
 from ..errors import InputError, shown
-from ..scalar.nested import NESTED, every, nest
+from ..scalar.nested import nest
+from ..scalar.single import usable
 
 Shape = tuple[int, ...]
 
@@ -91,14 +92,13 @@ def fitting(array: ArrayLike, shape: Shape, what: str) -> NDArray[Any]:
 
 
 def on_rows(model: Callable[..., Any], shape: Shape) -> Callable[[list[Any]], Any]:
-    """`model` as a function of a flat row: it sees samples of that shape, and what it returns is no longer nested."""
+    """`model` as a function of a flat row: it sees samples of that shape."""
+    return lambda row: model(nest(row, shape))
 
-    def forward(row: list[Any]) -> Any:
-        result = model(nest(row, shape))
-        nested = isinstance(result, list | tuple) and any(isinstance(part, NESTED) for part in result)
-        return every(result, "the model") if nested else result
 
-    return forward
+def on_target_rows(loss: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+    """`loss` as a function of what the model returned and a flat row of targets: it sees targets of that shape."""
+    return lambda outputs, row: loss(outputs, usable(nest(row, shape)))
 
 
 def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:

@@ -316,7 +316,7 @@ class _Step:
 
 class _Graph:
     owns = frozenset({
-        "_graph", "model", "loss_function", "_on_rows", "_tape", "_shapes", "_forward", "_trained", "stages", "tensors",
+        "_graph", "model", "loss_function", "_tape", "_shapes", "_forward", "_trained", "stages", "tensors",
         "dtype", "problem.plan", "problem.reduction", "problem.share", "problem.block", "problem.n_weights",
         "_training._held", "_training._name_of",
     })  # fmt: skip

@@ -48,7 +48,7 @@ def _shape(x: Any, what: str, level: int) -> Shape:
 
 
 def flatten(x: Any, level: int = 0) -> list[Value]:
-    """The Values in `x`: itself, or those of a list, a tuple or an array, nested or not; other things are left out.
+    """The Values in `x`: itself, or those of a list, tuple, array or dict, nested or not; other things are left out.
 
     Raises
     ------
@@ -61,6 +61,8 @@ def flatten(x: Any, level: int = 0) -> list[Value]:
         x = x.as_values()
     if isinstance(x, np.ndarray):
         x = x.ravel().tolist()
+    if isinstance(x, dict):
+        x = list(x.values())
     if isinstance(x, list | tuple):
         if level >= DEEPEST:
             raise too_deep("a list")
@@ -78,27 +80,31 @@ def nest(row: Sequence[Any], shape: Shape) -> Any:
     return parts
 
 
-NESTED = (list, tuple, np.ndarray, Many)
+NESTED = (list, tuple, np.ndarray, Many, dict)
 
 
-def every(result: Any, what: str) -> list[Value]:
-    """What a function returned as a flat list: Values and numbers, in lists, tuples and arrays, nested or not.
+def every(result: Any, what: str, level: int = 0) -> list[Value]:
+    """What a function returned as a flat list: Values and numbers, in lists, tuples, arrays and dicts, nested or not.
 
     Raises
     ------
     InputError
-        It is something else.
+        It is something else, or nested too deeply: `level` is how many lists are around it.
     TypeMismatchError
         Something in it is neither Value nor number.
     """
     if isinstance(result, Value):
         return [result]
+    if level > DEEPEST:
+        raise too_deep(f"{what}: a list")
     if isinstance(result, Many):
         result = result.as_values()
     if isinstance(result, np.ndarray) and result.ndim > 0:
         result = result.ravel().tolist()
+    if isinstance(result, dict):
+        result = list(result.values())
     if not isinstance(result, Sequence) or isinstance(result, str):
         raise InputError(f"{what} must return a Value or a list of Values, got {type(result).__name__}")
     if any(isinstance(v, NESTED) for v in result):
-        return [v for item in result for v in every(item if isinstance(item, NESTED) else [item], what)]
+        return [v for part in result for v in every(part if isinstance(part, NESTED) else [part], what, level + 1)]
     return [v if isinstance(v, Value) else Value(v) for v in result]

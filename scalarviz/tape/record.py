@@ -44,11 +44,11 @@ def record(
     ----------
     fn : callable
         Takes a list of `n_inputs` Values (and, without `loss`, a list of `n_targets` more if that is not 0);
-        returns a Value or a sequence of Values, nested or not.
+        returns a Value, or lists, tuples, arrays and dicts of them, nested or not.
     n_inputs, n_targets : int
         Lengths of one sample.
     loss : callable, optional
-        Takes the outputs and the list of targets, returns one Value. A list of one is usable as a number.
+        Takes what `fn` returned and the list of targets, returns one Value. A list of one is usable as a number.
     blocks : iterable of Block
         Parameters that come first in theta, in this order; others follow as the graph meets them.
 
@@ -77,8 +77,7 @@ def record(
         targets: list[Value] = [Symbol() for _ in range(n_targets)]
         result = fn(inputs, targets) if n_targets and loss is None else fn(inputs)
         outputs = every(result, "the recorded function")
-        given = usable(list(outputs)) if _is_many(result) else result
-        loss_node = None if loss is None else _one(loss(given, usable(list(targets))), "the loss")
+        loss_node = None if loss is None else _one(loss(usable(result), usable(list(targets))), "the loss")
     taps = [(module, every(values, "a module")) for module, values in recorder.taps]
     tape = _written(inputs, targets, outputs, loss_node, taps, blocks, recorder.tracks)
     return replace(tape, modes=tuple(recorder.modes), fewest=recorder.fewest)
@@ -125,10 +124,6 @@ def _blocks(given: Any) -> list[Block]:
     if not all(isinstance(block, Block) for block in blocks):
         raise TypeMismatchError(f"record: blocks is a list of Parameters, got {type(given).__name__} {shown(given)}")
     return blocks
-
-
-def _is_many(result: Any) -> bool:
-    return not isinstance(result, Value)
 
 
 def _one(result: Any, what: str) -> Value:

@@ -102,7 +102,7 @@ BAD = [
         r"outputs of shape \(1,\) for targets of shape \(3,\).*\(N, 1\)",
     ),
     (lambda: nn.MSELoss()([], []), "no outputs"),
-    (lambda: nn.MSELoss()([0.5], np.ones((1, 1))), "one sample at a time"),
+    (lambda: nn.MSELoss()([[0.5, 1.0]], np.ones((2, 1))), "nested in different ways"),
     (lambda: nn.MSELoss()([0.5], "a"), "row of numbers"),
     (lambda: nn.MSELoss()([0.5], ["a"]), "must be a number"),
     (lambda: nn.Loss()([0.5], [0.5]), "defines no term"),

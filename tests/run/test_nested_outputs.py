@@ -1,0 +1,123 @@
+"""A Run gives its loss what the model returned: lists, tuples and dicts as they are; targets as the data has them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz import Run, nn, optim
+
+CE, MSE, SAMPLES = nn.CrossEntropyLoss(), nn.MSELoss(), 5
+
+
+def drawn(random, start, stop, depth=0):
+    """How the numbers start .. stop - 1 of a row are arranged: a number, a slice of at least 2, or a box of such."""
+    if depth == 3 or stop - start < 2 or (depth and random.random() < 0.3):
+        return start if stop - start == 1 else slice(start, stop)
+    cuts = sorted({start, stop, *random.integers(start, stop, 2).tolist()})
+    parts = [drawn(random, a, b, depth + 1) for a, b in pairwise(cuts)]
+    return [list(parts), tuple(parts), {f"part {k}": part for k, part in enumerate(parts)}][random.integers(3)]
+
+
+def arranged(form, row):
+    if isinstance(form, dict):
+        return {name: arranged(part, row) for name, part in form.items()}
+    return type(form)(arranged(p, row) for p in form) if isinstance(form, list | tuple) else row[form]
+
+
+def pieces(form, made):
+    """The numbers and rows in what was made, which has to be boxed as the form says."""
+    if isinstance(form, dict):
+        assert list(made) == list(form)
+        return [piece for name in form for piece in pieces(form[name], made[name])]
+    if isinstance(form, list | tuple):
+        assert isinstance(made, type(form))
+        return [piece for pair in zip(form, made, strict=True) for piece in pieces(*pair)]
+    return [(isinstance(form, slice), made)]
+
+
+def loss_of(form, out, target, entropy, squares):
+    """Of each piece an error of its own, so that no two of them may change places; target: (numbers, classes)."""
+    total = 0.0
+    for k, (row, piece) in enumerate(pieces(form, out)):
+        number, kind = target[0][k], target[1][k]
+        total = total + (k + 1) * (entropy(piece, kind) + squares(piece, number) if row else (piece - number) ** 2)
+    return total
+
+
+def ours(form):
+    def squares(row, number):
+        return MSE(row, [number] * len(row))
+
+    class Net(nn.Module):
+        def __init__(self):
+            self.layer = nn.Linear(2, 8, seed=1)
+
+        def forward(self, x):
+            return arranged(form, self.layer(x))
+
+    return Net(), lambda out, target: loss_of(form, out, target, CE, squares)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("engine", ["numpy", "numba", "objects"])
+def test_loss_and_gradient_are_those_of_an_eager_call_and_of_pytorch(engine, seed, tmp_path):
+    torch = pytest.importorskip("torch")
+    random = np.random.default_rng(seed)
+    form = drawn(random, 0, 8)
+    (net, loss), x = ours(form), random.normal(size=(SAMPLES, 2))
+    y = np.stack([random.normal(size=(SAMPLES, 8)), random.integers(0, 2, (SAMPLES, 8))], 1)
+    eager = sv.mean([loss(net(a), b) for a, b in zip(x, y.tolist(), strict=True)])
+    eager.backward()
+    gradient = np.concatenate([np.ravel(p.grad) for p in net.parameters()])
+
+    weight, bias = (torch.tensor(np.array(p.data), requires_grad=True) for p in net.parameters())
+    functions = torch.nn.functional
+    theirs = [
+        loss_of(
+            form, arranged(form, weight @ torch.tensor(a) + bias), torch.tensor(b),
+            lambda row, k: functions.cross_entropy(row, k.long()),
+            lambda row, number: functions.mse_loss(row, number.expand_as(row)),
+        )
+        for a, b in zip(x, y, strict=True)
+    ]  # fmt: skip
+    mean = sum(theirs) / SAMPLES
+    mean.backward()
+    assert eager.data == pytest.approx(mean.item(), rel=1e-12)
+    assert gradient == pytest.approx(np.concatenate([weight.grad.numpy().ravel(), bias.grad.numpy()]), rel=1e-9)
+
+    run = Run(net, loss, optim.SGD(net.parameters(), lr=0.01), (x, y), engine=engine, dtype="float64")
+    outputs = [[v.data for v in net.layer(row)] for row in x]
+    assert run.predict(x) == pytest.approx(np.array(outputs), rel=1e-12)  # in the order of the lists
+    assert run.evaluate(x, y) == pytest.approx(eager.data, rel=1e-12)
+    opened = run.open()
+    run.save(tmp_path / "run.svz")
+    run.step(1)
+    for found, wanted in ((run.loss, eager.data), (opened.loss, eager.data), (run.frame().gradient, gradient)):
+        assert found == pytest.approx(wanted, rel=1e-9)
+    assert opened.gradient == pytest.approx(gradient, rel=1e-9)
+    assert "layer.bias[1]" in str(run.why("layer.bias[1]"))
+    values = run.values.copy()
+    run.load(tmp_path / "run.svz")
+    run.step(1)
+    assert np.array_equal(run.values, values)
+
+
+def test_losses_pair_pictures_up_place_by_place_and_refuse_what_they_cannot_take():
+    x, y = np.random.default_rng(0).normal(size=(2, 4, 1, 3, 3))
+    net = nn.Conv2d(1, 1, 1, seed=0)
+    run = Run(net, MSE, optim.SGD(net.parameters(), lr=0.1), (x, y), dtype="float64")
+    want = sv.mean([MSE(net(a), b) for a, b in zip(x, y, strict=True)]).data
+    assert run.evaluate(x, y) == pytest.approx(want) == np.mean((run.predict(x) - y.reshape(4, 9)) ** 2)
+    for attempt in (lambda: MSE([[1.0], [2.0]], [[1.0, 2.0]]), lambda: one(x[:, 0, 0], y[:, 0, 0, 0])):
+        with pytest.raises(sv.ScalarvizError, match=r"nested in different|one output"):
+            attempt()
+
+
+def one(x, classes):
+    """A cross-entropy of one number, which was 0 for every class."""
+    net = nn.Linear(3, 1)
+    return Run(net, lambda o, t: CE(o[0], t[0]), optim.SGD(net.parameters(), lr=0.1), (x, np.abs(np.rint(classes))))
