@@ -16,6 +16,7 @@ import json
 import math
 import os
 import platform
+import re
 import shutil
 import struct
 import sys
@@ -23,12 +24,37 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import typer
+from llvmlite import binding
+from PIL import Image
+
+import scalarviz as sv
+from scalarviz import io, nn
+from scalarviz.cli import main
+from scalarviz.cli.here import scene_names
+from scalarviz.cli.rooms import rooms
+from scalarviz.run.edits import SetWeights
+from scalarviz.run.recorded_pair import RecordedPair
+from scalarviz.run.recorded_source import RecordedSource
+from scalarviz.run.rehearsal import rehearse
+from scalarviz.run.scene_file import load_scene
+from scalarviz.view.benches import bench_of
+from scalarviz.view.draw.text import CAP_HEIGHT, measure
+from scalarviz.view.micro.column import halves
+from scalarviz.view.micro.ribbon import arrows
+from scalarviz.view.micro.still import told_of
+from scalarviz.view.panels.registry import OWN
+from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.sweeps import opening, report
+from scalarviz.view.watch import actions, live, room_actions
+from scalarviz.view.watch.mirror import Mirror
+from scalarviz.view.watch.replay import Replay
 
 HERE = Path(__file__).parent
 COMMAND = "python tests/frozen/make.py"
@@ -113,8 +139,6 @@ OTHER: dict[str, Record] = {
 
 def processor() -> str:
     """What bits depend on: the processor as compilers see it, and what was forbidden it."""
-    from llvmlite import binding
-
     features = sorted(name for name, on in binding.get_host_cpu_features().items() if on)
     told = [f"{name}={os.environ[name]}" for name in DECIDES if os.environ.get(name)]
     code = zlib.crc32(" ".join(features).encode())
@@ -123,8 +147,6 @@ def processor() -> str:
 
 def write_inputs(folder: Path) -> None:
     """The files that flags name."""
-    from PIL import Image
-
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 255, (5, 7, 3), np.uint8)
     Image.fromarray(pixels).save(folder / "picture.png")
@@ -150,7 +172,7 @@ class Numbers:
 
     def cases(self, scene: str) -> dict[str, Record]:
         """Of each flag of a scene, the values that are given; empty names are those of the scene as it is."""
-        small, loaded = SMALL.get(scene, {}), scene_of(scene)
+        small, loaded = SMALL.get(scene, {}), load_scene(scene)
         found: dict[str, Record] = {"": {}, "small": small} if small else {"": {}}
         for flag in loaded.options.model_fields:
             other = {**COMMON, **OTHER[scene]}.get(flag)
@@ -164,7 +186,7 @@ class Numbers:
     def run_of(self, scene: str, given: Record, engine: str) -> Any:
         """A scene's run after some steps."""
         options = {"engine": engine, "dtype": ENGINES[engine], "threads": 1} | self._told(scene, given, engine)
-        loaded = scene_of(scene)
+        loaded = load_scene(scene)
         run = loaded.begun(loaded.options(**options)).run
         run.step(STEPS)
         return run
@@ -195,20 +217,6 @@ class Numbers:
                  "loss": float(run.loss), "first": float(values[0]), "mixed": mixed}  # fmt: skip
         run.close()
         return {**found, "bits": {processor(): hashlib.sha256(values.tobytes()).hexdigest()[:16]}}
-
-
-def scene_of(name: str) -> Any:
-    """A scene of the package."""
-    from scalarviz.run.scene_file import load_scene
-
-    return load_scene(name)
-
-
-def scene_names() -> list[str]:
-    """The names of the scenes."""
-    from scalarviz.cli.here import scene_names as names
-
-    return list(names())
 
 
 def changes(stored: list[Record], now: list[Record]) -> str:
@@ -248,18 +256,21 @@ CHECKPOINT = {"engine": "numpy", "dtype": "float32", "threads": 1, "hidden": (3,
 
 
 def write_files() -> None:
-    """One small file of each kind, and what is in them."""
-    import scalarviz as sv
-    from scalarviz import io
-    from scalarviz.run.edits import SetWeights
+    """What is in the files. One that is there stays, since files of today have to be read by every later version."""
+    with tempfile.TemporaryDirectory() as folder:
+        make_files(Path(folder))
+        for path in sorted(Path(folder).iterdir()):
+            if not (FILES / path.name).exists():
+                shutil.copy(path, FILES)
+    write("files", files_now())
 
-    FILES.mkdir(exist_ok=True)
-    for path in FILES.iterdir():
-        path.unlink()
-    loaded = scene_of("rgb")
+
+def make_files(folder: Path) -> None:
+    """One small file of each kind."""
+    loaded = load_scene("rgb")
     scene = loaded.build(loaded.options(**CHECKPOINT))
     run, everything = scene.run, dict.fromkeys(("gradients", "updates", "activations", "deltas"), True)
-    with sv.Recording(scene, every=2, micro=True, path=FILES / "recording.svz", **everything):
+    with sv.Recording(scene, every=2, micro=True, path=folder / "recording.svz", **everything):
         run.step(2)
         run.do(SetWeights(0, np.array([0.5])))
         run.change(lr=0.05)
@@ -267,26 +278,25 @@ def write_files() -> None:
         run.to(2)
         run.do(SetWeights(1, np.array([-0.25])))
         run.step(2)
-    run.save(FILES / "checkpoint.safetensors")
-    io.save_tensors(FILES / "weights.safetensors", run.state_dict())
-    run.model.to_onnx(FILES / "network.onnx", (3,))
-    io.write_cube(FILES / "colours.cube", io.sample(run.predict, 5, "five points"))
-    digits = scene_of("digits").build(scene_of("digits").options(engine="numpy", channels=(2, 2), batch=8))
+    run.save(folder / "checkpoint.safetensors")
+    io.save_tensors(folder / "weights.safetensors", run.state_dict())
+    run.model.to_onnx(folder / "network.onnx", (3,))
+    io.write_cube(folder / "colours.cube", io.sample(run.predict, 5, "five points"))
+    digits = load_scene("digits").build(load_scene("digits").options(engine="numpy", channels=(2, 2), batch=8))
     digits.run.step(2)
-    digits.run.model.to_onnx(FILES / "convolutions.onnx", (1, 8, 8))
-    xor = scene_of("xor").build(scene_of("xor").options(engine="numpy", cells=4))
-    with sv.Recording(xor, every=2, panels=True, path=FILES / "pictures.svz"):
+    digits.run.model.to_onnx(folder / "convolutions.onnx", (1, 8, 8))
+    xor = load_scene("xor").build(load_scene("xor").options(engine="numpy", cells=4))
+    with sv.Recording(xor, every=2, panels=True, path=folder / "pictures.svz"):
         xor.run.step(2)
     own = {"w": np.array([[1.0, -2.0], [0.5, 3.0]]), "b": np.zeros(2)}
     watched = sv.watch(own)
-    with sv.Recording(watched, path=FILES / "watched.svz", updates=True):
+    with sv.Recording(watched, path=folder / "watched.svz", updates=True):
         for step in range(3):
             own["w"] -= 0.25 * (step + 1)
             watched.update(loss=1.0 / (step + 1))
-    with sv.sweep("xor", {"lr": [0.1, 0.5]}, 2, steps=20, results=FILES / "scene.svs", workers=0, keyframes=2,
+    with sv.sweep("xor", {"lr": [0.1, 0.5]}, 2, steps=20, results=folder / "scene.svs", workers=0, keyframes=2,
                   options={"engine": "numpy"}) as sweep:  # fmt: skip
         assert len(list(sweep)) == 4
-    write("files", files_now())
 
 
 def fact(name: str, thing: Any) -> Record:
@@ -299,8 +309,6 @@ def fact(name: str, thing: Any) -> Record:
 
 
 def in_weights(path: Path) -> Iterator[tuple[str, Any]]:
-    from scalarviz import io
-
     tensors = io.load_tensors(path)
     yield from (tensors[0] if isinstance(tensors, tuple) else tensors).items()
 
@@ -308,7 +316,7 @@ def in_weights(path: Path) -> Iterator[tuple[str, Any]]:
 def in_checkpoint(path: Path) -> Iterator[tuple[str, Any]]:
     """What a run takes over from it, and that it trains on."""
     yield from in_weights(path)
-    loaded = scene_of("rgb")
+    loaded = load_scene("rgb")
     run = loaded.begun(loaded.options(load=path, engine="numpy", threads=1, batch=16)).run
     yield from {"values": run.values, "steps": run.steps, "lr": f"{run.lr:.9g}"}.items()
     yield from ((f"state {name}", array) for name, array in run.optimizer_state().items())
@@ -319,8 +327,6 @@ def in_checkpoint(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def in_recording(path: Path) -> Iterator[tuple[str, Any]]:
-    import scalarviz as sv
-
     with sv.load_recording(path) as whole:
         yield "branches", len(whole.branches)
         for branch in whole.branches:
@@ -339,21 +345,17 @@ def in_recording(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def in_results(path: Path) -> Iterator[tuple[str, Any]]:
-    import scalarviz as sv
-
     with sv.sweep.Results(path) as results:
         about = results.about
         yield "about", [about.name, about.total, about.steps, {k: list(map(str, v)) for k, v in about.grid.items()}]
         for one in sorted(results.results(), key=lambda result: result.number):
             yield f"run {one.number}", [dict(one.options), one.seed, one.state, one.steps, repr(one.loss), one.reached]
             yield f"run {one.number} curve", one.curve
-            for name, array in results.weights(one.number).items():
-                yield f"run {one.number} {name}", np.asarray(array)
+            for step, arrays in {"end": results.weights(one.number), **results.keyframes(one.number)}.items():
+                yield from ((f"run {one.number} {step} {name}", np.asarray(array)) for name, array in arrays.items())
 
 
 def in_network(path: Path) -> Iterator[tuple[str, Any]]:
-    import scalarviz as sv
-
     net = sv.load_onnx(path)
     yield from ((name, np.asarray(array)) for name, array in net.state_dict().items())
     size = 3 if "colours" in path.stem or "network" in path.stem else (1, 8, 8)
@@ -362,8 +364,6 @@ def in_network(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def in_lut(path: Path) -> Iterator[tuple[str, Any]]:
-    from scalarviz import io
-
     lut = io.read_cube(path)
     yield from {"title": lut.title, "domain": [*lut.low, *lut.high], "table": lut.table}.items()
 
@@ -391,7 +391,7 @@ def records(picture: Any) -> list[Record]:
     This alone knows how today's view is made. A picture is a viewer, a room, or the text of a page or an SVG.
     """
     if isinstance(picture, str):
-        return [{"kind": tag, "text": text} for tag, text in Words(picture).found]
+        return list(_words(picture))
     found: list[Record] = []
 
     def add(kind: str, text: str, box: Any, action: str = "", tip: str = "", scale: float = 1.0) -> None:
@@ -420,8 +420,6 @@ def records(picture: Any) -> list[Record]:
 
 def _ink(item: Any) -> tuple[float, float, float, float]:
     """The box of a text without what hangs below its line."""
-    from scalarviz.view.draw.text import CAP_HEIGHT, measure
-
     wide = measure(item.text, item.size, item.bold)
     left = item.x - {"left": 0.0, "middle": 0.5, "right": 1.0}[item.anchor] * wide
     return left, item.y - CAP_HEIGHT * item.size, wide, CAP_HEIGHT * item.size
@@ -429,9 +427,6 @@ def _ink(item: Any) -> tuple[float, float, float, float]:
 
 def _parts_of(bench: Any, add: Any) -> None:
     """Plates, panels, and all that answers to a click in the picture of a run."""
-    from scalarviz.view.micro.column import halves
-    from scalarviz.view.micro.ribbon import arrows
-
     for plate in bench.layout.plates:
         corners = bench.project(plate.corners)
         add("plate", plate.name, (*corners.min(0), *np.ptp(corners, axis=0)))
@@ -467,33 +462,20 @@ def _parts_of(bench: Any, add: Any) -> None:
             add("action", ("alone", "batch")[number], box, "switch")
 
 
-class Words(HTMLParser):
-    """The words of a page or an SVG, with the tags that they stand in."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, str]] = []
-        self._open: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._open.append(tag)
-        self.found += [(f"{tag} {name}", value) for name, value in attrs if value and name in ("aria-label", "alt")]
-
-    def handle_endtag(self, tag: str) -> None:
-        while tag in self._open and self._open.pop() != tag:
-            pass
-
-    def handle_data(self, data: str) -> None:
-        if data.strip() and not {"script", "style"} & set(self._open):
-            self.found.append((self._open[-1] if self._open else "", " ".join(data.split())))
+def _words(page: str) -> Iterator[Record]:
+    """The words of a page or an SVG, and the tags that they stand in."""
+    shown = re.sub(r"(?s)<(script|style)\b.*?</\1>|<!--.*?-->", "", page)
+    for tag, given, text in re.findall(r"<(/?\w+)((?:[^>\"]|\"[^\"]*\")*)>([^<]*)", shown):
+        said = re.findall(r'(?:alt|aria-label)="([^"]+)"', given) + [" ".join(text.split())] * bool(text.strip())
+        yield from ({"kind": tag, "text": unescape(one)} for one in said)
 
 
 WIDE, SMALL_SIZE, PHONE, LARGE = (1280, 720), (640, 360), (390, 844), (3840, 2160)
 DONE = 12
 """Training steps before a picture that is not of the start."""
 STATES: dict[str, Any] = {
-    "start": (), "trained": (), "inside": ("micro_next",) * 5, "batch": ("whose", *("micro_next",) * 40),
+    "start": (), "trained": (), "end": ("step",) * 12,
+    "inside": ("micro_next",) * 5, "batch": ("whose", *("micro_next",) * 40),
     "selected": (3,), "neuron": (0, "select_more", "select_more"), "controls": ("toggle_controls",),
     "keys": ("toggle_help",), "layers": ("toggle_layers",), "gradient": ("show_gradients",),
     "alone": ("toggle_panels",), "hinton": ("toggle_sizes",), "apart": ("toggle_apart",),
@@ -524,12 +506,9 @@ def picture_cases() -> dict[str, tuple[str, str, tuple[int, int]]]:
 @contextlib.contextmanager
 def viewer(scene: Any, size: tuple[int, int], **options: Any) -> Iterator[Any]:
     """A window's picture of a scene, without the window; nothing in it depends on how fast this machine is."""
-    from scalarviz.run.rehearsal import rehearse
-    from scalarviz.view.watch import live
-
     scene.run.__dict__["full_speed"] = 1000.0
     with patch.object(live, "rehearse", lambda run, steps, *_, **__: rehearse(run, steps, 1e9)):
-        view = live.LiveView(scene, size, steps=DONE, playing=False, **options)
+        view = live.LiveView(scene, size, steps=DONE, **({"playing": False} | options))
     try:
         yield view
     finally:
@@ -552,17 +531,6 @@ OTHERS = ("replay", "replay inside", "compare", "wall", "runs", "plots", "report
 
 def other_picture(folder: Path, name: str, size: tuple[int, int]) -> list[Record]:
     """The list of a recording, two of them, a wall, a sweep, a graph, a page or numbers, mostly of the stored files."""
-    import scalarviz as sv
-    from scalarviz import nn
-    from scalarviz.cli.rooms import rooms
-    from scalarviz.run.recorded_pair import RecordedPair
-    from scalarviz.run.recorded_source import RecordedSource
-    from scalarviz.view.benches import bench_of
-    from scalarviz.view.shown.subject import subject_of
-    from scalarviz.view.sweeps import opening, report
-    from scalarviz.view.watch.mirror import Mirror
-    from scalarviz.view.watch.replay import Replay
-
     recording, results = (Path(shutil.copy(FILES / file, folder)) for file in ("recording.svz", "scene.svs"))
     if name == "wall":
         return records(rooms().wall(size))
@@ -601,10 +569,10 @@ def picture_of(folder: Path, name: str, state: str, size: tuple[int, int]) -> li
         return other_picture(folder, name, size)
     numbers = Numbers(folder)
     given = {flag: numbers._place(value) for flag, value in BEGUN.get(name, {}).items()}
-    loaded = scene_of(name)
+    loaded = load_scene(name)
     scene = loaded.build(loaded.options(engine="numpy", dtype="float64", threads=1, **given))
     scene.run.step(0 if state == "start" else DONE)
-    with viewer(scene, size) as view:
+    with viewer(scene, size, playing=state == "start", wait=None) as view:  # which waits for a hand, and says so
         settle(view)
         for what in STATES[state]:
             view.bench.select(what) if isinstance(what, int) else view.send(what)
@@ -618,10 +586,7 @@ PAIRS = ["#c86432:#3278c8", "#40a0f0:#f0a040", "#808020:#2060a0"]
 
 def micro_steps(*, whole_batch: bool) -> list[Record]:
     """Words and numbers of all micro-steps of a step of `rgb`, of one sample alone or of the whole batch."""
-    from scalarviz.view.micro.still import told_of
-    from scalarviz.view.shown.subject import subject_of
-
-    loaded = scene_of("rgb")
+    loaded = load_scene("rgb")
     scene = loaded.build(loaded.options(engine="numpy", dtype="float64", threads=1, pair=PAIRS))
     scene.run.step(DONE)
     subject, found, number = subject_of(scene), list[Record](), 0
@@ -691,9 +656,6 @@ def surface_now() -> list[str]:
 
 
 def _actions() -> Iterator[str]:
-    from scalarviz.view.panels.registry import OWN
-    from scalarviz.view.watch import actions, room_actions
-
     for action in actions.ACTIONS:
         values = f" {action.values.least} to {action.values.most}" if action.values else ""
         yield f"action {action.name}{values} ({action.kind})"
@@ -712,7 +674,7 @@ def _controls() -> Iterator[str]:
     with tempfile.TemporaryDirectory() as folder:
         numbers = Numbers(Path(folder))
         for name in scene_names():
-            loaded = scene_of(name)
+            loaded = load_scene(name)
             given = {flag: numbers._place(value) for flag, value in BEGUN.get(name, {}).items()}
             scene = loaded.build(loaded.options(engine="numpy", threads=1, **given))
             for thing in (scene, scene.run, scene.run.optimizer) if name == "rgb" else ():
@@ -727,10 +689,6 @@ def _controls() -> Iterator[str]:
 
 
 def _commands() -> Iterator[str]:
-    import typer
-
-    from scalarviz.cli import main
-
     every = [*main.COMMANDS, *scene_names()]
     for name in every:
         app, _ = main._app([name])
@@ -745,8 +703,6 @@ def _commands() -> Iterator[str]:
 
 
 def _names() -> Iterator[str]:
-    from scalarviz.sweep.results import Results
-
     for place in PUBLIC:
         module = importlib.import_module(f"scalarviz.{place}".rstrip("."))
         shown = f"sv.{place}".rstrip(".")
@@ -754,8 +710,8 @@ def _names() -> Iterator[str]:
         for name in getattr(module, "__all__", None) or [name for name in inside if not name.startswith("_")]:
             yield from _members(f"{shown}.{name}", getattr(module, name))
     sweeps = importlib.import_module("scalarviz.sweep.sweep")
-    for name, thing in {"sv.sweep": sweeps.sweep, "sv.sweep.Sweep": sweeps.Sweep, "sv.sweep.Results": Results}.items():
-        yield from _members(name, thing)
+    for thing in (sweeps.sweep, sweeps.Sweep, sv.sweep.Results):
+        yield from _members(f"sv.sweep.{thing.__name__}".replace(".sweep.sweep", ".sweep"), thing)
 
 
 def _members(name: str, thing: Any) -> Iterator[str]:
