@@ -1,0 +1,367 @@
+"""Several have one recording open: readers see one moment, logs stay with their file, nobody reads foreign numbers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import scalarviz as sv
+from kit.files import left
+from kit.runs import make_run
+from scalarviz.errors import FileFormatError, InputError
+
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="an open file is not replaced there")
+
+
+def leave(path: Path, recording: Any) -> Path:
+    """What a program leaves that was killed in the middle of a recording: a copy while it goes on."""
+    recording.flush()
+    for suffix in ("", "-wal"):
+        shutil.copy(f"{recording.path}{suffix}", f"{path}{suffix}")
+    return path
+
+
+def killed(path: Path, seed: int, steps: int) -> Path:
+    run = make_run(weights=seed)
+    with sv.Recording(run, path=path.with_name("first.svz")) as recording:
+        run.step(steps)
+        leave(path, recording)
+    recording.path.unlink()
+    return path
+
+
+def closed(path: Path, seed: int, steps: int, network: str = "mlp") -> Path:
+    run = make_run(network, weights=seed)
+    with sv.Recording(run, path=path, gradients=True, updates=True):
+        run.step(steps)
+    return path
+
+
+def steps_of(path: Path) -> list[int]:
+    with sv.load_recording(path) as recorded:
+        assert not recorded.remark
+        assert recorded.values["0.weight"].shape[0] == len(recorded)
+        return list(recorded.steps.tolist())
+
+
+@pytest.fixture
+def nothing_may_be_written(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    genuine = os.access
+    monkeypatch.setattr(os, "access", lambda name, mode: mode != os.W_OK and genuine(name, mode))
+    return monkeypatch
+
+
+# ---- whose log stands beside it
+
+
+def test_what_was_not_closed_is_repaired(tmp_path: Path) -> None:
+    path = killed(tmp_path / "run.svz", 1, 50)
+    assert path.with_name("run.svz-wal").stat().st_size
+    assert steps_of(path) == list(range(51))
+    assert list(left(tmp_path)) == ["run.svz"]
+
+
+def test_where_nothing_may_be_written_a_copy_is_read(
+    tmp_path: Path, nothing_may_be_written: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "real").mkdir()
+    path, link = killed(tmp_path / "real" / "run.svz", 1, 50), tmp_path / "link.svz"
+    link.symlink_to(path)
+    whole = closed(tmp_path / "whole.svz", 1, 9)
+    before = left(tmp_path)
+    for one in (path, path, link, whole):  # beside a link stands nothing
+        assert steps_of(one) == list(range(10 if one == whole else 51))
+    assert left(tmp_path) == before
+    nothing_may_be_written.undo()
+    assert steps_of(link) == list(range(51))
+    assert not path.with_name("run.svz-wal").exists()
+
+
+def test_the_log_of_another_recording_is_left_out(tmp_path: Path) -> None:
+    path, other = killed(tmp_path / "run.svz", 7, 35), killed(tmp_path / "other.svz", 9, 15)
+    os.replace(closed(tmp_path / "whole.svz", 1, 20), path)
+    before = left(tmp_path)
+    for _ in range(2):
+        with sv.load_recording(path) as recorded, sv.load_recording(path) as again:
+            assert recorded.steps.tolist() == again.steps.tolist() == list(range(21))
+            assert "run.svz-wal" in recorded.remark
+    assert left(tmp_path) == before
+    shutil.copy(other, path)
+    with pytest.raises(FileFormatError, match=r"run\.svz-wal"):  # nothing but the log holds frames
+        sv.load_recording(path)
+    assert steps_of(other) == list(range(16))
+
+
+def test_logs_that_were_begun_anew_are_its_own(tmp_path: Path, connections: list[sqlite3.Connection]) -> None:
+    run = make_run()
+    with sv.Recording(run, path=tmp_path / "first.svz") as recording:
+        database = connections[-1]
+        for _ in range(5):
+            run.step(20)
+            recording.flush()
+            database.execute("PRAGMA wal_checkpoint(RESTART)")
+        run.step(20)
+        path = leave(tmp_path / "run.svz", recording)
+    assert steps_of(path) == list(range(121))
+
+
+def test_a_log_of_a_time_when_logs_were_not_named_is_read(tmp_path: Path) -> None:
+    path, old = killed(tmp_path / "run.svz", 7, 35), tmp_path / "old.svz"
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("DELETE FROM meta WHERE name = 'log'")
+        for suffix in ("", "-wal"):
+            shutil.copy(f"{path}{suffix}", f"{old}{suffix}")
+    assert steps_of(old) == list(range(36))
+
+
+# ---- one moment, whoever writes meanwhile
+
+
+@pytest.mark.ci
+def test_what_is_read_is_of_one_moment_while_it_is_written_and_thinned(tmp_path: Path) -> None:
+    """Readers come and go while the writer writes, edits, branches and lets go of frames."""
+    run, wrong, over = make_run(), list[BaseException](), threading.Event()
+    with sv.Recording(run, gradients=True, path=tmp_path / "run.svz", budget=60_000) as recording:
+        run.step(5)
+        recording.flush()
+
+        def read() -> None:
+            try:
+                while not over.is_set():
+                    with sv.load_recording(recording.path) as recorded:
+                        arrays = [recorded.loss, recorded.lr, *recorded.values.values(), *recorded.gradients.values()]
+                        assert {len(array) for array in arrays} == {len(recorded.steps)}
+                        assert [recorded.frame(k).step for k in range(len(recorded))] == recorded.steps.tolist()
+                        assert not recorded.remark
+            except BaseException as error:
+                wrong.append(error)
+
+        readers = [threading.Thread(target=read) for _ in range(2)]
+        for reader in readers:
+            reader.start()
+        for k in range(16):
+            run.step(25)
+            if k % 6 == 5:
+                run.back(5)
+                run.set_weights(0, [float(k)])
+            recording.flush()
+        over.set()
+        for reader in readers:
+            reader.join()
+        assert recording.thinned
+    assert not wrong
+    assert list(left(tmp_path)) == ["run.svz"]
+
+
+@pytest.mark.ci
+def test_a_reader_stays_at_its_moment_and_whoever_closes_last_leaves_one_file(tmp_path: Path) -> None:
+    run = make_run()
+    recording = sv.Recording(run, path=tmp_path / "run.svz", budget=90_000)
+    run.step(30)
+    recording.flush()
+    early = sv.load_recording(recording.path)
+    before = [early.frame(k).values.tobytes() for k in range(len(early))]
+    run.step(900)
+    run.back(10)
+    run.set_weights(0, [3.0])
+    run.step(1)
+    recording.flush()
+    with early.newer() as later, later.on(later.current) as end:
+        assert end.steps[-1] >= 920
+    recording.close()
+    assert recording.thinned  # most of its frames are gone by now
+    other = early.on(0)
+    assert early.steps.tolist() == other.steps.tolist() == list(range(31))
+    assert [early.frame(k).values.tobytes() for k in range(len(early))] == before
+    with pytest.raises(InputError, match="1"):
+        early.on(1)
+    early.close()
+    assert other.frame(30).values.tobytes() == before[30]
+    other.close()
+    assert list(left(tmp_path)) == ["run.svz"]
+    with sv.load_recording(recording.path) as late:
+        assert late.steps[-1] == 921
+        assert late.newer() is None
+
+
+@pytest.mark.ci
+def test_who_holds_no_moment_lets_the_log_be_cleared_and_is_told_what_is_gone(
+    tmp_path: Path, connections: list[sqlite3.Connection]
+) -> None:
+    run, logs, most = make_run(), list[int](), 0
+    for released in (False, True):
+        recording = sv.Recording(run, path=tmp_path / f"{released}.svz", budget=90_000, gradients=True, updates=True)
+        connections[-1].execute("PRAGMA wal_autocheckpoint = 20")  # pages: the log is cleared 50 times as often
+        run.step(10)
+        recording.flush()
+        with sv.load_recording(recording.path) as recorded, recorded.on(0) as shared:
+            first = recorded.frame(1).values.tobytes()
+            if released:
+                recorded.release()
+                recorded.release()  # once is enough
+            assert recorded.frame(1).values.tobytes() == first
+            log, rounds = Path(f"{recording.path}-wal"), 0
+            while not recording.thinned or rounds < most or (not released and log.stat().st_size < 4e5):
+                run.step(50)
+                recording.flush()
+                rounds += 1
+            most, logs = rounds, [*logs, log.stat().st_size]
+            if released:
+                with pytest.raises(FileFormatError, match="frame 1"):
+                    shared.frame(1)
+            else:
+                assert shared.frame(1).values.tobytes() == first
+            with recorded.newer() as newer:
+                assert len(newer.values["0.weight"]) == len(newer)
+        recording.close()
+    assert logs[1] < logs[0] / 2
+
+
+# ---- a file that is replaced while it is read
+
+
+def in_place(path: Path, other: Path) -> None:
+    with path.open("r+b") as file:
+        file.truncate(0)
+        file.write(other.read_bytes())
+
+
+def over(path: Path, other: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(other.read_bytes())
+        file.truncate()
+
+
+def half(path: Path, other: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def moved(path: Path, other: Path) -> None:
+    os.replace(other, path)
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two recordings of one network, larger than what SQLite keeps of a file; not to be changed."""
+    folder = tmp_path_factory.mktemp("two")
+    run = make_run("wide")
+    for name in ("one", "other"):
+        run.change(model=sv.nn.Sequential(sv.nn.Linear(3, 900), sv.nn.Tanh(), sv.nn.Linear(900, 3)))
+        with sv.Recording(run, path=folder / f"{name}.svz", gradients=True, updates=True):
+            run.step(50)
+    return folder / "one.svz", folder / "other.svz"
+
+
+@POSIX
+@pytest.mark.ci
+@pytest.mark.parametrize("change", [in_place, over, half, moved])
+def test_of_a_file_that_is_changed_while_it_is_read_no_number_is_foreign(
+    two: tuple[Path, Path], tmp_path: Path, change: Callable[[Path, Path], None]
+) -> None:
+    path, other = (Path(shutil.copy(one, tmp_path / one.name)) for one in two)
+    with sv.load_recording(two[0]) as whole:
+        truth = [whole.frame(k).values.tobytes() for k in range(len(whole))]
+    with sv.load_recording(path) as recorded:
+        change(path, other)
+        said = []
+        for k, true in enumerate(truth):
+            try:
+                assert recorded.frame(k).values.tobytes() == true
+            except FileFormatError as error:
+                said.append(str(error))
+        assert bool(said) != (change is moved)
+        assert all("changed" in line for line in said)
+        if change is not half:
+            with pytest.raises((FileFormatError, InputError), match=r"one\.svz"):
+                recorded.newer()
+
+
+# ---- other programs, other users
+
+READER = """
+import os, sys
+import scalarviz as sv
+folder, *names = sys.argv[1:]
+def steps(name):
+    with sv.load_recording(f"{folder}/{name}") as recorded:
+        assert not recorded.remark
+        assert recorded.values["0.weight"].shape == (len(recorded), 4, 3)
+        assert [recorded.frame(k).step for k in range(len(recorded))] == recorded.steps.tolist()
+        return len(recorded), recorded.complete, recorded.growing
+steps(names[0])  # what is imported is imported by whoever may read it
+if os.geteuid() == 0:
+    os.setgroups([]), os.setgid(65534), os.setuid(65534)
+try:
+    open(f"{folder}/mine", "w")
+except PermissionError:
+    print("nothing may be written", flush=True)
+for name in names:
+    print(*steps(name), flush=True)
+recorded = sv.load_recording(f"{folder}/grows.svz")
+print(len(recorded), recorded.complete, recorded.growing, flush=True)
+for line in sys.stdin:
+    newer = recorded.newer()
+    print("nothing" if newer is None else len(newer), flush=True)
+    if newer is not None:
+        recorded.close()
+        recorded = newer
+recorded.close()
+"""
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """One that everybody may read; that of pytest may be closed to others."""
+    made = Path(tempfile.mkdtemp(prefix="scalarviz-test-"))
+    yield made
+    made.chmod(0o755)
+    shutil.rmtree(made)
+
+
+@POSIX
+@pytest.mark.ci
+def test_another_user_reads_what_is_closed_killed_and_still_written(folder: Path) -> None:
+    """As another user where this is root; nothing is touched."""
+    run, opened = make_run(), folder / "open"  # where everybody may write, but not to these files
+    with sv.Recording(run, path=folder / "closed.svz") as first:
+        run.step(50)
+        leave(folder / "killed.svz", first)
+    shutil.copytree(folder, opened)
+    for part in opened.iterdir():
+        part.chmod(0o444)
+    opened.chmod(0o777)
+    with sv.Recording(run, path=folder / "grows.svz") as recording:
+        recording.flush()
+        folder.chmod(0o555)
+        before = {name: data for name, data in left(folder).items() if "grows" not in name}
+        command = [sys.executable, "-c", READER, str(folder), "closed.svz", "killed.svz", "open/killed.svz"]
+        with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env={**os.environ, "TMPDIR": "/tmp"}) as reader:
+            assert reader.stdin is not None
+            assert reader.stdout is not None
+            said = [reader.stdout.readline().split() for _ in range(5)]
+            assert said[0] == ["nothing", "may", "be", "written"]
+            assert said[1] == ["51", "True", "False"]
+            assert [line[:2] for line in said[2:4]] == [["51", "False"]] * 2
+            assert said[4] == ["1", "False", "True"]
+            for steps, words in ((0, "nothing"), (7, "8"), (0, "nothing"), (5, "13")):
+                run.step(steps)
+                recording.flush()
+                print("look", file=reader.stdin, flush=True)
+                assert reader.stdout.readline() == f"{words}\n"
+            reader.stdin.close()
+            assert reader.wait(60) == 0
+        assert {name: data for name, data in left(folder).items() if "grows" not in name} == before
+        folder.chmod(0o755)
+    assert [part.name for part in folder.glob("grows*")] == ["grows.svz"]
+    assert steps_of(recording.path) == list(range(50, 63))

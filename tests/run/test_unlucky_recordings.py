@@ -1,0 +1,368 @@
+"""Recordings on a full, slow or lost disk, in programs that fork or are killed: training goes on, nothing is lost."""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+import select
+import shutil
+import signal
+import sqlite3
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from kit.files import left
+from kit.runs import make_run
+from scalarviz.errors import InputError
+
+POSIX = pytest.mark.skipif(sys.platform == "win32", reason="limits and forks of POSIX")
+BIG: dict[str, Any] = {"network": "wide", "dtype": "float32"}
+"""A run whose frames fill pages."""
+
+
+def frames_of(path: Path) -> int:
+    """How many there are: those of the first steps, one after the other."""
+    with sv.load_recording(path) as recorded:
+        assert not recorded.remark
+        assert recorded.steps.tolist() == list(range(len(recorded)))
+        return len(recorded)
+
+
+def with_it(monkeypatch: pytest.MonkeyPatch, connection: type[sqlite3.Connection]) -> None:
+    """SQLite is reached through such connections."""
+    genuine = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **options: genuine(*a, **options, factory=connection))
+
+
+# ---- the disk
+
+
+def test_on_a_full_disk_training_goes_on_and_it_is_said_once(
+    tmp_path: Path, connections: list[sqlite3.Connection]
+) -> None:
+    plain, run = make_run(**BIG), make_run(**BIG)
+    recording = sv.Recording(run, path=tmp_path / "run.svz", gradients=True, updates=True)
+    run.step(5)
+    recording.flush()
+    connections[-1].execute("PRAGMA max_page_count = 60")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(6):
+            run.step(10)
+            recording.flush()
+        recording.close()
+    assert [str(each.message) for each in said] == [recording.trouble]
+    assert "run.svz" in recording.trouble
+    assert "full" in recording.trouble
+    plain.step(65)
+    assert plain.values.tobytes() == run.values.tobytes()
+    assert 6 <= frames_of(tmp_path / "run.svz") < 60
+
+
+def test_where_warnings_are_errors_training_goes_on(tmp_path: Path, connections: list[sqlite3.Connection]) -> None:
+    run = make_run(**BIG)
+    with sv.Recording(run, path=tmp_path / "run.svz") as recording:
+        connections[-1].execute("PRAGMA max_page_count = 30")
+        run.step(60)
+        recording.flush()
+        run.step(10)
+    assert run.steps == 70
+    assert recording.trouble
+
+
+def test_what_cannot_be_begun_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk that is full before the first frame: the log is made already. No place for temporary files."""
+
+    class Full(sqlite3.Connection):
+        def execute(self, statement: str, *values: Any) -> Any:
+            if "wal_checkpoint" in statement:
+                raise sqlite3.OperationalError("disk I/O error")
+            return super().execute(statement, *values)
+
+    with_it(monkeypatch, Full)
+    with pytest.raises(InputError, match=r"run\.svz.*disk I/O error"):
+        sv.Recording(make_run(), path=tmp_path / "run.svz")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.raises(InputError, match=r"path=.*TMPDIR"):
+        sv.Recording(make_run())
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_frame_comes_to_a_slow_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Slow(sqlite3.Connection):
+        def execute(self, statement: str, *values: Any) -> Any:
+            time.sleep(0.002 if statement == "BEGIN" else 0)
+            return super().execute(statement, *values)
+
+    with_it(monkeypatch, Slow)
+    run = make_run(**BIG)
+    with sv.Recording(run, path=tmp_path / "run.svz", gradients=True, updates=True):
+        run.step(150)
+    monkeypatch.undo()
+    assert frames_of(tmp_path / "run.svz") == 151
+
+
+@POSIX  # elsewhere an open file cannot be removed
+@pytest.mark.ci
+@pytest.mark.parametrize("way", ["removed", "moved", "another"])
+def test_a_file_that_goes_away_is_said_and_what_it_held_can_be_saved(tmp_path: Path, way: str) -> None:
+    folder, run, said = tmp_path / "folder", make_run(), list[str]()
+    recording = sv.Recording(run, path=folder / "run.svz")
+    recording.tell = said.append
+    run.step(10)
+    recording.flush()
+    assert not said
+    shutil.rmtree(folder) if way != "moved" else folder.rename(tmp_path / "elsewhere")
+    others = {}
+    if way == "another":  # a recording of the same name, which is still being written: none of its files are ours
+        other = sv.Recording(make_run(), path=folder / "run.svz")
+        other.flush()
+        others = left(folder)
+    end = time.monotonic() + 20
+    while not said and time.monotonic() < end:  # it is looked for once a second
+        run.step(1)
+        recording.flush()
+        time.sleep(0.05)
+    run.step(50)
+    assert said == [recording.trouble]
+    assert "run.svz" in recording.trouble
+    recording.save(tmp_path / "saved.svz")
+    recording.close()
+    recording.save(tmp_path / "again.svz")
+    assert len(said) == 1
+    assert frames_of(tmp_path / "saved.svz") == frames_of(tmp_path / "again.svz") == run.steps - 50 + 1
+    assert folder.exists() == (way == "another")
+    assert left(folder) == others
+    if way == "another":
+        other.close()
+
+
+def test_pictures_that_cannot_be_written_cost_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(sqlite3.Connection):
+        def executemany(self, statement: str, values: Any) -> Any:
+            if "picture" in statement:
+                raise sqlite3.OperationalError("database or disk is full")
+            return super().executemany(statement, values)
+
+    run = make_run()
+    recording = sv.Recording(sv.Scene("s", run), path=tmp_path / "run.svz", panels=True)
+    run.step(5)
+    with_it(monkeypatch, Full)
+    with pytest.warns(RuntimeWarning, match=r"run\.svz.*full"):
+        recording.close()
+    monkeypatch.undo()
+    assert frames_of(tmp_path / "run.svz") == 6
+
+
+# ---- programs that end otherwise
+
+HERE = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
+LIMITED = """
+import resource, signal, warnings
+import scalarviz as sv
+from kit.runs import make_run
+run = make_run("wide", dtype="float32")
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    with sv.Recording(run, path=sys.argv[1]) as recording:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+        kept = 0
+        for _ in range(40):
+            run.step(10)
+            recording.flush()
+            kept = kept if recording.trouble else run.steps
+assert len(said) == 1, said
+assert run.steps == 400
+print(kept)
+"""
+FORKED = """
+import os, warnings
+warnings.simplefilter("ignore")
+import scalarviz as sv
+from kit.runs import make_run
+run = make_run()
+recording = sv.Recording(run, path=sys.argv[1])
+run.step(10)
+for ends in (sys.exit, os._exit):
+    if (pid := os.fork()) == 0:
+        run.step(5)
+        recording.flush()
+        try:
+            recording.close()
+        except sv.ScalarvizError as error:
+            assert "process" in str(error)
+        else:
+            os._exit(3)
+        del recording
+        ends(0)
+    run.step(10)
+    assert os.waitpid(pid, 0)[1] == 0
+run.step(10)
+recording.close()
+"""
+
+
+@POSIX
+@pytest.mark.ci
+@pytest.mark.parametrize("script", [LIMITED, FORKED], ids=["a limit of bytes", "children"])
+def test_what_was_said_to_be_in_the_file_is_in_it(script: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.svz"
+    command = [sys.executable, "-c", HERE + script, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    if script is LIMITED:
+        assert 400 > frames_of(path) > int(done.stdout) >= 10
+    else:  # a child leaves the file to its parent
+        assert list(left(tmp_path)) == ["run.svz"]
+        assert frames_of(path) == 41
+
+
+@pytest.mark.parametrize("finder", ["this thread", "the thread that writes"])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_dropped_recording_is_made_whole_by_whichever_thread_finds_it(
+    named: bool, finder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cycles are looked for in any thread, in the one that writes too, which cannot wait for its own end."""
+    collects, dropped, before = threading.Event(), threading.Event(), set(threading.enumerate())
+
+    class Collecting(sqlite3.Connection):
+        def execute(self, statement: str, *values: Any) -> Any:
+            if collects.is_set() and statement == "BEGIN" and threading.current_thread() not in before:
+                dropped.wait(30)
+                gc.collect()
+            return super().execute(statement, *values)
+
+    with_it(monkeypatch, Collecting)
+    run = make_run()
+    recording = sv.Recording(run, path=tmp_path / "run.svz" if named else None)
+    path = recording.path
+    run.step(20)
+    recording.flush()
+    if finder != "this thread":
+        collects.set()
+        run.step(1)
+    del recording, run
+    dropped.set() if collects.is_set() else gc.collect()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)
+    assert set(threading.enumerate()) == before
+    assert path.exists() == path.parent.exists() == named
+    if named:
+        assert list(left(tmp_path)) == ["run.svz"]
+        assert frames_of(path) >= 21
+
+
+# ---- killed at any moment
+
+STEPS, EDITED = 1500, 97
+"""How far each is trained, and after how many steps it is edited again and again."""
+WORD = struct.Struct("<q")
+
+
+def trained(run: sv.Run) -> Any:
+    while run.steps < STEPS:
+        run.step()
+        if run.steps % EDITED == 0:
+            run.lr = 0.001 + 1e-6 * run.steps
+            run.set_weights(run.steps % 31, [0.5])
+        yield run
+
+
+def record(path: Path, pipe: int, choice: random.Random) -> None:
+    """Until somebody ends this process; it tells up to which step all is in the file, below 0 that it is closed."""
+    run, early = make_run(dtype="float32"), choice.random() < 0.1
+    os.write(pipe, WORD.pack(0) if early else b"")
+    kept: dict[str, Any] = {"gradients": True, "updates": True, "activations": True}
+    recording = sv.Recording(run, path=path, budget=choice.choice([200_000, 200_000_000]), **kept)
+    os.write(pipe, b"" if early else WORD.pack(0))
+    ends = choice.choice([0, 40, STEPS])
+    for each in trained(run):
+        if each.steps == ends:
+            recording.close()
+            os.write(pipe, WORD.pack(-each.steps))
+            break
+        if each.steps % 10 == 0:
+            recording.flush()
+            os.write(pipe, WORD.pack(each.steps))
+    time.sleep(60)
+
+
+def kill(path: Path, choice: random.Random) -> int:
+    """Fork one that records, and kill it at any moment of its first second; up to where it was sure."""
+    reader, writer = os.pipe()
+    if (pid := os.fork()) == 0:
+        try:
+            os.close(reader)
+            record(path, writer, random.Random(choice.random()))
+        finally:
+            os._exit(1)
+    os.close(writer)
+    with os.fdopen(reader, "rb", buffering=0) as pipe:
+        told, end = pipe.read(8), time.monotonic() + choice.uniform(0.0, 1.0) ** 3
+        while (wait := end - time.monotonic()) > 0:
+            if select.select([pipe], [], [], wait)[0]:
+                told += pipe.read(4096)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        while more := pipe.read(4096):
+            told += more
+    return max((abs(WORD.unpack_from(told, at)[0]) for at in range(0, len(told) - 7, 8)), default=0)
+
+
+def check(path: Path, sure: int, values: Any) -> None:
+    """What is in the file is what the run said, and nothing is lost that was in it."""
+    try:
+        recorded = sv.load_recording(path)
+    except sv.ScalarvizError:
+        assert not sure, f"step {sure} was in the file, and it cannot be read"
+        return
+    with recorded:
+        steps = recorded.steps
+        assert not recorded.remark
+        every = 1 if len(steps) < 3 else int(np.diff(steps).max())
+        wanted = {*range(0, sure + 1, every), *(step for step in range(0, sure + 1, EDITED))}
+        assert wanted <= set(steps.tolist())
+        assert max(recorded.curve.step, default=0) >= steps[-1]  # losses come with their frames
+        for k, step in enumerate(steps):
+            if step <= sure or step % EDITED:  # else it may be between its step and its second edit
+                assert recorded.frame(k).values.tobytes() == values[step].tobytes(), step
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert list(left(path.parent)) == [path.name]
+
+
+def killed(count: int, seed: int, folder: Path) -> None:
+    run = make_run(dtype="float32")
+    values = [run.values.copy(), *(each.values.copy() for each in trained(run))]
+    for number in range(count):
+        path = folder / str(number) / "run.svz"
+        path.parent.mkdir()
+        check(path, kill(path, random.Random(f"{seed}:{number}")), values)
+        shutil.rmtree(path.parent)
+
+
+@POSIX
+@pytest.mark.ci
+def test_killed_programs_lose_nothing_that_was_in_the_file(tmp_path: Path) -> None:
+    killed(3, 0, tmp_path)
+
+
+@POSIX
+@pytest.mark.hunt
+def test_many_killed_programs_lose_nothing(tmp_path: Path) -> None:
+    """A hundred a minute."""
+    killed(int(100 * float(os.environ.get("HUNT", "1"))), int(os.environ.get("HUNT_SEED", "0")), tmp_path)
