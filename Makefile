@@ -11,7 +11,7 @@ BENCHES := $(filter-out %/readme_table.py %/gpu.py,$(wildcard benchmarks/[a-z]*.
 STARTED := $(shell date +%s)
 LOCKED  := setup.cfg pyproject.toml constraints.txt
 
-.PHONY: demo test test-all lint hunt bench gpu gpu-kernels notebooks gallery site lock clean
+.PHONY: demo test test-all lint hunt mutants bench gpu gpu-kernels notebooks gallery site lock clean
 
 demo: $(VENV)/.demo
 	@.ci/system-libraries $(if $(DISPLAY)$(WAYLAND_DISPLAY),window)
@@ -43,6 +43,15 @@ lint: $(VENV)/.lint
 hunt: $(EVERYTHING)
 	@.ci/system-libraries window tests
 	HUNT_MINUTES=$(or $(HUNT),30) $(BIN)/python -m pytest -q -n $(WORKERS) -m hunt $(PYTEST)
+
+# Which faults of a stored sample the tests notice; hours, and what is done is not done again. New tests need a new map
+# of which test calls which function: rm build/cover.json.gz. make mutants MUTANTS="--samples held_out"
+mutants: $(EVERYTHING) build/cover.json.gz
+	$(BIN)/python tests/kit/mutants.py run --workers $(WORKERS) $(MUTANTS)
+
+build/cover.json.gz:
+	@.ci/system-libraries window tests
+	$(BIN)/python tests/kit/mutants.py cover --out $@ -- -n $(WORKERS) -m "not hunt"
 
 bench: $(VENV)/.bench
 	@.ci/system-libraries

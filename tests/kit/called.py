@@ -2,7 +2,7 @@
 
 A pytest plugin: ``PYTHONPATH=tests/kit CALLED=folder pytest -p called ...`` writes a file of JSON lines for each
 process into the folder, and :func:`merged` joins them. Child processes take part: they inherit the variables, and a
-``sitecustomize`` in the folder starts the tracer in each of them.
+``sitecustomize`` in the folder starts the tracer in each of them. Each of them loads this file, so it imports little.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ import sys
 import threading
 from collections import defaultdict
 from pathlib import Path
-
-import pytest
 
 FOLDER, TEST = "CALLED", "CALLED_TEST"
 """Environment variables: where the files go, and the test that started a child process."""
@@ -89,10 +87,10 @@ def pytest_configure(config):
     folder = Path(os.environ[FOLDER])
     starter = folder / "starter"
     starter.mkdir(parents=True, exist_ok=True)
-    (starter / "sitecustomize.py").write_text("import called\ncalled.trace_child()\n")
+    start = f"import runpy\nrunpy.run_path({__file__!r})['trace_child']()\n"
+    (starter / "sitecustomize.py").write_text(start, encoding="utf-8")
     os.environ["CALLED_ROOT"] = str(config.rootpath)
-    paths = [str(starter), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(starter), os.environ.get("PYTHONPATH", "")]))
     config.pluginmanager.register(Recorder(str(config.rootpath), folder), "called-recorder")
 
 
@@ -105,18 +103,19 @@ class Recorder:
         sys.addaudithook(self.audit)
         os.register_at_fork(after_in_child=trace_child)
 
-    def audit(self, event, arguments):
-        if event in STARTS:
+    def audit(self, event, arguments, starts=STARTS):
+        if event in starts:  # an argument: module variables are gone when the interpreter ends
             self.started = True
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item, nextitem):
+    def pytest_runtest_logstart(self, nodeid, location):
         self.tracer.clear()
         self.tracer.install()  # each time: a test of debuggers may have taken it away
-        self.started = self.failed = False
-        self.gl = item.get_closest_marker("gl") is not None
-        os.environ[TEST] = item.nodeid
+        self.started = self.failed = self.gl = False
+        os.environ[TEST] = nodeid
         self.before = os.times()
+
+    def pytest_runtest_setup(self, item):
+        self.gl = item.get_closest_marker("gl") is not None
 
     def pytest_runtest_logreport(self, report):
         self.failed |= report.failed

@@ -3,7 +3,7 @@
 ::
 
     python tests/kit/mutants.py sample                       # draw sample.jsonl and held_out.jsonl again
-    python tests/kit/mutants.py cover --out build/cover.json.gz tests/laws   # which tests call which function
+    python tests/kit/mutants.py cover -- tests/laws -n 2        # which tests call which function
     python tests/kit/mutants.py run                          # what is done already is not done again
     python tests/kit/mutants.py report [--before FILE]       # kills, and survivors with their reasons
     python tests/kit/mutants.py try --in scalarviz/optim --count 20 --tests tests/laws/test_optim.py
@@ -36,6 +36,9 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # this file is run as a script, too
+from kit.called import merged
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).resolve().parent / "mutants"
@@ -191,7 +194,7 @@ def head_of(statement: ast.stmt) -> ast.stmt:
 def python_mutants(source: str, names: set[str], file: str) -> Iterator[tuple[Mutant, range, str]]:
     """Mutants of the named functions: each with its lines and the whole source with it."""
     lines = source.encode().splitlines(keepends=True)
-    starts = [0, *itertools.accumulate(map(len, lines))]
+    whole, starts = b"".join(lines), [0, *itertools.accumulate(map(len, lines))]
     seen: dict[tuple[str, str, str], int] = {}
     kind = "kernel" if file.startswith(KERNELS) else "python"
     for name, function in functions(ast.parse(source)):
@@ -210,7 +213,6 @@ def python_mutants(source: str, names: set[str], file: str) -> Iterator[tuple[Mu
                     Replace(new, old).visit(head)
                 nth = seen[name, before, after] = seen.get((name, before, after), -1) + 1
                 start, end = starts[old.lineno - 1] + old.col_offset, starts[old.end_lineno - 1] + old.end_col_offset
-                whole = b"".join(lines)
                 changed = (whole[:start] + text.encode() + whole[end:]).decode()
                 last = statement.body[0].lineno - 1 if hasattr(statement, "body") else statement.end_lineno
                 yield Mutant(name, before, after, nth, file, kind), range(statement.lineno, last + 1), changed
@@ -286,7 +288,7 @@ def drawn(root: Path, paths: list[str], counts: dict[str, int], seed: int, lines
     for kind, count in counts.items():
         random_numbers.shuffle(places[kind])
         ours = []
-        for file, line, name in places[kind]:
+        for file, line, name in places[kind] * 4:  # a line may be drawn again, with another change
             if len(ours) == count:
                 break
             source = (root / file).read_text(encoding="utf-8")
@@ -408,7 +410,11 @@ def culprit(log: str) -> str:
 
 @dataclass
 class Result:
-    """What came of a mutant: killed, survived, slow (it cannot be said), unreached (no test of it is quick), or gone."""
+    """What came of a mutant.
+
+    killed; survived; slow: stopped, and the tests are not quick without it either; unreached: no quick test calls the
+    function; gone: the function or the statement is no more.
+    """
 
     outcome: str
     by: str = ""
@@ -417,11 +423,15 @@ class Result:
 
 
 class Cover:
-    """Which tests call which function, as `called` wrote it down."""
+    """Which tests call which function: a file of the command ``cover``, or a folder that the plugin `called` filled."""
 
     def __init__(self, path: Path) -> None:
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            known = json.load(file)
+        if path.is_dir():
+            known = merged(path)
+        elif path.exists():
+            known = json.loads(gzip.decompress(path.read_bytes()))
+        else:
+            raise SystemExit(f"there is no {path}: `{Path(__file__).name} cover` makes it")
         self.names, self.tests = known["functions"], {test["test"]: test for test in known["tests"] if test["test"]}
         self.of_function: dict[str, set[str]] = {}
         for test in self.tests.values():
@@ -599,16 +609,9 @@ def record_cover(options: argparse.Namespace) -> None:
         environment = os.environ | {"CALLED": f"{place}/lines", "PYTHONPATH": os.pathsep.join(filter(None, paths))}
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "called"]
         subprocess.run([*command, *options.pytest], cwd=options.suite, env=environment, check=False)
-        write_cover(Path(place) / "lines", options.out)
+        options.out.parent.mkdir(parents=True, exist_ok=True)
+        options.out.write_bytes(gzip.compress(json.dumps(merged(Path(place) / "lines")).encode()))
     print_seconds(options.out)
-
-
-def write_cover(folder: Path, out: Path) -> None:
-    from called import merged
-
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with gzip.open(out, "wt", encoding="utf-8") as file:
-        json.dump(merged(folder), file)
 
 
 def print_seconds(path: Path) -> None:
@@ -678,9 +681,7 @@ def report(options: argparse.Namespace) -> None:
         lost = [(row, now) for row, now in judged if now["outcome"] != "killed"]
         print(f"of {len(judged)} that {options.before.name} kills, {len(judged) - len(lost)} are killed")
         for row, now in lost:
-            print(
-                f"lost ({now['outcome']}): {row['file']} {row['function']}: {row['before']} -> {row['after']}; {row['by']}"
-            )
+            print(f"lost ({now['outcome']}): {described(mutant_of(row))}; killed by {row['by']}")
 
 
 def try_mutants(options: argparse.Namespace) -> None:
@@ -712,8 +713,7 @@ def try_mutants(options: argparse.Namespace) -> None:
         print(f"{killed} of {number} killed")
 
 
-def main() -> None:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that processes are ended and copies removed
+def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
 
@@ -728,7 +728,13 @@ def main() -> None:
     cover = {"type": Path, "default": ROOT / "build/cover.json.gz"}
     product = "--product", {"type": Path, "default": ROOT, "help": "checkout that is mutated"}
     command("sample", draw_samples, product)
-    command("cover", record_cover, suite, ("--out", cover), ("pytest", {"nargs": "*", "help": "arguments of pytest"}))
+    command(
+        "cover",
+        record_cover,
+        suite,
+        ("--out", cover),
+        ("pytest", {"nargs": "*", "help": "after --: arguments of pytest"}),
+    )
     command("seconds", lambda options: print_seconds(options.cover), ("--cover", cover))
     command(
         "run", run_mutants, suite, results, ("--cover", cover),
@@ -745,9 +751,10 @@ def main() -> None:
         ("--tests", {"nargs": "+", "required": True}), ("--count", {"type": int, "default": 20}),
         ("--seed", {"type": int, "default": 1}),
     )  # fmt: skip
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     options.function(options)
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that processes are ended and copies removed
     main()
