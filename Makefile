@@ -49,7 +49,7 @@ hunt: $(EVERYTHING)
 mutants: $(EVERYTHING) build/cover.json.gz
 	$(BIN)/python tests/kit/mutants.py run --workers $(WORKERS) $(MUTANTS)
 
-build/cover.json.gz:
+build/cover.json.gz: | $(EVERYTHING)
 	@.ci/system-libraries window tests
 	$(BIN)/python tests/kit/mutants.py cover --out $@ -- -n $(WORKERS) -m "not hunt"
 
