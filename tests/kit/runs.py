@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import scalarviz as sv
+from scalarviz.errors import DivergedError
 
 from .learning import LOSSES, make_optimizer, make_schedule
 from .networks import NETWORKS
@@ -96,3 +98,16 @@ def by_pytorch(
             paced.step()
         state = {name: array.detach().numpy().copy() for name, array in net.state_dict().items()}
         yield value.item(), rate, state
+
+
+def loss_and_gradient(
+    model: Any, loss: Any, data: Any, *, engine: str, weights: Any = None, **options: Any
+) -> np.ndarray:
+    """Loss and gradient of a second step at the first weights: what the step before left in memory is gone."""
+    trained = model.parameters() if weights is None else weights
+    with sv.Run(model, loss, sv.optim.SGD(trained, lr=0.0), data, engine=engine, **options) as run:
+        with contextlib.suppress(DivergedError):  # the numbers of that step are there
+            run.step()
+            run.step()
+        frame = run.frame()
+        return np.append(frame.gradient.astype(float), frame.loss)

@@ -15,44 +15,34 @@ from scalarviz.errors import StateError, TracingError, TypeMismatchError
 
 def test_the_numbers_are_the_same_and_there_is_no_graph():
     w, x = Weight(3.0), Value(2.0)
-    made = [w * x, (w * x + 1).tanh(), -w, sv.dot([w], [x], 1.0), sv.max([w, x, 1.0]), sv.where(w > x, w, x), abs(-w)]
+
+    def made():
+        several = sv.dot([w], [x], 1.0), sv.max([w, x, 1.0]), sv.where(w > x, w, x)
+        return [w * x, (w * x + 1).tanh(), -w, abs(-w), *several]
+
+    wanted = made()
     with sv.no_grad():
-        plain = [
-            w * x,
-            (w * x + 1).tanh(),
-            -w,
-            sv.dot([w], [x], 1.0),
-            sv.max([w, x, 1.0]),
-            sv.where(w > x, w, x),
-            abs(-w),
-        ]
-    assert [v.data for v in plain] == [v.data for v in made]
+        plain = made()
+        fixed = w * 2.0
+    assert [v.data for v in plain] == [v.data for v in wanted]
     for node in plain:
         assert (node.parents, node.op, node.local_gradients) == ((), "", ())
+    (fixed * w).backward()  # a leaf of later graphs
+    assert (w.grad, fixed.grad) == (6.0, 3.0)
 
 
 @pytest.mark.parametrize("width", [2, 16])  # below and above the width where a layer is one product
-def test_a_network(width):
+def test_a_network_has_no_backward_then(width):
     net = nn.Sequential(nn.Linear(3, width, seed=0), nn.Tanh(), nn.Linear(width, 2, seed=1))
     wanted = [v.data for v in net([1.0, 2.0, 3.0])]
     with sv.no_grad():
         found = net([1.0, 2.0, 3.0])
         loss = nn.MSELoss()(found, [0.0, 0.0])
-    assert [v.data for v in found] == wanted
-    assert loss.parents == ()
-    with pytest.raises(StateError, match="no_grad"):
-        loss.backward()
-    with pytest.raises(StateError, match="no_grad"):
-        net.backward()
+    assert ([v.data for v in found], loss.parents) == (wanted, ())
+    for call in (loss.backward, net.backward):
+        with pytest.raises(StateError, match="no_grad"):
+            call()
     assert not any(w.has_grad for w in net.weights())
-
-
-def test_an_operand_of_it_is_a_leaf_of_later_graphs():
-    w = Weight(3.0)
-    with sv.no_grad():
-        fixed = w * 2.0
-    (fixed * w).backward()
-    assert (w.grad, fixed.grad) == (6.0, 3.0)
 
 
 def test_nothing_is_kept_alive():
@@ -63,16 +53,19 @@ def test_nothing_is_kept_alive():
             y = x * 2.0 + 1.0
         ref = weakref.ref(x)
         del x
-        assert ref() is None
-        assert y.data == 3.0
+        assert (ref(), y.data) == (None, 3.0)
     finally:
         gc.enable()
 
 
-def test_it_ends_with_its_block_and_with_an_error_and_may_be_nested():
-    w, block = Weight(3.0), sv.no_grad()
+def test_it_ends_with_its_block_and_with_an_error_may_be_nested_and_is_of_one_thread():
+    w, block, found = Weight(3.0), sv.no_grad(), []
     with block, block, sv.no_grad():
         assert (w * w).parents == ()
+        thread = threading.Thread(target=lambda: found.append((w * w).parents))
+        thread.start()
+        thread.join()
+    assert found == [(w, w)]
     assert (w * w).parents == (w, w)
     with pytest.raises(ZeroDivisionError), block:
         raise ZeroDivisionError
@@ -91,15 +84,11 @@ def test_as_a_decorator(decorate):
     assert (square.__name__, square.__doc__) == ("square", "The doc.")
     assert (square(2.0, plus=1.0).data, square(1.0).parents) == (19.0, ())
     assert (w * w).parents == (w, w)
+    with pytest.raises(TypeMismatchError, match=r"with sv\.no_grad"):
 
-
-def test_it_is_of_one_thread():
-    w, found = Weight(3.0), []
-    with sv.no_grad():
-        thread = threading.Thread(target=lambda: found.append((w * w).parents))
-        thread.start()
-        thread.join()
-    assert found == [(w, w)]
+        @sv.no_grad()
+        def numbers():
+            yield 1.0
 
 
 def test_inside_a_recording_it_is_refused():
@@ -122,31 +111,11 @@ def test_a_run_that_is_made_inside_trains():
     run.close()
 
 
-# ---- PyTorch's loop without an optimiser
-
-
-def torch_steps(steps: int):
-    torch = pytest.importorskip("torch")
-    w = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
-    p = torch.tensor([[1.0, -2.0]], dtype=torch.float64, requires_grad=True)
+def loop_by_hand(parts, rows, steps, no_grad, tanh):
+    """Descent without an optimiser, written once for PyTorch's names and for ours."""
     for _ in range(steps):
-        ((w * p).tanh().sum() + w).backward()
-        with torch.no_grad():
-            for part in (w, p):
-                part -= 0.1 * part.grad  # noqa: PLW2901
-                part *= 0.99  # noqa: PLW2901
-                part += 0.01  # noqa: PLW2901
-                part /= 1.01  # noqa: PLW2901
-        w.grad = p.grad = None
-    return w.item(), p.tolist()
-
-
-def test_weights_change_in_place():
-    w, rows = Weight(3.0), [Weight(1.0), Weight(-2.0)]
-    parts = [w, *rows]
-    for _ in range(5):
-        (sv.sum([(w * v).tanh() for v in rows]) + w).backward()
-        with sv.no_grad():
+        (sum(tanh(parts[0] * v) for v in rows) + parts[0]).backward()
+        with no_grad():
             for part in parts:
                 held = part
                 part -= 0.1 * part.grad  # noqa: PLW2901
@@ -156,21 +125,17 @@ def test_weights_change_in_place():
                 assert part is held
         for part in parts:
             part.grad = None
-    wanted_w, wanted_p = torch_steps(5)
-    assert w.data == pytest.approx(wanted_w, rel=1e-12)
-    assert [v.data for v in rows] == pytest.approx(wanted_p[0], rel=1e-12)
+
+
+def test_weights_change_in_place_as_pytorchs_do(torch):
+    ours = [Weight(number) for number in (3.0, 1.0, -2.0)]
+    theirs = [torch.tensor(number, dtype=torch.float64, requires_grad=True) for number in (3.0, 1.0, -2.0)]
+    loop_by_hand(ours, ours[1:], 5, sv.no_grad, Value.tanh)
+    loop_by_hand(theirs, theirs[1:], 5, torch.no_grad, torch.tanh)
+    assert [w.data for w in ours] == pytest.approx([t.item() for t in theirs], rel=1e-12)
 
 
 def test_elsewhere_the_name_means_a_new_node():
-    w = Weight(3.0)
-    made = w
+    w = made = Weight(3.0)
     made -= 1.0
     assert (made.data, made.parents[0], w.data) == (2.0, w, 3.0)
-
-
-def test_a_function_that_yields_is_refused():
-    with pytest.raises(TypeMismatchError, match=r"with sv\.no_grad"):
-
-        @sv.no_grad()
-        def numbers():
-            yield 1.0

@@ -10,77 +10,72 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz import Value, Weight
-from scalarviz.errors import TracingError
-from scalarviz.scalar import tracing
+from scalarviz import Value
+from scalarviz.errors import InputError, TracingError
 
+W = sv.Weight(1.0)
 ASKING = {
     "bool": lambda x: bool(x * 1), "if": lambda x: 1 if x * 1 else 0, "and": lambda x: (x * 1) and 2,
     "float": lambda x: float(x * 1), "data": lambda x: (x * 1).data, "comparison": lambda x: 1 if x < 3 else 0,
     "sorting": lambda x: sorted([x * 1, x * 2]), "max": lambda x: max(x * 1, x * 2),
     "int": lambda x: int(x * 1), "round": lambda x: round(x * 1), "digits": lambda x: f"{x * 1:.2f}",
-    "range": lambda x: list(range(x * 1)),
+    "range": lambda x: list(range(x * 1)), "weight": lambda x: W.data,
     "index": lambda x: [1, 2][x * 1], "index of a dot": lambda x: [1, 2][sv.dot([x], [1.0])],
     "equality": lambda x: 1 if x * 1 == 3 else 0, "inequality": lambda x: 1 if x * 1 != 3 else 0,
     "key of a dict": lambda x: {3: 1}.get(x * 1, 0), "set": lambda x: x * 1 in {3}, "key": lambda x: {1: 2}[x * 1],
     "membership": lambda x: 3 in [x * 1, x * 2],
     "dot": lambda x: float(sv.dot([x], [1.0])), "data of a dot": lambda x: sv.dot([x], [1.0]).data,
 }  # fmt: skip
+OTHERS = {
+    "item": (lambda x: (x * 1).item(), "item"), "local": (lambda x: sv.dot([x], [x]).local_gradients, "recorded"),
+    "backward": (lambda x: (x * 1).backward(), "return the loss"), "smallest": (lambda x: min(x, x * 2), "sv.min"),
+    "NumPy": (np.arctan, "sv.sin"), "another": (lambda x: sv.record(lambda y: y, 1), "inside another"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("how", ASKING)
-def test_asking_for_a_number_while_recording_raises_and_names_where(how):
-    with tracing.recording(), pytest.raises(TracingError, match=r"sv\.where"):
-        ASKING[how](Value(2.0))
+@pytest.mark.parametrize("how", [*ASKING, *OTHERS])
+def test_what_a_recording_cannot_do_is_said_with_a_way_out_and_ends_it(how):
+    ask, way_out = OTHERS.get(how) or (ASKING[how], "sv.where")
+    symbols = []
+    with pytest.raises(sv.ScalarvizError) as caught:
+        sv.record(lambda x: [symbols.append(x[0] * 2.0), ask(x[0])][1], 1)
+    assert how == "NumPy" or isinstance(caught.value, TracingError)
+    assert way_out in str(caught.value) or how in ("local", "another")
+    assert (Value(1.0) + 1).data == 2.0  # the thread computes numbers again
+    assert "Symbol" in repr(symbols[0])
+    with pytest.raises(TracingError, match="left its recording"):
+        symbols[0].data  # noqa: B018
 
 
-def test_a_weight_has_no_number_either():
-    w = Weight(1.0)
-    with tracing.recording(), pytest.raises(TracingError, match=r"sv\.where"):
-        w.data  # noqa: B018
+def test_what_stands_in_a_recording_has_parents_and_compares():
+    def model(x):
+        y = sv.dot([x[0] * 1.0], [x[0]])
+        assert (y.op, (x[0] * 1.0).op) == ("dot", "mul")
+        assert y.parents[1] is x[0]
+        return sv.where(y < 3, sv.max(x), sv.min(x))
+
+    assert len(sv.record(model, 2).outputs) == 1
 
 
-def test_where_and_comparisons_record():
-    with tracing.recording():
-        x = Value(2.0) * 1
-        y = sv.where(x < 3, x, -x)
-    assert "Symbol" in repr(y)
-
-
-def test_backward_while_recording_raises():
-    with tracing.recording(), pytest.raises(TracingError, match="return the loss"):
-        (Value(2.0) * 1).backward()
-
-
-def test_a_symbol_that_escapes_says_so():
-    with tracing.recording():
-        x = Value(2.0) * 1
-        y = sv.dot([x], [1.0])
-    for symbol in (x, y):
-        assert "Symbol" in repr(symbol)
-        with pytest.raises(TracingError, match="left its recording"):
-            symbol.data  # noqa: B018
-
-
-def test_a_recording_inside_a_recording_raises():
-    with tracing.recording(), pytest.raises(TracingError, match="inside another"), tracing.recording():
-        pass
-    assert tracing.active() is None
+def test_an_error_of_the_model_ends_the_recording_and_a_symbol_of_another_is_refused():
+    kept = []
+    with pytest.raises(ZeroDivisionError):
+        sv.record(lambda x: [kept.append(x[0]), 1 / 0], 1)
+    with pytest.raises(InputError, match="another recording"):
+        sv.record(lambda x: x[0] + kept[0], 1)
 
 
 def test_other_threads_go_on_computing_numbers():
     found = []
-    with tracing.recording():
+
+    def model(x):
         thread = threading.Thread(target=lambda: found.append((Value(2.0) * 3).data))
         thread.start()
         thread.join()
+        return x[0] * 1.0
+
+    sv.record(model, 1)
     assert found == [6.0]
-
-
-def test_an_error_inside_ends_the_recording():
-    with pytest.raises(ZeroDivisionError), tracing.recording():
-        raise ZeroDivisionError
-    assert (Value(1.0) + 1).data == 2.0
 
 
 @pytest.mark.parametrize(("draw", "name"), [(lambda: np.random.rand(2), "np.random"), (random.random, "random")])

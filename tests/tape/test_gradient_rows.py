@@ -1,4 +1,4 @@
-"""Which rows get a gradient: lowering says so, every engine and the walk over objects follow the same edges."""
+"""Which rows get a gradient: what has no derivative hands on nothing, in every engine and in the walk over objects."""
 
 from __future__ import annotations
 
@@ -8,27 +8,51 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz import Run, nn, optim
-from scalarviz.scalar import function, table
+from kit.runs import ENGINES, loss_and_gradient
+from scalarviz import nn
+from scalarviz.scalar import function, ops
 from scalarviz.tape import lower, record
 
 HELD_MAX = function("held_max")
+OWN = {
+    "test_sign_of": ("a", "where(a > 0, 1, where(a < 0, -1, 0))", ("0",)),
+    "test_hard": ("a low", "where(a > low, a, 0)", ("where(a > low, 1, where(a <= low, -0.0, a))", None)),
+}
 
 
-def with_layer(rows):
-    """A layer of which `rows` says what is read."""
+@pytest.fixture(autouse=True)
+def own_operations():
+    for name, entry in OWN.items():
+        sv.register(name, *entry)
+    yield
+    for name in OWN:
+        del ops.TABLE[name]
 
-    def graph(w, x):
-        h = [sv.dot([w[2 * k], w[2 * k + 1]], [x[0], x[1]]) for k in range(2)]
-        return rows(h)
 
-    return graph
+def with_layer(read):
+    """A layer of which `read` says what is read."""
+    return lambda w, x: read([sv.dot([w[2 * k], w[2 * k + 1]], [x[0], x[1]]) for k in range(2)])
 
 
 def convolved(w, x):
     """Two layers on the same two weights; the second one is only compared."""
     a, b = (sv.dot([w[0], w[1]], [x[0] * k, x[1]]) for k in (1.0, 0.0))
     return sv.where(b.sqrt() < 1.0, 3.0 * a, a)
+
+
+def infinite_input(w, x):
+    """As one layer the two rows would multiply it by the 0 that stands in the second one's place."""
+    h = [sv.dot([w[2 * k], w[2 * k + 1]], [x[0], x[1] / 0.0]) for k in range(2)]
+    return sv.where(h[1] < 0.0, x[0] * h[0], h[0])
+
+
+def product(w, x):
+    rows = sv.dot([w[0] * x[0], w[1] * x[0]], [w[1] * x[0], w[0] * x[1]])
+    return sv.where(rows.sqrt() < 1.0, w[0], w[1] * x[1])
+
+
+def largest(w, x):
+    return sv.where(sv.max([w[0].sqrt() * x[0], w[0].log() * x[0], 0.0 * x[1]]) > 1.0, w[0], w[0] * x[1])
 
 
 # What only a comparison, a condition or a shift reads has an infinite derivative at these weights: 0 * inf is NaN.
@@ -55,16 +79,8 @@ TRAPS = {
         [0.0, 0.0, 2.0, 4.0],
     ),
     "a position of a convolution": (convolved, [0.5, 0.0], [3.0, 6.0]),
-    "a product of rows": (
-        lambda w, x: sv.where(
-            sv.dot([w[0] * x[0], w[1] * x[0]], [w[1] * x[0], w[0] * x[1]]).sqrt() < 1.0, w[0], w[1] * x[1]
-        ), [0.0, 0.0], [1.0, 0.0],
-    ),
-    "a maximum": (
-        lambda w, x: sv.where(
-            sv.max([w[0].sqrt() * x[0], w[0].log() * x[0], 0.0 * x[1]]) > 1.0, w[0], w[0] * x[1]
-        ), [0.0], [2.0],
-    ),
+    "an infinite input": (infinite_input, [1.0, 2.0, 3.0, 4.0], [1.0, math.inf, 0.0, 0.0]),
+    "a product of rows": (product, [0.0, 0.0], [1.0, 0.0]), "a maximum": (largest, [0.0], [2.0]),
     "a weighted sum": (
         lambda w, x: sv.where(
             sv.dot([0.5, 2.0], [(w[0] * x[0]).sqrt(), (w[0] * x[1]).sqrt()]) > 1.0, w[0], w[0] * x[1]
@@ -75,140 +91,75 @@ TRAPS = {
     ),
     "not chosen by clip": (lambda w, x: sv.clip((w[0] * x[0]).sqrt() + 2.0, x[0], x[1]) + w[0], [1.0], [1.0]),
 }  # fmt: skip
+OF_USERS = {  # the 1 / 0 above the first hands on -inf
+    "a derivative that is 0": (
+        lambda w, x: 1.0 / (function("test_sign_of")(w[0] * x[0]) * x[0]) + w[0], [0.0], [1.0],
+    ),
+    **{f"a branch at {at}": (lambda w, x: function("test_hard")(w[0] * x[0], 0.5).sqrt(), [at], [slope])
+       for at, slope in ((-1.0, 0.0), (4.0, 0.25), (math.nan, math.nan))},
+}  # fmt: skip
+ALL = {**TRAPS, **OF_USERS}
 
 
-def gradient(graph, numbers, engine, samples, dtype="float64", x=(1.0, 2.0)):
-    w = [sv.Weight(number) for number in numbers]
-    data = np.tile(x, (samples, 1))
-    model = lambda inputs: graph(w, inputs)  # noqa: E731
-    with Run(
-        model, lambda o, t: o, optim.SGD(w, lr=0.1), (data, data[:, :1]), batch_size=samples, engine=engine, dtype=dtype
-    ) as run:
-        run._training.trainer.gradient(0)  # leaves its numbers in the workspace
-        run._training.trainer.gradient(0)
-        index = [weight._block.start + weight._index for weight in w]
-        return run.problem.store.grad[index].tolist()
+def gradient(graph, numbers, engine, samples):
+    w, data = [sv.Weight(number) for number in numbers], np.tile((1.0, 2.0), (samples, 1))
+    given = {"weights": w, "engine": engine, "batch_size": samples, "dtype": "float64"}
+    found = loss_and_gradient(lambda x: graph(w, x), lambda o, t: o, (data, data), **given)[:-1]
+    return [found[k] for k in places(w, graph)]
 
 
-@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
-@pytest.mark.parametrize("name", TRAPS)
+def places(w, graph):
+    """Where each weight stands: in the order in which the graph reads them."""
+    blocks = record(lambda x: graph(w, x), 2).blocks
+    order = [next(k for k, one in enumerate(w) if block.weight(0) is one) for block in blocks]
+    return [order.index(k) for k in range(len(w))]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", ALL)
 def test_what_has_no_derivative_hands_on_nothing(name, engine):
-    graph, numbers, expected = TRAPS[name]
+    graph, numbers, expected = ALL[name]
     for samples in (1, 8):
-        assert gradient(graph, numbers, engine, samples) == expected
+        np.testing.assert_equal(gradient(graph, numbers, engine, samples), expected)
 
 
-@pytest.mark.parametrize("name", TRAPS)
-def test_one_node_after_the_other_gives_the_same(name):
-    graph, numbers, expected = TRAPS[name]
-    w = [sv.Weight(number) for number in numbers]
-    graph(w, [sv.Value(1.0), sv.Value(2.0)]).backward()
-    assert [weight.grad for weight in w] == expected
+@pytest.mark.parametrize("name", ALL)
+def test_one_node_after_the_other_gives_the_same_and_so_does_a_module(name):
+    graph, numbers, expected = ALL[name]
+    for walk in ("values", "module"):
+        w = [sv.Weight(number) for number in numbers]
+        if walk == "values":
+            graph(w, [sv.Value(1.0), sv.Value(2.0)]).backward()
+        else:
+            module = nn.Sequential()
+            module.forward = lambda x, w=w: graph(w, x)
+            module([1.0, 2.0])
+            module.backward()
+        np.testing.assert_equal([weight.grad for weight in w], expected)
 
 
-@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
-def test_an_infinite_input_of_a_row_that_is_only_compared(engine):
-    """As one layer the two rows would multiply it by the 0 that stands in the second one's place."""
-
-    def graph(w, x):
-        h = [sv.dot([w[2 * k], w[2 * k + 1]], [x[0], x[1] / 0.0]) for k in range(2)]
-        return sv.where(h[1] < 0.0, x[0] * h[0], h[0])
-
-    found = gradient(graph, [1.0, 2.0, 3.0, 4.0], engine, 8)
-    assert found == [1.0, math.inf, 0.0, 0.0]
-
-
-def flags(graph, n_weights, loss=None):
-    w = [sv.Weight(0.5) for _ in range(n_weights)]
-    tape = record(lambda x: graph(w, x), 2, 2, loss=loss or (lambda o, t: o))
-    return lower(tape.only(loss=True))
-
-
-def test_the_lowered_program_says_which_rows():
-    plan = flags(lambda w, x: sv.where((w[0] * x[0]).sin() < w[1] * x[1], w[2] * x[0], x[1]), 3)
-    says = {(i.op or i.kind, i.dst): bool(plan.body.needs_gradient[i.dst]) for i in plan.body.instructions}
-    got = sorted(name for (name, _), gets in says.items() if gets)
-    none = sorted(name for (name, _), gets in says.items() if not gets)
-    assert got == ["layer", "where"]
-    assert "lt" in none
-    assert "sin" in none
-    assert not plan.body.needs_gradient[plan.body.input_rows].any()
-
-
-@pytest.mark.parametrize("name", TRAPS)
+@pytest.mark.parametrize("name", ALL)
 def test_the_rows_of_an_instruction_agree(name):
-    graph, numbers, _ = TRAPS[name]
-    plan = flags(graph, len(numbers))
+    graph, numbers, _ = ALL[name]
+    w = [sv.Weight(0.5) for _ in numbers]
+    plan = lower(record(lambda x: graph(w, x), 2, 2, loss=lambda o, t: o).only(loss=True))
     for program in (plan.prologue, plan.body):
         for i in program.instructions if program else ():
             assert len(set(program.needs_gradient[i.dst : i.dst + i.count].tolist())) == 1
+    assert not plan.body.needs_gradient[plan.body.input_rows].any()
 
 
-def test_a_derived_parameter_that_is_only_compared_gets_none():
-    plan = flags(lambda w, x: sv.where(w[0].exp() < x[0], w[1].sin() * x[1], x[0]), 2)
+def test_the_lowered_program_says_which_rows():
+    w = [sv.Weight(0.5) for _ in range(3)]
+    plan = lower(record(lambda x: sv.where((w[0] * x[0]).sin() < w[1] * x[1], w[2] * x[0], x[1]), 2))
+    says = {i.op or i.kind: bool(plan.body.needs_gradient[i.dst]) for i in plan.body.instructions}
+    assert (says["where"], says["lt"], says["sin"]) == (True, False, False)
+    plan = lower(record(lambda x: sv.where(w[0].exp() < x[0], w[1].sin() * x[1], x[0]), 2))
     rows = {i.op: bool(plan.prologue.needs_gradient[i.dst]) for i in plan.prologue.instructions if i.op}
     assert rows == {"exp": False, "sin": True}
-
-
-def test_a_large_layer_stays_one_instruction():
     net = nn.Sequential(nn.Linear(30, 40), nn.ReLU(), nn.Linear(40, 10))
     plan = lower(record(net, 30, 1, loss=nn.CrossEntropyLoss()).only(loss=True))
-    assert [i.count for i in plan.body.instructions if i.kind == "layer"] == [40, 10]
+    assert [i.count for i in plan.body.instructions if i.kind == "layer"] == [40, 10]  # large layers stay whole
     held = [i for i in plan.body.instructions if i.op == "held_max"]
     assert held
     assert not any(plan.body.needs_gradient[i.dst] for i in held)
-
-
-def test_nodes_that_the_walk_leaves_out_read_0_and_not_an_older_gradient():
-    w = sv.Weight(4.0)
-    root, twice = w.sqrt(), 2.0 * w
-    inner = root * 3.0
-    inner.backward()
-    assert root.grad == 3.0
-    sv.where(inner < 1.0, twice, w).backward()
-    assert (root.grad, inner.grad, twice.grad) == (0.0, 0.0, 0.0)
-    assert w.grad == 3.0 / 4.0 + 1.0
-
-
-def test_a_layer_of_a_module_that_is_only_compared_reads_0():
-    net = nn.Linear(5, 6, seed=1)
-    outs = net([0.1, 0.2, 0.3, 0.4, 0.5])
-    hidden = [o.tanh() for o in outs]
-    sv.sum(hidden).backward()
-    before = net.weight.grad.copy()
-    x = sv.Value(1.0)
-    sv.where(sv.sum(hidden) < 0.0, x, 2.0 * x).backward()
-    assert {node.grad for node in (*hidden, *outs)} == {0.0}
-    np.testing.assert_array_equal(net.weight.grad, before)
-
-
-def test_the_backward_of_a_module_follows_the_same_edges():
-    class Chosen(nn.Module):
-        def __init__(self):
-            self.w = sv.Weight(0.0)
-
-        def forward(self, x):
-            return sv.where((self.w * x[0]).sqrt() < 1.0, self.w * x[1], x[0])
-
-    module = Chosen()
-    module([0.0, 3.0])
-    assert module.backward() == [0.0, 0.0]
-    assert module.w.grad == 3.0
-
-
-@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
-def test_a_derivative_that_is_the_number_0_as_a_whole(engine, monkeypatch):
-    monkeypatch.setattr(table, "TABLE", dict(table.TABLE))
-    rounded = sv.register("test_sign_of", "a", "where(a > 0, 1, where(a < 0, -1, 0))", ("0",))
-    found = gradient(lambda w, x: 1.0 / (rounded(w[0] * x[0]) * x[0]) + w[0], [0.0], engine, 4)
-    assert found == [1.0]  # the 1 / 0 above it hands on -inf
-
-
-@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
-def test_an_operation_of_the_user_with_branches(engine, monkeypatch):
-    monkeypatch.setattr(table, "TABLE", dict(table.TABLE))
-    name = "test_hard"
-    hard = sv.register(name, "a low", "where(a > low, a, 0)", ("where(a > low, 1, where(a <= low, -0.0, a))", None))
-    for weight, expected in ((-1.0, 0.0), (4.0, 0.25), (math.nan, math.nan)):
-        (found,) = gradient(lambda w, x: hard(w[0] * x[0], 0.5).sqrt(), [weight], engine, 4)
-        np.testing.assert_equal(found, expected)
