@@ -1,4 +1,4 @@
-"""Stages of any module graph: named rows in the order of the tape, and what each one reads."""
+"""Stages of any module graph: named rows in the order of computation, what each reads; and ids that data brings."""
 
 from __future__ import annotations
 
@@ -6,40 +6,18 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.networks import NETWORKS, each
+from kit.refusals import refusals
+from kit.runs import make_data, make_run
 from scalarviz import Run, nn, optim
-from scalarviz.run.frame import is_chain
-
-RANDOM = np.random.default_rng(0)
-
-
-class Residual(nn.Module):
-    def __init__(self, n=3):
-        super().__init__()
-        self.a, self.act = nn.Linear(n, n, seed=5), nn.Tanh()
-
-    def forward(self, x):
-        return [u + v for u, v in zip(x, self.act(self.a(x)), strict=True)]
-
-
-class Twice(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.layer, self.act = nn.Linear(3, 3, seed=1), nn.Tanh()
-
-    def forward(self, x):
-        return self.layer(self.act(self.layer(x)))
-
-
-class Waves(nn.Module):
-    def forward(self, x):
-        return [f(k * v) for v in x for k in (1, 2) for f in (sv.sin, sv.cos)]
+from scalarviz.errors import InputError, OutOfRangeError, TracingError, TypeMismatchError
+from scalarviz.tape import Table
 
 
 class Attention(nn.Module):
     """Three tokens of two numbers, one head."""
 
     def __init__(self):
-        super().__init__()
         self.q, self.k, self.v = (nn.Linear(2, 2, bias=False, seed=s) for s in range(3))
         self.weigh = nn.Softmax()
 
@@ -54,11 +32,23 @@ class Ends(nn.Module):
     """The first layer reads one end of the sample, the second the other: columns that are no whole row."""
 
     def __init__(self):
-        super().__init__()
         self.left, self.right = nn.Linear(2, 2, seed=1), nn.Linear(2, 1, seed=2)
 
     def forward(self, x):
         return [*self.left(x[:2]), *self.right(x[1:])]
+
+
+class Residual(nn.Module):
+    def __init__(self):
+        self.a, self.act = nn.Linear(3, 3, seed=5), nn.Tanh()
+
+    def forward(self, x):
+        return each(lambda u, v: u + v, x, self.act(self.a(x)))
+
+
+class Waves(nn.Module):
+    def forward(self, x):
+        return [f(k * v) for v in x for k in (1, 2) for f in (sv.sin, sv.cos)]
 
 
 WEIGHTS = [sv.Weight(0.3 + k, name=f"w{k}") for k in range(3)]
@@ -73,6 +63,7 @@ def two_layers(x):
     return FIRST(x) + SECOND(x)
 
 
+# what it is, how many numbers a sample has, and name, kind and sources of each stage
 MODELS = {
     "chain": (lambda: nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3), nn.Sigmoid()), 3,
               [("0", "linear", "input"), ("1", "tanh", "0"), ("2", "linear", "1"), ("3", "sigmoid", "2")]),
@@ -80,71 +71,67 @@ MODELS = {
     "residual": (lambda: nn.Sequential(nn.Linear(3, 3), Residual(), nn.Linear(3, 3)), 3,
                  [("0", "linear", "input"), ("1.a", "linear", "0"), ("1.act", "tanh", "1.a"), ("1", "add", "0 1.act"),
                   ("2", "linear", "1")]),
-    "twice": (Twice, 3, [("layer", "linear", "input"), ("act", "tanh", "layer"), ("layer (2)", "linear", "act")]),
     "encoder": (lambda: nn.Sequential(Waves(), nn.Linear(12, 3)), 3, [("0", "waves", "input"), ("1", "linear", "0")]),
     "attention": (lambda: nn.Sequential(Attention(), nn.Linear(6, 3)), 6,
                   [(f"0.{n}{k}", "linear", "input") for n in "qkv" for k in ("", " (2)", " (3)")]
-                  + [(f"0.weigh{k}", "softmax", f"0.q{k} 0.k 0.k (2) 0.k (3)".replace(" (", "("))
-                     for k in ("", " (2)", " (3)")]
-                  + [("0", "attention", "0.v 0.v(2) 0.v(3) 0.weigh 0.weigh(2) 0.weigh(3)"), ("1", "linear", "0")]),
+                  + [(f"0.weigh{k}", "softmax", f"0.q{k} 0.k 0.k (2) 0.k (3)") for k in ("", " (2)", " (3)")]
+                  + [("0", "attention", "0.v 0.v (2) 0.v (3) 0.weigh 0.weigh (2) 0.weigh (3)"), ("1", "linear", "0")]),
     "numbers": (lambda: nn.Sequential(nn.Linear(3, 3), nn.LeakyReLU(0.2), nn.Linear(3, 3), nn.Softplus(2.0)), 3,
                 [("0", "linear", "input"), ("1", "leaky_relu", "0"), ("2", "linear", "1"), ("3", "softplus", "2")]),
     "ends": (Ends, 3, [("left", "linear", "input"), ("right", "linear", "input")]),
     "function": (lambda: product, 3, [("output", "function", "input")]),
     "layers in a function": (lambda: two_layers, 3, [("linear", "linear", "input"), ("linear (2)", "linear", "input")]),
 }  # fmt: skip
+HELD = {"function": WEIGHTS, "layers in a function": [*FIRST.parameters(), *SECOND.parameters()]}
 
 
 def make(name):
     build, n, stages = MODELS[name]
-    model = build()
-    held = {"function": WEIGHTS, "layers in a function": [*FIRST.parameters(), *SECOND.parameters()]}
-    parameters = held[name] if name in held else model.parameters()
-    data = RANDOM.random((8, n)), RANDOM.random((8, 3))
-    return model, Run(model, nn.MSELoss(), optim.SGD(parameters, lr=0.1), data, engine="numpy", dtype="float64"), stages
+    model, draw = build(), np.random.default_rng(0)
+    data = draw.random((8, n)), draw.random((8, 3))
+    rule = optim.SGD(HELD[name] if name in HELD else model.parameters(), lr=0.1)
+    return Run(model, nn.MSELoss(), rule, data, engine="numpy", dtype="float64"), stages
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_every_module_has_a_named_row_in_the_order_of_the_tape(name):
-    _, run, stages = make(name)
-    assert [(s.name, s.kind, " ".join(s.sources).replace(" (", "(")) for s in run.stages] == stages
-    assert is_chain(run.stages) == (name in ("chain", "one layer", "encoder", "numbers", "function"))
+def test_every_module_has_a_named_row_in_the_order_of_computation(name):
+    run, stages = make(name)
+    assert [(s.name, s.kind, " ".join(s.sources)) for s in run.stages] == stages
+    assert list(run.activations(run.samples()[0][0])) == ["input", *(s.name for s in run.stages)]
+    whole = [s.whole for s in run.stages if s.kind == "linear"]
+    assert whole == {"ends": [False] * 2, "attention": [False] * 9 + [True]}.get(name, [True] * len(whole))
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_rows_are_what_the_objects_compute(name):
-    """The oracle: the modules themselves, called in plain Python with their outputs noted."""
-    model, run, _ = make(name)
+@pytest.mark.parametrize(
+    "name", [*MODELS, *(name for name, row in NETWORKS.items() if not (row.draws or row.remembers))]
+)
+def test_rows_are_what_the_modules_compute_by_themselves(name, monkeypatch):
+    run = make(name)[0] if name in MODELS else make_run(name, "cross-entropy" if name in ("words", "gpt") else "mse")
     run.step(2)
-    x = RANDOM.random(run.n_inputs)
+    x, made, inner = run.samples()[0][3], [], nn.Module.__call__
     found = run.activations(x)
-    made = []
-    inner = nn.Module.__call__
 
-    def noted(module, *args):
-        result = inner(module, *args)
-        made.append([v.data for v in result])
+    def noted(module, *args, **kwargs):
+        result = inner(module, *args, **kwargs)
+        first = result[0] if isinstance(result, tuple) else result
+        made.append(np.ravel(each(lambda v: v.data, first)) if isinstance(first, list) else [first.data])
         return result
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nn.Module, "__call__", noted)
-        outputs = model([sv.Value(v) for v in x])
+    monkeypatch.setattr(nn.Module, "__call__", noted)
+    shape = NETWORKS[name].shape if name in NETWORKS else x.shape
+    outputs = run.model(each(sv.Value, x.reshape(shape).tolist()))
     for stage in run.stages[:-1]:
-        assert any(len(m) == stage.outputs and np.allclose(m, found[stage.name], rtol=1e-12) for m in made), stage.name
-    np.testing.assert_allclose([v.data for v in outputs][-run.stages[-1].outputs :], found[run.stages[-1].name])
-    assert list(found) == ["input", *(s.name for s in run.stages)]
-
-
-def test_columns_that_are_part_of_a_row_are_said():
-    _, run, _ = make("ends")
-    assert [s.whole for s in run.stages] == [False, False]
-    _, run, _ = make("attention")
-    assert [s.whole for s in run.stages if s.kind == "linear"] == [False] * 9 + [True]
+        assert any(len(m) == stage.outputs and np.allclose(m, found[stage.name], rtol=1e-11) for m in made), stage.name
+    last = run.stages[-1]
+    given = np.ravel(each(lambda v: v.data, outputs))[-last.outputs :]
+    if last.name != "output" or name == "function":
+        np.testing.assert_allclose(given, found[last.name], rtol=1e-11)
+    np.testing.assert_allclose(run.predict(x[None]).ravel()[-len(given) :], given, rtol=1e-11)
 
 
 def test_two_layers_of_a_function_keep_both_their_weights(tmp_path):
     """Two tensors of one name: one of them was lost in every state_dict and file."""
-    _, run, _ = make("layers in a function")
+    run, _ = make("layers in a function")
     assert [t.name for t in run.tensors] == ["weight", "bias", "weight (2)", "bias (2)"]
     run.save(tmp_path / "w.safetensors")
     kept = run.values.copy()
@@ -153,7 +140,127 @@ def test_two_layers_of_a_function_keep_both_their_weights(tmp_path):
     assert run.values.tobytes() == kept.tobytes()
 
 
-def test_rows_of_many_samples_and_of_the_output():
-    _, run, _ = make("function")
-    rows = run._forward.rows(RANDOM.random((5, 3)), ["output", "input"], run.values)
-    assert {name: array.shape for name, array in rows.items()} == {"output": (5, 3), "input": (5, 3)}
+# ---- ids
+
+
+class Pair(nn.Module):
+    """Two ids of one table, the second of a smaller one as well; and a number that is none."""
+
+    def __init__(self, rows=9):
+        self.large, self.small = nn.Embedding(rows, 2, seed=1), nn.Embedding(5, 2, seed=2)
+        self.out = nn.Linear(7, 1, seed=3)
+
+    def forward(self, x):
+        return self.out([*self.large(x[0]), *self.large(x[1]), *self.small(x[1]), x[2]])
+
+
+X, Y = np.array([[8, 4, 0.5], [0, 0, -7.0], [3, 2, 100.0]]), np.array([[1.0], [2.0], [3.0]])
+
+
+def pairs(x=X):
+    net = Pair()
+    return Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, Y), engine="numpy")
+
+
+ENTRANCES = {
+    "data": lambda x, k: pairs(x), "refill": lambda x, k: pairs().refill(x, Y),
+    "add_samples": lambda x, k: pairs().add_samples(x, Y), "predict": lambda x, k: pairs().predict(x),
+    "evaluate": lambda x, k: pairs().evaluate(x, Y), "frame": lambda x, k: pairs().frame(x[k]),
+    "activations": lambda x, k: pairs().activations(x[k]), "request_frame": lambda x, k: pairs().request_frame(x[k]),
+    "open": lambda x, k: pairs().open(sample=(x[k], Y[k])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("entrance", ENTRANCES)
+@pytest.mark.parametrize(
+    ("sample", "column", "number"), [(1, 0, 9.0), (2, 0, -1.0), (0, 1, 5.0), (2, 1, 1.5), (1, 0, 1e300), (1, 1, -0.5)]
+)
+def test_an_id_that_there_is_not_is_refused_with_its_place_at_every_entrance(entrance, sample, column, number):
+    x = X.copy()
+    x[sample, column] = number
+    with pytest.raises(InputError) as caught:
+        ENTRANCES[entrance](x, sample)
+    assert f"column {column}" in str(caught.value)
+    assert f"{number}" in str(caught.value)
+    if entrance in ("data", "refill", "add_samples", "predict", "evaluate"):
+        assert f"{entrance}: " in str(caught.value)
+        assert f"sample {sample}" in str(caught.value)
+
+
+def test_numbers_that_are_no_ids_are_left_alone_and_a_refusal_changes_nothing():
+    run = pairs()
+    with pytest.raises(InputError):
+        run.refill(X + 90, Y)
+    assert np.array_equal(run.samples()[0], X)
+    assert np.isfinite([run.predict(X).sum(), run.evaluate(X.astype(np.float32), Y)]).all()
+    run.step(2)
+    assert np.isfinite(run.loss)
+    for index in range(run.n_weights):
+        terms = run.open().terms(index)
+        if run.weight_name(index).startswith(("large", "small")):
+            assert {use.kind for use in terms.uses} <= {"gather"}
+            assert np.isin(terms.array["x"], (0.0, 1.0)).all()
+
+
+def ids_among_targets(targets):
+    table, net = nn.Parameter([[1.0], [2.0]]), nn.Linear(1, 1, seed=0)
+    loss = lambda outputs, wanted: (outputs[0] - table[wanted[0]][0]).square()  # noqa: E731
+    return Run(net, loss, optim.SGD(net.parameters(), lr=0.1), ([[0.5], [1.0]], targets), engine="numpy")
+
+
+@refusals(
+    {
+        "targets, data": (lambda: ids_among_targets([[0], [2]]), InputError, "targets", "sample 1", "column 0", 2),
+        "targets, set": (lambda: ids_among_targets([[0], [1]]).set_targets([[0], [2]]), InputError, "sample 1", 2),
+        "targets, evaluate": (lambda: ids_among_targets([[0], [1]]).evaluate([[0.5], [0.5]], [[1], [2]]), InputError,
+                              "targets", "sample 1"),
+        "smaller model": (lambda: pairs().change(model=Pair(8)), InputError, "change", "sample 0", "column 0", 8),
+        **{f"no row {bad!r}": (lambda bad=bad: nn.Embedding(9, 2)(bad), OutOfRangeError, "0 to 8")
+           for bad in (9, -1, 1.5, np.nan, np.inf, sv.Value(9.0))},
+        "gather": (lambda: sv.gather(nn.Embedding(9, 2).weight, 9), OutOfRangeError, 9),
+        "a list": (lambda: sv.gather([sv.Weight(1.0)], 0), TypeMismatchError, "nn.Embedding"),
+        "tuples": (lambda: sv.gather(((sv.Weight(1.0),),), 0), TypeMismatchError, "nn.Embedding"),
+        "no table": (lambda: sv.gather(None, 0), TypeMismatchError, "Parameter"),
+        "text as id": (lambda: sv.gather(nn.Parameter([1.0]), "0"), TypeMismatchError, "number"),
+        "no id": (lambda: sv.gather(nn.Parameter([1.0]), None), TypeMismatchError, "number"),
+        "text": (lambda: nn.Embedding(3, 2)("a"), TypeMismatchError, "Embedding"),
+        **{f"sizes {sizes}": (lambda sizes=sizes: nn.Embedding(*sizes), InputError, "Embedding")
+           for sizes in ((0, 2), (2, 0), (1.5, 2), (2, True))},
+        "recorded list": (lambda: sv.record(lambda x: [[sv.Weight(1.0)]][x[0]], 1), TracingError, "nn.Embedding"),
+        "two Values": (lambda: nn.Parameter(np.zeros((2, 3)))[sv.Value(1.0), sv.Value(1.0)], InputError, "one index"),
+    }
+)  # fmt: skip
+def test_refusals(refusal):
+    refusal.check()
+
+
+def test_by_hand_the_row_is_the_weights_themselves():
+    table = nn.Embedding(4, 3, seed=0)
+    row = table(2)
+    assert row == [table.weight[2][k] for k in range(3)]
+    sv.sum([v * v for v in row]).backward()
+    np.testing.assert_array_equal(table.weight.grad[2], 2 * table.weight.data[2])
+    assert not table.weight.grad[[0, 1, 3]].any()
+
+
+def test_indices_before_and_behind_a_value():
+    table = nn.Parameter(np.arange(24.0).reshape(2, 3, 4))
+    one, two = sv.Value(1.0), sv.Value(2.0)
+    assert np.shape(table[one]) == (3, 4)
+    assert table[1, two, 3] is table[1][2][3]
+    assert table[one, 2, 3] is table[1, 2, 3]
+    assert [v.data for v in table[1][two]] == [20.0, 21.0, 22.0, 23.0]
+    net = sv.record(lambda x: [table[1, x[0], 3], table[x[0], 0, -1], *table[0][x[0]]], 1)
+    found = [(n.index, n.table) for n in net.nodes if n.code == "gather"]
+    assert found == [(15, Table(3, 4)), (3, Table(2, 12)), *((k, Table(3, 4)) for k in range(4))]
+
+
+def test_names_of_weights_and_data_of_the_kit():
+    """Every network of the kit can name each of its weights, and finds it by that name."""
+    for name in NETWORKS:
+        run = make_run(name, "cross-entropy" if name in ("words", "gpt") else "mse")
+        names = [run.weight_name(index) for index in range(run.n_weights)]
+        assert len(set(names)) == len(names)
+        opened = run.open()
+        assert [opened.index(name) for name in names] == list(range(len(names)))
+        assert len(make_data(name, "mse", 3)[0]) == 3

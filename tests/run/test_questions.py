@@ -1,0 +1,584 @@
+"""What a view asks of a run: diagnosis, table of layers, ranges of colours, rehearsal, one sample's gradient, units.
+
+It imports internals: a user sees these numbers only in the window, as panels and warnings.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import math
+import pickle
+import random
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import scalarviz as sv
+from kit.networks import NETWORKS, each
+from kit.refusals import refusals
+from kit.runs import ENGINES, bits, make_data, make_run
+from scalarviz import Run, nn, optim
+from scalarviz.errors import DivergedError, InputError, UnknownNameError
+from scalarviz.run import Tensor
+from scalarviz.run.diagnosis import diagnose
+from scalarviz.run.forward import Forward
+from scalarviz.run.history import LIMIT
+from scalarviz.run.ids import check_tables
+from scalarviz.run.layer_table import layer_rows
+from scalarviz.run.made_of import MadeOf
+from scalarviz.run.ranges import Range, RangeTracker, clipped_share, extent, extents, symlog, symlog_inverse
+from scalarviz.run.rehearsal import rehearse
+from scalarviz.run.sample_gradient import SampleGradient
+from scalarviz.tape import Node, Table, Tape, Terms
+from scalarviz.view.watch.units_pace import SHARE, UnitsPace
+
+X = np.random.default_rng(0).random((64, 3))
+
+# ---- what is wrong
+
+
+def a_run(*layers, data=(X, 1 - X), lr=0.1, scale=0.5, seed=1, **more):
+    net = nn.Sequential(*layers)
+    net.initialize(nn.init.pytorch_default() if scale is None else nn.init.normal(0, scale), seed=seed)
+    return Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=lr), data, engine="numpy", **more)
+
+
+def troubles(run, frame=None):
+    """Kind and place of each, and its text."""
+    found = diagnose(frame or run.frame(), run.tensors, run.stages)
+    return [(trouble.kind, trouble.where) for trouble in found], "; ".join(trouble.text for trouble in found)
+
+
+def chain(kind, width=8):
+    return nn.Linear(3, width), kind(), nn.Linear(width, width), kind(), nn.Linear(width, 3)
+
+
+@pytest.mark.parametrize("steps", [0, 3])
+@pytest.mark.parametrize("layer", [0, 2])
+def test_a_layer_of_dead_units_is_found_and_one_that_lives_is_not(layer, steps):
+    run = a_run(*chain(nn.ReLU))
+    run.model[layer].bias.data = np.full(8, -100.0)
+    run.step(steps)
+    found, text = troubles(run)
+    assert found == [("dead", f"{layer}.weight")]
+    assert "no gradient" in text
+    assert "all 8 units of relu" in text
+    run.model[layer].bias.data = np.full(8, 1.0)
+    assert troubles(run)[0] == []  # though the gradient in the frame is still 0
+    run.model[layer].bias.data = [-100.0] * 7 + [1.0]
+    run.model[2].weight.data = np.abs(run.model[2].weight.data) + 0.1
+    run.step(steps)
+    assert troubles(run)[0] == []
+
+
+@pytest.mark.parametrize(("kind", "size"), [(nn.Tanh, 7.0), (nn.Sigmoid, 14.0)])
+def test_a_saturated_layer(kind, size):
+    run = a_run(nn.Linear(3, 8), kind(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 3))
+    for bias, fact in ((size, "hardly any gradient"), (300.0, "no gradient")):  # slopes of 1e-5, and exactly 0
+        run.model[0].bias.data = [bias, -bias] * 4
+        run.step(2)
+        before, behind = (np.abs(run.model[k].weight.grad).max() for k in (0, 2))
+        assert before < 1e-2 * behind
+        assert (before == 0) == (bias == 300)
+        found, text = troubles(run)
+        assert found == [("saturated", "0.weight")]
+        assert text.startswith(fact)
+        assert kind.__name__.lower() in text
+
+
+def test_saturated_outputs_are_trouble_only_while_they_are_wrong():
+    run = a_run(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3), nn.Sigmoid())
+    run.model[2].bias.data = [14.0] * 3
+    run.step(2)
+    assert ("saturated", "2.weight") in troubles(run)[0]
+    right = a_run(nn.Linear(3, 3), nn.Sigmoid(), data=(X, (X > 0.5).astype(float)))
+    right.model[0].weight.data, right.model[0].bias.data = np.eye(3) * 1e5, [-0.5e5] * 3
+    right.step(2)
+    assert right.frame().saturated["1"].mean() > 0.99
+    assert troubles(right)[0] == []
+
+
+def test_weights_that_are_all_zero_let_nothing_through():
+    run = a_run(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 3))
+    run.model[2].weight.data = np.zeros((3, 8))
+    run.model[2].weight.frozen = True
+    run.step(1)
+    found, text = troubles(run)
+    assert [where for _, where in found] == ["0.weight"]
+    assert "2.weight are 0" in text
+
+
+@pytest.mark.parametrize(("number", "word"), [(np.nan, "NaN"), (np.inf, "infinite"), (-np.inf, "infinite")])
+def test_numbers_that_are_not_finite(number, word):
+    run = a_run(*chain(nn.Tanh))
+    run.step(1)
+    for count in (1, 2):
+        run.model[2].weight[1][1 + count].data = number
+        found, text = troubles(run)
+        assert found == [("not finite", "2.weight")]
+        assert f"{count} of 64 weights" in text
+        assert word in text
+    run.model[2].weight.data = np.ones((8, 8))
+    run.step(1)
+    frame = run.frame()
+    gradient = frame.gradient.copy()
+    gradient[-1] = number
+    found, text = troubles(run, replace(frame, gradient=gradient))
+    assert found == [("not finite", "4.bias")]
+    assert "1 of 3 gradients" in text
+    assert word in troubles(run, replace(frame, loss=abs(number)))[1]
+    for old in (replace(frame, gradient=gradient), replace(frame, loss=number)):
+        assert troubles(run, replace(old, edited=True))[0] == []  # of before an edit
+
+
+def test_numbers_that_are_partly_nan_and_partly_infinite_are_called_both():
+    run = a_run(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 3))
+    run.step(2)
+    for numbers, fact in (
+        ([np.nan, np.inf, 1, 2], "2 of 4 numbers are NaN or infinite"),
+        ([np.nan, np.nan, 1, 2], "2 of 4 numbers are NaN"),
+        ([1, -np.inf, 1, 2], "1 of 4 numbers is infinite"),
+    ):
+        run.model[1].running_mean = numbers
+        found, text = troubles(run)
+        assert found == [("not finite", "1.running_mean")]
+        assert text.endswith(fact)
+
+
+class Branches(nn.Module):
+    """A rectifier in one branch, a tanh in the other, and a way past both."""
+
+    def __init__(self, around):
+        self.first, self.second, self.last = nn.Linear(3, 6), nn.Linear(3, 6), nn.Linear(6, 3)
+        self.relu, self.tanh, self.around = nn.ReLU(), nn.Tanh(), around
+
+    def forward(self, x):
+        sums = self.first(x)
+        other = sums if self.around else self.tanh(self.second(x))
+        return self.last(each(lambda a, b: a + b, self.relu(sums), other))
+
+
+@pytest.mark.parametrize("steps", [0, 2])
+def test_branches_are_told_apart_and_a_way_around_leads_a_gradient(steps):
+    run = a_run(Branches(False))
+    net = run.model[0]
+    for first, second, where in ((0, 0, []), (-100, 0, ["0.first.weight"]), (0, 50, ["0.second.weight"])):
+        net.first.bias.data, net.second.bias.data = np.full(6, float(first)), np.full(6, float(second))
+        run.step(steps)
+        assert [place for _, place in troubles(run)[0]] == where
+    run = a_run(Branches(True))
+    run.model[0].first.bias.data = np.full(6, -100.0)
+    run.step(1)
+    assert run.frame().dead["0.relu"].all()
+    assert run.model[0].first.weight.grad.any()
+    assert troubles(run)[0] == []
+
+
+def test_other_layers_other_models():
+    pictures = np.random.default_rng(1).random((16, 1, 6, 6))
+    run = a_run(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(32, 2), data=(pictures, np.zeros((16, 2))))
+    run.model[0].bias.data = [-100.0, -100.0]
+    run.step(1)
+    assert troubles(run)[0] == [("dead", "0.weight")]
+    assert "32 units" in troubles(run)[1]
+    shared = nn.Linear(3, 3)
+    run = a_run(shared, nn.ReLU(), shared)
+    shared.bias.data = np.full(3, -100.0)
+    run.step(1)
+    assert "dead" not in [kind for kind, _ in troubles(run)[0]]  # a layer that is called twice is left alone
+    run = a_run(nn.Linear(3, 1), nn.ReLU(), nn.Linear(1, 3))
+    run.model[0].bias.data = [-50.0]
+    assert "the unit of relu is dead" in troubles(run)[1]
+    w = sv.Weight(1.0, name="w")
+    run = Run(lambda x: [w * x[0]], nn.MSELoss(), optim.SGD([w], lr=0.1), ([[1.0]], [[2.0]]), engine="numpy")
+    assert troubles(run)[0] == []
+    w.data = float("nan")
+    assert troubles(run)[0] == [("not finite", "w")]
+    run = a_run(*chain(nn.ReLU), lr=1e6)
+    with pytest.raises(DivergedError):
+        run.step(200)
+    assert [kind for kind, _ in troubles(run)[0]] == ["not finite"]
+
+
+@pytest.mark.parametrize("kind", [nn.Tanh, nn.Sigmoid, nn.ReLU, nn.Softplus])
+@pytest.mark.parametrize("sizes", [(), (4,), (16,), (64,), (16, 16), (32, 32, 32), (8,) * 8])
+def test_fresh_networks_with_usual_weights_are_well(sizes, kind):
+    layers, before = [], 3
+    for size in sizes:
+        layers += [nn.Linear(before, size), kind()]
+        before = size
+    run = a_run(*layers, nn.Linear(before, 3), nn.Sigmoid(), scale=None)
+    for steps in (0, 1, 30):
+        run.step(steps)
+        for trouble, where in troubles(run)[0]:  # a small net may have bad luck: then it is true
+            assert trouble == "dead"
+            tensor = next(t for t in run.tensors if t.name == where)
+            assert not tensor.of(run.frame().gradient).any()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_of_the_kit_are_well(name):
+    run = make_run(name, "cross-entropy" if NETWORKS[name].reads == "words" else "mse")
+    for steps in (0, 1, 10):
+        run.step(steps)
+        assert troubles(run)[0] == []
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    ("scene", "options"),
+    [("digits", {}), ("rgb", {}), ("rgb", {"hidden": (16, 16)}), ("rgb", {"optimizer": "adam"}), ("rgb", {"batch": 1})],
+)
+def test_scenes_learn_without_an_alarm(scene, options):
+    module = importlib.import_module(f"scalarviz.scenes.{scene}")
+    run = module.build(module.Options(engine="numpy", **options)).run
+    for steps in (0, 1, 10, 30) if scene == "digits" else (0, 1, 10, 100, 300):
+        run.step(steps)
+        assert troubles(run)[0] == []
+    run.close()
+
+
+def test_a_network_that_is_done_is_well():
+    """Gradients that are 0 because nothing is left to learn are no trouble."""
+    run = a_run(nn.Linear(3, 3), data=(X, X))
+    run.model[0].weight.data, run.model[0].bias.data = np.eye(3), np.zeros(3)
+    run.step(3)
+    assert not run.frame().gradient.any()
+    assert troubles(run)[0] == []
+    run = a_run(*chain(nn.Tanh), data=(X, np.zeros((64, 3))))
+    run.model[4].weight.data, run.model[4].bias.data = np.zeros((3, 8)), np.zeros(3)
+    run.step(3)
+    assert run.loss == 0
+    assert troubles(run)[0] == []
+
+
+# ---- units
+
+
+@pytest.fixture
+def units():
+    net = nn.Sequential(
+        nn.Linear(2, 12, seed=3), nn.ReLU(), nn.Linear(12, 6, seed=4), nn.Tanh(), nn.Linear(6, 1, seed=5)
+    )
+    net[0].bias.data = np.linspace(-4.0, 1.0, 12)
+    draw = np.random.default_rng(0)
+    data = draw.normal(size=(40, 2)), draw.normal(size=(40, 1))
+    return Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.05), data, engine="numpy", dtype="float64")
+
+
+def test_units_are_found_when_somebody_looks_of_the_moment_of_the_frame(units, monkeypatch):
+    looked, found = [], Forward.units
+    monkeypatch.setattr(Forward, "units", lambda *given: looked.append(1) or found(*given))
+    frame = units.frame()
+    inputs, (weight, bias) = units.samples()[0], (t.of(frame.values) for t in units.tensors[:2])
+    expected = ~(inputs @ weight.T + bias > 0).any(axis=0)
+    assert expected.any()
+    units.step(50)
+    units.frame([0.1, 0.2])
+    units.add_samples([[30.0, 30.0], [-30.0, -30.0]], [[0.0], [1.0]])  # other data: no unit is dead for it
+    assert looked == []
+    np.testing.assert_array_equal(frame.dead["1"], expected)
+    assert (frame.saturated["3"].shape, frame.units_step, frame.units.samples, len(looked)) == ((6,), None, 40, 1)
+    for twin in (pickle.loads(pickle.dumps(frame)), copy.deepcopy(frame)):
+        assert type(twin.dead) is dict
+        np.testing.assert_array_equal(twin.dead["1"], frame.dead["1"])
+        np.testing.assert_array_equal(twin.saturated["3"], frame.saturated["3"])
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_a_window_finds_units_as_often_as_it_may_cost_and_says_of_which_step(units, monkeypatch):
+    def found(self, values, data):
+        clock.now += 0.02  # what finding them takes
+        return {"1": np.array([True])}, {}
+
+    clock = Clock()
+    monkeypatch.setattr(Forward, "units", found)
+    monkeypatch.setattr("scalarviz.run.units.perf_counter", clock)
+    pace, exact, start = UnitsPace(clock), 0, clock.now
+    for _ in range(200):
+        units.step()
+        frame = pace.shown(units.frame(), rests=False)
+        assert dict(frame.dead) == {"1": [True]}
+        exact += frame.units_step is None
+        assert frame.units_step is None or frame.units_step < frame.step
+        clock.now += 1 / 30
+    assert 2 < exact < 14
+    assert exact * 0.02 < (SHARE + 0.02 * 2 / 10) * (clock.now - start) + 0.04
+    at_rest = pace.shown(units.frame(), rests=True)
+    assert at_rest.units_step is None
+    assert pace.shown(at_rest, rests=False) is at_rest
+
+
+def test_what_is_said_of_other_units_names_their_step(units):
+    units.model[0].bias.data = np.full(12, -50.0)
+    units.step()
+    dead = units.frame()
+    units.step()
+    assert "step 1" in troubles(units, units.frame().with_units(dead.units))[1]
+    assert "step" not in troubles(units)[1]
+
+
+# ---- the table of layers
+
+
+def norm(numbers):
+    return math.sqrt(math.fsum(float(x) ** 2 for x in numbers))
+
+
+def test_norms_are_those_of_the_numbers_of_each_layer():
+    run = make_run("wide")
+    assert {(r.gradient, r.update, r.ratio) for r in layer_rows(run.frame(), run.tensors, run.stages)} == {(None,) * 3}
+    run.step(2)
+    before = run.frame().values.copy()
+    run.step()
+    frame = run.frame()
+    rows = layer_rows(frame, run.tensors, run.stages)
+    assert [(row.name, row.count) for row in rows] == [("0", 64), ("2", 272), ("4", 51)]
+    for row, (first, end) in zip(rows, ((0, 64), (64, 336), (336, 387)), strict=True):
+        moved = norm(frame.values[first:end] - before[first:end])
+        assert row.weight == pytest.approx(norm(frame.values[first:end]), rel=1e-12)
+        assert row.gradient == pytest.approx(norm(frame.gradient[first:end]), rel=1e-12)
+        assert (row.update, row.ratio) == pytest.approx((moved, moved / row.weight), rel=1e-9)
+    run.set_weights(336, np.zeros(51))
+    assert layer_rows(run.frame(), run.tensors, run.stages)[2].ratio is None
+    run = make_run("batch norm")
+    run.step()
+    assert [row.count for row in layer_rows(run.frame(), run.tensors, run.stages)] == [12, 8, 10]  # no statistics
+
+
+def test_dead_and_flat_units_of_a_layer():
+    for kind, bias in ((nn.ReLU, [0.0, -100.0, 0.1, -100.0, 50.0]), (nn.Tanh, [0.0, 90.0, 0.0, -90.0, 90.0])):
+        run = a_run(nn.Linear(3, 5), kind(), nn.Linear(5, 3))
+        run.model[0].bias.data = bias
+        row, last = layer_rows(run.frame(), run.tensors, run.stages)
+        sums = X @ np.array(run.model[0].weight.data).T + bias
+        if kind is nn.ReLU:
+            assert (row.dead, row.units, row.flat) == (5 - (sums > 0).any(axis=0).sum(), 5, None)
+            assert row.dead >= 2
+        else:
+            assert row.flat == pytest.approx(np.mean(1 - np.tanh(sums) ** 2 < 1e-3))
+        assert last.dead is None
+
+
+# ---- ranges of colours
+
+
+@settings(max_examples=40)
+@given(arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-6)))
+def test_extent_is_the_smaller_of_the_maximum_and_three_rms(x):
+    top, rms = max(map(abs, x)), math.sqrt(math.fsum(v * v for v in x) / len(x))
+    assert extent(x) == pytest.approx(min(top, 3 * rms) if top else 1.0, rel=1e-12)
+    assert extent([*x, np.nan, np.inf]) == pytest.approx(extent(x))
+
+
+def test_extents_of_odd_numbers_and_what_is_clipped():
+    assert extent([np.nan, np.inf]) == extent([]) == extent([0.0, -0.0]) == extent([1e-300]) == 1.0
+    for size in (1e300, 1e-30):
+        assert extent(np.array([size, -size])) == pytest.approx(size)
+    assert clipped_share([0.5, 2.0, -3.0, np.inf, -np.inf, np.nan, 1.0, -1.0], 1.0) == 0.5
+    assert clipped_share([], 1.0) == 0.0
+    one_outlier = np.array([1e3] + [1.0] * 9999)
+    assert clipped_share(one_outlier, extent(one_outlier)) == 1e-4
+
+
+def test_scopes_share_ranges():
+    tensors = (Tensor("0.weight", (2, 3), 0), Tensor("0.bias", (2,), 6, "bias"), Tensor("2.weight", (1, 2), 8))
+    flat = np.array([1.0, 1, 1, 1, 1, 1, 5, 5, 0.1, 0.1])
+    assert extents(flat, tensors, "tensor") == {"0.weight": 1.0, "0.bias": 5.0, "2.weight": pytest.approx(0.1)}
+    layer = extents(flat, tensors, "layer")
+    assert layer["0.weight"] == layer["0.bias"] == extent(flat[:8])
+    assert layer["2.weight"] == pytest.approx(0.1)
+    assert set(extents(flat, tensors).values()) == {extent(flat)}
+
+
+@given(st.floats(-1, 1))
+def test_symlog_is_odd_bounded_and_invertible(x):
+    y = float(symlog(x))
+    assert -1 <= y <= 1
+    assert y == -float(symlog(-x))
+    assert float(symlog_inverse(y)) == pytest.approx(x, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    "chosen", [Range(-2, 2), Range(0, 1.6), Range(-4e-4, 4e-4, "symlog"), Range(1e-3, 10, "log"), Range.decades(8.0, 4)]
+)
+def test_a_range_maps_its_ends_to_the_ends_of_the_scale(chosen):
+    np.testing.assert_allclose(chosen.unit([chosen.low, chosen.high]), [0, 1], atol=1e-14)
+    unit = np.linspace(0, 1, 11)
+    np.testing.assert_allclose(chosen.unit(chosen.value(unit)), unit, atol=1e-13)
+    assert chosen.unit(2 * chosen.high) > 1
+
+
+def test_scales_have_their_shape():
+    np.testing.assert_allclose(symlog([-1, -0.1, 0, 0.1, 1]), [-1, -0.5, 0, 0.5, 1], atol=1e-15)
+    for v, count in ((8.0, 4), (1e-20, 1), (1e20, 12)):
+        unit = Range.decades(v, count).unit(v * 10.0 ** -np.arange(count + 4))
+        np.testing.assert_allclose(unit, [*np.linspace(1, 0, count + 1), 0, 0, 0], atol=1e-9)
+    assert Range.decades(1e-37, 8).low == 2.0**-126
+    assert Range.decades(1e-300, 4) == Range(1e-4, 1.0, "log")
+
+
+@given(st.lists(st.floats(0.001, 0.3), min_size=1, max_size=8))
+def test_a_range_moves_outward_with_its_time_constant_whatever_the_frame_rate(pauses):
+    many, once = RangeTracker(0.5), RangeTracker(0.5)
+    for tracker in (many, once):
+        tracker.refit({"w": 1.0})
+    for pause in pauses:
+        many.update({"w": 3.0}, pause)
+    found = once.update({"w": 3.0}, math.fsum(pauses))["w"]
+    assert found == pytest.approx(3 - 2 * math.exp(-math.fsum(pauses) / 0.5))
+    assert many.extents["w"] == pytest.approx(found, rel=1e-12)
+    assert once.update({"w": 0.1}, 10.0)["w"] == found  # never inward
+    assert once.refit({"w": 0.1}) == {"w": 0.1} == once.extents
+
+
+@refusals(
+    {
+        **{f"range {given}": (lambda given=given: Range(*given), InputError)
+           for given in ((1, 1), (2, 1), (0, np.inf), (0, 1, "symlog"), (np.nan, 1))},
+        **{f"log from {low}": (lambda low=low: Range(low, 2.0, "log"), InputError, "positive") for low in (0.0, -1.0)},
+        "scale": (lambda: Range(-1, 1, "decades"), UnknownNameError, "decades", "linear", "symlog"),
+        "scope": (lambda: extents(np.ones(2), (Tensor("w", (2,), 0),), "row"), UnknownNameError, "row", "network", "layer", "tensor"),
+        "no time": (lambda: RangeTracker(0.0), InputError, "time_constant"),
+        "table": (lambda: check_tables(gathering(2**24 + 1), "float32"), InputError, "16,777,217", 'dtype="float64"'),
+    }
+)  # fmt: skip
+def test_refusals(refusal):
+    refusal.check()
+
+
+def gathering(rows):
+    return Tape((Node("input"), Node("gather", (0,), table=Table(rows, 1))), 1, 0, rows)
+
+
+def test_tables_that_the_dtype_can_name_are_taken():
+    check_tables(gathering(2**24 + 1), "float64")
+    check_tables(gathering(2**24), "float32")
+
+
+# ---- how it will go
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("batch", [None, 8])
+def test_the_run_does_what_was_rehearsed_and_nothing_before(engine, batch):
+    steps = 10 if engine == "objects" else 60
+    run, other = (make_run("mlp", engine=engine, batch_size=batch) for _ in range(2))
+    for one in (run, other):
+        one.model[0].weight[0][1].frozen = True
+        one.step(7)
+    before = bits(run)
+    found = rehearse(run, steps)
+    assert bits(run) == before
+    assert (found.marks[0], found.marks[-1], len(run.history)) == (0, steps, 7)
+    values, way = [run.values.astype(float)], 0.0
+    for _ in range(steps):
+        run.step(1)
+        values.append(run.values.astype(float))
+    other.step(steps)
+    assert bits(run) == bits(other)
+    np.testing.assert_allclose(found.loss, run.history.loss[-steps:], rtol=0 if engine != "objects" else 1e-9)
+    for k, (here, there) in enumerate(zip(found.marks[:-1], found.marks[1:], strict=True), start=1):
+        way += float(np.linalg.norm(values[there] - values[here]) / np.linalg.norm(values[there]))
+        assert found.way[k] == pytest.approx(way)
+
+
+def test_a_rehearsal_gives_up_in_time_and_is_not_begun_in_vain(monkeypatch):
+    run, asked = make_run("wide"), []
+    start = time.perf_counter()
+    assert rehearse(run, LIMIT, 0.2) is None
+    assert time.perf_counter() - start < 5.0
+    assert rehearse(run, 10_000, stopped=lambda: bool(asked.append(1)) or len(asked) == 3) is None
+    assert len(asked) == 3
+    for steps in (0, -1, LIMIT + 1):
+        assert rehearse(run, steps) is None
+    made = []
+    monkeypatch.setattr(run, "_trainer", lambda *given, kept=run._trainer: made.append(given) or kept(*given))
+    assert rehearse(run, 100, 2.0, speed=30.0) is None
+    assert not made
+    assert rehearse(run, 100, 60.0, speed=300.0) is not None
+    assert rehearse(run, 10, 60.0, speed=float("nan")) is not None  # not known
+    assert rehearse(make_run("rgb", engine="objects"), 5, 60.0, speed=1e-3) is not None  # by another engine
+    run.model[0].weight.data = np.full((16, 3), 3e38)
+    run.model[4].weight.data = np.full((3, 16), np.nan)
+    assert rehearse(run, 50) is None  # it will diverge
+
+
+# ---- the gradient of one sample
+
+
+@pytest.mark.parametrize("name", ["mlp", "residual", "tied", "formula", "norms", "gpt"])
+def test_the_gradient_of_one_sample_is_that_of_its_opened_step(name):
+    run = make_run(name, "cross-entropy" if name == "gpt" else "mse")
+    run.step(2)
+    values, terms = run.values.astype(float), SampleGradient(run)
+    shape, (x, y) = NETWORKS[name].shape, run.samples()
+    for k in range(3):
+        found = terms.gradient(x[k], y[k], values)
+        assert found.shape == (run.n_weights,)
+        np.testing.assert_allclose(found, run.open(sample=k).gradient, rtol=1e-10, atol=1e-13)
+        for index in range(0, run.n_weights, 7):
+            step = 1e-6 * np.eye(run.n_weights)[index]
+            ends = [run.evaluate(x[k].reshape(1, *shape), y[k : k + 1], values + s) for s in (step, -step)]
+            assert found[index] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-7)
+    assert len(make_data(name, "mse", 3)) == 2
+
+
+# ---- which stages rows are made of
+
+
+def walked(nodes, owner, rows):
+    """The owners that every way back from `rows` meets first."""
+    found, seen, stack = set(), set(), list(rows)
+    while stack:
+        row = stack.pop()
+        if row not in seen:
+            seen.add(row)
+            found |= {owner[row]} if row in owner else set()
+            stack += [] if row in owner else nodes[row].operands()
+    return sorted(found)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_stages_are_those_of_a_walk_from_each(seed):
+    dice = random.Random(seed)
+    nodes = [Node("input", index=k) for k in range(3)]
+    for row in range(3, 70):
+        args = tuple(dice.randrange(max(0, row - 12), row) for _ in range(dice.choice((1, 2, 2, 4))))
+        if len(args) == 4 and dice.random() < 0.5:  # some sums share their operands, as those of a layer do
+            args = next((n.args for n in reversed(nodes) if n.terms is not None), args)
+        sums = Terms("param", range(4)) if len(args) == 4 else None
+        nodes.append(Node("dot" if sums else "f", args, terms=sums))
+    finder, owner = MadeOf(nodes, 3), dict.fromkeys(range(3), 0)
+    for stage in range(1, 12):
+        rows = dice.sample(range(3, 10 + 5 * stage), dice.randint(1, 3))  # some were read before
+        assert finder.stages(rows) == walked(nodes, owner, rows)
+        finder.claim(rows, stage)
+        for row in rows:
+            owner.setdefault(row, stage)
+    assert finder.owner == owner
+
+
+def test_a_sum_of_many_stages_keeps_one_set_of_them():
+    """Each partial sum was once kept with all its stages: 140,000 modules that were summed up took the whole memory."""
+    n = 500
+    nodes = [Node("input"), *(Node("sin", (0,)) for _ in range(n)), Node("add", (1, 2))]
+    nodes += [Node("add", (len(nodes) - 1 + k, 3 + k)) for k in range(n - 2)]
+    finder = MadeOf(nodes, 1)
+    for stage in range(1, n + 1):
+        assert finder.stages([stage]) == [0]
+        finder.claim([stage], stage)
+    assert finder.stages([len(nodes) - 1]) == list(range(1, n + 1))
+    assert sum(map(len, finder._found.values())) <= 3 * n
