@@ -91,8 +91,8 @@ def difference(stored: list[str], now: list[str], kind: str, most: int = 40) -> 
 
 STEPS = 3
 ENGINES = {"numpy": "float64", "numba": "float32"}
-NEAR = {"numpy": 1e-9, "numba": 2e-4}
-"""Relative difference from the stored numbers that is allowed on a processor whose bits are not known."""
+NEAR = {"float64": 1e-9, "float32": 1e-5}
+"""Difference from the stored numbers that is allowed on a processor whose bits are not known, by type of weights."""
 DECIDES = ("NPY_DISABLE_CPU_FEATURES", "OPENBLAS_CORETYPE", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
 """Environment variables by which a processor computes as another one would."""
 NO_NUMBERS = {
@@ -225,7 +225,7 @@ def changes(stored: list[Record], now: list[Record]) -> str:
     said = [f"{key}: no longer made" for key in before.keys() - after] + [f"{k}: new" for k in after.keys() - before]
     for key in before.keys() & after:
         old, new = before[key], after[key]
-        (name, bits), near = next(iter(new["bits"].items())), NEAR[key[2]]
+        (name, bits), near = next(iter(new["bits"].items())), NEAR[old["dtype"]]
         exact, (was, now) = old["bits"].get(name), ({p: r[p] for p in r if p != "bits"} for r in (old, new))
         close = all(math.isclose(was[p], now[p], rel_tol=near, abs_tol=near) for p in ("loss", "first", "mixed"))
         if (was["dtype"], was["weights"]) != (now["dtype"], now["weights"]) or not close:

@@ -41,7 +41,7 @@ def test_every_scene_and_picture_is_written_down(pictures):
 def test_weights_have_the_same_bits(scene, engine, numbers):
     stored = [r for r in make.read("numbers") if (r["scene"], r["engine"]) == (scene, engine)]
     if not any(make.processor() in r["bits"] for r in stored):
-        print(f"no bits of {make.processor()}: compared within {make.NEAR[engine]:g}; {make.COMMAND} numbers adds them")
+        print(f"no bits of {make.processor()}: compared within {make.NEAR}; {make.COMMAND} numbers adds them")
     changed = make.changes(stored, numbers.made(scene, engine))
     assert not changed, f"\n{changed}"
 
