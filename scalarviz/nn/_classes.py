@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..checks import integer
 from ..errors import InputError, TracingError, shown
-from ..scalar import Value
+from ..scalar import Value, tracing
 from ..scalar.kernel import kernel
 from ..scalar.nested import shape_of
 from ..scalar.value import Symbol, apply, as_value
@@ -96,6 +96,9 @@ class ClassLoss(Loss):
                 f"{type(self).__name__}: one output for a target that is the number of a class; it needs one output a "
                 "class, at least 2 of them: of a nested output take a whole row; of yes and no take BCEWithLogitsLoss"
             )
+        recorder = tracing.active()
+        if recorder is not None:  # the targets are checked by those who have them
+            recorder.classes.append((target, self, len(row)))
         part = self.part_of_symbol(row, target)
         if self.ignore_index is None:
             return part

@@ -12,6 +12,7 @@ from .. import rng
 from ..checks import integer, real_array
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar.numbers import as_number
+from ..tape import Tape
 
 LAST_STEP = 2**53
 """A larger step number is not exact as a float, which Adam's bias correction makes of it."""
@@ -89,8 +90,14 @@ def waiting(seconds: float, what: str) -> float:
     return number
 
 
-def check_targets(loss: Any, targets: NDArray[Any], n_outputs: int) -> None:
-    """Let a loss refuse targets (N, n_targets) that it cannot use: its own ``check_targets``, where it has one."""
+def check_targets(loss: Any, targets: NDArray[Any], tape: Tape) -> None:
+    """Let a recorded loss refuse targets (N, n_targets) that it cannot use, by its ``check_targets`` where it has one.
+
+    The losses of classes that it calls are asked, too.
+    """
     check = getattr(loss, "check_targets", None)
     if callable(check):
-        check(targets, n_outputs)
+        check(targets, len(tape.outputs))
+    for place, part, classes in tape.classes:
+        if part is not loss:
+            part.check_targets(targets[:, place : place + 1], classes)

@@ -105,7 +105,7 @@ class Graph:
         """
         x, y = (part if isinstance(part, np.ndarray) else None for part in (inputs, targets))
         if y is not None:
-            check_targets(self.loss, y, len(self.tape.outputs))
+            check_targets(self.loss, y, self.tape)
         self.forward.ids.check(what, x, y)
 
     def put_activations(self) -> None:

@@ -206,7 +206,7 @@ class RunHands:
         new, wanted = fitting(targets, run._shapes[1], "set_targets: the targets"), len(run._dataset)
         if len(new) != wanted:
             raise InputError(f"set_targets: there are {wanted} samples, got {len(new)} targets")
-        check_targets(run.loss_function, new, len(run._tape.outputs))
+        check_targets(run.loss_function, new, run._tape)
         run._forward.ids.check("set_targets", targets=new)
         return new
 

@@ -179,7 +179,7 @@ class Looking:
         y = fitting(targets, self._shapes[1], "evaluate: the targets")
         graph = self._graph
         if forward in (graph.forward, graph.trained):  # of a network that it had the loss may be another one, too
-            check_targets(graph.loss, y, len(forward.tape.outputs))
+            check_targets(graph.loss, y, forward.tape)
         return forward.evaluate(x, y, values)
 
     def _values(self, values: NDArray[Any] | None) -> NDArray[Any]:

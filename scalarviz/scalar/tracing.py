@@ -35,11 +35,13 @@ class Recorder:
         Samples that a batch must have.
     evaluation : bool
         Modules say that they are not in training, whatever they are.
+    classes : list of (Value, object, int)
+        Targets that a loss took for the number of a class, each with that loss and how many classes there are.
     calls : list of (object, list, object), or None
         Where one is set: every module that was called, what it was given and what it returned.
     """
 
-    __slots__ = ("calls", "evaluation", "fewest", "masks", "modes", "taps", "tracks")
+    __slots__ = ("calls", "classes", "evaluation", "fewest", "masks", "modes", "taps", "tracks")
 
     def __init__(self) -> None:
         self.taps: list[tuple[Any, list[Any]]] = []
@@ -48,6 +50,7 @@ class Recorder:
         self.tracks: list[Any] = []
         self.fewest = 1
         self.evaluation = False
+        self.classes: list[tuple[Any, Any, int]] = []
         self.calls: list[tuple[Any, list[Any], Any]] | None = None
 
 

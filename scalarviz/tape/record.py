@@ -80,7 +80,9 @@ def record(
         loss_node = None if loss is None else _one(loss(usable(result), usable(list(targets))), "the loss")
     taps = [(module, every(values, "a module")) for module, values in recorder.taps]
     tape = _written(inputs, targets, outputs, loss_node, taps, blocks, recorder.tracks)
-    return replace(tape, modes=tuple(recorder.modes), fewest=recorder.fewest)
+    place = {id(target): k for k, target in enumerate(targets)}
+    classes = tuple((place[id(t)], part, count) for t, part, count in recorder.classes if id(t) in place)
+    return replace(tape, modes=tuple(recorder.modes), fewest=recorder.fewest, classes=classes)
 
 
 def _written(

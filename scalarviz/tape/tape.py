@@ -140,6 +140,8 @@ class Tape:
         Numbers of theta that a training step changes beside the weights, in the order in which it does.
     fewest : int
         Samples that a batch must have.
+    classes : tuple of (int, object, int)
+        Which number of the targets a loss takes for the number of a class, that loss, and how many classes there are.
     """
 
     nodes: tuple[Node, ...]
@@ -153,6 +155,7 @@ class Tape:
     modes: tuple[Any, ...] = ()
     tracks: tuple[Track, ...] = ()
     fewest: int = 1
+    classes: tuple[tuple[int, Any, int], ...] = ()
 
     def roots(self) -> tuple[int, ...]:
         """Rows that must exist in the end."""

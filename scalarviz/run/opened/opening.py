@@ -191,7 +191,7 @@ class Opening:
             )
         x = fitting([sample[0]], self._shapes[0], "open: the inputs of sample")
         y = fitting([sample[1]], self._shapes[1], "open: the targets of sample")
-        check_targets(self.loss_function, y, len(tape.outputs))
+        check_targets(self.loss_function, y, tape)
         self._trained.ids.check("open", x, y)
         one = Data(data.dtype, np.concatenate([x, y], axis=1).T.astype(data.dtype))
         return one, np.array([-1]), None
