@@ -38,18 +38,17 @@ from functools import cache
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # this file is run as a script, too
-from kit.called import merged
+from kit.called import COMPILED, merged
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).resolve().parent / "mutants"
 ROOMS = ("scalarviz", "scenes")
-KERNELS = ("scalarviz/engine/cpu/compiled/", "scalarviz/engine/cuda/kernels/")
 TEXTS = ("scalarviz/view/browser/js", "scalarviz/view/glsl")
 SAMPLES = {
     "sample": (1, {"python": 240, "kernel": 30, "text": 30}),
     "held_out": (2, {"python": 120, "kernel": 15, "text": 15}),
 }
-"""Seed and how many of each kind. Kernels are what numba compiles; text is JavaScript and GLSL."""
+"""Seed and how many of each kind. Kernels are what numba compiles (COMPILED); text is JavaScript and GLSL."""
 LIMITS = {"python": 45, "kernel": 180, "text": 180}
 """Processor seconds of one mutant. A changed kernel is compiled again, and browsers start slowly."""
 CHOSEN = 0.55
@@ -196,7 +195,7 @@ def python_mutants(source: str, names: set[str], file: str) -> Iterator[tuple[Mu
     lines = source.encode().splitlines(keepends=True)
     whole, starts = b"".join(lines), [0, *itertools.accumulate(map(len, lines))]
     seen: dict[tuple[str, str, str], int] = {}
-    kind = "kernel" if file.startswith(KERNELS) else "python"
+    kind = "kernel" if file.startswith(COMPILED) else "python"
     for name, function in functions(ast.parse(source)):
         if name not in names:
             continue
@@ -280,7 +279,7 @@ def drawn(root: Path, paths: list[str], counts: dict[str, int], seed: int, lines
     """Mutants on lines of code, each line equally likely; `lines` (file -> numbers) are all that may be drawn."""
     places: dict[str, list[tuple[str, int, str]]] = {kind: [] for kind in counts}
     for file in paths:
-        kind = "kernel" if file.startswith(KERNELS) else "python" if file.endswith(".py") else "text"
+        kind = "kernel" if file.startswith(COMPILED) else "python" if file.endswith(".py") else "text"
         for line, name in function_lines(root, file).items() if kind in counts else ():
             if lines is None or line in lines.get(file, ()):
                 places[kind].append((file, line, name))
@@ -459,7 +458,7 @@ class Cover:
             tests = set().union(*moved) if mutant.kind != "kernel" else tests
         paths = {file}
         for _ in range(6):
-            outside = any(not path.startswith(KERNELS) for path in paths)
+            outside = any(not path.startswith(COMPILED) for path in paths)
             if tests and (mutant.kind != "kernel" or outside):
                 break
             tests = tests | self.of_files(paths)
