@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scalarviz.run.history import History
+from scalarviz.run import History
 
 
 def check(found, expected):

@@ -1,0 +1,535 @@
+"""Going back, branches, undo, restarts and names, step by step; `test_walks` has the laws."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import pickle
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from kit.edits import done_again, trains_by
+from kit.learning import make_optimizer
+from kit.networks import NETWORKS
+from kit.runs import ENGINES, bits, make_run
+from scalarviz import nn, optim
+from scalarviz.errors import DivergedError, InputError, StateError
+from scalarviz.run import Run
+
+edits = sv.run.edits
+X = np.random.default_rng(0).random((24, 3))
+
+
+def make(engine: str = "numpy", optimizer: str = "adam", **more: Any) -> Run:
+    return make_run("mlp", optimizer=optimizer, engine=engine, **more)
+
+
+def everything(run: Run) -> Any:
+    return bits(run), trains_by(run)
+
+
+def span(branch: Any) -> tuple[Any, ...]:
+    return branch.first, branch.newest, branch.parent, branch.current
+
+
+def test_steps_in_the_past_follow_the_record_with_its_edits():
+    run = make()
+    run.step(5)
+    run.lr = 0.5
+    run.model[0].bias[0].data = 2.0
+    run.step(5)
+    end, log = everything(run), run.log
+    run.back(8)
+    assert (run.steps, run.lr, run.log) == (2, 0.02, [])
+    assert run.frame().curve.step.tolist() == [1, 2]
+    assert run.frame().past.curve.step.tolist() == list(range(1, 11))
+    run.step(3)
+    assert (run.lr, run.log) == (0.5, log)  # one stands after all edits of a step
+    run.step(5)
+    assert everything(run) == end
+    assert len(run.branches) == 1
+    assert [run.to(step) and run.frame().past.undo for step in (10, 2, 7)] == ["0.bias[0] = 2", "", "0.bias[0] = 2"]
+
+
+def test_an_edit_in_the_past_begins_a_branch_and_the_old_future_stays():
+    run = make()
+    run.step(10)
+    end = everything(run)
+    run.to(4)
+    run.lr = 0.1
+    run.step(3)
+    old, new = run.branches
+    assert (span(old), span(new), new.why) == ((0, 10, None, False), (4, 7, 0, True), "lr = 0.1")
+    assert new.curve.step.tolist() == [5, 6, 7]
+    assert run.history.step.tolist() == list(range(1, 8))
+    assert run.span == (0, 7)
+    assert [len(line.step) for line in run.history.lines] == [10, 7]
+    run.switch(old)
+    assert everything(run) == end
+    run.to(6, new)
+    assert (run.steps, run.lr) == (6, 0.1)
+
+
+def test_undo_goes_before_the_last_edit_and_redo_returns():
+    run = make()
+    run.step(5)
+    before = everything(run)
+    run.model[0].bias[0].data = 2.0
+    run.step(20)
+    later = everything(run)
+    words = run.frame().past.undo
+    assert run.undo() == words == "0.bias[0] = 2"
+    assert everything(run) == before
+    run.step(1)  # new steps, without the edit
+    assert run.model[0].bias[0].data != 2.0
+    assert run.redo() == words
+    assert everything(run) == later
+    run.undo()
+    with pytest.raises(StateError, match="undo"):
+        run.undo()
+    run.lr = 0.3
+    with pytest.raises(StateError, match="redo"):
+        run.redo()
+    run.to(5, 0)
+    assert run.frame().past.redo == ""
+
+
+def test_undo_of_an_edit_in_the_past_has_the_future_that_it_left():
+    run = make()
+    run.step(20)
+    end = everything(run)
+    run.to(8)
+    before = everything(run)
+    run.model[0].bias[0].data = 2.0
+    edited = everything(run)
+    run.step(3)
+    assert run.span == (0, 11)
+    run.undo()
+    assert (everything(run), run.span, len(run.branches)) == (before, (0, 20), 2)
+    run.redo()
+    assert run.span == (0, 11)
+    run.to(8)
+    assert everything(run) == edited
+    run.undo()
+    run.step(12)  # the record is followed
+    assert (everything(run), len(run.branches)) == (end, 2)
+
+
+def test_several_edits_are_undone_one_by_one_and_done_again():
+    run, moments = make(), []
+    for k in range(5):
+        run.step(2)
+        run.lr = 0.1 * (k + 1)
+    run.step(1)
+    for k in range(5, 0, -1):
+        moments.append(everything(run))
+        assert run.undo() == f"lr = {0.1 * k:.6g}"
+    for k in range(1, 6):
+        assert run.redo() == f"lr = {0.1 * k:.6g}"
+        assert everything(run) == moments.pop()
+    assert len(run.branches) == 1
+    run.undo()
+    run.to(run.span[1], 0)
+    run.redo()
+    assert run.frame().past.redo == ""  # one stood there already
+
+
+def test_edits_of_one_gesture_are_one_until_somebody_keeps_a_state_between_them():
+    run = make()
+    for number in (0.1, 0.2, 0.3):
+        run.do(edits.SetWeights(4, [number]), gesture="drag")
+    run.do(edits.SetWeights(5, [1.0]), gesture="drag")  # another weight
+    run.step()
+    run.do(edits.SetWeights(5, [2.0]), gesture="drag")  # another step
+    assert [(done.step, done.edit.numbers[0]) for done in run.log] == [(0, 0.3), (0, 1.0), (1, 2.0)]
+    for number in np.linspace(0, 1, 240):
+        run.model[0].weight[0][0].data = number
+    assert len(run.log) == 4
+    run.do(edits.SetWeights(2, [0.25]), gesture="hand")
+    moment, then = run.state(), everything(run)
+    run.do(edits.SetWeights(2, [0.75]), gesture="hand")
+    run.do(edits.SetWeights(2, [0.5]), gesture="hand")
+    later = everything(run)
+    assert [done.edit.numbers[0] for done in run.log[4:]] == [0.25, 0.5]
+    run.take(moment)
+    assert everything(run) == then == everything(done_again(run, make()))
+    run.undo()
+    assert everything(run) == later
+
+
+@pytest.mark.parametrize("write", [
+    lambda run: run.values.__setitem__(24, 0.5), lambda run: run.model[2].weight.data.__setitem__((2, 1), 0.5),
+])  # fmt: skip
+def test_a_write_through_a_view_is_an_edit_of_the_moment_at_which_it_is_found(write):
+    untouched, run = everything(make()), make()
+    write(run)  # before anything else
+    written = everything(run)
+    run.step(3)
+    run.to(0)
+    assert everything(run) == written
+    run.undo()
+    assert everything(run) == untouched
+    run = make()
+    assert run.values[0] != 0.5  # a view was lent
+    run.model[0].weight[0][0].data = 0.5
+    run.model[2].bias.frozen = True
+    assert len(run.log) == 2
+    run.step(1)
+    assert len(run.log) == 2
+
+
+def test_undo_of_a_loaded_file(tmp_path):
+    run = make()
+    run.step(7)
+    run.save(tmp_path / "w.safetensors")
+    run.step(4)
+    before = everything(run)
+    run.load(tmp_path / "w.safetensors")
+    assert run.span == (7, 7)
+    assert len(run.history) == 0
+    assert np.isnan(run.loss)
+    run.step(3)
+    assert (run.span, run.history.step.tolist()) == ((7, 10), [8, 9, 10])
+    with pytest.raises(InputError, match="7 to 10"):
+        run.to(3)
+    run.to(7)
+    assert run.undo() == "loaded step 7"
+    assert everything(run) == before
+    run.redo()
+    assert run.span == (7, 10)
+
+
+def test_a_way_that_is_given_up_or_interrupted_leaves_the_run_where_it_was():
+    run = make("objects", samples=8, batch_size=2)
+    run.step(30)
+    here, told = everything(run), []
+    run.call_seconds = 1e-9
+
+    def stop(done: float) -> bool:
+        told.append(done)
+        return run.values is not None and len(told) < 3  # numbers are lent on the way
+
+    def fail(done: float) -> None:
+        raise KeyboardInterrupt
+
+    assert run.to(20, progress=stop) is False
+    assert 0 < told[0] < told[1] < told[2] < 1
+    with pytest.raises(KeyboardInterrupt):
+        run.to(20, progress=fail)
+    assert (everything(run), run.log) == (here, [])
+    assert run.to(20) is True
+    assert run.to(30)
+    assert everything(run) == here
+
+
+ACTS = {
+    "step": lambda run, _: run.step(1),
+    "edit": lambda run, _: run.set_weights(0, [5.0]),
+    "rate": lambda run, _: setattr(run, "lr", 0.4),
+    "to": lambda run, _: run.to(2),
+    "undo": lambda run, _: run.undo(),
+    "restart": lambda run, _: run.restart(),
+    "state": lambda run, _: run.state(),
+    "take": lambda run, state: run.take(state),
+    "close": lambda run, _: run.close(),
+}
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_who_is_told_of_a_way_may_look_and_not_touch(act):
+    run = make()
+    run.step(20)
+    run.lr = 0.1
+    run.values[0] = 0.5  # from here on it is looked for changes that nobody announced
+    run.step(20)
+    state, here, refused = run.state(), everything(run), []
+    run.call_seconds = 1e-9
+
+    def progress(done: float) -> None:
+        run.frame()
+        with pytest.raises(StateError, match="on its way"):
+            ACTS[act](run, state)
+        refused.append(done)
+
+    assert run.to(27, progress=progress)
+    run.to(40)
+    run.find("grad > 1e6", progress=progress)
+    assert refused
+    assert (everything(run), len(run.branches), len(run.log)) == (here, 1, 2)
+    run.close()
+
+
+def test_a_diverged_run_goes_back_to_before_and_to_the_bad_step_again():
+    run = make(optimizer="sgd_momentum", dtype="float32")
+    run.step(10)
+    run.lr = 1e300
+    with pytest.raises(DivergedError) as told:
+        run.step(50)
+    bad, at = run.steps, everything(run)
+    assert str(bad) in str(told.value)
+    run.to(bad - 1)
+    assert np.isfinite(run.values).all()
+    run.to(bad)
+    assert everything(run) == at
+    run.undo()
+    run.step(5)
+    assert run.steps == 15
+    assert np.isfinite(run.loss)
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_one_step_a_call_stands_at_the_bad_step_as_many_do(engine):
+    one, many = (make_run("classes", optimizer="sgd", engine=engine, dtype="float32") for _ in range(2))
+    told = []
+    for run, count in ((one, 1), (many, 100)):
+        run.lr = 3e3
+        with pytest.raises(DivergedError) as caught:
+            for _ in range(100):
+                run.step(count)
+        told.append(str(caught.value).split(". ")[0])
+    assert one.steps > 3
+    assert told[0] == told[1]
+    assert (one.steps, one.values.tobytes()) == (many.steps, many.values.tobytes())
+
+
+def test_names_of_moments_belong_to_the_line():
+    def flags() -> list[tuple[int, str]]:
+        return [(flag.step, flag.name) for flag in run.frame().past.flags]
+
+    run = make()
+    run.step(10)
+    run.name("early", 3)
+    run.name("late", 9)
+    run.to(5)
+    run.name("here")
+    run.lr = 0.1
+    run.step(1)
+    assert flags() == [(3, "early"), (5, "here")]
+    run.name("", 3)
+    assert flags() == [(5, "here")]
+    run.switch(0)
+    assert flags() == [(5, "here"), (9, "late")]
+
+
+# ---- restarts
+
+
+def as_now(run: Run) -> None:
+    """Another rate, batch, data, and frozen weights."""
+    run.change(lr=0.3, batch_size=4)
+    run.refill(np.full((30, 3), 0.25), np.full((30, 3), 0.75))
+    run.model[2].bias.frozen = True
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", [None, 11])
+def test_a_restart_is_a_run_of_such_weights_with_the_rate_batch_data_and_freezes_of_now(engine, seed):
+    run = make(engine)
+    run.step(5)
+    as_now(run)
+    run.step(5)
+    end = everything(run)
+    run.restart(seed)
+    assert (run.steps, run.lr, run.batch_size, len(run.samples()[0]), run.model[2].bias.frozen) == (0, 0.3, 4, 30, True)
+    assert np.isnan(run.loss)
+    assert not any(array.any() for array in run.optimizer_state().values())
+    begun, other = everything(run), make(engine, weights=1 if seed is None else seed)
+    as_now(other)
+    for each in (run, other):
+        each.step(6)
+    assert run.values.tobytes() == other.values.tobytes()
+    assert run.history.loss.tobytes() == other.history.loss.tobytes()
+    run.to(0)
+    run.model[0].bias[0].data = 2.0
+    run.step(3)
+    run.undo()
+    assert everything(run) == begun
+    assert run.undo() == ("restart" if seed is None else "restart with seed 11")
+    assert everything(run) == end
+
+
+@pytest.mark.parametrize("rule", [nn.init.xavier_uniform(), nn.init.normal(0.1, 0.3), lambda s, i, o, d: d.uniform(s)])
+def test_a_seed_draws_as_the_initialiser_that_drew_last(rule):
+    def drawn(seed: int) -> Run:
+        net = NETWORKS["norms"].ours()
+        net.initialize(rule, seed=seed)
+        return Run(net, nn.MSELoss(), make_optimizer("adam", net.parameters()), (X, X[:, :2]), engine="numpy")
+
+    run, ends = drawn(1), []
+    for seed in (11, 2, 11):
+        run.step(2)
+        run.restart(seed=seed)
+        assert run.values.tobytes() == drawn(seed).values.tobytes()
+        run.step(4)
+        ends.append(run.values.copy())
+    assert ends[0].tobytes() == ends[2].tobytes() != ends[1].tobytes()
+    assert len(run.branches) == 4
+
+
+def test_after_a_loaded_file_a_restart_counts_the_optimisers_steps_from_one(tmp_path):
+    run = make(batch_size=24)
+    run.step(7)
+    run.save(tmp_path / "w.safetensors")
+    run.load(tmp_path / "w.safetensors")
+    run.restart(seed=4)
+    assert run.steps == 7
+    assert not run.frame().computed.any()
+    plain = make(batch_size=24, weights=4)
+    for each in (run, plain):
+        each.step(5)
+    assert run.values.tobytes() == plain.values.tobytes()
+
+
+@pytest.mark.parametrize("seed", [None, 9])
+def test_after_another_network_a_restart_draws_its_weights_and_keeps_those_of_the_first(seed):
+    def of(net: Any) -> Run:
+        return Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.05), (X, 1 - X), engine="numpy", seed=3)
+
+    run = of(NETWORKS["mlp"].ours())
+    run.step(2)
+    wide = NETWORKS["wide"].ours(2)
+    wide.initialize(nn.init.kaiming_uniform(), seed=2)
+    run.change(model=wide)
+    run.step(2)
+    run.restart(seed)
+    twin = copy.deepcopy(wide)
+    twin.initialize(nn.init.kaiming_uniform(), seed=run.seed if seed is None else seed)
+    plain = of(twin)
+    for each in (run, plain):
+        each.step(3)
+    assert run.values.tobytes() == plain.values.tobytes()
+    run = of(NETWORKS["mlp"].ours())
+    first = run.values.copy()
+    run.step(2)
+    run.change(activation="relu", model=nn.Sequential(*list(run.model)[:2], nn.Linear(4, 3, seed=8)))
+    run.step(2)
+    run.restart()
+    assert run.values[:16].tobytes() == first[:16].tobytes()
+    assert isinstance(run.model[1], nn.ReLU)
+
+
+def test_a_restart_without_a_seed_names_new_weights_that_were_made_by_hand():
+    run, own = make(), sv.Weight(0.5, name="own")
+    run.step(3)
+    run.change(model=lambda row: [own * row[0]] * 3, optimizer=optim.SGD([own], lr=0.1))
+    with pytest.raises(StateError, match=r"31 .* 1 .*own.*by hand"):
+        run.restart()
+    assert run.steps == 3
+
+
+# ---- ends
+
+
+@pytest.mark.parametrize("end", [
+    lambda run: run.close(), lambda run: Run(run.model, nn.MSELoss(), run.optimizer, run.samples()),
+])  # fmt: skip
+def test_a_closed_or_taken_over_run_frees_its_past_and_refuses_to_go(end):
+    run = make()
+    run.step(20)
+    run.lr = 0.1
+    run.back(5)
+    run.lr = 0.2
+    kept = end(run)
+    assert run.timeline.nbytes == 0
+    assert run.frame().past is None
+    assert [done.what for done in run.log] == ["lr = 0.2"]
+    for call in (run.back, lambda: run.to(3), run.undo, run.redo, run.restart, lambda: run.switch(0), run.step):
+        with pytest.raises(StateError):
+            call()
+    del kept
+
+
+def test_a_run_and_its_past_die_by_reference_counting():
+    run = make()
+    run.step(5)
+    run.back(2)
+    run.lr = 0.3
+    ref = weakref.ref(run)
+    gc.disable()
+    try:
+        run.close()
+        del run
+        assert ref() is None
+    finally:
+        gc.enable()
+
+
+@pytest.mark.hunt
+def test_going_back_and_forth_holds_no_more():
+    run, random = make("numba"), np.random.default_rng(0)
+    run.step(60)
+    held = []
+    for times in (500, 9500):
+        for _ in range(times):
+            run.to(int(random.integers(0, 61)))
+            run.step(int(random.integers(0, 5)))
+        gc.collect()
+        held.append((len(gc.get_objects()), run.timeline.nbytes))
+    assert held[1][0] - held[0][0] < 500
+    assert held[1][1] <= 2 * held[0][1] + 500_000
+    assert len(run.branches) == 1
+
+
+# ---- little room
+
+
+def test_a_branch_that_made_room_is_refused_in_words():
+    run = make()
+    run.timeline.budget = 1000
+    for k in range(5):
+        run.step(3)
+        run.to(1)
+        run.lr = 0.1 + 0.01 * k
+    with pytest.raises(InputError, match=r"no branch 0.*budget"):
+        run.switch(0)
+    assert "above the budget" in run.timeline.remark
+    run.to(0)
+    run.to(run.span[1])
+    for act, words in ((run.redo, "redo"), (run.undo, "undo")):
+        other = make()
+        other.step(5)
+        if act == run.redo:
+            other.lr = 0.1
+            other.step(3)
+            other.undo()
+        else:
+            other.restart()
+        other.timeline.budget = 0
+        with pytest.raises(StateError, match=words):
+            getattr(other, words)()
+
+
+# ---- states
+
+
+def test_a_state_shares_no_array_with_the_run_and_is_of_it_alone():
+    run = make(samples=2000)
+    run.step(2)
+    state, then, inputs = run.state(), everything(run), run.samples()[0].nbytes
+    run.step(5)
+    run.lr = 0.3
+    assert state.step == 2
+    assert state.nbytes < inputs  # its data is not copied
+    run.take(state)
+    assert everything(run) == then
+    assert run.loss == run.frame().loss
+    assert copy.deepcopy({"then": state})["then"] is state
+    with pytest.raises(StateError, match="save"):
+        pickle.dumps(state)
+
+
+def test_the_data_of_a_state_is_replaced_and_not_overwritten():
+    run = make()
+    before = [array.copy() for array in run.samples()]
+    states = [run.state()]
+    run.set_targets(X)
+    states.append(run.state())
+    run.add_samples(X[:2], X[:2])
+    for state, targets in ((states[0], before[1]), (states[1], X)):
+        run.take(state)
+        np.testing.assert_array_equal(run.samples()[0], before[0])
+        np.testing.assert_array_equal(run.samples()[1], targets)

@@ -1,0 +1,271 @@
+"""What is kept of the lines of a run: keyframes, newest moments, branches that made room, histories.
+
+It imports internals: which moments are kept is seen by speed and memory alone, and here by the lines themselves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from test_walks import Walk, made
+
+from kit.edits import EDITS, MOVES
+from kit.runs import bits, make_run
+from scalarviz.errors import InputError, StateError
+from scalarviz.run import Run
+from scalarviz.run.run_traveller import RunTraveller
+from scalarviz.run.state import PARTS
+from scalarviz.run.timeline.line import OVERHEAD
+
+
+def ran(steps: int) -> Run:
+    run = make_run("mlp")
+    run.step(steps)
+    return run
+
+
+def without_keys(run: Run) -> Run:
+    """Only the beginning of its line is kept."""
+    run.timeline.keyframes.drop(run.timeline.line, lambda key: not key.whole)
+    return run
+
+
+def test_the_middle_of_another_branch_is_reached_from_a_step_before_it():
+    run = ran(9)
+    there = bits(run)
+    run.step(3)
+    run.to(4)
+    run.lr = 0.3
+    run.step(3)
+    run.timeline.keyframes.drop(run.timeline.line.parent, lambda key: not key.whole)
+    run.timeline.keyframes.drop(run.timeline.line, lambda key: True)
+    assert run.to(9, 0)  # not by the steps of the branch where it stands
+    assert bits(run) == there
+
+
+def test_the_newest_moment_is_held_while_the_run_stands_elsewhere_alone():
+    run = ran(20)
+    line, held = run.timeline.line, []
+    for act in (
+        lambda: run.to(10, progress=lambda done: False), lambda: run.to(10), lambda: run.to(20), lambda: run.to(10),
+        lambda: run.step(10), run.restart,
+    ):  # fmt: skip
+        act()
+        held.append(line.tip is not None)
+    assert held == [False, True, False, True, False, True]
+    run.step(10)
+    run.to(4)
+    run.timeline.budget = 0  # that of now never makes room
+    assert run.timeline.line.tip is not None
+
+
+def test_every_keyframe_is_counted_and_of_the_line_that_its_place_belongs_to(monkeypatch):
+    monkeypatch.setattr("scalarviz.run.timeline.keyframes.FINE", 0.0)
+
+    class Counted(Walk):
+        def look(self) -> Any:
+            now, timeline = super().look(), self.run.timeline
+            kept = [key.nbytes for line in timeline.lines for key in line.keys]
+            tips = [line.tip.nbytes + OVERHEAD for line in timeline.lines if line.tip is not None]
+            assert timeline.line.rest == 0
+            assert timeline.nbytes == sum(kept) + sum(tips) + sum(line.rest for line in timeline.lines)
+            assert timeline.behind or timeline.line.tip is None
+            assert all(key.whole or line.has(key.step, key.edits) for line in timeline.lines for key in line.keys)
+            return now
+
+    run = made("plain")
+    run.timeline.keyframes.spacing = 0.0
+    Counted(run, 2).go(40, EDITS, MOVES)
+    assert sum(len(line.keys) for line in run.timeline.lines) > 15
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_is_prepared_beside_the_run_is_what_the_run_comes_to(seed, monkeypatch):
+    monkeypatch.setattr(RunTraveller, "seconds_a_step", 0.01)  # as of a large network
+    walk = Walk(make_run("mlp"), seed)
+
+    def prepare() -> None:
+        now = bits(walk.run)
+        for _ in range(300):
+            if not walk.run.timeline.prepare():
+                break
+        assert bits(walk.run) == now
+
+    walk.go(10, EDITS, {**MOVES, "prepare": lambda run, random: prepare()})
+    run = walk.run
+    run.to(run.span[1])
+    run.timeline._keep()  # no edit lies between it and the end
+    run.step(30)
+    prepare()
+    prepared = [(key, line) for line in run.timeline.lines for key in line.keys if key.fine]
+    assert len(prepared) >= 4
+    for key, line in prepared:
+        if key.edits != line.done(key.step):  # it was kept before the edits of its step
+            continue
+        assert line.has(key.step, key.edits)
+        run.timeline.to(key.step, line)
+        own, kept = run.state().parts, key.kept.parts
+        assert (own["step"], own["sampler"]) == (kept["step"], kept["sampler"])
+        for name in ("values", "frozen", "computed", "edited"):
+            assert np.array_equal(getattr(own["weights"], name), getattr(kept["weights"], name)), name
+        assert all(own["optimizer"][name] == kept["optimizer"][name] for name in ("numbers", "before"))
+        for name, array in own["optimizer"]["arrays"].items():
+            assert array.tobytes() == kept["optimizer"]["arrays"][name].tobytes()
+
+
+def test_near_the_newest_step_is_the_newest_itself():
+    run = without_keys(ran(50))
+    run.to(10)
+    run._training._seconds_a_step = 0.01  # as of a large network
+    without_keys(run)
+    assert [run.timeline.near(step) for step in (50, 51, 30, 0)] == [50, 50, 0, 0]
+
+
+def test_an_undo_that_fails_leaves_nothing_to_redo(monkeypatch):
+    run = ran(5)
+    run.lr = 0.1
+    run.step(3)
+    without_keys(run)
+    here = bits(run)
+    with monkeypatch.context() as broken, pytest.raises(InputError, match="no more"):
+        broken.setattr(run._training, "replay", lambda most: (_ for _ in ()).throw(InputError("no more")))
+        run.undo()
+    assert bits(run) == here
+    with pytest.raises(StateError, match="redo"):
+        run.redo()
+
+
+def test_lines_are_kept_while_one_may_return_to_them_and_histories_with_them():
+    run = ran(5)
+    run.lr = 0.1
+    run.step(2)
+    run.undo()
+    there, line = bits(run), run.timeline.line
+    run.restart()
+    assert line in run.timeline.lines  # nothing happened on it
+    run.step(3)
+    assert run.undo() == "restart"
+    assert (run.timeline.line is line, bits(run)) == (True, there)
+    run.switch(0)
+    run.lr = 0.2  # nobody returns to the line without the edit
+    run.step(1)
+    assert len({each.number for each in run.timeline.lines}) == len(run.timeline.lines) == len(run.history.lines)
+
+
+def test_what_is_left_of_a_branch_that_made_room_begins_where_it_began():
+    run = make_run("mlp")
+    begun = bits(run)
+    run.step(5)
+    run.to(0)
+    run.name("start")
+    run.lr = 0.1
+    run.step(6)
+    end, root = bits(run), run.timeline.line.parent
+    run.timeline.budget = 0
+    assert root.cut
+    assert (root.newest, root.edits, len(root.history), root.tip) == (0, [], 0, None)
+    run.to(3)
+    run.to(0)
+    assert run.lr == 0.1  # after the edit of the branch that is left
+    run.to(6)
+    assert bits(run) == end
+    assert [flag.name for flag in run.frame().past.flags] == ["start"]
+    run.undo()
+    assert bits(run) == begun
+
+
+def test_a_branch_that_made_room_keeps_what_the_last_of_those_that_left_it_needs():
+    run = ran(3)
+    run.lr = 0.1
+    run.step(12)
+    run.lr = 0.15
+    run.step(5)
+    run.to(12)
+    run.lr = 0.2
+    run.step(2)
+    run.switch(0)
+    run.to(5)
+    run.lr = 0.3
+    run.step(1)
+    root = run.timeline.lines[0]
+    run.timeline._cut(root)
+    assert (root.newest, [done.what for done in root.edits]) == (12, ["lr = 0.1"])
+    assert root.history.step.tolist() == list(range(1, 13))
+    run.switch(1)
+    assert (run.steps, run.span, run.lr) == (14, (0, 14), 0.2)
+
+
+def test_what_is_left_of_a_branch_goes_with_the_last_line_that_came_from_it():
+    run = ran(30)
+    first = run.timeline.line
+    run.to(10)
+    run.lr = 0.1
+    run.step(20)
+    run.timeline.budget = 0
+    assert [branch.number for branch in run.branches] == [1]  # the trunk is no branch
+    assert (first.cut, first in run.timeline.lines) == (True, True)
+    run.restart()
+    run.step(5)
+    assert [branch.number for branch in run.branches] == [2]
+    run.timeline.budget = 1  # nothing comes from the second one any more
+    assert [line.number for line in run.timeline.lines] == [0, 2]  # the last one leaves the first where that begins
+
+
+def test_left_branches_count_with_their_steps_and_edits_and_go_before_the_way_back_gets_long():
+    run = make_run("mlp", engine="numba")
+    run.step(5)
+    run.timeline.budget = 200_000
+    for k in range(30):
+        run.refill(np.full((100, 3), 0.01 * k), np.full((100, 3), 0.5))  # 4,800 bytes, and a history
+        run.step(10)
+        run.undo()
+        run.step(3)
+    held = sum(line.held for line in run.timeline.lines if line is not run.timeline.line)
+    assert held <= run.timeline.nbytes <= 200_000
+    assert 1 < len(run.branches) < 30
+    assert run.timeline.keyframes.spacing == 0.1
+
+
+def test_a_thinned_curve_ends_at_the_step_of_its_frame(monkeypatch):
+    run, other = make_run("mlp"), ran(100)
+    monkeypatch.setattr("scalarviz.run.history.LIMIT", 20)
+    run.step(100)
+    assert len(run.history) <= 20
+    for step in (99, 50, 37, 2, 1):
+        run.to(step)
+        curve = run.frame().curve
+        assert (curve.step[-1], curve.loss[-1]) == (step, other.history.loss[step - 1])
+        assert (np.diff(curve.step) > 0).all()
+    run.to(0)
+    assert len(run.frame().curve.step) == 0
+
+
+NO_STATE = {
+    "timeline", "_traveller", "breakpoints", "_stop", "_named_", "_training.onlooker", "_stands", "_closed",
+    "_taken_by", "problem", "_training", "_store", "_said", "_store.owner", "_store.gate", "problem._shares",
+    "problem._ahead", "_training.problem", "_training.call_seconds", "_training._asked", "_training.turn",
+    "_training._seconds_a_step", "_training._seconds", "_training._timed", "optimizer._held", "optimizer._edit",
+    "optimizer._give", "optimizer._scheduled", "_callbacks", "_calling", "_left", "optimizer._done",
+    "optimizer._arguments",
+}  # fmt: skip
+"""Who looks, whose turn it is, what was measured, what is made of other parts."""
+
+
+@pytest.mark.parametrize("kind", ["sgd", "adam"])
+def test_every_attribute_of_a_run_is_owned_by_one_part_of_its_state_or_is_no_state(kind):
+    run = make_run("mlp", optimizer=kind)
+    run.step(3)
+    run.lr = 0.3
+    _ = run.full_speed
+    found = set(vars(run)) | {f"_training.{name}" for name in vars(run._training)}
+    found |= {f"problem.{field.name}" for field in dataclasses.fields(run.problem)}
+    found |= {f"_store.{name}" for name in run._store.__slots__ if not name.startswith("__")}
+    numbers = run.optimizer.hyperparameters()
+    found |= {f"optimizer.{'numbers' if name in numbers else name}" for name in vars(run.optimizer)}
+    owned = [name for part in PARTS.values() for name in part.owns]
+    assert found - set(owned) - NO_STATE == set(), "no part of run/state.py gives and takes these"
+    assert len(set(owned)) == len(owned)
+    assert not NO_STATE & set(owned)
