@@ -7,11 +7,12 @@ import threading
 from collections.abc import Callable
 from typing import Any, Self
 
-from ..errors import InputError, StateError
+from ..errors import InputError, MissingDependencyError, StateError
 from ..run import Run, Scene
 from ..run.played import Played
 from ..run.recorded_source import RecordedSource
 from ..run.recording import Recorded
+from ..run.source import Source
 from ..run.watched import Watched
 from ..sweep.kept import ALL, Kept
 from .benches import bench_of
@@ -36,13 +37,16 @@ class Handle:
     ``update()`` repaints after each round of a hand-written loop, ``wait()`` keeps the window after the last one; at a
     Python or IPython prompt, and in a notebook, the window serves itself. A context manager: leaving the block closes
     the window.
+
+    Without a window (``show(x, block=False, required=False)`` where there is no display) the loop goes on all the same:
+    ``update()`` is heard, so ``watched`` can be recorded, and ``wait()`` returns at once.
     """
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: Window | NoWindow) -> None:
         self.window = window
         self._serves_itself, self._thread = False, threading.get_ident()
         self._turns: Turns | None = None
-        if isinstance(window.view, Viewer) and (watched := self.watched) is not None:
+        if isinstance(window, Window) and isinstance(window.view, Viewer) and (watched := self.watched) is not None:
             self._turns = Turns(window, watched)
 
     @property
@@ -58,6 +62,8 @@ class Handle:
     @property
     def viewer(self) -> Viewer:
         """What the window shows, for programs that press its keys."""
+        if isinstance(self.window, NoWindow):
+            raise StateError("there is no window, so nothing is shown; sv.view.render(x) draws a picture")
         if not isinstance(self.window.view, Viewer):
             raise StateError("the window shows a wall of runs now; a run that is opened there has a viewer")
         return self.window.view
@@ -65,8 +71,11 @@ class Handle:
     @property
     def watched(self) -> Watched | None:
         """What another library trains, where that is shown: for ``sv.Recording(handle.watched)``."""
-        source = self.viewer.bench.subject.source
-        return source if isinstance(source, Watched) else None
+        return self._source if isinstance(self._source, Watched) else None
+
+    @property
+    def _source(self) -> Source:
+        return self.window.source if isinstance(self.window, NoWindow) else self.viewer.bench.subject.source
 
     def update(
         self, params: object = None, grads: object = None, *,
@@ -96,10 +105,13 @@ class Handle:
         """
         if self._turns is not None:
             return self._turns.update(params, grads, loss=loss, step=step, lr=lr)
+        if isinstance(self.window, NoWindow) and isinstance(self.window.source, Watched):
+            self.window.source.update(params, grads, loss=loss, step=step, lr=lr)
+            return not self.closed
         if params is not None or grads is not None:
             raise InputError("update: got params or grads, but what is shown is read in place; try update(loss=loss)")
         if not (loss is None and step is None and lr is None):
-            self.viewer.bench.subject.source.tell(step=step, loss=loss, lr=lr)
+            self._source.tell(step=step, loss=loss, lr=lr)
         return self._serve() if threading.get_ident() == self._thread else not self.closed
 
     def _serve(self) -> bool:
@@ -129,6 +141,30 @@ class Handle:
         self.close()
 
 
+class NoWindow:
+    """Stands in a `Handle` where no window could be opened: nothing is drawn, and a loop need not know.
+
+    Parameters
+    ----------
+    source : Source
+        What would be shown.
+    """
+
+    display_lost = False
+
+    def __init__(self, source: Source) -> None:
+        self.source, self.closed = source, False
+
+    def serve(self) -> None:
+        """Nobody presses a key."""
+
+    show = run = serve
+
+    def close(self) -> None:
+        """The loop is told that it may end."""
+        self.closed = True
+
+
 def _note(line: str) -> None:
     """A line on stderr, where there is one: without it `print` would write among the results on stdout."""
     if sys.stderr is not None:
@@ -138,7 +174,7 @@ def _note(line: str) -> None:
 def show(
     x: object,
     *,
-    block: bool = True,
+    block: bool = True, required: bool = True,
     size: tuple[int, int] = (1280, 720),
     steps: int = 3000, duration: float = 20.0,
     theme: str = "dark", cmap: str | None = None,
@@ -158,6 +194,8 @@ def show(
     block : bool
         True: return when the window is closed. False: return a handle at once; call its ``update()`` in your loop, and
         its ``wait()`` after it.
+    required : bool
+        False, with ``block=False``: where no window can be opened (a server), one line says so and the loop goes on.
     size : (int, int)
         Inside of the window in logical pixels.
     steps, duration : int, float
@@ -186,11 +224,17 @@ def show(
     InputError
         What is of one run's cubes, of a sweep; one without a file.
     MissingDependencyError
-        No Qt or no OpenGL; the message says what to install.
+        No display, Qt or OpenGL; the message says what to do or to install.
     """
     make = _made(x, block, presenting(theme, presenter), cmap=cmap, quantity=quantity, sized=sized, steps=steps,
                  duration=duration, threshold=threshold, paused=paused, first_start=first_start)  # fmt: skip
-    window = Window(make, _name(x), size, on_note=on_note)
+    try:
+        window = Window(make, _name(x), size, on_note=on_note)
+    except MissingDependencyError as missing:
+        if block or required or isinstance(x, Kept | Recorded | Played):  # of files nothing would go on
+            raise
+        on_note(f"no window is shown, the loop goes on: {missing}")
+        return Handle(NoWindow((x if isinstance(x, Subject) else subject_of(x)).source))
     window.on_lost = on_lost
     handle = Handle(window)
     (handle.wait if block else handle.begin)()

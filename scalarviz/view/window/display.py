@@ -6,6 +6,7 @@ import ctypes
 import ctypes.util
 import os
 import select
+import socket
 import sys
 from functools import cache
 from typing import Any
@@ -13,6 +14,11 @@ from typing import Any
 from ...errors import MissingDependencyError
 
 QT = ("pyside6", "pyqt6")
+WITHOUT = (
+    "Without one: sv.view.render(x) draws a picture, sv.Recording(...).save_html(path) writes a run as a page, "
+    "sv.live(x) is a notebook's cell; sv.view.show(x, block=False, required=False) lets a loop go on without a window"
+)
+"""What to do where there is no display."""
 INSTALL = 'a window needs Qt; install it with: pip install "scalarviz[desktop]"'
 
 
@@ -20,6 +26,46 @@ def has_display() -> bool:
     """Whether there is a desktop to open a window on."""
     own_screen = not sys.platform.startswith("linux")  # macOS and Windows always have one
     return own_screen or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def no_display() -> str:
+    """Why a window cannot be opened here, as a clause; empty if a desktop answers.
+
+    Qt ends the whole process where none does, and where it has to draw OpenGL without one.
+    """
+    platform = os.environ.get("QT_QPA_PLATFORM") or "wayland;xcb"
+    if platform.startswith(("offscreen", "minimal")):
+        return f"QT_QPA_PLATFORM={platform} has none"
+    asked = {name: answers for kind, name, answers in _DESKTOPS if kind in platform}
+    if not sys.platform.startswith("linux") or not asked:  # macOS and Windows always have one
+        return ""
+    named = {name: os.environ.get(name, "") for name in asked}
+    if any(value and asked[name](value) for name, value in named.items()):
+        return ""
+    return " and ".join(f"{n}={v} does not answer" if v else f"{n} is not set" for n, v in named.items())
+
+
+def _x_answers(name: str) -> bool:
+    library = _xcb()
+    if library is None:
+        return True  # nobody here can ask
+    connection = library.xcb_connect(name.encode(), None)
+    failed = library.xcb_connection_has_error(connection)
+    library.xcb_disconnect(connection)
+    return not failed
+
+
+def _wayland_answers(name: str) -> bool:
+    try:
+        with socket.socket(socket.AF_UNIX) as asked:
+            asked.connect(os.path.join(os.environ.get("XDG_RUNTIME_DIR", ""), name))
+    except OSError:
+        return False
+    return True
+
+
+_DESKTOPS = (("xcb", "DISPLAY", _x_answers), ("wayland", "WAYLAND_DISPLAY", _wayland_answers))
+"""How Qt calls them, the variables that name them, and who asks them."""
 
 
 def check_window() -> None:
@@ -36,8 +82,10 @@ def application() -> Any:
     Raises
     ------
     MissingDependencyError
-        No Qt, or one that does not start here; the message says why.
+        No display, no Qt, or one that does not start here; the message says why.
     """
+    if why := no_display():
+        raise MissingDependencyError(f"a window needs a display: {why}. {WITHOUT}")
     check_window()
     # pictures drawn offscreen use EGL; a thread cannot switch between EGL's contexts and GLX's, so Qt uses EGL too
     os.environ.setdefault("QT_XCB_GL_INTEGRATION", "xcb_egl")
@@ -101,6 +149,9 @@ def _xcb() -> Any:
     name = ctypes.util.find_library("xcb") or "libxcb.so.1"
     try:
         library = ctypes.CDLL(name)
+        library.xcb_connect.argtypes = [ctypes.c_char_p, ctypes.c_void_p]
+        library.xcb_connect.restype = ctypes.c_void_p
+        library.xcb_disconnect.argtypes = [ctypes.c_void_p]
         library.xcb_connection_has_error.argtypes = [ctypes.c_void_p]
         library.xcb_get_file_descriptor.argtypes = [ctypes.c_void_p]
     except (OSError, AttributeError):
