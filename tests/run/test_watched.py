@@ -1,24 +1,33 @@
-"""What another library trains is followed: its numbers are read where they lie, its steps are counted."""
+"""What another library trains is followed: its numbers are read where they lie, its steps are counted and recorded.
+
+Of the internals `Pace` alone is taken: how often a loop is looked at is seen from outside by a clock only.
+"""
 
 from __future__ import annotations
 
-import copy
 import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scalarviz as sv
+from kit.refusals import refusals
 from scalarviz.errors import InputError, TypeMismatchError
-from scalarviz.run.watched import Watched
-from scalarviz.run.watched.alike import alike
-from scalarviz.run.watched.kept import Kept, nbytes
 from scalarviz.run.watched.pace import Pace
-from scalarviz.run.watched.trees import leaves
+
+ALWAYS: Any = SimpleNamespace(due=lambda now, rests=False: True, took=lambda start, end: None)
+"""It is always time to look: one call copies, the next one looks."""
 
 
 class Layer(NamedTuple):
@@ -38,6 +47,8 @@ class Net:
 class Device:
     """An array of a library that NumPy knows nothing of but that it can be read; JAX's are such, and can be gone."""
 
+    dtype, read = np.dtype(np.float32), 0
+
     def __init__(self, numbers):
         self._numbers, self.deleted = np.asarray(numbers, np.float32), False
 
@@ -46,37 +57,39 @@ class Device:
         return self._numbers.shape
 
     def __array__(self, dtype=None, copy=None):
+        Device.read += 1
         if self.deleted:
             raise RuntimeError("Array has been deleted with shape=float32[2].")
-        view = self._numbers.view()
-        view.flags.writeable = False
-        return view
+        return fixed(self._numbers.view())
 
 
-def net(seed=0):
-    rng = np.random.default_rng(seed)
-    layers = [Layer(rng.normal(size=(3, 2)), rng.normal(size=3)), Layer(rng.normal(size=(1, 3)), rng.normal(size=1))]
-    return Net(3, layers, np.float32(2.0))
+class Boxed:
+    """An object that JAX was told how to take apart."""
+
+    def __init__(self, **parts):
+        self.parts = parts
+
+
+def fixed(array):
+    """Numbers that nobody can change, as arrays of JAX are."""
+    array.flags.writeable = False
+    return array
+
+
+def names_of(tree):
+    return {tensor.name: tensor.shape for tensor in sv.watch(tree).tensors}
+
+
+# ---- what there is
 
 
 def test_names_are_the_way_to_the_array():
-    tree = {"a": [np.ones(2), (np.ones(1), None)], "net": net(), 3: {"x": 1.5, "rows": [[1, 2], [3, 4]]}}
-    found = {name: np.shape(leaf) for name, leaf in leaves(tree)}
-    assert found == {
+    net = Net(3, [Layer(np.ones((3, 2)), np.ones(3)), Layer(np.ones((1, 3)), np.ones(1))], np.float32(2.0))
+    assert names_of({"a": [np.ones(2), (np.ones(1), None)], "net": net, 3: {"x": 1.5, "rows": [[1, 2], [3, 4]]}}) == {
         "a.0": (2,), "a.1.0": (1,), "net.layers.0.w": (3, 2), "net.layers.0.b": (3,), "net.layers.1.w": (1, 3),
         "net.layers.1.b": (1,), "net.scale": (), "3.x": (), "3.rows": (2, 2),
     }  # fmt: skip
-
-
-def test_names_that_come_twice_are_told_apart():
-    assert [name for name, _ in leaves({"a.b": np.ones(1), "a": {"b": np.ones(2)}})] == ["a.b", "a.b (2)"]
-
-
-def test_a_tree_that_holds_itself_is_refused():
-    tree: dict[str, Any] = {"w": np.ones(2)}
-    tree["self"] = tree
-    with pytest.raises(InputError, match="nested deeper than 100"):
-        sv.watch(tree)
+    assert names_of({"a.b": np.ones(1), "a": {"b": np.ones(2)}}) == {"a.b": (1,), "a.b (2)": (2,)}
 
 
 trees = st.recursive(
@@ -87,221 +100,67 @@ trees = st.recursive(
 ).filter(lambda tree: not isinstance(tree, np.ndarray))  # fmt: skip
 
 
-@given(trees)
-def test_all_numbers_of_a_tree_are_there_once_and_under_their_names(tree):
-    watched = sv.watch(tree)
-    values = watched.frame().values
-    assert sum(tensor.size for tensor in watched.tensors) == len(values)
-    by_name = dict(leaves(tree))
-    for tensor in watched.tensors:
-        assert np.array_equal(tensor.of(values), by_name[tensor.name])
+def flat(tree):
+    """The numbers of a tree in its order."""
+    if isinstance(tree, np.ndarray):
+        return tree.ravel()
+    return np.concatenate([flat(part) for part in (tree.values() if isinstance(tree, dict) else tree)])
 
 
-def test_arrays_are_read_where_they_lie_and_a_change_is_a_step():
-    w = np.zeros((2, 2))
-    watched = sv.watch({"w": w})
-    assert (watched.frame().step, watched.counted) == (0, False)
-    w += 1
-    frame = watched.frame()
-    assert (frame.step, frame.values.tolist(), frame.update.tolist()) == (1, [1.0] * 4, [1.0] * 4)
-    assert watched.frame() is frame  # looking is no step, and a picture sees that nothing is new
+def moved(tree, by):
+    """Another tree like it."""
+    if isinstance(tree, np.ndarray):
+        return tree + by
+    return {k: moved(v, by) for k, v in tree.items()} if isinstance(tree, dict) else [moved(v, by) for v in tree]
 
 
-def test_calls_that_say_nothing_are_steps_only_where_numbers_change():
-    w = np.zeros(2)
-    watched = sv.watch({"w": w})
-    for _ in range(5):
-        watched.update()
-    assert watched.frame().step == 0
-    for _ in range(3):
-        w += 1
-        watched.update()
-    assert watched.frame().step == 3
-
-
-@pytest.mark.parametrize("said", [{"loss": 1.0}, {}, {"lr": 0.1}])
-def test_a_step_that_was_seen_before_it_was_told_counts_once(said):
-    """A cell of a notebook does the step, the next one tells of it; the loop goes on after that."""
-    w = np.zeros(2)
-    watched = sv.watch({"w": w})
-    for step in range(1, 5):
-        w += 1
-        assert watched.frame().step == step
-        watched.update(**said)
-        assert (watched.frame().step, watched.frame().loss == 1.0) == (step, "loss" in said)
-    w += 1
-    watched.update(**said)
-    assert watched.frame().step == 5
-
-
-def test_what_one_step_did_is_known_however_seldom_it_is_looked_at():
-    w = np.zeros(3)
-    watched = sv.watch({"w": w})
-    watched.pace = Pace(rate=1e9, share=1.0)  # it is always time: one call copies, the next one looks
-    seen = set()
-    for step in range(1, 40):
-        w += step
-        if watched.update(loss=1 / step):
-            frame = watched.last
-            assert (frame.step, frame.loss) == (step, 1 / step)
-            assert frame.update.tolist() == [step] * 3
-            seen.add(step)
-    assert len(seen) >= 19
-    assert watched.curve.step.tolist() == list(range(1, 40))
-    assert watched.curve.loss.tolist() == [1 / step for step in range(1, 40)]
-
-
-def test_new_arrays_of_each_step_are_taken_with_their_gradients():
-    params = {"w": np.ones((2, 3), np.float32), "b": np.zeros(2, np.float32)}
-    watched = sv.watch(params)
-    assert not watched.frame().computed.any()
-    grads = {"w": np.full((2, 3), 0.5, np.float32), "b": None}
-    params = {name: one - 0.1 for name, one in params.items()}
-    watched.update(params, grads, loss=3.0, lr=0.2)
-    frame = watched.frame()
-    w, b = watched.tensors
-    assert (frame.step, frame.loss, frame.lr, frame.values.dtype) == (1, 3.0, 0.2, np.float32)
-    assert np.allclose(w.of(frame.values), 0.9)
-    assert np.allclose(frame.update, -0.1)
-    assert (w.of(frame.gradient) == 0.5).all()
-    assert (w.of(frame.computed).all(), b.of(frame.computed).any()) == (True, False)
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"w": np.ones((3, 2))}, "got the shape"), ({"v": np.ones((2, 3))}, "v is new"), ({}, "w is missing"),
-        ({"w": np.ones((2, 3)), "b": np.ones(1)}, "b is new"), (3, "by itself, without a name, is new"),
-    ],
-)  # fmt: skip
-def test_other_shapes_and_names_are_refused_and_change_nothing(given, said):
-    watched = sv.watch({"w": np.ones((2, 3))})
-    with pytest.raises(InputError, match=said):
-        watched.update(given, loss=1.0)
-    with pytest.raises(InputError, match="grads"):
-        watched.update({"w": np.zeros((2, 3))}, {"w": np.ones(2)})
-    frame = watched.frame()
-    assert (frame.step, frame.values.tolist()) == (0, [1.0] * 6)
-
-
-class Unread(Device):
-    """An array that JAX still computes: whoever reads it waits."""
-
-    dtype, read = np.dtype(np.float32), 0
-
-    def __array__(self, dtype=None, copy=None):
-        Unread.read += 1
-        return super().__array__()
-
-
-def test_steps_that_pass_unseen_are_not_read():
-    watched = sv.watch({"w": Unread([0.0, 0.0])})
-    Unread.read = 0
-    for step in range(1, 51):
-        watched.update({"w": Unread([step, step])}, {"w": Unread([1.0, 2.0])}, step=step)
-    with pytest.raises(InputError, match=r"got the shape \(3,\)"):
-        watched.update({"w": Unread([1.0, 2.0, 3.0])})
-    assert Unread.read == 0
-    frame = watched.frame()
-    assert (frame.step, frame.values.tolist(), frame.gradient.tolist()) == (50, [50, 50], [1, 2])
-
-
+@settings(max_examples=40)
 @given(trees, trees)
-def test_trees_that_are_alike_have_the_same_names_and_shapes(one, other):
-    def outline(tree):
-        return {name: np.shape(leaf) for name, leaf in leaves(tree)}
-
-    assert alike(one, copy.deepcopy(one))
-    if alike(one, other):
-        assert outline(one) == outline(other)
-
-
-def test_memory_that_was_given_away_leaves_the_last_look():
-    watched = sv.watch({"w": Device([1.0, 2.0])})
-    new = Device([3.0, 4.0])
-    watched.update({"w": new}, loss=1.0)
-    assert watched.frame().values.tolist() == [3.0, 4.0]
-    new.deleted = True
-    assert watched.frame().values.tolist() == [3.0, 4.0]
-    with pytest.raises(InputError, match=r"w: Array has been deleted.*try update\(params\)"):
-        watched.look()
+def test_a_tree_is_followed_and_one_of_other_names_or_shapes_is_refused(one, other):
+    watched = sv.watch(one)
+    assert np.array_equal(watched.frame().values, flat(one))
+    watched.update(moved(one, 1.0), moved(one, 2.0))
+    frame = watched.frame()
+    assert np.array_equal(frame.values, flat(one) + 1.0)
+    assert np.array_equal(frame.gradient, flat(one) + 2.0)
+    assert (frame.step, frame.computed.all()) == (1, True)
+    if names_of(one) == names_of(other):
+        watched.update(other)
+        assert np.array_equal(watched.frame().values, flat(other))
+    else:
+        with pytest.raises(InputError):
+            watched.update(other)
+        assert watched.frame().step == 1
 
 
-def test_nothing_of_what_is_watched_is_changed():
-    w = np.arange(4.0)
-    w.flags.writeable = False
-    watched = sv.watch({"w": w})
+def test_what_jax_can_take_apart_is_taken_apart(monkeypatch):
+    def flatten_one(x, is_leaf):
+        """What `jax.tree_util.tree_flatten_with_path` gives where each part counts as a leaf."""
+        if isinstance(x, Boxed) and not is_leaf(x):
+            return [((SimpleNamespace(name=name),), part) for name, part in x.parts.items()], None
+        return [((), x)], None
+
+    tree_util = SimpleNamespace(tree_flatten_with_path=flatten_one)
+    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(tree_util=tree_util))
+    tree = Boxed(layer=Boxed(kernel=np.ones((2, 3)), width=3, act=np.tanh), rows=[np.ones(2)])
+    watched = sv.watch(tree)
+    assert [tensor.name for tensor in watched.tensors] == ["layer.kernel", "rows.0"]
+    tree.parts["layer"] = Boxed(kernel=np.full((2, 3), 2.0))
     watched.update(loss=1.0)
-    frame = watched.frame()
-    frame.values[:] = 9
-    assert w.tolist() == [0, 1, 2, 3]
+    assert watched.frame().values.tolist() == [2.0] * 6 + [1.0] * 2
+    assert not watched.frame().update[6:].any()
 
 
-def test_one_goes_back_to_what_was_looked_at():
-    w = np.zeros(2)
-    watched = sv.watch({"w": w})
-    for step in range(1, 6):
-        w += 1
-        watched.update(loss=float(step))
-        watched.look()
-    assert watched.can.go
-    assert watched.span == (0, 5)
-    watched.to(2)
-    frame = watched.frame()
-    assert (frame.step, frame.loss, frame.values.tolist()) == (2, 2.0, [2.0, 2.0])
-    assert frame.curve.step.tolist() == [1, 2]
-    assert (frame.past.newest, frame.past.steps.tolist()) == (5, [0, 1, 2, 3, 4, 5])
-    w += 1
-    watched.update(loss=6.0)
-    assert watched.frame().step == 2  # the loop goes on; who looks stays
-    watched.to(6)
-    assert watched.frame().values.tolist() == [6.0, 6.0]
-    with pytest.raises(InputError, match="step 9 was not looked at"):
-        watched.to(9)
-    record = watched.weight_record(1)
-    assert (record.steps.tolist(), record.values.tolist()) == (list(range(7)), list(range(7)))
+def test_statistics_of_batches_are_not_trained_and_keys_are_no_numbers():
+    class Key:
+        dtype, shape = "key<fry>", ()
 
+        def __array__(self, dtype=None, copy=None):
+            raise TypeError("JAX array with PRNGKey dtype cannot be converted to a NumPy array")
 
-def test_a_loop_that_begins_again_begins_its_curve_and_its_past_again():
-    w = np.zeros(1)
-    watched = sv.watch({"w": w})
-    for step in (1, 2, 3, 4, 2, 3):
-        w += 1
-        watched.update(step=step, loss=10.0 * w[0])
-        watched.look()
-    assert watched.curve.step.tolist() == [1, 2, 3]
-    assert watched.curve.loss.tolist() == [10.0, 50.0, 60.0]
-    assert watched.rounds == 1
-    watched.to(2)
-    assert watched.frame().values.tolist() == [5.0]
-
-
-@given(st.integers(0, 4000), st.lists(st.integers(1, 3), min_size=1, max_size=60))
-def test_looks_are_kept_within_their_budget_the_first_and_the_newest_always(budget, gaps):
-    kept, size = Kept(budget), 0
-    for step in np.cumsum([0, *gaps]):
-        flat = np.zeros(5)
-        frame = sv.run.Frame(int(step), 0.0, 0.0, flat, flat, flat, flat > 0, flat > 0)
-        size = nbytes(frame)
-        kept.add(frame)
-        assert kept.steps[-1] == step
-        assert len(kept) == 1 or (kept.steps[0] == 0 and len(kept) * size <= budget)
-        assert np.all(np.diff(kept.steps) > 0)
-    assert len(kept) * 2 >= min(len(gaps), budget // size) - 1
-
-
-def test_looking_gets_its_share_of_the_time():
-    pace, now, spent, looks = Pace(rate=30, share=0.02), 0.0, 0.0, 0
-    while now < 100:
-        if pace.due(now):
-            pace.took(now, now + 0.005)
-            now, spent, looks = now + 0.005, spent + 0.005, looks + 1
-        now += 0.01
-    assert spent / now <= 0.02
-    assert looks > 300
-    pace.touched(now)
-    assert pace.due(now + 0.04)
-    assert not pace.due(now - 0.2 + 1e-9)
+    tree = {"params": {"scale": np.ones(2)}, "batch_stats": {"norm": {"mean": np.ones(2)}}, "dropout": Key()}
+    roles = {tensor.name: tensor.role for tensor in sv.watch(tree).tensors}
+    assert roles == {"params.scale": "weight", "batch_stats.norm.mean": "buffer"}
 
 
 def test_a_network_of_this_library_among_arrays_is_not_left_out():
@@ -312,9 +171,380 @@ def test_a_network_of_this_library_among_arrays_is_not_left_out():
     assert watched.frame().values[1] == 7
 
 
-def test_what_cannot_be_watched_is_refused_in_words():
-    with pytest.raises(TypeMismatchError, match=r"watch: got ndarray.*try \{'x': x\}"):
-        sv.watch(np.ones(3))
-    with pytest.raises(InputError, match=r"'a': got ndarray \(dtype datetime64"):
-        sv.watch({"a": np.array(["2026-11-22"], "datetime64[D]")})
-    assert isinstance(sv.watch({"a": 1}), Watched)
+def nested():
+    tree = {"w": np.ones(2)}
+    tree["self"] = tree
+    return tree
+
+
+SHAPE = {"w": np.ones((2, 3))}
+ROWS = {
+    "an array": (lambda: sv.watch(np.ones(3)), TypeMismatchError, "ndarray", "{'x': x}"),
+    "dates": (lambda: sv.watch({"a": np.array(["2026-11-22"], "M8[D]")}), InputError, "'a'", "datetime64"),
+    "holds itself": (lambda: sv.watch(nested()), InputError, "100"),
+    "budget": (lambda: sv.watch(SHAPE, budget=-1), InputError, "budget", "-1"),
+    **{f"recorded {part}": (lambda part=part: sv.Recording(sv.watch(SHAPE), **{part: True}), InputError, part,
+                            "allowed: gradients, updates") for part in ("activations", "deltas", "micro")},
+}  # fmt: skip
+
+
+@refusals(ROWS)
+def test_refused(refusal):
+    refusal.check()
+
+
+UPDATES = {
+    "turned": ({"w": np.ones((3, 2))}, "w", "(3, 2)", "(2, 3)"), "new": ({"v": np.ones((2, 3))}, "v is new"),
+    "missing": ({}, "w", "missing"), "more": ({"w": np.ones((2, 3)), "b": np.ones(1)}, "b is new"),
+    "a number": (3, "without a name"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_other_shapes_and_names_are_refused_and_change_nothing(name):
+    given_tree, *facts = UPDATES[name]
+    watched = sv.watch(SHAPE)
+    with pytest.raises(InputError) as caught:
+        watched.update(given_tree, loss=1.0)
+    assert all(fact in str(caught.value) for fact in facts), caught.value
+    with pytest.raises(InputError, match="grads"):
+        watched.update({"w": np.zeros((2, 3))}, {"w": np.ones(2)})
+    for step in (-1, 0.5, "3"):
+        with pytest.raises((InputError, TypeMismatchError), match="step"):
+            watched.update(step=step)
+    frame = watched.frame()
+    assert (frame.step, frame.values.tolist()) == (0, [1.0] * 6)
+
+
+# ---- steps
+
+
+def test_arrays_are_read_where_they_lie_and_a_change_is_a_step():
+    w = np.zeros((2, 2))
+    watched = sv.watch({"w": w})
+    assert (watched.frame().step, watched.counted) == (0, False)
+    w += 1
+    frame = watched.frame()
+    assert (frame.step, frame.values.tolist(), frame.update.tolist()) == (1, [1.0] * 4, [1.0] * 4)
+    assert watched.frame() is frame  # looking is no step, and a picture sees that nothing is new
+    frame.values[:] = 9
+    assert w.tolist() == [[1, 1], [1, 1]]
+    w[0] = np.nan
+    assert watched.frame().step == 2
+    assert watched.frame().step == 2  # NaN is as it was
+
+
+@pytest.mark.parametrize("said", [{"loss": 1.0}, {}, {"lr": 0.1}])
+def test_a_step_that_was_seen_before_it_was_told_counts_once(said):
+    """A cell of a notebook does the step, the next one tells of it; the loop goes on after that."""
+    w = np.zeros(2)
+    watched = sv.watch({"w": w})
+    for _ in range(5):
+        watched.update()  # nothing is said and nothing changed: no step
+    assert watched.frame().step == 0
+    for step in range(1, 5):
+        w += 1
+        assert watched.frame().step == step
+        watched.update(**said)
+        assert (watched.frame().step, watched.frame().loss == 1.0) == (step, "loss" in said)
+    for _ in range(3):
+        w += 1
+        watched.update(**said)
+    assert watched.frame().step == step + 3
+
+
+@pytest.mark.parametrize("paced", [False, True])
+def test_what_a_step_did_is_known_or_said_to_be_of_several(paced):
+    w = np.zeros(3)
+    watched = sv.watch({"w": w})
+    watched.pace, looks = ALWAYS if paced else None, 0
+    for step in range(1, 41):
+        w += step
+        if watched.update(loss=1 / step):
+            frame, looks = watched.last, looks + 1
+            assert (frame.step, frame.loss, frame.together, frame.update.tolist()) == (step, 1 / step, 1, [step] * 3)
+    assert looks >= (19 if paced else 0)
+    watched.pace = None
+    frame = watched.frame()
+    assert frame.update.tolist() == [sum(range(41 - frame.together, 41))] * 3
+    assert frame.together == 40 or paced
+    assert watched.curve.step.tolist() == list(range(1, 41))
+    assert watched.curve.loss.tolist() == [1 / step for step in range(1, 41)]
+
+
+@pytest.mark.parametrize("fix", [fixed, lambda array: array])
+def test_numbers_that_cannot_change_tell_of_the_last_step_others_of_all_since_the_last_look(fix):
+    w = fix(np.zeros(3))
+    watched = sv.watch({"w": w})
+    for step in range(1, 8):
+        w = fix(np.full(3, step * step, float)) if fix is fixed else w.__iadd__(1)
+        watched.update({"w": w})  # another container each time, its array the same or not
+    frame = watched.frame()
+    assert (frame.step, frame.together, frame.update.tolist()) == (
+        (7, 1, [13] * 3) if fix is fixed else (7, 7, [7] * 3)
+    )
+
+
+def test_steps_that_pass_unseen_are_not_read_and_memory_that_is_gone_leaves_the_last_look():
+    watched = sv.watch({"w": Device([0.0, 0.0])})
+    Device.read = 0
+    for step in range(1, 51):
+        new = Device([step, step])
+        watched.update({"w": new}, {"w": Device([1.0, 2.0])}, step=step)
+    with pytest.raises(InputError):
+        watched.update({"w": Device([1.0, 2.0, 3.0])})
+    assert Device.read == 0
+    frame = watched.frame()
+    assert (frame.step, frame.values.tolist(), frame.gradient.tolist()) == (50, [50, 50], [1, 2])
+    new.deleted = True
+    assert watched.frame().values.tolist() == [50, 50]
+    with pytest.raises(InputError, match=r"w: Array has been deleted.*update\(params\)"):
+        watched.look()
+
+
+def test_a_loop_that_begins_again_begins_its_curve_and_its_past_again():
+    w = np.zeros(1)
+    watched = sv.watch({"w": w})
+    for step in (1, 2, 3, 4, 2, 3):
+        w += 1
+        watched.update(step=step, loss=10.0 * w[0])
+        known = watched.look().known("update").all()
+        assert known == (step != 2 or watched.rounds == 0)  # what its first step did is not known
+    assert watched.curve.step.tolist() == [1, 2, 3]
+    assert watched.curve.loss.tolist() == [10.0, 50.0, 60.0]
+    assert watched.rounds == 1
+    watched.to(2)
+    assert watched.frame().values.tolist() == [5.0]
+
+
+# ---- the past
+
+
+def test_one_goes_back_to_what_was_looked_at():
+    w = np.zeros(2)
+    watched = sv.watch({"w": w})
+    for step in range(1, 6):
+        w += 1
+        watched.update(loss=float(step), lr=0.1)
+        watched.look()
+    assert (watched.can.go, watched.span) == (True, (0, 5))
+    watched.to(2)
+    frame = watched.frame()
+    assert (frame.step, frame.loss, frame.lr, frame.values.tolist()) == (2, 2.0, 0.1, [2.0, 2.0])
+    assert frame.curve.step.tolist() == [1, 2]
+    assert (frame.past.newest, frame.past.steps.tolist()) == (5, [0, 1, 2, 3, 4, 5])
+    w += 1
+    watched.update(loss=6.0)
+    assert watched.frame().step == 2  # the loop goes on; who looks stays
+    watched.to(6)
+    assert watched.frame().values.tolist() == [6.0, 6.0]
+    with pytest.raises(InputError, match=r"9.*0 to 6"):
+        watched.to(9)
+    record = watched.weight_record(1)
+    assert (record.steps.tolist(), record.values.tolist()) == (list(range(7)), list(range(7)))
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 4000), st.lists(st.integers(1, 3), min_size=1, max_size=60))
+def test_looks_are_kept_within_their_budget_the_first_and_the_newest_always(budget, gaps):
+    w = np.zeros(5)
+    watched = sv.watch({"w": w}, budget=budget)
+    one = watched.frame()
+    size = sum(part.nbytes for part in (one.values, one.gradient, one.update, one.computed, one.frozen))
+    for step in np.cumsum(gaps):
+        w += 1
+        watched.update(step=step)
+        steps = watched.look() and watched.weight_record(0).steps
+        assert steps[-1] == step
+        assert len(steps) == 1 or (steps[0] == 0 and len(steps) * size <= budget)
+        assert np.all(np.diff(steps) > 0)
+    assert len(steps) * 2 >= min(len(gaps), budget // size) - 1
+
+
+def test_looking_gets_its_share_of_the_time():
+    pace, now, spent, looks = Pace(rate=30, share=0.02), 0.0, 0.0, 0
+    while now < 100:
+        if pace.due(now):
+            pace.took(now, now + 0.005)
+            now, spent, looks = now + 0.005, spent + 0.005, looks + 1
+        now += 0.01
+    assert looks > 300
+    assert spent / now <= 0.02
+    pace.touched(now)
+    assert pace.due(now + 0.04)
+    assert not pace.due(now - 0.2 + 1e-9)
+
+
+# ---- threads
+
+
+class Loop:
+    """A thread that stands in the middle of a step, half of its numbers changed, until it is let go on."""
+
+    def __init__(self, w, update):
+        self.w, self.update = w, update
+        self.halfway, self.on, self.done, self.end = (threading.Event() for _ in range(4))
+        self.thread = threading.Thread(target=self.steps, daemon=True)
+
+    def steps(self):
+        for step in (1, 2):
+            self.w[0] += 1
+            if step == 2:
+                self.halfway.set()
+                self.on.wait(30)
+            self.w[1] += 1
+            self.update(loss=1 / step)
+        self.done.set()
+        self.end.wait(30)
+
+    def __enter__(self):
+        self.thread.start()
+        assert self.halfway.wait(30)
+        return self
+
+    def finish(self):
+        self.on.set()
+        assert self.done.wait(30)
+
+    def __exit__(self, *_):
+        self.on.set()
+        self.end.set()
+        self.thread.join(30)
+
+
+@pytest.mark.parametrize("looks", ["a picture", "a recording that begins", "a recording that ends"])
+def test_nobody_looks_in_the_middle_of_a_step_or_counts_it_twice(looks, tmp_path, monkeypatch):
+    w = np.zeros(2)
+    watched = sv.watch({"w": w})
+    recording = sv.Recording(watched, path=tmp_path / "a.svz") if looks == "a recording that ends" else None
+    with Loop(w, watched.update) as loop:
+        if looks == "a picture":
+            watched.frame()
+        elif recording is None:
+            recording = sv.Recording(watched, path=tmp_path / "b.svz")
+        else:
+            recording.close()
+        assert watched.last.values[0] == watched.last.values[1]  # it was [2, 1]
+        assert watched.last.step < 2
+        loop.finish()
+        genuine = time.perf_counter
+        monkeypatch.setattr(time, "perf_counter", lambda: genuine() + 1000)  # a thread that lives on idle is looked at
+        assert (watched.frame().step, watched.frame().values.tolist()) == (2, [2, 2])
+    if recording is not None:
+        recording.close()
+        with sv.load_recording(recording.path) as recorded:
+            assert (recorded.values["w"][:, 0] == recorded.values["w"][:, 1]).all()
+
+
+# ---- recordings
+
+
+def train(watched, w, steps, begin=1):
+    """A loop as JAX has them: each step makes new arrays; returns those of each step."""
+    seen = {}
+    for step in range(begin, begin + steps):
+        grads = {name: np.cos(step + np.arange(one.size, dtype="f4")).reshape(one.shape) for name, one in w.items()}
+        w = {name: one - np.float32(0.1) * grads[name] for name, one in w.items()}
+        watched.update(w, grads, loss=1 / step, lr=0.1, step=step)
+        seen[step] = w, grads
+    return seen
+
+
+def begun():
+    return {"fc.weight": np.arange(6, dtype=np.float32).reshape(2, 3), "fc.bias": np.zeros(2, np.float32)}
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_each_recorded_frame_is_what_the_loop_had(tmp_path, every):
+    w = begun()
+    watched = sv.watch(w)
+    with sv.Recording(watched, every=every, gradients=True, updates=True, path=tmp_path / "a.svz") as recording:
+        seen = {0: (w, None)} | train(watched, w, 10)
+    with sv.load_recording(recording.path) as recorded:
+        steps = recorded.steps.tolist()
+        assert steps == sorted({0, 10, *range(0, 11, every)})
+        assert (recorded.about.name, recorded.has) == ("dict", {"gradients", "updates"})
+        assert [tensor.name for tensor in recorded.tensors] == ["fc.weight", "fc.bias"]
+        for place, step in enumerate(steps[1:], 1):
+            frame, (now, grads) = recorded.frame(place), seen[step]
+            assert frame.values.tobytes() == flat(now).tobytes()
+            assert frame.gradient.tobytes() == flat(grads).tobytes()
+            assert frame.update.tobytes() == (flat(now) - flat(seen[step - 1][0])).tobytes()
+            assert (frame.loss, frame.lr, frame.computed.all()) == (1 / step, 0.1, True)
+        assert not recorded.frame(0).computed.any()
+        assert recorded.curve.step.tolist() == list(range(1, 11))
+        assert recorded.curve.loss.tolist() == [1 / step for step in range(1, 11)]
+
+
+def test_a_recording_that_begins_later_knows_the_losses_before_and_a_loop_begun_again_is_a_branch(tmp_path):
+    w = begun()
+    watched = sv.watch(w)
+    seen = train(watched, w, 5)
+    with sv.Recording(watched, path=tmp_path / "later.svz") as recording:
+        train(watched, seen[5][0], 2, begin=6)
+        again = train(watched, w, 2)
+    with sv.load_recording(recording.path) as recorded, recorded.on(0) as first:
+        assert recorded.steps.tolist() == [1, 2]
+        assert recorded.frame(1).values.tobytes() == flat(again[2][0]).tobytes()
+        assert [branch.number for branch in recorded.frame(0).past.branches] == [0, 1]
+        assert first.steps.tolist() == [5, 6, 7]
+        assert first.curve.step.tolist() == list(range(1, 8))
+
+
+@pytest.mark.parametrize("every", [1, 2, 5])
+@pytest.mark.parametrize("said", [{}, {"loss": 1.0}])
+def test_a_recording_leaves_open_what_it_does_not_know(tmp_path, every, said):
+    w = np.zeros(3)
+    watched = sv.watch({"w": w})
+    with sv.Recording(watched, every=every, updates=True, path=tmp_path / "w.svz") as recording:
+        for step in range(1, 13):
+            w += step
+            watched.update(**said)
+            if step == 4 and every == 5:  # the numbers were copied for the look at step 5
+                frame = watched.look()
+                assert (frame.step, frame.together, frame.update[0]) == (4, 4, 10)
+    with sv.load_recording(recording.path) as recorded:
+        steps, updates = recorded.steps, recorded.updates["w"][:, 0]
+        looked = (steps % every == 0) & (steps > 0)
+        assert steps[looked | (steps == 0)].tolist() == list(range(0, 13, every))
+        assert steps[-1] == 12
+        assert recorded.values["w"][:, 0].tolist() == (steps * (steps + 1) / 2).tolist()
+        assert updates[looked].tolist() == steps[looked].tolist()
+        frames = [recorded.frame(k) for k in range(len(steps))]
+        assert [bool(frame.known("update").all()) for frame in frames] == (~np.isnan(updates)).tolist()
+        assert np.isnan(updates[0])
+        assert all(np.isfinite(frame.update).all() and not frame.computed.any() for frame in frames)
+
+
+KILLED = """
+import os, signal, sys, numpy as np, scalarviz as sv
+w = np.zeros(3)
+watched = sv.watch({'w': w})
+recording = sv.Recording(watched, path=sys.argv[1])
+for step in range(1, 6):
+    w += 1
+    watched.update(loss=step)
+recording.flush()
+print(sorted({name.partition('.')[0] for name in sys.modules} & {'torch', 'jax'}), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.ci
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_what_is_written_stays_if_the_program_is_killed_and_no_other_library_is_loaded(tmp_path):
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "killed.svz")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "[]\n")
+    with sv.load_recording(tmp_path / "killed.svz") as recorded:
+        assert recorded.steps.tolist() == recorded.values["w"][:, 0].tolist() == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.ci
+def test_it_becomes_a_page_that_plays(tmp_path):
+    w = begun()
+    watched = sv.watch(w)
+    with sv.Recording(watched, gradients=True) as recording:
+        train(watched, w, 5)
+        assert recording.save_html(tmp_path / "loop.html").stat().st_size > 50_000
+        assert recording.save_link().startswith("player.html#")

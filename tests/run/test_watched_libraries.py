@@ -1,0 +1,342 @@
+"""What PyTorch, JAX, flax and equinox train is watched as they keep it: one law over a loop of each, and their ways."""
+
+from __future__ import annotations
+
+import warnings
+from importlib.util import find_spec
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from kit.refusals import refusals
+from scalarviz.errors import InputError, TypeMismatchError
+
+pytestmark = pytest.mark.ci
+X = np.random.default_rng(0).normal(size=(16, 3)).astype(np.float32)
+ALWAYS: Any = SimpleNamespace(due=lambda now, rests=False: True, took=lambda start, end: None)
+
+
+class Torch:
+    """A network with a batch norm; its parameters are changed in place."""
+
+    frozen = "0.weight"
+
+    def __init__(self):
+        import torch
+
+        torch.manual_seed(0)
+        self.torch = torch
+        self.x = self.make()
+        named = dict(self.parameters())
+        named[self.frozen].requires_grad_(False)
+        self.rule = torch.optim.Adam([one for one in named.values() if one.requires_grad], lr=0.05)
+
+    def make(self):
+        nn = self.torch.nn
+        self.net = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 3, bias=False))
+        return self.net
+
+    def parameters(self):
+        return self.net.named_parameters()
+
+    def step(self):
+        """What the loop tells: parameters, gradients, loss; and the gradients by their names."""
+        self.rule.zero_grad()
+        loss = (self.net(self.torch.tensor(X)) - 1).square().mean()
+        loss.backward()
+        self.rule.step()
+        return None, None, loss, {name: one.grad for name, one in self.parameters() if one.grad is not None}
+
+    def values(self):
+        return self.net.state_dict()
+
+
+class Several(Torch):
+    """Modules and a tensor in a dict."""
+
+    frozen = "G.bias"
+
+    def make(self):
+        nn = self.torch.nn
+        self.scale = self.torch.ones(3, requires_grad=True)
+        self.g, self.d = nn.Linear(3, 3), nn.BatchNorm1d(3)
+        self.net = lambda x: self.d(self.g(x * self.scale)) ** 3
+        return {"G": self.g, "D": [self.d], "scale": self.scale}
+
+    def parameters(self):
+        for prefix, net in (("G", self.g), ("D.0", self.d)):
+            yield from ((f"{prefix}.{name}", one) for name, one in net.named_parameters())
+        yield "scale", self.scale
+
+    def values(self):
+        named = {f"{p}.{name}": one for p, net in (("G", self.g), ("D.0", self.d))
+                 for name, one in net.state_dict().items()}  # fmt: skip
+        return {**named, "scale": self.scale.detach()}
+
+
+class Jax:
+    """New arrays each step, which are donated to the next one."""
+
+    frozen = None
+
+    def __init__(self):
+        import jax
+        import jax.numpy as jnp
+
+        self.jax = jax
+        self.x = {"w": jnp.ones(3), "b": jnp.zeros(2, jnp.bfloat16), "k": jnp.ones(2, jnp.int4),
+                  "key": jax.random.key(0)}  # fmt: skip
+        self.now = self.x
+        self.shrink = jax.jit(lambda p, g: {**p, "w": p["w"] - 0.5 * g}, donate_argnums=0)
+
+    def step(self):
+        grads = {"w": 2 * np.array(self.now["w"]), "b": None, "k": None, "key": None}
+        self.now = self.shrink(self.now, grads["w"])
+        return self.now, grads, float(np.sum(self.now["w"])), {"w": grads["w"]}
+
+    def values(self):
+        return {name: self.now[name].astype("float32") for name in ("b", "k", "w")}
+
+
+class Nnx(Jax):
+    """Modules that change in place."""
+
+    def __init__(self):
+        import jax
+        import jax.numpy as jnp
+        from flax import nnx
+
+        class Net(nnx.Module):
+            def __init__(self, rngs):
+                self.first, self.norm = nnx.Linear(3, 4, rngs=rngs), nnx.BatchNorm(4, rngs=rngs)
+                self.drop, self.rest = nnx.Dropout(0.1, rngs=rngs), nnx.List([nnx.Linear(4, 1, rngs=rngs)])
+
+            def __call__(self, x):
+                return self.rest[0](self.drop(jnp.tanh(self.norm(self.first(x)))))
+
+        self.jax, self.nnx, self.x = jax, nnx, Net(nnx.Rngs(0))
+        self.slope = nnx.value_and_grad(lambda net: jnp.mean(net(X) ** 2))
+
+    def step(self):
+        loss, grads = self.slope(self.x)
+        now = self.nnx.state(self.x, self.nnx.Param)
+        self.nnx.update(self.x, self.jax.tree.map(lambda p, g: p - 0.1 * g, now, grads))
+        return None, grads, loss, {"rest.0.kernel": grads["rest"][0]["kernel"]}
+
+    def values(self):
+        net = self.x
+        return {"first.kernel": net.first.kernel, "norm.mean": net.norm.mean, "rest.0.bias": net.rest[0].bias}
+
+
+class Equinox(Jax):
+    """Modules that each step makes anew."""
+
+    def __init__(self):
+        import equinox
+        import jax
+        import jax.numpy as jnp
+
+        self.jax, self.equinox = jax, equinox
+        self.x = self.now = equinox.nn.MLP(3, 1, 4, 1, key=jax.random.key(0))
+        self.slope = equinox.filter_value_and_grad(lambda net: jnp.mean(jax.vmap(net)(X) ** 2))
+
+    def step(self):
+        loss, grads = self.slope(self.now)
+        self.now = self.equinox.apply_updates(self.now, self.jax.tree.map(lambda g: -0.1 * g, grads))
+        return self.now, grads, loss, {"layers.1.weight": grads.layers[1].weight}
+
+    def values(self):
+        return {"layers.1.weight": self.now.layers[1].weight, "layers.0.bias": self.now.layers[0].bias}
+
+
+WEIGHT, BIAS, BUFFER, COUNT = "weight", "bias", "buffer", "count"
+NORM = {"weight": WEIGHT, "bias": BIAS, "running_mean": BUFFER, "running_var": BUFFER, "num_batches_tracked": COUNT}
+ROLES: dict[Any, dict[str, str]] = {
+    Torch: {"0.weight": WEIGHT, "0.bias": BIAS, **{f"1.{k}": role for k, role in NORM.items()}, "3.weight": WEIGHT},
+    Several: {
+        "G.weight": WEIGHT, "G.bias": BIAS, **{f"D.0.{k}": role for k, role in NORM.items()}, "scale": WEIGHT
+    },
+    Jax: {"b": WEIGHT, "k": WEIGHT, "w": WEIGHT},
+    Nnx: {"first.bias": BIAS, "first.kernel": WEIGHT, "norm.bias": BIAS, "norm.mean": BUFFER, "norm.scale": WEIGHT,
+          "norm.var": BUFFER, "rest.0.bias": BIAS, "rest.0.kernel": WEIGHT},
+    Equinox: {f"layers.{k}.{name}": name for k in range(2) for name in (WEIGHT, BIAS)},
+}  # fmt: skip
+NEEDS = {Torch: "torch", Several: "torch", Jax: "jax", Nnx: "flax", Equinox: "equinox"}
+LOOPS = [loop for loop, package in NEEDS.items() if find_spec(package)]
+
+
+def copied(named):
+    """Arrays of NumPy."""
+    return {name: np.array(x.numpy() if hasattr(x, "numpy") else x, np.float32) for name, x in named.items()}
+
+
+def by_name(watched, flat):
+    return {tensor.name: tensor.of(flat) for tensor in watched.tensors}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_names_values_gradients_and_updates_are_those_of_the_library(loop, tmp_path):
+    one, plain = loop(), loop()
+    watched = sv.watch(one.x)
+    assert {tensor.name: tensor.role for tensor in watched.tensors} == ROLES[loop]
+    watched.pace, looks, frames = ALWAYS, 0, []
+    with sv.Recording(watched, gradients=True, updates=True, path=tmp_path / "a.svz"):
+        for step in range(1, 5):
+            before = copied(one.values())
+            params, grads, loss, slopes = one.step()
+            looks += watched.update(params, grads, loss=loss)
+            frame = watched.frame()
+            frames.append(frame)
+            assert (frame.step, frame.loss) == (step, getattr(loss, "item", loss.__float__)())
+            values, gradient, update, computed, frozen = (
+                by_name(watched, getattr(frame, name))
+                for name in ("values", "gradient", "update", "computed", "frozen")
+            )
+            for name, array in copied(one.values()).items():
+                assert np.array_equal(values[name], array), name
+                assert np.allclose(update[name], array - before[name], atol=1e-6), name
+            for name, array in copied(slopes).items():
+                assert np.array_equal(gradient[name], array), name
+                assert computed[name].all()
+            assert not any(flags.any() for name, flags in computed.items() if ROLES[loop][name] in ("buffer", "count"))
+            assert [name for name, flags in frozen.items() if flags.any()] == ([one.frozen] if one.frozen else [])
+            plain.step()
+    assert looks == 4
+    for name, array in copied(plain.values()).items():  # watching changes no bit
+        assert array.tobytes() == copied(one.values())[name].tobytes()
+    with sv.load_recording(tmp_path / "a.svz") as recorded:
+        for place, frame in enumerate(frames, 1):
+            assert recorded.frame(place).values.tobytes() == frame.values.astype("f4").tobytes()
+
+
+# ---- PyTorch
+
+
+def test_other_numbers_are_shown_with_their_values(torch):
+    """Of other precisions, complex ones as pairs, views that negate or conjugate, NaN, a sparse gradient."""
+    for dtype in (torch.float64, torch.float16, torch.bfloat16):
+        net = torch.nn.Linear(3, 2).to(dtype)
+        wanted = torch.cat([net.weight.detach().double().ravel(), net.bias.detach().double()]).numpy()
+        assert np.array_equal(sv.watch(net).frame().values.astype(np.float64), wanted)
+    net = torch.nn.Linear(2, 2)
+    net.rope = torch.nn.Parameter(torch.tensor([1 + 2j, 3 - 4j]))
+    net.rope.grad = torch.tensor([5 + 6j, 7 + 8j])
+    net.register_buffer("turned", torch.tensor([1 + 2j]).conj())
+    net.register_buffer("minus", torch._neg_view(torch.tensor([1.0, -2.0])))
+    with torch.no_grad():
+        net.weight[0, 0], net.weight[0, 1] = float("nan"), float("inf")
+    watched = sv.watch(net)
+    frame = watched.frame()
+    values, gradient = by_name(watched, frame.values), by_name(watched, frame.gradient)
+    assert values["rope"].tolist() == torch.view_as_real(net.rope).tolist() == [[1, 2], [3, -4]]
+    assert gradient["rope"].tolist() == [[5, 6], [7, 8]]
+    assert (values["turned"].tolist(), values["minus"].tolist()) == ([[1, -2]], [-1, 2])
+    assert np.isnan(values["weight"][0, 0])
+    assert np.isinf(values["weight"][0, 1])
+    assert watched.frame() is frame  # NaN is as it was: no step
+    net = torch.nn.Embedding(5, 2, sparse=True)
+    net(torch.tensor([1, 3])).sum().backward()
+    assert sv.watch(net).frame().gradient.reshape(5, 2).tolist() == [[0, 0], [1, 1], [0, 0], [1, 1], [0, 0]]
+
+
+def test_a_layer_that_is_given_other_weights_is_seen_with_them(torch):
+    """As pruning does, and FSDP."""
+    net = torch.nn.Linear(3, 2)
+    watched = sv.watch(net)
+    watched.pace, looks = ALWAYS, 0
+    for step in range(6):
+        net.weight = torch.nn.Parameter(net.weight.detach() + 1)
+        if watched.update(loss=step):
+            assert np.allclose(watched.last.update[:6], 1, atol=1e-6)
+            looks += 1
+    assert looks >= 3
+    watched.pace = None
+    net.weight = torch.nn.Parameter(torch.full((3, 2), 7.0))
+    with pytest.raises(InputError, match=r"weight.*\(3, 2\).*\(2, 3\)"):
+        watched.frame()
+
+
+def test_names_and_roles(torch):
+    class OtherNames(torch.nn.Module):
+        """Its files have other names than its layers, as those of wrappers have, or cannot be made at all."""
+
+        def __init__(self, fails):
+            super().__init__()
+            self.norm, self.fails = torch.nn.BatchNorm1d(3), fails
+            self.register_buffer("mask", torch.ones(3), persistent=False)
+
+        def state_dict(self, *args, **kwargs):
+            if self.fails:
+                raise RuntimeError("sharded")
+            return {f"wrapped.{name}": one for name, one in super().state_dict(*args, **kwargs).items()}
+
+    for fails in (False, True):
+        names = [tensor.name for tensor in sv.watch(OtherNames(fails)).tensors]
+        assert names == [f"norm.{name}" for name in torch.nn.BatchNorm1d(3).state_dict()]
+    watched = sv.watch(torch.nn.ModuleDict({"a": torch.nn.MultiheadAttention(4, 2), "l": torch.nn.LSTM(3, 4)}))
+    biases = {tensor.name for tensor in watched.tensors if tensor.role == "bias"}
+    assert biases == {"a.in_proj_bias", "a.out_proj.bias", "l.bias_ih_l0", "l.bias_hh_l0"}
+    watched.update(step=torch.tensor(5))
+    assert watched.frame().step == 5
+    net = Torch().net
+    assert sv.watch(dict(net.named_parameters())).frame().frozen.any()
+    assert not sv.watch(net.state_dict()).frame().frozen.any()  # there nothing is trained anywhere
+
+
+def linear(torch, **options):
+    return torch.nn.Linear(2, 2, **options)
+
+
+TORCH = {
+    "parameters": (lambda t: sv.watch(linear(t).parameters()), TypeMismatchError, "dict(net.named_parameters())"),
+    "a weight": (lambda t: sv.watch(linear(t).weight), TypeMismatchError, "{'x': x}"),
+    "an optimiser": (lambda t: sv.watch(t.optim.SGD(linear(t).parameters(), lr=0.1)), TypeMismatchError, "network"),
+    "elsewhere": (lambda t: sv.watch(linear(t, device="meta")), InputError, "weight", "meta", "p.detach().cpu()"),
+    "lazy": (lambda t: sv.watch(t.nn.LazyLinear(3)), InputError, "shape"),
+    "half a step": (lambda t: sv.watch(linear(t)).update(step=t.tensor(0.5)), InputError, "step", "0.5", ">= 0"),
+}  # fmt: skip
+
+
+@refusals(TORCH)
+def test_refused_of_pytorch(refusal, torch):
+    refusal.check(torch)
+
+
+# ---- JAX
+
+if find_spec("jax"):
+
+    def test_an_update_inside_a_compiled_function_is_refused_in_a_line():
+        import jax
+
+        watched = sv.watch({"w": jax.numpy.ones(2)})
+        with pytest.raises(InputError, match=r"w.*Tracer.*outside") as caught:
+            jax.jit(lambda p: watched.update(p) or p)({"w": jax.numpy.ones(2)})
+        assert "\n" not in str(caught.value)
+        assert watched.frame().values.tolist() == [1, 1]
+
+    def test_a_film_in_a_program_of_jax_brings_no_warning(tmp_path):
+        """JAX warns of every fork, as that is by which an encoder begins."""
+        import jax
+
+        jax.numpy.ones(2).block_until_ready()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with sv.view.Film(tmp_path / "a.mp4", (64, 64)) as film:
+                film.add(np.zeros((64, 64, 3), np.uint8))
+        assert (tmp_path / "a.mp4").stat().st_size > 100
+
+
+if find_spec("flax"):
+
+    def test_what_linen_wraps_is_found():
+        import jax
+        from flax import linen
+
+        kernel = linen.with_partitioning(linen.initializers.ones, (None, "model"))
+        variables = linen.Dense(2, kernel_init=kernel).init(jax.random.key(0), X)
+        found = {tensor.name: tensor.shape for tensor in sv.watch(variables).tensors}
+        assert found == {"params.kernel.value": (3, 2), "params.bias": (2,)}
