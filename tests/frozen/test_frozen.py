@@ -14,9 +14,10 @@ SPEC.loader.exec_module(make)
 pytestmark = pytest.mark.ci
 
 
-def said(stored, now, kind):
+def compare(stored, now, kind):
     difference = make.difference([make.line(r) for r in stored], [make.line(r) for r in now], kind)
-    assert not difference, f"\n{difference}"
+    if difference:
+        pytest.fail(difference, pytrace=False)
 
 
 @pytest.fixture(scope="module")
@@ -43,25 +44,27 @@ def test_weights_have_the_same_bits(scene, engine, numbers):
     if not any(make.processor() in r["bits"] for r in stored):
         print(f"no bits of {make.processor()}: compared within {make.NEAR}; {make.COMMAND} numbers adds them")
     changed = make.changes(stored, numbers.made(scene, engine))
-    assert not changed, f"\n{changed}"
+    if changed:
+        pytest.fail(changed, pytrace=False)
 
 
 def test_files_hold_the_same_numbers():
-    said(make.read("files"), make.files_now(), "files")
+    compare(make.read("files"), make.files_now(), "files")
 
 
 @pytest.mark.parametrize("name", make.picture_cases())
 def test_a_picture_is_the_same_list(name, pictures, tmp_path):
-    said(pictures[name], make.picture_of(tmp_path, *make.picture_cases()[name]), "pictures")
+    compare(pictures[name], make.picture_of(tmp_path, *make.picture_cases()[name]), "pictures")
 
 
 @pytest.mark.parametrize("name", make.MICRO)
 def test_micro_steps_have_the_same_words_and_numbers(name, pictures):
     assert len(pictures[name]) == 44
-    said(pictures[name], make.micro_steps(whole_batch=make.MICRO[name]), "pictures")
+    compare(pictures[name], make.micro_steps(whole_batch=make.MICRO[name]), "pictures")
 
 
 def test_a_user_can_do_the_same():
     stored = (make.HERE / "surface.txt").read_text("utf-8").splitlines()
     difference = make.difference(stored, make.surface_now(), "surface", most=80)
-    assert not difference, f"\n{difference}"
+    if difference:
+        pytest.fail(difference, pytrace=False)
