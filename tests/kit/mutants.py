@@ -49,7 +49,7 @@ SAMPLES = {
     "held_out": (2, {"python": 120, "kernel": 15, "text": 15}),
 }
 """Seed and how many of each kind. Kernels are what numba compiles (COMPILED); text is JavaScript and GLSL."""
-LIMITS = {"python": 45, "kernel": 180, "text": 180}
+LIMITS = {"python": 45, "kernel": 120, "text": 120}
 """Processor seconds of one mutant. A changed kernel is compiled again, and browsers start slowly."""
 CHOSEN = 0.55
 """Share of the limit that the chosen tests need without a fault."""
@@ -304,10 +304,15 @@ def find(mutant: Mutant, root: Path) -> tuple[str, str] | None:
     same = [file for file in files(root) if file.endswith(suffix)]
     for file in sorted(same, key=lambda file: (file != mutant.file, Path(file).name != Path(mutant.file).name)):
         source = (root / file).read_text(encoding="utf-8")
-        if last in source:
-            for found, _, changed in mutants_of(source, {mutant.function}, file):
-                if found.key == mutant.key:
-                    return file, changed
+        found = (
+            {there.key: text for there, _, text in mutants_of(source, {mutant.function}, file)}
+            if last in source
+            else {}
+        )
+        if mutant.key in found:
+            return file, found[mutant.key]
+        if found and file == mutant.file:
+            break  # the function is where it was, and the statement has gone
     return None
 
 
@@ -330,7 +335,12 @@ class Copy:
                     shutil.copy2(source, folder / name)
         for name in ("scenes", "notebooks"):  # setup.cfg installs them inside the package
             (folder / "scalarviz" / name).symlink_to(f"../{name}")
+        self.renew_cache()
+
+    def renew_cache(self) -> None:
+        """Take the user's compiled kernels again: a mutant of the engine may have spoilt those of the copy."""
         kernels = Path(os.environ.get("SCALARVIZ_CACHE_DIR") or Path.home() / ".cache" / "scalarviz")
+        shutil.rmtree(self.cache, ignore_errors=True)
         if kernels.is_dir():
             shutil.copytree(kernels, self.cache)
         self.cache.mkdir(mode=0o700, exist_ok=True)
@@ -342,6 +352,17 @@ class Copy:
         path.write_text(source, encoding="utf-8")
         os.utime(path, (time.time(), 1_000_000_000 + self.written))
 
+    def test_mutant(self, file: str, source: str, tests: list[str], limit: float) -> tuple[int | None, float, str]:
+        """The same as :meth:`test` while a file has another text."""
+        unchanged = (self.folder / file).read_text(encoding="utf-8")
+        self.put(file, source)
+        try:
+            return self.test(tests, limit)
+        finally:
+            self.put(file, unchanged)
+            if file.startswith("scalarviz/engine/"):
+                self.renew_cache()
+
     def test(self, arguments: list[str], limit: float) -> tuple[int | None, float, str]:
         """Run pytest: its exit status (None: stopped after `limit` processor seconds), its seconds, what it wrote."""
         (self.folder / "chosen.txt").write_text("\n".join(arguments), encoding="utf-8")
@@ -351,6 +372,7 @@ class Copy:
             "SCALARVIZ_TEST_CUDA": os.environ.get("SCALARVIZ_TEST_CUDA", "1"), "NUMBA_NUM_THREADS": "2",
         }  # fmt: skip
         command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=line", "-p", "no:cacheprovider", "@chosen.txt"]
+        command.append(f"--basetemp={self.folder}-tmp")
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
             process = subprocess.Popen(
                 command, cwd=self.folder, env=environment, stdout=log, stderr=log, start_new_session=True
@@ -400,11 +422,11 @@ def end_session(session: int) -> None:
         time.sleep(0.05)
 
 
-def culprit(log: str) -> str:
-    """The test, or the file, that failed first."""
-    missing = re.search(r"^ERROR: not found: \S*?/(tests/.*)$", log, re.MULTILINE)
-    found = missing or re.search(r"^(?:FAILED|ERROR) (tests/\S+\.py(?:::.*?)?)(?: - .*)?$", log, re.MULTILINE)
-    return found[1] if found else ""
+def culprit(log: str, tests: list[str]) -> str:
+    """The test, or the file, that failed first; a test's name may hold anything."""
+    found = re.search(r"^(?:FAILED|ERROR|ERROR: not found:) (?:\S*/)?(tests/.*)$", log, re.MULTILINE)
+    named = [test for test in tests if found and f"{found[1]} - ".startswith(f"{test} - ")]
+    return max(named, key=len) if named else re.match(r"\S+|", found[1] if found else "")[0]
 
 
 @dataclass
@@ -447,11 +469,8 @@ class Cover:
         A compiled kernel is never called in Python, so that the tests of those who import it are always taken.
         """
         if mutant.kind == "text":
-            return {
-                name
-                for name, test in self.tests.items()
-                if test["kind"] == ("browser" if file.endswith(".js") else "gl")
-            }
+            kind = "browser" if file.endswith(".js") else "gl"
+            return {name for name, test in self.tests.items() if test["kind"] == kind}
         tests = self.of_function.get(f"{file}::{mutant.function}", set())
         if not tests:
             moved = (found for name, found in self.of_function.items() if name.endswith(f"::{mutant.function}"))
@@ -465,15 +484,16 @@ class Cover:
             paths = paths | {path for path in files(root) if imports(root, path) & paths}
         return tests
 
-    def chosen(self, mutant: Mutant, file: str, root: Path, failing: set[str]) -> list[str]:
-        """The quickest of them, as many as the limit allows; of kernels and texts first those with a word in common."""
+    def chosen(self, mutant: Mutant, file: str, root: Path, left: float, failing: set[str]) -> list[str]:
+        """The quickest of them, for `left` seconds; of kernels and texts first those with a word in common."""
         words = set(re.findall("[a-z]{4,}", f"{file} {mutant.function}".lower())) - {"scalarviz", "engine", "view"}
         seconds = {name: self.tests[name]["seconds"] for name in self.calling(mutant, file, root)}
 
         def order(name: str) -> tuple[int, float]:
             return -(mutant.kind != "python") * sum(word in name.lower() for word in words), seconds[name]
 
-        left, found, opened = LIMITS[mutant.kind] * CHOSEN, [], set()
+        found: list[str] = []
+        opened: set[str] = set()
         for name in sorted(seconds, key=order):
             path = name.split("::")[0]
             left -= seconds[name] + 0.3 * (path not in opened)
@@ -490,13 +510,13 @@ def imports(root: Path, file: str) -> set[str]:
     """The files of the product that a file imports, its functions included."""
     if not file.endswith(".py"):
         return set()
-    found, package = set(), Path(file).parent
+    found, package = set(), Path(f"scalarviz/{file}" if file.startswith("scenes/") else file).parent
     for node in ast.walk(ast.parse((root / file).read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = [*package.parts[: len(package.parts) - node.level + 1], *(node.module or "").split(".")]
             bases = ["/".join(filter(None, [*base, name])) for name in ("", *(alias.name for alias in node.names))]
             found |= {f"{path}{end}" for path in bases for end in (".py", "/__init__.py")}
-    return found & set(files(root))
+    return {path.replace("scalarviz/scenes/", "scenes/") for path in found} & set(files(root))
 
 
 class Judge:
@@ -504,6 +524,7 @@ class Judge:
 
     def __init__(self, cover: Cover, results: Path) -> None:
         self.cover, self.results, self.lock = cover, results, threading.Lock()
+        results.parent.mkdir(parents=True, exist_ok=True)
         self.passes: dict[str, bool] = {}
         self.done: dict[str, dict] = {}
         for row in read_rows(results) if results.exists() else ():
@@ -520,32 +541,32 @@ class Judge:
         place = find(mutant, here.folder)
         if place is None:
             return Result("gone")
-        file, source = place
-        unchanged = (here.folder / file).read_text(encoding="utf-8")
-        limit, total = LIMITS[mutant.kind], 0.0
+        limit, share, total = LIMITS[mutant.kind], CHOSEN, 0.0
         for _ in range(9):
             failing = {test for test, passes in self.passes.items() if not passes}
-            tests = self.cover.chosen(mutant, file, here.folder, failing)
+            tests = self.cover.chosen(mutant, place[0], here.folder, limit * share, failing)
             if not tests:
                 return Result("unreached")
-            here.put(file, source)
-            status, seconds, log = here.test(tests, limit)
-            here.put(file, unchanged)
+            status, seconds, log = here.test_mutant(*place, tests, limit)
             total += seconds
             if status == 0:
                 return Result("survived", "", total, len(tests))
+            if status is None and sum(self.cover.tests[test]["seconds"] for test in tests) < limit / 3:
+                return Result("killed", "time", total, len(tests))
+            if status is None and share <= 1 / 3:
+                break
             if status is None:
-                quick = sum(self.cover.tests[test]["seconds"] for test in tests) < limit / 3
-                return Result("killed" if quick else "slow", "time", total, len(tests))
-            by = culprit(log)
+                share = 1 / 3  # so few that another time-out says something
+                continue
+            by = culprit(log, tests)
             if not by and status < 0:
                 return Result("killed", f"signal {-status}", total, len(tests))
             if by not in self.passes:
-                self.passes[by] = bool(by) and here.test([by], 3 * limit)[0] == 0
+                self.passes[by] = here.test([by] if by else tests, 3 * limit)[0] == 0
                 self.keep({"test": by, "passes": self.passes[by], "log": "" if self.passes[by] else log[-600:]})
             if self.passes[by]:
                 return Result("killed", by, total, len(tests))
-        return Result("slow", "tests fail without a mutant", total, len(tests))
+        return Result("slow", "", total, len(tests))
 
     def judge_all(self, mutants: list[Mutant], product: Path, suite: Path, workers: int, minutes: float) -> list[dict]:
         """Results of those that are judged within the minutes, in their order."""
@@ -578,10 +599,6 @@ def read_rows(path: Path) -> list[dict]:
 
 def mutant_of(row: dict) -> Mutant:
     return Mutant(**{name: row[name] for name in Mutant.__annotations__})
-
-
-def stored(path: Path) -> list[Mutant]:
-    return [mutant_of(row) for row in read_rows(path)]
 
 
 def described(mutant: Mutant) -> str:
@@ -644,16 +661,14 @@ def run_mutants(options: argparse.Namespace) -> None:
         lines = changed_lines(options.product, options.changed)
         paths = [file for file in files(options.product) if file in lines]
         mutants = drawn(options.product, paths, {"python": 60, "kernel": 6, "text": 6}, seed=len(paths), lines=lines)
+        random.Random(0).shuffle(mutants)
     else:
-        mutants = [mutant for name in options.samples for mutant in stored(KEPT / f"{name}.jsonl")]
+        mutants = [mutant for name in options.samples for mutant in map(mutant_of, read_rows(KEPT / f"{name}.jsonl"))]
     if options.only:
         mutants = [mutant for mutant in mutants if re.search(options.only, f"{mutant.kind} {mutant.file}")]
-    if options.changed:
-        with tempfile.TemporaryDirectory() as place:
-            judge = Judge(Cover(options.cover), Path(place) / "results.jsonl")
-            rows = judge.judge_all(mutants, options.product, options.suite, options.workers, options.minutes)
-    else:
-        judge = Judge(Cover(options.cover), options.results)
+    with tempfile.TemporaryDirectory() as place:
+        results = Path(place) / "results.jsonl" if options.changed else options.results
+        judge = Judge(Cover(options.cover), results)
         rows = judge.judge_all(mutants, options.product, options.suite, options.workers, options.minutes)
     print_report(rows, len(mutants))
 
@@ -701,14 +716,11 @@ def try_mutants(options: argparse.Namespace) -> None:
         print(f"{seconds:.0f} s of processor time without a mutant; stopped after {limit:.0f} s with one", flush=True)
         killed = 0
         for number, mutant in enumerate(mutants[: options.count], 1):
-            file, source = find(mutant, here.folder)
-            unchanged = (here.folder / file).read_text(encoding="utf-8")
-            here.put(file, source)
-            status, seconds, log = here.test(options.tests, limit)
-            here.put(file, unchanged)
+            compiling = LIMITS["kernel"] if mutant.kind == "kernel" else 0
+            status, seconds, log = here.test_mutant(*find(mutant, here.folder), options.tests, limit + compiling)
             killed += status != 0
             verdict = {0: "SURVIVED", None: "killed (slow)"}.get(status, "killed")
-            print(f"{number:3} {verdict:13} {seconds:4.0f} s {described(mutant)}  {culprit(log)}", flush=True)
+            print(f"{number:3} {verdict:13} {seconds:4.0f} s {described(mutant)}  {culprit(log, [])}", flush=True)
         print(f"{killed} of {number} killed")
 
 
@@ -727,17 +739,11 @@ def main(arguments: list[str] | None = None) -> None:
     cover = {"type": Path, "default": ROOT / "build/cover.json.gz"}
     product = "--product", {"type": Path, "default": ROOT, "help": "checkout that is mutated"}
     command("sample", draw_samples, product)
-    command(
-        "cover",
-        record_cover,
-        suite,
-        ("--out", cover),
-        ("pytest", {"nargs": "*", "help": "after --: arguments of pytest"}),
-    )
+    pytest = "pytest", {"nargs": "*", "help": "after --: arguments of pytest"}
+    command("cover", record_cover, suite, ("--out", cover), pytest)
     command("seconds", lambda options: print_seconds(options.cover), ("--cover", cover))
     command(
-        "run", run_mutants, suite, results, ("--cover", cover),
-        product,
+        "run", run_mutants, suite, results, product, ("--cover", cover),
         ("--samples", {"nargs": "+", "default": ["sample"], "choices": list(SAMPLES)}),
         ("--only", {"help": "regular expression: kind and file"}),
         ("--changed", {"metavar": "COMMIT", "help": "mutants of lines changed since then instead of a sample"}),
