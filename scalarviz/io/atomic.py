@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import secrets
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -47,7 +48,7 @@ def check_target(path: StrPath) -> Path:
     Raises
     ------
     InputError
-        If `path` is a folder or a device, its link leads in a circle, or no file can be made there.
+        If `path` is a folder, a device or a read-only file, its link leads in a circle, or no file can be made there.
     """
     target = as_path(path)
     try:
@@ -60,6 +61,10 @@ def check_target(path: StrPath) -> Path:
             raise InputError(f"cannot write {path_text(path)}: it is a folder; give a file name")
         if target.exists() and not target.is_file():
             raise InputError(f"cannot write {path_text(path)}: it is not a regular file")
+        # the folder decides who may replace a file, and root may everything: what its owner wants stands in its mode
+        if target.exists() and not (mode := stat.S_IMODE(target.stat().st_mode)) & 0o222:
+            why = f"it is read-only (mode {mode:04o})"
+            raise InputError(f"cannot write {path_text(path)}: {why}; give another name, or allow it: chmod u+w")
         parent, made = target.absolute().parent, [target.name]
         while not parent.exists():
             parent, made = parent.parent, [*made, parent.name]
@@ -79,7 +84,8 @@ def replacing(path: StrPath, put: Callable[[Path, Path], object] | None = None) 
     """Give a new file's name beside `path`; what was written there becomes `path` when the block ends well.
 
     Missing folders are made. After an error the new file is gone and an old `path` is untouched. What a process that
-    was killed while it wrote the same `path` has left behind is removed.
+    was killed while it wrote the same `path` has left behind is removed. The new file has the old one's mode, also
+    while it is written; without an old one it has what the umask leaves, as a file of ``open`` has.
 
     Parameters
     ----------
@@ -90,12 +96,12 @@ def replacing(path: StrPath, put: Callable[[Path, Path], object] | None = None) 
     Yields
     ------
     Path
-        A name in the same folder with the same suffix (programs tell formats by it). No file is there yet.
+        An empty file in the same folder with the same suffix (programs tell formats by it).
 
     Raises
     ------
     InputError
-        If the file cannot be written (folder, permission, full disk); the message says which.
+        If the file cannot be written (folder, read-only, permission, full disk); the message says which.
     """
     target = check_target(path)
     begin, end = _beginning(target), f".part{target.suffix}"
@@ -103,6 +109,9 @@ def replacing(path: StrPath, put: Callable[[Path, Path], object] | None = None) 
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep(target.parent, begin, end)
+        os.close(os.open(fresh, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        if target.exists():
+            _keep_access(target, fresh)
         yield fresh
         with open(fresh, "rb+") as written:
             os.fsync(written.fileno())
@@ -138,6 +147,15 @@ def _sweep(folder: Path, begin: str, end: str) -> None:
         for name in os.listdir(folder):
             if (found := mine.fullmatch(name)) and not runs(int(found[1])):
                 (folder / name).unlink(missing_ok=True)
+
+
+def _keep_access(old: Path, new: Path) -> None:
+    """Let those read and write the new file who may the old one."""
+    known = old.stat()
+    if hasattr(os, "chown"):
+        with suppress(OSError):  # only root may give files away
+            os.chown(new, known.st_uid, known.st_gid)
+    os.chmod(new, stat.S_IMODE(known.st_mode))
 
 
 def _sync_folder(folder: Path) -> None:

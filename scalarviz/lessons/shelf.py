@@ -111,7 +111,8 @@ def copy(folder: StrPath, overwrite: bool = False, outputs: bool = False) -> Cop
         raise InputError("lessons: the folder has no name; try: scalarviz lessons lessons")
     pairs = [(file, target / file.name) for one in lessons() for file in (one.notebook, one.script)]
     for _, place in pairs:
-        check_target(place)
+        if replace or not place.is_file():  # else it is left as it is, and may be read-only
+            check_target(place)
     done = Copied()
     for file, place in pairs:
         data, there = file.read_bytes(), place.exists()

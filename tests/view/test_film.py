@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -127,9 +126,9 @@ def test_a_folder_that_is_removed_meanwhile_is_said(tmp_path: Path, ending: str,
         pytest.raises(InputError, match=f"cannot write .*film.{ending}: .*{says}"),
         film_of(folder / f"film.{ending}", (64, 48)) as film,
     ):
-        film.add(np.zeros((48, 64, 3), np.uint8))
-        while not list(folder.iterdir()):  # the encoder begins when it likes
-            time.sleep(0.01)
+        noise = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
+        while not film._written.stat().st_size:  # the encoder begins when it likes
+            film.add(noise)
         shutil.rmtree(folder)
         if again:  # the weights of the same run made it anew
             folder.mkdir()
