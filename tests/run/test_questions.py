@@ -450,7 +450,8 @@ def test_a_range_moves_outward_with_its_time_constant_whatever_the_frame_rate(pa
            for given in ((1, 1), (2, 1), (0, np.inf), (0, 1, "symlog"), (np.nan, 1))},
         **{f"log from {low}": (lambda low=low: Range(low, 2.0, "log"), InputError, "positive") for low in (0.0, -1.0)},
         "scale": (lambda: Range(-1, 1, "decades"), UnknownNameError, "decades", "linear", "symlog"),
-        "scope": (lambda: extents(np.ones(2), (Tensor("w", (2,), 0),), "row"), UnknownNameError, "row", "network", "layer", "tensor"),
+        "scope": (lambda: extents(np.ones(2), (Tensor("w", (2,), 0),), "row"), UnknownNameError, "row", "network",
+                  "layer", "tensor"),
         "no time": (lambda: RangeTracker(0.0), InputError, "time_constant"),
         "table": (lambda: check_tables(gathering(2**24 + 1), "float32"), InputError, "16,777,217", 'dtype="float64"'),
     }
