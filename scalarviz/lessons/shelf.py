@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -111,7 +112,7 @@ def copy(folder: StrPath, overwrite: bool = False, outputs: bool = False) -> Cop
         raise InputError("lessons: the folder has no name; try: scalarviz lessons lessons")
     pairs = [(file, target / file.name) for one in lessons() for file in (one.notebook, one.script)]
     for _, place in pairs:
-        if replace or not place.is_file():  # else it is left as it is, and may be read-only
+        if replace or not os.path.isfile(place):  # else it is left as it is, and may be read-only
             check_target(place)
     done = Copied()
     for file, place in pairs:
