@@ -29,7 +29,9 @@ class LossRow:
     def theirs(self, **more: Any) -> Any:
         import torch
 
-        given = {k: torch.tensor(v).double() if isinstance(v, tuple) else v for k, v in self.settings.items()}
+        given = {
+            k: torch.tensor(v, dtype=torch.float64) if isinstance(v, tuple) else v for k, v in self.settings.items()
+        }
         return getattr(torch.nn, self.kind)(**given, **more)
 
     def wanted(self, count: int, outputs: int, seed: int = 0) -> np.ndarray:

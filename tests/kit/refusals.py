@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pytest
@@ -33,7 +34,19 @@ class Refusal:
         assert not missing, f"the message does not say {missing}: {caught.value}"
 
 
-def refusals(rows: dict[str, tuple[Any, ...]]) -> pytest.MarkDecorator:
-    """Parametrise a test over ``{name: (call, error, *facts)}``; it receives each as `refusal`."""
-    made = {name: Refusal(call, error, tuple(facts)) for name, (call, error, *facts) in rows.items()}
+def refusals(rows: dict[str, tuple[Any, ...]], names: dict[str, Any] | None = None) -> pytest.MarkDecorator:
+    """Parametrise a test over rows of bad calls; it receives each as `refusal`.
+
+    A row is ``name: (call, error, *facts)``, or, with the ``globals()`` of the test as `names`, the text of the call
+    itself: ``"nn.Linear(0, 2)": (InputError, "n_in", 0)``.
+    """
+    made = {}
+    for name, row in rows.items():
+        call, error, *facts = row if not isinstance(row[0], type) else (partial(_evaluated, name, names), *row)
+        made[name] = Refusal(call, error, tuple(facts))
     return pytest.mark.parametrize("refusal", list(made.values()), ids=list(made))
+
+
+def _evaluated(text: str, names: dict[str, Any] | None, *arguments: Any) -> Any:
+    """What a text means in the test's module; the arguments of the check are `it`."""
+    return eval(text, {**(names or {}), **({"it": arguments[0]} if arguments else {})})

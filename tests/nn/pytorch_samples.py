@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import scalarviz as sv
+from kit.nested import flat
 from scalarviz import nn
-from scalarviz.scalar.nested import flatten
 
 LEADING, CHANNELS = "leading", "channels"
 # The dimensions of one sample here; None where each number is by itself. LEADING: those that are normalised, and the
@@ -226,7 +226,7 @@ def _added_up(loss: Any, kind: str, x: Any, targets: Any) -> Callable[[Any], lis
     numbers = targets.numpy()
 
     def ours(rows: Any) -> list[Any]:
-        leaves = np.array(flatten(rows), object).reshape(x.shape)
+        leaves = np.array(flat(rows), object).reshape(x.shape)
         if kind in CLASSES:
             leaves = np.moveaxis(leaves[None] if leaves.ndim == 1 else leaves, 1, -1)
         lists = leaves.reshape(len(numbers), -1).tolist()

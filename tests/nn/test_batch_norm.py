@@ -1,19 +1,313 @@
-"""Batch normalisation by hand against PyTorch, and its running statistics as arrays of the module."""
+"""Batch normalisation in training: PyTorch's numbers after every step, on every engine and by hand."""
 
 from __future__ import annotations
-
-import copy
-import math
-import pickle
 
 import numpy as np
 import pytest
 
-import scalarviz as sv
-from scalarviz import nn
-from scalarviz.scalar.nested import flatten
+from kit.nested import flat
+from scalarviz import Run, nn, optim, rng
+from scalarviz.errors import InputError
 
-NAMES = ["running_mean", "running_var", "num_batches_tracked"]
+torch = None  # `with_pytorch` sets it
+
+
+@pytest.fixture(autouse=True)
+def with_pytorch(torch):
+    """PyTorch as a name of this file, which `.ci/run` runs."""
+    globals()["torch"] = torch
+
+
+ENGINES = ["objects", "numpy", "numba"]
+N, STEPS, SEED = 23, 20, 5
+
+
+class Twice:
+    """One norm that is called twice, and a residual around it."""
+
+    def build(self, layers, norm):
+        self.one, self.two = layers.Linear(3, 4, bias=False), layers.Linear(4, 4, bias=False)
+        self.norm, self.out = norm(4), layers.Linear(4, 2)
+
+    def forward(self, x):
+        first = self.norm(self.one(x))
+        second = self.norm(self.two([v.tanh() for v in first] if isinstance(first, list) else first.tanh()))
+        both = [a + b for a, b in zip(first, second, strict=True)] if isinstance(first, list) else first + second
+        return self.out(both)
+
+
+def twice_of(layers):
+    """The class for our layers, or for PyTorch's."""
+
+    class Both(Twice, layers.Module):
+        def __init__(self, **given):
+            layers.Module.__init__(self)
+            self.build(layers, lambda n: layers.BatchNorm1d(n, **given))
+
+    return Both
+
+
+def masks(p, units):
+    """PyTorch's dropout with the masks of a run of ours: the step that comes is counted by whoever trains."""
+
+    class Masked(torch.nn.Module):
+        step = 0
+
+        def forward(self, x):
+            if not self.training:
+                return x
+            zero = rng.dropped(SEED, 0, self.step, np.arange(units), np.arange(len(x)), p)
+            return x * torch.tensor(np.where(zero, 0.0, 1 / (1 - p)).T)
+
+    return Masked()
+
+
+@pytest.fixture(autouse=True)
+def one_thread(with_pytorch):
+    """PyTorch's second thread waits longer for the first, in nets so small, than it computes."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def mlp(layers, width=4, outputs=2, **given):
+    return layers.Sequential(layers.Linear(3, width, bias=False), layers.BatchNorm1d(width, **given), layers.Tanh(),
+                             layers.Linear(width, outputs))  # fmt: skip
+
+
+def masked(layers):
+    drop = layers.Dropout(0.4) if layers is nn else masks(0.4, 4)
+    return layers.Sequential(layers.Linear(3, 4), layers.Tanh(), drop, layers.BatchNorm1d(4), layers.Linear(4, 2))
+
+
+def raw(layers):
+    return layers.Sequential(layers.BatchNorm1d(3), layers.Linear(3, 2))
+
+
+def in_sequence(layers):
+    return layers.Sequential(layers.Linear(3, 4), layers.BatchNorm1d(4), layers.BatchNorm1d(4, affine=False),
+                             layers.Tanh(), layers.Linear(4, 2))  # fmt: skip
+
+
+def picture(layers):
+    cut = nn.Unflatten((1, 5, 5)) if layers is nn else torch.nn.Unflatten(1, (1, 5, 5))
+    return layers.Sequential(
+        cut, layers.Conv2d(1, 2, 3, bias=False), layers.BatchNorm2d(2), layers.ReLU(),
+        layers.Conv2d(2, 2, 2, bias=False), layers.BatchNorm2d(2, momentum=0.3), layers.Flatten(), layers.Linear(8, 2),
+    )  # fmt: skip
+
+
+def line(layers):
+    cut = nn.Unflatten((1, 6)) if layers is nn else torch.nn.Unflatten(1, (1, 6))
+    return layers.Sequential(cut, layers.Conv1d(1, 3, 3, bias=False), layers.BatchNorm1d(3), layers.Tanh(),
+                             layers.Flatten(), layers.Linear(12, 2))  # fmt: skip
+
+
+def twice(layers, **given):
+    return twice_of(layers)(**given)
+
+
+MODELS = {
+    "mlp": (mlp, 3), "affine=False": (lambda layers: mlp(layers, affine=False), 3),
+    "momentum=None": (lambda layers: mlp(layers, momentum=None), 3),
+    "momentum=0.3": (lambda layers: mlp(layers, momentum=0.3, eps=1e-3), 3),
+    "no statistics": (lambda layers: mlp(layers, track_running_stats=False), 3), "behind dropout": (masked, 3),
+    "on the inputs": (raw, 3), "two in sequence": (in_sequence, 3), "picture": (picture, 25), "line": (line, 6),
+    "twice": (twice, 3), "twice, momentum=None": (lambda layers: twice(layers, momentum=None), 3),
+}  # fmt: skip
+
+
+def data(inputs, outputs=2, classes=False):
+    draw = np.random.default_rng(4)
+    x = draw.normal(1.0, 2.0, (N, inputs))
+    return x, draw.integers(0, outputs, N) if classes else draw.normal(size=(N, outputs))
+
+
+def beside(net):
+    """PyTorch's own with the numbers of `net` are made by this; to be called with its model."""
+
+    def filled(model):
+        state = net.state_dict()
+        model.double().load_state_dict({name: torch.tensor(array) for name, array in state.items()})
+        return model
+
+    return filled
+
+
+def together(name, engine, optimiser, theirs_of, batch, loss=None, theirs_loss=None, classes=False, steps=STEPS):
+    """Train both step by step; all numbers of the state are compared after each."""
+    make, inputs = MODELS[name]
+    net = make(nn)
+    theirs = beside(net)(make(torch.nn))
+    x, y = data(inputs, classes=classes)
+    run = Run(net, loss or nn.MSELoss(), optimiser(net.parameters()), (x, y), batch_size=batch, engine=engine,
+              dtype="float64", seed=SEED)  # fmt: skip
+    descent, theirs_loss = theirs_of(theirs.parameters()), theirs_loss or torch.nn.MSELoss()
+    for step in range(steps):
+        ids = run.problem.indices(step)
+        for module in theirs.modules():
+            if hasattr(module, "step"):
+                module.step = step
+        descent.zero_grad()
+        said = theirs_loss(theirs(torch.tensor(x[ids])), torch.tensor(y[ids]))
+        said.backward()
+        descent.step()
+        run.step()
+        assert run.loss == pytest.approx(said.item(), abs=1e-12)
+        ours = net.state_dict()
+        for key, array in theirs.state_dict().items():
+            np.testing.assert_allclose(ours[key], array.numpy(), rtol=0, atol=1e-12, err_msg=key)
+    if "no statistics" not in name:
+        theirs.eval()
+        np.testing.assert_allclose(run.predict(x), theirs(torch.tensor(x)).detach().numpy(), rtol=0, atol=1e-11)
+    run.close()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", MODELS)
+def test_descent_is_pytorchs_step_by_step(name, engine):
+    """The last batch of an epoch does not exist: 23 samples are two batches of 9, others at every epoch."""
+    sgd = {"lr": 0.05, "momentum": 0.8}
+    steps = 6 if engine == "objects" and name != "mlp" else STEPS
+    together(name, engine, lambda p: optim.SGD(p, **sgd), lambda p: torch.optim.SGD(p, **sgd), 9, steps=steps)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", ["mlp", "picture", "twice", "momentum=None"])
+@pytest.mark.parametrize("batch", [5, N])
+def test_adam_is_pytorchs_step_by_step(batch, name, engine):
+    """Layers in front have no bias: its gradient is nothing but rounding, and Adam makes steps of that.
+
+    So it does with a batch of 2, whose two numbers a channel are always -1 and 1.
+    """
+    adam = {"lr": 0.01, "eps": 1e-8}
+    steps = 6 if engine == "objects" and name != "mlp" else STEPS
+    together(name, engine, lambda p: optim.Adam(p, **adam), lambda p: torch.optim.Adam(p, **adam), batch, steps=steps)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_weighted_loss_is_divided_by_its_batch(engine):
+    weight = [0.5, 2.0]
+    theirs = torch.nn.CrossEntropyLoss(weight=torch.tensor(weight, dtype=torch.float64))
+    together("mlp", engine, lambda p: optim.SGD(p, lr=0.1), lambda p: torch.optim.SGD(p, lr=0.1), 7,
+             nn.CrossEntropyLoss(weight=weight), theirs, classes=True)  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_evaluation_reads_the_statistics_of_the_moment(engine):
+    """A norm that is frozen in eval behind one that is trained: the numbers of each step are what it reads."""
+    nn.init.manual_seed(3)
+    net = nn.Sequential(
+        nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)
+    )
+    net[4].eval()
+    net[4].running_mean, net[4].running_var = [0.1, 0.2, 0.3, 0.4], [1.0, 2.0, 3.0, 4.0]
+    x, y = data(3)
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.05), (x, y), batch_size=9, engine=engine,
+              dtype="float64")  # fmt: skip
+    theirs = torch.nn.Sequential(
+        torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Tanh(), torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4),
+        torch.nn.Linear(4, 2),
+    )  # fmt: skip
+    beside(net)(theirs)
+    theirs[4].eval()
+    descent = torch.optim.SGD(theirs.parameters(), lr=0.05)
+    for step in range(6):
+        ids = run.problem.indices(step)
+        descent.zero_grad()
+        torch.nn.MSELoss()(theirs(torch.tensor(x[ids])), torch.tensor(y[ids])).backward()
+        descent.step()
+    run.step(6)
+    for key, array in theirs.state_dict().items():
+        np.testing.assert_allclose(net.state_dict()[key], array.numpy(), rtol=0, atol=1e-12, err_msg=key)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("given", [{}, {"track_running_stats": False}], ids=str)
+def test_a_batch_of_one_number_a_channel_is_refused_as_in_pytorch(given, engine):
+    x, y = data(3)
+    net = mlp(nn, **given)
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
+        beside(net)(mlp(torch.nn, **given))(torch.tensor(x[:1]))
+    with pytest.raises(InputError, match=r"a batch of 1 sample .* take a larger batch"):
+        Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), batch_size=1, engine=engine)
+    run = started(engine, "float64", "mlp")
+    run.step(2)
+    before = run.values.copy()
+    with pytest.raises(InputError, match="take a larger batch"):
+        run.change(batch_size=1)
+    assert run.problem.batch == 9
+    np.testing.assert_array_equal(run.values, before)
+    run.step(2)
+    picture = started(engine, "float64", "picture", batch=1)  # nine numbers a channel
+    picture.step(1)
+    picture.close()
+
+
+def started(engine="numba", dtype="float32", name="picture", batch=9, threads=1):
+    make, inputs = MODELS[name]
+    nn.init.manual_seed(3)
+    net = make(nn)
+    return Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.01), data(inputs), batch_size=batch, engine=engine,
+               dtype=dtype, threads=threads, seed=SEED)  # fmt: skip
+
+
+def test_moving_to_another_engine_goes_on_with_the_statistics():
+    ends = []
+    for engines in (["numpy"] * 3, ["numba", "objects", "numpy"], ["objects", "numba", "numpy"]):
+        run = started(engines[0], "float64", "mlp")
+        for engine in engines:
+            run.adopt_engine(engine)
+            run.step(4)
+        ends.append(run.values.copy())
+    for end in ends[1:]:
+        np.testing.assert_allclose(end, ends[0], rtol=0, atol=1e-11)
+
+
+def without(norm, which):
+    """What PyTorch's users write to take the statistics of the batch in eval() too, and what comes close to it."""
+    if "statistics" in which:
+        norm.running_mean, norm.running_var = None, None
+    if "count" in which:
+        norm.num_batches_tracked = None
+    if "tracking" in which:
+        norm.track_running_stats = False
+
+
+@pytest.mark.parametrize("momentum", [0.3, None])
+@pytest.mark.parametrize("which", ["statistics", "statistics and count", "count", "tracking", "statistics, tracking"])
+def test_statistics_that_are_set_to_none_are_those_of_pytorch(which, momentum):
+    net = mlp(nn, momentum=momentum)
+    theirs = beside(net)(mlp(torch.nn, momentum=momentum))
+    without(net[1], which)
+    without(theirs[1], which)
+    assert list(net.state_dict()) == list(theirs.state_dict())
+    x, y = data(3)
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), batch_size=8, engine="numpy",
+              dtype="float64")  # fmt: skip
+    descent = torch.optim.SGD(theirs.parameters(), lr=0.1)
+    for step in range(3):
+        chosen = run.problem.indices(step)
+        descent.zero_grad()
+        torch.nn.MSELoss()(theirs(torch.tensor(x[chosen])), torch.tensor(y[chosen])).backward()
+        descent.step()
+    run.step(3)
+    predicted = run.predict(x)
+    run.close()
+    rows = [[v.data for v in row] for row in net[1]([net[0](row) for row in x.tolist()])]  # by hand, in training
+    with torch.no_grad():
+        np.testing.assert_allclose(rows, theirs[1](theirs[0](torch.tensor(x))).numpy(), rtol=0, atol=1e-12)
+        for name, array in theirs.state_dict().items():
+            np.testing.assert_allclose(net.state_dict()[name], array.numpy(), rtol=0, atol=1e-12, err_msg=name)
+        again = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), engine="numpy", dtype="float64")
+        np.testing.assert_allclose(again.predict(x), theirs.eval()(torch.tensor(x)).numpy(), rtol=0, atol=1e-12)
+    assert predicted.shape == (N, 2)
+
+
+# ---- by hand
+
+
 SHAPES = {
     "rows": (nn.BatchNorm1d, (5, 3)),
     "long rows": (nn.BatchNorm1d, (4, 3, 2)),
@@ -21,6 +315,8 @@ SHAPES = {
     "pictures": (nn.BatchNorm2d, (2, 3, 2, 4)),
     "one picture": (nn.BatchNorm2d, (1, 3, 2, 2)),
 }
+
+
 ARGUMENTS = [
     {}, {"momentum": None}, {"momentum": 1.0, "eps": 0.3}, {"affine": False}, {"track_running_stats": False},
     {"bias": False},
@@ -46,7 +342,7 @@ def test_training_by_hand_agrees_with_pytorch(name, given):
         theirs.zero_grad()
         (wanted * torch.tensor(upstream)).sum().backward()
         ours.zero_grad()
-        found = flatten(ours(x))
+        found = flat(ours(x))
         np.testing.assert_allclose([v.data for v in found], wanted.detach().numpy().ravel(), rtol=0, atol=1e-12)
         slopes = ours.backward(upstream.ravel().tolist())
         np.testing.assert_allclose(slopes, given_x.grad.numpy().ravel(), rtol=0, atol=1e-11)
@@ -58,7 +354,7 @@ def test_training_by_hand_agrees_with_pytorch(name, given):
     ours.eval(), theirs.eval()
     with torch.no_grad():
         wanted = theirs(torch.tensor(x)).numpy()
-    np.testing.assert_allclose([v.data for v in flatten(ours(x))], wanted.ravel(), rtol=0, atol=1e-12)
+    np.testing.assert_allclose([v.data for v in flat(ours(x))], wanted.ravel(), rtol=0, atol=1e-12)
     _same_state(ours, theirs)
 
 
@@ -68,87 +364,3 @@ def _same_state(ours, theirs):
     for k, array in wanted.items():
         assert (found[k].shape, found[k].dtype) == (array.shape, array.dtype)
         np.testing.assert_allclose(found[k], array, rtol=0, atol=1e-13, err_msg=k)
-
-
-def test_running_statistics_are_arrays_of_the_module():
-    norm = nn.BatchNorm1d(2)
-    assert [n for n, _ in norm.named_parameters()] == ["weight", "bias"]
-    assert [n for n, _ in norm.named_buffers("net")] == [f"net.{name}" for name in NAMES]
-    assert [(a.shape, a.dtype) for a in norm.buffers()] == [((2,), float), ((2,), float), ((), np.int64)]
-    given = np.array([1.0, 2.0])
-    norm.running_mean = given
-    given[0] = 9.0
-    assert norm.running_mean.tolist() == [1.0, 2.0]
-    norm.running_mean[0] = 3.0
-    norm.running_mean += 1
-    assert norm.running_mean.tolist() == [4.0, 3.0]
-    norm.num_batches_tracked += 1
-    assert (int(norm.num_batches_tracked), norm.num_batches_tracked.dtype) == (1, np.int64)
-    with pytest.raises(TypeError):
-        norm.num_batches_tracked[...] = 5
-    with pytest.raises(ValueError, match="read-only"):
-        norm.buffers()[2][...] = 5
-    norm.reset_running_stats()
-    assert [a.tolist() for a in norm.buffers()] == [[0, 0], [1, 1], 0]
-    plain = nn.BatchNorm1d(2, track_running_stats=False)
-    assert (plain.running_mean, plain.running_var, plain.num_batches_tracked) == (None, None, None)
-    assert list(plain.state_dict()) == ["weight", "bias"]
-    assert plain.buffers() == []
-
-
-def test_copies_and_pickles_have_their_own():
-    net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
-    net[1].running_var, net[1].num_batches_tracked = [2.0, 3.0], 4
-    for twin in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
-        assert [a.tolist() for a in twin.buffers()] == [[0, 0], [2, 3], 4]
-        twin[1].running_var[0] = 0.0
-        assert net[1].running_var.tolist() == [2.0, 3.0]
-        twin[1].reset_running_stats()
-        assert [a.tolist() for a in twin.buffers()] == [[0, 0], [1, 1], 0]
-    tied = nn.Sequential(net[1], net[1])
-    assert [n for n, _ in tied.named_buffers()] == [f"0.{name}" for name in NAMES]
-    assert len(list(tied.named_buffers(remove_duplicate=False))) == 6
-    assert [n for n in tied.state_dict() if "running_var" in n] == ["0.running_var", "1.running_var"]
-
-
-def test_a_state_that_does_not_fit_changes_nothing():
-    norm = nn.BatchNorm1d(2)
-    state = norm.state_dict() | {"running_mean": np.array([5.0, 6.0])}
-    for name, wrong in (("num_batches_tracked", 1.5), ("num_batches_tracked", -1), ("running_var", [1.0])):
-        with pytest.raises(sv.ScalarvizError, match=name):
-            norm.load_state_dict(state | {name: np.array(wrong)})
-        assert norm.running_mean.tolist() == [0.0, 0.0]
-    norm.load_state_dict(state | {"num_batches_tracked": np.array(7)})
-    assert (norm.running_mean.tolist(), int(norm.num_batches_tracked)) == ([5.0, 6.0], 7)
-
-
-def test_no_gradient_goes_to_running_statistics():
-    norm = nn.BatchNorm1d(2).eval()
-    sum(flatten(norm([1.0, 2.0]))).backward()
-    assert not any(part.computed.any() for part in nn.buffer_blocks(norm).values())
-    assert norm.weight.grad.any()
-
-
-BAD = [
-    (lambda: nn.BatchNorm1d(3)([1.0, 2.0, 3.0]), r"is in training: .* takes N samples at once, N x \(3,\)"),
-    (lambda: nn.BatchNorm2d(3)(np.ones((3, 2, 2))), "is in training"),
-    (lambda: nn.BatchNorm1d(3)(np.ones((1, 3))), "expected more than 1 value per channel when training"),
-    (lambda: nn.BatchNorm2d(3)(np.ones((1, 3, 1, 1))), "expected more than 1 value per channel when training"),
-    (lambda: nn.BatchNorm1d(3)(np.ones((2, 4))), r"takes a sample of shape \(3,\) or \(3, L\), or N of them"),
-    (lambda: nn.BatchNorm1d(3)(np.ones((0, 3))), "takes a sample"),
-    (lambda: nn.BatchNorm1d(3)(2.0), r"got \(\)"),
-    (lambda: nn.BatchNorm1d(3).eval()(np.ones((3, 3))), r"write one as \(1, 3, 3\), several as \(3, 3, 1\)"),
-    (lambda: nn.BatchNorm1d(3, momentum=1.5), "momentum must be a number in 0 .. 1, or None; got 1.5"),
-    (lambda: nn.BatchNorm1d(3, momentum=math.nan), "momentum"),
-    (lambda: nn.BatchNorm1d(3, momentum="x"), "momentum must be a number"),
-    (lambda: nn.BatchNorm1d(3, affine="yes"), "affine"),
-    (lambda: nn.BatchNorm1d(3, track_running_stats="no"), "track_running_stats"),
-    (lambda: setattr(nn.BatchNorm1d(3), "running_mean", [1.0]), r"running_mean has shape \(3,\)"),
-    (lambda: setattr(nn.BatchNorm1d(3), "num_batches_tracked", 0.5), "must be a whole number >= 0"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("attempt", "text"), BAD)
-def test_bad_input_says_what_is_wrong(attempt, text):
-    with pytest.raises(sv.ScalarvizError, match=text):
-        attempt()

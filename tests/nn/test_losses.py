@@ -1,4 +1,4 @@
-"""Losses against PyTorch over a batch, against finite differences, and their conventions."""
+"""Losses: PyTorch's numbers by hand and in runs, finite differences, the divisor of each batch, class targets."""
 
 from __future__ import annotations
 
@@ -8,114 +8,363 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz import Value, nn
+from kit.learning import LOSSES
+from kit.refusals import refusals
+from kit.runs import ENGINES, TOLERANCE, bits, by_pytorch, far, make_run
+from scalarviz import Run, Value, nn, optim
+from scalarviz.errors import DivergedError, InputError, TracingError
 
-LOSSES = {
-    "mse": nn.MSELoss, "l1": nn.L1Loss, "bce": nn.BCELoss,
-    "huber": lambda reduction: nn.HuberLoss(reduction, delta=0.3),
+WEIGHTS = (0.5, 2.0, 0.25, 1.25)
+LOGITS = (0.3, -1.2, 2.5, 0.8)
+CLASSES = {"weight": (None, WEIGHTS), "label_smoothing": (0.0, 0.25, 1.0), "ignore_index": (-100, 1)}
+
+
+def every(kind, outputs, targets, **settings):
+    """All combinations of some settings of one loss."""
+    rows = [{}]
+    for name, values in settings.items():
+        rows = [{**row, **({name: value} if value is not None else {})} for row in rows for value in values]
+    return [(kind, row, outputs, target) for row in rows for target in targets]
+
+
+BY_HAND = [
+    *every("CrossEntropyLoss", LOGITS, (0, 3, 1), **CLASSES),
+    *every("CrossEntropyLoss", LOGITS, (-100,), label_smoothing=(0.0, 0.25), weight=(None, WEIGHTS)),
+    *every("CrossEntropyLoss", LOGITS, ([0.1, 0.2, 0.3, 0.4],), weight=(None, WEIGHTS), label_smoothing=(0.0, 0.25)),
+    *every("CrossEntropyLoss", (300.0, -1200.0, 900.0, 900.0), (0, 1, 2)), *every("CrossEntropyLoss", (0.5,), (0,)),
+    *every("NLLLoss", LOGITS, (0, 3, 1), weight=(None, WEIGHTS), ignore_index=(-100, 1)),
+    *every("MultiMarginLoss", LOGITS, (0, 3), p=(1, 2), margin=(1.0, 0.3, 3.7), weight=(None, WEIGHTS)),
+    *every("BCELoss", (0.2, 0.9, 1.0, 0.5), ([0.0, 1.0, 1.0, 0.3],), weight=(None, WEIGHTS)),
+    *every("BCEWithLogitsLoss", (-3.0, 40.0, -800.0, 0.0), ([0.0, 1.0, 0.6, 0.3],), weight=(None, WEIGHTS),
+           pos_weight=(None, WEIGHTS, (3.0,))),
+    *every("SmoothL1Loss", (0.5, -2.0, 3.0, 1.0), ([1.0] * 4,), beta=(0.5, 1.0, 2.5, 0.0)),
+    *every("HingeEmbeddingLoss", (0.5, -2.0, 3.0, 0.75), ([1.0, -1.0, -1.0, -1.0],), margin=(1.0, 0.75, -1.0)),
+    *every("MSELoss", LOGITS, (list(WEIGHTS),)), *every("L1Loss", LOGITS, (list(WEIGHTS),)),
+    *every("HuberLoss", LOGITS, (list(WEIGHTS),), delta=(1.0, 0.5)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize(("kind", "settings", "outputs", "target"), BY_HAND)
+def test_one_sample_is_pytorchs(kind, settings, outputs, target, reduction, torch):
+    given = {k: torch.tensor(v, dtype=torch.float64) if isinstance(v, tuple) else v for k, v in settings.items()}
+    x = torch.tensor(outputs, dtype=torch.float64, requires_grad=True)
+    y = torch.tensor(target, dtype=None if isinstance(target, int) else torch.float64)
+    wanted = getattr(torch.nn, kind)(reduction=reduction, **given)(x, y)
+    wanted.sum().backward()
+    leaves = [Value(number) for number in outputs]
+    found = getattr(nn, kind)(reduction=reduction, **settings)(leaves, target)
+    sv.sum(found if isinstance(found, list) else [found]).backward()
+    numbers = [v.data for v in found] if isinstance(found, list) else found.data
+    np.testing.assert_allclose(numbers, wanted.detach().numpy(), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose([v.grad for v in leaves], x.grad.numpy(), rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_gradients_are_those_of_finite_differences(name):
+    loss, point = LOSSES[name].ours(), [0.2, 0.7, 0.45]
+    target = LOSSES[name].wanted(1, 3)[0]
+    assert sv.gradcheck(lambda *xs: loss(list(xs), target), *point)
+    x = Value(math.nan)
+    found = loss([x, 0.5, 0.25], target)
+    found.backward()
+    assert math.isnan(found.data) or LOSSES[name].kind == "NLLLoss"
+
+
+def net_of(name):
+    return "rgb" if LOSSES[name].outputs == "probabilities" else "classes"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_run_trains_as_pytorch(name, engine, torch):
+    run, theirs = (
+        make_run(net_of(name), name, "sgd", engine=engine, batch_size=None),
+        by_pytorch(net_of(name), name, "sgd"),
+    )
+    for _ in range(4):
+        run.step()
+        value, _, state = next(theirs)
+        assert run.loss == pytest.approx(value, rel=1e-12)
+        for path, array in state.items():
+            assert far(run.state_dict()[path], array) < 1e-11
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_engines_agree_on_shuffled_batches(name):
+    runs = [make_run(net_of(name), name, "sgd", engine=engine, batch_size=5) for engine in ("objects", "numpy")]
+    for run in runs:
+        run.step(6)
+    assert far(runs[1].values, runs[0].values) < 1e-11
+    assert far(runs[1].history.loss, runs[0].history.loss) < 1e-11
+
+
+# ---- targets that count differently: weights of classes, samples that are left out
+
+N = 14
+X = np.random.default_rng(1).normal(size=(N, 3))
+Y = np.array([0, 3, -100, 1, 2, 2, -100, 0, 1, 3, -100, 2, 1, 0])
+ROWS = np.abs(X @ np.random.default_rng(2).normal(size=(3, 4)))
+UNEVEN = {
+    "weights": ("CrossEntropyLoss", {"weight": WEIGHTS}, Y),
+    "left out": ("CrossEntropyLoss", {}, Y),
+    "smoothed": ("CrossEntropyLoss", {"weight": WEIGHTS, "label_smoothing": 0.2}, Y),
+    "a class left out": ("CrossEntropyLoss", {"ignore_index": 2, "label_smoothing": 0.2}, np.maximum(Y, 0)),
+    "shares": ("CrossEntropyLoss", {"weight": WEIGHTS, "label_smoothing": 0.2}, ROWS / ROWS.sum(1, keepdims=True)),
+    "nll": ("NLLLoss", {"weight": WEIGHTS}, Y),
+    "margin": ("MultiMarginLoss", {"p": 2, "margin": 0.7, "weight": WEIGHTS}, np.maximum(Y, 0)),
+    "logits": ("BCEWithLogitsLoss", {"weight": WEIGHTS, "pos_weight": (3.0,)}, (ROWS > 1) * 1.0),
+}
+WAYS = {
+    "shuffled": {"batch_size": 5}, "all": {"batch_size": None}, "drawn": {"batch_size": 5, "sampling": "replacement"},
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("reduction", ["mean", "sum"])
-def test_losses_agree_with_pytorch(oracle, name, reduction):
-    arrays = oracle("losses")
-    loss = LOSSES[name](reduction)
-    outputs = [[Value(x) for x in row] for row in arrays["outputs"]]
-    singles = [loss(o, t) for o, t in zip(outputs, arrays["targets"], strict=True)]
-    total = sv.sum(singles)
-    if nn.batch_reduction(loss) == "mean":
-        total = total / len(singles)
-    total.backward()
-    assert total.data == pytest.approx(float(arrays[f"{name}/{reduction}/value"]), rel=1e-13)
-    wanted = arrays[f"{name}/{reduction}/grad"].copy()
-    if name == "bce":  # PyTorch's 1e-12 under the derivative is the float32 next to it
-        wanted[arrays["outputs"] * (1 - arrays["outputs"]) < 1e-12] *= float(np.float32(1e-12)) / 1e-12
-    np.testing.assert_allclose([[v.grad for v in row] for row in outputs], wanted, rtol=1e-12, atol=1e-15)
+def model():
+    return nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh())
 
 
-@pytest.mark.parametrize("name", LOSSES)
+def uneven(name, engine="numpy", reduction="mean", **options):
+    kind, given, targets = UNEVEN[name]
+    net = model()
+    options = {"batch_size": 5, "seed": 7, "dtype": "float64"} | options
+    loss = getattr(nn, kind)(reduction=reduction, **given)
+    return Run(net, loss, optim.SGD(net.parameters(), lr=0.5), (X, targets), engine=engine, **options)
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
-def test_losses_against_finite_differences(name, reduction):
-    loss = LOSSES[name](reduction)
-    assert sv.gradcheck(lambda a, b, t: loss([a, b], [t, 0.25]), 0.2, 0.7, 0.9)
+@pytest.mark.parametrize("name", UNEVEN)
+def test_each_batch_has_its_own_divisor_as_in_pytorch(name, reduction, way, torch):
+    kind, given, targets = UNEVEN[name]
+    tensors = {k: torch.tensor(v, dtype=torch.float64) if isinstance(v, tuple) else v for k, v in given.items()}
+    loss, x, y = getattr(torch.nn, kind)(reduction=reduction, **tensors), torch.tensor(X), torch.tensor(targets)
+    run = uneven(name, "objects", reduction, **WAYS[way])
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4, dtype=torch.float64), torch.nn.Tanh())
+    net.load_state_dict({k: torch.tensor(v) for k, v in run.model.state_dict().items()})
+    rule = torch.optim.SGD(net.parameters(), lr=0.5)
+    wanted = []
+    for step in range(5):
+        chosen = run.problem.indices(step)
+        rule.zero_grad()
+        value = loss(net(x[chosen]), y[chosen])
+        value.backward()
+        rule.step()
+        wanted.append(value.item())
+    run.step(5)
+    np.testing.assert_allclose(run.history.loss, wanted, rtol=1e-12, atol=1e-14)
+    for path, tensor in net.state_dict().items():
+        np.testing.assert_allclose(run.state_dict()[path], tensor.numpy(), rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", UNEVEN)
+def test_engines_agree_on_divisors(name, way):
+    runs = [uneven(name, engine, **WAYS[way]) for engine in ("objects", "numpy")]
+    for run in runs:
+        run.step(6)
+    np.testing.assert_allclose(runs[1].history.loss, runs[0].history.loss, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(runs[1].values, runs[0].values, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", UNEVEN)
+def test_numba_agrees_on_divisors(name, dtype):
+    run, exact = uneven(name, "numba", dtype=dtype), uneven(name)
+    run.step(6)
+    exact.step(6)
+    assert far(run.history.loss, exact.history.loss) < 10 * TOLERANCE[dtype]
+    assert far(run.values, exact.values) < 10 * TOLERANCE[dtype]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_calls_the_way_back_and_threads_change_no_bit(engine):
+    run, single = uneven("weights", engine), uneven("weights", engine)
+    run.step(9)
+    there = bits(run)
+    run.to(4)
+    run.to(9)
+    assert bits(run) == there
+    for _ in range(9):
+        single.step()
+    assert bits(single) == there
+
+
+def test_two_threads_change_no_bit():
+    x = np.random.default_rng(0).normal(size=(6000, 3))
+    y = np.random.default_rng(1).integers(0, 4, 6000)
+    y[::7] = -100
+    found = []
+    for threads in (1, 2):
+        net = model()
+        loss = nn.CrossEntropyLoss(WEIGHTS, label_smoothing=0.1)
+        run = Run(net, loss, optim.SGD(net.parameters(), 0.5), (x, y), batch_size=5000, engine="numba", threads=threads)
+        run.step(4)
+        found.append((run.values.tobytes(), run.history.loss.tobytes()))
+    assert found[0] == found[1]
+
+
+def mean_loss(run, x, y):
+    """PyTorch's definition of the weighted mean, written out."""
+    logits = run.predict(x)
+    logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    kept = y >= 0
+    weights = np.array(WEIGHTS)[y[kept]]
+    return -(weights * logs[kept, y[kept]]).sum() / weights.sum()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_other_targets_have_other_divisors(engine):
+    run = uneven("weights", engine, batch_size=None)
+    run.step()
+    changed = np.roll(Y, 3) % 4  # nothing is left out now
+    run.set_targets(changed)
+    wanted = mean_loss(run, X, changed)
+    assert run.evaluate(X, changed) == pytest.approx(wanted, rel=1e-12)
+    run.step()
+    assert run.loss == pytest.approx(wanted, rel=1e-12)
+    more = np.array([0, -100, -100, 3])
+    run.add_samples(X[:4] + 1, more)
+    wanted = mean_loss(run, np.concatenate([X, X[:4] + 1]), np.concatenate([changed, more]))
+    run.step()
+    assert run.loss == pytest.approx(wanted, rel=1e-12)
+    run.change(loss=nn.CrossEntropyLoss())
+    assert math.isnan(run.evaluate(X[:2], [-100, -100]))
+
+
+def test_an_opened_step_divides_by_the_same_number():
+    run = uneven("weights")
+    run.step(2)
+    opened = run.open()
+    assert opened.divisor == pytest.approx(sum(WEIGHTS[k] for k in Y[run.problem.indices(2)] if k >= 0), rel=1e-15)
+    run.step()
+    frame = run.frame()
+    assert opened.loss == pytest.approx(run.loss, rel=1e-12)
+    np.testing.assert_allclose(opened.gradient, frame.gradient, rtol=1e-12)
+    assert opened.terms("0.weight[1][2]").sum == pytest.approx(frame.gradient[5], rel=1e-12)
+    whole = uneven("left out", batch_size=None).open()
+    assert repr(whole.divisor) == str(int((Y >= 0).sum()))
+
+
+def test_a_batch_of_nothing_stops_the_run_and_changes_nothing():
+    run = uneven("left out", batch_size=None)
+    run.set_targets([-100] * N)
+    before = run.values.copy()
+    with pytest.raises(DivergedError):
+        run.step()
+    assert (run.values == before).all()
+    for loss in (nn.CrossEntropyLoss((1.0, 1.0, 0.0, 1.0)), nn.NLLLoss((1.0, 1.0, 0.0, 1.0))):
+        assert math.isnan(loss(LOGITS, 2).data)  # of weight 0
+        assert math.isnan(loss(LOGITS, -100).data)
+
+
+# ---- conventions
 
 
 def test_the_factor_of_the_squared_error():
     o, t = [0.5, 2.0], [0.0, 0.0]
     assert nn.MSELoss()(o, t).data == pytest.approx(4.25 / 2)
-    assert nn.MSELoss("sum")(o, t).data == 4.25
     assert nn.MSELoss("sum", factor=0.5)(o, t).data == 2.125
     assert nn.MSELoss(factor=0.5)(o, t).data == pytest.approx(4.25 / 4)
-    x = Value(3.0)
-    nn.MSELoss("sum", factor=0.5)([x], [1.0]).backward()
-    assert x.grad == 2.0  # output - target
+    net = model()
+    loss = nn.MSELoss("sum", factor=0.5, batch_reduction="mean")  # Nielsen's cost
+    run = Run(net, loss, optim.SGD(net.parameters(), 0.5), (X, ROWS), engine="numpy", dtype="float64")
+    a = run.predict(X)
+    run.step()
+    assert run.loss == pytest.approx(0.5 * ((a - ROWS) ** 2).sum() / N, rel=1e-12)
+    delta = (a - ROWS) * (1 - a * a) / N
+    np.testing.assert_allclose(net[0].weight.grad, delta.T @ X, rtol=1e-11)
 
 
-def test_one_output_and_arrays_and_values_as_targets():
-    loss = nn.MSELoss()
-    assert loss(Value(2.0), 1.0).data == 1.0
-    assert loss([2.0], np.array([1.0])).data == 1.0
-    t = Value(1.0)
+def test_targets_of_any_kind():
+    loss, t = nn.MSELoss(), Value(1.0)
+    assert loss(Value(2.0), 1.0).data == loss([2.0], np.array([1.0])).data == 1.0
     loss([Value(2.0)], [t]).backward()
     assert t.grad == -2.0
+    wanted = nn.CrossEntropyLoss()(LOGITS, 2).data
+    for target in (np.int64(2), 2.0, Value(2.0), [2], np.array([2])):
+        assert nn.CrossEntropyLoss()(LOGITS, target).data == wanted
 
 
-def test_the_cross_entropy_at_its_ends():
+def test_ends_and_kinks():
     loss = nn.BCELoss()
-    assert loss([0.0], [0.0]).data == 0.0
-    assert loss([0.0], [1.0]).data == 100.0
-    assert loss([1.0], [0.0]).data == 100.0
+    assert [loss([o], [t]).data for o, t in ((0.0, 0.0), (0.0, 1.0), (1.0, 0.0))] == [0.0, 100.0, 100.0]
     assert math.isnan(loss([1.5], [0.5]).data)
-
-
-def test_kinks_of_the_losses():
     for made, x, grad in ((nn.L1Loss("sum"), 1.0, 0.0), (nn.HuberLoss("sum", delta=0.5), 1.5, 0.5)):
         value = Value(x)
         made([value], [1.0]).backward()
         assert value.grad == grad
 
 
-def test_a_users_function_is_averaged_over_the_batch():
-    assert nn.batch_reduction(lambda o, t: o[0] - t[0]) == "mean"
-    assert nn.batch_reduction(nn.MSELoss("sum")) == "sum"
+def test_derivatives_with_respect_to_targets_and_factors():
+    for name, points in {"bce_with_logits": [(0.7, 0.3, 2.5), (-1.7, 0.9, 0.5)], "smooth_l1": [(0.7, 1.5)]}.items():
+        assert all(sv.gradcheck(sv.scalar.function(name), *point) for point in points)
+    assert sv.gradcheck(lambda x, m: sv.scalar.function("hinge_embedding")(x, -1.0, m), 0.7, 1.5)
 
+
+def test_a_users_loss_is_averaged_and_may_check_its_targets():
     def mine(o, t):
         return o[0]
 
+    assert nn.batch_reduction(mine) == "mean"
+    assert nn.batch_reduction(nn.MSELoss("sum")) == "sum"
     mine.batch_reduction = "median"
-    with pytest.raises(sv.ScalarvizError, match="median"):
+    with pytest.raises(InputError, match="median"):
         nn.batch_reduction(mine)
 
+    class Positive:
+        def __call__(self, outputs, targets):
+            return outputs[0] * targets[0]
 
-BAD = [
-    (lambda: nn.MSELoss("all"), "reduction must be one of mean, sum, none, got 'all'"),
-    (lambda: nn.L1Loss(None), "reduction"),
-    (lambda: nn.MSELoss(factor=2), "factor must be 1 or 0.5, got 2"),
-    (lambda: nn.MSELoss(factor=math.nan), "factor"),
-    (lambda: nn.MSELoss(factor="half"), "factor must be a number"),
-    (lambda: nn.HuberLoss(delta=0), "delta"),
-    (lambda: nn.HuberLoss(delta=math.inf), "delta"),
-    (lambda: nn.MSELoss()([1.0, 2.0], [1.0]), r"outputs of shape \(2,\) for targets of shape \(1,\).*CrossEntropyLoss"),
-    (
-        lambda: nn.BCELoss()([0.5], [1.0, 2.0, 3.0]),
-        r"outputs of shape \(1,\) for targets of shape \(3,\).*\(N, 1\)",
-    ),
-    (lambda: nn.MSELoss()([], []), "no outputs"),
-    (lambda: nn.MSELoss()([[0.5, 1.0]], np.ones((2, 1))), "nested in different ways"),
-    (lambda: nn.MSELoss()([0.5], "a"), "row of numbers"),
-    (lambda: nn.MSELoss()([0.5], ["a"]), "must be a number"),
-    (lambda: nn.Loss()([0.5], [0.5]), "defines no term"),
-]
+        def check_targets(self, targets, n_outputs):
+            if (targets < 0).any():
+                raise sv.ScalarvizError(f"negative, {n_outputs} outputs")
+
+    net = model()
+    with pytest.raises(sv.ScalarvizError, match="negative, 4 outputs"):
+        Run(net, Positive(), optim.SGD(net.parameters(), 0.1), (X, -np.ones(N)))
 
 
-@pytest.mark.parametrize(("attempt", "text"), BAD)
-def test_bad_input_is_refused(attempt, text):
-    with pytest.raises(sv.ScalarvizError, match=text):
-        attempt()
+@pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.float32])
+def test_a_column_of_class_numbers_is_the_target(shape, dtype):
+    y = np.maximum(Y, 0).astype(dtype).reshape(shape)
+    net = nn.Linear(3, 4, seed=1)
+    run = Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), 0.1), (X, y), engine="numpy", dtype="float64")
+    logits = run.predict(X)
+    wanted = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(N), y.astype(int).ravel()]
+    assert run.evaluate(X, y) == pytest.approx(wanted.mean(), rel=1e-12)
+    run.set_targets(np.zeros((N,)))
+    run.step(300)
+    assert (run.predict(X).argmax(1) == 0).all()
 
 
-def test_losses_print_their_convention():
-    assert repr(nn.MSELoss("sum", 0.5)) == "MSELoss(reduction='sum', factor=0.5)"
-    assert repr(nn.BCELoss()) == "BCELoss(reduction='mean')"
-    assert repr(nn.HuberLoss(delta=2)) == "HuberLoss(reduction='mean', delta=2)"
+def classes(targets, loss=None):
+    net = nn.Linear(3, 4, seed=1)
+    return Run(net, loss or nn.CrossEntropyLoss(), optim.SGD(net.parameters(), 0.1), (X[:6], targets), engine="numpy")
+
+
+@refusals({
+    "classes([0, 1, 2, 4, 1, 0])": (InputError, "sample 3", 4, "0 .. 3", "1 of 6"),
+    "classes([0, 1, -1, 4, 1, 0])": (InputError, "sample 2", -1, "2 of 6"),
+    "classes([0, 1, 1, 0.5, 1, 0])": (InputError, "sample 3", 0.5),
+    "classes(np.eye(5)[[0, 1, 2, 0, 1, 2]])": (InputError, "argmax", 5),
+    "classes([0, 1, np.nan, 0, 1, 0])": (InputError, "finite"),
+    "classes(X[:6], nn.MSELoss('none'))": (InputError, "MSELoss(reduction='none')"),
+    "classes(X[:6, :1] * 0, lambda o, t: nn.CrossEntropyLoss(WEIGHTS)(o, t) * 2)": (TracingError, "reduction='sum'"),
+    "classes(np.zeros((6, 4)), nn.HingeEmbeddingLoss())": (InputError, "1 or -1"),
+    "classes([0] * 6).set_targets([0, 1, 2, 0, 1, 7])": (InputError, "sample 5", 7),
+    "classes([0] * 6).evaluate(X[:6], [0, 1, 2, 0, 1, 7])": (InputError, "sample 5", 7),
+}, globals())  # fmt: skip
+def test_targets_that_do_not_fit(refusal):
+    refusal.check()
+
+
+@pytest.mark.parametrize(("loss", "text"), [
+    (nn.CrossEntropyLoss([1, 2], label_smoothing=0.1), "reduction='mean', weight=[1.0, 2.0], label_smoothing=0.1"),
+    (nn.MSELoss("sum", batch_reduction="mean"), "reduction='sum', batch_reduction='mean', factor=1"),
+    (nn.SmoothL1Loss(), "reduction='mean', beta=1"), (nn.HuberLoss(delta=2), "reduction='mean', delta=2"),
+])  # fmt: skip
+def test_losses_print_their_convention(loss, text):
+    assert repr(loss) == f"{type(loss).__name__}({text})"

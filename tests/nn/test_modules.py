@@ -1,99 +1,22 @@
-"""Modules: layers against PyTorch, names, calls, backward of a part, copies."""
+"""Modules: names, calls, backward of a part, copies, buffers, initial values, what they print."""
 
 from __future__ import annotations
 
 import copy
 import gc
+import math
 import pickle
+import subprocess
+import sys
 import weakref
 
 import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.layers import LAYERS
 from scalarviz import Value, Weight, nn
-from scalarviz.scalar import tracing
-
-NETS = {
-    "linear": lambda: nn.Linear(3, 5),
-    "linear_no_bias": lambda: nn.Linear(4, 2, bias=False),
-    "wide": lambda: nn.Linear(30, 20),
-    "sigmoid": lambda: nn.Sequential(nn.Linear(3, 3), nn.Sigmoid()),
-    "tanh": lambda: nn.Sequential(nn.Linear(3, 8), nn.Tanh()),
-    "relu": lambda: nn.Sequential(nn.Linear(3, 8), nn.ReLU()),
-    "softplus": lambda: nn.Sequential(nn.Linear(3, 8), nn.Softplus()),
-    "leaky": lambda: nn.Sequential(nn.Linear(3, 8), nn.LeakyReLU(0.2)),
-    "identity": lambda: nn.Sequential(nn.Linear(3, 8), nn.Identity()),
-    "mlp": lambda: nn.Sequential(
-        nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 3), nn.Sigmoid()
-    ),
-}
-
-
-def part_of(arrays, net, what):
-    prefix = f"{net}/{what}/"
-    return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-
-
-@pytest.mark.parametrize("name", NETS)
-@pytest.mark.parametrize("way", ["graph", "module"])
-def test_forward_and_backward_agree_with_pytorch(oracle, name, way):
-    arrays = oracle("layers")
-    net = NETS[name]()
-    net.load_state_dict(part_of(arrays, name, "param"))
-    xs = [Value(x) for x in arrays[f"{name}/x"]]
-    out = net(xs)
-    np.testing.assert_allclose([y.data for y in out], arrays[f"{name}/y"], rtol=1e-13, atol=1e-15)
-    upstream = arrays[f"{name}/upstream"].tolist()
-    if way == "graph":
-        sv.dot(upstream, out).backward()
-        found = [x.grad for x in xs]
-    else:
-        found = net.backward(upstream)
-        assert [x.grad for x in xs] == found
-    np.testing.assert_allclose(found, arrays[f"{name}/x.grad"], rtol=1e-12, atol=1e-14)
-    for path, wanted in part_of(arrays, name, "grad").items():
-        np.testing.assert_allclose(dict(net.named_parameters())[path].grad, wanted, rtol=1e-12, atol=1e-14)
-
-
-def test_network_and_perceptrons_agree_with_pytorch(oracle):
-    arrays = oracle("layers")
-    net = nn.Network(3, 3, activation=nn.Sigmoid())
-    net.load_state_dict(part_of(arrays, "sigmoid", "param"))
-    x = arrays["sigmoid/x"]
-    np.testing.assert_allclose([y.data for y in net(x)], arrays["sigmoid/y"], rtol=1e-14)
-    np.testing.assert_allclose([p(x).data for p in net.perceptrons], arrays["sigmoid/y"], rtol=1e-14)
-    for i in range(3):
-        single = nn.Perceptron(3, nn.Sigmoid())
-        single.weight.data = net[0].weight[i].data
-        single.bias.data = net[0].bias[i].data
-        y = single(x)
-        y.backward(arrays["sigmoid/upstream"][i])
-        assert y.data == pytest.approx(arrays["sigmoid/y"][i], rel=1e-14)
-        np.testing.assert_allclose(single.weight.grad, arrays["sigmoid/grad/0.weight"][i], rtol=1e-12)
-        assert single.bias.grad == pytest.approx(arrays["sigmoid/grad/0.bias"][i], rel=1e-12)
-
-
-@pytest.mark.parametrize("name", NETS)
-def test_layers_against_finite_differences(name):
-    net = NETS[name]()
-    net.initialize(nn.init.normal(0.0, 0.5), seed=4)
-    points = np.linspace(-0.9, 1.1, next(iter(net.parameters())).shape[1]).tolist()
-    assert sv.gradcheck(lambda *xs: sv.sum(net(xs)), *points, tolerance=1e-6)
-    parameter = net.parameters()[0]
-    net.zero_grad()
-    sv.sum(net(points)).backward()
-    flat, h = parameter.flat_value, 1e-6
-    for i in (0, parameter.numel() // 2, parameter.numel() - 1):
-        old, ends = flat[i], []
-        for step in (h, -h):
-            flat[i] = old + step
-            ends.append(sv.sum(net(points)).data)
-        flat[i] = old
-        assert parameter.flat_grad[i] == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=1e-6, abs=1e-8)
-
-
-# ---- names
+from scalarviz.nn import init
 
 
 def deep():
@@ -232,9 +155,6 @@ def test_a_network_dies_without_the_collector():
         gc.enable()
 
 
-# ---- calling
-
-
 @pytest.mark.parametrize("sample", [[1, 2.0, Value(3.0)], (1.0, 2.0, 3.0), np.array([1, 2, 3]), np.arange(1.0, 4.0)])
 def test_samples_of_any_kind(sample):
     net = nn.Linear(3, 2, seed=0)
@@ -292,13 +212,6 @@ def test_leaf_inputs_accumulate_over_backward_calls_and_inner_ones_do_not():
     np.testing.assert_allclose([x.grad, inner.grad], [2 * first[0], first[1]])
 
 
-def test_passing_owners_are_forgotten():
-    layer = nn.Linear(2, 2)
-    for _ in range(5):
-        nn.Sequential(layer)
-    assert len(layer._books.owners) <= 1
-
-
 def test_backward_through_an_identity_and_a_returned_parameter():
     class Odd(nn.Module):
         def __init__(self):
@@ -320,19 +233,6 @@ def test_changing_the_returned_list_does_not_change_what_backward_walks():
     assert len(net.backward([1.0, 1.0])) == 2
 
 
-def test_nothing_is_remembered_while_recording_but_tapped():
-    net = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
-    with tracing.recording() as recorder:
-        out = net([Value(1.0), Value(2.0)])
-    assert [m for m, _ in recorder.taps] == [net[0], net[1], net]
-    assert recorder.taps[2][1] == out
-    with pytest.raises(sv.ScalarvizError, match="call the module"):
-        net.backward(1.0)
-
-
-# ---- freezing, gradients
-
-
 def test_freeze_and_unfreeze_by_pattern():
     net = deep()
     net.freeze("0.*")
@@ -352,12 +252,6 @@ def test_freeze_and_unfreeze_by_pattern():
     assert all(p.frozen for p in net.parameters())
 
 
-@pytest.mark.parametrize("pattern", ["1.*", "0.wieght", "0.weight[99][0]", ""])
-def test_freezing_nothing_is_an_error(pattern):
-    with pytest.raises((sv.ScalarvizError, IndexError), match=r"0\.weight"):
-        deep().freeze(pattern)
-
-
 def test_zero_grad_and_accumulation():
     net = nn.Linear(2, 2, seed=0)
     for _ in range(2):
@@ -367,9 +261,6 @@ def test_zero_grad_and_accumulation():
     net.zero_grad()
     assert not net.weight.grad.any()
     assert not net.weight[0][0].has_grad
-
-
-# ---- copies and printing
 
 
 def test_a_deep_copy_has_weights_of_its_own():
@@ -475,9 +366,320 @@ def test_perceptrons_of_a_network_are_views():
     assert plain.perceptrons[0]([1.0, 1.0]).data == pytest.approx(plain[0].weight.data.sum())
 
 
-def test_activations_name_their_operation():
-    kinds = {nn.Sigmoid: "sigmoid", nn.Tanh: "tanh", nn.ReLU: "relu", nn.LeakyReLU: "leaky_relu",
-             nn.Softplus: "softplus", nn.Identity: None}  # fmt: skip
-    for kind, op in kinds.items():
-        assert kind().op == op
-        assert [v.data for v in kind()([0.5, -0.5])] == [kind()(0.5).data, kind()(-0.5).data]
+class Held(nn.Module):
+    def __init__(self):
+        self.w = [[sv.Weight(1.0), sv.Weight(2.0)], [sv.Weight(3.0)]]
+        self.deep = ([[nn.Linear(1, 1, seed=0)]],)
+        self.data = [[0.5] * 10] * 1000  # no parts
+
+    def forward(self, x):
+        return x[0]
+
+
+def test_lists_of_lists_hold_parts():
+    net = Held()
+    names = ["w.0.0", "w.0.1", "w.1.0", "deep.0.0.0.weight", "deep.0.0.0.bias"]
+    assert [name for name, _ in net.named_parameters()] == names == list(net.state_dict())
+    assert net.w[1][0].name == "w.1.0"
+    assert net.deep[0][0][0].full_name() == "deep.0.0.0"
+    assert net.deep[0][0][0].weight.name == "deep.0.0.0.weight"
+    assert [p.data for p in net.parameters()[:3]] == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("twin", [copy.deepcopy, lambda net: pickle.loads(pickle.dumps(net))])
+def test_copies_name_their_own(twin):
+    net = twin(Held())
+    assert net.w[0][1].name == "w.0.1"
+    net.load_state_dict({name: np.zeros_like(part) for name, part in net.state_dict().items()})
+    assert net.w[1][0].data == 0.0
+
+
+def test_a_part_that_moves_has_its_new_name():
+    net = Held()
+    first, last = net.w[0][0], net.w[1][0]
+    assert (first.name, last.name) == ("w.0.0", "w.1.0")
+    net.w[0].insert(0, sv.Weight(9.0))
+    net.w.pop()
+    net.parameters()
+    assert first.name == "w.0.1"
+    assert last.name == "", "nobody holds it"
+    net.other = last
+    assert last.name == "other"
+    del net.w
+    assert first.name == ""
+
+
+def test_an_initialiser_leaves_normalisation_at_one_and_zero():
+    net = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.BatchNorm1d(4))
+    net.initialize(nn.init.normal(), seed=5)
+    for norm in (net[1], net[2]):
+        assert (norm.weight.data == 1).all()
+        assert (norm.bias.data == 0).all()
+    plain = nn.Sequential(nn.Linear(3, 4))
+    plain.initialize(nn.init.normal(), seed=5)
+    np.testing.assert_array_equal(plain[0].weight.data, net[0].weight.data)
+
+
+def test_the_flag_reaches_the_whole_tree_and_survives_copies():
+    net = nn.Sequential(nn.Sequential(nn.Tanh()), nn.Linear(1, 1)).eval()
+    for twin in (net, copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert [m.training for _, m in twin.named_modules()] == [False] * 4
+    net[0].train()
+    assert [m.training for _, m in net.named_modules()] == [False, True, True, False]
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        self.register_buffer("scale", [2.0, 3.0])
+        self.register_buffer("count", np.array(4, np.int64))
+        self.w = sv.Weight(1.5)
+
+    def forward(self, x):
+        return [self.w * v * s for v, s in zip(x, self.scale.tolist(), strict=True)]
+
+
+def test_buffers_are_kept_but_not_trained():
+    net = nn.Sequential(Scaled())
+    assert [n for n, _ in net.named_parameters()] == ["0.w"]
+    assert [n for n, _ in net.named_buffers()] == ["0.scale", "0.count"]
+    assert list(net.state_dict()) == ["0.w", "0.scale", "0.count"]
+    state = {"0.w": 2.0, "0.scale": [5.0, 6.0], "0.count": 7}
+    net.load_state_dict(state)
+    assert net[0].count.dtype == np.int64
+    for twin in (net, copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert twin[0].scale.tolist() == [5.0, 6.0]
+        assert int(twin.state_dict()["0.count"]) == 7
+    twin = copy.deepcopy(net)
+    twin[0].scale[0] = 0.0
+    assert net[0].scale[0] == 5.0
+    state = net.state_dict()
+    state["0.scale"][0] = -1.0
+    assert net[0].scale[0] == 5.0
+    net[0].scale = np.array([1.0, 2.0])  # still the buffer
+    assert net.state_dict()["0.scale"].tolist() == [1.0, 2.0]
+
+
+def test_modules_and_apply():
+    net = nn.Sequential(nn.Linear(2, 3, seed=0), nn.Sequential(nn.Tanh(), nn.Linear(3, 1, seed=1)))
+    order = []
+    assert net.apply(order.append) is net
+    assert order == [net[0], net[1][0], net[1][1], net[1], net]  # as PyTorch: what is below first
+    assert [name for name, _ in net.named_children()] == ["0", "1"]
+    net.add_module("last", nn.ReLU())
+    assert [type(part) for _, part in net.named_children()][2] is nn.ReLU
+    del net.last
+    assert list(net.modules()) == [net, net[0], net[1], net[1][0], net[1][1]]
+    assert copy.deepcopy(net)[0].weight.data.tolist() == net[0].weight.data.tolist()
+    assert pickle.loads(pickle.dumps(net))[1][1].bias.data.tolist() == net[1][1].bias.data.tolist()
+
+
+# ---- every weight of a network
+
+NET = nn.Sequential(nn.Linear(2, 3, seed=0), nn.Tanh(), nn.Linear(3, 1, seed=1))
+
+
+def test_weights_are_all_weights_in_order():
+    weights = NET.weights()
+    named = [w for p in NET.parameters() for w in (p.weight(i) for i in range(p.size))]
+    assert list(weights) == named == [weights[i] for i in range(len(weights))]
+    assert len(weights) == 2 * 3 + 3 + 3 + 1
+    assert weights[-1] is named[-1]
+    assert weights[2:5] == named[2:5]
+    assert [w.name for w in weights][:3] == ["0.weight[0][0]", "0.weight[0][1]", "0.weight[1][0]"]
+    assert repr(weights) == "<13 weights of 4 parameters>"
+
+
+def test_weights_of_hand_made_parts():
+    class Line(nn.Module):
+        def __init__(self):
+            self.slope, self.offsets = Weight(2.0), [Weight(1.0), Weight(3.0)]
+            self.table = nn.Parameter([[5.0, 6.0]])
+
+        def forward(self, x):
+            return self.slope * x
+
+    line = Line()
+    assert [w.data for w in line.weights()] == [2.0, 1.0, 3.0, 5.0, 6.0]
+    assert line.weights()[1] is line.offsets[0]
+    assert len(nn.Tanh().weights()) == 0
+
+
+def test_a_penalty_that_is_typed():
+    total = sum(w * w for w in NET.weights())
+    assert total.data == pytest.approx(sum(float((p.data**2).sum()) for p in NET.parameters()))
+    NET.zero_grad()
+    total.backward()
+    for p in NET.parameters():
+        np.testing.assert_array_equal(p.grad, 2 * p.data)
+
+
+# ---- initial values
+
+
+RULES = {
+    "default": init.pytorch_default(), "xavier": init.xavier_uniform(), "kaiming": init.kaiming_uniform(),
+    "normal": init.normal(0.5, 2.0), "uniform": init.uniform(-1.0, 3.0),
+}  # fmt: skip
+
+
+BOUNDS = {
+    "default": (1 / math.sqrt(300), 1 / math.sqrt(300)), "xavier": (math.sqrt(6 / 700), 0.0),
+    "kaiming": (math.sqrt(6 / 300), math.sqrt(6 / 400)), "uniform": (3.0, 0.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_bounds_follow_the_formula_with_fan_in_for_weights_and_fan_out_for_biases(name):
+    layer = nn.Linear(300, 400, init=RULES[name], seed=5)
+    weight, bias = BOUNDS[name]
+    assert weight * 0.999 < np.abs(layer.weight.data).max() <= weight
+    assert bias * 0.95 <= np.abs(layer.bias.data).max() <= bias
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_seed_others():
+    a, b, c = (nn.Linear(3, 3, seed=s) for s in (7, 7, 8))
+    np.testing.assert_array_equal(a.weight.data, b.weight.data)
+    assert not np.isin(a.weight.data, c.weight.data).any()
+
+
+def test_no_two_layers_share_numbers():
+    nets = [nn.Sequential(nn.Linear(5, 5), nn.Linear(5, 5), nn.Perceptron(5))]
+    nets.append(nn.Sequential(nn.Linear(5, 5), nn.Linear(5, 5), nn.Perceptron(5)))
+    nets[1].initialize(seed=3)
+    for net in nets:
+        scale = np.concatenate([np.ravel(p.data) for p in net.parameters()])
+        assert len(set(scale.tolist())) == scale.size
+
+
+def test_initialize_is_a_pure_function_of_the_seed_whatever_was_drawn_before():
+    net = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 2))
+    net.initialize(seed=9)
+    first = net.state_dict()
+    nn.Linear(100, 100)
+    net.initialize(init.normal(), seed=1)
+    net.initialize(seed=9)
+    for name, array in net.state_dict().items():
+        np.testing.assert_array_equal(array, first[name])
+
+
+def test_manual_seed_builds_the_network_that_initialize_gives():
+    init.manual_seed(9)
+    net = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Perceptron(6))
+    built = net.state_dict()
+    net.initialize(seed=9)
+    for name, array in net.state_dict().items():
+        np.testing.assert_array_equal(array, built[name])
+
+
+@pytest.mark.ci
+def test_a_program_draws_the_same_numbers_in_every_run():
+    code = "from scalarviz import nn; nn.Linear(2, 2); print(nn.Linear(2, 2).weight.data.tolist())"
+    runs = {
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout for _ in "ab"
+    }
+    assert len(runs) == 1
+
+
+def test_a_plain_function_is_an_initialiser():
+    def ones(shape, fan_in, fan_out, draw):
+        return np.full(shape, fan_in * 10 + fan_out)
+
+    net = nn.Sequential(nn.Linear(3, 2), nn.Perceptron(4))
+    net.initialize(ones)
+    assert set(net[0].weight.data.ravel()) == {32.0}
+    assert not net[0].bias.data.any()
+    assert set(net[1].weight.data) == {41.0}
+    assert net[1].bias.data == 0.0
+
+
+def test_own_parameters_are_drawn_by_their_shape():
+    class Own(nn.Module):
+        def __init__(self):
+            self.table = nn.Parameter(np.zeros((50, 20)))
+            self.w = Weight()
+
+    own = Own()
+    own.initialize(init.pytorch_default(), seed=0)
+    assert 0.9 / math.sqrt(20) < np.abs(own.table.data).max() <= 1 / math.sqrt(20)
+    assert 0 < abs(own.w.data) <= 1
+
+
+def test_a_tied_parameter_is_drawn_once():
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    net[1].weight = net[0].weight
+    net.initialize(seed=0)
+    other = nn.Sequential(nn.Linear(2, 2))
+    other.initialize(seed=0)
+    np.testing.assert_array_equal(net[0].weight.data, other[0].weight.data)
+
+
+def test_draws_go_on_where_they_ended():
+    draw, other = init.Draw(0, 3), init.Draw(0, 3)
+    parts = np.concatenate([draw.uniform((4,)), draw.uniform((2, 3)).ravel()])
+    np.testing.assert_array_equal(parts, other.uniform((10,)))
+    assert not np.isin(init.Draw(0, 4).uniform((10,)), parts).any()
+
+
+def test_initialisers_print_their_numbers():
+    assert repr(init.uniform(0, 1)) == "uniform(0, 1)"
+    assert repr(init.kaiming_uniform()) == "kaiming_uniform(gain=1.41421)"
+
+
+@pytest.mark.parametrize("name", [n for n in LAYERS if n.startswith(("linear", "conv", "layer norm", "rms", "group"))])
+def test_no_object_is_made_for_a_weight(name):
+    module = LAYERS[name].ours()
+    module(LAYERS[name].sample())
+    assert [w for p in module.parameters() for w in p.held()] == []
+
+
+# ---- running statistics
+
+NAMES = ["running_mean", "running_var", "num_batches_tracked"]
+
+
+def test_running_statistics_are_arrays_of_the_module():
+    norm = nn.BatchNorm1d(2)
+    assert [n for n, _ in norm.named_parameters()] == ["weight", "bias"]
+    assert [n for n, _ in norm.named_buffers("net")] == [f"net.{name}" for name in NAMES]
+    assert [(a.shape, a.dtype) for a in norm.buffers()] == [((2,), float), ((2,), float), ((), np.int64)]
+    given = np.array([1.0, 2.0])
+    norm.running_mean = given
+    given[0] = 9.0
+    assert norm.running_mean.tolist() == [1.0, 2.0]
+    norm.running_mean[0] = 3.0
+    norm.running_mean += 1
+    assert norm.running_mean.tolist() == [4.0, 3.0]
+    norm.num_batches_tracked += 1
+    assert (int(norm.num_batches_tracked), norm.num_batches_tracked.dtype) == (1, np.int64)
+    with pytest.raises(TypeError):
+        norm.num_batches_tracked[...] = 5
+    with pytest.raises(ValueError, match="read-only"):
+        norm.buffers()[2][...] = 5
+    norm.reset_running_stats()
+    assert [a.tolist() for a in norm.buffers()] == [[0, 0], [1, 1], 0]
+    plain = nn.BatchNorm1d(2, track_running_stats=False)
+    assert (plain.running_mean, plain.running_var, plain.num_batches_tracked) == (None, None, None)
+    assert list(plain.state_dict()) == ["weight", "bias"]
+    assert plain.buffers() == []
+
+
+def test_copies_and_pickles_have_their_own():
+    net = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))
+    net[1].running_var, net[1].num_batches_tracked = [2.0, 3.0], 4
+    for twin in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        assert [a.tolist() for a in twin.buffers()] == [[0, 0], [2, 3], 4]
+        twin[1].running_var[0] = 0.0
+        assert net[1].running_var.tolist() == [2.0, 3.0]
+        twin[1].reset_running_stats()
+        assert [a.tolist() for a in twin.buffers()] == [[0, 0], [1, 1], 0]
+    tied = nn.Sequential(net[1], net[1])
+    assert [n for n, _ in tied.named_buffers()] == [f"0.{name}" for name in NAMES]
+    assert len(list(tied.named_buffers(remove_duplicate=False))) == 6
+    assert [n for n in tied.state_dict() if "running_var" in n] == ["0.running_var", "1.running_var"]
+
+
+def test_no_gradient_goes_to_running_statistics():
+    norm = nn.BatchNorm1d(2).eval()
+    sum(norm([1.0, 2.0])).backward()
+    assert not any(part.computed.any() for part in nn.buffer_blocks(norm).values())
+    assert norm.weight.grad.any()

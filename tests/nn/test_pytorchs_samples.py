@@ -13,10 +13,10 @@ from pytorch_operations import NAMES, cases_of
 from pytorch_samples import CLASSES, DIMENSIONS, PAIRED, databases, norm_cases
 
 import scalarviz as sv
+from kit.nested import flat
 from scalarviz import nn
-from scalarviz.scalar.nested import flatten
 
-pytestmark = pytest.mark.slow  # loading the samples alone takes PyTorch 10 seconds
+pytestmark = pytest.mark.ci  # loading the samples alone takes PyTorch 10 seconds
 KINDS = (*DIMENSIONS, *PAIRED, *CLASSES, *NAMES)
 
 # How many samples of each are compared,
@@ -105,19 +105,19 @@ def check(case):
 
     real = case.x.is_floating_point()
     given = leaves_of(case.x.tolist()) if real else case.x.tolist()
-    found, wanted = flatten(case.ours(given)), case.theirs(case.x)
+    found, wanted = flat(case.ours(given)), case.theirs(case.x)
     close([v.data for v in found], wanted)
     upstream = np.random.default_rng(0).normal(size=wanted.numel())
     sv.dot(upstream.tolist(), found).backward()
     if not wanted.requires_grad:
-        assert not any(v.grad for v in flatten(given))
+        assert not any(v.grad for v in flat(given))
         return
     sources = [case.x] * real + list(case.weights.values())
     (wanted * torch.tensor(upstream).reshape(wanted.shape)).sum().backward(
         inputs=[s for s in sources if s.requires_grad]
     )
     if real:
-        close([v.grad for v in flatten(given)], case.x.grad)
+        close([v.grad for v in flat(given)], case.x.grad)
     for name, tensor in case.weights.items():
         parameter = dict(case.module.named_parameters())[name]
         close(np.asarray(parameter.grad).ravel(), tensor.grad)

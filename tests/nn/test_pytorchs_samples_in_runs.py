@@ -11,10 +11,10 @@ import pytest
 from pytorch_operations import LOSSES, NAMES, cases_of
 from pytorch_samples import CLASSES, DIMENSIONS, PAIRED
 
+from kit.nested import flat
 from scalarviz import Run, nn, optim
-from scalarviz.scalar.nested import flatten, nest
 
-pytestmark = pytest.mark.slow  # loading the samples alone takes PyTorch 10 seconds
+pytestmark = pytest.mark.ci  # loading the samples alone takes PyTorch 10 seconds
 ENGINES = ("numpy", "numba")
 NOT_TRAINED = ("lt", "le", "gt", "ge", "__rpow__")
 """Comparisons have no gradient, and a negative base NaN by its exponent: a run stops there."""
@@ -33,7 +33,11 @@ class Scaled(nn.Module):
         self.module = module if isinstance(module, nn.Module) else nn.Identity()
 
     def forward(self, x):
-        return flatten(self.call(nest([a * w for a, w in zip(x, self.scale, strict=True)], self.shape)))
+        return flat(
+            self.call(
+                np.array([a * w for a, w in zip(x, self.scale, strict=True)], object).reshape(self.shape).tolist()
+            )
+        )
 
 
 def stepped(model, loss, x, y, engine):
@@ -102,7 +106,7 @@ class Chosen(nn.Module):
         self.table = table
 
     def forward(self, x):
-        return flatten(self.table(list(x)))
+        return flat(self.table(list(x)))
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -72,11 +72,6 @@ def rates_by_hand(optimizer, schedule, steps=STEPS):
     return [*found, optimizer.lr]
 
 
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
-
-
 def theirs(torch, lr=0.1):
     return torch.optim.SGD([torch.zeros(2, dtype=torch.float64, requires_grad=True)], lr=lr)
 

@@ -1,0 +1,24 @@
+"""Values in nested lists: made from an array, in one row, as numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scalarviz import Value
+
+
+def leaves(array: Any) -> Any:
+    """An array as nested lists of Values."""
+    return Value(float(array)) if np.ndim(array) == 0 else [leaves(part) for part in array]
+
+
+def flat(x: Any) -> list[Any]:
+    """The Values of nested lists, in order."""
+    return [v for part in x for v in flat(part)] if isinstance(x, list | tuple) else [x]
+
+
+def numbers(x: Any, what: str = "data") -> np.ndarray:
+    """The data of all Values, or their ``grad``."""
+    return np.array([getattr(v, what) for v in flat(x)])

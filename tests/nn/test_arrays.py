@@ -1,0 +1,507 @@
+"""Arrays of Parameters and Values: slices, arithmetic, in place, reductions; modules of one output; refusals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import scalarviz as sv
+from scalarviz import Value, Weight, nn, optim
+from scalarviz.errors import InputError, TracingError, TypeMismatchError
+
+P = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0], [0.75, 2.5, -0.5], [-1.25, 1.0, 2.0]])
+Q = np.array([0.5, -1.5, 2.0])
+
+
+@given(st.data())
+@settings(max_examples=40)
+def test_any_slice_is_numpys(data):
+    p = nn.Parameter(P)
+    several = [st.lists(st.integers(0, n - 1), min_size=1, max_size=4) for n in P.shape]
+    sides = [st.slices(n) | st.integers(-n, n - 1) | lists for n, lists in zip(P.shape, several, strict=True)]
+    first = data.draw(sides[0])
+    index = data.draw(st.sampled_from([first, (first, data.draw(sides[1]))]))
+    if isinstance(index, tuple) and all(isinstance(i, list) for i in index):
+        index = (index[0], slice(None))
+    found, wanted = p[index], P[index]
+    assert np.shape(found.data) == np.shape(wanted)
+    np.testing.assert_array_equal(found.data, wanted)
+
+
+def test_what_slices_are():
+    p = nn.Parameter(P)
+    p[1:3].data = np.zeros((2, 3))
+    assert p.data[1:3].tolist() == [[0.0] * 3] * 2
+    assert p[1:3].name == "[1][0]..[2][2]"
+    assert p[1][..., 2] is p[1, 2]
+    assert p[3:1].shape == (0, 3)
+    assert p[:, 0][2] is p[2, 0]
+    assert [w is v for w, v in zip(p[[3, 0]][1], p[0], strict=True)] == [True] * 3
+    assert list(p[::2, 1]) == [p[0, 1], p[2, 1]]
+    assert (len(p[[3, 1]]), p[:, 0].numel(), len(p * p), [len(row) for row in p * p]) == (2, 4, 4, [3] * 4)
+
+
+def test_values_of_other_objects_take_part():
+    p, w, x = nn.Parameter(Q), Weight(3.0), [Value(1.0), Value(2.0), Value(4.0)]
+    for found, wanted in (
+        (w * p, 3.0 * Q), (p * w, 3.0 * Q), (w - p, 3.0 - Q), (p + x, Q + np.array([1, 2, 4])), (x[0] / p, 1 / Q),
+        (np.float64(2.0) * p, 2 * Q), (np.array([1.0, 2.0, 3.0]) * p, Q * [1, 2, 3]), (np.tanh(p), np.tanh(Q)),
+        (w * (p * p), 3.0 * Q * Q), (w * p[1:], 3.0 * Q[1:]), (np.maximum(p, 0.0), np.maximum(Q, 0)), (p > 0, Q > 0),
+        (p * nn.Linear(1, 1, bias=False, seed=0)([4.0]), Q * nn.Linear(1, 1, bias=False, seed=0)([4.0]).data),
+        (p[[2, 0]] * w, 3.0 * Q[[2, 0]]), (w * p[[2, 0]], 3.0 * Q[[2, 0]]), (p[[2, 0]] + p[:2], Q[[2, 0]] + Q[:2]),
+    ):  # fmt: skip
+        np.testing.assert_allclose(found.data, wanted)
+    assert (p @ x).data == pytest.approx(Q @ [1, 2, 4])
+    assert (x @ p).data == pytest.approx(Q @ [1, 2, 4])
+    assert (p @ np.array([1.0, 2.0, 4.0])).op == "dot"
+    (w * p).sum().backward()
+    assert w.grad == pytest.approx(Q.sum())
+
+
+def test_what_comes_out_goes_into_modules_losses_and_sums():
+    p = nn.Parameter(P)
+    row = p[1:3, 0] * 2.0
+    assert [v.data for v in nn.Tanh()(row)] == pytest.approx(np.tanh(P[1:3, 0] * 2).tolist())
+    assert nn.MSELoss()(row, [1.0, 2.0]).data == pytest.approx(np.mean((P[1:3, 0] * 2 - [1, 2]) ** 2))
+    assert nn.CrossEntropyLoss()(row, 1).data == pytest.approx(nn.CrossEntropyLoss()((P[1:3, 0] * 2).tolist(), 1).data)
+    assert sv.sum(row).data == pytest.approx(P[1:3, 0].sum() * 2)
+    assert sv.mean(p[0]).data == pytest.approx(P[0].mean())
+    assert nn.Linear(3, 2, seed=0)(p[0])[0].data == pytest.approx(nn.Linear(3, 2, seed=0)(P[0])[0].data)
+    assert nn.Flatten()([p[0], p[1]])[4].data == P[1, 1]
+    assert nn.MSELoss()(p[0], [0.0, 0.0, 0.0]).data == pytest.approx(np.mean(P[0] ** 2))
+    assert p[0, 0:1].item() == P[0, 0]
+    assert float(p[:1, 0] * 2) == 2 * P[0, 0]
+    assert "Values(shape=(2,))" in repr(row)
+
+
+def test_a_penalty_is_one_node_and_makes_no_weights():
+    net = nn.Linear(1000, 1000, seed=0)
+    totals = [(p * p).sum() for p in net.parameters()]
+    assert [total.op for total in totals] == ["total", "total"]
+    penalty = sum(totals)
+    penalty.backward()
+    assert penalty.data == pytest.approx(float((net.weight.data**2).sum() + (net.bias.data**2).sum()), rel=1e-12)
+    np.testing.assert_array_equal(net.weight.grad, 2 * net.weight.data)
+    assert net.weight.held() == []
+    assert net.weight[3, 4].has_grad
+    assert len(sv.record(lambda x: (net.weight * net.weight).sum() * x[0], 1).nodes) == 3
+
+
+def test_its_parents_and_local_gradients():
+    p = nn.Parameter(Q)
+    for total, slopes, number in (
+        (p.sum(), np.ones(3), Q.sum()), ((p * p).sum(), 2 * Q, (Q * Q).sum()), (abs(p).sum(), np.sign(Q), abs(Q).sum())
+    ):  # fmt: skip
+        assert total.data == pytest.approx(number)
+        assert total.op == "total"
+        assert total.parents == tuple(p)
+        assert total.local_gradients == tuple(slopes)
+
+
+def test_the_numbers_of_the_forward_pass_count_and_a_second_backward_adds():
+    p = nn.Parameter(Q)
+    total = (p * p).sum()
+    p.data = np.zeros(3)
+    total.backward()
+    np.testing.assert_array_equal(p.grad, 2 * Q)
+    total.backward(0.5)
+    np.testing.assert_array_equal(p.grad, 3 * Q)
+
+
+@pytest.mark.parametrize("upstream", [1.0, -2.0, math.inf, math.nan])
+@pytest.mark.parametrize("how", ["square", "abs", "pos"])
+def test_nan_infinity_and_the_kink_are_those_of_the_operations(how, upstream):
+    p = nn.Parameter([0.0, -0.0, math.nan, math.inf, -math.inf, -2.0])
+    whole = p.sum() if how == "pos" else getattr(p, how)().sum()
+    single = sv.sum([w if how == "pos" else getattr(w, how)() for w in p])
+    whole.backward(upstream)
+    found, p.grad = p.grad.copy(), None
+    single.backward(upstream)
+    np.testing.assert_array_equal(found, p.grad)
+    np.testing.assert_equal(whole.data, single.data)
+
+
+def test_without_gradients():
+    p = nn.Parameter(Q)
+    held = p
+    with sv.no_grad():
+        total = (p * p).sum()
+        p -= 0.1 * np.ones(3)
+        p *= 2.0
+        p += p
+        p /= 4.0
+    assert p is held
+    assert total.parents == ()
+    np.testing.assert_allclose(p.data, Q - 0.1)
+
+
+def test_a_recording_has_no_number_of_it():
+    p = nn.Parameter(Q)
+    with pytest.raises(TracingError, match="float"):
+        sv.record(lambda inputs: inputs[0] * float(p.sum()), 1)
+    with sv.scalar.tracing.recording():
+        total = p.sum()
+        with pytest.raises(TracingError, match=r"\.data"):
+            total.data  # noqa: B018
+    assert repr(total) == "Symbol(op=total)"
+    with pytest.raises(TracingError, match="left its recording"):
+        total.local_gradients  # noqa: B018
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_long_sums_in_pieces(engine, dtype):
+    """Longer than a piece of `tape.totals`, with a rest; against NumPy in float64."""
+    net = nn.Linear(50, 51, seed=0)
+
+    def loss(outputs, targets):
+        p = net.weight
+        return (p * p).sum() + 0.5 * abs(p).sum() + p.sum() * net.bias.sum() + 0.0 * outputs[0]
+
+    rule, data = optim.SGD(net.parameters(), lr=0.0), (np.ones((2, 50)), np.ones((2, 1)))
+    run = sv.Run(net, loss, rule, data=data, engine=engine, dtype=dtype)
+    run.step(1)
+    w, b = net.weight.data.astype(np.float64), net.bias.data.astype(np.float64)
+    rel = 1e-6 if dtype == "float32" else 1e-13
+    assert run.loss == pytest.approx((w**2).sum() + 0.5 * abs(w).sum() + w.sum() * b.sum(), rel=rel, abs=10 * rel)
+    np.testing.assert_allclose(net.weight.grad, 2 * w + 0.5 * np.sign(w) + b.sum(), rtol=rel, atol=rel)
+    np.testing.assert_allclose(net.bias.grad, np.full(51, w.sum()), rtol=10 * rel, atol=10 * rel)
+    run.close()
+
+
+def test_as_numpy():
+    p = nn.Parameter(P)
+    v = p * 1.0
+    for function in (np.var, np.std, np.mean, np.sum, np.max, np.min, np.argmax, np.argmin):
+        assert np.asarray(getattr(function(v, axis=0), "data", function(v, axis=0))) == pytest.approx(
+            function(P, axis=0), rel=1e-14
+        )
+    assert np.max(v, axis=1, keepdims=True).data.tolist() == P.max(axis=1, keepdims=True).tolist()
+    assert v.argmax(1).tolist() == P.argmax(1).tolist()
+    assert (p.argmin(), p.dim(), p.nelement(), v.dim()) == (P.argmin(), 2, 12, 2)
+    assert v.numpy().tolist() == P.tolist()
+    assert np.transpose(v, (1, 0)).shape == (3, 4)
+
+
+def test_joined_arrays_are_values_again():
+    p = nn.Parameter(P)
+    joined = np.concatenate([p * 2, np.ones((1, 3))])
+    np.testing.assert_array_equal(joined.data, np.concatenate([P * 2, np.ones((1, 3))]))
+    assert np.stack([p[0] * 1, p[1] * 1], axis=1).tanh().shape == (3, 2)
+
+
+def test_a_place_may_be_given_another_number():
+    p = nn.Parameter(P)
+    v = p * 2
+    v[0, 1] = 3.0
+    v[1] = [0.0, p[0, 0], 1.0]
+    assert v.data[:2].tolist() == [[3.0, 3.0, 1.0], [0.0, 1.5, 1.0]]
+    v.sum().backward()
+    assert p.grad[:2].tolist() == [[3.0, 0.0, 2.0], [0.0, 0.0, 0.0]]  # one by its own place in v[1]
+
+
+def test_in_place_is_seen_by_who_holds_the_array():
+    p, bias = nn.Parameter(P), nn.Parameter([1.0, 2.0, 3.0])
+    out = held = p * 1.0
+    out += bias
+    out -= 1
+    out *= 2.0
+    out /= 4
+    out **= 2
+    out[:, 0] += 1
+    wanted = ((P + np.arange(3)) * 2 / 4) ** 2
+    wanted[:, 0] += 1
+    assert held is out
+    np.testing.assert_allclose(held.data, wanted, rtol=1e-14)
+    held.sum().backward()
+    np.testing.assert_allclose(bias.grad, ((P + np.arange(3)) / 2).sum(0), rtol=1e-14)
+
+
+@pytest.mark.parametrize(("attempt", "kind", "text"), [
+    (lambda v: v.sum((0, 0)), InputError, "each dimension"), (lambda v: v.mean(2), InputError, "one of the dimensions"),
+    (lambda v: v[:1].var(0), InputError, "unbiased=False"), (lambda v: v.softmax(None), InputError, "got None"),
+    (sv.softmax, InputError, "one of the dimensions"), (lambda v: v.softmax(3), InputError, "got 3"),
+    (lambda v: v.__setitem__(0, [1.0, 2.0]), InputError, r"shape \(2,\).*shape \(3,\)"),
+    (lambda v: v.__iadd__(np.ones((2, 4, 3))), InputError, r"shape \(2, 4, 3\)"),
+    (lambda v: v - v.max(1, keepdim=True), TypeError, r"take its \.values"),
+    (lambda v: v.argmax(5), InputError, "got 5"), (lambda v: v.argmin((0, 1)), InputError, "one of the dim"),
+    (lambda v: v.nothing, AttributeError, "'nothing'$"), (lambda v: v.to("cpu"), AttributeError, "sv\\.Run"),
+    (lambda v: v.unsqueeze(4), InputError, "got 4"), (lambda v: np.sum(v, initial=1.0), TypeError, "initial"),
+])  # fmt: skip
+def test_what_is_refused(attempt, kind, text):
+    v = nn.Parameter(P) * 1.0
+    with pytest.raises(kind, match=text):
+        attempt(v)
+    np.testing.assert_array_equal(v.data, P)
+
+
+@pytest.mark.parametrize("name", ["numpy", "numba"])
+def test_ids_of_the_data_choose_rows(name):
+    """``C[x]`` where x is a list of numbers that come with each sample, as lectures write it."""
+    C, W, X = nn.Parameter(P), nn.Parameter(np.ones((6, 2))), np.array([[0, 3], [2, 2], [1, 0]])
+
+    def model(x):
+        assert C[x].shape == (2, 3)
+        return C[x].view(-1) @ W
+
+    run = sv.Run(model, nn.MSELoss(), optim.SGD([C, W], lr=0.1), data=(X, np.zeros((3, 2))), engine=name)
+    np.testing.assert_allclose(run.predict(X), P[X].reshape(3, 6) @ np.ones((6, 2)), rtol=1e-6)
+    nested = C[[[Value(0.0), Value(3.0)], [Value(2.0), Value(1.0)]]]
+    np.testing.assert_array_equal(nested.data, P[[[0, 3], [2, 1]]])
+    assert [v.data for v in nn.Parameter([5.0, 6.0])[[Value(1.0), 0]]] == [6.0, 5.0]
+    with pytest.raises(IndexError, match="no row 4"):
+        C[[Value(4.0)]]
+    endless: list = []
+    endless.append(endless)
+    for index, text in ((endless, "levels"), ([[Value(0.0)], [Value(1.0), 2]], "ragged")):
+        with pytest.raises(ValueError, match=text):
+            C[index]
+
+
+def test_what_is_returned_may_be_nested_anyhow():
+    """Arrays, rows of parameters and numbers in lists: nothing of it is lost."""
+    p = nn.Parameter(P)
+    tape = sv.record(lambda x: [p[0], [x[0], 2.0], p * x[1], (np.array([1.0, 2.0]), 3)], 2)
+    assert len(tape.outputs) == 3 + 2 + 12 + 2 + 1
+    net = type("Net", (nn.Module,), {"forward": lambda self, x: [p[0] * x[0], [x[0], 4.0]]})()
+    run = sv.Run(
+        net, lambda o, t: sv.sum(o[0]) + sv.sum(o[1]), optim.SGD([p], lr=0.1), data=([[2.0]], [[0.0]]), engine="numpy"
+    )
+    assert run.predict([[2.0]]).ravel().tolist() == [3.0, -4.0, 1.0, 2.0, 4.0]
+
+
+def test_parameters_in_pytorchs_words():
+    p = nn.Parameter(np.ones((2, 3)), requires_grad=False)
+    assert p.frozen
+    assert p.requires_grad_() is p
+    assert not p.frozen
+    with sv.no_grad():
+        p[0] = 0.0
+        p[:, 1] = np.array([5.0, 6.0])
+        p[1, 2] = p[1, 1]
+    assert p.data.tolist() == [[0.0, 5.0, 0.0], [1.0, 6.0, 6.0]]
+    with pytest.raises(RuntimeError, match=r"sv\.no_grad"):
+        p[0] = 1.0
+    with sv.no_grad(), pytest.raises(ValueError, match="out of bounds"):
+        p[7] = 1.0
+    with pytest.raises(TypeError, match="requires_grad"):
+        nn.Parameter([1.0], requires_grad="no")
+    assert p.data.tolist() == [[0.0, 5.0, 0.0], [1.0, 6.0, 6.0]]
+
+
+# ---- parameters
+
+
+def test_arrays_and_objects_are_views_of_the_same_numbers():
+    p = nn.Parameter([[1, 2, 3], [4, 5, 6]])
+    w = p[1][2]
+    assert isinstance(w, Weight)
+    w.data = 60.0
+    assert p.data[1, 2] == 60.0
+    p.data[0, 0] = -1.0
+    assert p[0][0].data == -1.0
+    p[0].data = [7, 8, 9]
+    assert p.data[0].tolist() == [7, 8, 9]
+    p.grad = np.ones((2, 3))
+    assert (w.grad, w.has_grad) == (1.0, True)
+    p[1].grad = [0.5, 0.5, 0.5]
+    assert w.grad == 0.5
+
+
+def test_what_is_printed_names_the_parameter():
+    net = nn.Sequential(nn.Linear(2, 1))
+    net[0].weight.data, net[0].bias.data = [[0.5, -1.0]], [2.0]
+    assert repr(net[0].weight) == "Parameter('0.weight', shape=(1, 2))\n[[ 0.5 -1. ]]"
+    assert repr(net[0].bias) == "Parameter('0.bias', shape=(1,))\n[2.]"
+    assert repr(net[0].weight[0]) == "ParameterView('0.weight[0]', shape=(2,))\n[ 0.5 -1. ]"
+    assert repr(nn.Parameter([1.0])) == "Parameter(shape=(1,))\n[1.]"  # nobody has named it
+
+
+def test_shapes_lengths_and_iteration():
+    p = nn.Parameter(np.arange(24.0).reshape(2, 3, 4))
+    assert (p.shape, p.ndim, p.numel(), len(p), len(p[0]), p[0].numel()) == ((2, 3, 4), 3, 24, 2, 3, 12)
+    assert [w.data for w in p[1][2]] == [20.0, 21.0, 22.0, 23.0]
+    assert [row.shape for row in p] == [(3, 4), (3, 4)]
+    assert p[1, 2].data.tolist() == [20.0, 21.0, 22.0, 23.0]
+    scalar = nn.Parameter(5.0)
+    assert scalar.shape == ()
+    assert scalar[()].data == 5.0
+    with pytest.raises(TypeError, match="without dimensions"):
+        len(scalar)
+
+
+def test_a_parameter_copies_what_it_is_given():
+    array = np.ones(3)
+    p = nn.Parameter(array)
+    array[:] = 5.0
+    assert p.data.tolist() == [1.0, 1.0, 1.0]
+    p.data = array
+    array[:] = 9.0
+    assert p.data.tolist() == [5.0, 5.0, 5.0]
+
+
+def test_freezing_rows_and_all():
+    p = nn.Parameter(np.ones((2, 2)))
+    p[0].frozen = True
+    assert p.frozen_flags.tolist() == [1, 1, 0, 0]
+    assert not p.frozen
+    p.frozen = True
+    assert not p.requires_grad
+    assert p[1][1].frozen
+    p.requires_grad = True
+    assert not p[0][0].frozen
+
+
+def test_lone_weights_load_as_numbers():
+    class Line(nn.Module):
+        def __init__(self):
+            self.slope = Weight(2.0)
+
+    line = Line()
+    assert line.state_dict()["slope"].shape == ()
+    line.load_state_dict({"slope": np.array(5.0)})
+    assert line.slope.data == 5.0
+
+
+def test_setting_a_number_asks_nobody_for_its_name(monkeypatch):
+    """The walk through the network took four fifths of the time."""
+    net = nn.Sequential(nn.Linear(2, 2, seed=1))
+    weight = net[0].weight[0][0]
+    monkeypatch.setattr(nn.Module, "path_of", lambda *args: pytest.fail("asked"))
+    weight.data, weight.grad = 0.5, 1.0
+    assert (weight.forward(2.0), weight.backward(3.0), weight.grad) == (1.0, 1.5, 7.0)
+    assert net[0].weight.data[0, 0] == 0.5
+    monkeypatch.undo()
+    with pytest.raises(TypeMismatchError, match=r"0\.weight\[0\]\[0\].*: the value"):
+        weight.data = "0.5"
+
+
+# ---- one output: a list that is a number too
+
+
+NET = nn.Sequential(nn.Linear(2, 3, seed=0), nn.Tanh(), nn.Linear(3, 1, seed=1))
+
+
+X = [0.5, -1.0]
+
+
+def test_it_is_a_list_as_before():
+    out = NET(X)
+    assert isinstance(out, list)
+    assert len(out) == 1
+    assert isinstance(out[0], Value)
+    assert list(out) == [out[0]]
+    other = [1.0]
+    assert [*out, 1.0] == out + other == [out[0], 1.0]
+    assert other + out == [1.0, out[0]]
+    assert type(out + other) is type(other + out) is type(out + out) is list
+    assert len(out + out) == 2
+    assert repr(out) == f"[{out[0]!r}]"
+    assert str(out) == f"{out}" == f"[{out[0]!r}]"
+    assert out
+    joined = out
+    joined += [2.0]
+    assert len(joined) == 2
+
+
+def test_more_outputs_are_a_plain_list():
+    assert type(nn.Linear(2, 2, seed=0)(X)) is list
+
+
+OPERATIONS = {
+    "times": lambda v: v * 2, "times on the left": lambda v: 2 * v, "plus": lambda v: v + 1.5,
+    "sum": lambda v: sum([v, v]), "plus on the left": lambda v: 1.5 + v,
+    "minus": lambda v: v - 3, "from": lambda v: 3 - v, "over": lambda v: v / 4,
+    "under": lambda v: 4 / v, "power": lambda v: v**2, "of a power": lambda v: 2**v, "negative": lambda v: -v,
+    "absolute": abs, "a Value": lambda v: Value(2.0) * v, "a Value after": lambda v: v - Value(2.0),
+    "method": lambda v: v.tanh(), "function": sv.exp, "dot": lambda v: sv.dot([v], [2.0], v),
+    "where": lambda v: sv.where(v > 0, v, 0.1 * v), "NumPy": lambda v: np.float64(2.0) * v,
+    "squared error": lambda v: nn.MSELoss()(v, 1.0), "both": lambda v: v * v, "mean": lambda v: sv.mean([v, 1.0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", OPERATIONS)
+def test_it_computes_as_its_value_does(how):
+    NET.zero_grad()
+    wanted = OPERATIONS[how](NET(X)[0])
+    wanted.backward()
+    gradients = [w.grad for w in NET.weights()]
+    NET.zero_grad()
+    found = OPERATIONS[how](NET(X))
+    found.backward()
+    assert found.data == wanted.data
+    assert [w.grad for w in NET.weights()] == gradients
+    assert any(gradients)
+
+
+def test_it_answers_as_its_value_does():
+    out = NET(X)
+    number = out[0].data
+    assert out.data == out.item() == float(out) == math.fsum([out]) == number
+    assert f"{out:.3f}" == f"{number:.3f}"
+    assert round(out, 2) == round(number, 2)
+    assert int(out) == int(number)
+    out.backward(2.0)
+    assert out.grad == 2.0
+    assert bool(out > -100.0)
+    assert not bool(out < -100.0)
+    with pytest.raises(AttributeError):
+        out.no_such_thing  # noqa: B018
+
+
+def test_a_list_that_was_changed_is_no_number():
+    out = NET(X)
+    out.append(1.0)
+    for use in (float, lambda v: v * 2, lambda v: v.data):
+        with pytest.raises(TypeMismatchError, match=r"outputs\[0\]"):
+            use(out)
+
+
+@pytest.mark.parametrize("engine", ["objects", "numpy"])
+@pytest.mark.parametrize("loss", [
+    lambda o, t: (o - t) ** 2, lambda o, t: (t - o) * (t - o), lambda o, t: (o[0] - t[0]) ** 2,
+    lambda o, t: sum((a - b) ** 2 for a, b in zip(o, t, strict=True)),
+])  # fmt: skip
+def test_a_loss_of_one_output_and_one_target_takes_them_as_numbers(loss, engine):
+    X, net = np.array([[1.0, 2.0], [0.5, -1.0]]), nn.Linear(2, 1, seed=0)
+    run = sv.Run(net, loss, optim.SGD(net.parameters(), 0.1), data=(X, [3.0, 1.0]), engine=engine, dtype="float64")
+    wanted = np.mean((X @ net.weight.data[0] + net.bias.data - [3.0, 1.0]) ** 2)
+    run.step()
+    assert run.loss == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", [lambda o, t: o if t == 1 else -o, lambda o, t: -o if t != 1 else o])
+def test_a_branch_on_the_target_would_be_frozen(loss):
+    """The list of one target was unequal to any number in silence."""
+    net = nn.Linear(2, 1, seed=0)
+    with pytest.raises(RuntimeError, match=r"sv\.where"):
+        sv.Run(net, loss, optim.SGD(net.parameters(), 0.1), data=([[1.0, 2.0]], [[1.0]]))
+
+
+class Twice(nn.Module):
+    def forward(self, x):
+        assert (isinstance(x, list), getattr(x, "shape", None)) in ((False, (2, 3)), (True, None))
+        return 2.0 * (x if hasattr(x, "shape") else np.array(x, dtype=object))
+
+
+def test_arrays_stay_arrays_between_modules_of_ones_own():
+    p = nn.Parameter([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    twice = Twice()
+    out = twice(twice(p * 1.0))
+    assert (out.shape, out.data.tolist()) == ((2, 3), (p.data * 4).tolist())
+    assert isinstance(nn.Tanh()(out), list)
+    assert isinstance(twice([[1.0, 2.0]]), list)
+    twice.backward()
+    out.sum().backward()
+    assert p.grad.tolist() == [[4.0] * 3] * 2
+
+
+@pytest.mark.parametrize("loss", [lambda o, t: -o[t].log(), lambda o, t: -o[t[0]].log()])
+def test_a_class_as_an_index_names_what_reads_it(loss):
+    net = nn.Sequential(nn.Linear(2, 3, seed=0), nn.Softmax())
+    with pytest.raises(RuntimeError, match=r"nn\.NLLLoss"):
+        sv.Run(net, loss, optim.SGD(net.parameters(), 0.1), data=([[1.0, 2.0]], [2]))

@@ -1,0 +1,241 @@
+"""Arrays of Parameters and Values: shapes, numbers and gradients are PyTorch's, by hand and in runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from scalarviz import Value, nn, optim
+from scalarviz.errors import TracingError
+
+torch = None  # `with_pytorch` sets it
+
+
+@pytest.fixture(autouse=True)
+def with_pytorch(torch):
+    """PyTorch as a name of this file, which `.ci/run` runs."""
+    globals()["torch"] = torch
+
+
+P = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0], [0.75, 2.5, -0.5], [-1.25, 1.0, 2.0]])
+Q = np.array([0.5, -1.5, 2.0])
+BATCH = np.array([[[0, 1], [2, 3], [1, 1]], [[3, 0], [2, 2], [0, 1]]])
+
+EXPRESSIONS = {
+    "product": lambda p, q: p * p, "square": lambda p, q: p**2, "pow": lambda p, q: p.pow(2),
+    "cube": lambda p, q: p.pow(3), "T": lambda p, q: p.T * 2, "tanh": lambda p, q: p.tanh() * q,
+    "abs": lambda p, q: abs(p), "abs()": lambda p, q: p.abs(), "square()": lambda p, q: p.square(),
+    "row": lambda p, q: p + q, "row on the left": lambda p, q: q - p, "last": lambda p, q: p[-1] + q,
+    "numbers": lambda p, q: 2 * p / 4 - 1 + p * 0.5, "column": lambda p, q: p[:, 0] * 2,
+    "reflected": lambda p, q: 3 - 1 / p, "negative": lambda p, q: -p, "slice": lambda p, q: p[1:3] * q,
+    "columns": lambda p, q: p[:, 1:] * p[:, :2], "every other": lambda p, q: p[::2] + 1,
+    "backwards": lambda p, q: p[[3, 2, 1, 0]] - p, "list": lambda p, q: p[[3, 1]] * q,
+    "twice": lambda p, q: p[[0, 0, 1]] + q, "row of it": lambda p, q: p[1] * q,
+    "row and column": lambda p, q: p[[0, 1], [2, 0]] * 3, "mask": lambda p, q: p[P > 0] * 2,
+    "one": lambda p, q: p[1, 2] * q, "new side": lambda p, q: p[:, None] * q, "dots": lambda p, q: p[..., 0] + 1.0,
+    "matrix by row": lambda p, q: p @ q, "row by matrix": lambda p, q: q @ p.T, "row by row": lambda p, q: q @ q,
+    "transposed": lambda p, q: p.T @ p, "two rows": lambda p, q: p[1:3] @ q, "one row": lambda p, q: p[2] @ q,
+    "flat": lambda p, q: p.flatten() * 2, "reshaped": lambda p, q: p.reshape(2, 6) + 1,
+    "exp": lambda p, q: p[:2].exp(), "relu": lambda p, q: p.relu() + q, "sigmoid": lambda p, q: (p + q).sigmoid(),
+    "along 0": lambda p, q: p.sum(0) * q, "along 1": lambda p, q: (p * q).sum(dim=1),
+    "along -1": lambda p, q: p.mean(-1), "sum": lambda p, q: p.sum(), "mean": lambda p, q: p.mean(),
+    "mean of squares": lambda p, q: (p * p).mean(0), "square's slice": lambda p, q: (p * p)[1:, 0] * 2,
+    "sum of squares": lambda p, q: (p * p).sum(), "sum of absolutes": lambda p, q: p.abs().sum(),
+    "mean of squared": lambda p, q: (p**2).mean(), "square of squares": lambda p, q: (p * p) * (p * p),
+    "slice's sum": lambda p, q: p[1:3].sum() * q, "slice's squares": lambda p, q: (p[1:3] ** 2).sum(),
+    "row's absolutes": lambda p, q: p[0].abs().sum() + (p[:, 0] ** 2).sum(),
+    "largest and smallest": lambda p, q: p.max() * q.min(), "difference": lambda p, q: p - p * q,
+    "sum, keepdim": lambda p, q: p / p.exp().sum(1, keepdim=True), "mean of columns": lambda p, q: p - p.mean(0, True),
+    "keepdims": lambda p, q: p.exp() / p.exp().sum(1, keepdims=True),
+    "two dimensions": lambda p, q: p[BATCH].sum((0, 2)),
+    "mean of two": lambda p, q: p[BATCH] * p[BATCH].mean((0, 1), keepdim=True), "var": lambda p, q: p.var(),
+    "all, kept": lambda p, q: p * p.mean(dim=(0, 1), keepdim=True),
+    "var of columns": lambda p, q: p.var(0, keepdim=True),
+    "biased": lambda p, q: p.var(0, unbiased=False), "correction": lambda p, q: p.var(1, correction=0),
+    "std": lambda p, q: (p * 2).std(1), "std of all": lambda p, q: p.std(),
+    "norm": lambda p, q: (p - p.mean(0)) / p.std(0),
+    "softmax": lambda p, q: p.softmax(1), "softmax of columns": lambda p, q: (p * p).softmax(dim=0),
+    "log_softmax": lambda p, q: p.log_softmax(-1), "softmax of three": lambda p, q: p[BATCH].softmax(2),
+    "view": lambda p, q: p.view(-1, 6) * 2, "view by a tuple": lambda p, q: p.view((2, 6)).tanh(),
+    "view of a batch": lambda p, q: p[BATCH].view(p[BATCH].shape[0], -1), "unsqueeze": lambda p, q: p.unsqueeze(1) * p,
+    "unsqueeze last": lambda p, q: p[0].unsqueeze(-1) * p[1], "squeeze": lambda p, q: p[:1].squeeze(0) * 2,
+    "t": lambda p, q: p.t() @ p, "transpose": lambda p, q: p.transpose(0, 1) * 2,
+    "permute": lambda p, q: p.permute(1, 0) * 2,
+    "transpose of the last two": lambda p, q: p[BATCH].transpose(-2, -1).sum((0, 1)),
+    "clone": lambda p, q: p.clone() * p,
+    "permute three": lambda p, q: p[BATCH].permute(2, 0, 3, 1).sum((1, 2)), "detach": lambda p, q: p.detach() * p,
+    "matmul": lambda p, q: p[:3].matmul(p[:3]).add(1.0).mul(p[:3]).sub(p[0]).neg(),
+    "logsumexp": lambda p, q: p.logsumexp(1),
+    "logsumexp by hand": lambda p, q: p.max(-1)[0] + (p - p.max(-1)[0][:, None]).exp().sum(-1).log(),
+    "largest": lambda p, q: p.max(1, keepdim=True).values * p, "smallest": lambda p, q: p.min(0).values * p,
+    "amax": lambda p, q: p.amax(1, keepdim=True) * p, "amin": lambda p, q: p.amin((0, 1)),
+    "at the largest": lambda p, q: p[range(4), p.max(1).indices], "clip": lambda p, q: p.clip(-1.0, 1.0) * p,
+    "masked": lambda p, q: p.masked_fill(torch.tensor(P > 1), 7.0) * 2,
+    "attention": lambda p, q: (p @ p.transpose(-2, -1)).masked_fill(
+        torch.tensor(np.tri(4) == 0), float("-inf")).softmax(-1) @ p,
+}  # fmt: skip
+
+
+def ours(expression):
+    p, q = nn.Parameter(P), nn.Parameter(Q)
+    found = expression(p, q)
+    total = found if isinstance(found, Value) else (found * found).sum()
+    total.backward()
+    return np.shape(found.data), found.data, p.grad, q.grad
+
+
+def theirs(expression):
+    p, q = (torch.tensor(a, requires_grad=True) for a in (P, Q))
+    found = expression(p, q)
+    total = found if found.ndim == 0 else (found * found).sum()
+    total.backward()
+    grads = [np.zeros(a.shape) if a.grad is None else a.grad.numpy() for a in (p, q)]
+    return tuple(found.shape), found.detach().numpy(), *grads
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_as_pytorch(name):
+    found, wanted = ours(EXPRESSIONS[name]), theirs(EXPRESSIONS[name])
+    assert found[0] == wanted[0]
+    for a, b in zip(found[1:], wanted[1:], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
+
+
+FUNCTIONS = {
+    "tanh": (lambda p, q: sv.tanh(p + q), lambda p, q: torch.tanh(p + q)),
+    "exp": (lambda p, q: sv.exp(p), lambda p, q: torch.exp(p)),
+    "of a column": (lambda p, q: sv.sigmoid(p[:, 0]), lambda p, q: torch.sigmoid(p[:, 0])),
+    "where": (lambda p, q: sv.where(p > 0, p, 0.1 * p), lambda p, q: torch.where(p > 0, p, 0.1 * p)),
+    "leaky": (lambda p, q: sv.leaky_relu(p - q), lambda p, q: torch.nn.functional.leaky_relu(p - q)),
+    "maximum": (sv.maximum, lambda p, q: torch.maximum(p, q.expand(4, 3))),
+    "a Value first": (lambda p, q: sv.mul(Value(2.0), p), lambda p, q: 2 * p),
+    "method of a Value": (lambda p, q: Value(2.0).mul(p), lambda p, q: 2 * p),
+    "sum": (lambda p, q: sv.sum(p), lambda p, q: torch.sum(p)),
+    "mean": (lambda p, q: sv.mean(p * q), lambda p, q: torch.mean(p * q)),
+    "max": (lambda p, q: sv.max(p) + sv.min(p * p), lambda p, q: torch.max(p) + torch.min(p * p)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_arrays(name):
+    found, wanted = ours(FUNCTIONS[name][0]), theirs(FUNCTIONS[name][1])
+    assert found[0] == wanted[0]
+    for a, b in zip(found[1:], wanted[1:], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
+
+
+class Own(nn.Module):
+    """A network of Parameters alone, typed as with PyTorch."""
+
+    def __init__(self):
+        draw = np.random.default_rng(0)
+        self.w1, self.b1 = nn.Parameter(draw.normal(size=(16, 3))), nn.Parameter(np.zeros(16))
+        self.w2 = nn.Parameter(draw.normal(size=(2, 16)))
+
+    def forward(self, x):
+        hidden = (self.w1 @ x + self.b1).tanh()
+        return self.w2 @ hidden + self.w2[:, 0] * 0.5
+
+
+X = np.random.default_rng(1).normal(size=(12, 3))
+Y = np.stack([X.sum(axis=1), X[:, 0] * X[:, 1]], axis=1)
+
+
+def torch_run(steps):
+    net = Own()
+    w1, b1, w2 = (torch.tensor(p.data, requires_grad=True) for p in net.parameters())
+    x, y = torch.tensor(X), torch.tensor(Y)
+    losses = []
+    for _ in range(steps):
+        hidden = (x @ w1.T + b1).tanh()
+        loss = torch.nn.functional.mse_loss(hidden @ w2.T + w2[:, 0] * 0.5, y)
+        loss = loss + 0.01 * sum((p * p).sum() for p in (w1, b1, w2)) + 0.001 * w1.abs().sum() + 0.1 * b1.mean() ** 2
+        losses.append(loss.item())
+        loss.backward()
+        with torch.no_grad():
+            for p in (w1, b1, w2):
+                p -= 0.05 * p.grad  # noqa: PLW2901
+                p.grad = None
+    return losses, [p.detach().numpy() for p in (w1, b1, w2)]
+
+
+@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
+def test_penalties_in_a_run_train_as_in_pytorch(engine):
+    net, mse = Own(), nn.MSELoss()
+
+    def loss(outputs, targets):
+        penalty = 0.01 * sum((p * p).sum() for p in net.parameters())
+        return mse(outputs, targets) + penalty + 0.001 * net.w1.abs().sum() + 0.1 * net.b1.mean() ** 2
+
+    run = sv.Run(net, loss, optim.SGD(net.parameters(), lr=0.05), data=(X, Y), engine=engine, dtype="float64")
+    run.step(12)
+    wanted, parameters = torch_run(12)
+    np.testing.assert_allclose(run.history.loss, wanted, rtol=1e-12)
+    for p, tensor in zip(net.parameters(), parameters, strict=True):
+        np.testing.assert_allclose(p.data, tensor, rtol=1e-11, atol=1e-13)
+    run.close()
+
+
+@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
+def test_rows_chosen_by_inputs_compute_too(engine):
+    """Token and position of a letter model, as it is typed with PyTorch."""
+
+    class Letters(nn.Module):
+        def __init__(self):
+            draw = np.random.default_rng(2)
+            self.wte, self.wpe = nn.Parameter(draw.normal(size=(4, 3))), nn.Parameter(draw.normal(size=(2, 3)))
+
+        def forward(self, x):
+            return ((self.wte[x[0]] + self.wpe[x[1]]) ** 2 * self.wte[:, 0].sum()).tanh()
+
+    x, y = np.array([[0, 1], [3, 0], [2, 1], [3, 1]]), np.zeros((4, 3))
+    net = Letters()
+    wte, wpe = (torch.tensor(p.data, requires_grad=True) for p in net.parameters())
+    wanted = ((wte[x[:, 0]] + wpe[x[:, 1]]) ** 2 * wte[:, 0].sum()).tanh()
+    (wanted**2).mean().backward()
+    rule = optim.SGD(net.parameters(), lr=0.0)
+    run = sv.Run(net, nn.MSELoss(), rule, data=(x, y), batch_size=4, engine=engine, dtype="float64")
+    np.testing.assert_allclose(run.predict(x), wanted.detach().numpy(), rtol=1e-12)
+    run.step(1)
+    for p, tensor in zip(net.parameters(), (wte, wpe), strict=True):
+        np.testing.assert_allclose(p.grad, tensor.grad.numpy(), rtol=1e-11, atol=1e-14)
+    run.close()
+    assert net.wte[Value(3.0)].shape == (3,)
+    assert net.wte[Value(3.0), 1] is net.wte[3, 1]
+
+
+def test_functions_take_a_dimension():
+    p = nn.Parameter(P)
+    np.testing.assert_allclose(sv.softmax(p * 1, 1).data, torch.tensor(P).softmax(1).numpy(), rtol=1e-14)
+    np.testing.assert_allclose(sv.log_softmax(p * 1, 0).data, torch.tensor(P).log_softmax(0).numpy(), rtol=1e-14)
+    assert [v.data for v in sv.log_softmax(P[0])] == pytest.approx(torch.tensor(P[0]).log_softmax(0).tolist())
+
+
+@pytest.mark.parametrize("name", ["numpy", "numba"])
+def test_in_a_run(name):
+    """A norm over positions and attention, typed with arrays, is recorded like any other formula."""
+    p = nn.Parameter(P)
+
+    def model(x):
+        rows = p * np.array(x, dtype=object)
+        normed = (rows - rows.mean(0, keepdim=True)) / (rows.var(0, keepdim=True, unbiased=False) + 1e-5).sqrt()
+        return ((normed @ normed.t()).softmax(1) @ normed).sum(0)
+
+    run = sv.Run(model, nn.MSELoss(), optim.SGD([p], lr=0.1), data=(P[:3], P[1:]), engine=name, dtype="float64")
+    q = torch.tensor(P, requires_grad=True)
+    rule = torch.optim.SGD([q], lr=0.1)
+    for _ in range(3):
+        loss = torch.tensor(0.0)
+        for x, t in zip(torch.tensor(P[:3]), torch.tensor(P[1:]), strict=True):
+            rows = q * x
+            normed = (rows - rows.mean(0)) / torch.sqrt(rows.var(0, unbiased=False) + 1e-5)
+            loss = loss + (((normed @ normed.T).softmax(1) @ normed).sum(0) - t).square().mean() / 3
+        rule.zero_grad()
+        loss.backward()
+        rule.step()
+        run.step()
+        assert run.loss == pytest.approx(loss.item(), rel=1e-12)
+    np.testing.assert_allclose(p.data, q.detach().numpy(), rtol=1e-11)
+    with pytest.raises(TracingError):
+        sv.record(lambda x: sv.sum(p.detach() * np.array(x, dtype=object) + (p * x[0]).detach().sum(0)), 3)
