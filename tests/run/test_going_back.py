@@ -173,6 +173,11 @@ def test_a_write_through_a_view_is_an_edit_of_the_moment_at_which_it_is_found(wr
     assert everything(run) == written
     run.undo()
     assert everything(run) == untouched
+    state = run.state()
+    write(run)
+    run.take(state)  # where it was found
+    run.undo()
+    assert 0.5 in run.values
     run = make()
     assert run.values[0] != 0.5  # a view was lent
     run.model[0].weight[0][0].data = 0.5

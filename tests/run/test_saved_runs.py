@@ -1,0 +1,454 @@
+"""Files of runs: what they hold of how a run trains, what stays as it is, and what is refused before anything changes.
+
+`test_files` has the laws of every kind of file; `test_training_rules` lets a fresh run go on from one with every rule.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import random
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+import scalarviz as sv
+from kit.edits import trains_by
+from kit.networks import NETWORKS
+from kit.runs import bits
+from scalarviz import nn, optim
+from scalarviz.errors import FileFormatError, InputError, TypeMismatchError
+from scalarviz.io import load_tensors, save_tensors
+from scalarviz.optim import described, lr_scheduler, remade
+from scalarviz.run import Run
+
+X = np.random.default_rng(0).random((12, 3))
+KEY, SUM, FORMAT = "scalarviz.run", "scalarviz.sha256", "scalarviz.format"
+RULE = ("groups", "members", "momenta", "initial", "limits", "before", "frozen", "schedule")
+SCHEDULES = {
+    "step": lambda o: lr_scheduler.StepLR(o, 3, 0.5),
+    "many": lambda o: lr_scheduler.MultiStepLR(o, [2, 5, 9], 0.5, unit="epoch"),
+    "power": lambda o: lr_scheduler.ExponentialLR(o, 0.9),
+    "cosine": lambda o: lr_scheduler.CosineAnnealingLR(o, 7, 0.01),
+    "line": lambda o: lr_scheduler.LinearLR(o, 0.5, 0.1, 12),
+    "cycle": lambda o: lr_scheduler.OneCycleLR(o, [0.3, 0.2], 40, cycle_momentum=False, three_phase=True),
+    "row": lambda o: lr_scheduler.SequentialLR(
+        o, [lr_scheduler.LinearLR(o, 0.1, total_iters=4), lr_scheduler.CosineAnnealingLR(o, 16)], [4]
+    ),
+    "plateau": lambda o: lr_scheduler.ReduceLROnPlateau(o, patience=0, every=3, min_lr=[0.01, 0.02]),
+}
+
+
+def make(kind: Any = optim.SGD, schedule: str | None = None, dtype: str = "float64", **more: Any) -> Run:
+    """Two parameter groups."""
+    net = NETWORKS["classes"].ours()
+    optimizer = kind([{"params": list(net[0].parameters())}, {"params": list(net[2].parameters()), "lr": 0.02}], lr=0.1)
+    if schedule is not None:
+        SCHEDULES[schedule](optimizer)
+    return Run(net, nn.MSELoss(), optimizer, (X, X), engine="numpy", dtype=dtype, batch_size=5, seed=3, **more)
+
+
+def changed(run: Run) -> Run:
+    run.step(4)
+    run.optimizer.param_groups[1]["lr"] = 0.07
+    run.optimizer.param_groups[0]["weight_decay"] = 0.1
+    run.change(l1=0.01, clip_norm=0.5, clip_value=0.2)
+    run.do(sv.run.edits.SetFrozen(2, [True, False, True, True]))
+    run.step(3)
+    return run
+
+
+def everything(run: Run) -> Any:
+    return bits(run), trains_by(run), [tuple(part.tolist() for part in line) for line in run.history.lines]
+
+
+def text_of(path: Path) -> dict[str, Any]:
+    return json.loads(load_tensors(path)[1][KEY])
+
+
+def goes_on(run: Run, other: Run, path: Path) -> None:
+    """`other` does what `run` does, after a file."""
+    run.save(path)
+    other.load(path)
+    for each in (run, other):
+        each.step(9)
+    assert other.values.tobytes() == run.values.tobytes()
+    assert trains_by(other) == trains_by(run)
+    assert other.history.lr.tolist() == run.history.lr.tolist()[-9:]
+    assert other.history.loss.tolist() == run.history.loss.tolist()[-9:]
+
+
+# ---- how a run trains
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_schedule_is_described_and_made_again_in_a_run_that_has_none_or_another(schedule, tmp_path):
+    run = changed(make(schedule=schedule))
+    for number, other in enumerate((make(), make(schedule="power"), make(schedule=schedule))):
+        goes_on(run, other, tmp_path / f"{number}.safetensors")
+        other.undo()
+        assert other.optimizer.lr_schedule is None or number > 0
+    one, two = make().optimizer, make().optimizer
+    own = SCHEDULES[schedule](one)
+    said = json.loads(json.dumps(described(own)))
+    again = remade(said, two, 2)
+    assert described(again) == said
+    assert two.lr_schedule is None
+    assert remade(said, one, 2) is own
+    if schedule != "plateau":
+        np.testing.assert_array_equal(again.at(np.arange(50)), own.at(np.arange(50)))
+
+
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam, optim.RMSprop])
+def test_numbers_of_groups_limits_and_frozen_weights_come_back_and_undo_returns(kind, tmp_path):
+    run = changed(make(kind, dtype="float32"))
+    if kind is not optim.Adam:
+        run.optimizer.param_groups[1]["momentum"] = 0.8  # a state that the other run does not have yet
+        run.step(2)
+    other, frozen = make(kind, dtype="float32", l2=0.3), run.values[[2, 4, 5]]
+    other.step(2)
+    before = everything(other)[:2]
+    goes_on(run, other, tmp_path / "a.safetensors")
+    assert other.values[[2, 4, 5]].tobytes() == frozen.tobytes()
+    assert text_of(tmp_path / "a.safetensors")["frozen"] == {"0.weight": [2, 3, 4, 6]}
+    other.undo()
+    assert everything(other)[:2] == before
+
+
+def test_a_schedule_of_functions_is_the_runs_own(tmp_path):
+    def made(lr: float) -> Run:
+        run = make()
+        run.optimizer.lr = lr
+        lr_scheduler.LambdaLR(run.optimizer, lambda count: 1 / (1 + count))
+        return run
+
+    run = made(0.4)
+    run.step(5)
+    run.save(tmp_path / "a.safetensors")
+    with pytest.raises(InputError, match="LambdaLR"):
+        make().load(tmp_path / "a.safetensors")
+    other = made(0.1)
+    other.load(tmp_path / "a.safetensors")
+    for each in (run, other):
+        each.step(4)
+    assert other.values.tobytes() == run.values.tobytes()
+
+
+def test_steps_that_an_optimiser_did_before_count_on(tmp_path):
+    run = make()
+    run.step(6)
+    run.change(optimizer="Adam", lr=0.01)
+    run.step(3)  # its corrections are those of three steps
+    net = NETWORKS["classes"].ours()
+    other = Run(net, nn.MSELoss(), optim.Adam(net.parameters()), (X, X), engine="numpy", dtype="float64", batch_size=5,
+                seed=3)  # fmt: skip
+    goes_on(run, other, tmp_path / "a.safetensors")
+
+
+def test_what_is_kept_is_the_runs(tmp_path):
+    path = tmp_path / "a.safetensors"
+    run = changed(make(schedule="step"))
+    run.save(path, {"who": "me"})
+    other = make(l2=0.2, schedule="cosine")
+    assert other.load(path, keep=["weight_decay", "clip_norm", "schedule"]).notes == {"who": "me"}
+    limits = other.frame().settings.limits
+    assert (limits.l1, limits.l2, limits.clip_norm) == (0.01, 0.0, None)
+    assert other.optimizer.param_groups[0]["weight_decay"] == 0.0
+    assert (type(other.optimizer.lr_schedule).__name__, other.lr) == ("CosineAnnealingLR", 0.1)
+    scaled = make()
+    scaled.lr = 0.8
+    scaled.load(path, keep=["lr"])
+    assert scaled.optimizer.lr_schedule.base_lrs[0] == 0.8
+    assert scaled.lr == 0.2  # two halvings in seven steps
+    bare = make()
+    bare.load(path, optimizer=False)
+    assert (bare.optimizer.lr_schedule, bare.steps) == (None, 7)
+    assert bare.values.tobytes() == run.values.tobytes()
+    for wrong, error in ((["speed"], InputError), ("lr", TypeMismatchError), (3, TypeMismatchError)):
+        with pytest.raises(error, match="keep"):
+            other.load(path, keep=wrong)
+    run.set_numbers(run.model[0].weight[0], lr=0.3)
+    run.save(path)
+    with pytest.raises(InputError, match=r"3 parameter groups.* 2"):
+        other.load(path, keep=["lr"])
+
+
+def test_a_file_of_another_program_starts_at_step_0_and_wide_numbers_are_rounded(tmp_path):
+    run, wide = make(dtype="float32"), make()
+    wide.step(3)
+    safetensors.numpy.save_file(wide.state_dict(), tmp_path / "w")
+    run.step(4)
+    run.load(tmp_path / "w")
+    np.testing.assert_array_equal(run.values, wide.values.astype(np.float32))
+    run.step(2)
+    assert run.history.step.tolist() == [1, 2]
+    assert [line.step[-1] for line in run.history.lines] == [4, 2]
+
+
+def test_what_json_cannot_hold_of_an_optimiser_is_written_as_text(tmp_path):
+    class Own(optim.Optimizer):
+        def __init__(self, params: Any, lr: float, schedule: Any = None, numbers: Any = ()) -> None:
+            super().__init__(params, lr)
+            self.schedule, self.numbers = schedule, numbers
+
+        def update(self, w: Any, g: Any, state: Any, lr: Any, t: Any) -> Any:
+            return w - lr * g, {}
+
+    net = NETWORKS["rgb"].ours()
+    optimizer = Own(net.parameters(), 0.5, abs, (np.float32(0.5), float("inf")))
+    run = Run(net, nn.MSELoss(), optimizer, (X, X), engine="numpy")
+    run.save(tmp_path / "w")
+    held = text_of(tmp_path / "w")["hyperparameters"]
+    assert held == {"lr": 0.5, "schedule": "<built-in function abs>", "numbers": [0.5, "inf"]}
+
+
+# ---- earlier versions
+
+
+OLD = (
+    "c-noC-%7(U6vp*UMy|u?(xjb(A%f@w=$#$qtT|Z=%~H~AV;g-wU%^N4Uhv8blT<+w%-#3PcfRxI<?<rFGbu}r4kS1zOR_kVzJeC)zBx_pZc7&A"
+    "T#(*j*B4|l5p?1eq6{JrLb_vzK@~)`23*Pt61eGHqni`j@$cdOcI36U+YT)Frf6fRZ_q|tGL8A#XxzG;9#Im|7X1j;>;qEJ_88y+n@#OXi4`2b"
+    "yhAh_hu^`6+KdBeKjbhF`eQw1tOn;doc+Rm4NPPn%d2$FBqnLb6M<Zb3{oW^%PY>1F@_>bq{^jWd9K!cp3ZqLu;Q4DIVj1<KuI!PH_(T(#zXnk"
+    "yOf1?H3aoETTv2EZ<OlMdFN9?`6^b9`~6c(+23kTXKXbLlh^&``s4Y1`FQiT`~;>knN$"
+)
+"""Five steps of seed 7 of the run below, written by a version whose checksum left the text out."""
+
+
+def of_old() -> Run:
+    net = nn.Sequential(nn.Linear(2, 1))
+    net.initialize(nn.init.pytorch_default(), seed=3)
+    data = np.eye(2), np.ones((2, 1))
+    return Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), data, engine="numpy", seed=7)
+
+
+def test_files_of_earlier_versions_are_read(tmp_path):
+    path, run, fresh = tmp_path / "old.safetensors", of_old(), of_old()
+    whole = zlib.decompress(base64.b85decode(OLD))
+    path.write_bytes(whole)
+    saved = run.load(path)
+    assert (saved.steps, saved.seed, saved.dtype, saved.notes) == (5, 7, "float32", {"who": "me"})
+    fresh.step(5)
+    assert run.values.tobytes() == fresh.values.tobytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(FileFormatError, match="damaged"):
+        run.load(path)
+    run = changed(make(schedule="step"))  # the state and where the schedule stood, and not how it trained
+    run.save(path)
+    tensors, said = load_tensors(path)
+    about = {name: part for name, part in json.loads(said[KEY]).items() if name not in RULE}
+    about["schedule"] = {"kind": "StepLR", "state": run.optimizer.lr_schedule.state_dict()}
+    save_tensors(path, tensors, {KEY: json.dumps(about)})
+    other = make(schedule="step", l2=0.3)
+    other.load(path)
+    assert (other.steps, other.lr, other.frame().settings.limits.l2) == (run.steps, run.lr, 0.3)
+    with pytest.raises(InputError, match="StepLR"):
+        make().load(path)
+
+
+def test_the_checksum_is_one_over_numbers_and_text(tmp_path):
+    make().save(tmp_path / "w", {"note": "caf\u00e9 \u2603"})
+    tensors, text = load_tensors(tmp_path / "w")
+    said, digest = text.pop(SUM), hashlib.sha256()
+    for name, array in sorted(tensors.items()):
+        digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode() + array.tobytes())
+    digest.update(json.dumps(text, sort_keys=True).encode())
+    assert digest.hexdigest() == said
+
+
+# ---- what is refused
+
+
+def refused(path: Path, *facts: Any, run: Run | None = None) -> None:
+    """In one line that names the file and leaves the run as it was."""
+    run = run or make()
+    run.step(2)
+    before = everything(run)
+    with pytest.raises((FileFormatError, InputError)) as caught:
+        run.load(path)
+    said = str(caught.value)
+    assert not [fact for fact in (*facts, str(path)[:60]) if str(fact).lower() not in said.lower()], said
+    assert "\n" not in said
+    assert len(said) < 700
+    assert everything(run) == before
+
+
+def rewritten(path: Path, edit: Any) -> None:
+    """With other text in its header."""
+    data = path.read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8 : 8 + size])
+    text = json.dumps({**header, "__metadata__": edit(header["__metadata__"])}).encode()
+    assert text != data[8 : 8 + size]
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + size :])
+
+
+def without(text: dict[str, str], name: str) -> dict[str, str]:
+    return {key: words for key, words in text.items() if key != name}
+
+
+EDITED = {
+    "steps": lambda text: {**text, KEY: text[KEY].replace('"steps": 3', '"steps": 4')},
+    "rate": lambda text: {**text, KEY: text[KEY].replace('"lr": 0.1', '"lr": 0.25')},
+    "note": lambda text: {**text, KEY: text[KEY].replace("me", "you")},
+    "more": lambda text: {**text, "more": "words"},
+    "format": lambda text: {**text, FORMAT: "1"},
+    "run": lambda text: without(text, KEY),
+    "sum": lambda text: without(text, SUM),
+    "no format": lambda text: without(text, FORMAT),
+}
+
+
+@pytest.mark.parametrize("name", EDITED)
+def test_a_file_whose_text_was_edited_is_refused(name, tmp_path):
+    run = make()
+    run.step(3)
+    run.save(tmp_path / "w", {"who": "me"})
+    rewritten(tmp_path / "w", EDITED[name])
+    refused(tmp_path / "w", *(("format", "1, 2") if name == "no format" else ("damaged", "edited")))
+
+
+def test_whatever_bits_are_changed_a_run_keeps_its_own_or_gets_what_was_saved(tmp_path):
+    source, path = make(), tmp_path / "w.safetensors"
+    source.step(3)
+    source.save(path, {"who": "me"})
+    good, chance, run, harmless = path.read_bytes(), random.Random(0), make(), 0
+    before = run.values.tobytes()
+    for _ in range(60):
+        data = bytearray(good)
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+        path.write_bytes(data)
+        try:
+            run.load(path)
+        except (FileFormatError, InputError):
+            assert run.values.tobytes() == before
+        else:  # only where nothing that counts was changed, such as a space between two entries
+            harmless += 1
+            assert (run.values.tobytes(), run.steps) == (source.values.tobytes(), 3)
+            before = run.values.tobytes()
+    assert harmless < 5
+
+
+NONSENSE: dict[str, tuple[Any, ...]] = {
+    '{"steps": 1e400}': ("1e400", "finite"), '{"steps": 9223372036854775808}': ("steps", 9007199254740992),
+    '{"steps": ' + "9" * 4000 + "}": ("steps",), '{"steps": ' + "9" * 5000 + "}": ("cannot",),
+    '{"steps": -1}': ("steps", -1), '{"steps": 1.5}': ("steps", 1.5), '{"steps": true}': ("steps",),
+    '{"steps": "7"}': ("steps",), '{"steps": null}': ("steps",), '{"steps": [1]}': ("steps",),
+    '{"steps": NaN}': ("NaN", "finite"), '{"steps": 1, "steps": 2}': ("steps", "twice"), '{"seed": -1}': ("seed",),
+    '{"seed": 1e3}': ("seed",), '{"seed": 18446744073709551616}': ("seed",), '{"dtype": "float16"}': ("float16",),
+    '{"dtype": ["float32"]}': ("dtype",), '{"optimizer": {}}': ("optimizer",), '{"hyperparameters": [1]}': ("hyperp",),
+    '{"optimizer": "SGD", "hyperparameters": {"lr": -1}}': ("lr", -1),
+    '{"optimizer": "SGD", "hyperparameters": {"lr": "fast"}}': ("lr", "fast"),
+    '{"optimizer": "SGD", "hyperparameters": {"lr": true}}': ("lr",),
+    '{"optimizer": "SGD", "hyperparameters": {"lr": Infinity}}': ("Infinity", "finite"),
+    '{"optimizer": "SGD", "hyperparameters": {"x": {"y": 1}}}': ("hyperparameters",), '{"notes": {"a": 1}}': ("notes",),
+    '{"notes": "' + "n" * 10000 + '"}': ("notes",), "[]": ("names",), "7": ("names",), "": ("cannot",),
+    "{": ("cannot",), "[" * 100000: (), '{"steps": ' + "[" * 100000: (),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NONSENSE, ids=range(len(NONSENSE)))
+def test_a_description_that_says_nonsense_is_refused(text, tmp_path):
+    save_tensors(tmp_path / "w", make().state_dict(), {KEY: text})
+    refused(tmp_path / "w", *NONSENSE[text])
+
+
+def stepping(**parts: Any) -> dict[str, Any]:
+    return {"kind": "StepLR", "state": {}, "base_lrs": [1, 1], "arguments": {"step_size": 1}, **parts}
+
+
+WRONG: list[tuple[str, Any, str]] = [
+    ("groups", [], "groups"), ("groups", [{}], "members"), ("groups", {}, "groups"), ("groups", [{"lr": -1}, {}], "lr"),
+    ("groups", [{"lr": 1}, {"speed": 1}], "speed"), ("groups", [{"lr": 1}, {"lr": [1]}], "lr"),
+    ("groups", [{"momentum": "a"}, {}], "momentum"), ("groups", [{"lr": None}, {}], "lr"),
+    ("groups", [{}, {"a": {"b": 1}}], "groups"), ("members", {"x": []}, "members"),
+    ("members", {"0.bias": [4, 2]}, "members"), ("members", {"0.bias": [4, 0]}, "groups"),
+    ("members", {"0.bias": ["a", 0]}, "members"), ("momenta", [0.5], "momenta"), ("momenta", 3, "momenta"),
+    ("momenta", [0.5, "a"], "momenta"), ("initial", [0.5], "initial"), ("initial", [0.5, -1], "initial"),
+    ("initial", "ab", "initial"), ("limits", [], "limits"), ("limits", {"l3": 1}, "limits"),
+    ("limits", {"l1": -1}, "l1"), ("limits", {"clip_norm": 0}, "clip_norm"), ("limits", {"l1": "a"}, "l1"),
+    ("before", "a", "before"),
+    ("before", True, "before"), ("before", 2**60, "before"), ("frozen", [], "frozen"),
+    ("frozen", {"x": [0, 1]}, "frozen"), ("frozen", {"0.weight": [0]}, "frozen"),
+    ("frozen", {"0.weight": [0, 99]}, "frozen"), ("frozen", {"0.weight": [0, "a"]}, "frozen"),
+    ("schedule", {"kind": "StepLR"}, "schedule"), ("schedule", {"kind": 3, "state": {}}, "schedule"),
+    ("schedule", {"kind": "Own", "state": {}, "base_lrs": [1, 1]}, "Own"),
+    ("schedule", stepping(base_lrs=[1]), "base_lrs"), ("schedule", stepping(arguments={}), "step_size"),
+    ("schedule", stepping(arguments={"step_size": 0}), "step_size"), ("schedule", stepping(), "state"),
+    ("schedule", stepping(arguments={"a": 1}), "argument"),
+    ("schedule", stepping(state={"stepped": -3, "within": 0, "scales": [1.0, 1.0]}), "stepped"),
+    ("schedule", stepping(state={"stepped": 3, "within": 0, "scales": [1.0]}), "scales"),
+    ("schedule", stepping(kind="SequentialLR", arguments={"schedulers": [{}]}), "parts"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "part", "fact"), WRONG, ids=range(len(WRONG)))
+def test_a_rule_that_cannot_be_is_refused(name, part, fact, tmp_path):
+    make().save(tmp_path / "w")
+    tensors, said = load_tensors(tmp_path / "w")
+    save_tensors(tmp_path / "w", tensors, {KEY: json.dumps({**json.loads(said[KEY]), name: part})})
+    refused(tmp_path / "w", fact)
+
+
+MOMENTUM = "optimizer.momentum_buffer.0.weight"
+
+
+@pytest.mark.parametrize(("name", "number", "dtype", "fact"), [
+    ("0.weight", np.nan, "float32", "nan"), ("0.weight", -np.inf, "float64", "-inf"),
+    (MOMENTUM, np.nan, "float32", "nan"), ("0.weight", 1e300, "float32", "1e+300"),
+    (MOMENTUM, 1e39, "float32", "1e+39"), ("0.bias", None, "float64", "missing"),
+])  # fmt: skip
+def test_numbers_that_a_run_cannot_take_are_refused_by_name(name, number, dtype, fact, tmp_path):
+    def momentum(groups: Any, lr: float) -> Any:
+        return optim.SGD(groups, lr=lr, momentum=0.9)
+
+    source = changed(make(momentum))
+    source.save(tmp_path / "w")
+    tensors, text = load_tensors(tmp_path / "w")
+    if number is None:
+        del tensors[name]
+    else:
+        tensors[name][0, 1] = number
+    save_tensors(tmp_path / "w", tensors, {KEY: text[KEY]})
+    refused(tmp_path / "w", fact, name.split("optimizer.")[-1], run=make(momentum, dtype=dtype))
+
+
+BIG = b'{"a":{"dtype":"F32","shape":[0,4611686018427387904],"data_offsets":[0,0]}}'
+HEADERS: dict[str, bytes] = {
+    "seven bytes": b"1234567",
+    "a huge header": struct.pack("<Q", 2**62) + b"{}",
+    "a header longer than the file": struct.pack("<Q", 99_000_000) + b"{}",
+    "a nested header": struct.pack("<Q", 100_000) + b"[" * 100_000,
+    "a header that is no text": struct.pack("<Q", 4) + b"\xff\xfe\xfd\xfc",
+    "a tensor twice": struct.pack("<Q", 10) + b'{"a":1,"a"' + b":1}",
+    "a tensor too big": struct.pack("<Q", len(BIG)) + BIG,
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_bytes_that_are_no_file_of_weights_are_refused(name, tmp_path):
+    (tmp_path / "w").write_bytes(HEADERS[name])
+    refused(tmp_path / "w")
+
+
+def test_places_that_are_no_file_and_names_that_cannot_be_are_refused(tmp_path):
+    run, other = make(), make()
+    run.save(tmp_path / "cut")
+    (tmp_path / "cut").write_bytes((tmp_path / "cut").read_bytes()[:-1])
+    os.mkfifo(tmp_path / "pipe")
+    for path, fact in ((tmp_path / "cut", "weights"), (tmp_path / "pipe", "pipe"), (Path("/dev/zero"), "device"),
+                       (tmp_path / ("n" * 5000), "name")):  # fmt: skip
+        refused(path, fact, run=other)
+    for name in ("a\0b", "\ud800"):
+        with pytest.raises(InputError, match="name"):
+            run.load(name)
+    for tensors, notes in (({"\ud800": np.zeros(3)}, {}), ({"w": np.zeros(3)}, {"note": "\ud800"})):
+        with pytest.raises(InputError, match="UTF-8"):
+            save_tensors(tmp_path / "w", tensors, notes)
+    assert not (tmp_path / "w").exists()
