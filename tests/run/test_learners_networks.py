@@ -249,8 +249,7 @@ def test_an_unrolled_rnn_learns_a_line_by_heart():
     rnn, loss_of_one = RNN(len(chars), 24), nn.CrossEntropyLoss()
 
     def loss(outputs, targets):
-        rows = [outputs[k : k + len(chars)] for k in range(0, len(outputs), len(chars))]
-        return sv.sum([loss_of_one(row, t) for row, t in zip(rows, targets, strict=True)])
+        return sv.sum([loss_of_one(row, t) for row, t in zip(outputs, targets, strict=True)])
 
     run = sv.Run(rnn, loss, optim.Adam(rnn.parameters(), lr=0.02), (X, Y), engine="numpy")
     run.step(250)
