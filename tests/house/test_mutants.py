@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from kit import mutants
+from kit import faults, mutants
 
 SOURCE = '''
 class Shop:
@@ -46,7 +46,7 @@ def checkout(tmp_path):
 
 def all_mutants():
     """All mutants of the file."""
-    return [found for found, *_ in mutants.mutants_of(SOURCE, {"Shop.price", "unused"}, "scalarviz/shop.py")]
+    return [found for found, *_ in faults.mutants_of(SOURCE, {"Shop.price", "unused"}, "scalarviz/shop.py")]
 
 
 @pytest.mark.parametrize(
@@ -63,18 +63,18 @@ def test_a_mutant_is_found_where_its_function_moved(checkout):
     (checkout / "scenes/other.py").write_text(
         "if True:\n    " + text[: text.index("def unused")].replace("\n", "\n    ")
     )
-    mutants.files.cache_clear()
-    file, source = mutants.find(mutant, checkout)
+    faults.files.cache_clear()
+    file, source = faults.find(mutant, checkout)
     assert file == "scenes/other.py"
     made = {}
     exec(source, made)
     assert made["Shop"]().price(20) == 27
     (checkout / file).write_text(source)
-    assert mutants.find(mutant, checkout) is None, "its statement is no more"
+    assert faults.find(mutant, checkout) is None, "its statement is no more"
 
 
 def test_each_line_of_code_may_be_drawn(checkout):
-    drawn = mutants.drawn(checkout, mutants.files(checkout), {"python": 40}, seed=3)
+    drawn = faults.drawn(checkout, faults.files(checkout), {"python": 40}, seed=3)
     assert set(drawn) <= set(all_mutants())
     assert {mutant.before for mutant in drawn} == {
         "if count > 10:",

@@ -9,5 +9,5 @@ A new layer, loss, optimiser, schedule, edit, scene or kind of file enters one r
 * ``files``: kinds of files, with how each is written and read
 * ``commands``: the command line, in this process and in another
 * ``refusals``: rows of bad calls
-* ``mutants``, ``called``: the tool behind ``make mutants``
+* ``mutants``, ``faults``, ``called``: the tool behind ``make mutants``
 """
