@@ -6,13 +6,14 @@ from random import Random
 
 import numpy as np
 import pytest
-from test_ptx_runs import models_of, shape
+from test_ptx_runs import shape
 
+from kit.drawn import BATCHES, Drawn, drawn_losses
+from kit.runs import TOLERANCE, loss_and_gradient
 from scalarviz import nn
 
 pytestmark = pytest.mark.cuda
 __all__ = ["shape"]
-NETWORKS = models_of("test_random_networks")
 CUTS = (
     {},
     {"chunk_bytes": 20_000, "threads": 64, "slices": 3, "loss_slices": 5},
@@ -27,15 +28,15 @@ QUICK = 4
 def test_a_random_network_agrees_with_objects(seed, fake_driver, shape):
     draw, make = Random(seed), np.random.default_rng(seed)
     sizes = (draw.randint(1, 9),) if seed % 3 else (draw.randint(1, 2), draw.randint(2, 6), draw.randint(2, 6))
-    net = NETWORKS.Drawn(draw, sizes)
-    loss, samples = draw.choice(NETWORKS.losses(net)), draw.choice([*NETWORKS.BATCHES, 36, 64])
+    net = Drawn(draw, sizes)
+    loss, samples = draw.choice(drawn_losses(net)), draw.choice([*BATCHES, 36, 64])
     outputs = net.last.out_features
     classes = isinstance(loss, nn.CrossEntropyLoss)
     targets = make.integers(0, outputs, samples) if classes else make.random((samples, outputs))
     data = make.normal(size=(samples, *sizes)), targets
     shape(**CUTS[seed % len(CUTS)])
-    for dtype, tolerance in NETWORKS.TOLERANCE.items():
-        wanted = NETWORKS.gradient(net, loss, data, "objects", dtype)
+    for dtype, tolerance in TOLERANCE.items():
+        wanted = loss_and_gradient(net, loss, data, engine="objects", dtype=dtype)
         assert np.isfinite(wanted).all()
-        found = NETWORKS.gradient(net, loss, data, "cuda", dtype)
+        found = loss_and_gradient(net, loss, data, engine="cuda", dtype=dtype)
         assert np.linalg.norm(found - wanted) <= tolerance * np.linalg.norm(wanted)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import gc
-import importlib.util
 import re
 import threading
-from pathlib import Path
 
+import engine_models
 import numpy as np
 import pytest
 
@@ -16,18 +15,9 @@ from scalarviz import Run, nn, optim
 from scalarviz.scalar.batch import batch_mean, track
 
 pytestmark = pytest.mark.cuda
-ENGINE_TESTS = Path(__file__).parents[1] / "engine"
 
 
-def models_of(name):
-    """A file of engine tests as a module: its models are used here too."""
-    spec = importlib.util.spec_from_file_location(f"models_of_{name}", ENGINE_TESTS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-AGREE, CONV = models_of("test_engines_agree"), models_of("test_conv_engines")
+AGREE = CONV = engine_models
 PRECISION = [("float64", 1e-12), ("float32", 1e-5)]
 
 

@@ -25,7 +25,7 @@ PARTS = {
 }  # fmt: skip
 QUICK = ("kernels", "those of engines")
 """What `make test` runs of it; the rest takes minutes, and `.ci/run` has it."""
-MODULES = [OWN, *(TESTS / folder for folder in ("engine", "nn", "run", "tape"))]
+MODULES = [OWN, HERE, *(TESTS / folder for folder in ("engine", "nn", "run", "tape"))]
 """From where the tests import: the plugin, and tables of other tests."""
 
 

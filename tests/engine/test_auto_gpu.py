@@ -1,4 +1,7 @@
-"""`auto` takes a GPU where a step is long enough to repay it, once, at the start, and says why. Nowhere else."""
+"""`auto` takes a GPU where a step is long enough to repay it, once, at the start, and says why. Nowhere else.
+
+Imports internals: the table of engines gets a GPU that is none, and the estimate is compared with what was measured.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +27,6 @@ FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 MEASURED = json.loads((FOLDER / "results" / "peers.json").read_text(encoding="utf-8"))["seconds"]
 
 
-@pytest.fixture
-def workloads(monkeypatch):
-    """The networks of the benchmarks, as problems."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    before = set(sys.modules)
-    ours, work = importlib.import_module("_ours"), importlib.import_module("_workloads")
-    yield {w.name: ours.build(w, "numpy").problem for w in work.WORKLOADS}
-    for name in set(sys.modules) - before:
-        if name in {path.stem for path in FOLDER.glob("*.py")}:
-            del sys.modules[name]
-
-
 class Gpu(NumpyTrainer):
     """Stands in for the engine on a GPU."""
 
@@ -44,18 +35,18 @@ class Gpu(NumpyTrainer):
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """A machine with a GPU, as far as `auto` asks; the list is of what it was asked."""
+    """A machine with a GPU, as far as `auto` asks: changes its entry of the table; `gpu.asked` is what it was asked."""
     asked = []
-    entry = replace(
-        ENGINES["cuda"],
-        make=lambda problem, model, loss, device: Gpu(problem),
-        missing=lambda device: asked.append(device) or "",
-        warm=lambda dtype, operations: True,
-    )
-    monkeypatch.setitem(ENGINES, "cuda", entry)
+
+    def change(**given):
+        monkeypatch.setitem(ENGINES, "cuda", replace(ENGINES["cuda"], **given))
+
+    change(make=lambda problem, model, loss, device: Gpu(problem), warm=lambda dtype, operations: True,
+           missing=lambda device: asked.append(device) or "")  # fmt: skip
     monkeypatch.setattr(choosing, "_may_have_cuda", lambda: True)
     monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
-    return asked
+    change.asked = asked
+    return change
 
 
 def make(engine="auto", batch=256, width=512, **kwargs):
@@ -66,50 +57,47 @@ def make(engine="auto", batch=256, width=512, **kwargs):
     return Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, Y), engine=engine, **kwargs)
 
 
-def test_the_estimate_is_that_of_the_benchmarks(workloads):
-    for name, problem in workloads.items():
+@pytest.mark.ci
+def test_the_estimate_is_that_of_the_benchmarks(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    before = set(sys.modules)
+    ours, work = importlib.import_module("_ours"), importlib.import_module("_workloads")
+    try:
+        problems = {w.name: ours.build(w, "numpy").problem for w in work.WORKLOADS}
+    finally:
+        for name in set(sys.modules) - before:
+            if name in {path.stem for path in FOLDER.glob("*.py")}:
+                del sys.modules[name]
+    for name, problem in problems.items():
         measured = MEASURED[f"{name}: numba"]["median"]
         found = cost.numba_seconds(problem.plan, problem.batch, "float32")
-        if problem.batch > 4:  # a step of 0.1 us is all beginning and end
-            assert 0.5 < found / measured < 2, name
+        assert problem.batch <= 4 or 0.5 < found / measured < 2, name  # a step of 0.1 us is all beginning and end
         assert cost.numba_seconds(problem.plan, problem.batch, "float64") == 2 * found
-        repaid = cost.repays_a_gpu(problem.plan, found)
-        assert repaid == (measured >= 100e-6), name
-    assert {name for name, problem in workloads.items() if len(problem.plan.body.instructions) > 50} == {
+        assert cost.repays_a_gpu(problem.plan, found) == (measured >= 100e-6), name
+    assert {name for name, problem in problems.items() if len(problem.plan.body.instructions) > 50} == {
         "scalar graph, 1024"
     }
 
 
-def test_a_long_step_takes_the_gpu_and_says_why(gpu):
+def test_a_long_step_takes_the_gpu_once_and_says_why(gpu):
     run = make()
-    assert (run.engine.name, run._training.trainer.name) == ("cuda", "cuda")
-    assert run.engine.why.startswith("a step would take numba about ")
-    assert run.engine.why.endswith(" ms, which a GPU repays")
-    assert gpu == [0]
+    assert run.engine.name == "cuda"
+    assert "numba" in run.engine.why
+    assert "ms" in run.engine.why
     run.step(1)
-    assert gpu == [0]  # once, at the start
-
-
-def test_kernels_that_are_not_compiled_yet_are_not_waited_for(gpu, monkeypatch):
-    monkeypatch.setitem(ENGINES, "cuda", replace(ENGINES["cuda"], warm=lambda dtype, operations: False))
-    found = make().engine
-    assert found.name in ("numba", "numpy")
-    assert found.why.endswith("a GPU repays, but its kernels are not compiled yet: `scalarviz warmup` does that")
-    assert found.instead is None
+    assert gpu.asked == [0]  # once, at the start
 
 
 @pytest.mark.parametrize(("batch", "width"), [(1, 64), (256, 4)])
 def test_a_short_step_does_not_even_ask(gpu, batch, width):
     assert make(batch=batch, width=width).engine.name in ("numba", "numpy")
-    assert gpu == []
+    assert gpu.asked == []
 
 
 @pytest.mark.parametrize("engine", ["numpy", "numba", "objects"])
 def test_who_names_an_engine_gets_that(gpu, engine):
     run = make(engine, batch=2)
-    assert run.engine.name == engine
-    assert run.engine.why == "asked for"
-    assert gpu == []
+    assert (run.engine.name, run.engine.why, gpu.asked) == (engine, "asked for", [])
 
 
 def test_many_small_instructions_do_not_repay_their_launches(gpu):
@@ -126,44 +114,43 @@ def test_many_small_instructions_do_not_repay_their_launches(gpu):
     run = Run(chain, nn.MSELoss(), optim.SGD(weights, lr=0.1), (X, X))
     assert cost.numba_seconds(run.problem.plan, run.problem.batch, run.dtype) > cost.WORTH
     assert run.engine.name in ("numba", "numpy")
-    assert gpu == []
+    assert gpu.asked == []
 
 
 def test_a_larger_batch_later_changes_no_engine(gpu):
     run = make(batch=256, batch_size=1, width=64)
-    assert run.engine.name in ("numba", "numpy")
+    first = run.engine.name
     run.batch_size = 256
     run.step(1)
-    assert run.engine.name in ("numba", "numpy")
-    assert gpu == []
+    assert (run.engine.name, first in ("numba", "numpy"), gpu.asked) == (first, True, [])
 
 
-def test_the_simulator_is_no_gpu(gpu, monkeypatch):
-    monkeypatch.setattr("scalarviz.engine.cuda.there.simulated", lambda: True)
-    assert make().engine.name in ("numba", "numpy")
+def broken(problem, model, loss, device):
+    raise MissingDependencyError("libNVVM is not there")
 
 
-def test_a_gpu_that_is_missing_is_not_taken(gpu, monkeypatch):
-    monkeypatch.setitem(ENGINES, "cuda", replace(ENGINES["cuda"], missing=lambda device: "finds no GPU"))
-    found = make().engine
-    assert found.name in ("numba", "numpy")
-    assert "GPU" not in found.why
-    assert found.instead is None
-
-
-def test_a_gpu_that_turns_out_not_to_work_is_said_and_another_engine_goes_on(gpu, monkeypatch):
-    def broken(problem, model, loss, device):
-        raise MissingDependencyError("libNVVM is not there")
-
-    monkeypatch.setitem(ENGINES, "cuda", replace(ENGINES["cuda"], make=broken))
+@pytest.mark.parametrize(("why", "change"), [
+    ("warmup", {"warm": lambda dtype, operations: False}), ("libNVVM is not there", {"make": broken}),
+    ("", {"missing": lambda device: "finds no GPU"}), ("", {}),
+])  # fmt: skip
+def test_a_gpu_that_cannot_be_used_is_not_taken(gpu, monkeypatch, why, change):
+    """Kernels that are not compiled are not waited for; one that breaks is said; one that is missing is not; nor the
+    simulator, the last row."""
+    gpu(**change)
+    if not change:
+        monkeypatch.setattr("scalarviz.engine.cuda.there.simulated", lambda: True)
     run = make()
     assert run.engine.name in ("numba", "numpy")
-    assert run.engine.why.endswith("; the GPU cannot be used: libNVVM is not there")
+    assert why in run.engine.why
+    assert why or "GPU" not in run.engine.why
+    assert run.engine.instead is None
     run.step(1)
-    with pytest.raises(MissingDependencyError, match="libNVVM"):
-        make("cuda")
+    if "make" in change:
+        with pytest.raises(MissingDependencyError, match="libNVVM"):
+            make("cuda")
 
 
+@pytest.mark.ci
 def test_without_the_package_nothing_of_cuda_is_loaded():
     code = """
 import sys

@@ -1,20 +1,20 @@
-"""Trainings put together at random: engines, calls, threads and replays do the same."""
+"""Trainings put together at random: engines, calls, threads and replays do the same, and PyTorch does it too."""
 
 from __future__ import annotations
 
-from functools import partial
 from random import Random
 
 import numpy as np
 import pytest
-from test_random_networks import Drawn
 
 import scalarviz as sv
+from kit.drawn import Drawn
+from kit.learning import SCHEDULES, make_schedule
+from kit.runs import ENGINES
 from scalarviz import nn, optim
-from scalarviz.errors import DivergedError
-from scalarviz.optim import lr_scheduler as schedules
 
-SEEDS = [*range(10), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(10, 60))]
+PACES = [name for name in SCHEDULES if name not in ("plateau", "one cycle")]
+SEEDS = [*range(4), *(pytest.param(seed, marks=pytest.mark.ci) for seed in range(4, 40))]
 
 
 class Masked(nn.Module):
@@ -35,26 +35,15 @@ class Masked(nn.Module):
         return self.behind(self.inner(self.before(x)))
 
 
-def optimizers(draw, norms):
+def rule_of(draw, norms, parameters):
     """Adam makes steps of the rounding of gradients that are 0: those of what a norm takes away again."""
     rate = draw.choice([0.003, 0.02])
-    descents = [
-        partial(optim.SGD, lr=rate), partial(optim.SGD, lr=rate, momentum=0.7, nesterov=True),
-        partial(optim.SGD, lr=rate, weight_decay=0.1),
-    ]  # fmt: skip
-    return draw.choice([*descents, *([] if norms else [partial(optim.Adam, lr=rate), partial(optim.AdamW, lr=rate)])])
+    kinds = [("SGD", {}), ("SGD", {"momentum": 0.7, "nesterov": True}), ("SGD", {"weight_decay": 0.1})]
+    kind, given = draw.choice(kinds + ([] if norms else [("Adam", {}), ("AdamW", {})]))
+    return getattr(optim, kind)(parameters, lr=rate, **given)
 
 
-def schedule(draw):
-    return draw.choice([
-        None, None, lambda o: schedules.StepLR(o, 3, 0.5), lambda o: schedules.ExponentialLR(o, 0.9),
-        lambda o: schedules.CosineAnnealingLR(o, 8), lambda o: schedules.LinearLR(o, 0.2, 1.0, 5),
-        lambda o: schedules.OneCycleLR(o, 0.05, total_steps=40, cycle_momentum=False),
-        lambda o: schedules.LambdaLR(o, lambda t: 1 / (1 + t)),
-    ])  # fmt: skip
-
-
-def losses(draw, outputs, batch):
+def loss_of(draw, outputs, batch):
     weight = [draw.uniform(0.2, 2.0) for _ in range(outputs)]
     left_out = 0 if batch >= 8 else -100  # a batch of nothing but left-out samples has no loss: NaN, as in PyTorch
     return draw.choice([
@@ -65,29 +54,27 @@ def losses(draw, outputs, batch):
 
 
 def run_of(seed, engine, threads=1, dtype="float64"):
-    draw, rng = Random(seed), np.random.default_rng(seed)
+    draw, random = Random(seed), np.random.default_rng(seed)
     shape = (draw.randint(1, 9),) if seed % 3 else (draw.randint(1, 2), draw.randint(2, 6), draw.randint(2, 6))
     batch = draw.choice([1, 2, 5, 8, 9])
     norms = seed % 4 if batch > 2 else 0
     net = Masked(draw, shape, norms)
     outputs = net.behind[4].out_features
-    loss, classes = losses(draw, outputs, batch)
-    samples, make, follow = draw.choice([9, 24, 40]), optimizers(draw, norms), schedule(draw)
-    sampling = draw.choice(["epochs", "epochs", "replacement"])
-    targets = rng.integers(0, outputs, samples) if classes else rng.random((samples, outputs))
-    optimizer = make(net.parameters())
-    if follow is not None:
-        follow(optimizer)
-    return sv.Run(
-        net, loss, optimizer, (rng.normal(size=(samples, *shape)), targets), batch_size=batch,
-        seed=seed, engine=engine, dtype=dtype, threads=threads, sampling=sampling,
-    )  # fmt: skip
+    loss, classes = loss_of(draw, outputs, batch)
+    samples, rule = draw.choice([9, 24, 40]), rule_of(draw, norms, net.parameters())
+    make_schedule(
+        draw.choice([None, None, *(name for name in SCHEDULES if name not in ("plateau", "one cycle"))]), rule
+    )
+    targets = random.integers(0, outputs, samples) if classes else random.random((samples, outputs))
+    options = {"engine": engine, "dtype": dtype, "threads": threads, "seed": seed, "batch_size": batch}
+    options["sampling"] = draw.choice(["epochs", "epochs", "replacement"])
+    return sv.Run(net, loss, rule, (random.normal(size=(samples, *shape)), targets), **options)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_engines_train_alike(seed):
     found = {}
-    for engine in ("objects", "numpy", "numba"):
+    for engine in ENGINES:
         with run_of(seed, engine) as run:
             run.step(6)
             found[engine] = run.values.copy(), run.history.loss.copy(), run.history.lr.copy()
@@ -119,11 +106,143 @@ def test_calls_threads_and_replays_change_no_bit(seed):
     assert again.values.tobytes() == middle
 
 
-@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
-def test_a_batch_of_left_out_samples_alone_has_no_loss_as_in_pytorch(engine):
-    net = nn.Linear(2, 3, seed=0)
-    data = np.ones((4, 2)), np.zeros(4, int)
-    optimizer = optim.SGD(net.parameters(), lr=0.1)
-    run = sv.Run(net, nn.CrossEntropyLoss(ignore_index=0), optimizer, data, batch_size=1, engine=engine)
-    with pytest.raises(DivergedError, match="the loss is nan"):
-        run.step(3)
+# ---- beside PyTorch
+
+CLASSES = 3
+SMOOTH = (
+    ("GELU", {}), ("GELU", {"approximate": "tanh"}), ("SiLU", {}), ("Tanh", {}), ("Sigmoid", {}), ("LogSigmoid", {}),
+    ("ELU", {"alpha": 0.7}), ("Softplus", {"beta": 1.7, "threshold": 3.0}), ("PReLU", {}), ("LeakyReLU", {}),
+    ("ReLU", {}), ("ReLU6", {}), ("Identity", {}), ("Dropout", {"p": 0.0}),
+)  # fmt: skip
+RULES = (
+    ("SGD", {}), ("SGD", {"momentum": 0.7, "nesterov": True, "weight_decay": 0.1}), ("RMSprop", {"momentum": 0.4}),
+    ("SGD", {"momentum": 0.5, "dampening": 0.3}), ("Adam", {}), ("AdamW", {"amsgrad": True}), ("Adagrad", {}),
+)  # fmt: skip
+
+
+class Parts:
+    """A network as names and arguments of layers, the same here and there; `shape` is that of a sample on its way."""
+
+    def __init__(self, seed):
+        self.draw, self.layers, self.alphabet = Random(seed), [], 0
+        self.batch = self.draw.choice([5, 8, 37])
+        getattr(self, self.draw.choice(["vector", "vector", "signal", "picture", "words"]))()
+        while len(self.shape) > 1:
+            self.add("Flatten", (int(np.prod(self.shape)),))
+        for _ in range(self.draw.randint(0, 3)):
+            width = self.some(4, 6, 9)
+            self.add("Linear", (width,), self.shape[0], width, bias=self.some(True, False))
+            if self.some(True, False):
+                self.norm("BatchNorm1d")
+            self.activation()
+        self.add("Linear", (CLASSES,), self.shape[0], CLASSES)
+
+    def add(self, kind, shape=None, *args, **kwargs):
+        self.layers.append((kind, args, kwargs))
+        self.shape = self.shape if shape is None else shape
+
+    def some(self, *choices):
+        return self.draw.choice(choices)
+
+    def activation(self):
+        kind, kwargs = self.draw.choice(SMOOTH)
+        self.add(kind, None, **kwargs)
+
+    def norm(self, batch_norm):
+        channels = self.shape[0]
+        kind = self.some("GroupNorm", batch_norm, *(["LayerNorm", "RMSNorm"] if len(self.shape) == 1 else []))
+        groups = self.draw.choice([g for g in (1, 2, 3) if channels % g == 0 and channels > g] or [1])
+        self.add(kind, None, *([groups] if kind == "GroupNorm" else []), channels)
+
+    def vector(self):
+        self.input = self.shape = (self.some(3, 5),)
+
+    def words(self):
+        count, width = self.some(2, 4), self.some(2, 3)
+        self.input, self.alphabet = (count,), 7
+        self.add("Embedding", (count, width), self.alphabet, width)
+
+    def signal(self):
+        self.convolutions((self.some(1, 2), self.some(9, 12)), "1d")
+
+    def picture(self):
+        self.convolutions((self.some(1, 2), 6, self.some(6, 7)), "2d")
+
+    def convolutions(self, shape, dimensions):
+        self.input = self.shape = shape
+        for _ in range(self.draw.randint(1, 2)):
+            (before, *sides), channels = self.shape, self.some(2, 4)
+            if min(sides) < 4:
+                break
+            size, stride, padding = self.some(2, 3), self.some(1, 2), self.some(0, 1)
+            groups = before if channels % before == 0 and self.some(True, False) else 1
+            sides = [(side + 2 * padding - size) // stride + 1 for side in sides]
+            self.add(f"Conv{dimensions}", (channels, *sides), before, channels, size, stride=stride, padding=padding,
+                     groups=groups, bias=self.some(True, False))  # fmt: skip
+            if self.some(True, False):
+                self.norm(f"BatchNorm{dimensions}")
+            self.activation()
+            pool = self.some("MaxPool", "AvgPool", "AdaptiveAvgPool", None)
+            if pool == "AdaptiveAvgPool":
+                self.add(f"{pool}{dimensions}", (channels, *([2] * len(sides))), 2)
+            elif pool and min(sides) > 3:
+                self.add(f"{pool}{dimensions}", (channels, *(side // 2 for side in sides)), 2)
+
+    def made(self, space):
+        """The layers in a namespace of modules, in a row."""
+        return space.Sequential(*(getattr(space, kind)(*args, **kwargs) for kind, args, kwargs in self.layers))
+
+
+def losses(draw, samples, make):
+    """Name, arguments and targets."""
+    weight = tuple(draw.uniform(0.2, 2.0) for _ in range(CLASSES))
+    classes = make.integers(0, CLASSES, samples)
+    signs = np.where(make.normal(size=(samples, CLASSES)) > 0, 1.0, -1.0)
+    numbers = make.normal(size=(samples, CLASSES))
+    reduction = draw.choice(["mean", "mean", "sum"])
+    kind, kwargs, targets = draw.choice([
+        ("MSELoss", {}, numbers), ("SmoothL1Loss", {"beta": 0.4}, numbers), ("HuberLoss", {"delta": 0.6}, numbers),
+        ("L1Loss", {}, numbers), ("HingeEmbeddingLoss", {"margin": 0.3}, signs), ("CrossEntropyLoss", {}, classes),
+        ("CrossEntropyLoss", {"weight": weight, "label_smoothing": 0.15}, classes),
+        ("CrossEntropyLoss", {"label_smoothing": 0.3}, np.abs(numbers) / np.abs(numbers).sum(1, keepdims=True)),
+        ("MultiMarginLoss", {"margin": 0.7, "weight": weight}, classes),
+        ("BCEWithLogitsLoss", {"weight": weight, "pos_weight": weight[::-1]}, (signs + 1) / 2),
+    ])  # fmt: skip
+    return kind, kwargs | {"reduction": reduction}, targets
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", range(24))
+def test_a_random_network_trains_as_pytorchs(torch, seed, engine):
+    """The same weights and statistics after four steps, the same outputs of the trained network."""
+    parts = Parts(seed)
+    draw, make = parts.draw, np.random.default_rng(seed)
+    samples = parts.batch + draw.choice([0, 3, 20])
+    size = (samples, *parts.input)
+    x = make.integers(0, 7, size).astype(float) if parts.alphabet else make.normal(size=size)
+    kind, kwargs, y = losses(draw, samples, make)
+    rule, numbers = draw.choice(RULES)
+    numbers = numbers | {"lr": draw.choice([0.003, 0.02])} | ({} if rule == "SGD" else {"eps": 1e-3})
+    torch.manual_seed(seed)
+    theirs, model = parts.made(torch.nn).double(), parts.made(nn)
+    model.load_state_dict({k: v.numpy() for k, v in theirs.state_dict().items()})
+    settings = {k: torch.tensor(v, dtype=torch.float64) if isinstance(v, tuple) else v for k, v in kwargs.items()}
+    loss = getattr(torch.nn, kind)(**settings)
+    reference = getattr(torch.optim, rule)(theirs.parameters(), **numbers)
+    optimizer = getattr(optim, rule)(model.parameters(), **numbers)
+    given, wanted = torch.tensor(x), torch.tensor(y)
+    given = given.long() if parts.alphabet else given
+    options = {"batch_size": parts.batch, "seed": seed, "dtype": "float64", "engine": engine}
+    with sv.Run(model, getattr(nn, kind)(**kwargs), optimizer, (x, y), **options) as run:
+        for step in range(4):
+            chosen = sv.rng.batch_indices(seed, step, samples, parts.batch)
+            reference.zero_grad()
+            loss(theirs(given[chosen]), wanted[chosen]).backward()
+            reference.step()
+        run.step(4)
+        found = {k: np.array(v) for k, v in model.state_dict().items()}
+        outputs = np.array(run.predict(x[:4]))
+    theirs.eval()
+    pairs = [(found[k], v.detach().numpy()) for k, v in theirs.state_dict().items()]
+    pairs.append((outputs, theirs(given[:4]).detach().numpy()))
+    assert max(float(np.max(np.abs(a - b) / (1 + np.abs(b)), initial=0.0)) for a, b in pairs) < 1e-9

@@ -1,49 +1,55 @@
-"""Layers on register tiles and on plain tiles: each against NumPy, and one against the other."""
+"""The compiled kernels of weighted sums, their gradients and of data, each alone, against NumPy.
+
+Imports internals: only a call of one kernel can put NaN behind the last lane, and rows where no program has them.
+"""
 
 from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from llvmlite import binding
 
 from scalarviz.engine.cpu import wire
 from scalarviz.engine.cpu.cache import loader
 from scalarviz.engine.cpu.vector import capability
 
-TOLERANCE = {"float64": 1e-13, "float32": 3e-6}
-FORMS = ("", "_plain")
-LINE = 64
-
-shapes = st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(1, 150))
+VECTORS = capability.vector_bytes()
+DTYPES = ("float32", "float64")
+FORMS = ["", "_plain", *(["_several", "_few"] if VECTORS else [])]
+"""Tiles of registers, plain ones, layers of few samples, and those of a batch that fits one vector."""
+dtypes = pytest.mark.parametrize("dtype", DTYPES)
 
 
 class Bench:
-    """A workspace of `rows` random rows for calls of one kernel."""
+    """A workspace of `rows` random rows for calls of one kernel; behind the last lane stands NaN."""
 
-    def __init__(self, rows, lanes, dtype, seed=0, weights=200):
-        self.rng = np.random.default_rng(seed)
+    def __init__(self, rows, lanes, dtype, weights=200):
+        self.rng, self.lanes = np.random.default_rng(rows + 10 * lanes), lanes
         itemsize = np.dtype(dtype).itemsize
-        width = -(-lanes * itemsize // LINE) * LINE // itemsize
-        memory = np.zeros((rows + wire.PADDING) * width + LINE, dtype)
-        skip = -memory.ctypes.data % LINE // itemsize
+        width = -(-lanes * itemsize // 64) * 64 // itemsize
+        memory = np.zeros((rows + wire.PADDING) * width + 64, dtype)
+        skip = -memory.ctypes.data % 64 // itemsize
         self.rows = memory[skip : skip + (rows + wire.PADDING) * width].reshape(-1, width)
         self.rows[:rows] = self.rng.normal(size=(rows, width))
-        self.rows[:rows, lanes:] = np.nan  # what stands behind the last lane must not get anywhere
+        self.rows[:rows, lanes:] = np.nan
         self.rows[rows + 1] = 1
-        self.tile, self.lanes, self.memory = np.zeros(16, dtype), lanes, memory
-        space = [self.rows.ctypes.data, width * itemsize, rows, self.tile.ctypes.data, rows, lanes, 0, 0]
-        self.space = np.zeros(wire.ALONE + 2, np.int64)
-        self.space[: len(space)] = space
-        self.theta = self.rng.normal(size=weights).astype(dtype)
-        self.grad = self.rng.normal(size=weights).astype(dtype)
+        self.tile, self.memory = np.zeros(16, dtype), memory
+        self.space = np.zeros(max(wire.ALONE + 2, 28), np.int64)
+        self.space[:8] = self.rows.ctypes.data, width * itemsize, rows, self.tile.ctypes.data, rows, lanes, 0, 0
+        self.theta, self.grad = self.rng.normal(size=(2, weights)).astype(dtype)
 
-    def call(self, name, fields, pool):
+    def call(self, name, fields, pool=(0,)):
         address = loader.kernel_address(name, self.theta.dtype.name)
         line = np.zeros(wire.FIELDS, np.int64)
         line[: 2 + len(fields)] = wire.KERNEL, address, *fields
-        arrays = [line, self.space, np.array(pool, np.int64)]
-        arrays += [self.theta, self.theta, self.grad]
+        arrays = [line, self.space, np.array(pool, np.int64), self.theta, self.theta, self.grad]
         loader.callable_at(address)(*(a.ctypes.data for a in arrays), self.lanes, 0)
 
     def values(self, rows):
@@ -51,110 +57,118 @@ class Bench:
 
 
 def close(found, expected, dtype):
-    return np.linalg.norm(found - expected) <= TOLERANCE[dtype] * max(np.linalg.norm(expected), 1)
+    return np.linalg.norm(found - expected) <= {"float64": 1e-13, "float32": 5e-6}[dtype] * max(
+        np.linalg.norm(expected), 1
+    )
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=60, deadline=None)
-@given(shape=shapes, transposed=st.booleans(), bias=st.sampled_from([-1, 150]), adding=st.booleans())
-def test_weighted_sums_of_rows(dtype, form, shape, transposed, bias, adding):
-    n_to, n_from, lanes = shape
-    bench = Bench(n_to + n_from, lanes, dtype, seed=n_to + 10 * n_from)
-    order = bench.rng.permutation(n_to + n_from)
+def combine(form, dtype, n_to, n_from, lanes, back=False, bias=False, adding=False):
+    """Rows become sums of others times weights, whose matrix may be read across; the others stay as they are."""
+    bench = Bench(n_to + n_from, lanes, dtype, n_to * n_from + 200)
+    order = bench.rng.permutation(n_to + n_from) if form != "_few" else np.arange(n_to + n_from)
     to, source = order[:n_to], order[n_to:]
-    steps = (1, n_to) if transposed else (n_from, 1)
     matrix = bench.theta[5 : 5 + n_to * n_from].astype(float)
-    matrix = matrix.reshape(n_from, n_to).T if transposed else matrix.reshape(n_to, n_from)
-    expected = matrix @ bench.values(source)
-    if adding:
-        expected += bench.values(to)
-    elif bias >= 0:
-        expected += bench.theta[bias : bias + n_to, None].astype(float)
-    before = bench.values(source)
-    # the plain tile adds a bias only where it stores, as the encoder asks
-    fields = [0, n_to, n_to, n_from, 5, *steps, -1 if adding else bias, int(adding)]
-    bench.call("combine" + form, fields, [*to, *source])
+    matrix = matrix.reshape(n_from, n_to).T if back else matrix.reshape(n_to, n_from)
+    steps, first = ((1, n_to) if back else (n_from, 1)), n_to * n_from + 10
+    bias = bias and not adding and n_to <= 150
+    expected = matrix @ bench.values(source) + (bench.values(to) if adding else 0)
+    expected += bench.theta[first : first + n_to, None].astype(float) if bias else 0
+    before, theta = bench.values(source), bench.theta.copy()
+    rest = [5, *steps, first if bias else -1, int(adding)]
+    if form == "_few":
+        bench.call("combine_few", [to[0], n_to, source[0], n_from, *rest])
+    else:
+        bench.call("combine" + form, [0, n_to, n_to, n_from, *rest], [*to, *source])
     assert close(bench.values(to), expected, dtype)
     np.testing.assert_array_equal(bench.values(source), before)
+    np.testing.assert_array_equal(bench.theta, theta)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("form", FORMS)
-@settings(max_examples=60, deadline=None)
-@given(shape=shapes, bias=st.booleans())
-def test_gradients_of_weights(dtype, form, shape, bias):
-    n_up, n_from, lanes = shape
-    bench = Bench(n_up + n_from, lanes, dtype, seed=n_up + 10 * n_from)
+def outer(form, dtype, n_up, n_from, lanes, bias=False):
+    """Gradients of weights get products of upstream rows and operands, those of biases sums of upstream rows."""
+    bench = Bench(n_up + n_from, lanes, dtype, n_up * n_from + 200)
     upstream, source = list(range(n_up)), list(range(n_up, n_up + n_from))
-    expected = bench.grad.astype(float)
-    change = bench.values(upstream) @ bench.values(source).T
-    expected[7 : 7 + n_up * n_from] += change.ravel()
+    first, expected = n_up * n_from + 10, bench.grad.astype(float)
+    expected[7 : 7 + n_up * n_from] += (bench.values(upstream) @ bench.values(source).T).ravel()
+    bias = bias and n_up <= 150
     if bias:
-        expected[150 : 150 + n_up] += bench.values(upstream).sum(axis=1)
-        source.append(len(upstream) + len(source) + 1)  # the row of ones
-    fields = [0, n_up, n_up, len(source), 7, n_from, 150 if bias else -1]
-    bench.call("outer" + form, fields, [*upstream, *source])
+        expected[first : first + n_up] += bench.values(upstream).sum(axis=1)
+    rest = [7, n_from, first if bias else -1]
+    if form == "_few":
+        bench.call("outer_few", [0, n_up, n_up, n_from, *rest])
+    else:
+        ones = [n_up + n_from + 1] if bias and form != "_several" else []  # the row of ones
+        bench.call("outer" + form, [0, n_up, n_up, n_from + len(ones), *rest], [*upstream, *source, *ones])
     assert close(bench.grad, expected, dtype)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("columns", [1, 4, 5, 11, 12, 26])
-@pytest.mark.parametrize("lanes", [255, 512, 1000, 2100])
-def test_gradients_of_weights_in_panels_of_columns(dtype, columns, lanes):
-    """Rows so long that a few fill the cache: 1, 2, 4 or more tiles of columns go through together."""
-    bench = Bench(5 + columns, lanes, dtype, seed=columns)
-    upstream, source = list(range(5)), list(range(5, 5 + columns))
-    expected = bench.grad.astype(float)
-    expected[7 : 7 + 5 * columns] += (bench.values(upstream) @ bench.values(source).T).ravel()
-    expected[150:155] += bench.values(upstream).sum(axis=1)
-    bench.call("outer", [0, 5, 5, columns + 1, 7, columns, 150], [*upstream, *source, 5 + columns + 1])
-    assert close(bench.grad, expected, dtype)
+def size_of(form, dtype, a, b, lanes):
+    """Within what a form takes."""
+    if form == "_few":
+        return 1 + a % 4, 1 + b % 4, 1 + lanes % (VECTORS // np.dtype(dtype).itemsize)
+    if form == "_several":
+        return a, b, 2 + lanes % (min(wire.PASS, wire.SEVERAL) - 1)
+    return 1 + a % 9, 1 + b % 9, lanes
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("lanes", [1, 9, 40, 64, 130])
-@pytest.mark.parametrize(("n_to", "n_from"), [(3, 127), (16, 128), (70, 129), (5, 300), (33, 256), (130, 140)])
-@pytest.mark.parametrize("way", ["forward", "backward", "adding"])
-def test_sums_of_many_rows_go_through_in_panels(way, n_to, n_from, lanes, dtype):
+sides = st.integers(1, 70)
+
+
+@dtypes
+@pytest.mark.parametrize("form", FORMS)
+@settings(max_examples=30, deadline=None)
+@given(a=sides, b=sides, lanes=st.integers(1, 150), back=st.booleans(), bias=st.booleans(), adding=st.booleans())
+def test_weighted_sums_of_rows_and_the_gradients_of_their_weights(dtype, form, a, b, lanes, back, bias, adding):
+    a, b, lanes = size_of(form, dtype, a, b, lanes)
+    combine(form, dtype, a, b, lanes, back, bias, adding)
+    outer(form, dtype, a, b, lanes, bias)
+
+
+SUMS = [("", n_to, n_from, lanes) for (n_to, n_from), lanes in itertools.product(
+    ((3, 127), (16, 128), (70, 129), (5, 300), (33, 256), (130, 140)), (1, 9, 64, 130))]  # fmt: skip
+OF_FEW = [("_several", *sizes) for sizes in ((9, 256, 8), (9, 259, 3), (6, 600, 6), (600, 7, 4), (517, 513, 5))]
+
+
+@dtypes
+@pytest.mark.parametrize(("form", "n_to", "n_from", "lanes"), [*SUMS, *(OF_FEW if VECTORS else [])])
+def test_sums_of_many_rows_go_through_in_panels(form, n_to, n_from, lanes, dtype):
     """Backward, the weights of a panel are copied together first."""
-    bench = Bench(n_to + n_from, lanes, dtype, seed=n_to, weights=n_to * n_from + 200)
-    to, source = list(range(n_from, n_from + n_to)), list(range(n_from))
-    matrix = bench.theta[5 : 5 + n_to * n_from].astype(float)
-    matrix = matrix.reshape(n_to, n_from) if way == "forward" else matrix.reshape(n_from, n_to).T
-    expected = matrix @ bench.values(source) + (bench.values(to) if way == "adding" else 0)
-    if way == "forward":
-        expected += bench.theta[6 : 6 + n_to, None].astype(float)
-    steps, bias = ((n_from, 1), 6) if way == "forward" else ((1, n_to), -1)
-    untouched = bench.theta.copy()
-    bench.call("combine", [0, n_to, n_to, n_from, 5, *steps, bias, int(way == "adding")], [*to, *source])
-    assert close(bench.values(to), expected, dtype)
-    np.testing.assert_array_equal(bench.theta, untouched)
+    for back, bias, adding in ((False, True, False), (True, False, False), (True, False, True)):
+        combine(form, dtype, n_to, n_from, lanes, back, bias, adding)
+
+
+PANELS = [("", 5, columns, lanes) for columns in (1, 4, 5, 11, 12, 26) for lanes in (255, 512, 1000, 2100)]
+OF_FEW = [("_several", *sizes) for sizes in ((5, 256, 16), (5, 700, 9), (4, 257, 2))]
+
+
+@dtypes
+@pytest.mark.parametrize(("form", "n_up", "n_from", "lanes"), [*PANELS, *(OF_FEW if VECTORS else [])])
+def test_gradients_of_weights_in_panels_of_columns(form, n_up, n_from, lanes, dtype):
+    """Rows so long that a few fill the cache: 1, 2, 4 or more tiles of columns go through together."""
+    outer(form, dtype, n_up, n_from, lanes, True)
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("lane", [0, 20, 69])
-def test_what_is_not_finite_comes_through(form, bad, lane):
-    """It spoils its own lane of the sums, and the gradients that it takes part in."""
-    bench = Bench(7, 70, "float32")
+@pytest.mark.parametrize("lane", [0, 2, 5])
+def test_what_is_not_finite_spoils_its_own_lane_and_the_gradients_that_it_takes_part_in(form, bad, lane):
+    bench = Bench(7, 6, "float32")
     bench.rows[4, lane] = bad
-    bench.call("combine" + form, [0, 3, 3, 4, 5, 4, 1, -1, 0], [0, 1, 2, 3, 4, 5, 6])
+    bench.call("combine" + form, [0, 3, 3, 4, 5, 4, 1, -1, 0], range(7))
     finite = np.isfinite(bench.values(range(3)))
     assert not finite[:, lane].any()
     assert np.delete(finite, lane, axis=1).all()
-    bench.rows[:3, :70] = 1
-    bench.call("outer" + form, [0, 3, 3, 4, 7, 4, -1], [0, 1, 2, 3, 4, 5, 6])
-    finite = np.isfinite(bench.grad)
-    assert np.flatnonzero(~finite).tolist() == [8, 12, 16]
+    bench.rows[:3, :6] = 1
+    bench.call("outer" + form, [0, 3, 3, 4, 7, 4, -1], range(7))
+    assert np.flatnonzero(~np.isfinite(bench.grad)).tolist() == [8, 12, 16]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@dtypes
 @pytest.mark.parametrize("count", range(1, 10))
 @pytest.mark.parametrize("kept", ["parameters", "numbers"])
 def test_a_weighted_sum_reads_no_weight_behind_its_own(kept, count, dtype):
     """Four rows go through together: those that are missing are zeros, and zero times a NaN would be one."""
-    bench = Bench(1 + count, 20, dtype, seed=count)
+    bench = Bench(1 + count, 20, dtype)
     own = np.arange(40, 40 + count)
     bench.theta[[40 + count, 199]] = np.nan
     source, weights = list(range(1, 1 + count)), [*own, 199]
@@ -163,6 +177,51 @@ def test_a_weighted_sum_reads_no_weight_behind_its_own(kept, count, dtype):
     # the numbers of this program are those of theta
     bench.call("weighted", [0, 1, 0, count, count if kept == "parameters" else -1, 40, -1, 3], pool)
     assert close(bench.values([0])[0], expected, dtype)
+
+
+KINDS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64")
+
+
+def samples_of(kind, shape, layout, seed):
+    """Numbers over the whole range of a dtype; those of a sample lie side by side, those of a row, or neither."""
+    random = np.random.default_rng(seed)
+    ends = None if kind.startswith("f") else np.iinfo(kind)
+    array = random.normal(size=shape).astype(kind) if ends is None else random.integers(
+        ends.min, ends.max, shape, kind, endpoint=True)  # fmt: skip
+    if layout == 2:
+        room = np.zeros((2 * shape[0], 3 * shape[1]), kind)
+        room[::2, ::3] = array
+        return room[::2, ::3]
+    return np.array(array, order="CF"[layout])
+
+
+@pytest.mark.parametrize("plain", ["", "_plain"])
+@dtypes
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_kernels_load_what_numpy_converts(kind, dtype, plain):
+    """All lanes, rows of all counts around the width of a vector; nothing else of the workspace is written."""
+    name = ("load" if kind == dtype else f"load_{kind}") + plain
+    call = loader.callable_at(loader.kernel_address(name, dtype))
+    width = 64 // np.dtype(dtype).itemsize
+    for case in range(30):
+        random = np.random.default_rng(case)
+        count, lanes, samples = int(random.integers(1, 40)), int(random.integers(1, 50)), 60
+        source = samples_of(kind, (count, samples), case % 3, case)
+        room = np.full((count + 4, -(-lanes // width) * width), -77.0, dtype)
+        space = np.zeros(wire.ALONE + 2, np.int64)
+        space[[wire.BASE, wire.STRIDE]] = room.ctypes.data, room.strides[0]
+        ids = random.integers(0, samples, lanes + 3)
+        start = int(random.integers(0, 3)) if case % 2 else int(random.integers(0, samples - lanes))
+        line = np.array([0, 2, count, source.ctypes.data, *source.strides], np.int64)
+        chosen = ids.ctypes.data if case % 2 else None
+        pointers = line.ctypes.data, space.ctypes.data, chosen, room.ctypes.data, source.ctypes.data
+        call(*pointers, room.ctypes.data, lanes, start)
+        taken = ids[start:][:lanes] if case % 2 else np.arange(start, start + lanes)
+        assert room[2 : 2 + count, :lanes].tobytes() == source[:, taken].astype(dtype).tobytes()
+        np.testing.assert_array_equal(np.delete(room, range(2, 2 + count), 0), -77.0)
+
+
+# ---- other processors
 
 
 def test_a_processor_without_vectors_gets_the_plain_tiles(monkeypatch):
@@ -177,3 +236,21 @@ def test_a_processor_without_vectors_gets_the_plain_tiles(monkeypatch):
     finally:
         monkeypatch.undo()
         capability._found.cache_clear()
+
+
+HASWELL = "avx avx2 fma bmi bmi2 cx16 f16c lzcnt movbe popcnt sse sse2 sse3 ssse3 sse4.1 sse4.2"
+
+
+@pytest.mark.ci
+@pytest.mark.skipif(not all(binding.get_host_cpu_features().get(name) for name in ("avx2", "fma")), reason="no AVX2")
+def test_kernels_of_256_bits_pass_the_tests_of_all():
+    """The kernels for processors with AVX2 alone, whatever this one has: their own tests, once more."""
+    features = ",".join(f"+{name}" for name in HASWELL.split())
+    environment = {**os.environ, "NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": features}
+    code = "from scalarviz.engine.cpu.vector import capability; assert capability.vector_bytes() == 32, 'no AVX2 here'"
+    tests = ["-m", "pytest", __file__, "-q", "-x", "-k", "float32", "-p", "no:cacheprovider", "-n", "0"]
+    for command in (["-c", code], tests):
+        result = subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True,
+                                timeout=300, check=False)  # fmt: skip
+        assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+    assert "passed" in result.stdout

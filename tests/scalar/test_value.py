@@ -18,7 +18,6 @@ import scalarviz as sv
 from scalarviz import Value, Weight, nn
 from scalarviz.errors import StateError
 from scalarviz.scalar import function, ops
-from scalarviz.scalar.ufuncs import OPERATIONS
 
 NUMBERS = st.floats(-5, 5, allow_subnormal=False)
 
@@ -297,7 +296,11 @@ def test_equality_is_identity_and_a_value_is_a_number_to_python():
     assert Value(np.array(2.5)).data == 2.5
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+OF_NUMPY = ("add", "subtract", "multiply", "divide", "power", "negative", "exp", "log", "sqrt", "sin", "cos", "tanh",
+            "absolute", "square", "minimum", "maximum", "logaddexp")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_NUMPY)
 def test_a_function_of_numpy_is_an_operation_with_its_gradient(name):
     call = getattr(np, name)
     point = [0.3, 0.7][: call.nin]

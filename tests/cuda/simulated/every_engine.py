@@ -36,12 +36,10 @@ NOT_HERE = {
 }
 """Tests of every engine that do not hold in the simulator, and why."""
 SLOW = (
-    "test_branches::*-float32*", "test_branches::*-4-*",
-    "test_conv_engines::*same*", "test_edits::test_the_written_log_*", "test_timeline::*",
+    "test_edits::test_the_written_log_*", "test_timeline::*",
 )  # fmt: skip
 """Tests of every engine that take seconds in the simulator."""
 DEAR = (
-    "test_branches::*-64-*",
     "test_change_wanderings::*[[]1-*",
     "test_change_wanderings::*[[]2-*",
     "test_opened::test_where_nothing_is_left_to_learn_*",
@@ -52,7 +50,9 @@ DEAR = (
     "test_timeline::*[[]1-*",
     "test_timeline::*[[]2-*",
 )
-"""Those that take long, beside others that show the same: marked slow and cuda, so that `.ci/run` leaves them out."""
+"""Those that take long, beside others that show the same: marked slow and cuda, so that `.ci/run` leaves them out.
+
+So are the wide products of the other engines, which are marked ci."""
 jit.simulated = simulated
 
 
@@ -93,9 +93,10 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if item not in other]
     config.hook.pytest_deselected(items=list(other))
     for item in items:
-        if _named(item, SLOW) or _named(item, DEAR):
+        dear = _named(item, DEAR) or (HERE not in item.path.parents and item.get_closest_marker("ci"))
+        if _named(item, SLOW) or dear:
             item.add_marker(pytest.mark.slow)
-        if _named(item, DEAR):
+        if dear:
             item.add_marker(pytest.mark.cuda)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import engine_models as agree
 import numpy as np
 import test_engine_change as change
-import test_engines_agree as agree
 import test_loop_equals_run as loops
 
 import scalarviz as sv

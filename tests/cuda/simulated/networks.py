@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+import engine_models as agree
 import numpy as np
 import pytest
-import test_engines_agree as agree
-import test_few
 import test_gathers
 import test_gradient_rows as gradient_rows
 import test_losses
 import test_norm
 import test_pool
-import test_random_branches as random_branches
-import test_random_networks as random_networks
+import test_random_graphs as random_branches
 
 import scalarviz as sv
+from kit.drawn import Drawn, drawn_losses
+from kit.runs import loss_and_gradient
 from scalarviz import Run, nn, optim
 from scalarviz.engine.cuda import trainer
 from scalarviz.scalar.nested import flatten
@@ -227,7 +227,7 @@ def test_a_bare_weight_is_model_and_loss():
 def test_wirings(wiring, dtype):
     def make():
         nn.init.manual_seed(5)
-        return test_few.network([2, 3, 4, 2], wiring)
+        return agree.network([2, 3, 4, 2], wiring)
 
     n_out = len(make()([0.1, 0.2]))
     check(make, nn.MSELoss(), samples(2, n_out, 6), dtype, batch=5)
@@ -258,8 +258,8 @@ def drawn(seed):
     """A network, a loss and data as in the tests of the other engines."""
     draw, rng = Random(seed), np.random.default_rng(seed)
     shape = (draw.randint(1, 9),) if seed % 3 else (draw.randint(1, 2), draw.randint(2, 6), draw.randint(2, 6))
-    net = random_networks.Drawn(draw, shape)
-    loss, outputs = draw.choice(random_networks.losses(net)), net.last.out_features
+    net = Drawn(draw, shape)
+    loss, outputs = draw.choice(drawn_losses(net)), net.last.out_features
     classes = isinstance(loss, nn.CrossEntropyLoss)
     targets = rng.integers(0, outputs, 4) if classes else rng.random((4, outputs))
     return net, loss, (rng.normal(size=(4, *shape)), targets)
@@ -267,8 +267,8 @@ def drawn(seed):
 
 def check_drawn(seed, dtype):
     net, loss, data = drawn(seed)
-    wanted = random_networks.gradient(net, loss, data, "objects", dtype)
-    found = random_networks.gradient(net, loss, data, "cuda", dtype)
+    wanted = loss_and_gradient(net, loss, data, engine="objects", dtype=dtype)
+    found = loss_and_gradient(net, loss, data, engine="cuda", dtype=dtype)
     assert np.linalg.norm(found - wanted) <= TOLERANCE[dtype] * np.linalg.norm(wanted)
 
 

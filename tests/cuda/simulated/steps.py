@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 
+import engine_models as agree
 import in_turn
 import numpy as np
 import pytest
 import test_engine_change as change
-import test_engines_agree as agree
 from few_weights import OPTIMISERS, X, Y, bits, make
 
 import scalarviz as sv

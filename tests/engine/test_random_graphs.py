@@ -1,0 +1,126 @@
+"""Networks, expressions and branches drawn at random: every engine against the objects, and against PyTorch."""
+
+from __future__ import annotations
+
+import contextlib
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import scalarviz as sv
+from kit.drawn import STEPS, drawn, typed
+from kit.runs import ENGINES, TOLERANCE, far, loss_and_gradient
+from scalarviz import nn
+from scalarviz.errors import DivergedError, InputError
+
+others = pytest.mark.parametrize("engine", ["numpy", "numba"])
+
+
+@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.ci) for seed in range(12, 120))])
+def test_a_random_network_has_the_gradient_of_the_objects(seed):
+    net, loss, data = drawn(seed)
+    for dtype, tolerance in TOLERANCE.items():
+        wanted = loss_and_gradient(net, loss, data, engine="objects", dtype=dtype)
+        assert np.isfinite(wanted).all()
+        for engine in ("numpy", "numba"):
+            assert far(loss_and_gradient(net, loss, data, engine=engine, dtype=dtype), wanted) <= tolerance, engine
+
+
+# ---- expressions
+
+START = np.random.default_rng(5).normal(size=8).astype(np.float32)
+WEIGHTS = nn.Parameter(START)
+EXPRESSIONS = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 2**32 - 1)), min_size=3, max_size=25)
+
+
+def weighted(outputs, targets):
+    return outputs[0] * targets[0] + outputs[1] * targets[1] - outputs[2] + targets[2]
+
+
+@others
+@settings(max_examples=20, deadline=None)
+@given(
+    steps=EXPRESSIONS, samples=st.sampled_from([1, 5, 40]), dtype=st.sampled_from([*TOLERANCE]), seed=st.integers(0, 99)
+)
+def test_a_random_expression_has_the_gradient_of_the_objects(engine, steps, samples, dtype, seed):
+    # in float32 a comparison may go the other way: the numbers are exact there
+    data = np.random.default_rng(seed).uniform(-1, 1, (2, samples, 3)).astype(np.float32).astype(float)
+    model = lambda x: [*(o.tanh() for o in typed(steps, x, WEIGHTS)[:2]), WEIGHTS[0] * x[0]]  # noqa: E731
+    given = {"weights": [WEIGHTS], "dtype": dtype, "data": tuple(data)}
+    wanted, found = (loss_and_gradient(model, weighted, engine=each, **given) for each in ("objects", engine))
+    assert far(found, wanted) <= TOLERANCE[dtype] * 10
+
+
+NUMBERS = st.lists(st.floats(-2, 2) | st.sampled_from([0.0, -0.0, 1.0, np.inf, np.nan]), min_size=3, max_size=3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps=EXPRESSIONS, numbers=NUMBERS)
+def test_an_expression_of_special_numbers_is_what_was_typed(steps, numbers):
+    """Recorded and lowered, and walked value by value."""
+    WEIGHTS.zero_grad()
+    WEIGHTS.data, inputs = START, nn.Parameter(np.zeros(3))
+    outputs = typed(steps, [sv.Value(n) for n in numbers], WEIGHTS)
+    sum(u * o for u, o in zip((1.0, -0.5, 2.0), outputs, strict=True)).backward()
+    wanted = np.append(WEIGHTS.grad, [o.data for o in outputs])
+    model = lambda x: typed(steps, [v * x[0] + 0.0 for v in inputs], WEIGHTS)  # noqa: E731
+    rule = sv.optim.SGD([WEIGHTS, inputs], lr=0.0)
+    loss = lambda o, t: sv.sum([u * v for u, v in zip((1.0, -0.5, 2.0), o, strict=True)])  # noqa: E731
+    one = np.ones((1, 1))
+    for engine in ("numpy", "numba"):
+        with sv.Run(model, loss, rule, (one, one), engine=engine, dtype="float64") as run, np.errstate(all="ignore"):
+            where = {tensor.size: tensor.span for tensor in run.tensors}
+            run.values[where[3]], run.values[where[8]] = numbers, START
+            outs = run.predict(one)[0]
+            with contextlib.suppress(DivergedError):
+                run.step()
+            found = np.append(run.frame().gradient[where[8]], outs)
+        scale = np.abs(wanted[np.isfinite(wanted)]).max(initial=1.0)
+        if scale < 1e100:  # beyond, sums in another order overflow elsewhere
+            np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-9 * scale)
+
+
+# ---- branches, kinks and dangerous derivatives
+
+
+def gradients(branching, seed, engine, samples=1, dtype="float64"):
+    """Gradients of the weights of a random graph, or None where it has none of them."""
+    steps, weights, inputs, upstream = branching.recipe(Random(seed))
+    w, data = [sv.Weight(x) for x in weights], np.tile(inputs, (samples, 1))
+    options = {"weights": w, "engine": engine, "batch_size": samples, "dtype": dtype}
+    try:
+        with np.errstate(all="ignore"):
+            loss_and_gradient(lambda x: branching.graph(sv, steps, [*x, *w])[0], lambda o, t: upstream * o,
+                              (data, data[:, :1]), **options)  # fmt: skip
+    except InputError as error:
+        if "nothing would be trained" not in str(error):
+            raise
+        return None
+    return np.array([weight.grad for weight in w])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.ci
+def test_branches_have_the_gradients_of_pytorch(oracle, make_oracle, engine):
+    compared = 0
+    for seed, expected in enumerate(oracle("graphs")["gradients"]):
+        found = gradients(make_oracle.branching, seed, engine)
+        if found is not None and not np.isnan(expected).all():
+            np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-13, err_msg=str(seed))
+            compared += 1
+    assert compared > 100
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(1000, 10**9), samples=st.sampled_from([1, 3, 20]), dtype=st.sampled_from([*TOLERANCE]))
+def test_engines_agree_where_a_nan_comes_to_a_branch_too(make_oracle, seed, samples, dtype):
+    """With one sample objects, and with more of the same one the compiled engine against NumPy."""
+    first = gradients(make_oracle.branching, seed, "objects" if samples == 1 else "numpy", samples, dtype)
+    found = gradients(make_oracle.branching, seed, "numba", samples, dtype)
+    assert (found is None) == (first is None)
+    if first is not None:
+        tolerance = 1e-9 if dtype == "float64" else 2e-3  # a quotient of a difference loses digits
+        np.testing.assert_allclose(found, first, rtol=tolerance, atol=tolerance)

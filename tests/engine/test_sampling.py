@@ -1,0 +1,200 @@
+"""Which samples a step trains on, and how they lie in memory: the same ones in every engine, whatever came in."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import scalarviz as sv
+from kit.refusals import refusals
+from kit.runs import ENGINES, make_run
+from scalarviz import nn, optim, rng
+from scalarviz.errors import InputError
+
+every = pytest.mark.parametrize("engine", ENGINES)
+DRAWS = {"epochs": rng.batch_indices, "replacement": rng.drawn_indices}
+SEED = 2**40 + 3
+
+
+# ---- the order
+
+
+@every
+@pytest.mark.parametrize("sampling", DRAWS)
+@pytest.mark.parametrize(("samples", "batch"), [(2, 1), (3, 1), (10, 3), (17, 17), (100, 30), (257, 16)])
+def test_a_run_trains_on_the_samples_that_the_generator_says(samples, batch, sampling, engine):
+    """Each has a slope of its own, so that a wrong one shows in the loss of its step; across epochs, in any calls."""
+    x = np.arange(float(samples))[:, None] ** 2
+    for calls in ((30,), (1, 7, 16, 6)):
+        w = sv.Weight(0.5)
+        options = {"engine": engine, "dtype": "float64", "sampling": sampling, "batch_size": batch, "seed": SEED}
+        run = sv.Run(lambda x, w=w: w * x[0], lambda o, t: o, optim.SGD([w], lr=0.0), (x, x), **options)
+        for count in calls:
+            run.step(count)
+        chosen = [DRAWS[sampling](SEED, step, samples, batch) for step in range(30)]
+        np.testing.assert_allclose(run.history.loss, [0.5 * x[ids].mean() for ids in chosen], rtol=1e-13)
+        run.close()
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("sampling", DRAWS)
+def test_a_run_far_into_a_large_data_set_trains_on_them_too(sampling):
+    """With steps beyond 32 bits, and more samples than 16 bits."""
+    x, w, far = np.arange(70_000.0)[:, None], sv.Weight(0.5), 2**33
+    run = sv.Run(lambda x: w * x[0], lambda o, t: o, optim.SGD([w], lr=0.0), (x, x), batch_size=513, seed=SEED,
+                 engine="numba", dtype="float64", sampling=sampling)  # fmt: skip
+    run.restore(run.state_dict(), run.optimizer_state(), far)
+    run.step(5)
+    chosen = [DRAWS[sampling](SEED, far + step, 70_000, 513) for step in range(5)]
+    np.testing.assert_allclose(run.history.loss[-5:], [0.5 * x[ids].mean() for ids in chosen], rtol=1e-12)
+
+
+@every
+def test_a_batch_of_draws_may_be_larger_than_the_data_and_stays_where_data_change(engine):
+    run = make_run(engine=engine, sampling="replacement", batch_size=60)
+    run.step(3)
+    before = run.state()
+    run.step(4)
+    wanted = run.values.copy()
+    x, y = run.samples()
+    run.change(sampling="epochs", batch_size=8)
+    run.step(2)
+    run.refill(x[:10], y[:10])
+    run.take(before)
+    assert (run.sampling, run.batch_size) == ("replacement", 60)
+    run.step(4)
+    np.testing.assert_array_equal(run.values, wanted)
+    run.add_samples(x[:5], y[:5])
+    assert run.batch_size == 60
+    run.refill(x[:7], y[:7])
+    assert run.batch_size == 60
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_a_run_that_changes_to_draws_goes_on_as_one_that_always_had_them(engine):
+    run, other = (make_run(engine=engine, sampling=sampling) for sampling in DRAWS)
+    run.step(5)
+    other.restore(run.state_dict(), run.optimizer_state(), 5)
+    run.sampling = "replacement"
+    assert [str(applied.edit) for applied in run.log] == ["sampling = replacement"]
+    for each in (run, other):
+        each.step(7)
+    np.testing.assert_array_equal(run.values, other.values)
+    epochs = make_run(engine=engine, batch_size=24)
+    epochs.add_samples(*(part[:5] for part in epochs.samples()))
+    assert epochs.batch_size == 29  # all of them, still
+
+
+def changed(**settings):
+    return lambda: make_run(sampling="replacement", batch_size=100).change(**settings)
+
+
+@refusals({
+    "a kind of sampling": (lambda: make_run(sampling="twice"), InputError, "epochs, replacement", "twice"),
+    "a batch beyond the data": (lambda: make_run(batch_size=25), InputError, 25, "replacement"),
+    "a batch beyond 32 bits": (lambda: make_run(sampling="replacement", batch_size=2**32 + 1), InputError, "at most"),
+    "epochs of a large batch": (changed(sampling="epochs"), InputError, "larger", 24),
+    "epochs of another large batch": (changed(sampling="epochs", batch_size=25, lr=0.5), InputError, "larger", 24),
+    **{f"sampling = {wrong!r}": (changed(sampling=wrong), InputError, "epochs, replacement")
+       for wrong in ("no", 3, True)},
+})  # fmt: skip
+def test_it_is_refused(refusal):
+    refusal.check()
+
+
+def test_a_refused_change_changes_nothing():
+    run = make_run(sampling="replacement", batch_size=100)
+    with pytest.raises(InputError):
+        run.change(sampling="epochs", batch_size=25, lr=0.5)
+    assert (run.sampling, run.batch_size, run.lr, run.log) == ("replacement", 100, 0.02, [])
+
+
+# ---- how they lie
+
+
+def start(x, y, engine="numba", dtype="float32", batch=None, sampling="epochs", loss=None):
+    net = nn.Sequential(nn.Linear(x.shape[1], 5), nn.Tanh(), nn.Linear(5, 3))
+    net.initialize(seed=2)
+    rule = optim.SGD(net.parameters(), lr=0.001, momentum=0.9)
+    options = {"batch_size": batch, "sampling": sampling, "engine": engine, "dtype": dtype, "seed": 4}
+    return sv.Run(net, loss or nn.MSELoss(), rule, (x, y), **options)
+
+
+def bits(run):
+    return run.values.tobytes(), run.frame().gradient.tobytes(), run.loss
+
+
+def laid(array, layout):
+    """The same numbers with those of a sample side by side, those of a column, or neither."""
+    if layout == 2:
+        room = np.zeros((2 * array.shape[0], 3 * array.shape[1]), array.dtype)
+        room[::2, ::3] = array
+        return room[::2, ::3]
+    return np.array(array, order="CF"[layout])
+
+
+KINDS = ("bool", "uint8", "int8", "uint16", "int16", "int32", "uint64", "int64", "float16", "float32")
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    engine=st.sampled_from(ENGINES), dtype=st.sampled_from(["float32", "float64"]), layout=st.integers(0, 2),
+    batch=st.sampled_from([1, 5, 16, 40]), sampling=st.sampled_from([*DRAWS]), width=st.sampled_from([2, 19]),
+    classes=st.booleans(),
+)  # fmt: skip
+def test_the_bits_do_not_know_in_which_dtype_and_layout_numbers_came(kind, engine, dtype, layout, batch, sampling,
+                                                                     width, classes):  # fmt: skip
+    x = np.random.default_rng(width).integers(0, 2 if kind == "bool" else 100, (40, width)).astype(kind)
+    y = (np.arange(40) % 3).astype(np.uint8) if classes else x[:, :1].repeat(3, 1)
+    loss, given_y = nn.CrossEntropyLoss() if classes else None, y if classes else laid(y, layout)
+    runs = [start(a, b, engine, dtype, batch, sampling, loss)
+            for a, b in ((laid(x, layout), given_y), (x.astype(dtype), y.astype(dtype)))]  # fmt: skip
+    for run in runs:
+        run.step(4)
+    assert bits(runs[0]) == bits(runs[1])
+    for run in runs:  # other samples a step: the numbers are laid out anew
+        run.batch_size = 40 if batch < 40 else 7
+        run.add_samples(x[:2], y[:2])
+        run.set_targets(np.roll(np.concatenate([y, y[:2]]), 1, 0))
+        run.step(3)
+        run.undo()
+        run.step(2)
+    assert bits(runs[0]) == bits(runs[1])
+    for ask in (lambda run: run.samples(), lambda run: run.sample(3), lambda run: [run.open().gradient]):
+        assert [a.tobytes() for a in ask(runs[0])] == [a.tobytes() for a in ask(runs[1])]
+    kept = runs[0].samples()[0]
+    x[:] = 0  # a run has a copy
+    np.testing.assert_array_equal(runs[0].samples()[0], kept)
+
+
+@pytest.mark.parametrize("batch", [None, 10])
+@pytest.mark.parametrize("kind", ["uint8", "int16", "float32", "float64"])
+def test_a_run_needs_little_more_than_its_data(kind, batch):
+    """Above the caller's arrays: small whole numbers stay as they are, others are kept once in the run's dtype."""
+    random = np.random.default_rng(0)
+    x = (random.normal(size=(20_000, 200)) * 20).astype(kind)
+    y = np.zeros((20_000, 3), np.float32)
+    start(x[:20], y[:20], batch=batch and 10).step(1)
+    tracemalloc.start()
+    try:
+        run = start(x, y, batch=batch)
+        run.step(2)
+        assert tracemalloc.get_traced_memory()[1] <= 1.1 * x.size * 4 + 4e6
+        assert tracemalloc.get_traced_memory()[0] <= 1.1 * x.size * min(4, x.itemsize) + 4e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("bad", "fact"), [(1e39, "1e+39"), (np.nan, "nan"), (np.inf, "inf"), (-np.inf, "-inf")])
+def test_a_number_that_float32_has_not_is_said_wherever_it_stands(bad, fact):
+    x = np.zeros((300_000, 2), float if bad == 1e39 else np.float32)
+    x[299_998, 1] = bad
+    with pytest.raises(InputError) as error:
+        start(x, np.zeros((300_000, 3)), batch=10)
+    assert fact in str(error.value)
+    assert bad == 1e39 or "[299998, 1]" in str(error.value)
