@@ -14,10 +14,10 @@ from test_walks import Walk, made
 
 from kit.edits import EDITS, MOVES
 from kit.runs import bits, make_run
-from scalarviz.errors import InputError, StateError
+from scalarviz.errors import InputError, ScalarvizError, StateError
 from scalarviz.run import Run
 from scalarviz.run.run_traveller import RunTraveller
-from scalarviz.run.state import PARTS
+from scalarviz.run.state import PARTS, State
 from scalarviz.run.timeline.line import OVERHEAD
 
 
@@ -241,6 +241,18 @@ def test_a_thinned_curve_ends_at_the_step_of_its_frame(monkeypatch):
         assert (np.diff(curve.step) > 0).all()
     run.to(0)
     assert len(run.frame().curve.step) == 0
+
+
+def test_a_state_whose_engine_is_not_there_is_refused_before_anything_changes():
+    run = ran(3)
+    here, state = bits(run), run.state()
+    run.lr = 0.3
+    changed = bits(run)
+    with pytest.raises(ScalarvizError, match="cuda:99"):
+        run.take(State({**state.parts, "engine": dataclasses.replace(run.engine, name="cuda:99")}))
+    assert bits(run) == changed
+    run.take(state)
+    assert bits(run) == here
 
 
 NO_STATE = {
