@@ -1,25 +1,22 @@
-"""What lectures and courses type with arrays, typed with ours: the words are the same.
+"""Networks as lectures, lessons and books type them, no longer than there; PyTorch, or a count, says what is right.
 
-None is longer than in its lecture; where they write ``torch.``, here stands NumPy or ``sv``. PyTorch, or a count, says
-what is right.
+Where they write ``torch.``, here stands NumPy or ``sv``. "Loops": the same training, step by step, by PyTorch.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scalarviz.scenes import digits
 
 import scalarviz as sv
+from kit.runs import ENGINES, far
 from scalarviz import nn, optim
+from scalarviz.optim.lr_scheduler import LambdaLR
 
-torch = pytest.importorskip("torch")
-
-NAMES = (
-    "emma", "olivia", "ava", "isabella", "sophia", "charlotte", "mia", "amelia", "harper", "evelyn", "abigail", "emily",
-    "ella", "camila", "luna", "nora",
-)  # fmt: skip
-LETTERS = sorted(set("".join(NAMES)))
-IDS = {".": 0, **{letter: k + 1 for k, letter in enumerate(LETTERS)}}
+pytestmark = pytest.mark.ci
+NAMES = "emma olivia ava isabella sophia charlotte mia amelia harper evelyn abigail emily ella camila luna nora"
+FAST = ENGINES[1:]
 
 
 def drawn(*shapes, seed=0):
@@ -27,121 +24,147 @@ def drawn(*shapes, seed=0):
     return [random.standard_normal(shape) for shape in shapes]
 
 
-class TestBatchNormByHand:
-    """nn-zero-to-hero, "backprop ninja": a letter model whose norm is written out; the whole batch is in one graph."""
+def ids(word):
+    """Letters are 1 to 26, the end is 0."""
+    return [ord(c) - 96 for c in word] + [0]
 
-    n, block, vocabulary, embedding, hidden = 8, 3, 27, 4, 6
 
-    def forward(self, C, W1, b1, W2, b2, gain, bias):
-        random = np.random.default_rng(1)
-        X, Y, n = random.integers(0, 27, (self.n, self.block)), random.integers(0, 27, self.n), self.n
-        emb = C[X]
-        embcat = emb.view(emb.shape[0], -1)
-        hprebn = embcat @ W1 + b1
-        bnmeani = 1 / n * hprebn.sum(0, keepdim=True)
-        bndiff = hprebn - bnmeani
-        bndiff2 = bndiff**2
-        bnvar = 1 / (n - 1) * (bndiff2).sum(0, keepdim=True)
-        bnvar_inv = (bnvar + 1e-5) ** -0.5
-        bnraw = bndiff * bnvar_inv
-        hpreact = gain * bnraw + bias
-        h = hpreact.tanh()
-        logits = h @ W2 + b2
-        logit_maxes = logits.max(1, keepdim=True).values
-        norm_logits = logits - logit_maxes
-        counts = norm_logits.exp()
-        counts_sum = counts.sum(1, keepdims=True)
-        counts_sum_inv = counts_sum**-1
-        probs = counts * counts_sum_inv
-        logprobs = probs.log()
-        loss = -logprobs[range(n), Y].mean()
-        steps = [logprobs, probs, counts, counts_sum, counts_sum_inv, norm_logits, logit_maxes, logits, h, hpreact,
-                 bnraw, bnvar_inv, bnvar, bndiff2, bndiff, hprebn, bnmeani]  # fmt: skip
-        short = gain * (hprebn - hprebn.mean(0, keepdim=True)) / (hprebn.var(0, keepdim=True) + 1e-5).sqrt() + bias
-        return loss, steps, (short - hpreact).abs().max()
+def tensors(torch, parts):
+    return [torch.tensor(np.array(part.data), dtype=torch.float64, requires_grad=True) for part in parts]
 
-    def test_every_step_of_it_has_pytorchs_gradient(self):
-        inputs, hidden, vocabulary = self.block * self.embedding, self.hidden, self.vocabulary
-        numbers = drawn((vocabulary, self.embedding), (inputs, hidden), hidden, (hidden, vocabulary), vocabulary,
-                        (1, hidden), (1, hidden))  # fmt: skip
-        ours = [nn.Parameter(array) for array in numbers]
-        theirs = [torch.tensor(array, requires_grad=True) for array in numbers]
-        (loss, found, short), (wanted_loss, wanted, _) = self.forward(*ours), self.forward(*theirs)
-        for step in wanted:
-            step.retain_grad()
-        wanted_loss.backward()
+
+def steps_alike(run, rule, loss_of, count, indices=None):
+    """Both train; the losses and, at the end, the weights are the same."""
+    for step in range(count):
+        loss = loss_of(slice(None) if indices is None else indices(step))
+        rule.zero_grad()
         loss.backward()
-        assert loss.item() == pytest.approx(wanted_loss.item(), rel=1e-13)
-        assert short.data < 1e-13
-        for a, b in zip([*found, *ours], [*wanted, *theirs], strict=True):
-            np.testing.assert_allclose(a.grad, b.grad.numpy(), rtol=1e-9, atol=1e-14)
+        rule.step()
+        run.step()
+        assert run.loss == pytest.approx(loss.item(), rel=1e-10)
+    parts = [part for group in rule.param_groups for part in group["params"]]
+    assert far(run.values, np.concatenate([part.detach().numpy().ravel() for part in parts])) < 1e-9
 
 
-class Bigram(nn.Module):
+# ---- without a Run
+
+
+def norm_by_hand(C, W1, b1, W2, b2, gain, bias):
+    """nn-zero-to-hero, "backprop ninja": a letter model whose norm is written out; the whole batch is in one graph."""
+    random, n = np.random.default_rng(1), 8
+    X, Y = random.integers(0, 27, (n, 3)), random.integers(0, 27, n)
+    emb = C[X]
+    embcat = emb.view(emb.shape[0], -1)
+    hprebn = embcat @ W1 + b1
+    bnmeani = 1 / n * hprebn.sum(0, keepdim=True)
+    bndiff = hprebn - bnmeani
+    bndiff2 = bndiff**2
+    bnvar = 1 / (n - 1) * (bndiff2).sum(0, keepdim=True)
+    bnvar_inv = (bnvar + 1e-5) ** -0.5
+    bnraw = bndiff * bnvar_inv
+    hpreact = gain * bnraw + bias
+    h = hpreact.tanh()
+    logits = h @ W2 + b2
+    logit_maxes = logits.max(1, keepdim=True).values
+    norm_logits = logits - logit_maxes
+    counts = norm_logits.exp()
+    counts_sum = counts.sum(1, keepdims=True)
+    counts_sum_inv = counts_sum**-1
+    probs = counts * counts_sum_inv
+    logprobs = probs.log()
+    loss = -logprobs[range(n), Y].mean()
+    steps = [logprobs, probs, counts, counts_sum, counts_sum_inv, norm_logits, logit_maxes, logits, h, hpreact, bnraw,
+             bnvar_inv, bnvar, bndiff2, bndiff, hprebn, bnmeani]  # fmt: skip
+    short = gain * (hprebn - hprebn.mean(0, keepdim=True)) / (hprebn.var(0, keepdim=True) + 1e-5).sqrt() + bias
+    return loss, steps, (short - hpreact).abs().max()
+
+
+def test_every_step_of_a_norm_by_hand_has_pytorchs_gradient(torch):
+    numbers = drawn((27, 4), (12, 6), 6, (6, 27), 27, (1, 6), (1, 6))
+    ours = [nn.Parameter(array) for array in numbers]
+    theirs = tensors(torch, ours)
+    (loss, found, short), (wanted_loss, wanted, _) = norm_by_hand(*ours), norm_by_hand(*theirs)
+    for step in wanted:
+        step.retain_grad()
+    wanted_loss.backward()
+    loss.backward()
+    assert loss.item() == pytest.approx(wanted_loss.item(), rel=1e-13)
+    assert short.data < 1e-13
+    for a, b in zip([*found, *ours], [*wanted, *theirs], strict=True):
+        np.testing.assert_allclose(a.grad, b.grad.numpy(), rtol=1e-9, atol=1e-14)
+
+
+# ---- loops
+
+
+def two_moons(n):
+    """Two half circles that hold each other; labels -1 and 1."""
+    random, angle = np.random.default_rng(1337), np.linspace(0, np.pi, n // 2)
+    outer = np.stack([np.cos(angle), np.sin(angle)], 1)
+    inner = np.stack([1 - np.cos(angle), 0.5 - np.sin(angle)], 1)
+    points = np.concatenate([outer, inner]) + random.normal(scale=0.1, size=(n, 2))
+    return points, np.repeat([-1.0, 1.0], n // 2)
+
+
+@pytest.mark.parametrize("engine", FAST)
+def test_max_margin(engine, torch):
+    """The demo of micrograd: a multilayer perceptron, the hinge loss and L2, on two moons."""
+    X, y = two_moons(100)
+    net = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 1))
+    net.initialize(nn.init.uniform(-1.0, 1.0), seed=3)
+    parts, optimizer = tensors(torch, net.parameters()), optim.SGD(net.parameters(), lr=1.0)
+    LambdaLR(optimizer, lambda k: 1.0 - 0.9 * k / 100)
+    run = sv.Run(
+        net, lambda o, t: (1 - t[0] * o[0]).relu() + 1e-4 * sum(w * w for w in net.weights()), optimizer,
+        data=(X, y[:, None]), engine=engine, dtype="float64",
+    )  # fmt: skip
+    rule = torch.optim.SGD(parts, lr=1.0)
+    plan = torch.optim.lr_scheduler.LambdaLR(rule, lambda k: 1.0 - 0.9 * k / 100)
+    x, t = torch.tensor(X), torch.tensor(y)
+
+    def loss(_):
+        if run.steps:
+            plan.step()
+        a = torch.relu(torch.relu(x @ parts[0].T + parts[1]) @ parts[2].T + parts[3])
+        scores = (a @ parts[4].T + parts[5])[:, 0]
+        return torch.relu(1 - t * scores).mean() + 1e-4 * sum((p * p).sum() for p in parts)
+
+    steps_alike(run, rule, loss, 20)
+    run.step(80)
+    assert run.history.lr[-1] == pytest.approx(1.0 - 0.9 * 99 / 100)
+    assert ((run.predict(X)[:, 0] > 0) == (y > 0)).all()
+
+
+class Letters(nn.Module):
+    """A letter from the three before it, by embeddings and a hidden layer (Bengio et al. 2003, as lessons type it)."""
+
     def __init__(self):
-        self.W = nn.Parameter(np.zeros((len(IDS), len(IDS))))
+        self.table = nn.Embedding(27, 4, seed=1)
+        self.hidden, self.out = nn.Linear(12, 20, seed=2), nn.Linear(20, 27, seed=3)
 
     def forward(self, x):
-        return self.W[x[0]]
+        rows = [number for letter in x for number in self.table(letter)]
+        return self.out([v.tanh() for v in self.hidden(rows)])
 
 
-@pytest.mark.parametrize("name", ["numpy", "numba"])
-def test_bigrams_learn_what_counting_finds(name):
-    """makemore, first part: one layer on one letter ends where the counted shares are."""
-    pairs = np.array([(IDS[a], IDS[b]) for word in NAMES for a, b in zip(f".{word}", f"{word}.", strict=True)])
-    counts = np.zeros((len(IDS), len(IDS)))
-    np.add.at(counts, (pairs[:, 0], pairs[:, 1]), 1)
-    shares = counts / counts.sum(1, keepdims=True)
-    best = -np.log(shares[pairs[:, 0], pairs[:, 1]]).mean()
-    net = Bigram()
-    run = sv.Run(
-        net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=10.0), data=(pairs[:, :1], pairs[:, 1:]),
-        engine=name, dtype="float64",
-    )  # fmt: skip
-    assert run.evaluate(pairs[:, :1], pairs[:, 1:]) == pytest.approx(np.log(len(IDS)), rel=1e-12)
-    run.step(2000)
-    assert best < run.loss < best + 0.005
-    np.testing.assert_allclose((net.W * 1.0).softmax(1).data, shares, atol=0.02)
+@pytest.mark.parametrize("engine", FAST)
+def test_letters(engine, torch):
+    pairs = [([0, 0, 0, *ids(word)][k : k + 3], letter) for word in NAMES.split() for k, letter in enumerate(ids(word))]
+    X, Y = (np.array(column) for column in zip(*pairs, strict=True))
+    net = Letters()
+    C, W1, b1, W2, b2 = parts = tensors(torch, net.parameters())
+    rule = optim.SGD(net.parameters(), lr=0.1)
+    run = sv.Run(net, nn.CrossEntropyLoss(), rule, data=(X, Y), engine=engine, dtype="float64")
+    first = run.evaluate(X, Y)
 
+    def loss(chosen):
+        rows = C[torch.tensor(X[chosen])].reshape(-1, 12)
+        return torch.nn.functional.cross_entropy(torch.tanh(rows @ W1.T + b1) @ W2.T + b2, torch.tensor(Y[chosen]))
 
-class TinyNet:
-    """The network of tinygrad's and teenygrad's tests of optimisers: a product, relu, log_softmax, a scale."""
-
-    def __init__(self, tensor):
-        x, W, m = drawn((1, 4), (4, 4), (1, 4), seed=1337)
-        self.x = tensor(x, requires_grad=True)
-        self.W = tensor(W, requires_grad=True)
-        self.m = tensor(m, requires_grad=False)
-
-    def forward(self):
-        out = self.x.matmul(self.W).relu()
-        out = out.log_softmax(1)
-        return out.mul(self.m).add(self.m).sum()
-
-
-def trained(tensor, rule, steps, options):
-    net = TinyNet(tensor)
-    optimizer = rule([net.x, net.W], **options)
-    for _ in range(steps):
-        out = net.forward()
-        optimizer.zero_grad()
-        out.backward()
-        optimizer.step()
-    return net.x.detach().numpy(), net.W.detach().numpy()
-
-
-@pytest.mark.parametrize("decay", [0.0, 0.1])
-@pytest.mark.parametrize("lr", [0.001, 9.0])
-@pytest.mark.parametrize(("rule", "options"), [
-    ("SGD", {}), ("SGD", {"momentum": 0.9}), ("SGD", {"momentum": 0.9, "nesterov": True}), ("Adam", {}),
-    ("AdamW", {}), ("RMSprop", {}), ("Adagrad", {}),
-])  # fmt: skip
-def test_optimisers_step_as_pytorchs(rule, options, lr, decay):
-    options = {**options, "lr": lr, "weight_decay": decay}
-    found = trained(nn.Parameter, getattr(optim, rule), 10, options)
-    wanted = trained(torch.tensor, getattr(torch.optim, rule), 10, options)
-    for a, b in zip(found, wanted, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+    steps_alike(run, torch.optim.SGD(parts, lr=0.1), loss, 10)
+    run.batch_size = 32
+    run.step(300)
+    assert run.evaluate(X, Y) < first - 0.5
 
 
 class LSTM(nn.Module):
@@ -165,18 +188,18 @@ class LSTM(nn.Module):
         return H
 
 
-@pytest.mark.parametrize("name", ["numpy", "numba"])
-def test_an_lstm_by_hand_is_pytorchs(name):
+@pytest.mark.parametrize("engine", FAST)
+def test_an_lstm_by_hand_is_pytorchs(engine, torch):
     net, (X, Y) = LSTM(3, 4), drawn((10, 4, 3), (10, 4))
     theirs = torch.nn.LSTM(3, 4, batch_first=True).double()
     parts = dict(theirs.named_parameters())
     for k, part in enumerate(("weight_ih_l0", "weight_hh_l0", "bias_ih_l0")):
         joined = np.concatenate([gate[k].data.T for gate in (net.i, net.f, net.g, net.o)])
         parts[part].data.copy_(torch.tensor(joined))
-    parts["bias_hh_l0"].data.zero_()
-    rule = torch.optim.Adam([p for part, p in parts.items() if part != "bias_hh_l0"], lr=0.01)
-    run = sv.Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.01), data=(X, Y), engine=name, dtype="float64")
-    for _ in range(20):
+    parts.pop("bias_hh_l0").data.zero_()
+    rule = torch.optim.Adam(parts.values(), lr=0.01)
+    run = sv.Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.01), data=(X, Y), engine=engine, dtype="float64")
+    for _ in range(10):
         loss = (theirs(torch.tensor(X))[0][:, -1] - torch.tensor(Y)).square().mean()
         rule.zero_grad()
         loss.backward()
@@ -201,19 +224,93 @@ class Head(nn.Module):
         return (wei.softmax(-1) @ v).sum(0)
 
 
-@pytest.mark.parametrize("name", ["numpy", "numba"])
-def test_a_head_of_attention(name):
+@pytest.mark.parametrize("engine", FAST)
+def test_a_head_of_attention(engine, torch):
     net, (X, Y) = Head(5, 6, 4), drawn((12, 5, 6), (12, 4))
-    parts = [torch.tensor(np.array(p.data), requires_grad=True) for p in (net.key, net.query, net.value)]
-    rule = torch.optim.SGD(parts, lr=0.05)
-    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.05), data=(X, Y), engine=name, dtype="float64")
-    for _ in range(5):
+    parts = tensors(torch, net.parameters())
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.05), (X, Y), engine=engine, dtype="float64")
+
+    def loss(_):
         k, q, v = (torch.tensor(X) @ part for part in parts)
         out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True).sum(1)
-        loss = (out - torch.tensor(Y)).square().mean()
-        rule.zero_grad()
-        loss.backward()
-        rule.step()
-        run.step()
-        assert run.loss == pytest.approx(loss.item(), rel=1e-11)
-    np.testing.assert_allclose(run.values, np.concatenate([p.detach().numpy().ravel() for p in parts]), rtol=1e-9)
+        return (out - torch.tensor(Y)).square().mean()
+
+    steps_alike(run, torch.optim.SGD(parts, lr=0.05), loss, 5)
+
+
+# ---- what they learn
+
+
+class Bigram(nn.Module):
+    def __init__(self):
+        self.W = nn.Parameter(np.zeros((27, 27)))
+
+    def forward(self, x):
+        return self.W[x[0]]
+
+
+@pytest.mark.parametrize("engine", FAST)
+def test_bigrams_learn_what_counting_finds(engine):
+    """makemore, first part: one layer on one letter ends where the counted shares are."""
+    pairs = np.array([pair for word in NAMES.split() for pair in zip([0, *ids(word)], ids(word), strict=False)])
+    counts = np.zeros((27, 27))
+    np.add.at(counts, (pairs[:, 0], pairs[:, 1]), 1)
+    seen = counts.any(1)
+    shares = counts[seen] / counts[seen].sum(1, keepdims=True)
+    best = -np.sum(counts[seen] * np.log(np.where(shares > 0, shares, 1))) / len(pairs)
+    net = Bigram()
+    run = sv.Run(
+        net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=10.0), data=(pairs[:, :1], pairs[:, 1:]),
+        engine=engine, dtype="float64",
+    )  # fmt: skip
+    assert run.evaluate(pairs[:, :1], pairs[:, 1:]) == pytest.approx(np.log(27), rel=1e-12)
+    run.step(2000)
+    assert best < run.loss < best + 0.005
+    np.testing.assert_allclose((net.W * 1.0).softmax(1).data[seen], shares, atol=0.03)
+
+
+class RNN(nn.Module):
+    """Letters in, letters out, one after another: min-char-rnn with its inner loop written out."""
+
+    def __init__(self, vocabulary, hidden):
+        self.hidden = hidden
+        self.inner = nn.Linear(vocabulary + hidden, hidden, seed=1)
+        self.outer = nn.Linear(hidden, vocabulary, seed=2)
+
+    def forward(self, letters):
+        h, logits = [0.0] * self.hidden, []
+        for x in letters:
+            h = [v.tanh() for v in self.inner([*x, *h])]
+            logits.append(self.outer(h))
+        return logits
+
+
+def test_an_unrolled_rnn_learns_a_line_by_heart():
+    text, length = "a net reads one letter at a time ", 8
+    chars = sorted(set(text))
+    found = np.array([chars.index(c) for c in text * 2])
+    X = np.stack([np.eye(len(chars))[found[k : k + length]] for k in range(len(text))])
+    Y = np.stack([found[k + 1 : k + length + 1] for k in range(len(text))])
+    rnn, loss_of_one = RNN(len(chars), 24), nn.CrossEntropyLoss()
+
+    def loss(outputs, targets):
+        return sv.sum([loss_of_one(row, t) for row, t in zip(outputs, targets, strict=True)])
+
+    run = sv.Run(rnn, loss, optim.Adam(rnn.parameters(), lr=0.02), (X, Y), engine="numpy")
+    run.step(200)
+    said = run.predict(X).reshape(len(text), length, len(chars)).argmax(axis=2)
+    assert (said[:, -1] == Y[:, -1]).all()  # eight letters are enough to know the next
+
+
+def test_nielsens_digits():
+    """Chapter 1 of his book: one hidden layer of sigmoids, half the sum of squares, batches of ten, a rate of 3."""
+    scene = digits.build(digits.Options(engine="numpy"))
+    board = scene.panels[0]
+    X, labels = scene.run.samples()
+    net = nn.Sequential(nn.Linear(64, 30), nn.Sigmoid(), nn.Linear(30, 10), nn.Sigmoid())
+    net.initialize(nn.init.normal(), seed=0)
+    loss = nn.MSELoss("sum", factor=0.5, batch_reduction="mean")
+    data = X, np.eye(10)[np.ravel(labels).astype(int)]
+    run = sv.Run(net, loss, optim.SGD(net.parameters(), lr=3.0), data, batch_size=10)
+    run.step(30 * (len(X) // 10))
+    assert np.mean(run.predict(board.inputs).argmax(1) == board.labels) > 0.93
