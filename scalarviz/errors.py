@@ -101,7 +101,7 @@ class DeviceLostError(DeviceError):
 
 
 class MissingDependencyError(ScalarvizError, ImportError):
-    """An optional package or system library is not there; the message says what to install."""
+    """An optional package, a system library or a display is not there; the message says what to do."""
 
 
 class FileFormatError(ScalarvizError, ValueError):
