@@ -18,7 +18,7 @@ from ..checks import integer
 from ..errors import InputError, TracingError, shown
 from ..scalar import Value, tracing
 from ..scalar.kernel import kernel
-from ..scalar.nested import shape_of
+from ..scalar.nested import every, shape_of
 from ..scalar.value import Symbol, apply, as_value
 from ._batches import Reduction
 from ._factors import Numbers, loss_weights
@@ -147,6 +147,8 @@ class ClassLoss(Loss):
             return [outputs]
         row = outputs.tolist() if isinstance(outputs, np.ndarray) else outputs
         shape = shape_of(row)
+        if len(shape) > 1 and shape[0] > 1 and set(shape[1:]) == {1}:  # C x 1 x 1, as pooling over a picture gives it
+            return every(row, type(self).__name__)
         if len(shape) != 1 or shape[0] == 0:
             raise InputError(
                 f"{type(self).__name__}: one sample at a time, a row of one number a class; got the shape {shape} of "

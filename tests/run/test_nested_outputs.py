@@ -126,3 +126,11 @@ def classes(part, y):
     """A loss around a cross-entropy of a part of the outputs."""
     net = nn.Linear(1, 3)
     return Run(net, lambda o, t: CE(o[part], t[1]), optim.SGD(net.parameters(), lr=0.1), (np.ones(len(y)), y))
+
+
+def test_a_class_loss_takes_one_number_a_class_that_a_picture_was_pooled_to():
+    net = nn.Sequential(nn.Conv2d(1, 3, 2, seed=0), nn.AdaptiveAvgPool2d(1))
+    x, y = np.random.default_rng(0).normal(size=(4, 1, 3, 3)), np.array([0, 2, 1, 2])
+    run = Run(net, CE, optim.SGD(net.parameters(), lr=0.1), (x, y), dtype="float64")
+    rows = [CE([v.data for v in nn.Flatten()(net(a))], k).data for a, k in zip(x, y.tolist(), strict=True)]
+    assert run.evaluate(x, y) == pytest.approx(np.mean(rows), rel=1e-12)
