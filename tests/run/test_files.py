@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.files import DAMAGED, KINDS, Kind, flipped, left, same
+from kit.files import DAMAGED, KINDS, flipped, left, same
 from scalarviz.errors import FileFormatError, InputError, ScalarvizError
 
 EVERY = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -21,7 +21,7 @@ HUNT, SEED = float(os.environ.get("HUNT", "1")), int(os.environ.get("HUNT_SEED",
 
 
 @pytest.fixture(scope="module")
-def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def examples(tmp_path_factory):
     """A file of each kind; not to be changed."""
     folder = tmp_path_factory.mktemp("examples")
     paths = {name: folder / f"{name.replace(' ', '-')}{kind.suffix}" for name, kind in KINDS.items()}
@@ -30,7 +30,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return paths
 
 
-def refusal(kind: Kind, path: Path) -> str:
+def refusal(kind, path):
     """What is said of a file that cannot be read; neither it nor anything that it would have changed is changed."""
     before = left(path.parent)
     with pytest.raises((FileFormatError, InputError)) as caught:
@@ -49,7 +49,7 @@ def refusal(kind: Kind, path: Path) -> str:
 
 
 @EVERY
-def test_a_file_gives_back_what_was_saved(kind: Kind, tmp_path: Path) -> None:
+def test_a_file_gives_back_what_was_saved(kind, tmp_path):
     example, path = kind.make(1), tmp_path / f"it{kind.suffix}"
     kind.write(example, path)
     assert same(kind.read(path), kind.wanted(example))
@@ -57,7 +57,7 @@ def test_a_file_gives_back_what_was_saved(kind: Kind, tmp_path: Path) -> None:
 
 
 @EVERY
-def test_another_file_takes_the_place_of_the_old_one_or_is_refused(kind: Kind, tmp_path: Path) -> None:
+def test_another_file_takes_the_place_of_the_old_one_or_is_refused(kind, tmp_path):
     path, other = tmp_path / f"it{kind.suffix}", kind.make(2)
     kind.write(kind.make(1), path)
     before = left(tmp_path)
@@ -73,9 +73,7 @@ def test_another_file_takes_the_place_of_the_old_one_or_is_refused(kind: Kind, t
 
 @EVERY
 @pytest.mark.parametrize("damage", DAMAGED)
-def test_a_damaged_file_is_refused_with_its_name(
-    kind: Kind, damage: str, examples: dict[str, Path], tmp_path: Path
-) -> None:
+def test_a_damaged_file_is_refused_with_its_name(kind, damage, examples, tmp_path):
     (whole,) = (examples[name] for name in KINDS if KINDS[name] is kind)
     path = tmp_path / f"bad{kind.suffix}"
     path.write_bytes(DAMAGED[damage](whole.read_bytes()))
@@ -89,7 +87,7 @@ def test_a_damaged_file_is_refused_with_its_name(
 
 
 @EVERY
-def test_what_is_no_file_is_refused(kind: Kind, tmp_path: Path) -> None:
+def test_what_is_no_file_is_refused(kind, tmp_path):
     path = tmp_path / f"it{kind.suffix}"
     refusal(kind, path)
     path.mkdir()
@@ -99,7 +97,7 @@ def test_what_is_no_file_is_refused(kind: Kind, tmp_path: Path) -> None:
     assert not any(path.iterdir())
 
 
-def flip(kind: Kind, whole: Path, path: Path, seed: int) -> None:
+def flip(kind, whole, path, seed):
     path.write_bytes(flipped(whole.read_bytes(), seed))
     with suppress(ScalarvizError):
         kind.read(path)
@@ -107,9 +105,7 @@ def flip(kind: Kind, whole: Path, path: Path, seed: int) -> None:
 
 @EVERY
 @pytest.mark.ci
-def test_whatever_bytes_are_changed_only_errors_of_the_package_come(
-    kind: Kind, examples: dict[str, Path], tmp_path: Path
-) -> None:
+def test_whatever_bytes_are_changed_only_errors_of_the_package_come(kind, examples, tmp_path):
     (whole,) = (examples[name] for name in KINDS if KINDS[name] is kind)
     for seed in range(FLIPS):
         flip(kind, whole, tmp_path / f"{seed}{kind.suffix}", seed)
@@ -117,7 +113,7 @@ def test_whatever_bytes_are_changed_only_errors_of_the_package_come(
 
 @EVERY
 @pytest.mark.hunt
-def test_whatever_bytes_are_changed_at_length(kind: Kind, examples: dict[str, Path], tmp_path: Path) -> None:
+def test_whatever_bytes_are_changed_at_length(kind, examples, tmp_path):
     (whole,) = (examples[name] for name in KINDS if KINDS[name] is kind)
     seed, end = SEED * 10**6, time.monotonic() + 60 * HUNT
     while time.monotonic() < end:
@@ -126,15 +122,13 @@ def test_whatever_bytes_are_changed_at_length(kind: Kind, examples: dict[str, Pa
 
 @EVERY
 @pytest.mark.parametrize("fails", ["fsync", "replace"])
-def test_a_full_disk_loses_nothing_that_was_there(
-    kind: Kind, fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_loses_nothing_that_was_there(kind, fails, tmp_path, monkeypatch):
     if not kind.replaces:
         return  # nothing that was there is touched: see above
     path, old = tmp_path / f"it{kind.suffix}", kind.make(1)
     kind.write(old, path)
 
-    def full(*_: object, **__: object) -> None:
+    def full(*_, **__):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patched:
@@ -160,7 +154,7 @@ for name, kind in cycle(kinds.items()):
 
 
 @pytest.mark.ci
-def test_whoever_is_killed_while_writing_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
+def test_whoever_is_killed_while_writing_leaves_the_old_file_or_the_new_one(tmp_path):
     """Of recordings, which grow, `test_killed_recordings` says more. What is left beside a file goes with the next."""
     kinds = {name: kind for name, kind in KINDS.items() if kind.replaces}
     paths = {name: tmp_path / f"{name}{kind.suffix}" for name, kind in kinds.items()}

@@ -11,7 +11,6 @@ import struct
 import zlib
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,7 +28,7 @@ SUMMED = (
 """Columns of a frame that its checksum is of."""
 
 
-def checksum(cells: Any) -> int:
+def checksum(cells):
     """As the format says: the CRC-32 of each cell's kind, then the number, or the length and the bytes."""
     told = b""
     for cell in cells:
@@ -47,7 +46,7 @@ def checksum(cells: Any) -> int:
     return zlib.crc32(told)
 
 
-def change(path: Path, *statements: str) -> None:
+def change(path, *statements):
     """Change a file as its maker could, who knows how checksums are made."""
     with closing(sqlite3.connect(path)) as database, database:
         for statement in statements:
@@ -58,7 +57,7 @@ def change(path: Path, *statements: str) -> None:
             database.executemany("UPDATE frame SET checksum = ? WHERE id = ?", sums)
 
 
-def all_read(recorded: Any) -> list[Any]:
+def all_read(recorded):
     """Ask for all there is; the frames."""
     assert recorded.branches
     assert isinstance(recorded.pictures, tuple)
@@ -70,7 +69,7 @@ def all_read(recorded: Any) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(tmp_path_factory):
     """A recording with an edit and a branch; not to be changed."""
     path = tmp_path_factory.mktemp("recorded") / "run.svz"
     run = make_run(dtype="float32")
@@ -88,11 +87,11 @@ END = 75
 
 
 @pytest.fixture
-def path(whole: Path, tmp_path: Path) -> Path:
+def path(whole, tmp_path):
     return Path(shutil.copy(whole, tmp_path / "run.svz"))
 
 
-def refused(path: Path) -> str:
+def refused(path):
     """What is said of a file that cannot be read: one line with its name."""
     with pytest.raises((FileFormatError, InputError)) as caught:
         sv.load_recording(path)
@@ -141,14 +140,14 @@ WRONG_FILES: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("name", WRONG_FILES)
-def test_what_cannot_be_is_refused(path: Path, name: str) -> None:
+def test_what_cannot_be_is_refused(path, name):
     statement, *facts = WRONG_FILES[name]
     change(path, statement)
     said = refused(path)
     assert all(fact in said for fact in facts), said
 
 
-def test_a_view_in_the_place_of_a_table_is_refused(path: Path) -> None:
+def test_a_view_in_the_place_of_a_table_is_refused(path):
     change(path, "ALTER TABLE meta RENAME TO beta", "CREATE VIEW meta AS SELECT name, value FROM beta")
     assert "tables" in refused(path)
 
@@ -163,7 +162,7 @@ WRONG_FRAMES = {
 
 
 @pytest.mark.parametrize("name", WRONG_FRAMES)
-def test_a_frame_that_cannot_be_is_left_out_and_the_others_are_read(path: Path, name: str) -> None:
+def test_a_frame_that_cannot_be_is_left_out_and_the_others_are_read(path, name):
     change(path, f"UPDATE frame SET {WRONG_FRAMES[name]} WHERE step = 5")
     with sv.load_recording(path) as recorded:
         assert recorded.remark.startswith("1 ")
@@ -200,7 +199,7 @@ WRONG_PARTS = {
 
 
 @pytest.mark.parametrize("name", WRONG_PARTS)
-def test_parts_that_cannot_be_keep_no_frame_from_being_read(path: Path, whole: Path, name: str) -> None:
+def test_parts_that_cannot_be_keep_no_frame_from_being_read(path, whole, name):
     change(path, WRONG_PARTS[name])
     if "about" in WRONG_PARTS[name]:  # who says nothing of its samples has no rows of them either
         change(path, "UPDATE frame SET activation = NULL")
@@ -219,7 +218,7 @@ def test_parts_that_cannot_be_keep_no_frame_from_being_read(path: Path, whole: P
 
 
 @pytest.mark.ci
-def test_twenty_thousand_tensors_are_read_in_one_go(path: Path) -> None:
+def test_twenty_thousand_tensors_are_read_in_one_go(path):
     """Each with all before it compared, this took minutes."""
     count = 20_000
     with closing(sqlite3.connect(path)) as database, database:
@@ -239,7 +238,7 @@ def test_twenty_thousand_tensors_are_read_in_one_go(path: Path) -> None:
 # ---- what a disk forgot
 
 
-def test_every_frame_has_the_checksum_that_the_format_says(path: Path) -> None:
+def test_every_frame_has_the_checksum_that_the_format_says(path):
     with closing(sqlite3.connect(path)) as database:
         rows = database.execute(f"SELECT checksum, {', '.join(SUMMED)} FROM frame").fetchall()
         assert database.execute("PRAGMA user_version").fetchone() == (VERSION,)
@@ -248,7 +247,7 @@ def test_every_frame_has_the_checksum_that_the_format_says(path: Path) -> None:
 
 
 @pytest.mark.parametrize("part", ["value", "gradient", "moved", "activation", "loss", "branch"])
-def test_every_flipped_bit_of_a_frame_is_noticed_and_its_step_named(part: str, whole: Path, path: Path) -> None:
+def test_every_flipped_bit_of_a_frame_is_noticed_and_its_step_named(part, whole, path):
     choice = random.Random(part)
     with sv.load_recording(whole) as complete:
         for _ in range(2):
@@ -268,7 +267,7 @@ def test_every_flipped_bit_of_a_frame_is_noticed_and_its_step_named(part: str, w
             shutil.copy(whole, path)
 
 
-def test_of_many_damaged_frames_a_few_are_named(path: Path) -> None:
+def test_of_many_damaged_frames_a_few_are_named(path):
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("UPDATE frame SET loss = 0.5 WHERE step BETWEEN 10 AND 30")
     with sv.load_recording(path) as recorded:
@@ -280,7 +279,7 @@ def test_of_many_damaged_frames_a_few_are_named(path: Path) -> None:
     assert "damaged" in refused(path)
 
 
-def test_of_a_file_that_is_cut_off_the_beginning_is_read(path: Path, whole: Path) -> None:
+def test_of_a_file_that_is_cut_off_the_beginning_is_read(path, whole):
     data = path.read_bytes()
     path.write_bytes(data[: len(data) * 4 // 5])
     with sv.load_recording(whole) as complete, sv.load_recording(path) as recorded:
@@ -289,7 +288,7 @@ def test_of_a_file_that_is_cut_off_the_beginning_is_read(path: Path, whole: Path
         assert same(all_read(recorded), [complete.frame(complete.at(int(k))).values for k in recorded.steps])
 
 
-def test_a_file_of_the_first_version_is_read(tmp_path: Path) -> None:
+def test_a_file_of_the_first_version_is_read(tmp_path):
     """It was written by the program of that time: weights set to k, 2k and -k after step k, then a branch."""
     path = tmp_path / "run.svz"
     path.write_bytes(gzip.decompress(Path(__file__).with_name("version-1.svz.gz").read_bytes()))
@@ -309,7 +308,7 @@ def test_a_file_of_the_first_version_is_read(tmp_path: Path) -> None:
 # ---- what stands beside it
 
 
-def test_a_journal_that_would_delete_another_file_is_left_alone(path: Path) -> None:
+def test_a_journal_that_would_delete_another_file_is_left_alone(path):
     """SQLite deletes the file that a rollback journal names at its end."""
     precious, journal, link = (path.with_name(name) for name in ("thesis.txt", "run.svz-journal", "link.svz"))
     precious.write_text("a year of work\n")
@@ -328,7 +327,7 @@ def test_a_journal_that_would_delete_another_file_is_left_alone(path: Path) -> N
         assert len(recorded) == END + 1
 
 
-def test_a_log_that_is_gone_leaves_one_file(path: Path) -> None:
+def test_a_log_that_is_gone_leaves_one_file(path):
     """As where a program is killed between the end of its log and its own."""
     change(path, "PRAGMA journal_mode = WAL")
     assert path.read_bytes()[18:20] == b"\2\2"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scalarviz.scenes import digits
 
 import scalarviz as sv
 from kit.runs import ENGINES, far
@@ -15,7 +14,6 @@ from scalarviz import nn, optim
 from scalarviz.optim.lr_scheduler import LambdaLR
 
 pytestmark = pytest.mark.ci
-NAMES = "emma olivia ava isabella sophia charlotte mia amelia harper evelyn abigail emily ella camila luna nora"
 FAST = ENGINES[1:]
 
 
@@ -24,19 +22,14 @@ def drawn(*shapes, seed=0):
     return [random.standard_normal(shape) for shape in shapes]
 
 
-def ids(word):
-    """Letters are 1 to 26, the end is 0."""
-    return [ord(c) - 96 for c in word] + [0]
-
-
 def tensors(torch, parts):
     return [torch.tensor(np.array(part.data), dtype=torch.float64, requires_grad=True) for part in parts]
 
 
-def steps_alike(run, rule, loss_of, count, indices=None):
+def steps_alike(run, rule, loss_of, count):
     """Both train; the losses and, at the end, the weights are the same."""
     for step in range(count):
-        loss = loss_of(slice(None) if indices is None else indices(step))
+        loss = loss_of(step)
         rule.zero_grad()
         loss.backward()
         rule.step()
@@ -122,8 +115,8 @@ def test_max_margin(engine, torch):
     plan = torch.optim.lr_scheduler.LambdaLR(rule, lambda k: 1.0 - 0.9 * k / 100)
     x, t = torch.tensor(X), torch.tensor(y)
 
-    def loss(_):
-        if run.steps:
+    def loss(step):
+        if step:
             plan.step()
         a = torch.relu(torch.relu(x @ parts[0].T + parts[1]) @ parts[2].T + parts[3])
         scores = (a @ parts[4].T + parts[5])[:, 0]
@@ -133,38 +126,6 @@ def test_max_margin(engine, torch):
     run.step(80)
     assert run.history.lr[-1] == pytest.approx(1.0 - 0.9 * 99 / 100)
     assert ((run.predict(X)[:, 0] > 0) == (y > 0)).all()
-
-
-class Letters(nn.Module):
-    """A letter from the three before it, by embeddings and a hidden layer (Bengio et al. 2003, as lessons type it)."""
-
-    def __init__(self):
-        self.table = nn.Embedding(27, 4, seed=1)
-        self.hidden, self.out = nn.Linear(12, 20, seed=2), nn.Linear(20, 27, seed=3)
-
-    def forward(self, x):
-        rows = [number for letter in x for number in self.table(letter)]
-        return self.out([v.tanh() for v in self.hidden(rows)])
-
-
-@pytest.mark.parametrize("engine", FAST)
-def test_letters(engine, torch):
-    pairs = [([0, 0, 0, *ids(word)][k : k + 3], letter) for word in NAMES.split() for k, letter in enumerate(ids(word))]
-    X, Y = (np.array(column) for column in zip(*pairs, strict=True))
-    net = Letters()
-    C, W1, b1, W2, b2 = parts = tensors(torch, net.parameters())
-    rule = optim.SGD(net.parameters(), lr=0.1)
-    run = sv.Run(net, nn.CrossEntropyLoss(), rule, data=(X, Y), engine=engine, dtype="float64")
-    first = run.evaluate(X, Y)
-
-    def loss(chosen):
-        rows = C[torch.tensor(X[chosen])].reshape(-1, 12)
-        return torch.nn.functional.cross_entropy(torch.tanh(rows @ W1.T + b1) @ W2.T + b2, torch.tensor(Y[chosen]))
-
-    steps_alike(run, torch.optim.SGD(parts, lr=0.1), loss, 10)
-    run.batch_size = 32
-    run.step(300)
-    assert run.evaluate(X, Y) < first - 0.5
 
 
 class LSTM(nn.Module):
@@ -241,34 +202,6 @@ def test_a_head_of_attention(engine, torch):
 # ---- what they learn
 
 
-class Bigram(nn.Module):
-    def __init__(self):
-        self.W = nn.Parameter(np.zeros((27, 27)))
-
-    def forward(self, x):
-        return self.W[x[0]]
-
-
-@pytest.mark.parametrize("engine", FAST)
-def test_bigrams_learn_what_counting_finds(engine):
-    """makemore, first part: one layer on one letter ends where the counted shares are."""
-    pairs = np.array([pair for word in NAMES.split() for pair in zip([0, *ids(word)], ids(word), strict=False)])
-    counts = np.zeros((27, 27))
-    np.add.at(counts, (pairs[:, 0], pairs[:, 1]), 1)
-    seen = counts.any(1)
-    shares = counts[seen] / counts[seen].sum(1, keepdims=True)
-    best = -np.sum(counts[seen] * np.log(np.where(shares > 0, shares, 1))) / len(pairs)
-    net = Bigram()
-    run = sv.Run(
-        net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=10.0), data=(pairs[:, :1], pairs[:, 1:]),
-        engine=engine, dtype="float64",
-    )  # fmt: skip
-    assert run.evaluate(pairs[:, :1], pairs[:, 1:]) == pytest.approx(np.log(27), rel=1e-12)
-    run.step(2000)
-    assert best < run.loss < best + 0.005
-    np.testing.assert_allclose((net.W * 1.0).softmax(1).data[seen], shares, atol=0.03)
-
-
 class RNN(nn.Module):
     """Letters in, letters out, one after another: min-char-rnn with its inner loop written out."""
 
@@ -300,17 +233,3 @@ def test_an_unrolled_rnn_learns_a_line_by_heart():
     run.step(200)
     said = run.predict(X).reshape(len(text), length, len(chars)).argmax(axis=2)
     assert (said[:, -1] == Y[:, -1]).all()  # eight letters are enough to know the next
-
-
-def test_nielsens_digits():
-    """Chapter 1 of his book: one hidden layer of sigmoids, half the sum of squares, batches of ten, a rate of 3."""
-    scene = digits.build(digits.Options(engine="numpy"))
-    board = scene.panels[0]
-    X, labels = scene.run.samples()
-    net = nn.Sequential(nn.Linear(64, 30), nn.Sigmoid(), nn.Linear(30, 10), nn.Sigmoid())
-    net.initialize(nn.init.normal(), seed=0)
-    loss = nn.MSELoss("sum", factor=0.5, batch_reduction="mean")
-    data = X, np.eye(10)[np.ravel(labels).astype(int)]
-    run = sv.Run(net, loss, optim.SGD(net.parameters(), lr=3.0), data, batch_size=10)
-    run.step(30 * (len(X) // 10))
-    assert np.mean(run.predict(board.inputs).argmax(1) == board.labels) > 0.93

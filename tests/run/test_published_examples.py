@@ -126,69 +126,7 @@ def test_mazur_step_by_step():
     assert (output.formula, hidden.formula) == ("(y − t) · y · (1 − y)", "(Σ w · δ) · y · (1 − y)")
 
 
-# J. Han, M. Kamber, "Data Mining", example 9.1: sample calculations for learning by backpropagation
-
-
-def test_han_and_kamber():
-    net = neurons(([[0.2, 0.4, -0.5], [-0.3, 0.1, 0.2]], [-0.4, 0.2]), ([[-0.3, -0.2]], [0.1]))
-    run = lesson(net, nn.MSELoss(factor=0.5), optim.SGD(net.parameters(), lr=0.9), ([[1, 0, 1]], [[1]]))
-    opened = run.open()
-    printed(opened.rows["0"], "-0.7", "0.1")
-    printed(opened.rows["1"], "0.332", "0.525")
-    printed(opened.rows["2"], "-0.105")
-    printed(opened.rows["3"], "0.474")
-    printed(-opened.deltas["2"], "0.1312")
-    printed(-opened.deltas["0"], "-0.0087", "-0.0065")
-    new = "0.192", "0.400", "-0.508", "-0.306", "0.100", "0.194", "-0.408", "0.194", "-0.261", "-0.138", "0.218"
-    printed(opened.new_values, *new)
-    run.step()
-    printed(run.values, *new)
-
-
-# M. Negnevitsky, "Artificial Intelligence", section 6.4: exclusive-or; a threshold meets -1
-
-
-def test_negnevitsky_xor():
-    net = neurons(([[0.5, 0.4], [0.9, 1.0]], [-0.8, 0.1]), ([[-1.2, 1.1]], [-0.3]))
-    run = lesson(net, nn.MSELoss(factor=0.5), optim.SGD(net.parameters(), lr=0.1), ([[1, 1]], [[0]]))
-    opened = run.open()
-    printed(opened.rows["1"], "0.5250", "0.8808")
-    printed(opened.rows["3"], "0.5097")
-    printed(-opened.deltas["2"], "-0.1274")
-    printed(-opened.deltas["0"], "0.0381", "-0.0147")
-    run.step()
-    new = run.values.tolist()
-    order = [*new[:4], *new[6:8], *(-b for b in (*new[4:6], new[8]))]
-    printed(order, "0.5038", "0.4038", "0.8985", "0.9985", "-1.2067", "1.0888", "0.7962", "-0.0985", "0.3127")
-
-
 # CS231n, "Backpropagation, Intuitions" and "Linear Classification"
-
-
-def test_cs231n_circuit():
-    x, y, z = held = weights(x=-2.0, y=5.0, z=-4.0)
-    run = lesson(lambda _: (x + y) * z, itself, optim.SGD(held, lr=0.01))
-    opened = run.open()
-    assert (opened.loss, *opened.gradient) == (-12.0, -4.0, -4.0, 3.0)
-    forward, backward = (step for step in opened.micro_steps() if step.kind == "stage")
-    assert (forward.words, forward.numbers, forward.value) == ("function: 1 number", "−12", -12.0)
-    assert (backward.words, backward.numbers, backward.value) == ("δ of 1 output", "1", 1.0)
-
-
-def test_cs231n_neuron():
-    w0, w1, w2 = held = weights(w0=2.0, w1=-3.0, w2=-3.0)
-    x0, x1 = inputs = weights(x0=-1.0, x1=-2.0)
-    run = lesson(lambda _: (w0 * x0 + w1 * x1 + w2).sigmoid(), itself, optim.SGD([*held, *inputs], lr=1.0))
-    opened = run.open()
-    printed(opened.loss, "0.73")
-    printed(opened.gradient, "-0.20", "-0.39", "0.20", "0.39", "-0.59")
-    for model in (lambda x: [(w0 * x[0] + w1 * x[1] + w2).sigmoid()], neurons(([[2.0, -3.0]], [-3.0]))):
-        held = model.parameters() if isinstance(model, nn.Module) else [w0, w1, w2]
-        run = lesson(model, lambda o, t: o[0], optim.SGD(held, lr=1.0), ([[-1, -2]], [[0]]))
-        printed(run.open().gradient, "-0.20", "-0.39", "0.20")
-        terms = [run.open().terms(k).array[0] for k in range(3)]
-        printed([t["delta"] for t in terms], "0.20", "0.20", "0.20")
-        assert [t["x"] for t in terms] == [-1.0, -2.0, 1.0]
 
 
 def test_cs231n_softmax():
@@ -206,31 +144,6 @@ def test_cs231n_softmax():
     assert [s.formula for s in steps if s.kind == "delta"] == ["dL/dy"] * 3
     zero = next(s for s in steps if s.kind == "product" and s.weights[0] == 8)
     assert zero.numbers == "0 · (−15) = 0"  # no "−0"
-
-
-def test_cs231n_hinge():
-    scores = weights(cat=13.0, car=-7.0, frog=11.0)
-    run = lesson(lambda _: scores, lambda s, t: sv.maximum(0, s[1] - s[0] + 10) + sv.maximum(0, s[2] - s[0] + 10),
-              optim.SGD(scores, lr=0.1))  # fmt: skip
-    opened = run.open()
-    assert (opened.loss, *opened.gradient) == (8.0, -1.0, 0.0, 1.0)
-
-
-# M. Nielsen, "Neural Networks and Deep Learning", chapter 3: one neuron that shall make 0 of 1
-
-
-@pytest.mark.parametrize(("start", "before", "after"), [((0.6, 0.9), "0.82", "0.09"), ((2.0, 2.0), "0.98", "0.20")])
-def test_nielsen_one_neuron(start, before, after):
-    net = neurons(([[start[0]]], [start[1]]))
-    run = lesson(net, nn.MSELoss(factor=0.5), optim.SGD(net.parameters(), lr=0.15), ([[1]], [[0]]))
-    opened = run.open()
-    printed(opened.rows["1"], before)
-    a = float(opened.rows["1"][0, 0])
-    assert opened.deltas["0"][0, 0] == pytest.approx(a * a * (1 - a), rel=1e-12)  # (55): a sigma'(z)
-    run.step(300)
-    printed(run.predict([[1]]), after)
-    run.to(0)
-    printed(run.predict([[1]]), before)
 
 
 # A. Karpathy, micrograd's README
@@ -256,30 +169,6 @@ def test_micrograd():
     opened = run.open()
     printed([opened.loss, *opened.gradient], "24.7041", "138.8338", "645.5773")
     printed([run.why("a", step=1).total, run.why(b, step=1).total], "138.8338", "645.5773")
-
-
-# Dive into Deep Learning, chapter 12: epoch 20 of its trainers, from (-5, -2)
-
-
-@pytest.mark.parametrize(("optimizer", "options", "x1", "x2"), [
-    (optim.SGD, {"lr": 0.4}, "-0.943467", "-0.000073"),
-    (optim.SGD, {"lr": 0.6}, "-0.387814", "-1673.365109"),
-    (optim.SGD, {"lr": 0.6, "momentum": 0.5}, "0.007188", "0.002553"),
-    (optim.SGD, {"lr": 0.6, "momentum": 0.25}, "-0.126340", "-0.186632"),
-])  # fmt: skip
-def test_d2l_trainers(optimizer, options, x1, x2):
-    held = weights(x1=-5.0, x2=-2.0)
-    run = lesson(lambda _: 0.1 * held[0] ** 2 + 2 * held[1] ** 2, itself, optimizer(held, **options))
-    run.step(19)
-    printed(run.open().new_values, x1, x2)
-    run.step(1)
-    printed(run.values, x1, x2)
-    for weight, text in zip(held, (x1, x2), strict=True):
-        why = run.why(weight)
-        printed([why.update.after, why.now], text, text)
-    run.to(3)
-    run.to(20)
-    printed(run.values, x1, x2)
 
 
 # Adam by hand: theta^2 from 5 (G. Basran, MATH 3850)

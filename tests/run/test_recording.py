@@ -6,7 +6,6 @@ import os
 import threading
 import time
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,23 +26,23 @@ HUNT, SEED = float(os.environ.get("HUNT", "1")), int(os.environ.get("HUNT_SEED",
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "run.svz"
 
 
-def shown(frame: Any) -> dict[str, Any]:
+def shown(frame):
     """What a frame says, and which weights it is of."""
     return frame_parts(frame) | {"edited": frame.edited}
 
 
-def seen(run: sv.Run, probe: Any) -> dict[str, Any]:
+def seen(run, probe):
     return shown(run.frame(probe))
 
 
 # ---- the file says what the run said
 
 
-def walk(names: list[str], seed: int, path: Path, every: int = 1, **options: Any) -> None:
+def walk(names, seed, path, every=1, **options):
     """Do what is named to a run that is recorded and to one that is not, then compare both and the file."""
     options = FLOATS | options
     run, plain = make_run(**options), make_run(**options)
@@ -67,7 +66,7 @@ def walk(names: list[str], seed: int, path: Path, every: int = 1, **options: Any
     compare(run, path, every, probe)
 
 
-def compare(run: sv.Run, path: Path, every: int, probe: Any) -> None:
+def compare(run, path, every, probe):
     """Each branch of a file with what the run shows when it goes there."""
     with sv.load_recording(path) as recorded:
         assert not recorded.remark
@@ -111,12 +110,12 @@ WALKS: dict[str, tuple[list[str], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", WALKS)
-def test_a_file_says_what_the_run_said(name: str, path: Path) -> None:
+def test_a_file_says_what_the_run_said(name, path):
     names, options = WALKS[name]
     walk(names, 1, path, **options)
 
 
-def any_walk(seed: int, length: int, path: Path) -> None:
+def any_walk(seed, length, path):
     random = np.random.default_rng(seed)
     names = random.choice(sorted(DONE), length).tolist()
     for k in range(0, length, 3):
@@ -127,12 +126,12 @@ def any_walk(seed: int, length: int, path: Path) -> None:
 
 @pytest.mark.ci
 @pytest.mark.parametrize("seed", range(6))
-def test_a_file_says_what_the_run_said_on_any_walk(seed: int, path: Path) -> None:
+def test_a_file_says_what_the_run_said_on_any_walk(seed, path):
     any_walk(seed, 20, path)
 
 
 @pytest.mark.hunt
-def test_a_file_says_what_the_run_said_at_length(tmp_path: Path) -> None:
+def test_a_file_says_what_the_run_said_at_length(tmp_path):
     seed, end = (
         int(os.environ.get("HUNT_SEED", "0")) * 10**6,
         time.monotonic() + 60 * float(os.environ.get("HUNT", "1")),
@@ -141,7 +140,7 @@ def test_a_file_says_what_the_run_said_at_length(tmp_path: Path) -> None:
         any_walk(seed := seed + 1, 40, tmp_path / f"{seed}.svz")
 
 
-def test_steps_of_another_thread_and_a_loaded_file_are_recorded(path: Path, tmp_path: Path) -> None:
+def test_steps_of_another_thread_and_a_loaded_file_are_recorded(path, tmp_path):
     run = make_run(**FLOATS)
     run.step(3)
     run.save(tmp_path / "w.safetensors")
@@ -161,7 +160,7 @@ def test_steps_of_another_thread_and_a_loaded_file_are_recorded(path: Path, tmp_
 # ---- which steps, and which parts
 
 
-def test_every_is_exact_in_steps_and_the_curve_has_all_of_them(path: Path, tmp_path: Path) -> None:
+def test_every_is_exact_in_steps_and_the_curve_has_all_of_them(path, tmp_path):
     run = make_run(engine="numba", **FLOATS)
     with sv.Recording(run, every=7, path=path), sv.Recording(run, 10, path=tmp_path / "other.svz", **ALL):
         run.step(100)
@@ -182,7 +181,7 @@ def test_every_is_exact_in_steps_and_the_curve_has_all_of_them(path: Path, tmp_p
 
 
 @pytest.mark.ci
-def test_above_the_budget_every_second_frame_goes_which_is_said_once(path: Path) -> None:
+def test_above_the_budget_every_second_frame_goes_which_is_said_once(path):
     run, said = make_run(**FLOATS), list[str]()
     with sv.Recording(run, path=path, budget=90_000, gradients=True, updates=True) as recording:
         recording.tell = said.append
@@ -204,7 +203,7 @@ def test_above_the_budget_every_second_frame_goes_which_is_said_once(path: Path)
         assert len(recorded.curve.step) == 800
 
 
-def test_another_network_has_other_shapes_in_the_file(path: Path) -> None:
+def test_another_network_has_other_shapes_in_the_file(path):
     run = make_run(**FLOATS)
     with sv.Recording(run, path=path):
         run.step(3)
@@ -219,7 +218,7 @@ def test_another_network_has_other_shapes_in_the_file(path: Path) -> None:
         assert np.isfinite(values[3:]).all()
 
 
-def test_a_scene_says_what_it_is(path: Path) -> None:
+def test_a_scene_says_what_it_is(path):
     run = make_run()
     x, y = run.sample(4)
     scene = sv.Scene("xor", run, probe=x, probe_target=y, input_names=("x", "y", "z"), output_names=("a", "b", "c"))
@@ -241,7 +240,7 @@ LOSSES = [
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_deltas_are_what_the_loss_of_the_probe_says(loss: nn.Loss, path: Path) -> None:
+def test_deltas_are_what_the_loss_of_the_probe_says(loss, path):
     """Of a linear layer: the slope of its bias, by finite differences; of what it reads: that times its weights."""
     like = make_run("mlp", loss="mse" if isinstance(loss, nn.MSELoss) else "cross-entropy")
     net = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Linear(4, 3, seed=2))
@@ -262,7 +261,7 @@ def test_deltas_are_what_the_loss_of_the_probe_says(loss: nn.Loss, path: Path) -
         assert np.allclose(recorded.activations["1"][-1], run.activations(x)["1"], atol=1e-6)
 
 
-def test_a_model_that_is_one_layer_and_weights_of_any_name(tmp_path: Path) -> None:
+def test_a_model_that_is_one_layer_and_weights_of_any_name(tmp_path):
     layer, odd = nn.Linear(3, 1, seed=0), [sv.Weight(0.5, name=name) for name in ("a\nb", "</script>", "'")]
     models = [(layer, layer.parameters()), (lambda x: [sum(w * v for w, v in zip(odd, x, strict=True))], odd)]
     X = make_run().samples()[0]
@@ -279,7 +278,7 @@ def test_a_model_that_is_one_layer_and_weights_of_any_name(tmp_path: Path) -> No
 # ---- where the file is
 
 
-def test_the_file_goes_where_its_name_meant_when_it_was_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_goes_where_its_name_meant_when_it_was_begun(tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
     run = make_run()
@@ -300,7 +299,7 @@ def test_the_file_goes_where_its_name_meant_when_it_was_begun(tmp_path: Path, mo
     assert sorted(os.listdir(tmp_path)) == ["elsewhere", "open.svz"]
 
 
-def test_without_a_path_the_file_goes_with_the_recording() -> None:
+def test_without_a_path_the_file_goes_with_the_recording():
     run = make_run()
     before = set(threading.enumerate())
     recording = sv.Recording(run)
@@ -316,7 +315,7 @@ def test_without_a_path_the_file_goes_with_the_recording() -> None:
 
 
 @pytest.mark.parametrize("way", ["itself", "link", "hard link"])
-def test_nothing_is_written_over_the_recording_that_it_is_made_of(way: str, path: Path, tmp_path: Path) -> None:
+def test_nothing_is_written_over_the_recording_that_it_is_made_of(way, path, tmp_path):
     run, name = make_run(), tmp_path / "page.html"
     with ExitStack() as stack, sv.Recording(run, path=path) as recording:
         run.step(3)
@@ -338,7 +337,7 @@ NAMES = ["n" * 243 + ".svz", *([os.fsdecode(b"caf\xe9 ?#%41.svz")] if os.name ==
 
 
 @pytest.mark.parametrize("name", NAMES, ids=["long", "no UTF-8"])
-def test_names_that_files_may_have(name: str, tmp_path: Path) -> None:
+def test_names_that_files_may_have(name, tmp_path):
     with sv.Recording(make_run(), path=tmp_path / name) as recording:
         recording.flush()
         sv.load_recording(tmp_path / name).close()
@@ -352,7 +351,7 @@ def test_names_that_files_may_have(name: str, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def short(tmp_path_factory):
     """A recording of three steps; not to be changed."""
     path = tmp_path_factory.mktemp("short") / "short.svz"
     run = make_run()
@@ -361,7 +360,7 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def closed(path: Path) -> sv.Run:
+def closed(path):
     with sv.load_recording(path) as recorded:
         pass
     return recorded
@@ -377,13 +376,13 @@ def closed(path: Path) -> sv.Run:
     "closed": (lambda path: closed(path).frame(0), StateError, "closed"),
     "closed, branch": (lambda path: closed(path).on(0), StateError, "closed"),
 })  # fmt: skip
-def test_refused(refusal: Any, short: Path) -> None:
+def test_refused(refusal, short):
     with suppress(OSError):
         refusal.check(short)
 
 
 @pytest.mark.parametrize("wrong", [None, 1.5, float("nan"), "3", b"3", [1], {}, np.array([1, 2])], ids=repr)
-def test_steps_branches_and_names_that_are_none_are_refused(short: Path, wrong: Any) -> None:
+def test_steps_branches_and_names_that_are_none_are_refused(short, wrong):
     with sv.load_recording(short) as recorded:
         for ask in (recorded.at, recorded.values.__getitem__, *([] if wrong is None else [recorded.on])):
             with pytest.raises(sv.ScalarvizError):

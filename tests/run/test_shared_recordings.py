@@ -9,10 +9,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +22,7 @@ from scalarviz.errors import FileFormatError, InputError
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="an open file is not replaced there")
 
 
-def leave(path: Path, recording: Any) -> Path:
+def leave(path, recording):
     """What a program leaves that was killed in the middle of a recording: a copy while it goes on."""
     recording.flush()
     for suffix in ("", "-wal"):
@@ -32,7 +30,7 @@ def leave(path: Path, recording: Any) -> Path:
     return path
 
 
-def killed(path: Path, seed: int, steps: int) -> Path:
+def killed(path, seed, steps):
     run = make_run(weights=seed)
     with sv.Recording(run, path=path.with_name("first.svz")) as recording:
         run.step(steps)
@@ -41,14 +39,14 @@ def killed(path: Path, seed: int, steps: int) -> Path:
     return path
 
 
-def closed(path: Path, seed: int, steps: int, network: str = "mlp") -> Path:
+def closed(path, seed, steps, network="mlp"):
     run = make_run(network, weights=seed)
     with sv.Recording(run, path=path, gradients=True, updates=True):
         run.step(steps)
     return path
 
 
-def steps_of(path: Path) -> list[int]:
+def steps_of(path):
     with sv.load_recording(path) as recorded:
         assert not recorded.remark
         assert recorded.values["0.weight"].shape[0] == len(recorded)
@@ -56,7 +54,7 @@ def steps_of(path: Path) -> list[int]:
 
 
 @pytest.fixture
-def nothing_may_be_written(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+def nothing_may_be_written(monkeypatch):
     genuine = os.access
     monkeypatch.setattr(os, "access", lambda name, mode: mode != os.W_OK and genuine(name, mode))
     return monkeypatch
@@ -65,16 +63,14 @@ def nothing_may_be_written(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatc
 # ---- whose log stands beside it
 
 
-def test_what_was_not_closed_is_repaired(tmp_path: Path) -> None:
+def test_what_was_not_closed_is_repaired(tmp_path):
     path = killed(tmp_path / "run.svz", 1, 50)
     assert path.with_name("run.svz-wal").stat().st_size
     assert steps_of(path) == list(range(51))
     assert list(left(tmp_path)) == ["run.svz"]
 
 
-def test_where_nothing_may_be_written_a_copy_is_read(
-    tmp_path: Path, nothing_may_be_written: pytest.MonkeyPatch
-) -> None:
+def test_where_nothing_may_be_written_a_copy_is_read(tmp_path, nothing_may_be_written):
     (tmp_path / "real").mkdir()
     path, link = killed(tmp_path / "real" / "run.svz", 1, 50), tmp_path / "link.svz"
     link.symlink_to(path)
@@ -88,7 +84,7 @@ def test_where_nothing_may_be_written_a_copy_is_read(
     assert not path.with_name("run.svz-wal").exists()
 
 
-def test_the_log_of_another_recording_is_left_out(tmp_path: Path) -> None:
+def test_the_log_of_another_recording_is_left_out(tmp_path):
     path, other = killed(tmp_path / "run.svz", 7, 35), killed(tmp_path / "other.svz", 9, 15)
     os.replace(closed(tmp_path / "whole.svz", 1, 20), path)
     before = left(tmp_path)
@@ -103,7 +99,7 @@ def test_the_log_of_another_recording_is_left_out(tmp_path: Path) -> None:
     assert steps_of(other) == list(range(16))
 
 
-def test_logs_that_were_begun_anew_are_its_own(tmp_path: Path, connections: list[sqlite3.Connection]) -> None:
+def test_logs_that_were_begun_anew_are_its_own(tmp_path, connections):
     run = make_run()
     with sv.Recording(run, path=tmp_path / "first.svz") as recording:
         database = connections[-1]
@@ -116,7 +112,7 @@ def test_logs_that_were_begun_anew_are_its_own(tmp_path: Path, connections: list
     assert steps_of(path) == list(range(121))
 
 
-def test_a_log_of_a_time_when_logs_were_not_named_is_read(tmp_path: Path) -> None:
+def test_a_log_of_a_time_when_logs_were_not_named_is_read(tmp_path):
     path, old = killed(tmp_path / "run.svz", 7, 35), tmp_path / "old.svz"
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("DELETE FROM meta WHERE name = 'log'")
@@ -129,14 +125,14 @@ def test_a_log_of_a_time_when_logs_were_not_named_is_read(tmp_path: Path) -> Non
 
 
 @pytest.mark.ci
-def test_what_is_read_is_of_one_moment_while_it_is_written_and_thinned(tmp_path: Path) -> None:
+def test_what_is_read_is_of_one_moment_while_it_is_written_and_thinned(tmp_path):
     """Readers come and go while the writer writes, edits, branches and lets go of frames."""
     run, wrong, over = make_run(), list[BaseException](), threading.Event()
     with sv.Recording(run, gradients=True, path=tmp_path / "run.svz", budget=60_000) as recording:
         run.step(5)
         recording.flush()
 
-        def read() -> None:
+        def read():
             try:
                 while not over.is_set():
                     with sv.load_recording(recording.path) as recorded:
@@ -165,7 +161,7 @@ def test_what_is_read_is_of_one_moment_while_it_is_written_and_thinned(tmp_path:
 
 
 @pytest.mark.ci
-def test_a_reader_stays_at_its_moment_and_whoever_closes_last_leaves_one_file(tmp_path: Path) -> None:
+def test_a_reader_stays_at_its_moment_and_whoever_closes_last_leaves_one_file(tmp_path):
     run = make_run()
     recording = sv.Recording(run, path=tmp_path / "run.svz", budget=90_000)
     run.step(30)
@@ -196,9 +192,7 @@ def test_a_reader_stays_at_its_moment_and_whoever_closes_last_leaves_one_file(tm
 
 
 @pytest.mark.ci
-def test_who_holds_no_moment_lets_the_log_be_cleared_and_is_told_what_is_gone(
-    tmp_path: Path, connections: list[sqlite3.Connection]
-) -> None:
+def test_who_holds_no_moment_lets_the_log_be_cleared_and_is_told_what_is_gone(tmp_path, connections):
     run, logs, most = make_run(), list[int](), 0
     for released in (False, True):
         recording = sv.Recording(run, path=tmp_path / f"{released}.svz", budget=90_000, gradients=True, updates=True)
@@ -231,28 +225,28 @@ def test_who_holds_no_moment_lets_the_log_be_cleared_and_is_told_what_is_gone(
 # ---- a file that is replaced while it is read
 
 
-def in_place(path: Path, other: Path) -> None:
+def in_place(path, other):
     with path.open("r+b") as file:
         file.truncate(0)
         file.write(other.read_bytes())
 
 
-def over(path: Path, other: Path) -> None:
+def over(path, other):
     with path.open("r+b") as file:
         file.write(other.read_bytes())
         file.truncate()
 
 
-def half(path: Path, other: Path) -> None:
+def half(path, other):
     os.truncate(path, path.stat().st_size // 2)
 
 
-def moved(path: Path, other: Path) -> None:
+def moved(path, other):
     os.replace(other, path)
 
 
 @pytest.fixture(scope="module")
-def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def two(tmp_path_factory):
     """Two recordings of one network, larger than what SQLite keeps of a file; not to be changed."""
     folder = tmp_path_factory.mktemp("two")
     run = make_run("wide")
@@ -266,9 +260,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @POSIX
 @pytest.mark.ci
 @pytest.mark.parametrize("change", [in_place, over, half, moved])
-def test_of_a_file_that_is_changed_while_it_is_read_no_number_is_foreign(
-    two: tuple[Path, Path], tmp_path: Path, change: Callable[[Path, Path], None]
-) -> None:
+def test_of_a_file_that_is_changed_while_it_is_read_no_number_is_foreign(two, tmp_path, change):
     path, other = (Path(shutil.copy(one, tmp_path / one.name)) for one in two)
     with sv.load_recording(two[0]) as whole:
         truth = [whole.frame(k).values.tobytes() for k in range(len(whole))]
@@ -321,7 +313,7 @@ recorded.close()
 
 
 @pytest.fixture
-def folder() -> Iterator[Path]:
+def folder():
     """One that everybody may read; that of pytest may be closed to others."""
     made = Path(tempfile.mkdtemp(prefix="scalarviz-test-"))
     yield made
@@ -331,7 +323,7 @@ def folder() -> Iterator[Path]:
 
 @POSIX
 @pytest.mark.ci
-def test_another_user_reads_what_is_closed_killed_and_still_written(folder: Path) -> None:
+def test_another_user_reads_what_is_closed_killed_and_still_written(folder):
     """As another user where this is root; nothing is touched."""
     run, opened = make_run(), folder / "open"  # where everybody may write, but not to these files
     with sv.Recording(run, path=folder / "closed.svz") as first:

@@ -5,8 +5,6 @@ Of the internals it takes `RunSource`, which a view makes of a run, and what it 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from scalarviz.scenes import digits, rgb
@@ -26,25 +24,25 @@ T, V, NAN = TypeMismatchError, InputError, float("nan")
 FIRST, SECOND, THIRD = Placed("0.weight", "first"), Placed("2.weight", "second", turned=True), Placed("9.weight", "no")
 
 
-def scene_of(**options: Any) -> Scene:
+def scene_of(**options):
     return rgb.build(rgb.Options(engine="numpy", **options))
 
 
-def claim_of(scene: Scene) -> str:
+def claim_of(scene):
     claim = scene.told.claim
     assert claim is not None
     return claim(Moment(scene.run.frame(), RunSource(scene.run)))
 
 
-def planned(*columns: Any, network: str = "no bias") -> Scene:
+def planned(*columns, network="no bias"):
     return Scene("s", make_run(network), plan=Plan((Group("all", columns),), "the row"))
 
 
-def whole(weight: str = "0.weight") -> Plan:
+def whole(weight="0.weight"):
     return Plan((Group("a", ((Placed(weight, "w"),), (Placed("0.bias", "b"),))),))
 
 
-def story(*arguments: Any, **asked: Any) -> Any:
+def story(*arguments, **asked):
     return lambda: Story(*arguments, **asked)
 
 
@@ -84,11 +82,11 @@ ROWS = {
 
 
 @refusals(ROWS)
-def test_refused(refusal: Any) -> None:
+def test_refused(refusal):
     refusal.check()
 
 
-def test_a_scene_keeps_a_plan_of_its_network() -> None:
+def test_a_scene_keeps_a_plan_of_its_network():
     plan = planned((FIRST,), Room("between", 30), (SECOND,)).plan
     assert plan is not None
     assert [placed.title for placed in plan.plates] == ["first", "second"]
@@ -98,7 +96,7 @@ def test_a_scene_keeps_a_plan_of_its_network() -> None:
 
 
 @pytest.mark.parametrize(("outputs", "samples"), [(1, 8), (3, 1), (2000, 1024)])
-def test_a_scene_without_a_story_says_what_is_true_of_any_run(outputs: int, samples: int) -> None:
+def test_a_scene_without_a_story_says_what_is_true_of_any_run(outputs, samples):
     net, X = nn.Linear(1, outputs, bias=False), np.zeros((samples, 1))
     run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters()), (X, np.repeat(X, outputs, 1)), engine="numpy")
     told = Scene("s", run).told
@@ -116,13 +114,13 @@ def test_a_scene_without_a_story_says_what_is_true_of_any_run(outputs: int, samp
     ({"pair": ["#ff8800:#0044cc"]}, ["#ff8800 into #0044cc"]), ({"pair": ["#f80:#04c", "#000:#fff"]}, ["2 pairs"]),
     ({"hidden": (4,), "target": "sepia"}, ["31 weights in 2 layers.", "brown"]),
 ])  # fmt: skip
-def test_the_sentence_of_rgb_is_that_of_its_flags(options: dict[str, Any], words: list[str]) -> None:
+def test_the_sentence_of_rgb_is_that_of_its_flags(options, words):
     scene = scene_of(**options)
     said = f"{scene.told.opening(scene.run.n_weights)} {scene.told.sentence}"
     assert all(word in said for word in words), said
 
 
-def test_every_formula_and_two_pictures_have_their_words(tmp_path: Any) -> None:
+def test_every_formula_and_two_pictures_have_their_words(tmp_path):
     sentences = {scene_of(target=name).told.sentence for name in sv.data.TARGETS}
     assert len(sentences) == len(sv.data.TARGETS)
     save_picture(tmp_path / "graded.png", np.random.default_rng(1).random((4, 5, 3)))
@@ -134,7 +132,7 @@ def test_every_formula_and_two_pictures_have_their_words(tmp_path: Any) -> None:
 
 @pytest.mark.ci
 @pytest.mark.parametrize("target", ["invert", "rotate"])
-def test_a_claim_holds_of_the_weights_or_is_not_said(target: str) -> None:
+def test_a_claim_holds_of_the_weights_or_is_not_said(target):
     scene = scene_of(target=target)
     word = {"invert": "falls", "rotate": "rises"}[target]
     assert word not in claim_of(scene)  # not before it has learnt
@@ -152,7 +150,7 @@ def test_a_claim_holds_of_the_weights_or_is_not_said(target: str) -> None:
 
 
 @pytest.mark.parametrize("options", [{"hidden": (4,), "target": "sepia"}, {"pair": ["#ff8800:#0044cc"]}])
-def test_the_error_that_is_said_is_measured(options: dict[str, Any]) -> None:
+def test_the_error_that_is_said_is_measured(options):
     scene = scene_of(**options)
     scene.run.step(10)
     inputs, targets = scene.run.samples()
@@ -162,7 +160,7 @@ def test_the_error_that_is_said_is_measured(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.ci
-def test_digits_count_what_they_read_rightly() -> None:
+def test_digits_count_what_they_read_rightly():
     scene = digits.build(digits.Options(engine="numpy"))
     assert "digits" in scene.told.sentence
     scene.run.step(30)
@@ -175,13 +173,13 @@ def test_digits_count_what_they_read_rightly() -> None:
 
 
 @pytest.fixture
-def source() -> RunSource:
+def source():
     run = make_run("picture", "cross-entropy", "sgd")
     run.step(3)
     return RunSource(run)
 
 
-def test_rows_of_many_samples_are_those_of_each_alone_in_the_order_asked_for(source: RunSource) -> None:
+def test_rows_of_many_samples_are_those_of_each_alone_in_the_order_asked_for(source):
     x, names = source.run.samples()[0], [s.name for s in source.stages]
     rows = source.rows(x[:5], [*names[::-1], "input"])
     assert list(rows) == [*names[::-1], "input"]
@@ -203,7 +201,7 @@ def test_rows_of_many_samples_are_those_of_each_alone_in_the_order_asked_for(sou
             source.rows(wrong, ["0"])
 
 
-def test_a_run_says_what_it_is_and_goes_where_it_was(source: RunSource) -> None:
+def test_a_run_says_what_it_is_and_goes_where_it_was(source):
     run, can = source.run, source.can
     assert all((can.predict, can.train, can.edit, can.go, can.open))
     assert (source.facts.optimizer, source.facts.batch_size, source.facts.reduction) == ("SGD", 8, "mean")
@@ -223,7 +221,7 @@ def test_a_run_says_what_it_is_and_goes_where_it_was(source: RunSource) -> None:
         assert all(map(np.array_equal, source.sample(index), (rows[index] for rows in run.samples())))
 
 
-def test_the_gradient_of_one_sample_is_that_of_a_finite_difference(source: RunSource) -> None:
+def test_the_gradient_of_one_sample_is_that_of_a_finite_difference(source):
     x, y = source.sample(2)
     values = source.frame().values.astype(float)
     gradient = source.sample_gradient(x, y, values)
@@ -243,7 +241,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("ask", ASKED)
-def test_what_has_no_run_refuses_and_weights_alone_can_be_changed(ask: str) -> None:
+def test_what_has_no_run_refuses_and_weights_alone_can_be_changed(ask):
     numbers, weight = np.array([1.0, 2.0]), sv.Weight(1.0)
     for made in (ArraysSource({"a": numbers}), WeightsSource({"w": weight})):
         assert not made.can.predict

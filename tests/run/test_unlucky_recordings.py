@@ -33,7 +33,7 @@ BIG: dict[str, Any] = {"network": "wide", "dtype": "float32"}
 """A run whose frames fill pages."""
 
 
-def frames_of(path: Path) -> int:
+def frames_of(path):
     """How many there are: those of the first steps, one after the other."""
     with sv.load_recording(path) as recorded:
         assert not recorded.remark
@@ -41,7 +41,7 @@ def frames_of(path: Path) -> int:
         return len(recorded)
 
 
-def with_it(monkeypatch: pytest.MonkeyPatch, connection: type[sqlite3.Connection]) -> None:
+def with_it(monkeypatch, connection):
     """SQLite is reached through such connections."""
     genuine = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda *a, **options: genuine(*a, **options, factory=connection))
@@ -50,9 +50,7 @@ def with_it(monkeypatch: pytest.MonkeyPatch, connection: type[sqlite3.Connection
 # ---- the disk
 
 
-def test_on_a_full_disk_training_goes_on_and_it_is_said_once(
-    tmp_path: Path, connections: list[sqlite3.Connection]
-) -> None:
+def test_on_a_full_disk_training_goes_on_and_it_is_said_once(tmp_path, connections):
     plain, run = make_run(**BIG), make_run(**BIG)
     recording = sv.Recording(run, path=tmp_path / "run.svz", gradients=True, updates=True)
     run.step(5)
@@ -72,7 +70,7 @@ def test_on_a_full_disk_training_goes_on_and_it_is_said_once(
     assert 6 <= frames_of(tmp_path / "run.svz") < 60
 
 
-def test_where_warnings_are_errors_training_goes_on(tmp_path: Path, connections: list[sqlite3.Connection]) -> None:
+def test_where_warnings_are_errors_training_goes_on(tmp_path, connections):
     run = make_run(**BIG)
     with sv.Recording(run, path=tmp_path / "run.svz") as recording:
         connections[-1].execute("PRAGMA max_page_count = 30")
@@ -83,11 +81,11 @@ def test_where_warnings_are_errors_training_goes_on(tmp_path: Path, connections:
     assert recording.trouble
 
 
-def test_what_cannot_be_begun_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_begun_leaves_nothing(tmp_path, monkeypatch):
     """A disk that is full before the first frame: the log is made already. No place for temporary files."""
 
     class Full(sqlite3.Connection):
-        def execute(self, statement: str, *values: Any) -> Any:
+        def execute(self, statement, *values):
             if "wal_checkpoint" in statement:
                 raise sqlite3.OperationalError("disk I/O error")
             return super().execute(statement, *values)
@@ -101,9 +99,9 @@ def test_what_cannot_be_begun_leaves_nothing(tmp_path: Path, monkeypatch: pytest
     assert not list(tmp_path.iterdir())
 
 
-def test_every_frame_comes_to_a_slow_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_frame_comes_to_a_slow_disk(tmp_path, monkeypatch):
     class Slow(sqlite3.Connection):
-        def execute(self, statement: str, *values: Any) -> Any:
+        def execute(self, statement, *values):
             time.sleep(0.002 if statement == "BEGIN" else 0)
             return super().execute(statement, *values)
 
@@ -118,7 +116,7 @@ def test_every_frame_comes_to_a_slow_disk(tmp_path: Path, monkeypatch: pytest.Mo
 @POSIX  # elsewhere an open file cannot be removed
 @pytest.mark.ci
 @pytest.mark.parametrize("way", ["removed", "moved", "another"])
-def test_a_file_that_goes_away_is_said_and_what_it_held_can_be_saved(tmp_path: Path, way: str) -> None:
+def test_a_file_that_goes_away_is_said_and_what_it_held_can_be_saved(tmp_path, way):
     folder, run, said = tmp_path / "folder", make_run(), list[str]()
     recording = sv.Recording(run, path=folder / "run.svz")
     recording.tell = said.append
@@ -150,9 +148,9 @@ def test_a_file_that_goes_away_is_said_and_what_it_held_can_be_saved(tmp_path: P
         other.close()
 
 
-def test_pictures_that_cannot_be_written_cost_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pictures_that_cannot_be_written_cost_no_number(tmp_path, monkeypatch):
     class Full(sqlite3.Connection):
-        def executemany(self, statement: str, values: Any) -> Any:
+        def executemany(self, statement, values):
             if "picture" in statement:
                 raise sqlite3.OperationalError("database or disk is full")
             return super().executemany(statement, values)
@@ -219,7 +217,7 @@ recording.close()
 @POSIX
 @pytest.mark.ci
 @pytest.mark.parametrize("script", [LIMITED, FORKED], ids=["a limit of bytes", "children"])
-def test_what_was_said_to_be_in_the_file_is_in_it(script: str, tmp_path: Path) -> None:
+def test_what_was_said_to_be_in_the_file_is_in_it(script, tmp_path):
     path = tmp_path / "run.svz"
     command = [sys.executable, "-c", HERE + script, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
@@ -233,14 +231,12 @@ def test_what_was_said_to_be_in_the_file_is_in_it(script: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("finder", ["this thread", "the thread that writes"])
 @pytest.mark.parametrize("named", [False, True])
-def test_a_dropped_recording_is_made_whole_by_whichever_thread_finds_it(
-    named: bool, finder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dropped_recording_is_made_whole_by_whichever_thread_finds_it(named, finder, tmp_path, monkeypatch):
     """Cycles are looked for in any thread, in the one that writes too, which cannot wait for its own end."""
     collects, dropped, before = threading.Event(), threading.Event(), set(threading.enumerate())
 
     class Collecting(sqlite3.Connection):
-        def execute(self, statement: str, *values: Any) -> Any:
+        def execute(self, statement, *values):
             if collects.is_set() and statement == "BEGIN" and threading.current_thread() not in before:
                 dropped.wait(30)
                 gc.collect()
@@ -273,7 +269,7 @@ STEPS, EDITED = 1500, 97
 WORD = struct.Struct("<q")
 
 
-def trained(run: sv.Run) -> Any:
+def trained(run):
     while run.steps < STEPS:
         run.step()
         if run.steps % EDITED == 0:
@@ -282,7 +278,7 @@ def trained(run: sv.Run) -> Any:
         yield run
 
 
-def record(path: Path, pipe: int, choice: random.Random) -> None:
+def record(path, pipe, choice):
     """Until somebody ends this process; it tells up to which step all is in the file, below 0 that it is closed."""
     run, early = make_run(dtype="float32"), choice.random() < 0.1
     os.write(pipe, WORD.pack(0) if early else b"")
@@ -301,7 +297,7 @@ def record(path: Path, pipe: int, choice: random.Random) -> None:
     time.sleep(60)
 
 
-def kill(path: Path, choice: random.Random) -> int:
+def kill(path, choice):
     """Fork one that records, and kill it at any moment of its first second; up to where it was sure."""
     reader, writer = os.pipe()
     if (pid := os.fork()) == 0:
@@ -323,7 +319,7 @@ def kill(path: Path, choice: random.Random) -> int:
     return max((abs(WORD.unpack_from(told, at)[0]) for at in range(0, len(told) - 7, 8)), default=0)
 
 
-def check(path: Path, sure: int, values: Any) -> None:
+def check(path, sure, values):
     """What is in the file is what the run said, and nothing is lost that was in it."""
     try:
         recorded = sv.load_recording(path)
@@ -345,7 +341,7 @@ def check(path: Path, sure: int, values: Any) -> None:
     assert list(left(path.parent)) == [path.name]
 
 
-def killed(count: int, seed: int, folder: Path) -> None:
+def killed(count, seed, folder):
     run = make_run(dtype="float32")
     values = [run.values.copy(), *(each.values.copy() for each in trained(run))]
     for number in range(count):
@@ -357,12 +353,12 @@ def killed(count: int, seed: int, folder: Path) -> None:
 
 @POSIX
 @pytest.mark.ci
-def test_killed_programs_lose_nothing_that_was_in_the_file(tmp_path: Path) -> None:
+def test_killed_programs_lose_nothing_that_was_in_the_file(tmp_path):
     killed(3, 0, tmp_path)
 
 
 @POSIX
 @pytest.mark.hunt
-def test_many_killed_programs_lose_nothing(tmp_path: Path) -> None:
+def test_many_killed_programs_lose_nothing(tmp_path):
     """A hundred a minute."""
     killed(int(100 * float(os.environ.get("HUNT", "1"))), int(os.environ.get("HUNT_SEED", "0")), tmp_path)
