@@ -221,25 +221,29 @@ class Cover:
             paths = paths | {path for path in files(root) if imports(root, path) & paths}
         return tests
 
-    def chosen(self, mutant: Mutant, file: str, root: Path, left: float, failing: set[str]) -> list[str]:
-        """The quickest of them, for `left` seconds; of kernels and texts first those with a word in common."""
+    def chosen(self, mutant: Mutant, file: str, root: Path, seconds: float, failing: set[str]) -> list[str]:
+        """Some of them, for so many seconds: the quickest for half of the time, and as many drawn by chance.
+
+        Of kernels and texts those come first that have a word in common with the function.
+        """
         words = set(re.findall("[a-z]{4,}", f"{file} {mutant.function}".lower())) - {"scalarviz", "engine", "view"}
-        seconds = {name: self.tests[name]["seconds"] for name in self.calling(mutant, file, root)}
 
         def order(name: str) -> tuple[int, float]:
-            return -(mutant.kind != "python") * sum(word in name.lower() for word in words), seconds[name]
+            in_common = 0 if mutant.kind == "python" else sum(word in name.lower() for word in words)
+            return -in_common, self.tests[name]["seconds"]
 
-        found: list[str] = []
-        opened: set[str] = set()
-        for name in sorted(seconds, key=order):
+        quick = sorted(self.calling(mutant, file, root), key=order)
+        by_chance = random.Random(mutant.key).sample(quick, len(quick))
+        found, opened, spent = dict[str, None](), set[str](), 0.0
+        for name, most in [*((name, seconds / 2) for name in quick), *((name, seconds) for name in by_chance)]:
             path = name.split("::")[0]
-            left -= seconds[name] + 0.3 * (path not in opened)
-            if left < 0 and found:
-                break
-            if not {name, path} & failing and seconds[name] < LIMITS[mutant.kind]:
-                found.append(name)
-                opened.add(path)
-        return found
+            cost = self.tests[name]["seconds"] + 0.3 * (path not in opened)
+            if name in found or {name, path} & failing or (found and spent + cost > most) or cost > LIMITS[mutant.kind]:
+                continue
+            found[name] = None
+            opened.add(path)
+            spent += cost
+        return list(found)
 
 
 @cache
@@ -364,13 +368,12 @@ def record_cover(options: argparse.Namespace) -> None:
         subprocess.run([*command, *options.pytest], cwd=options.suite, env=environment, check=False)
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_bytes(gzip.compress(json.dumps(merged(Path(place) / "lines")).encode()))
-    print_seconds(options.out)
 
 
-def print_seconds(path: Path) -> None:
-    """Processor seconds and number of tests by folder and kind."""
+def print_seconds(options: argparse.Namespace) -> None:
+    """Print processor seconds and numbers of tests by folder and kind."""
     table: dict[str, dict[str, list[float]]] = {}
-    for name, test in Cover(path).tests.items():
+    for name, test in Cover(options.cover).tests.items():
         for row in (name.split("/")[1] if name.count("/") > 1 else "tests", "all"):
             table.setdefault(row, {}).setdefault(test["kind"], []).append(test["seconds"])
     kinds = ["pure", "gl", "subprocess", "simulator", "browser"]
@@ -478,7 +481,7 @@ def main(arguments: list[str] | None = None) -> None:
     command("sample", draw_samples, product)
     pytest = "pytest", {"nargs": "*", "help": "after --: arguments of pytest"}
     command("cover", record_cover, suite, ("--out", cover), pytest)
-    command("seconds", lambda options: print_seconds(options.cover), ("--cover", cover))
+    command("seconds", print_seconds, ("--cover", cover))
     command(
         "run", run_mutants, suite, results, product, ("--cover", cover),
         ("--samples", {"nargs": "+", "default": ["sample"], "choices": list(SAMPLES)}),
