@@ -1,98 +1,285 @@
-"""What is asked of every engine beside steps: snapshots, calls that are worth their copies, a remark."""
+"""What a run asks of an engine beside steps: snapshots, calls that are worth their copies, frames from inside a call.
+
+It imports engines and the part of a run that calls them: a user sees them as ``run.engine`` only.
+"""
 
 from __future__ import annotations
 
 import math
+import threading
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalarviz import Run, nn, optim
+from kit.runs import ENGINES, bits, make_run
 from scalarviz.engine.arrays.trainer import NumpyTrainer
 from scalarviz.engine.host import HostTrainer
-from scalarviz.errors import StateError
+from scalarviz.engine.readback import Midway
+from scalarviz.errors import DivergedError, StateError
 from scalarviz.run import training
-from scalarviz.run.training import OVERHEAD
-
-X = np.random.default_rng(0).random((16, 3))
-ENGINES = ("objects", "numpy", "numba")
+from scalarviz.run.training import OVERHEAD, copied
+from scalarviz.run.worker import Worker
 
 
-def make(engine="numpy", kind=optim.Adam, **kwargs):
-    net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
-    return Run(net, nn.MSELoss(), kind(net.parameters(), lr=0.1), (X, 1 - X), engine=engine, **kwargs)
+class DeviceTrainer:
+    """An engine with a memory of its own, as one on a GPU has; it offers nothing but what the protocol asks for.
+
+    `device` is its memory, `calls` what was asked of it. At the step `pause` of a call it waits until it is let go on;
+    at the step `fails` the device is lost.
+    """
+
+    name, breakable, call_overhead, remark, asked = "device", False, 0.0, "", None
+
+    def __init__(self, problem, pause=0, fails=0):
+        self.problem, self.device = problem, copied(problem)
+        self.engine, self.kept, self.keep, self.calls = NumpyTrainer(self.device), None, False, []
+        self.pause, self.fails, self.looking = pause, fails, True
+        self.paused, self.go_on = threading.Event(), threading.Event()
+
+    def arrays(self, problem):
+        return (problem.store.value, problem.store.grad, problem.previous, *problem.state)
+
+    def move(self, to, given):
+        for target, source in zip(self.arrays(to), self.arrays(given), strict=True):
+            np.copyto(target, source)
+
+    def train(self, first, count, lr):
+        self.calls.append("train")
+        self.move(self.device, self.problem)
+        self.device.trained[:], self.device.data = self.problem.trained, self.problem.data
+        if self.keep:  # the snapshot is of what was just brought: nothing is copied twice
+            self.kept, self.keep = [array.copy() for array in self.arrays(self.device)], False
+        losses = np.empty(count)
+        for k in range(count):
+            losses[k] = self.engine.train(first + k, 1, lr)[0]
+            if self.fails == k + 1:
+                raise OSError("the device is lost")
+            if self.pause == k + 1:
+                self.paused.set()
+                while not self.go_on.wait(0.001):
+                    self.look(losses[: k + 1])
+            self.look(losses[: k + 1])
+        self.move(self.problem, self.device)
+        return losses
+
+    def look(self, losses):
+        """Does somebody wait?"""
+        if self.looking and self.asked is not None and (readback := self.asked()) is not None:
+            readback.give(Midway(*(array.copy() for array in self.arrays(self.device)[:3]), losses.copy()))
+
+    def gradient(self, step):
+        self.move(self.device, self.problem)
+        loss = self.engine.gradient(step)
+        self.problem.store.grad[:] = self.device.store.grad
+        return loss
+
+    def snapshot(self):
+        self.calls.append("snapshot")
+        self.keep, self.kept = True, None
+
+    def rewind(self):
+        self.calls.append("rewind")
+        if self.kept is not None:  # else the call broke off before it began
+            for array, kept in zip(self.arrays(self.device), self.kept, strict=True):
+                np.copyto(array, kept)
+            self.move(self.problem, self.device)
+
+    def finite(self):
+        self.calls.append("finite")
+        return bool(np.isfinite(self.device.store.value).all())
 
 
-def arrays(run):
-    problem = run.problem
-    return (problem.store.value, problem.store.grad, problem.previous, *problem.state)
+def on_device(steps=0, optimizer="adam", network="mlp", **options):
+    """A run that goes on with such an engine, in calls of eight steps from the start."""
+    run = make_run(network, "mse", optimizer)
+    run.step(steps)
+    trainer = DeviceTrainer(run.problem, **options)
+    run._training.change(trainer)
+    run._training._seconds_a_step, run._training._timed = 1e-9, 1
+    return run, trainer
 
 
-# ---- snapshots
+# ---- what is kept
 
 
-@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("cuts", [[60], [1, 7, 52], [1] * 60])
+def test_a_device_trains_as_the_host_does(cuts):
+    (run, _), plain = on_device(), make_run()
+    for count in cuts:
+        run.step(count)
+    plain.step(60)
+    assert bits(run)[0] == bits(plain)[0]
+    for one in (run, plain):  # what is set on the host between two calls arrives
+        one.model[0].weight[0][0].data = 0.5
+        one.model[0].bias.frozen = True
+        one.step(3)
+    assert bits(run)[0] == bits(plain)[0]
+
+
+@pytest.mark.parametrize("cuts", [[200], [1] * 200])
+def test_a_divergence_stands_at_the_same_step_with_the_same_words(cuts):
+    said, (run, trainer) = [], on_device(optimizer="sgd", network="no bias")
+    for one in (run, make_run("no bias", "mse", "sgd")):
+        one.lr = 3e3
+        with pytest.raises(DivergedError) as found:
+            for count in cuts:
+                one.step(count)
+        said.append((str(found.value), bits(one)[0], one.steps))
+    assert said[0] == said[1]
+    calls = trainer.calls
+    assert "finite" in calls
+    assert ("rewind" in calls) == ("snapshot" in calls) == (len(cuts) == 1)  # one step alone is never undone
+
+
+@pytest.mark.parametrize("fails", [1, 4, 8])
+def test_a_call_that_breaks_off_leaves_the_numbers_of_before(fails):
+    run, trainer = on_device(20, fails=fails)
+    before = bits(run)
+    with pytest.raises(OSError, match="lost"):
+        run.step(8)
+    assert (bits(run), trainer.calls) == (before, ["snapshot", "train", "rewind"])
+    run._training.change(NumpyTrainer(run.problem))
+    run.step(5)
+    plain = make_run()
+    plain.step(25)
+    assert run.values.tobytes() == plain.values.tobytes()
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @pytest.mark.parametrize("engine", ENGINES)
 @given(st.lists(st.sampled_from(["step", "noise", "replace", "rewind", "snapshot"]), max_size=12), st.integers(0, 99))
-@settings(max_examples=10, deadline=None)
-def test_rewinding_brings_back_every_bit_that_a_step_changes(engine, dtype, kind, actions, seed):
-    run, random = make(engine, kind, dtype=dtype), np.random.default_rng(seed)
-    trainer = run._training.trainer
+@settings(max_examples=5)
+def test_rewinding_brings_back_every_bit_that_a_step_changes(engine, optimizer, actions, seed):
+    run, draw = make_run("rgb", "mse", optimizer, engine=engine), np.random.default_rng(seed)
+    trainer, problem = run._training.trainer, run.problem
+
+    def arrays():
+        return (problem.store.value, problem.store.grad, problem.previous, *problem.state)
+
     trainer.snapshot()
-    kept = [array.tobytes() for array in arrays(run)]
-    for action in actions:
+    kept = [array.tobytes() for array in arrays()]
+    for action in [*actions, "rewind"]:
         if action == "step":
-            trainer.train(int(random.integers(100)), int(random.integers(1, 4)), 0.1)
+            trainer.train(int(draw.integers(100)), int(draw.integers(1, 4)), 0.1)
         elif action == "noise":
-            for array in arrays(run):
-                array[:] = random.choice([np.nan, np.inf, -0.0, 1e-30, 3.0], len(array))
+            for array in arrays():
+                array[:] = draw.choice([np.nan, np.inf, -0.0, 1e-30, 3.0], len(array))
         elif action == "replace":
-            run.problem.state = [array.copy() for array in run.problem.state]
+            problem.state = [array.copy() for array in problem.state]
         elif action == "snapshot":
             trainer.snapshot()
-            kept = [array.tobytes() for array in arrays(run)]
+            kept = [array.tobytes() for array in arrays()]
         else:
             trainer.rewind()
-            assert [array.tobytes() for array in arrays(run)] == kept
-    trainer.rewind()
-    assert [array.tobytes() for array in arrays(run)] == kept
+            assert [array.tobytes() for array in arrays()] == kept
 
 
-@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_finite_looks_at_every_weight(engine, number):
-    run = make(engine)
-    trainer = run._training.trainer
+def test_an_engine_of_the_host_sees_lost_numbers_copies_nothing_and_refuses_to_rewind_to_nothing(engine):
+    run = make_run("rgb", engine=engine)
+    trainer, values = run._training.trainer, run.problem.store.value
+    assert (trainer.call_overhead, trainer.remark, trainer.asked) == (0.0, "", None)
     assert trainer.finite() is True
-    for index in range(run.n_weights):
-        old = run._store.value[index]
-        run._store.value[index] = number
-        assert trainer.finite() is False
-        run._store.value[index] = old
+    for index in range(len(values)):
+        for number in (np.nan, np.inf, -np.inf):
+            old, values[index] = values[index], number
+            assert trainer.finite() is False
+            values[index] = old
     assert trainer.finite() is True
+    with pytest.raises(StateError):
+        make_run("rgb", engine=engine)._training.trainer.rewind()
 
 
-def test_rewinding_to_nothing_is_refused():
-    run = make("numpy", optim.SGD)
-    trainer = run._training.trainer
-    with pytest.raises(StateError, match="no snapshot"):
-        trainer.rewind()
-    trainer.snapshot()
-    run.problem.state = [np.zeros(run.n_weights, np.float32)]
-    with pytest.raises(StateError, match="no snapshot of these 4 arrays"):
-        trainer.rewind()
-    run.problem.state = []
+# ---- frames from the middle of a call
 
 
-def test_snapshots_use_their_memory_again():
-    trainer = make()._training.trainer
-    trainer.snapshot()
-    kept = list(trainer._kept)
-    trainer.snapshot()
-    assert all(a is b for a, b in zip(kept, trainer._kept, strict=True))
+@pytest.fixture
+def held():
+    """A run whose engine has done 10 + 3 steps and is in the middle of a call."""
+    run, trainer = on_device(10, pause=3)
+    worker = Worker(run).start()
+    worker.train_to(18)
+    assert trainer.paused.wait(10)
+    yield run, trainer, worker
+    trainer.go_on.set()
+    worker.close(10)
+
+
+def seen(frame):
+    """All that a frame holds, to compare bit by bit."""
+    arrays = (frame.values, frame.gradient, frame.update, frame.computed, frame.frozen, *frame.curve)
+    rows = [(name, row.tobytes()) for part in (frame.activations, frame.saturated) for name, row in part.items()]
+    return frame.step, frame.loss, frame.lr, frame.edited, frame.next_lr, rows, [a.tobytes() for a in arrays]
+
+
+@pytest.mark.parametrize("probe", [None, [0.1, 0.2, 0.3]])
+def test_a_frame_from_the_middle_of_a_call_is_that_of_the_step(held, probe):
+    run, trainer, worker = held
+    first = run.request_frame(probe).result(10)
+    others = [run.request_frame() for _ in range(5)]
+    assert len({id(request.result(10).values) for request in others}) <= 2  # those asked at once share one
+    assert (trainer.go_on.is_set(), run.steps) == (False, 10)  # the call is not over
+    plain = make_run()
+    plain.step(13)
+    assert seen(first) == seen(plain.frame(probe))
+    assert worker.latest.values is others[-1].result().values
+    run.model[0].weight[0][0].data = 5.0
+    behind = run.request_frame()
+    with pytest.raises(StateError):
+        behind.result(0.05)  # it waits behind an edit
+    trainer.go_on.set()
+    frame = behind.result(10)
+    assert (frame.step, frame.values[0], frame.edited) == (18, 5.0, True)
+    plain.step(5)
+    plain.set_weights(0, [5.0])
+    assert seen(worker.settle()) == seen(plain.frame())
+    assert bits(run)[0] == bits(plain)[0]
+
+
+def test_an_engine_that_does_not_come_to_it_loses_no_request(held):
+    """It is told, drops it, and gives numbers when the call is over and others have answered."""
+    run, trainer, worker = held
+    trainer.looking = False
+    request = run.request_frame()
+    dropped = trainer.asked()
+    assert trainer.asked() is None  # nobody who was not told of before
+    trainer.go_on.set()
+    frame = request.result(10)
+    assert frame.step == 18
+    worker.settle()
+    dropped.give(Midway(*[np.full_like(run.values, 7.0) for _ in range(3)], np.ones(1)))
+    assert request.result() is frame
+    assert (worker.latest.step, worker.latest.values.tobytes()) == (18, run.values.tobytes())
+
+
+def test_an_error_in_the_call_leaves_the_frame_of_before(held):
+    run, trainer, worker = held
+    trainer.looking, trainer.fails = False, 4
+    request = run.request_frame()
+    trainer.go_on.set()
+    assert request.result(10).step == 10
+    assert "the device is lost" in str(worker.error)
+
+
+def test_the_curve_of_a_call_after_a_loaded_step_begins_anew():
+    run, trainer = on_device(10, pause=2)
+    run.restore(run.state_dict(), run.optimizer_state(), 500)
+    assert trainer.asked is None
+    with Worker(run) as worker:
+        assert trainer.asked() is None
+        worker.train_to(505)
+        assert trainer.paused.wait(10)
+        frame = run.request_frame().result(10)
+        trainer.go_on.set()
+        worker.settle()
+        second = DeviceTrainer(run.problem)
+        run._training.change(second)
+        assert (trainer.asked, second.asked()) == (None, None)
+    assert frame.curve.step.tolist() == [501, 502]
+    assert frame.curve.loss.tolist() == run.history.loss[:2].tolist()
+    assert second.asked is None
 
 
 # ---- the length of a call
@@ -112,13 +299,13 @@ class Copying(HostTrainer):
 
     name, breakable = "copying", False
 
-    def __init__(self, problem, clock, overhead, step):
+    def __init__(self, problem, clock, overhead, step, claims=None):
         self.problem, self.clock, self.overhead, self.step = problem, clock, overhead, step
-        self.calls = []
+        self.claims, self.calls = overhead if claims is None else claims, []
 
     def train(self, first, count, lr):
         self.clock.now += self.overhead + count * self.step
-        self.call_overhead = self.overhead  # measured while it works
+        self.call_overhead = self.claims  # measured while it works
         self.calls.append(count)
         return np.ones(count)
 
@@ -126,28 +313,23 @@ class Copying(HostTrainer):
         return 1.0
 
 
-def calls(monkeypatch, overhead, step, call_seconds, count=12):
+def calls(overhead, step, call_seconds=0.05, count=12, claims=None):
     """Steps of some calls in a row."""
-    clock = Clock()
-    monkeypatch.setattr(training, "time", clock)
-    run = make()
-    trainer = Copying(run.problem, clock, overhead, step)
-    run._training.change(trainer)
-    run.call_seconds = call_seconds
-    for _ in range(count):
-        run._training.advance(10**9)
+    with pytest.MonkeyPatch.context() as patch:
+        clock, run = Clock(), make_run("rgb")
+        patch.setattr(training, "time", clock)
+        trainer = Copying(run.problem, clock, overhead, step, claims)
+        run._training.change(trainer)
+        run.call_seconds = call_seconds
+        for _ in range(count):
+            run._training.advance(10**9)
     return trainer.calls
 
 
-@given(
-    overhead=st.floats(1e-5, 0.05),
-    step=st.floats(2e-6, 0.02),
-    call_seconds=st.floats(1e-3, 0.2),
-)
-@settings(max_examples=60, deadline=None)
+@given(overhead=st.floats(1e-5, 0.05), step=st.floats(2e-6, 0.02), call_seconds=st.floats(1e-3, 0.2))
+@settings(max_examples=20)
 def test_copies_are_a_twentieth_of_a_call_and_it_is_no_longer_than_that_takes(overhead, step, call_seconds):
-    with pytest.MonkeyPatch.context() as patch:
-        found = calls(patch, overhead, step, call_seconds)
+    found = calls(overhead, step, call_seconds)
     seconds = overhead + found[-1] * step
     assert overhead <= OVERHEAD * seconds * (1 + 1e-9)
     assert seconds <= max(call_seconds, overhead / OVERHEAD, overhead + step) + step * (1 + 1e-6)
@@ -155,76 +337,35 @@ def test_copies_are_a_twentieth_of_a_call_and_it_is_no_longer_than_that_takes(ov
 
 
 @pytest.mark.parametrize("step", [1e-6, 1e-3, 0.3])
-def test_an_engine_without_copies_keeps_to_the_length_of_a_call(monkeypatch, step):
-    assert calls(monkeypatch, 0.0, step, 0.05)[-1] in (max(1, int(0.05 / step)), max(1, int(0.05 / step) - 1))
+def test_other_lengths(step):
+    assert calls(0.0, step)[-1] in (max(1, int(0.05 / step)), max(1, int(0.05 / step) - 1))  # nothing is copied
+    assert max(calls(0.0, 1e-3, claims=1.0)) <= math.ceil(19.0 / (OVERHEAD * 1e-3))  # it claims more than it took
 
 
-def test_an_overhead_that_was_said_wrong_ends_no_call_never(monkeypatch):
-    """It claims to copy for longer than the whole call took."""
-
-    class Boasting(Copying):
-        def train(self, first, count, lr):
-            losses = super().train(first, count, lr)
-            self.call_overhead = 1.0
-            return losses
-
+def test_the_full_speed_is_that_of_the_steps_and_no_step_too_many_is_done(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(training, "time", clock)
-    run = make()
-    trainer = Boasting(run.problem, clock, 0.0, 1e-3)
-    run._training.change(trainer)
-    for _ in range(12):
-        run._training.advance(10**9)
-    assert max(trainer.calls) <= math.ceil(19.0 / (OVERHEAD * 1e-3))
-
-
-@pytest.mark.parametrize("overhead", [0.0, 0.004])
-def test_the_full_speed_is_that_of_the_steps(monkeypatch, overhead):
-    clock = Clock()
-    monkeypatch.setattr(training, "time", clock)
-    speed = training.full_speed(make().problem, lambda problem: Copying(problem, clock, overhead, 1e-3))
-    assert speed == pytest.approx(1000.0)
-
-
-def test_fewer_steps_are_done_where_fewer_are_wanted(monkeypatch):
-    clock = Clock()
-    monkeypatch.setattr(training, "time", clock)
-    run = make()
+    for overhead in (0.0, 0.004):
+        speed = training.full_speed(make_run("rgb").problem, lambda p, o=overhead: Copying(p, clock, o, 1e-3))
+        assert speed == pytest.approx(1000.0)
+    run = make_run("rgb")
     trainer = Copying(run.problem, clock, 0.01, 1e-6)
     run._training.change(trainer)
     run.step(20)
     assert sum(trainer.calls) == run.steps == 20
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_engines_of_the_host_copy_nothing(engine):
-    trainer = make(engine)._training.trainer
-    assert (trainer.call_overhead, trainer.remark, trainer.asked) == (0.0, "", None)
-
-
-# ---- what an engine remarks
-
-
-class Remarking(NumpyTrainer):
-    """Says what it does."""
-
-    remark = "plain launches: capture failed"
-
-
 def test_why_says_what_the_engine_remarks_of_now():
-    run = make()
-    assert run.engine.why == "asked for"
-    trainer = Remarking(run.problem)
+    run = make_run("rgb")
+    trainer = NumpyTrainer(run.problem)
     run._training.change(trainer)
-    assert run.engine.why == "asked for; plain launches: capture failed"
-    trainer.remark = "half the chunk: device memory is short"
-    assert run.engine.why == "asked for; half the chunk: device memory is short"
+    for remark in ("", "plain launches: capture failed", "half the chunk: device memory is short"):
+        trainer.remark = remark
+        assert run.engine.why == "; ".join(filter(None, ["asked for", remark]))
     state = run.state()
     trainer.remark = ""
-    assert run.engine.why == "asked for"
     run.take(state)  # a remark is no part of the choice
     assert run.engine.why == "asked for"
-    run._training.change(trainer)
     trainer.remark = "a graph"
     run.adopt_engine("numba", "faster")
     assert run.engine.why == "faster"
