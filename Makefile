@@ -42,7 +42,7 @@ lint: $(VENV)/.lint
 # Long walks and fuzzing with a new seed each day, then all mutants, for so many minutes: make hunt HUNT=120
 hunt: $(EVERYTHING)
 	@.ci/system-libraries window tests
-	HUNT_MINUTES=$(or $(HUNT),30) $(BIN)/python -m pytest -q -n $(WORKERS) -m hunt $(PYTEST)
+	HUNT=$(or $(HUNT),30) $(BIN)/python -m pytest -q -n $(WORKERS) -m hunt $(PYTEST)
 
 # Which faults of a stored sample the tests notice; hours, and what is done is not done again. New tests need a new map
 # of which test calls which function: rm build/cover.json.gz. make mutants MUTANTS="--samples held_out"

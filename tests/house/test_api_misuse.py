@@ -1,7 +1,7 @@
 """Random calls of every public name with hostile arguments: each succeeds, or is refused by the package in words.
 
 Anything else (an error out of NumPy or Python's insides, a warning, a state that a refused call changed) is a defect.
-``SCALARVIZ_FUZZ=60000`` does more calls, ``SCALARVIZ_FUZZ_SEED`` others.
+`make hunt` does more calls.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import copy
 import datetime
 import decimal
 import fractions
-import os
 import random
 import re
 import time
@@ -22,12 +21,12 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit import hunt
 from scalarviz import Value, Weight, data, io, nn, optim
 from scalarviz.run import edits, panels
 from scalarviz.scalar import ops
 
-CALLS = int(os.environ.get("SCALARVIZ_FUZZ", "2500"))
-SEED = int(os.environ.get("SCALARVIZ_FUZZ_SEED", "0"))
+CALLS = 2500
 PYTHONS = re.compile(  # what the interpreter says of a call that does not fit a signature
     r"unexpected keyword argument|positional arguments?|required (positional|keyword-only) argument"
     r"|takes no (keyword )?arguments|multiple values for|takes exactly|takes at (most|least)"
@@ -359,8 +358,19 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.ci
 def test_every_call_succeeds_or_is_refused_in_words(folder):
-    rng = random.Random(SEED)
+    call_at_random(folder, 0)
+
+
+@pytest.mark.hunt
+def test_no_other_call_has_another_end(folder):
+    for seed in hunt.seeds():
+        call_at_random(folder, seed)
+
+
+def call_at_random(folder, seed):
+    rng = random.Random(seed)
     found, slow, count = {}, Counter(), Counter()
     w = World(folder)
     names = sorted(targets(w))
