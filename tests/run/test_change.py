@@ -264,35 +264,6 @@ def test_torch_agrees_on_a_run_that_was_changed_twice(torch):
             np.testing.assert_allclose(array, theirs.state_dict()[name].numpy(), rtol=1e-9)
 
 
-def test_other_data_and_more_of_it_go_on():
-    """Pictures of many features: the data stands in the form of its graph."""
-    random = np.random.default_rng(0)
-    x, y = random.random((20, 1, 4, 4)), random.integers(0, 3, 20)
-
-    def pictures(width: int) -> Any:
-        return nn.Sequential(nn.Conv2d(1, width, 3, seed=1), nn.Tanh(), nn.Flatten(), nn.Linear(4 * width, 3, seed=2))
-
-    net = pictures(2)
-    run = Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), engine="numpy", dtype="float64")
-    run.step(2)
-    before = run.state()
-    run.add_samples(x[:3], y[:3])
-    run.change(model=pictures(5))
-    run.step(2)
-    run.refill(x[:7], y[:7])
-    run.step(2)
-    end = everything(run)
-    run.take(before)
-    assert len(run.samples()[0]) == 20
-    run.step(1)
-    run.undo()
-    assert everything(run) == end
-    run.to(2)
-    assert (len(run.samples()[0]), run.n_weights) == (23, 5 * 10 + 3 * 21)
-    run.step(4)
-    assert everything(run) == end
-
-
 def test_weights_of_another_run_are_taken_from_it():
     theirs, run = run_of(deeper()), run_of(NETWORKS["mlp"].ours())
     run.change(model=theirs.model)

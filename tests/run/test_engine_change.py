@@ -31,11 +31,12 @@ def arrays(run: Run) -> list[np.ndarray]:
     return [frame.values, frame.gradient, frame.update, run.history.loss, *frame.state.values()]
 
 
-@pytest.mark.parametrize("optimizer", ["sgd_momentum", "adam", "adamw_amsgrad"])
+@pytest.mark.parametrize(("network", "optimizer"), [
+    ("mlp", "sgd_momentum"), ("batch norm", "adam"), ("dropout", "adamw_amsgrad")])  # fmt: skip
 @pytest.mark.parametrize(("first", "second"), [("numpy", "numba"), ("numba", "objects"), ("objects", "numpy")])
-def test_the_numbers_are_those_of_a_run_without_the_change(first, second, optimizer):
+def test_the_numbers_are_those_of_a_run_without_the_change(first, second, network, optimizer):
     def trained(engine: str, other: str = "") -> Run:
-        run = make_run("mlp", optimizer=optimizer, engine=engine)
+        run = make_run(network, optimizer=optimizer, engine=engine)
         run.step(5)
         if other:
             before = bits(run)[0], trains_by(run)
@@ -44,7 +45,7 @@ def test_the_numbers_are_those_of_a_run_without_the_change(first, second, optimi
             assert run.values is not None
         run.step(4)  # over the end of an epoch of 3 batches
         run.model.freeze("0.*")
-        run.set_weights(26, [0.25, -0.5])
+        run.set_weights(20, [0.25, -0.5])
         run.set_targets(1 - run.samples()[1])
         run.step(4)
         return run

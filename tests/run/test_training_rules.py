@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 import scalarviz as sv
 from kit.edits import trains_by
-from kit.learning import OPTIMISERS, SCHEDULES, OwnRule, make_schedule
+from kit.learning import OPTIMISERS, SCHEDULES, make_schedule
 from kit.networks import NETWORKS
 from kit.runs import ENGINES, bits
 from scalarviz import nn, optim
@@ -25,13 +25,19 @@ Y = X**2
 
 @dataclass(frozen=True)
 class Rule:
-    """How weights follow their gradients. `schedule` is a row of SCHEDULES, or a kind with its settings."""
+    """How weights follow their gradients.
+
+    `schedule` is a row of SCHEDULES, or a kind with its settings; `numbers_set` on the optimiser before some steps;
+    `edit` is done after the fifth step.
+    """
 
     kind: str
     numbers: dict[str, Any]
     groups: Sequence[dict[str, Any]] = ()
     schedule: str | tuple[str, dict[str, Any]] | None = None
     limits: dict[str, float] = field(default_factory=dict)
+    numbers_set: dict[int, dict[str, Any]] = field(default_factory=dict)
+    edit: Any = None
 
     def on(self, net: Any, space: Any = optim, schedules: Any = lr_scheduler) -> tuple[Any, Any]:
         """The optimiser of a network, and its schedule."""
@@ -52,6 +58,7 @@ def slower(count: int) -> float:
     return 1 / (1 + count)
 
 
+SetNumbers, SPANS = sv.run.edits.SetNumbers, ((1, 2), (4, 1), (14, 3))
 SGD, ADAM = {"lr": 0.3, "momentum": 0.5}, {"lr": 0.02}
 FAST = [{}, {"lr": 0.05}]
 CYCLE = {"max_lr": 0.1, "total_steps": 24}
@@ -80,15 +87,47 @@ RULES: dict[str, Rule] = {
     "norm": Rule("SGD", SGD, limits={"clip_norm": 0.05}),
     "value": Rule("Adam", ADAM, limits={"clip_value": 0.004}),
     "all limits": Rule("SGD", SGD, limits={"l1": 0.01, "l2": 0.02, "clip_norm": 0.1, "clip_value": 0.03}),
+    "numbers set": Rule("SGD", SGD, numbers_set={1: {"momentum": 0.9}, 3: {"momentum": 0.0, "weight_decay": 0.1},
+                                                 5: {"momentum": 0.5, "nesterov": True}, 6: {"lr": 0.01}}),
+    "numbers of adam set": Rule("Adam", ADAM, numbers_set={2: {"betas": (0.5, 0.9)},
+                                                           4: {"eps": 1e-3, "amsgrad": True}}),
+    "numbers of some": Rule("Adam", ADAM, schedule="step", edit=SetNumbers(SPANS, {"lr": 0.1, "betas": (0.5, 0.9)})),
+    "a rate of some": Rule("SGD", SGD, FAST, ("MultiStepLR", {"milestones": [2, 5, 9], "unit": "epoch"}),
+                           edit=SetNumbers(SPANS, {"lr": 0.0})),
+    "a cycle of rates": Rule("SGD", {"lr": 0.1}, FAST, ("OneCycleLR", {
+        **CYCLE, "max_lr": [0.3, 0.2], "cycle_momentum": False, "three_phase": True})),
+    "a plateau of groups": Rule("SGD", SGD, FAST, ("ReduceLROnPlateau", {"patience": 0, "every": 3,
+                                                                         "min_lr": [0.01, 0.02]})),
     "limits never reached": Rule("Adam", ADAM, limits={"clip_norm": 1e6, "clip_value": 1e6}),
 }  # fmt: skip
-FEW = ("sgd_all", "adam_amsgrad", "groups of rmsprop", "three groups", "a cycle of three", "all limits", "by plateau")
-"""Of every kind of rule one."""
+OURS = ("numbers set", "numbers of adam set", "numbers of some", "a rate of some", "a plateau of groups")
+"""PyTorch keeps a buffer that no momentum asks for, has no rates of some weights, and looks at single losses."""
+FEW = ("sgd_all", "adam_amsgrad", "groups of rmsprop", "a cycle of three", "all limits", "by plateau", "numbers set")
+
+
+def over(*engines: str, rules: Iterable[str] = RULES) -> Any:
+    """Every rule on these engines; in the first tier those of FEW on NumPy."""
+    quick = {(rule, "numpy") for rule in FEW}
+    rows = [(rule, engine) for engine in engines for rule in rules]
+    marked = [pytest.param(*row, marks=() if row in quick else pytest.mark.ci) for row in rows]
+    return pytest.mark.parametrize(("rule", "engine"), marked)
 
 
 def make(rule: str, engine: str = "numpy", dtype: str = "float64", **more: Any) -> Run:
     net, row = NET.ours(), RULES[rule]
     return Run(net, nn.MSELoss(), row.on(net)[0], (X, Y), engine=engine, dtype=dtype, seed=2, **{**row.limits, **more})
+
+
+def advance(run: Run, rule: str, reached: int) -> None:
+    """So many steps in all, with what is set between them."""
+    row = RULES[rule]
+    while run.steps < reached:
+        if run.steps == 5 and row.edit is not None and not run.log:
+            run.do(row.edit)
+        for name, number in row.numbers_set.get(run.steps, {}).items():
+            setattr(run.optimizer, name, number)
+        coming = [step for step in (*row.numbers_set, 5) if run.steps < step < reached]
+        run.step(min([*coming, reached]) - run.steps)
 
 
 def rates(optimizer: Any) -> list[tuple[float, float]]:
@@ -121,23 +160,25 @@ def trained_by_pytorch(torch: Any, rule: str, steps: int) -> tuple[list[Any], li
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", [name for name in RULES if name not in OURS])
 def test_every_step_is_pytorchs(torch, rule, engine):
     run = make(rule, engine)
     wanted, losses, weights = trained_by_pytorch(torch, rule, 22)
-    for count, reached in ((1, 1), (4, 5), (1, 6), (16, 22)):
-        run.step(count)
+    for reached in (1, 5, 6, 22):
+        advance(run, rule, reached)
         np.testing.assert_allclose(rates(run.optimizer), wanted[reached - 1], rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(run.history.loss, losses, rtol=1e-9)
     for name, array in run.state_dict().items():
         np.testing.assert_allclose(array, weights[name], rtol=1e-9, atol=1e-11)
 
 
-def check_loop(rule: str) -> None:
-    """A loop written by hand does what the run does, its optimiser's state included."""
+@over("numpy", rules=[name for name in RULES if not RULES[name].limits and name not in OURS[2:]])
+def test_a_loop_written_by_hand_is_the_run(rule, engine):
     run, net, lossf = make(rule), NET.ours(), nn.MSELoss()
     optimizer, schedule = RULES[rule].on(net)
-    for _ in range(8):
+    for step in range(8):
+        for name, number in RULES[rule].numbers_set.get(step, {}).items():
+            setattr(optimizer, name, number)
         optimizer.zero_grad()
         total = 0.0
         for x, y in zip(X, Y, strict=True):
@@ -147,8 +188,8 @@ def check_loop(rule: str) -> None:
         optimizer.step()
         if schedule is not None:
             schedule.step(*([total] if RULES[rule].schedule == "plateau" else []))
-    run.step(3)
-    run.step(5)
+    advance(run, rule, 3)
+    advance(run, rule, 8)
     for name, array in run.state_dict().items():
         np.testing.assert_allclose(array, net.state_dict()[name], rtol=1e-9, atol=1e-11)
     for name, array in run.optimizer.state_arrays().items():
@@ -156,26 +197,12 @@ def check_loop(rule: str) -> None:
     np.testing.assert_allclose(rates(optimizer), rates(run.optimizer), rtol=1e-12)
 
 
-BY_HAND = [name for name, rule in RULES.items() if not rule.limits]
-
-
-@pytest.mark.parametrize("rule", [name for name in FEW if name in BY_HAND])
-def test_a_loop_by_hand_is_the_run(rule):
-    check_loop(rule)
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("rule", BY_HAND)
-def test_every_loop_by_hand_is_the_run(rule):
-    check_loop(rule)
-
-
-def check_bits(rule: str, engine: str, folder: Any) -> None:
-    """However steps are cut, on every way back, and from a file in a run of another rule: the same bits."""
+@over(*ENGINES)
+def test_calls_of_any_length_ways_back_and_files_have_the_same_bits(rule, engine, tmp_path):
     run, cut = make(rule, engine, "float32", batch_size=4), make(rule, engine, "float32", batch_size=4)
-    run.step(20)
-    for count in (1, 7, 2, 10):
-        cut.step(count)
+    advance(run, rule, 20)
+    for reached in (1, 8, 10, 20):
+        advance(cut, rule, reached)
     end = bits(run), trains_by(run)
     assert (bits(cut), trains_by(cut)) == end
     run.to(3)
@@ -185,13 +212,13 @@ def check_bits(rule: str, engine: str, folder: Any) -> None:
     assert (bits(run), trains_by(run)) == end
     if "lambda" in str(RULES[rule].schedule):  # functions are not written
         return
-    run.save(folder / "weights.safetensors")
+    run.save(tmp_path / "weights.safetensors")
     plain = Rule(RULES[rule].kind, {"lr": 0.7}, [{}] * len(RULES[rule].groups))
     net = NET.ours(seed=9)
     other = Run(net, nn.MSELoss(), plain.on(net)[0], (X, Y), engine=engine, seed=2, batch_size=4, l1=0.3)
     other.step(2)
     before = bits(other), trains_by(other)
-    other.load(folder / "weights.safetensors")
+    other.load(tmp_path / "weights.safetensors")
     for each in (run, other):
         each.step(9)
     assert other.values.tobytes() == run.values.tobytes()
@@ -203,22 +230,10 @@ def check_bits(rule: str, engine: str, folder: Any) -> None:
     assert (bits(other), trains_by(other)) == before
 
 
-@pytest.mark.parametrize("rule", FEW)
-def test_calls_ways_back_and_files_have_the_same_bits(rule, tmp_path):
-    check_bits(rule, "numpy", tmp_path)
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("rule", RULES)
-def test_calls_ways_back_and_files_of_every_rule_have_the_same_bits(rule, engine, tmp_path):
-    check_bits(rule, engine, tmp_path)
-
-
-def check_opened(rule: str, engine: str) -> None:
-    """What an opened step says it does is what the engine does."""
+@over(*ENGINES)
+def test_an_opened_step_says_what_the_engine_does(rule, engine):
     run = make(rule, engine)
-    run.step(3)
+    advance(run, rule, 7)
     opened = run.open()
     run.step(1)
     np.testing.assert_allclose(opened.new_values, run.values, rtol=1e-10, atol=1e-12)
@@ -226,21 +241,9 @@ def check_opened(rule: str, engine: str) -> None:
     np.testing.assert_allclose(opened.gradient, run.frame().gradient, rtol=1e-9, atol=1e-12)
     for index in range(0, run.n_weights, 5):
         np.testing.assert_allclose(opened.update(index).after, run.values[index], rtol=1e-10, atol=1e-12)
-    text = str(run.open(step=4).update(0))
+    text = str(run.open(step=8).update(0))
     assert ("clip" in text) == any("clip" in name for name in RULES[rule].limits)
     assert "gt(" not in text
-
-
-@pytest.mark.parametrize("rule", FEW)
-def test_an_opened_step_says_what_the_engine_does(rule):
-    check_opened(rule, "numpy")
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("rule", RULES)
-def test_an_opened_step_of_every_rule_says_what_the_engine_does(rule, engine):
-    check_opened(rule, engine)
 
 
 # ---- states of optimisers
@@ -306,34 +309,6 @@ def test_state_that_a_number_asks_for_comes_and_goes():
         assert bits(run) == seen[step]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("kind", "changes"), [
-    ("SGD", {3: {"momentum": 0.9}, 6: {"momentum": 0.0}, 8: {"momentum": 0.5, "nesterov": True}}),
-    ("SGD", {2: {"weight_decay": 0.1}, 5: {"lr": 0.01}}),
-    ("Adam", {2: {"betas": (0.5, 0.9)}, 4: {"eps": 1e-3, "weight_decay": 0.1}}),
-])  # fmt: skip
-def test_numbers_that_are_set_on_the_optimiser_change_a_run_as_they_change_a_loop(kind, changes, engine):
-    def train(net: Any, optimizer: Any, step: Any) -> np.ndarray:
-        for k in range(10):
-            for name, number in changes.get(k, {}).items():
-                setattr(optimizer, name, number)
-            step(net, optimizer)
-        return np.concatenate([p.data.ravel() for p in net.parameters()])
-
-    def by_hand(net: Any, optimizer: Any) -> None:
-        optimizer.zero_grad()
-        for x, y in zip(X, Y, strict=True):
-            (nn.MSELoss()(net(x), list(y)) * (1 / len(X))).backward()
-        optimizer.step()
-
-    nets = [NETWORKS["rgb"].ours() for _ in range(2)]
-    first, second = (getattr(optim, kind)(net.parameters(), lr=0.3) for net in nets)
-    run = Run(nets[1], nn.MSELoss(), second, (X, Y), dtype="float64", engine=engine)
-    found = train(nets[1], second, lambda net, optimizer: run.step())
-    np.testing.assert_allclose(found, train(nets[0], first, by_hand), rtol=1e-10)
-    assert len(run.log) == sum(map(len, changes.values()))
-
-
 # ---- penalties
 
 
@@ -380,11 +355,3 @@ def test_a_weight_of_0_has_no_l1_and_a_gradient_that_is_not_finite_stays_so(engi
     run.set_weights(run.n_weights - 1, [1e200])
     with pytest.raises(sv.errors.DivergedError):
         run.step(3)
-
-
-def test_what_a_rule_of_ones_own_keeps_is_shown_by_name():
-    run = make("sgd")
-    run.change(optimizer=OwnRule, lr=0.1)
-    run.step(2)
-    assert set(run.frame(state=True).state) == {"mean"}
-    assert run.frame(state=True).state["mean"].any()
