@@ -16,7 +16,7 @@ from kit.files import DAMAGED, KINDS, flipped, left, same
 from scalarviz.errors import FileFormatError, InputError, ScalarvizError
 
 EVERY = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-FLIPS = 40
+FLIPS = 20
 HUNT, SEED = float(os.environ.get("HUNT", "1")), int(os.environ.get("HUNT_SEED", "0"))
 
 
@@ -158,7 +158,7 @@ def test_whoever_is_killed_while_writing_leaves_the_old_file_or_the_new_one(tmp_
     """Of recordings, which grow, `test_killed_recordings` says more. What is left beside a file goes with the next."""
     kinds = {name: kind for name, kind in KINDS.items() if kind.replaces}
     paths = {name: tmp_path / f"{name}{kind.suffix}" for name, kind in kinds.items()}
-    for wait in (0.001, 0.004, 0.011):
+    for wait in (0.001, 0.007):
         command = [sys.executable, "-c", WRITER, str(Path(__file__).parents[1]), str(tmp_path)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
             assert writer.stdout is not None

@@ -146,31 +146,6 @@ def test_cs231n_softmax():
     assert zero.numbers == "0 · (−15) = 0"  # no "−0"
 
 
-# A. Karpathy, micrograd's README
-
-
-def test_micrograd():
-    a, b = held = weights(a=-4.0, b=2.0)
-
-    def model(_):
-        c = a + b
-        d = a * b + b**3
-        c += c + 1
-        c += 1 + c + (-a)
-        d += d * 2 + (b + a).relu()
-        d += 3 * d + (b - a).relu()
-        e = c - d
-        f = e**2
-        g = f / 2.0
-        g += 10.0 / f
-        return g
-
-    run = lesson(model, itself, optim.SGD(held, lr=0.001))
-    opened = run.open()
-    printed([opened.loss, *opened.gradient], "24.7041", "138.8338", "645.5773")
-    printed([run.why("a", step=1).total, run.why(b, step=1).total], "138.8338", "645.5773")
-
-
 # Adam by hand: theta^2 from 5 (G. Basran, MATH 3850)
 
 
