@@ -330,7 +330,7 @@ TEXTS = [
     "", "{", "[]", "3", "null", "[" * 100_000, written(3), written("Edit"), written("Nothing"),  # type: ignore[arg-type]
     written("SetBatchSize"), written("SetBatchSize", batch_size="3"), written("SetBatchSize", batch_size=3, more=1),
     written("SetBatchSize", batch_size=0), written("SetBatchSize", batch_size=True),
-    written("SetWeights", start=0, numbers=[1.0, [2.0]]),
+    written("SetWeights", start=0, numbers=[1.0, [2.0]]), written("SetWeights", start=0, numbers={"dtype": "float32"}),
     *(written("SetWeights", start=0, numbers=packed(**wrong)) for wrong in (
         {"shape": [2]}, {"shape": [-1]}, {"base64": "!!!"}, {"dtype": "object"})),
     written("SetWeights", start=-1, numbers=packed()), written("SetEngine", engine="gpu"),
