@@ -50,6 +50,7 @@ LIMITS = {"python": 45, "kernel": 120, "text": 120}
 """Processor seconds of one mutant. A changed kernel is compiled again, and browsers start slowly."""
 CHOSEN = 0.55
 """Share of the limit that the chosen tests need without a fault."""
+STOPPING = threading.Event()
 OUTCOMES = ("killed", "survived", "slow", "unreached", "gone")
 
 
@@ -119,7 +120,7 @@ class Copy:
                 while process.poll() is None and not stopped:
                     time.sleep(0.3)
                     used = max(used, processor_seconds(process.pid))
-                    stopped = used > limit or time.monotonic() - begun > 4 * limit
+                    stopped = used > limit or time.monotonic() - begun > 4 * limit or STOPPING.is_set()
             finally:
                 end_session(process.pid)
                 process.wait()
@@ -275,8 +276,9 @@ class Judge:
                 self.done[mutant_of(row).key] = row
 
     def keep(self, row: dict) -> None:
-        with self.lock, self.results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        if not STOPPING.is_set():  # tests that were stopped say nothing
+            with self.lock, self.results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
     def judge(self, mutant: Mutant, here: Copy) -> Result:
         place = find(mutant, here.folder)
@@ -318,19 +320,25 @@ class Judge:
             def work(number: int) -> None:
                 here = Copy(product, suite, Path(place) / f"copy{number}")
                 here.imports_from_here()
-                while time.monotonic() < until:
+                while time.monotonic() < until and not STOPPING.is_set():
                     with self.lock:
                         mutant = next(left, None)
                     if mutant is None:
                         return
                     row = asdict(mutant) | asdict(self.judge(mutant, here))
+                    if STOPPING.is_set():
+                        return
                     self.done[mutant.key] = row
                     self.keep(row)
                     print(f"{row['outcome']:9} {row['seconds']:4.0f} s {described(mutant)}  {row['by']}", flush=True)
 
             with ThreadPoolExecutor(workers) as pool:
-                for done in [pool.submit(work, number) for number in range(workers)]:
-                    done.result()
+                try:
+                    for done in [pool.submit(work, number) for number in range(workers)]:
+                        done.result()
+                except BaseException:  # Ctrl-C, SIGTERM, or one of the workers failed
+                    STOPPING.set()
+                    raise
         return [self.done[mutant.key] for mutant in mutants if mutant.key in self.done]
 
 
