@@ -32,7 +32,12 @@ def path(tmp_path):
 
 def shown(frame):
     """What a frame says, and which weights it is of."""
-    return frame_parts(frame) | {"edited": frame.edited}
+    had = frame.settings
+    return frame_parts(frame) | {
+        "edited": frame.edited, "next": frame.next_lr, "stopped": frame.stopped_by, "dead": frame.dead,
+        "flat": {name: shares.astype("f4") for name, shares in frame.saturated.items()},
+        "rule": (had.optimizer, had.batch_size, had.numbers["lr"]),
+    }  # fmt: skip
 
 
 def seen(run, probe):
@@ -246,12 +251,16 @@ def test_deltas_are_what_the_loss_of_the_probe_says(loss, path):
     net = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Linear(4, 3, seed=2))
     run = sv.Run(net, loss, optim.SGD(net.parameters(), lr=0.1), like.samples(), engine="numpy", dtype="float64")
     x, y = run.sample(4)
-    with sv.Recording(sv.Scene("t", run, probe=x, probe_target=y), activations=True, deltas=True, path=path):
+    scene = sv.Scene("t", run, probe=x, probe_target=y, whole_loss=isinstance(loss, nn.MSELoss))
+    with sv.Recording(scene, activations=True, deltas=True, path=path):
         run.step(2)
     at, bumps = run.values, 1e-6 * np.eye(run.n_weights)
     slopes = np.array([(run.evaluate([x], [y], at + h) - run.evaluate([x], [y], at - h)) / 2e-6 for h in bumps])
     with sv.load_recording(path) as recorded:
         assert recorded.has == {"activations", "deltas"}
+        assert recorded.frame(-1).probe_loss == pytest.approx(run.evaluate([x], [y]), rel=1e-6)
+        whole = pytest.approx(run.evaluate(*run.samples()), rel=1e-6) if scene.whole_loss else None
+        assert recorded.frame(-1).whole_loss == whole
         delta = {name: rows[-1] for name, rows in recorded.deltas.items()}
         named = {tensor.name: tensor.of(slopes) for tensor in run.tensors}
         assert np.allclose(delta["0"], named["0.bias"], atol=1e-6)
