@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 
 ROOT = 0
 """Number of the user who may do everything anyway."""
@@ -57,4 +58,4 @@ def _others(found: os.stat_result) -> str:
 
 
 def _writable(path: Path, found: os.stat_result, whole: str = "") -> str:
-    return f"can be written by others (mode {stat.S_IMODE(found.st_mode):o}), which `chmod {whole}go-w {path}` ends"
+    return f"can be written by others (mode {stat.S_IMODE(found.st_mode):o}), which `chmod {whole}go-w {quote(str(path))}` ends"

@@ -1,0 +1,530 @@
+"""How engines cut a step: blocks of lanes, threads, rows of adjoints, updates. Bits and numbers do not depend on it.
+
+Imports internals: the cuts follow from sizes and processors, so they are changed here, and some are counted.
+"""
+
+from __future__ import annotations
+
+import threading
+import tracemalloc
+from functools import partial
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import scalarviz as sv
+from kit.learning import OPTIMISERS, make_optimizer
+from kit.networks import NETWORKS, SMALL
+from kit.runs import TOLERANCE, far, loss_and_gradient, make_run
+from scalarviz import Run, nn, optim
+from scalarviz.engine import problem
+from scalarviz.engine.arrays import plan as workspace
+from scalarviz.engine.arrays.blas import blas_threads, one_blas_thread
+from scalarviz.engine.cpu import machine, pieces, team, trainer, wire
+from scalarviz.engine.cpu.cache import loader
+from scalarviz.engine.cpu.encode.adjoints import FEWEST, AdjointRows
+from scalarviz.engine.cpu.encode.pictures import can_be_compact
+from scalarviz.engine.cpu.encode.pool import windows_of
+from scalarviz.engine.cpu.machine import Loaded
+from scalarviz.engine.cpu.source import updates
+from scalarviz.engine.cpu.vector import capability
+
+vectors = pytest.mark.skipif(capability.vector_bytes() == 0, reason="this processor has no vectors of its own")
+
+
+@pytest.fixture
+def two_processors(monkeypatch):
+    monkeypatch.setattr(team, "processors", lambda: 2)
+
+
+def blocks_of(lanes, monkeypatch):
+    monkeypatch.setattr(problem, "default_block", lambda *given: lanes)
+
+
+def numbers(run):
+    """All that a run trained, in one array of bytes."""
+    parts = [run.values, run.frame().gradient, run.history.loss, *run.optimizer_state().values()]
+    return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
+
+
+# ---- blocks of lanes
+
+
+@given(rows=st.integers(1, 10**6), weights=st.integers(0, 10**8), itemsize=st.sampled_from([4, 8]))
+def test_blocks_are_powers_of_two_and_never_grow_with_the_rows(rows, weights, itemsize):
+    def block(rows, weights, itemsize):
+        return problem.default_block(SimpleNamespace(n_rows=rows, n_theta=weights), itemsize)
+
+    found = block(rows, weights, itemsize)
+    assert found in (1024, 512, 256, 128, 64, 32)
+    assert block(rows + 1, 0, itemsize) <= block(rows, 0, itemsize)
+    assert found <= 256 or 2 * rows * found * itemsize <= problem.CACHE_BYTES
+    assert block(rows, weights, 8) <= block(rows, weights, 4)
+    assert (block(64, 0, 4), block(64, 0, 8), block(2048, 0, 4), block(2049, 0, 4), block(32_769, 0, 4)) == (
+        1024, 512, 256, 128, 32,
+    )  # fmt: skip
+    assert (block(5000, 64 * 5000, 4), block(5000, 64 * 5000 - 1, 4)) == (256, 128)  # wide layers keep their lanes
+
+
+@pytest.mark.parametrize("block", [1, 7, 16, 64])
+@pytest.mark.parametrize("network", [*SMALL, "batch norm", "dropout", "picture", "gpt"])
+def test_the_block_of_lanes_changes_nothing_but_rounding(network, block, monkeypatch):
+    given = {
+        "loss": nn.MSELoss(),
+        "data": (NETWORKS[network].samples(40), np.zeros((40, NETWORKS[network].outputs[0]))),
+    }
+    wanted = loss_and_gradient(NETWORKS[network].ours(), engine="numpy", dtype="float64", **given)
+    blocks_of(block, monkeypatch)
+    assert far(loss_and_gradient(NETWORKS[network].ours(), engine="numba", dtype="float64", **given), wanted) < 1e-12
+
+
+def pictures():
+    """22,000 rows: two convolutions, pools and a layer on 28 x 28 numbers."""
+    return nn.Sequential(
+        nn.Unflatten((1, 28, 28)), nn.Conv2d(1, 8, 3, padding=1, seed=0), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3, padding=1, seed=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(784, 10, seed=2),
+    )  # fmt: skip
+
+
+class Typed(nn.Module):
+    """20,000 rows typed with operators: each number of a layer is a formula of those below."""
+
+    def __init__(self, layers):
+        draw = np.random.default_rng(5)
+        self.scale, self.shift = (nn.Parameter(draw.normal(0, 0.5, (layers, 40)).tolist()) for _ in range(2))
+        self.kinds = draw.integers(0, 4, (layers, 40)).tolist()
+
+    def forward(self, x):
+        for kinds, scale, shift in zip(self.kinds, self.scale, self.shift, strict=True):
+            around = zip(kinds, scale, shift, x, [*x[1:], x[0]], [*x[7:], *x[:7]], strict=True)
+            x = [self.formula(*of) for of in around]
+        return x
+
+    @staticmethod
+    def formula(kind, a, b, x, y, z):
+        return (
+            lambda: (a * x + b * y).tanh() + 0.5 * z,
+            lambda: ((x - b) * (y + a)).sin() * 0.7 + z * 0.3,
+            lambda: (a * x * y + b).sigmoid() - (z * z + 1.0).sqrt() * 0.1,
+            lambda: sv.where(x > y, a * (x - y), b * (y - x) + z * 0.1).relu() * 0.5 + x * 0.5,
+        )[kind]()
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("kind", ["pictures", "typed"])
+def test_large_programs_agree_with_numpy_in_blocks_and_threads(kind, dtype, two_processors, monkeypatch):
+    net, n_in, n_out = (pictures(), 784, 10) if kind == "pictures" else (Typed(60), 40, 40)
+    draw = np.random.default_rng(3)
+    data = draw.normal(size=(75, n_in)), draw.normal(size=(75, n_out))
+    given = {"loss": nn.MSELoss(), "data": data, "dtype": dtype}
+    wanted = loss_and_gradient(net, engine="numpy", **given)
+    found = [loss_and_gradient(net, engine="numba", threads=threads, **given) for threads in (1, 2)]
+    assert found[0].tobytes() == found[1].tobytes()
+    for block in (32, 256):
+        blocks_of(block, monkeypatch)
+        found.append(loss_and_gradient(net, engine="numba", **given))
+    assert max(far(each, wanted) for each in found) <= TOLERANCE[dtype] * 2
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+@pytest.mark.parametrize("network", ["wide", "picture", "gpt", "formula"])
+def test_the_plain_kernels_have_the_gradient_too(network, batch, monkeypatch):
+    data = NETWORKS[network].samples(batch), np.zeros((batch, NETWORKS[network].outputs[0]))
+    given = {"loss": nn.MSELoss("sum"), "data": data}
+    wanted = loss_and_gradient(NETWORKS[network].ours(), engine="objects", dtype="float64", **given)
+    monkeypatch.setattr(trainer, "Loaded", partial(Loaded, plain=True))
+    assert far(loss_and_gradient(NETWORKS[network].ours(), engine="numba", dtype="float64", **given), wanted) < 1e-12
+
+
+# ---- the workspace of NumPy, and its BLAS
+
+
+def test_samples_of_numpy_fill_its_workspace_and_no_more(monkeypatch):
+    for lane_bytes, lanes in ((1, 4096), (1 << 14, 4096), (1 << 15, 2048), (200_000, 320), (10**7, 6), (1 << 40, 1)):
+        assert workspace.lanes_in_workspace(lane_bytes) == lanes
+        assert lanes == 1 or lanes * lane_bytes <= workspace.WORKSPACE_BYTES
+    wanted = make_run("picture", samples=50, batch_size=None)
+    wanted.step(3)
+    monkeypatch.setattr(workspace, "WORKSPACE_BYTES", 20_000)
+    found = make_run("picture", samples=50, batch_size=None)
+    found.step(3)
+    np.testing.assert_allclose(found.values, wanted.values, rtol=1e-12, atol=1e-14)
+    monkeypatch.setattr(workspace, "WORKSPACE_BYTES", 4 << 20)
+    run = make_run("picture", samples=4000, batch_size=None)
+    run.step(1)
+    tracemalloc.start()
+    run.step(1)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2 * workspace.WORKSPACE_BYTES
+
+
+def test_blas_has_one_thread_while_numpy_computes_and_what_it_had_afterwards(monkeypatch):
+    """Nested, after an error, and of two threads that leave in any order."""
+    before, entered, first_out, seen = blas_threads(), threading.Barrier(2), threading.Event(), []
+    one = None if before is None else 1  # whether this NumPy's BLAS can be asked; that of its wheels can
+
+    def early():
+        with one_blas_thread():
+            entered.wait(5)
+        first_out.set()
+
+    other = threading.Thread(target=early)
+    other.start()
+    with pytest.raises(ValueError, match="stop"), one_blas_thread(), one_blas_thread():
+        entered.wait(5)
+        assert first_out.wait(5)
+        assert blas_threads() == one
+        raise ValueError("stop")
+    other.join()
+    assert blas_threads() == before
+    run = make_run()
+    body = run._training.trainer.runner.body
+    forward = body.forward
+    monkeypatch.setattr(body, "forward", lambda *given: seen.append(blas_threads()) or forward(*given))
+    run.step(2)
+    assert set(seen) == {one}
+    assert blas_threads() == before
+
+
+# ---- threads
+
+
+def wide(threads, sizes=(12, 64, 64, 3), batch=1000, samples=1000, dtype="float32"):
+    layers = [part for k, (n, m) in enumerate(pairwise(sizes)) for part in
+              (nn.Linear(n, m, seed=k), nn.LeakyReLU())]  # fmt: skip
+    net, draw = nn.Sequential(*layers), np.random.default_rng(0)
+    data = draw.normal(size=(samples, sizes[0])), draw.normal(size=(samples, sizes[-1]))
+    rule = optim.Adam(net.parameters(), lr=1e-3)
+    return Run(net, nn.MSELoss(), rule, data, batch_size=batch, engine="numba", dtype=dtype, threads=threads)
+
+
+@pytest.mark.parametrize(("batch", "groups"), [(1000, 0), (2000, 2), (2049, 3), (8192, 8), (8193, 8), (100_000, 8)])
+def test_a_sum_of_gradients_for_each_block_and_at_most_eight_and_few_of_many_weights(batch, groups):
+    """They cost as much memory as the weights each, and of many weights as long as some hundred samples."""
+    with wide(1, batch=64, samples=64) as run:
+        assert team.groups_of(run.problem.plan.body, batch, 1024) == groups
+    plan = sv.tape.lower(sv.record(nn.Linear(300, 300), 300, 300, loss=nn.MSELoss()))
+    found = [team.groups_of(plan.body, batch, 256) for batch in (256, 512, 1024, 1536, 4096, 10**6)]
+    assert found == [0, 2, 2, 3, 8, 8]
+
+
+@pytest.mark.parametrize(("batch", "samples", "dtype"), [
+    (1000, 1000, "float32"), *(pytest.param(*row, marks=pytest.mark.ci) for row in (
+        (1000, 1000, "float64"), (700, 1000, "float32"), (3000, 3000, "float32"), (3000, 3000, "float64"))),
+])  # fmt: skip
+def test_two_threads_have_the_bits_of_one_and_the_gradient_of_numpy(batch, samples, dtype, two_processors):
+    found = []
+    for threads in (1, 2):
+        with wide(threads, batch=batch, samples=samples, dtype=dtype) as run:
+            for count in (1, 7, 3):
+                run.step(count)
+            assert (run.engine.threads, str(run.engine)) == (threads, f"numba, {threads} thread{'s' * (threads > 1)}")
+            found.append(numbers(run))
+    assert found[0] == found[1]
+    run = wide(2, batch=batch, samples=samples, dtype="float64")
+    run.step()
+    gradient = run.frame().gradient
+    run.close()
+    run = wide(1, batch=batch, samples=samples, dtype="float64")
+    run.adopt_engine("numpy")
+    run.step()
+    assert far(gradient, run.frame().gradient) < 1e-12
+
+
+def test_rows_outside_of_layers_count_as_work(two_processors):
+    found, x = [], np.random.default_rng(0).random((4096, 2))
+    for threads in (1, 2):
+        w = [sv.Weight(0.1 * k) for k in range(1, 4)]
+
+        def model(x, w=w):
+            y = x[0]
+            for _ in range(20):
+                y = (w[0] * y * x[1] + w[1]).tanh() * w[2]
+            return y
+
+        rule = optim.SGD(w, lr=0.1)
+        with Run(model, nn.MSELoss(), rule, (x, x[:, :1]), engine="numba", threads=threads) as run:
+            run.step(3)
+            found.append((run.engine.threads, run.values.tobytes()))
+    assert [threads for threads, _ in found] == [1, 2]
+    assert found[0][1] == found[1][1]
+
+
+def test_one_thread_where_two_do_not_pay_and_as_many_as_there_are(two_processors, monkeypatch):
+    for sizes, batch in (((12, 64, 64, 3), 100), ((3, 3), 1200)):  # one block; too little to do
+        with wide(2, sizes=sizes, batch=batch, samples=batch) as run:
+            assert run.engine.threads == 1
+            run.step(2)
+    monkeypatch.setattr("scalarviz.run.run.processors", lambda: 2)
+    with wide(None) as run:
+        assert run.engine.threads == 2
+    monkeypatch.setattr(team, "processors", lambda: 1)
+    with wide(2) as run:
+        assert run.engine.threads == 1
+
+
+def test_turns_go_to_whoever_was_quicker(monkeypatch):
+    turns, now = team.Turns(2), [0.0]
+    monkeypatch.setattr(team.time, "perf_counter", lambda: now[0])
+    turns._tried = 0.0
+    assert turns.pieces(100) == [(2, 100)]  # no trial yet: all threads
+    now[0] = 1.0
+    assert turns.pieces(160) == [(1, 10), (2, 150)]
+    assert turns.pieces(160) == [(2, 160)]
+    for workers, seconds in ((2, 9.0), (1, 5.0)):  # another program has come
+        turns.took(workers, seconds)
+    assert turns.pieces(160) == [(1, 160)]
+    now[0] = 2.0
+    assert turns.pieces(1) == [(2, 1)]  # a trial fits into one step
+    for seconds in (3.0, 3.0):  # it has gone
+        turns.took(2, seconds)
+    assert turns.pieces(8) == [(2, 8)]
+    turns.took(2, 50.0)  # one slow call is no reason
+    assert turns.pieces(8) == [(2, 8)]
+    assert sum(count for _, count in team.Turns(1).pieces(7)) == 7
+
+
+@pytest.mark.parametrize("always", [1, 2])
+def test_taking_turns_shows_in_no_bit_and_an_interrupt_leaves_no_thread(always, two_processors, monkeypatch):
+    """Every call is a trial, whatever it finds out."""
+    plain, run, used = wide(1, batch=700), wide(2, batch=700), []
+    monkeypatch.setattr(team, "TRIAL_SECONDS", -1.0)
+    took = lambda turns, workers, seconds: setattr(turns, "workers", min(always, turns.most))  # noqa: E731
+    monkeypatch.setattr(team.Turns, "took", took)
+    engine, before = run._training.trainer, threading.active_count()
+    compiled = engine._train
+    monkeypatch.setattr(engine, "_train", lambda *args: (used.append(args[-2:]), compiled(*args)))
+    for count in (1, 33, 20):
+        plain.step(count)
+        run.step(count)
+    assert {(0, 1), (0, 2), (1, 2)} == set(used)
+    assert numbers(plain) == numbers(run)
+
+    def interrupted(*args):
+        if args[-2] == 0:
+            raise KeyboardInterrupt
+        compiled(*args)
+
+    monkeypatch.setattr(engine, "_train", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        engine.gradient(0)
+    assert threading.active_count() == before
+
+
+def test_two_runs_train_in_two_threads():
+    def make(seed):
+        return make_run("wide", engine="numba", samples=200, batch_size=100, seed=seed, weights=seed)
+
+    alone, together = ([make(k) for k in (1, 2)] for _ in range(2))
+    for run in alone:
+        run.step(300)
+    threads = [threading.Thread(target=run.step, args=(300,)) for run in together]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [numbers(run) for run in alone] == [numbers(run) for run in together]
+
+
+# ---- what is encoded
+
+
+def body_of(net, inputs, loss=None):
+    return sv.tape.lower(sv.record(net, inputs, loss=loss).only(outputs=loss is None, loss=loss is not None)).body
+
+
+def chain(depth, wide):
+    layers = [part for k in range(depth) for part in (nn.Linear(wide, wide, seed=k), nn.Tanh())]
+    return nn.Sequential(nn.Linear(2, wide, seed=9), *layers, nn.Linear(wide, 2, seed=8))
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_no_two_adjoints_in_use_share_a_row_and_few_rows_are_enough(depth):
+    """Where layers are wide, adjoints lie where others lay before that nobody wants any more."""
+    mse = nn.MSELoss()
+    program = sv.tape.lower(sv.record(chain(depth, FEWEST + 3), 2, 2, loss=mse).only(loss=True)).body
+    places = AdjointRows(program, [program.loss])
+    in_use, every = {program.loss: places(program.loss)}, set()
+    for instruction in reversed(program.instructions):
+        rows = range(instruction.dst, instruction.dst + instruction.count)
+        for row in (*instruction.args.ravel().tolist(), *rows):
+            if program.needs_gradient[row]:
+                assert in_use.setdefault(row, places(row)) == places(row)
+        assert len(set(in_use.values())) == len(in_use)
+        assert min(in_use.values()) >= program.n_rows
+        every |= set(in_use.values())
+        places.done(instruction)
+        for row in rows:
+            in_use.pop(row, None)
+    assert max(every) < 2 * program.n_rows
+    moving = sum(i.count for i in program.instructions if i.count >= FEWEST)
+    others = int(program.needs_gradient.sum()) - moving
+    assert depth == 1 or len(every) <= others + 2 * (FEWEST + 3) < others + moving
+    places = AdjointRows(program, range(program.n_rows))  # those of the roots stay
+    assert [places(row) for row in range(program.n_rows)] == list(range(program.n_rows, 2 * program.n_rows))
+
+
+def test_one_picture_has_positions_for_lanes_where_neighbours_read_neighbours():
+    small = nn.Linear(3, 3, seed=0)
+    text = body_of(lambda x: [v.tanh() for k in range(0, 12, 3) for v in small(x[k : k + 3])], 12)
+    assert not can_be_compact(text)  # calls would take longer than what is empty of a vector
+    for padding in (0, 1):  # without a border the last position of a line is no neighbour of the next
+        net = nn.Sequential(nn.Unflatten((1, 7, 7)), nn.Conv2d(1, 2, 3, padding=padding), nn.Tanh(), nn.Flatten())
+        assert can_be_compact(body_of(net, 49)) == bool(padding)
+    corner = np.array([0, 2, 12, 14])[:, None]
+    rows = corner + np.array([0, 1, 6, 7])
+    found = windows_of(rows)
+    assert (found.first.tolist(), found.width, found.down) == ([0, 12], 2, 6)
+    for other in (rows[:3], rows[:, [1, 0, 2, 3]], corner + np.arange(4), rows[:, :3]):
+        assert windows_of(other) is None  # runs of two and of one, overlapping ones
+
+
+@vectors
+@pytest.mark.parametrize(("samples", "sums", "gradients"), [(2, 4, 2), (5, 4, 2), (9, 0, 2), (17, 0, 0)])
+def test_kernels_of_few_samples_are_used_where_they_pay(samples, sums, gradients):
+    program = sv.tape.lower(sv.record(chain(2, 130), 2, 2, loss=nn.MSELoss()).only(loss=True)).body
+    lists = Loaded(program, "float64", samples, (program.loss,))._lists
+    assert lists[-1].tolist() == [520, 17420, 17550, 34450]  # the two wide matrices go to the update at once
+    lines = np.concatenate(lists[:2])
+    used = lines[lines[:, 0] == wire.KERNEL, 1].tolist()
+    found = [used.count(loader.kernel_address(name, "float64")) for name in ("combine_several", "outer_several")]
+    assert found == [sums, gradients]
+
+
+def test_a_program_is_encoded_once_as_long_as_its_kernels_stay(monkeypatch):
+    times, encode, before = [], machine.encode, machine.row_addresses
+    monkeypatch.setattr(machine, "_ENCODED", machine.Kept())
+    monkeypatch.setattr(machine, "encode", lambda *given, **named: times.append(given) or encode(*given, **named))
+
+    def loaded(number=4.5, dtype=np.float32, lanes=8, backward=True):
+        w = sv.Weight(1.0)
+        program = body_of(lambda x: [sv.maximum((w * x[0]).tanh(), number)], 1)
+        return Loaded(program, dtype, lanes, tuple(program.outputs.tolist()) if backward else ())
+
+    one, other = loaded(), loaded()
+    assert len(times) == 1
+    for a, b in zip(one._lists, other._lists, strict=True):  # tables of their own
+        np.testing.assert_array_equal(a, b)
+        assert a.size == 0 or a.ctypes.data != b.ctypes.data
+    for k, how in enumerate([(4.5, np.float64), (4.5, np.float32, 1), (4.5, np.float32, 8, False), (5.5,)]):
+        assert loaded(*how) is not None
+        assert len(times) == 2 + k
+    monkeypatch.setattr(
+        machine, "row_addresses", lambda name, dtype: {k: a + 4096 for k, a in before(name, dtype).items()}
+    )
+    assert not np.array_equal(one._lists[0], loaded()._lists[0])
+
+
+# ---- updates
+
+FUSED = {"sgd": "update_sgd", "sgd_momentum": "update_momentum", "adam": "update_adam", "adam_betas": "update_adam",
+         "adamw": "update_adamw", "adamw_decay": "update_adamw"}  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", [*OPTIMISERS, "own"])
+def test_known_updates_are_one_kernel_with_the_bits_of_their_rows(rule):
+    run = make_run("wide", optimizer=rule, engine="numba")
+    known = updates.name_of(run.problem.update.body)
+    assert known == FUSED.get(rule, "")
+    if known:
+        by_rows = make_run("wide", optimizer=rule, engine="numba")
+        space = by_rows._training.trainer._update.machine
+        assert space[wire.FUSED] != 0
+        space[wire.FUSED] = 0
+        for each in (run, by_rows):
+            each.step(9)
+        assert numbers(run) == numbers(by_rows)
+
+
+@vectors
+@pytest.mark.parametrize("batch", [1, 5, 13, *(pytest.param(n, marks=pytest.mark.ci) for n in (6, 20, 40))])
+@pytest.mark.parametrize("rule", ["sgd", "sgd_momentum", "adam", "adamw_decay", "sgd_decay"])
+def test_gradients_that_go_to_the_update_at_once_have_the_same_bits(rule, batch):
+    """Of a wide layer of its own; others are used twice, come in no order, or have no part in the loss."""
+
+    class Net(nn.Module):
+        def __init__(self):
+            self.own, self.twice = nn.Linear(wire.ROOM_COLUMNS // 8 + 37, 66, seed=1), nn.Linear(66, 66, seed=2)
+            self.last, self.unused = nn.Linear(66, 63, bias=False, seed=3), nn.Linear(3, 2, seed=4)
+
+        def forward(self, x):
+            h = [v.tanh() for v in self.twice([v.tanh() for v in self.own(x)])]
+            return self.last([v.tanh() for v in self.twice(h)][::-1])
+
+    draw = np.random.default_rng(0)
+    data = draw.normal(size=(batch, wire.ROOM_COLUMNS // 8 + 37)), draw.normal(size=(batch, 63))
+    for options in ({"dtype": "float32"}, {"dtype": "float64"}, {"clip_norm": 0.1, "dtype": "float64"}):
+        ends, values = set(), {}
+        for engine, cuts in (("numba", [6]), ("numba", [1] * 6), ("numba", [2, 4]), ("numpy", [6])):
+            net = Net()
+            net.own.weight[3].frozen = batch == 13
+            with Run(net, nn.MSELoss(), make_optimizer(rule, net.parameters()), data, engine=engine, **options) as run:
+                for cut in cuts:
+                    run.step(cut)
+                if engine == "numba":
+                    ends.add(numbers(run))
+                values[engine] = run.values.astype(float)
+        assert len(ends) == 1
+        assert far(values["numba"], values["numpy"]) < {"float32": 2e-4, "float64": 1e-10}[options["dtype"]]
+
+
+GROUPS = {
+    "rates": (optim.Adam, {"lr": 0.05}), "states": (optim.SGD, {"momentum": 0.5}),
+    "rules": (optim.AdamW, {"weight_decay": 0.5, "betas": (0.5, 0.8), "amsgrad": True}),
+    "mean": (optim.RMSprop, {"centered": True, "lr": 0.03}),
+}  # fmt: skip
+
+
+def grouped(kind, dtype="float64", scattered=False, engine="numba", cycle=False, frozen=False, **more):
+    x, net = (
+        np.random.default_rng(0).random((8, 6)),
+        nn.Sequential(nn.Linear(6, 8, seed=1), nn.Tanh(), nn.Linear(8, 6, seed=2)),
+    )
+    cls, second_has = GROUPS[kind]
+    first, second = net[0].parameters(), net[2].parameters()
+    if scattered:
+        every = [w for row in net[0].weight for w in row]
+        first, second = every[::2], [*every[1::2], net[0].bias, *second]
+    rule = cls([{"params": first}, {"params": second, **second_has}], lr=0.02)
+    if cycle:
+        optim.lr_scheduler.OneCycleLR(rule, 0.1, 30)
+    net[2].weight[1].frozen = frozen
+    return Run(net, nn.MSELoss(), rule, (x, x), engine=engine, dtype=dtype, batch_size=4, **more)
+
+
+def stretches(run):
+    return int(run._training.trainer._update.machine[wire.PIECES + 1]) // wire.PIECE
+
+
+@pytest.mark.parametrize("more", [{}, {"clip_norm": 0.1, "l2": 0.05}, {"frozen": True}, {"clip_value": 0.01}])
+@pytest.mark.parametrize("kind", GROUPS)
+def test_groups_in_stretches_have_the_bits_of_all_rules_for_every_weight(kind, more, monkeypatch):
+    few = pieces.FEW
+    for dtype in TOLERANCE:
+        monkeypatch.setattr(pieces, "FEW", few)
+        runs = [grouped(kind, dtype, **more)]
+        monkeypatch.setattr(pieces, "FEW", 0)
+        runs.append(grouped(kind, dtype, **more))
+        assert [stretches(run) for run in runs] == [2, 0]
+        for run in runs:
+            run.step(7), run.step(1), run.step(20)
+        assert numbers(runs[0]) == numbers(runs[1])
+
+
+@pytest.mark.parametrize("kind", ["rates", "states"])
+def test_scattered_groups_and_momenta_that_a_schedule_moves_are_numpys(kind):
+    for how, count in (({"scattered": True}, 0), ({"cycle": True}, 3)):
+        runs = [grouped(kind, engine=engine, **how) for engine in ("numba", "numpy")]
+        for run in runs:
+            run.step(4)
+            if "cycle" in how:
+                run.set_numbers(run.model[0].bias, lr=0.07)
+            run.step(9)
+        assert stretches(runs[0]) == count
+        np.testing.assert_allclose(runs[0].values, runs[1].values, rtol=1e-10, atol=1e-12)
