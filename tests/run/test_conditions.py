@@ -141,7 +141,7 @@ def test_a_condition_is_what_python_makes_of_it(text):
 
 
 @pytest.mark.ci
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(NUMBER, TRUTH)
 def test_many_texts_are_what_python_makes_of_them(number, truth):
     test_a_number_is_what_python_makes_of_it.hypothesis.inner_test(number)
@@ -362,7 +362,7 @@ def walked(engine):
     """Every moment of a run that nobody asks; its rate changes on the way."""
     run = make(engine)
     frames = [run.frame()]
-    for _ in range(60):
+    for _ in range(40):
         change_rate(run)
         run.step()
         frames.append(run.frame())
@@ -370,14 +370,14 @@ def walked(engine):
 
 
 def change_rate(run):
-    if run.steps == 40:
+    if run.steps == 25:
         run.lr = 0.03
 
 
 def stops(run, steps):
     """Where a run stops on its way."""
     found = []
-    for end in sorted({40, steps}):
+    for end in sorted({25, steps}):
         while run.steps < end:
             run.step(end - run.steps)
             found += [run.steps] * (run.stopped_by is not None)
@@ -394,8 +394,8 @@ def whole(run):
 EVERY = [*STATES, *EVENTS]
 WALKS = [
     *(("numpy", text) for text in EVERY),
-    *(pytest.param("objects", text, marks=pytest.mark.ci) for text in EVERY[::8]),
-    *(pytest.param("numba", text, marks=pytest.mark.ci) for text in EVERY[1::6]),
+    *(pytest.param("objects", text, marks=pytest.mark.ci) for text in EVERY[3::9]),
+    *(pytest.param("numba", text, marks=pytest.mark.ci) for text in EVERY[1::9]),
 ]
 
 
@@ -403,21 +403,22 @@ WALKS = [
 def test_break_on_find_and_holds_agree_with_a_walk_by_hand(engine, text):
     frames = walked(engine)
     wanted = [now.step for before, now in itertools.pairwise(frames) if rises(text, now, before)]
+    assert wanted or "99" in text or engine != "numpy"
     run = make(engine)
     point = run.break_on(text)
-    assert stops(run, 60) == wanted
+    assert stops(run, 40) == wanted
     assert (point.hits, point.step) == (len(wanted), wanted[-1] if wanted else None)
-    assert run.values.tobytes() == frames[60].values.tobytes()
-    assert run.frame().gradient.tobytes() == frames[60].gradient.tobytes()
-    assert run.history.loss.tobytes() == frames[60].curve.loss.tobytes()
+    assert run.values.tobytes() == frames[40].values.tobytes()
+    assert run.frame().gradient.tobytes() == frames[40].gradient.tobytes()
+    assert run.history.loss.tobytes() == frames[40].curve.loss.tobytes()
     before = whole(run)
-    assert found_backwards(run, text, 61) == wanted
+    assert found_backwards(run, text, 41) == wanted
     assert whole(run) == before
     run.to(0)
     assert run.stopped_by is None
-    assert stops(run, 60) == wanted  # the record is followed likewise
+    assert stops(run, 40) == wanted  # the record is followed likewise
     if text in STATES:
-        for step in (0, 1, 7, 30, 60):
+        for step in (0, 1, 7, 30, 40):
             run.to(step)
             assert run.holds(text) is bool(np.any(STATES[text](frames[step])))
     else:
@@ -425,7 +426,7 @@ def test_break_on_find_and_holds_agree_with_a_walk_by_hand(engine, text):
             run.holds(text)
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(
     st.sampled_from([*STATES, *EVENTS]),
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 11), st.floats(-1, 1, width=32)), max_size=4),
@@ -564,16 +565,16 @@ def test_once_disabled_removed_and_jumps():
 def test_the_list_says_condition_state_hits_and_last_step():
     run = make()
     assert "run.break_on" in repr(run.breakpoints)
-    points = [run.break_on("step == 1500"), run.break_on("0.weight[2][1] < -9", once=True), run.break_on("nan")]
+    points = [run.break_on("step == 400"), run.break_on("0.weight[2][1] < -9", once=True), run.break_on("nan")]
     points[2].enabled = False
     points[1].enabled = False
-    run.step(1500)
+    run.step(400)
     points[1].enabled = True
     run.break_on(" + ".join(["loss"] * 300) + " > 99")
     rows = [line.split() for line in str(run.breakpoints).splitlines()[1:4]]
-    assert rows[0][-3:] == ["on", "1", "1,500"]
+    assert rows[0][-3:] == ["on", "1", "400"]
     assert [row[-2:] for row in rows[1:]] == [["once", "0"], ["off", "0"]]
-    said = ("1", "step == 1500", "1,500"), ("2", "once"), ("3", "nan", "disabled")
+    said = ("1", "step == 400", "400"), ("2", "once"), ("3", "nan", "disabled")
     for point, facts in zip(points, said, strict=True):
         assert all(fact in repr(point) for fact in facts)
     assert max(map(len, str(run.breakpoints).splitlines())) < 80
@@ -658,7 +659,7 @@ def fate(run):
 def test_a_run_that_diverges_says_so_all_the_same(engine):
     plain = fate(diverging(engine))
     end = plain[1]
-    for text, hits in (("nan", 1), ("any(nan(0.weight)) or nan", 1), (f"step == {end}", 1), (f"step > {end}", 0)):
+    for text, hits in (("any(nan(0.weight)) or nan", 1), (f"step == {end}", 1), (f"step > {end}", 0)):
         run = diverging(engine)
         run.step(1)
         point = run.break_on(text)

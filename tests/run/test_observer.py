@@ -83,14 +83,14 @@ WALKS = {
 }  # fmt: skip
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(**WALKS)
 def test_a_run_that_is_asked_is_the_run_that_is_not(seed, network, optimizer, deeds):
     walk(seed, network, optimizer, "numpy", deeds)
 
 
 @pytest.mark.ci
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(engine=st.sampled_from(["numpy", "numba"]), **WALKS)
 def test_walks_that_are_asked_are_the_walks_that_are_not(seed, network, optimizer, engine, deeds):
     walk(seed, network, optimizer, engine, deeds)
@@ -124,7 +124,7 @@ def test_curves_cannot_be_written_to():
 
 
 @given(st.lists(st.integers(0, 23), max_size=6), st.lists(st.integers(1, 9), min_size=1, max_size=3))
-@settings(max_examples=15)
+@settings(max_examples=6)
 def test_it_is_called_after_the_steps_that_it_divides(calls, everies):
     run, plain = make_run(), make_run()
     found = {k: [] for k in range(len(everies))}

@@ -178,8 +178,7 @@ def test_the_parts_make_the_step_and_the_engine_agrees(name):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize(("engine", "dtype"), [("objects", "float32"), ("objects", "float64"), ("numpy", "float32"),
-                                               ("numba", "float32"), ("numba", "float64")])  # fmt: skip
+@pytest.mark.parametrize(("engine", "dtype"), [("objects", "float64"), ("numpy", "float32"), ("numba", "float32")])  # fmt: skip
 @pytest.mark.parametrize("name", EVERY)
 def test_every_engine_agrees(name, engine, dtype):
     run = make(name, engine, dtype)
@@ -290,7 +289,7 @@ def test_any_formula_is_the_sum_of_its_terms(program, seed):
 
 
 @pytest.mark.ci
-@settings(max_examples=80)
+@settings(max_examples=25)
 @given(PROGRAMS, st.integers(0, 10**6))
 def test_many_formulas_are_the_sum_of_their_terms(program, seed):
     test_any_formula_is_the_sum_of_its_terms.hypothesis.inner_test(program, seed)
@@ -375,9 +374,9 @@ def test_the_samples_are_those_of_the_step(batch_size, sampling):
         agrees(opened, run)
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "groups"])
 @pytest.mark.parametrize("name", [*EDITS, *CHANGES, *MOVES])
-def test_after_every_edit_and_move_it_is_the_step_that_comes(name, optimizer):
+def test_after_every_edit_and_move_it_is_the_step_that_comes(name):
+    optimizer = "groups" if "number" in name or "rate" in name else "adam"
     run, random = make_run("mlp", "mse", optimizer), np.random.default_rng(2)
     run.step(5)
     kept = run.open()

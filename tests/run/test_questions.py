@@ -207,7 +207,7 @@ def test_other_layers_other_models():
 
 
 @pytest.mark.parametrize("kind", [nn.Tanh, nn.Sigmoid, nn.ReLU, nn.Softplus])
-@pytest.mark.parametrize("sizes", [(), (4,), (16,), (64,), (16, 16), (32, 32, 32), (8,) * 8])
+@pytest.mark.parametrize("sizes", [(), (4,), (64,), (16, 16), (8,) * 8])
 def test_fresh_networks_with_usual_weights_are_well(sizes, kind):
     layers, before = [], 3
     for size in sizes:

@@ -62,7 +62,7 @@ class Long(optim.Optimizer):
 
     def update(self, w, g, state, lr, t):
         step = g
-        for k in range(500):
+        for k in range(300):
             step = (step * 0.5 + 0.001 * k).tanh()
         tree = [(w * 0.01 * k).sin() for k in range(64)]
         while len(tree) > 1:
@@ -141,7 +141,7 @@ def check_lines(run):
             written, sign, result = line.equation().rpartition(" = ")  # what is printed is true as printed
             assert sign
             if len(written) < 2000:
-                assert f"{value_of(written):.6g}".replace("-", "−") == result
+                assert f"{value_of(written) + 0.0:.6g}".replace("-", "−") == result
             assert len(line.formula) < 250
             assert line.name not in known
             known.add(line.name)
@@ -232,7 +232,7 @@ ANY = (
 )  # fmt: skip
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(st.lists(st.tuples(st.sampled_from(ANY), st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=12))
 def test_any_rule_of_the_users_own(program):
     class Mine(optim.Optimizer):

@@ -35,13 +35,13 @@ def after(run, steps):
 # ---- why a weight moved
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @pytest.mark.parametrize("name", LEARNING)
-def test_the_table_of_every_weight_adds_up_as_printed(name, optimizer):
+def test_the_table_of_a_weight_adds_up_as_printed(name):
+    optimizer = "sgd" if len(name) % 2 else "adam"
     loss = "cross-entropy" if NETWORKS[name].reads == "words" else "mse"
     run = after(make_run(name, loss, optimizer, batch_size=16), 3)
     opened, before = run.open(step=3), bits(run)
-    for index in range(0, run.n_weights, max(1, run.n_weights // 20)):
+    for index in range(0, run.n_weights, max(1, run.n_weights // 7)):
         why = run.why(index)
         assert (why.step, why.name, why.engine_gradient) == (3, run.weight_name(index), run.frame().gradient[index])
         assert why.now == run.values[index]
