@@ -55,5 +55,6 @@ def titled(module: Any, text: str) -> str:
 
 
 def _is_ours(module: Any) -> bool:
-    """Whether its forward is one of this folder."""
-    return str(getattr(type(module).forward, "__module__", "")).startswith(f"{__package__}.")
+    """Whether its forward is one of this folder; a view of a perceptron has none."""
+    called = getattr(type(module), "forward", type(module))
+    return str(getattr(called, "__module__", "")).startswith(f"{__package__}.")

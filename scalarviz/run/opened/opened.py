@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...checks import integer
+from ...checks import integer, text
 from ...engine.coupled import follow
-from ...errors import InputError, StateError, UnknownNameError, listing, shown
+from ...errors import InputError, StateError, TypeMismatchError, UnknownNameError, listing, shown
 from ...tape import Tape
 from ..frame import Stage, Tensor
 from ..gather import weight_name
@@ -285,9 +285,11 @@ class Opened:
         InputError
             It is no layer of weighted sums.
         """
-        found = next((s for s in self.stages if s.name == stage), None)
+        found = next((s for s in self.stages if s.name == text(stage, "outer_products: stage")), None)
         if found is None:
             raise UnknownNameError(f"there is no stage {shown(stage)}; allowed: {listing(s.name for s in self.stages)}")
+        if not (counts is None or isinstance(counts, Iterable)):
+            raise TypeMismatchError(f"outer_products: counts are whole numbers, got {shown(counts)}; try [1, 2]")
         if found.weight is None:
             linear = listing(repr(s.name) for s in self.stages if s.weight is not None) or "none"
             raise InputError(f"outer_products: stage {stage!r} is {found.kind}; linear ones: {linear}")
