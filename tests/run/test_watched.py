@@ -1,6 +1,7 @@
 """What another library trains is followed: its numbers are read where they lie, its steps are counted and recorded.
 
-Of the internals `Pace` alone is taken: how often a loop is looked at is seen from outside by a clock only.
+Of the internals it takes `Pace`, as how often a loop is looked at is seen from outside by a clock only, and the view
+without a window.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ import scalarviz as sv
 from kit.refusals import refusals
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.watched.pace import Pace
+from scalarviz.view.panels.wording import said_of
+from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.watch.mirror import Mirror
 
 ALWAYS: Any = SimpleNamespace(due=lambda now, rests=False: True, took=lambda start, end: None)
 """It is always time to look: one call copies, the next one looks."""
@@ -315,6 +319,29 @@ def test_a_loop_that_begins_again_begins_its_curve_and_its_past_again():
     assert watched.rounds == 1
     watched.to(2)
     assert watched.frame().values.tolist() == [5.0]
+
+
+@pytest.mark.ci
+def test_a_picture_shows_updates_without_gradients_and_says_of_how_many_steps_they_are():
+    w = np.zeros(6)
+    watched = sv.watch({"w": w})
+    mirror = Mirror(subject_of(watched), (900, 600))
+    for steps in (1, 3):
+        for _ in range(steps):
+            w += steps
+            watched.update(loss=1.0)
+        mirror.tick(0.1)
+        mirror.send("show_updates")
+        mirror.tick(0.1)
+        assert "no update" not in mirror.notice()
+        colouring = mirror.bench.colouring
+        assert (colouring.quantity, colouring.missing(mirror.shown).any()) == ("update", False)
+        frame = watched.frame()
+        assert colouring.flat.tolist() == [steps * frame.together] * 6
+        assert (f"{frame.together} steps" in said_of("update", subject_of(watched), frame)) == (frame.together > 1)
+        mirror.send("show_gradients")
+        mirror.tick(0.1)
+        assert "no gradient" in mirror.notice()
 
 
 # ---- the past
