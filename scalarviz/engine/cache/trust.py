@@ -58,4 +58,5 @@ def _others(found: os.stat_result) -> str:
 
 
 def _writable(path: Path, found: os.stat_result, whole: str = "") -> str:
-    return f"can be written by others (mode {stat.S_IMODE(found.st_mode):o}), which `chmod {whole}go-w {quote(str(path))}` ends"
+    remedy = f"chmod {whole}go-w {quote(str(path))}"
+    return f"can be written by others (mode {stat.S_IMODE(found.st_mode):o}), which `{remedy}` ends"
