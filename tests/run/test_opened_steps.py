@@ -178,7 +178,7 @@ def test_the_parts_make_the_step_and_the_engine_agrees(name):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize(("engine", "dtype"), [("objects", "float64"), ("numpy", "float32"), ("numba", "float32")])  # fmt: skip
+@pytest.mark.parametrize(("engine", "dtype"), [("objects", "float64"), ("numpy", "float32"), ("numba", "float32")])
 @pytest.mark.parametrize("name", EVERY)
 def test_every_engine_agrees(name, engine, dtype):
     run = make(name, engine, dtype)
