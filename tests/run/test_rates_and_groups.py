@@ -13,7 +13,7 @@ from kit.learning import SCHEDULES, make_schedule
 from kit.networks import NETWORKS
 from kit.runs import ENGINES, bits, make_run
 from scalarviz import Weight, nn, optim
-from scalarviz.errors import ScalarvizError, StateError
+from scalarviz.errors import InputError, ScalarvizError, StateError
 from scalarviz.optim.lr_scheduler import LambdaLR, LinearLR, OneCycleLR, ReduceLROnPlateau, StepLR
 from scalarviz.run import Run
 
@@ -295,6 +295,10 @@ def test_groups_are_read_and_set_as_in_pytorch():
     rows = optim.SGD([{"params": net[0].weight[0]}, {"params": [net[0].weight[1][0]], "lr": 3.0}], lr=1.0)
     assert rows.numel() == 4
     assert sorted(rows.group_of.tolist()) == [0, 0, 0, 1]
+    nesterov = optim.SGD(second, lr=0.1, momentum=0.9, nesterov=True)
+    with pytest.raises(InputError, match="momentum > 0"):
+        OneCycleLR(nesterov, 0.1, 10, max_momentum=0.0, base_momentum=0.0)
+    assert (nesterov.lr_schedule, nesterov.lr, nesterov.momentum) == (None, 0.1, 0.9)
 
 
 def test_a_state_dict_has_the_numbers_of_each_group():

@@ -231,18 +231,18 @@ OTHERS = {
     "a cycle in a row": (
         lambda: lr_scheduler.SequentialLR(o := sgd(), [
             lr_scheduler.OneCycleLR(o, 0.1, 10), lr_scheduler.StepLR(o, 3)], [4]), InputError, "cycle_momentum=False"),
-    "nesterov of a cycle down to 0": (
-        lambda: lr_scheduler.OneCycleLR(
-            sgd(momentum=0.9, nesterov=True), 0.1, 10, max_momentum=0.0, base_momentum=0.0), InputError, "momentum"),
-    "a schedule from elsewhere": (
-        lambda: lr_scheduler.StepLR(sgd(), 3, last_epoch=5), InputError, "initial_lr"),
-    "an epoch in letters": (
-        lambda: lr_scheduler.StepLR(sgd(), 3, last_epoch="a"), ScalarvizError, "last_epoch"),
+    "a group of no parameters": (lambda: optim.SGD([{"lr": 0.1}]), ScalarvizError, "params"),
+    "an empty group": (lambda: optim.SGD([{"params": []}]), ScalarvizError, "parameters"),
+    "a group of a number": (lambda: optim.SGD([{"params": 3}]), ScalarvizError, "group 0"),
+    "a group of a text": (lambda: optim.SGD([{"params": ["a"]}]), ScalarvizError, "group 0"),
+    "a group of a bad rate": (lambda: optim.SGD([{"params": [LONE], "lr": -1}]), ScalarvizError, "lr", -1),
+    "a group of no number": (lambda: optim.SGD([{"params": [LONE], "speed": 1}]), ScalarvizError, "speed"),
+    "a weight in two groups": (lambda: optim.SGD([{"params": [LONE]}] * 2), ScalarvizError, "group 0", "group 1"),
+    "half groups": (lambda: optim.SGD([{"params": [LONE]}, "more"]), ScalarvizError, "groups"),
+    "a group without a name": (lambda: optim.SGD([{"params": [LONE], 3: 1}]), ScalarvizError, "params"),
+    "nesterov alone in a group": (lambda: optim.SGD([{"params": LONE, "nesterov": True}]), ScalarvizError, "momentum"),
     "a first rate below 0": (
         lambda: sgd().param_groups[0].__setitem__("initial_lr", -1), InputError, "initial_lr"),
-    "steps of a schedule without end": (
-        lambda: lr_scheduler.StepLR(o := sgd(), 3).load_state_dict(
-            {**o.lr_schedule.state_dict(), "stepped": 2**63}), InputError, "stepped"),
     "a closed run": (lambda: (run := make_run("rgb"), run.close(), run.change(loss="L1Loss")), StateError, "closed"),
     "a closed run's way": (lambda: (run := make_run("rgb"), run.close(), run.restart()), StateError, "closed"),
     "a closed run's state": (
@@ -266,30 +266,6 @@ def test_there_are_at_most_so_many_groups():
     with pytest.raises(InputError, match="64"):
         run.do(edits.SetNumbers(((99, 1),), {"lr": 0.2}))
     run.step(1)
-
-
-GROUPS = {
-    "no parameters": ([{"lr": 0.1}], "params"),
-    "an empty group": ([{"params": []}], "parameters"),
-    "a number": ([{"params": 3}], "group 0"),
-    "a text": ([{"params": ["a"]}], "group 0"),
-    "a bad rate": ([{"params": [0], "lr": -1}], "lr"),
-    "a number that is not there": ([{"params": [0], "speed": 1}], "speed"),
-    "in two groups": ([{"params": [0]}, {"params": [0]}], "group 1"),
-    "half groups": ([{"params": [0]}, "more"], "groups"),
-    "no name": ([{"params": [0], 3: 1}], "params"),
-    "nesterov alone": ([{"params": [0], "nesterov": True}], "momentum"),
-}
-
-
-@pytest.mark.parametrize("name", GROUPS)
-def test_groups_that_cannot_be_are_refused(name):
-    (groups, fact), weight = GROUPS[name], nn.Linear(2, 1).weight
-    for group in groups:
-        if isinstance(group, dict) and isinstance(group.get("params"), list):
-            group["params"] = [weight if part == 0 else part for part in group["params"]]
-    with pytest.raises(ScalarvizError, match=fact):
-        optim.SGD(groups, lr=0.1)
 
 
 @pytest.mark.parametrize("wrong", [[], [{}], [{}, {"lr": -1}], [{}, 3], "ab"])

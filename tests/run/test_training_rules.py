@@ -163,8 +163,9 @@ def trained_by_pytorch(torch: Any, rule: str, steps: int) -> tuple[list[Any], li
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("rule", [name for name in RULES if name not in OURS])
+@pytest.mark.parametrize("rule", [name for name in RULES if name not in (*OPTIMISERS, *OURS)])
 def test_every_step_is_pytorchs(torch, rule, engine):
+    """Optimisers alone: see `tests/nn/test_optimisers.py`."""
     run = make(rule, engine)
     wanted, losses, weights = trained_by_pytorch(torch, rule, 22)
     for reached in (1, 5, 6, 22):
