@@ -14,7 +14,7 @@ from kit.networks import NETWORKS
 from kit.runs import ENGINES, bits, make_run
 from scalarviz import Weight, nn, optim
 from scalarviz.errors import InputError, ScalarvizError, StateError
-from scalarviz.optim.lr_scheduler import LambdaLR, LinearLR, OneCycleLR, ReduceLROnPlateau, StepLR
+from scalarviz.optim import lr_scheduler
 from scalarviz.run import Run
 
 edits = sv.run.edits
@@ -30,8 +30,8 @@ def make(schedule: Any = None, engine: str = "numpy", lr: float = 0.4, batch_siz
     return Run(net, nn.MSELoss(), optimizer, data, batch_size=batch_size, seed=3, engine=engine, dtype="float64")
 
 
-def halving(optimizer: Any, **given: Any) -> StepLR:
-    return StepLR(optimizer, step_size=2, gamma=0.5, **given)
+def halving(optimizer: Any, **given: Any) -> Any:
+    return lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5, **given)
 
 
 def everything(run: Run) -> Any:
@@ -56,7 +56,7 @@ def test_a_frame_and_an_opened_step_have_the_rate_of_their_step():
 
 
 def test_a_schedule_of_epochs_is_stepped_once_an_epoch():
-    run = make(lambda o: StepLR(o, step_size=1, gamma=0.5, unit="epoch"))
+    run = make(lambda o: lr_scheduler.StepLR(o, step_size=1, gamma=0.5, unit="epoch"))
     run.step(2)
     run.step(5)
     assert run.history.lr.tolist() == [0.4] * 3 + [0.2] * 3 + [0.1]
@@ -79,7 +79,7 @@ def test_a_rate_that_is_set_scales_the_schedule_or_ends_it_and_a_restart_begins_
     run.undo()
     run.step(2)
     assert run.history.lr.tolist() == [0.4, 0.4, 0.2, 0.2, 0.1]
-    run = make(lambda o: LinearLR(o, 1.0, 0.0, total_iters=3))
+    run = make(lambda o: lr_scheduler.LinearLR(o, 1.0, 0.0, total_iters=3))
     run.step(5)
     run.lr = 0.5  # from a rate of 0 nothing can be scaled
     assert run.optimizer.lr_schedule is None
@@ -120,7 +120,7 @@ def test_a_schedule_that_is_made_while_a_run_trains_is_an_edit():
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 @pytest.mark.parametrize(("every", "steps"), [(None, 3), (5, 5)])
 def test_a_plateau_looks_at_the_mean_loss_of_an_epoch_or_of_so_many_steps(every, steps, engine):
-    run = make(lambda o: ReduceLROnPlateau(o, patience=0, threshold=0.2, factor=0.5, every=every), engine)
+    run = make(lambda o: lr_scheduler.ReduceLROnPlateau(o, patience=0, threshold=0.2, factor=0.5, every=every), engine)
     run.step(60)
     rate, best, wanted = 0.4, np.inf, []
     for mean in run.history.loss[: 60 // steps * steps].reshape(-1, steps).mean(axis=1):
@@ -150,7 +150,7 @@ def test_another_loss_or_network_goes_on_with_the_schedule_and_another_optimiser
 
 
 def test_a_schedule_that_cannot_be_recorded_is_named_and_followed():
-    run = make(lambda o: LambdaLR(o, lambda count: 0.5 ** (count // 2)))
+    run = make(lambda o: lr_scheduler.LambdaLR(o, lambda count: 0.5 ** (count // 2)))
     assert "lr_lambda" in run.engine.why
     run.step(5)
     assert run.history.lr.tolist() == [0.4, 0.4, 0.2, 0.2, 0.1]
@@ -170,7 +170,10 @@ def ends(kind: str) -> Any:
 @pytest.mark.parametrize("kind", ["raises", "nan", "negative", "none"])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_schedule_that_ends_leaves_a_whole_run(engine, kind):
-    run, other = make(lambda o: LambdaLR(o, ends(kind)), engine), make(lambda o: LambdaLR(o, lambda k: 1 - k / 40))
+    run, other = (
+        make(lambda o: lr_scheduler.LambdaLR(o, ends(kind)), engine),
+        make(lambda o: lr_scheduler.LambdaLR(o, lambda k: 1 - k / 40)),
+    )
     other.adopt_engine(engine)
     other.step(20)
     run.step(7)
@@ -196,8 +199,8 @@ def test_conditions_know_the_rate_of_each_step():
 
 
 def test_momentum_that_a_schedule_moved_stays_where_it_ends_and_one_that_is_set_is_that_of_one_step(tmp_path):
-    def cycle(optimizer: Any) -> OneCycleLR:
-        return OneCycleLR(optimizer, 0.1, 24)
+    def cycle(optimizer: Any) -> Any:
+        return lr_scheduler.OneCycleLR(optimizer, 0.1, 24)
 
     run, plain = make(cycle), make(cycle)
     run.step(3)
@@ -250,7 +253,7 @@ def test_the_rates_that_a_schedule_began_with_are_given_and_kept(tmp_path):
     net = NETWORKS["rgb"].ours()
     optimizer = optim.SGD(net.parameters(), lr=0.1)
     optimizer.param_groups[0]["initial_lr"] = 0.8
-    StepLR(optimizer, 3, 0.5, last_epoch=5)
+    lr_scheduler.StepLR(optimizer, 3, 0.5, last_epoch=5)
     assert optimizer.lr == 0.2
 
     def run_of(**of_bias: float) -> Run:
@@ -260,7 +263,7 @@ def test_the_rates_that_a_schedule_began_with_are_given_and_kept(tmp_path):
 
     run, other = run_of(initial_lr=0.4), run_of()
     assert run.optimizer.param_groups[1]["initial_lr"] == 0.4
-    schedule = StepLR(run.optimizer, 3, 0.5, last_epoch=1)
+    schedule = lr_scheduler.StepLR(run.optimizer, 3, 0.5, last_epoch=1)
     run.step(2)
     assert schedule.get_last_lr() == [0.4, 0.2]
     run.restart()
@@ -297,7 +300,7 @@ def test_groups_are_read_and_set_as_in_pytorch():
     assert sorted(rows.group_of.tolist()) == [0, 0, 0, 1]
     nesterov = optim.SGD(second, lr=0.1, momentum=0.9, nesterov=True)
     with pytest.raises(InputError, match="momentum > 0"):
-        OneCycleLR(nesterov, 0.1, 10, max_momentum=0.0, base_momentum=0.0)
+        lr_scheduler.OneCycleLR(nesterov, 0.1, 10, max_momentum=0.0, base_momentum=0.0)
     assert (nesterov.lr_schedule, nesterov.lr, nesterov.momentum) == (None, 0.1, 0.9)
 
 
@@ -417,7 +420,7 @@ def test_numbers_set_again_for_the_same_weights_make_no_more_groups():
 
 def test_a_schedule_that_the_user_holds_still_moves_the_rates_of_all_groups():
     run = apart("sgd")
-    schedule = ReduceLROnPlateau(run.optimizer, patience=0, every=1, threshold=0.5)
+    schedule = lr_scheduler.ReduceLROnPlateau(run.optimizer, patience=0, every=1, threshold=0.5)
     run.set_numbers(run.model[0].bias, lr=0.1)
     run.step(6)
     first, second = schedule.get_last_lr()
