@@ -64,6 +64,14 @@ def bits(run: sv.Run) -> tuple[str, tuple[Any, ...]]:
     return digest.hexdigest(), (frame.step, frame.edited, run.batch_size, run.sampling, run.engine.name, numbers)
 
 
+def frame_bits(frame: Any) -> tuple[Any, ...]:
+    """All that a frame holds, to compare bit by bit."""
+    parts = frame.activations, frame.dead, frame.saturated
+    rows = [[(name, row.tobytes()) for name, row in part.items()] for part in parts]
+    arrays = frame.values, frame.gradient, frame.update, frame.computed, frame.frozen, *frame.curve
+    return frame.step, frame.loss, frame.lr, frame.edited, frame.next_lr, rows, [array.tobytes() for array in arrays]
+
+
 def far(found: Any, wanted: Any) -> float:
     """How far two arrays are apart, relative to the norm of what was wanted."""
     found, wanted = np.asarray(found, float), np.asarray(wanted, float)

@@ -238,6 +238,7 @@ BAD = {
     "0.weight[0][0][0] > 1": (0, "0.weight"), "loss[0] > 1": (0, "loss"), "dead(1)[4]": (0, "0 .. 3"),
     "0.weight > 0.bias": (9, "(4, 3) and (4,)"), "where(nan, 0.weight, 0.bias) > 1": (0, "'where'"),
     "grad(1.weight) > 1": (5, "0.weight, 0.bias, 2.weight, 2.bias"), "min(0.weight, 2)[0] > 1": (16, ""),
+    "loss * 2": (0, "condition"), "nan or loss * 2": (4, "'or'"),
 }  # fmt: skip
 
 

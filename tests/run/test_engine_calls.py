@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.runs import ENGINES, bits, make_run
+from kit.runs import ENGINES, bits, frame_bits, make_run
 from scalarviz.engine.arrays.trainer import NumpyTrainer
 from scalarviz.engine.host import HostTrainer
 from scalarviz.engine.readback import Midway
@@ -207,13 +207,6 @@ def held():
     worker.close(10)
 
 
-def seen(frame):
-    """All that a frame holds, to compare bit by bit."""
-    arrays = (frame.values, frame.gradient, frame.update, frame.computed, frame.frozen, *frame.curve)
-    rows = [(name, row.tobytes()) for part in (frame.activations, frame.saturated) for name, row in part.items()]
-    return frame.step, frame.loss, frame.lr, frame.edited, frame.next_lr, rows, [a.tobytes() for a in arrays]
-
-
 @pytest.mark.parametrize("probe", [None, [0.1, 0.2, 0.3]])
 def test_a_frame_from_the_middle_of_a_call_is_that_of_the_step(held, probe):
     run, trainer, worker = held
@@ -223,7 +216,7 @@ def test_a_frame_from_the_middle_of_a_call_is_that_of_the_step(held, probe):
     assert (trainer.go_on.is_set(), run.steps) == (False, 10)  # the call is not over
     plain = make_run()
     plain.step(13)
-    assert seen(first) == seen(plain.frame(probe))
+    assert frame_bits(first) == frame_bits(plain.frame(probe))
     assert worker.latest.values is others[-1].result().values
     run.model[0].weight[0][0].data = 5.0
     behind = run.request_frame()
@@ -234,7 +227,7 @@ def test_a_frame_from_the_middle_of_a_call_is_that_of_the_step(held, probe):
     assert (frame.step, frame.values[0], frame.edited) == (18, 5.0, True)
     plain.step(5)
     plain.set_weights(0, [5.0])
-    assert seen(worker.settle()) == seen(plain.frame())
+    assert frame_bits(worker.settle()) == frame_bits(plain.frame())
     assert bits(run)[0] == bits(plain)[0]
 
 

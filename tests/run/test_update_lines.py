@@ -29,14 +29,6 @@ class Sum(optim.Optimizer):
         return w - lr * speed.tanh() - (w - (g - speed)), {"speed": speed, "t": lag}
 
 
-class Dots(optim.Optimizer):
-    state = ("m",)
-
-    def update(self, w, g, state, lr, t):
-        m = sv.dot([0.5, 0.25, 1.0], [state["m"], g, w])
-        return sv.dot([lr, w], [g, m], w), {"m": m}
-
-
 class Kept(optim.Optimizer):
     """A state that never changes, and two that are one."""
 
@@ -70,19 +62,12 @@ class Long(optim.Optimizer):
         return w - lr * (step + 0.01 * tree[0]), {}
 
 
-class Powers(optim.Optimizer):
-    def update(self, w, g, state, lr, t):
-        tower = ((g * g + 1.0) ** lr) ** 1.5 - (g * g + 1.0) ** (w**2) / (3.0 + g - (w - g)) ** 2
-        twice = -(0.0 - tower)
-        return w - lr * (-twice).tanh() / (1.0 / (g / 3.0 + 2.0)), {}
-
-
 class Nothing(optim.Optimizer):
     def update(self, w, g, state, lr, t):
         return w, {}
 
 
-OWN = {kind.__name__: kind for kind in (Sum, Dots, Kept, Deep, Long, Powers, Nothing)}
+OWN = {kind.__name__: kind for kind in (Sum, Kept, Deep, Long, Nothing)}
 RULES = [*OWN, "own", "groups", *OPTIMISERS]
 
 
@@ -228,12 +213,14 @@ def test_a_weight_that_stays_says_why():
 ANY = (
     lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / (b * b + 1), lambda a, b: -a,
     lambda a, b: sv.tanh(a), lambda a, b: sv.sqrt(a * a + 1), lambda a, b: a**2, lambda a, b: 0.5 * a - 2.0,
-    lambda a, b: sv.dot([a, b], [b, 0.5]),
+    lambda a, b: sv.dot([a, b], [b, 0.5], a), lambda a, b: sv.dot([0.5, 0.25], [a, b]), sv.maximum,
+    lambda a, b: ((sv.tanh(a) ** 2 + 1.0) ** 0.5) ** sv.tanh(b) ** 2, lambda a, b: sv.where(a > b, a, -b),
 )  # fmt: skip
+RULE = st.lists(st.tuples(st.sampled_from(ANY), st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=12)
 
 
 @settings(max_examples=10)
-@given(st.lists(st.tuples(st.sampled_from(ANY), st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=12))
+@given(RULE)
 def test_any_rule_of_the_users_own(program):
     class Mine(optim.Optimizer):
         state = ("s",)
@@ -245,3 +232,10 @@ def test_any_rule_of_the_users_own(program):
             return w - lr * sv.tanh(pool[-1]), {"s": sv.tanh(pool[len(pool) // 2])}
 
     check_lines(run_with(lambda parameters: Mine(parameters, lr=0.1), steps=2))
+
+
+@pytest.mark.ci
+@settings(max_examples=60)
+@given(RULE)
+def test_many_rules(program):
+    test_any_rule_of_the_users_own.hypothesis.inner_test(program)
