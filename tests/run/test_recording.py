@@ -162,6 +162,16 @@ def test_steps_of_another_thread_and_a_loaded_file_are_recorded(path, tmp_path):
             assert first.steps.tolist() == list(range(3, 31))
 
 
+def test_a_frame_says_what_stopped_the_run(path):
+    run = make_run(**FLOATS)
+    run.break_on("step > 3")
+    with sv.Recording(run, path=path):
+        run.step(10)
+    with sv.load_recording(path) as recorded:
+        assert recorded.frame(4).stopped_by == run.frame().stopped_by == str(run.stopped_by)
+        assert not recorded.frame(3).stopped_by
+
+
 # ---- which steps, and which parts
 
 
