@@ -92,7 +92,7 @@ DEEDS = {
     "model": lambda run: (run.to(12), run.change(activation="relu")),
     "samples": lambda run: (run.to(12), run.add_samples(*(part[:3] for part in run.samples()))),
     "engine": lambda run: run.adopt_engine("objects"),
-}  # fmt: skip
+}
 
 
 PLAIN = past(forked())

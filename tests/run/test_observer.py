@@ -76,23 +76,21 @@ def walk(seed, network, optimizer, engine, deeds):
     assert seen(asked) == seen(alone)
 
 
-WALKS = {
-    "seed": st.integers(0, 999), "network": st.sampled_from(SMALL),
-    "optimizer": st.sampled_from(["sgd", "sgd_momentum", "adam", "groups"]),
-    "deeds": st.lists(st.sampled_from(sorted(DEEDS)), min_size=1, max_size=6),
-}  # fmt: skip
+OPTIMISERS = ["sgd", "sgd_momentum", "adam", "groups"]
+DEED_LISTS = st.lists(st.sampled_from(sorted(DEEDS)), min_size=1, max_size=6)
 
 
 @settings(max_examples=4)
-@given(**WALKS)
+@given(st.integers(0, 999), st.sampled_from(SMALL), st.sampled_from(OPTIMISERS), DEED_LISTS)
 def test_a_run_that_is_asked_is_the_run_that_is_not(seed, network, optimizer, deeds):
     walk(seed, network, optimizer, "numpy", deeds)
 
 
 @pytest.mark.ci
 @settings(max_examples=6)
-@given(engine=st.sampled_from(["numpy", "numba"]), **WALKS)
-def test_walks_that_are_asked_are_the_walks_that_are_not(seed, network, optimizer, engine, deeds):
+@given(st.integers(0, 999), st.sampled_from(SMALL), st.sampled_from(OPTIMISERS), DEED_LISTS)
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_walks_that_are_asked_are_the_walks_that_are_not(engine, seed, network, optimizer, deeds):
     walk(seed, network, optimizer, engine, deeds)
 
 

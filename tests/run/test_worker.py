@@ -224,10 +224,9 @@ def test_reads_are_of_one_step_and_cannot_be_written_to(fast):
     for array in (seen, run.model[0].weight.data, run.model[0].weight[1].data):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 3.0
-    for change in (
-        lambda: setattr(weight, "grad", 1.0), lambda: setattr(run.model[0].weight, "grad", np.zeros((4, 3))),
-        weight.zero_grad, run.model.zero_grad, (run.model([0.1, 0.2, 0.3])[0] * 2.0).backward,
-    ):  # fmt: skip
+    outputs = run.model([0.1, 0.2, 0.3])
+    writes = [lambda: setattr(weight, "grad", 1.0), lambda: setattr(run.model[0].weight, "grad", np.zeros((4, 3)))]
+    for change in (*writes, weight.zero_grad, run.model.zero_grad, (outputs[0] * 2.0).backward):
         with pytest.raises(StateError, match="thread"):
             change()
 
@@ -247,8 +246,8 @@ def test_edits_are_seen_at_once_and_steps_are_those_of_the_thread(fast):
     wait(lambda: run.steps > first + 30)
     frame = run.frame()
     assert (frame.values[3], frame.values[16:28].tobytes()) == (held[3], held[16:28].tobytes())
-    for wrong in (lambda: setattr(run, "batch_size", 1000), lambda: run.load("nowhere.safetensors"),
-                  lambda: worker.do(edits.SetBatchSize(1000))):  # fmt: skip
+    too_large = edits.SetBatchSize(1000)
+    for wrong in (lambda: run.do(too_large), lambda: run.load("nowhere.safetensors"), lambda: worker.do(too_large)):
         with pytest.raises(InputError):
             wrong()
     assert (worker.error, worker.busy) == (None, True)
