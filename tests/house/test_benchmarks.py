@@ -113,6 +113,7 @@ def test_a_report_leaves_out_packages_that_are_not_there(load, monkeypatch, tmp_
 
 
 @POSIX
+@pytest.mark.ci
 def test_a_process_is_timed_to_its_first_line_and_its_memory_to_the_end():
     """Measured by a small process: the system keeps a peak over fork and exec, and who runs tests may be large."""
     late = "print('{}', flush=True); import sys; block = bytearray(200_000_000); print(len(block))"
@@ -127,6 +128,7 @@ def test_a_process_is_timed_to_its_first_line_and_its_memory_to_the_end():
 
 
 @POSIX
+@pytest.mark.ci
 def test_a_process_that_fails_ends_the_benchmark_with_its_reason(load):
     with pytest.raises(SystemExit, match=r"(?s)no such thing.*exit code 3"):
         load("_processes").fresh(
@@ -134,7 +136,7 @@ def test_a_process_that_fails_ends_the_benchmark_with_its_reason(load):
         )
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_probe_finds_that_a_new_network_compiles_nothing():
     asked = subprocess.run([sys.executable, FOLDER / "_probe.py", "new"], capture_output=True, text=True, check=True)
     found = json.loads(asked.stdout)
@@ -150,8 +152,7 @@ def test_what_is_asked_for_is_measured(load, name):
     assert all(Path(command[0]) == Path(sys.executable) for command in commands.values())
 
 
-def test_the_grid_of_widths_and_batches_says_its_mean_and_its_worst_point(load):
-    pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
+def test_the_grid_of_widths_and_batches_says_its_mean_and_its_worst_point(load, torch):
     wide = load("wide_nets")
     medians = {
         "2 wide, 1, SGD, float32": (1.0, 0.5), "256 wide, 8, Adam, float64": (1.0, 4.0),
@@ -170,8 +171,7 @@ def test_the_grid_of_widths_and_batches_says_its_mean_and_its_worst_point(load):
     assert [goal["reached"] for goal in wide.goals(found).values()] == [False, True]
 
 
-def test_the_grid_is_the_one_that_was_asked_for(load):
-    pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
+def test_the_grid_is_the_one_that_was_asked_for(load, torch):
     wide = load("wide_nets")
     assert (wide.WIDTHS[0], wide.WIDTHS[-1], wide.BATCHES[0], wide.BATCHES[-1]) == (2, 1024, 1, 8192)
     assert (wide.WORST, wide.MEAN) == (1.3, 1.6)
@@ -181,17 +181,15 @@ def test_the_grid_is_the_one_that_was_asked_for(load):
     assert report["summaries"]["all"]["points"] == len(wide.WIDTHS) * len(wide.BATCHES) * 4
 
 
-def test_the_gpt_is_compared_by_what_was_asked_for(load):
-    pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
+def test_the_gpt_is_compared_by_what_was_asked_for(load, torch):
     gpt = load("microgpt")
     assert (gpt.ASKED, gpt.SCRIPT_ASKED) == ({1: 4.0, 32: 5.0, 512: 2.5}, 2000.0)
     report = json.loads((FOLDER / "results" / "microgpt.json").read_text(encoding="utf-8"))
     assert report["goals"] == gpt.goals({name: timing["median"] for name, timing in report["seconds"].items()})
 
 
-@pytest.mark.slow
-def test_the_peers_of_the_gpt_compute_its_loss(load):
-    pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
+@pytest.mark.ci
+def test_the_peers_of_the_gpt_compute_its_loss(load, torch):
     gpt = load("microgpt")
     words = gpt.load_words(None, gpt.CONTEXT)
     short = type(words)(words.letters, [word for word in words.train if len(word) < 4][:20], [], gpt.CONTEXT)
@@ -201,8 +199,7 @@ def test_the_peers_of_the_gpt_compute_its_loss(load):
         assert found == pytest.approx(losses[gpt.OURS], rel=1e-5)
 
 
-def test_the_products_of_onednn_are_those_of_a_layer(load):
-    torch = pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
+def test_the_products_of_onednn_are_those_of_a_layer(load, torch):
     linear = load("_peer_mkldnn").Linear(5, 3)
     x = torch.randn(7, 5, requires_grad=True)
     weights = torch.randn(7, 3)
@@ -217,3 +214,52 @@ def test_the_networks_of_the_threads_are_there(load):
     names = [work.name for work in load("_workloads").WORKLOADS]
     for start in load("threads").CHOSEN:
         assert len([name for name in names if name.startswith(start)]) == 1
+
+
+# ---- the contestants train the same function, and who may drop out does so with a reason
+
+START = "import json, sys, time; import peers; from _workloads import named; say = lambda x: print(json.dumps(x))\n"
+
+
+def in_a_process(code):
+    """Its own process: the benchmark changes the threads of every library."""
+    result = subprocess.run(
+        [sys.executable, "-c", START + code], cwd=FOLDER, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_contestants_have_the_same_losses_and_a_compiler_that_fails_is_left_out(torch):
+    found = in_a_process(
+        "work = named('XOR'); entered = peers.contestants(work, 1.0)\n"
+        "def fails(count): raise RuntimeError('no C++ compiler\\nand more')\n"
+        "entered['PyTorch compiled'].steps = fails\n"
+        "measured = peers.check(work, entered)\n"
+        "say([measured.missing, sorted(entered)])"
+    )
+    missing, left = found
+    assert missing == {"PyTorch compiled": "RuntimeError: no C++ compiler"}
+    assert {"numba", "NumPy tier", "NumPy by hand", "PyTorch eager", "objects (scaled)"} <= set(left)
+    assert "PyTorch compiled" not in left
+
+
+def test_contestants_that_train_something_else_stop_the_benchmark(torch):
+    found = in_a_process(
+        "work = named('XOR'); entered = peers.contestants(work, 1.0); del entered['PyTorch compiled']\n"
+        "steps = entered['NumPy tier'].steps; entered['NumPy tier'].steps = lambda count: 1.01 * steps(count)\n"
+        "try: peers.check(work, entered); say('nothing')\n"
+        "except SystemExit as error: say(str(error))"
+    )
+    assert found.startswith("XOR 3-3-1, 4: the losses after 10 steps differ")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no alarms on Windows")
+def test_compiling_is_bounded(torch):
+    found = in_a_process(
+        "try:\n"
+        "    with peers.time_limit(0.1): time.sleep(60)\n"
+        "except TimeoutError as error: say(str(error))\n"
+        "with peers.time_limit(None): pass"
+    )
+    assert "longer than it was given" in found
