@@ -446,6 +446,34 @@ def test_what_no_weight_stands_before_has_no_deltas():
     assert np.isnan(opened.deltas["0"]).all()
     assert np.isnan(opened.delta_sums["0"]).all()
     assert not any(np.isnan(opened.deltas[stage.name]).any() for stage in opened.stages[1:])
+    layer = nn.Linear(3, 2, seed=1)
+    last, data = nn.Linear(3, 3, seed=2), make_data("mlp", "mse", 8)
+    rule = optim.SGD([*layer.parameters(), *last.parameters()], lr=0.1)
+    opened = Run(lambda x: last([*layer(x), x[0] * 1.0]), nn.MSELoss(), rule, data, engine="numpy").open()
+    assert not any(np.isnan(deltas).any() for deltas in opened.deltas.values())
+    assert opened.terms("weight (2)[0][2]").sum == pytest.approx(opened.gradient[opened.index("weight (2)[0][2]")])
+
+
+@pytest.mark.parametrize("name", ["mlp", "relu", "norms", "batch norm", "picture", "many activations"])
+def test_every_term_is_of_the_layer_that_its_weight_is_of(name):
+    opened = make(name).open()
+    for index in range(0, len(opened.values), 2):
+        if not opened.follows(index):
+            terms = opened.terms(index)
+            assert {place.stage for place in terms.at} == {opened.name(index).partition(".")[0]}
+            assert all(place is None or place.stage != "loss" for place in terms.met)
+
+
+def test_numbers_inside_a_function_belong_to_the_stage_that_is_made_of_them():
+    weights, layer = [sv.Weight(0.3 + k, name=f"w{k}") for k in range(4)], nn.Linear(3, 3, seed=1)
+    model = lambda x: layer([sv.sin(sv.tanh(w * v)) for w, v in zip(weights, x, strict=False)])  # noqa: E731
+    rule = optim.SGD([*weights, *layer.parameters()], lr=0.1)
+    opened = Run(model, nn.MSELoss(), rule, make_data("mlp", "mse", 8), engine="numpy").open()
+    (stage,) = opened.stages
+    for k in range(3):
+        (use,), (met,) = opened.terms(f"w{k}").at, opened.terms(f"w{k}").met
+        assert (use.stage, use.units, met.stage, met.units) == (stage.name, (-1,), "input", (k,))
+    assert opened.terms("w3").at == ()
 
 
 def test_a_weight_that_nothing_reads_has_no_terms_and_stays():

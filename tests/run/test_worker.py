@@ -438,6 +438,29 @@ def test_the_last_goal_is_where_it_stands_and_training_has_stopped():
     assert (late.done.is_set(), late.answer()) == (True, 3)
 
 
+def test_an_engine_that_breaks_on_the_way_is_said_and_frames_on_the_way_are_whole(monkeypatch):
+    run = make_run("mlp", engine="numba")
+    run.step(200)
+    losses, random = run.history.loss.copy(), np.random.default_rng(0)
+
+    def whole(k):
+        frame = run.frame()
+        assert frame.curve.step.tolist() == list(range(1, frame.step + 1))
+        assert frame.step == 0 or frame.loss == losses[frame.step - 1]
+
+    with Worker(run) as worker:
+        travels = lambda k: worker.travel(int(random.integers(0, 201)), nearest=bool(k % 3 == 0))  # noqa: E731
+        together(whole, whole, travels, times=30)
+        worker.settle()
+        monkeypatch.setattr(run._training, "replay", lambda most: (_ for _ in ()).throw(InputError("no more")))
+        worker.travel(run.steps - 7 if run.steps > 7 else run.steps + 7)
+        wait(lambda: worker.error is not None)
+        assert "no more" in str(worker.error)
+        monkeypatch.undo()
+        worker.travel(100)
+        assert (worker.settle().step, worker.error) == (100, None)
+
+
 def test_what_is_given_up_stays_where_it_set_out():
     run = make_run("mlp", engine="objects")
     run.step(150)
