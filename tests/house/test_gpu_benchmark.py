@@ -146,9 +146,9 @@ TWICE = ("targets", "workloads", "graph", "frames")
 
 
 def parts():
-    """All parts with their marks; one is done by numba's own threads."""
+    """All parts with their tier; one is done by numba's own threads."""
     for part in PARTS:
-        marks = [pytest.mark.slow, *([pytest.mark.cuda] if part in TWICE else [])]
+        marks = pytest.mark.hunt if part in TWICE else pytest.mark.ci
         yield pytest.param(part, BLOCKER if part == "costs" else BLOCKER + IN_TURN, marks=marks, id=part)
 
 
@@ -198,7 +198,7 @@ def test_numbers_are_shown_in_the_unit_that_fits(load, number, unit, words):
     assert load("_gpu_rows").shown(number, unit) == words
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.skipif(sys.platform == "win32", reason="no process groups on Windows")
 def test_a_part_that_takes_too_long_is_ended_with_all_it_started_and_keeps_its_rows(
     load, tmp_path, monkeypatch, capsys

@@ -23,11 +23,12 @@ def unused(count):
     return count + 1
 '''
 TESTS = """
-from scalarviz.shop import Shop, unused
+import subprocess, sys
+from scalarviz.shop import Shop
 
 def test_few(): assert Shop().price(3) == 3
 def test_many(): assert Shop().price(20) == 13
-def test_called(): unused(1)
+def test_called(): subprocess.run([sys.executable, "-c", "from scalarviz.shop import unused; unused(1)"], check=True)
 """
 
 
@@ -113,9 +114,9 @@ def test_the_run_tells_killed_mutants_from_survivors_and_goes_on_where_it_stoppe
     said = capsys.readouterr().out
     before = results.read_text()
     rows = [row for row in mutants.read_rows(results) if "outcome" in row]
-    assert {row["after"]: (row["outcome"], row["by"]) for row in rows} == {
-        "return count + 7": ("killed", "tests/test_shop.py::test_many"),
-        "return count - 1": ("survived", ""),
+    assert {row["after"]: (row["outcome"], row["by"], row["tests"]) for row in rows} == {
+        "return count + 7": ("killed", "tests/test_shop.py::test_many", 2),
+        "return count - 1": ("survived", "", 1),  # called in another process
     }
     assert "nobody reads what it returns" in said
     mutants.main(list(map(str, command)))
