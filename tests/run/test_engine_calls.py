@@ -344,8 +344,11 @@ def test_the_full_speed_is_that_of_the_steps_and_no_step_too_many_is_done(monkey
     run = make_run("rgb")
     trainer = Copying(run.problem, clock, 0.01, 1e-6)
     run._training.change(trainer)
+    assert math.isnan(run.steps_per_second)
+    start = clock.now
     run.step(20)
     assert sum(trainer.calls) == run.steps == 20
+    assert run.steps_per_second == pytest.approx(20 / (clock.now - start))
 
 
 def test_why_says_what_the_engine_remarks_of_now():
