@@ -158,7 +158,7 @@ if __name__ == "__main__":
 CELL = "document.querySelector('.scalarviz-around')?.parentElement.scalarviz"
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_jupyterlab(opened):
     """Numbers, slider, edit, a cell that sleeps, and the picture that the saved notebook keeps."""
     page, path = opened(CELLS, "live.ipynb")
@@ -211,7 +211,7 @@ WATCHED = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_loop_of_the_users_own_is_watched_interrupted_and_goes_on(opened):
     """Numbers of one step while the cell computes, a step back meanwhile, and what the last step did."""
     page, _ = opened(WATCHED, "watched.ipynb")
@@ -246,7 +246,7 @@ def test_a_loop_of_the_users_own_is_watched_interrupted_and_goes_on(opened):
     assert not page.complaints
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_notebook_that_is_not_trusted_shows_the_last_step(opened):
     """JupyterLab takes the player's frame out of it; a widget without a kernel has its picture below it."""
     module = __import__("scalarviz.scenes.rgb", fromlist=["build"])
@@ -293,7 +293,7 @@ def painted(locator):
     return np.asarray(Image.open(io.BytesIO(locator.screenshot())).convert("RGB")).astype(int)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_kernel_that_is_interrupted_and_one_that_is_restarted(opened):
     """Training goes on through an interrupt; after a restart the last picture stays, and the cell can be run again."""
     page, _ = opened([SCENE + "w = sv.live(scene, size=(480, 320))\nw", SLEEPS], "weather.ipynb")
@@ -325,7 +325,7 @@ def test_a_kernel_that_is_interrupted_and_one_that_is_restarted(opened):
     assert [words for words in page.complaints if words != other] == []
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_pictures_by_jupyter_rfb(opened):
     """The window's picture in the cell: it is not blank, it is light as the notebook is, and a key acts."""
     pytest.importorskip("jupyter_rfb", reason="no jupyter_rfb (extra notebook)")
@@ -352,7 +352,7 @@ def test_pictures_by_jupyter_rfb(opened):
     assert not page.complaints
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_widget_that_is_shown_twice_and_in_two_tabs(opened):
     """All places show the same numbers; one that goes leaves the others alone."""
     page, path = opened([SCENE + "w = sv.live(scene, size=(480, 320))\nw", "w"], "twice.ipynb")
@@ -386,7 +386,7 @@ def test_a_widget_that_is_shown_twice_and_in_two_tabs(opened):
     assert not page.complaints
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_page_that_is_loaded_again_and_a_notebook_that_is_closed_and_opened(opened):
     """The kernel lives on, and so does training: the picture comes back, and the slider acts."""
     page, path = opened([SCENE + "w = sv.live(scene, size=(480, 320))\nw"], "again.ipynb")
@@ -426,7 +426,7 @@ def test_a_page_that_is_loaded_again_and_a_notebook_that_is_closed_and_opened(op
     assert not page.complaints
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_marimo(chromium, tmp_path):
     """Numbers, the slider and an edit, in another notebook than Jupyter's."""
     pytest.importorskip("marimo", reason="no marimo (extra test)")

@@ -57,7 +57,7 @@ def boxes(picture, side=8):
     return picture[:height, :width].reshape(height // side, side, width // side, side, 3).mean(axis=(1, 3))
 
 
-@pytest.mark.parametrize("side", [600, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("side", [600, pytest.param(1000, marks=pytest.mark.ci)])
 def test_cubes_below_a_pixel_are_averaged_alike(scripts, side):
     """Of noise each pixel is a few samples, which rounding may put into the cell beside; over 8 x 8 that is nothing."""
     pages = Pages(scripts)

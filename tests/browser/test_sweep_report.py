@@ -120,7 +120,7 @@ def test_a_report_of_runs_that_nobody_can_build_has_their_cubes_and_no_players(p
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(250, 250, 248)"
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_head_of_a_player_has_room_for_steps_of_many_digits(page, runs, few_runs, tmp_path, monkeypatch):
     expect = pytest.importorskip("playwright.sync_api").expect  # it looks without evaluating text, which a page forbids
     monkeypatch.setattr("scalarviz.view.sweeps.players.PICTURES", 1)

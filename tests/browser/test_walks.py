@@ -102,7 +102,7 @@ def window(subject, told, size):
 
 
 @pytest.mark.gl
-@pytest.mark.parametrize("name", ["layer", "hidden", pytest.param("large", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["layer", "hidden", pytest.param("large", marks=pytest.mark.ci)])
 def test_cubes_are_those_of_the_window_at_the_same_micro_step(name, recordings, page):
     source, subject = source_of(recordings[name])
     made = page(name)

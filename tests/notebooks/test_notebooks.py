@@ -213,7 +213,7 @@ def test_the_faces_of_the_network_have_the_colours_of_the_printed_numbers(fresh,
     check_faces(pictures["after"], spots, trained)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_every_gradient_is_violet_since_all_are_positive(pictures):
     picture = pictures["gradient"]
     bar = legend_colours(picture, np.linspace(0.5, 1, 400))

@@ -75,7 +75,7 @@ def test_what_no_viewport_holds_is_refused(monkeypatch):
         offscreen().render(lambda viewport: None, (600, 20), supersample=2)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_very_large_picture_is_the_small_one_enlarged():
     scene = scene_of()
     scene.run.step(3)

@@ -256,7 +256,7 @@ def test_the_stations_of_the_program_name_scenes_and_actions_that_there_are():
             assert act.value is None or BY_NAME[act.action].values.checked(act.action, act.value) == act.value
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_tour_of_the_program_is_walked_to_its_end():
     from scalarviz.cli import rooms
 

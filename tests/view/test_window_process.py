@@ -50,7 +50,7 @@ class Prompt:
         os.close(self.fd)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("shell", ["python", "ipython"])
 def test_at_a_prompt_the_window_serves_itself(screen, shell):
     """``w.step()`` alone repaints its cube while the prompt waits for the next line."""
@@ -96,7 +96,7 @@ window.wait()  # it is closed: nothing to wait for
 """
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("way", ["Escape twice", "Ctrl+Q", "Ctrl-C"])
 def test_after_a_hand_written_loop_the_window_stays_until_it_is_closed(screen, way):
     program = subprocess.Popen(
@@ -175,7 +175,7 @@ print("closed after", run.steps, threading.active_count(), flush=True)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_cleanly_within_a_second(screen, number):
     process = subprocess.Popen(
@@ -195,7 +195,7 @@ def test_signals_end_cleanly_within_a_second(screen, number):
     assert time.monotonic() - start < 2.0  # a second to close, and the interpreter's own end
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_display_that_goes_away_is_said_and_ends_the_window(x_server):
     with x_server() as (server, display):
         process = subprocess.Popen(

@@ -27,7 +27,7 @@ def until(condition, seconds=30.0):
         time.sleep(0.01)
 
 
-@pytest.mark.slow  # each draws the picture that stays
+@pytest.mark.ci  # each draws the picture that stays
 def test_twenty_cells_of_one_run_leave_no_thread(watch, scene):
     """Closed, run again without a close, gone: whoever comes next has the run, and in the end nobody is left."""
     before, made = of_cells(), []
