@@ -16,7 +16,7 @@ def leaves(array: Any) -> Any:
 
 def flat(x: Any) -> list[Any]:
     """The Values of nested lists, in order."""
-    return [v for part in x for v in flat(part)] if isinstance(x, list | tuple) else [x]
+    return [v for part in x for v in flat(part)] if isinstance(x, list | tuple | np.ndarray) else [x]
 
 
 def numbers(x: Any, what: str = "data") -> np.ndarray:

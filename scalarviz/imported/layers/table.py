@@ -256,7 +256,7 @@ def of_module(name: str) -> bool:
 
 def _is_weight(name: str, array: Array, noted: bool = False) -> bool:
     some = array.size > 1 or (array.size == 1 and (noted or of_module(name)))
-    return bool(some and array.dtype.kind == "f" and np.all(np.abs(array) < LARGEST_WEIGHT))
+    return bool(some and array.dtype.kind == "f" and np.all(np.abs(array.astype(float)) < LARGEST_WEIGHT))
 
 
 def plain(number: float) -> float:

@@ -1,0 +1,197 @@
+"""What `to_onnx` cannot write and what `load_onnx` is asked wrongly: refused in one line, and no file is left."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from kit.onnx_files import Made, session
+from kit.refusals import Refusal, refusals
+from scalarviz import nn
+from scalarviz.errors import (
+    FileFormatError,
+    InputError,
+    MissingDependencyError,
+    ScalarvizError,
+    TracingError,
+    TypeMismatchError,
+)  # fmt: skip
+from scalarviz.scalar import mask  # noqa: F401 (rows)
+
+BOTH = (InputError, TypeMismatchError)
+
+
+class Of(nn.Module):
+    """A module of a function."""
+
+    def __init__(self, function):
+        self.forward = function
+
+
+def net():
+    return nn.Sequential(nn.Linear(2, 3, seed=0), nn.Tanh())
+
+
+def write(folder, made, *args, **more):
+    made.to_onnx(folder / "net.onnx", *args, **more)
+
+
+ASKS = (InputError, "shape", "(1, 28, 28)")
+UNWRITTEN = {
+    "convolution of what?": ("write(it, nn.Conv2d(1, 2, 3, seed=0))", *ASKS),
+    "activation of what?": ("write(it, nn.Sequential(nn.ReLU()))", *ASKS),
+    "nothing of what?": ("write(it, nn.Sequential())", *ASKS),
+    "function of what?": ("write(it, Of(lambda x: x))", *ASKS),
+    "embedding of what?": ("write(it, nn.Sequential(nn.Embedding(3, 2), nn.Flatten()))", *ASKS),
+    **{f"shape {text}": (f"write(it, net(), {text})", BOTH, "to_onnx", "shape") for text in
+       ("3", "'3'", "(0,)", "(-1,)", "(2.5,)", "(True,)", "[3]", "((1, 2),)", "{3}", "type(None)")},
+    "a shape it does not take": ("write(it, net(), (5,))", InputError, "Linear(2, 3) '0'", "2 inputs", "5"),
+    **{f"dtype {text}": (f"write(it, net(), dtype={text})", ScalarvizError, "to_onnx", "dtype") for text in
+       ("None", "'float16'", "32", "float")},
+    "a branch on a number": ("write(it, Of(lambda x: x[0] if x[0] > 0 else x[1]), (2,))", TracingError,
+        "sv.where"),
+    "a mask drawn in evaluation": (
+        "write(it, Of(lambda x: [v * m for v, m in zip(x, mask.factors(2, 0.5))]), (2,))", InputError,
+            "drawn anew",
+    ),
+    "returns a text": ("write(it, Of(lambda x: 'abc'), (2,))", InputError, "Value", "list"),
+    "returns nothing": ("write(it, Of(lambda x: None), (2,))", InputError, "Value", "list"),
+}  # fmt: skip
+
+
+def rows(table):
+    """The rows with their calls: texts that see `it`, the folder."""
+    return {
+        name: (lambda it, text=text: eval(text, globals(), {"it": it}), *more) for name, (text, *more) in table.items()
+    }
+
+
+@refusals(rows(UNWRITTEN))
+def test_what_cannot_be_written_is_refused_and_nothing_is_left(tmp_path, refusal):
+    refusal.check(tmp_path)
+    assert os.listdir(tmp_path) == []
+    kept = tmp_path / "net.onnx"
+    kept.write_bytes(b"old")
+    refusal.check(tmp_path)
+    assert (kept.read_bytes(), os.listdir(tmp_path)) == (b"old", ["net.onnx"])
+
+
+def test_places_that_cannot_be_written_are_told_before_the_network_is_looked_at(tmp_path):
+    broken = Of(lambda x: 1 / 0)
+    for path in (tmp_path, "", 3, None):
+        with pytest.raises(ScalarvizError):
+            broken.to_onnx(path, (2,))
+    with pytest.raises(ZeroDivisionError):
+        broken.to_onnx(tmp_path / "net.onnx", (2,))
+
+
+def test_without_the_package(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    Refusal(net().to_onnx, MissingDependencyError, ('pip install "scalarviz[onnx]"',)).check(tmp_path / "net.onnx")
+    (tmp_path / "net.onnx").write_bytes(b"\x08\x08")
+    Refusal(sv.load_onnx, MissingDependencyError, ('pip install "scalarviz[onnx]"',)).check(tmp_path / "net.onnx")
+
+
+KNOWN = {
+    "a linear layer": (lambda: nn.Linear(4, 2, seed=0), 4),
+    "behind activations": (lambda: nn.Sequential(nn.Dropout(), nn.Tanh(), nn.PReLU(), nn.Linear(3, 1)), 3),
+    "a row that becomes a picture": (lambda: nn.Sequential(nn.Unflatten((1, 3, 3)), nn.Conv2d(1, 1, 2)), 9),
+    "inside others": (lambda: nn.Sequential(nn.Sequential(nn.MLP(5, [2], 1))), 5),
+    "a perceptron": (lambda: nn.Perceptron(6), 6),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_shape_that_is_known_is_not_asked_for(tmp_path, name):
+    make, count = KNOWN[name]
+    make().to_onnx(tmp_path / "net.onnx")
+    assert session(tmp_path / "net.onnx").get_inputs()[0].shape == ["N", count]
+
+
+# ---- loading
+
+
+def mlp(*shape):
+    made = Made(*(shape or ("batch_size", 3)))
+    h = made.node("Gemm", "x", made.weight("fc1.weight", 4, 3), made.weight("fc1.bias", 4), transB=1, name="/fc1/Gemm")
+    made.node("Gemm", made.node("Relu", h), made.weight("fc2.weight", 2, 4), transB=1, name="/fc2/Gemm", to="y")
+    return made
+
+
+def scaled(*shape):
+    """Scaled rows, so that each axis of (N, L, 3) can count samples."""
+    made = Made(*shape)
+    made.node("Mul", made.node("Tanh", "x"), made.weight("scale", 3), to="y")
+    return made
+
+
+def pairs():
+    made = Made("N", 3)
+    made.node("MatMul", "x", made.node("Transpose", "x", perm=[1, 0]), to="y", name="all_pairs")
+    return made
+
+
+def four():
+    made = mlp(4, 3)
+    made.node("Reshape", "y", made.constant("shape", np.array([4, 1, 2])), to="z", name="hard")
+    return made
+
+
+def large():
+    made = Made("N", 1500, 1500)
+    made.node("Abs", "x", to="y", name="large")
+    return made
+
+
+def load(folder, made, *outputs, **options):
+    return sv.load_onnx(made.save(folder, *outputs), **options)
+
+
+SIDES = ("{'K': 4, 'L': 2}", "{'L': 0}", "{'L': -1}", "{'L': 2.5}", "{'L': '2'}", "{'L': True}", "{'L': None}",
+         "{'x': 3}", "{'x': 'L'}", "{'x': (2.0, 3)}", "{'x': (2, 0)}", "{'x': (3,)}", "{'x': (2, 2, 3)}",
+             "{'x': ()}",
+         "{'y': (2, 3)}", "{'x': np.array([2, 3])}", "{'x[1]': 2}", "[2]", "{3: 3}", "3")  # fmt: skip
+UNREAD = {
+    "samples are mixed": ("load(it, pairs())", InputError, "MatMul 'all_pairs'", "x axis 0", "batch=False"),
+    "four samples": ("load(it, four(), 'z')", InputError, "4 samples", "Reshape 'hard'", "dynamic_axes"),
+    "no such side": ("load(it, mlp(), batch='M')", InputError, "batch='M'", "x", "batch_size"),
+    "no such axis": ("load(it, mlp(), batch=2)", InputError, "batch=2", "'x'"),
+    "half an axis": ("load(it, mlp(), batch=1.5)", ScalarvizError, "batch", "1.5"),
+    "a truth": ("load(it, mlp(), batch=True)", ScalarvizError, "batch", "name of a side"),
+    "a name in no list": ("load(it, mlp(), trained='fc1')", ScalarvizError, "['fc*']", "'fc1'"),
+    "a number": ("load(it, mlp(), trained=[3])", ScalarvizError, "trained", "text"),
+    "no such parameter": ("load(it, mlp(), trained=['conv*'])", ScalarvizError, "'conv*'", "fc1.weight"),
+    "a side that nobody said": ("load(it, mlp('N', 'width'))", InputError, "width", "sides={'width': 16}"),
+    "too large a sample": ("load(it, mlp())(np.ones(4))", InputError, "Linear(3, 4) 'fc1'", "3 inputs", "4"),
+    "a sample of another shape": ("load(it, scaled('N', 3))(np.ones((2, 2, 2)))", InputError, "'x'", "(3,)"),
+    "two samples": ("load(it, scaled('N', 3))(np.ones(3), np.ones(3))", ScalarvizError, "1 inputs", "(x)", "2"),
+    "many numbers": ("load(it, large())", InputError, "2,250,000", "Abs 'large'"),
+    "a side that is not": ("load(it, scaled('N', None, 3), sides={'length': 3})", InputError, "length", "'N'",
+        "'x[1]'", "'x'"),
+    **{f"sides {text}": (f"load(it, scaled('N', 'L', 3), sides={text})", BOTH, "sides") for text in SIDES},
+}  # fmt: skip
+
+
+@refusals(rows(UNREAD))
+def test_what_is_asked_wrongly_is_refused_in_one_line(tmp_path, refusal):
+    refusal.check(tmp_path)
+    try:
+        refusal.call(tmp_path)
+    except ScalarvizError as error:
+        assert "\n" not in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("content", [b"", b"hello world\n" * 9])
+def test_no_network_at_all(tmp_path, content):
+    (tmp_path / "net.onnx").write_bytes(content)
+    Refusal(sv.load_onnx, FileFormatError, ("net.onnx",)).check(tmp_path / "net.onnx")
+
+
+def test_more_than_two_gigabytes_are_refused(tmp_path, monkeypatch):
+    """The one limit that cannot be reached here: it is lowered."""
+    monkeypatch.setattr("scalarviz.onnx.export.proto.LARGEST", 10)
+    Refusal(nn.Linear(2, 3).to_onnx, InputError, ("2 GiB", "safetensors")).check(tmp_path / "net.onnx")

@@ -1,0 +1,155 @@
+"""What a file stores is what a loaded network computes with: tensors of every type, numbers beside the file, nodes in
+any order, functions of the file's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+import scalarviz as sv
+from kit.nested import numbers
+from kit.onnx_files import FLOAT, Made, agrees, drawn
+from scalarviz import nn
+
+TYPES = ["float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+
+
+@pytest.mark.parametrize("shape", [(), (0, 2), (2, 3)], ids=str)
+@pytest.mark.parametrize("raw", [True, False])
+@pytest.mark.parametrize("kind", [*TYPES, "bool"])
+def test_tensors_of_every_type(tmp_path, kind, raw, shape):
+    array = np.asarray(np.random.default_rng(1).integers(0, 100, shape)).astype(kind)
+    code = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    made = Made("N", 2, 3)
+    made.tensors.append(
+        helper.make_tensor("t", code, shape, array.tobytes() if raw else array.ravel().tolist(), raw=raw)
+    )
+    stored = made.node("Cast", "t", kind=FLOAT)
+    made.node("Add", "x", made.node("ReduceSum", stored, keepdims=0) if array.size == 0 else stored, to="y")
+    net = sv.load_onnx(made.save(tmp_path))
+    expected = np.broadcast_to(array.astype(float) if array.size else 0.0, (2, 3))
+    assert numbers(net(np.zeros((2, 3)))).tolist() == expected.ravel().tolist()
+
+
+@pytest.mark.parametrize("raw", [True, False])
+def test_bfloat16_becomes_float32(tmp_path, raw):
+    tensor = helper.make_tensor("t", TensorProto.BFLOAT16, (5,), [1.5, -0.0, 3.0e38, float("inf"), 2.0**-130])
+    wanted = numpy_helper.to_array(tensor).astype(np.float32)
+    if raw:
+        bits = np.asarray(tensor.int32_data, np.uint16)
+        tensor = helper.make_tensor("t", TensorProto.BFLOAT16, (5,), bits.tobytes(), raw=True)
+    made = Made("N", 5)
+    made.tensors.append(tensor)
+    made.node("Add", "x", made.node("Cast", "t", kind=FLOAT), to="y")
+    assert numbers(sv.load_onnx(made.save(tmp_path))(np.zeros(5))).tolist() == wanted.tolist()
+
+
+def two_layers():
+    made = Made("N", 3)
+    h = made.node("Gemm", "x", made.weight("w1", 3, 4), made.weight("b1", 4), name="first")
+    made.node("MatMul", made.node("Relu", h), made.weight("w2", 4, 2), to="y")
+    return made
+
+
+def test_nodes_may_stand_in_any_order(tmp_path):
+    made, x = two_layers(), drawn(5, 3)
+    wanted = agrees(sv.load_onnx(made.save(tmp_path)), made.save(tmp_path), x)
+    made.nodes.reverse()
+    path = tmp_path / "turned.onnx"
+    path.write_bytes(made.model().SerializeToString())  # onnx's checker and onnxruntime want them sorted
+    found = [numbers(sv.load_onnx(path)(row)) for row in x]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("opset", [7, 9, 13, 18, 21])
+def test_old_and_new_versions(tmp_path, opset):
+    made = two_layers()
+    made.opset = opset
+    path = made.save(tmp_path)
+    agrees(sv.load_onnx(path), path, drawn(4, 3))
+
+
+def test_a_file_before_versions_were_counted(tmp_path):
+    made = Made("N", 3)
+    made.node("Softmax", "x", to="y")
+    model = made.model()
+    del model.opset_import[:]
+    model.ir_version = 2
+    (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
+    assert numbers(sv.load_onnx(tmp_path / "net.onnx")([0.0, 0.0, 0.0])) == pytest.approx([1 / 3] * 3)
+
+
+def test_numbers_beside_the_file_are_read(tmp_path):
+    made = two_layers()
+    plain = sv.load_onnx(made.save(tmp_path)).state_dict()
+    onnx.save(made.model(), tmp_path / "net.onnx", save_as_external_data=True, location="data", size_threshold=0)
+    assert (tmp_path / "data").stat().st_size > 0
+    found = sv.load_onnx(tmp_path / "net.onnx").state_dict()
+    assert list(found) == list(plain)
+    assert all(np.array_equal(found[name], array) for name, array in plain.items())
+
+
+def test_stored_inputs_are_none_and_nodes_of_one_name_are_two(tmp_path):
+    made = Made("N", 3)
+    made.weight("w", 3, 3)
+    made.inputs.append(helper.make_tensor_value_info("w", FLOAT, [3, 3]))
+    h = made.node("Softplus", made.node("MatMul", "x", "w"), name="Exp_2")
+    h = made.node("Mul", h, made.node("Abs", h, name="Exp_2"), name="Exp_2")
+    made.node("Exp", made.node("Mul", h, made.fixed(0.1)), to="y")
+    path = made.save(tmp_path)
+    net = sv.load_onnx(path)
+    names = list(net.operators())
+    assert len(names) == len(set(names))
+    found = [numbers(net(row)) for row in drawn(2, 3)]
+    wanted = ReferenceEvaluator(str(path)).run(None, {"x": drawn(2, 3), "w": numpy_helper.to_array(made.tensors[0])})
+    np.testing.assert_allclose(found, wanted[0], rtol=1e-5)
+
+
+# ---- functions of a file's own
+
+
+def function(name, inputs, outputs, nodes, defaults=()):
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    return helper.make_function("own", name, inputs, outputs, nodes, opsets, [], list(defaults))
+
+
+def call(name, inputs, outputs, node="", **attributes):
+    return helper.make_node(name, inputs.split(), outputs.split(), name=node, domain="own", **attributes)
+
+
+def leak():
+    """LeakyRelu, whose slope is an attribute of the call."""
+    node = helper.make_node("LeakyRelu", ["x"], ["y"])
+    node.attribute.add(name="alpha", ref_attr_name="slope", type=onnx.AttributeProto.FLOAT)
+    return function("Leak", ["x"], ["y"], [node], [helper.make_attribute("slope", 0.5)])
+
+
+LAYER = function("Layer", ["x", "w", "b"], ["made", "raw"], [
+    helper.make_node("Gemm", ["x", "w", "b"], ["raw"], name="gemm", transB=1),
+    call("Leak", "raw", "inner"), call("Leak", "inner", "made", slope=0.25)])  # fmt: skip
+
+
+def test_functions_are_written_out_where_they_are_called(tmp_path):
+    made = Made("N", 4)
+    made.weight("a.weight", 4, 4), made.weight("a.bias", 4), made.weight("b.weight", 4, 4)
+    made.nodes += [call("Layer", "x a.weight a.bias", "h raw", "one"), call("Layer", "h b.weight", "skipped y", "two")]
+    made.functions = [LAYER, leak(), function("Unused", ["x"], ["y"], [helper.make_node("Det", ["x"], ["y"])])]
+    path = made.save(tmp_path)
+    net = sv.load_onnx(path)
+    assert list(net.state_dict()) == ["a.weight", "a.bias", "b.weight"]
+    slopes = [part.negative_slope for part in net.modules() if isinstance(part, nn.LeakyReLU)]
+    assert sorted(slopes)[-1] == 0.5
+    agrees(net, path, drawn(3, 4))
+
+
+def test_nodes_of_two_calls_have_names_of_their_own(tmp_path):
+    made = Made("N", 4)
+    made.nodes += [call("Leak", "x", "h"), call("Leak", "h", "i", "again"), call("Leak", "i", "y", "again")]
+    made.functions = [leak()]
+    net = sv.load_onnx(made.save(tmp_path))
+    names = [name for name, part in net.named_modules() if isinstance(part, nn.LeakyReLU)]
+    assert len(set(names)) == len(names) == 3
+    assert numbers(net([-8.0, 8.0, -1.0, 0.0])).tolist() == [-1.0, 8.0, -0.125, 0.0]

@@ -1,0 +1,291 @@
+"""Every layer and network written as ONNX: onnxruntime and the standard's reference compute the same numbers of it,
+and it comes back with the same names, the same bits and the same numbers."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import numpy as np
+import onnx
+import pytest
+from onnx.reference import ReferenceEvaluator
+
+import scalarviz as sv
+from kit.layers import LAYERS, Layer
+from kit.networks import NETWORKS, WORDS
+from kit.onnx_files import agrees, assert_near, by_objects, computed, operators, session, stored
+from scalarviz import nn
+
+
+class Attention(nn.Module):
+    """Attention of positions to themselves: what it returns, or its shares."""
+
+    def __init__(self, heads=2, which=0, bias=True, **how):
+        self.attention, self.which, self.how = nn.MultiheadAttention(4, heads, bias=bias, seed=1), which, how
+
+    def forward(self, x):
+        return self.attention(x, x, x[::-1], **self.how)[self.which]
+
+
+class ByHand(nn.Module):
+    """Weights without a layer: a matrix, a row of one, and single ones."""
+
+    def __init__(self):
+        self.w, self.gain = nn.Parameter([[1.0, 2.0], [3.0, 4.0]]), nn.Parameter([0.5])
+        self.shift, self.unit = sv.Weight(-0.5), nn.Perceptron(2)
+
+    def forward(self, x):
+        return self.unit([sv.dot(row, x) * self.gain[0] + self.shift for row in self.w])
+
+
+class TiedTable(nn.Module):
+    """A table that is read as one, and whose rows are multiplied with."""
+
+    def __init__(self):
+        self.table, self.mix = nn.Embedding(5, 3), nn.Linear(3, 3, bias=False)
+        self.gain = nn.Parameter([1.0, 2.0, 3.0])
+
+    def forward(self, x):
+        mixed = [a + g for a, g in zip(self.mix(self.table(x)), self.gain, strict=True)]
+        return [sv.dot(row, mixed) for row in self.table.weight]
+
+
+class Twice(nn.Module):
+    """A layer that is called twice, with others between."""
+
+    def __init__(self):
+        self.b, self.a, self.bend = nn.LayerNorm(3), nn.Linear(3, 3), nn.PReLU(3)
+
+    def forward(self, x):
+        return self.bend(self.a(self.b(self.a(x))))
+
+
+MORE = {
+    "perceptron": (lambda: nn.Perceptron(3, nn.Tanh()), (3,)),
+    "perceptron of one input": (lambda: nn.Perceptron(1, bias=False), (1,)),
+    "network": (lambda: nn.Network(4, 2, nn.Sigmoid()), (4,)),
+    "mlp of layers": (lambda: nn.Sequential(*nn.MLP(3, [4, 4], 2, nn.Tanh)), (3,)),
+    "mlp": (lambda: nn.MLP(4, [5], 2), (4,)),
+    "unflatten": (lambda: nn.Unflatten((2, 2)), (4,)),
+    "nothing": (nn.Sequential, (4,)),
+    "embedding": (lambda: nn.Embedding(5, 3), (4,)),
+    "embedding of one word": (lambda: nn.Embedding(5, 3), ()),
+    "embedding of rows": (lambda: nn.Embedding(5, 3), (2, 3)),
+    "layer norm of the last": (lambda: nn.LayerNorm(5), (2, 5)),
+    "batch norm2d without bias": (lambda: nn.BatchNorm2d(2, bias=False), (2, 3, 3)),
+    "a number for a norm": (lambda: nn.Sequential(nn.Linear(3, 1), nn.GroupNorm(1, 1), nn.Linear(1, 2)), (3,)),
+    "one channel": (lambda: nn.Sequential(nn.Conv1d(1, 1, 1), nn.GroupNorm(1, 1), nn.Flatten()), (1, 1)),
+    "norms of one number": (lambda: nn.Sequential(nn.BatchNorm1d(1), nn.LayerNorm(1), nn.RMSNorm(1)), (1,)),
+    "mean over a divided side": (lambda: nn.AdaptiveAvgPool1d(4), (2, 8)),
+    "attention": (Attention, (5, 4)),
+    "attention, causal": (lambda: Attention(is_causal=True), (5, 4)),
+    "attention, masked": (lambda: Attention(1, attn_mask=np.eye(5)[::-1] > 0), (5, 4)),
+    "attention, added": (lambda: Attention(4, attn_mask=np.arange(25.0).reshape(5, 5) / 10), (5, 4)),
+    "attention without biases": (lambda: Attention(bias=False), (5, 4)),
+    "attention's shares": (lambda: Attention(which=1, is_causal=True), (5, 4)),
+    "attention's shares a head": (lambda: Attention(which=1, average_attn_weights=False), (5, 4)),
+    "a table tied": (TiedTable, ()),
+    "weights by hand": (ByHand, (2,)),
+    "a layer that is called twice": (Twice, (3,)),
+    "a whole picture": (
+        lambda: nn.Sequential(
+            nn.Conv2d(2, 4, 3, padding=1, groups=2), nn.BatchNorm2d(4), nn.SiLU(), nn.MaxPool2d(2), nn.Flatten(),
+            nn.Linear(16, 6), nn.LayerNorm(6), nn.GELU(), nn.Linear(6, 3), nn.LogSoftmax(),
+        ), (2, 4, 4),
+    ),
+}  # fmt: skip
+CASES = {**{f"layer: {name}": row for name, row in LAYERS.items()},
+         **{f"network: {name}": row for name, row in NETWORKS.items()}, **MORE}  # fmt: skip
+WRITTEN_AS = {
+    "linear": ["Gemm"], "linear without bias": ["Gemm"], "relu": ["Relu"], "leaky relu": ["LeakyRelu"],
+    "sigmoid": ["Sigmoid"], "tanh": ["Tanh"], "softplus": ["Softplus"], "gelu": ["Div", "Erf", "Add", "Mul",
+        "Mul"],
+    "silu": ["Sigmoid", "Mul"], "elu": ["Elu"], "relu6": ["Clip"], "prelu": ["PRelu"], "softmax": ["Softmax"],
+    "log softmax": ["LogSoftmax"], "layer norm": ["LayerNormalization"],
+        "layer norm plain": ["LayerNormalization"],
+    "layer norm inside": ["LayerNormalization"], "batch norm1d": ["BatchNormalization"], "identity": ["Identity"],
+    "batch norm2d": ["BatchNormalization"], "batch norm2d plain": ["BatchNormalization"], "conv": ["Conv"],
+    "conv groups": ["Conv"], "conv same": ["Conv"], "conv1d strides": ["Conv"], "max overlap": ["MaxPool"],
+    "max1d": ["MaxPool"], "avg overlap": ["AveragePool"], "avg1d": ["AveragePool"],
+        "flatten the inner": ["Reshape"],
+    "adaptive2d, one": ["GlobalAveragePool"], "adaptive2d": ["MatMul", "MatMul"],
+        "dropout in evaluation": ["Identity"],
+}  # fmt: skip
+MORE_WRITTEN_AS = {"mlp": ["Gemm", "Tanh", "Gemm"], "nothing": ["Identity"], "embedding": ["Gather"],
+    "mean over a divided side": ["AveragePool"],
+                   "network": ["Gemm", "Sigmoid"],
+                       "batch norm2d without bias": ["BatchNormalization"]}  # fmt: skip
+OTHER_NAMES = {"network: formula", "network: one node twice"}
+"""Networks without names for their weights: files give them some."""
+
+
+def example(name):
+    """A network with random weights and statistics, the shape of a sample, three samples."""
+    row = CASES[name]
+    if isinstance(row, Layer):
+        return row.ours(), row.shape, np.array([row.sample(seed) for seed in range(3)])
+    if not isinstance(row, tuple):
+        return row.ours().eval(), row.shape, row.samples(3)
+    net, random = row[0]().eval(), np.random.default_rng(3)
+    net.load_state_dict({
+        key: array if array.dtype.kind == "i" else 0.5 + random.random(array.shape)
+        for key, array in net.state_dict().items()
+    })  # fmt: skip
+    words = any(isinstance(part, nn.Embedding) for part in net.modules())
+    return net, row[1], random.integers(0, WORDS, (3, *row[1])) if words else random.normal(size=(3, *row[1]))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_onnxruntime_computes_the_same_numbers_from_the_same_weights(tmp_path, name):
+    net, shape, x = example(name)
+    path = tmp_path / "net.onnx"
+    net.to_onnx(path, shape)
+    [port] = session(path).get_inputs()
+    assert (port.shape, port.type) == (["N", *shape], "tensor(int64)" if x.dtype.kind == "i" else "tensor(float)")
+    assert_near(computed(path, x)[0], by_objects(net, x.astype(np.float32).astype(float) if x.dtype.kind == "f" else x))
+    wanted = WRITTEN_AS.get(name.removeprefix("layer: "), MORE_WRITTEN_AS.get(name))
+    assert wanted in (None, operators(path))
+    kept, known = stored(path), net.state_dict()
+    unused = ("num_batches_tracked", "out_proj") if "shares" in name else ("num_batches_tracked",)
+    assert not [key for key in known.keys() - kept.keys() if not any(part in key for part in unused)]
+    for key in known.keys() & kept.keys():
+        np.testing.assert_array_equal(kept[key], known[key].astype(np.float32))
+
+
+def same_weights(one, other):
+    one, other = one.state_dict(), other.state_dict()
+    assert one.keys() == other.keys()
+    for name, array in one.items():
+        assert array.shape == other[name].shape
+        np.testing.assert_array_equal(array, other[name])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_written_and_read_it_is_the_same_network(tmp_path, name):
+    """In float64: onnxruntime has not every node of it, the standard's reference has."""
+    net, shape, x = example(name)
+    path = tmp_path / "net.onnx"
+    net.to_onnx(path, shape, dtype="float64")
+    back, wanted = sv.load_onnx(path), by_objects(net, x)
+    if name not in OTHER_NAMES and "shares" not in name:  # these do not use all weights
+        same_weights(net, back)
+    assert_near(by_objects(back, x), wanted, 1e-12)
+    if not isinstance(CASES[name], tuple):
+        return
+    [got] = ReferenceEvaluator(str(path)).run(None, {"input": x})
+    assert_near(got, wanted, 1e-7)
+
+
+def test_no_layer_is_forgotten():
+    tried = {type(part).__name__ for name in CASES for part in example(name)[0].modules()}
+    layers = {name for name in nn.__all__ if isinstance(getattr(nn, name), type)
+              and issubclass(getattr(nn, name), nn.Module) and not issubclass(getattr(nn, name),
+                  nn.Loss)}  # fmt: skip
+    assert tried >= layers - {"Module", "Loss", "Activation"}
+
+
+@pytest.mark.parametrize("name", ["a whole picture", "mlp of layers", "layer: linear", "layer: group norm"])
+def test_layers_come_back_as_these_layers(tmp_path, name):
+    net, shape, _ = example(name)
+    net.to_onnx(tmp_path / "a.onnx", shape)
+    back = sv.load_onnx(tmp_path / "a.onnx")
+    assert (type(back), repr(back)) == (type(net), repr(net))
+    back.to_onnx(tmp_path / "b.onnx", shape)
+    same_weights(sv.load_onnx(tmp_path / "b.onnx"), back)
+
+
+SCENES = {"rgb": ((3,), {"hidden": (8, 8)}), "digits": ((1, 8, 8), {}), "texture": ((2,), {}),
+          "microgpt": ((16,), {"layers": 2})}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_a_scenes_network_is_written_and_read_with_its_trained_weights(tmp_path, name):
+    """The run knows the shape of a sample; constants of the forward are no weights when they come back."""
+    shape, options = SCENES[name]
+    module = import_module(f"scalarviz.scenes.{name}")
+    run, path = module.build(module.Options(engine="numpy", **options)).run, tmp_path / "net.onnx"
+    run.step(3)
+    run.model.to_onnx(path)
+    same_weights(sv.load_onnx(path), run.model)
+    random = np.random.default_rng(7)
+    x = random.integers(0, 27, (3, *shape)) if name == "microgpt" else random.normal(size=(3, *shape))
+    assert_near(computed(path, x)[0], by_objects(run.model, x.astype(np.float32) if x.dtype.kind == "f" else x))
+    for key, array in run.model.state_dict().items():
+        assert stored(path)[key].dtype == array.dtype == np.float32  # nothing is rounded
+
+
+def test_numbers_that_no_mask_would_have_are_weights(tmp_path):
+    net = nn.Sequential(nn.Linear(2, 2, seed=0), nn.LayerNorm(2))
+    net[0].weight.data, net[1].weight.data = [[3e7, 1.0], [np.nan, np.inf]], [1e9, -1e9]
+    net.to_onnx(tmp_path / "net.onnx", dtype="float64")
+    same_weights(net, sv.load_onnx(tmp_path / "net.onnx"))
+
+
+def test_how_far_a_step_moves_the_statistics_is_written(tmp_path):
+    nn.Sequential(nn.BatchNorm1d(2, momentum=0.3), nn.BatchNorm1d(2, momentum=None)).to_onnx(tmp_path / "n.onnx", (2,))
+    assert [norm.momentum for norm in sv.load_onnx(tmp_path / "n.onnx")] == [0.3, 0.1]
+
+
+def test_a_layer_that_is_called_twice_is_replaced_at_both_places(tmp_path):
+    Twice().to_onnx(tmp_path / "net.onnx", (3,))
+    back, twin = sv.load_onnx(tmp_path / "net.onnx"), Twice()
+    back.a = twin.a = nn.Linear(3, 3, seed=5)
+    x = np.array([[0.3, -0.2, 0.9]])
+    assert_near(by_objects(back, x), by_objects(twin, x), 1e-6)
+
+
+def test_the_file_is_of_opset_17_and_ir_8_and_the_checker_takes_it(tmp_path):
+    net = nn.Sequential(nn.GELU(), nn.Linear(2, 1, seed=0), nn.LayerNorm(1, elementwise_affine=False))
+    net.to_onnx(tmp_path / "net.onnx", (2,))
+    model = onnx.load(tmp_path / "net.onnx")
+    assert (model.ir_version, [(one.domain, one.version) for one in model.opset_import]) == (8, [("", 17)])
+    assert (model.producer_name, model.graph.name) == ("scalarviz", "Sequential")
+    onnx.checker.check_model(model, full_check=True)
+    assert set(stored(tmp_path / "net.onnx")) == {"1.weight", "1.bias"}  # other numbers are part of the graph
+    net.to_onnx(tmp_path / "again.onnx", (2,))
+    assert (tmp_path / "again.onnx").read_bytes() == (tmp_path / "net.onnx").read_bytes()
+
+
+def test_a_module_is_written_in_evaluation_and_left_in_training(tmp_path):
+    net = nn.Sequential(nn.Linear(3, 4, seed=0), nn.BatchNorm1d(4), nn.Dropout(0.5), nn.Linear(4, 2, seed=1))
+    net[2].eval()
+    net.to_onnx(tmp_path / "net.onnx")
+    assert operators(tmp_path / "net.onnx") == ["Gemm", "BatchNormalization", "Gemm"]
+    assert [module.training for module in net] == [True, True, False, True]
+
+
+def test_a_norm_without_running_statistics_takes_those_of_the_batch(tmp_path):
+    net = nn.Sequential(nn.Linear(3, 4, seed=0), nn.BatchNorm1d(4, track_running_stats=False))
+    net.to_onnx(tmp_path / "net.onnx")
+    x = np.random.default_rng(0).standard_normal((6, 3))
+    wanted = [[v.data for v in row] for row in net[1]([net[0](row.tolist()) for row in x])]
+    assert_near(computed(tmp_path / "net.onnx", x)[0], wanted)
+
+
+def test_several_inputs_and_outputs(tmp_path):
+    net = nn.MultiheadAttention(4, 2, seed=0)
+    net.to_onnx(tmp_path / "net.onnx", [(3, 4), (5, 4), (5, 4)])
+    run = session(tmp_path / "net.onnx")
+    assert [port.name for port in run.get_inputs()] == ["input_0", "input_1", "input_2"]
+    assert [port.shape for port in run.get_outputs()] == [["N", 3, 4], ["N", 3, 5]]
+    q, k, v = (np.random.default_rng(seed).normal(size=(2, n, 4)) for seed, n in enumerate((3, 5, 5)))
+    found = computed(tmp_path / "net.onnx", q, k, v)
+    assert_near(np.concatenate([part.reshape(2, -1) for part in found], 1), by_objects(net, q, k, v))
+
+
+@pytest.mark.parametrize("samples", [1, 2, 1000])
+def test_one_sample_and_many(tmp_path, samples):
+    net = nn.Sequential(nn.Linear(3, 2, seed=0), nn.Softmax())
+    net.to_onnx(tmp_path / "net.onnx")
+    agrees(net, tmp_path / "net.onnx", np.random.default_rng(samples).normal(size=(samples, 3)))
+
+
+def test_a_live_run_is_written_as_it_is_and_goes_on(tmp_path):
+    net = nn.Sequential(nn.Linear(2, 3, seed=0), nn.Tanh())
+    data = [[0.0, 1.0]], [[0.0, 1.0, 0.5]]
+    with sv.Run(net, nn.MSELoss(), sv.optim.SGD(net.parameters(), lr=0.1), data) as run:
+        run.step(2)
+        before = run.steps, run.loss
+        net.to_onnx(tmp_path / "net.onnx")
+        assert (run.steps, run.loss) == before
+        assert_near(computed(tmp_path / "net.onnx", np.float32([[0, 1]]))[0], run.predict([[0.0, 1.0]]), 1e-6)
