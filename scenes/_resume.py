@@ -59,7 +59,8 @@ def hidden_behind_features(path: Path) -> tuple[int, ...]:
     FileFormatError
         The file holds no chain of such layers.
     """
-    found = {name: array.shape for name, array in load_tensors(path)[0].items() if name.endswith(".weight")}
+    tensors, _ = load_tensors(path)  # and the optimiser's, which has names of its own
+    found = {name: array.shape for name, array in tensors.items() if re.fullmatch(r"[0-9]{1,6}\.weight", name)}
     shapes = [found.get(f"{2 * k + 1}.weight", ()) for k in range(len(found))]
     if not shapes or not all(len(shape) == 2 for shape in shapes):
         got = ", ".join(f"{name} {shape}" for name, shape in sorted(found.items())) or "no weights"

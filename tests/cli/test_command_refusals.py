@@ -1,0 +1,676 @@
+"""What cannot be done is refused in a line or two, with exit code 2, before anything is trained or written.
+
+A row is a command line and facts that its message holds: the flag or the bad value, what is allowed, what to try.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from kit.commands import listing
+from scalarviz import nn
+from scalarviz.cli.main import main, scene_names
+from scalarviz.cli.train import train_scene
+from scalarviz.io import save_picture, save_tensors
+from scalarviz.run.scene_file import load_scene
+from scalarviz.sweep.sweep import sweep
+
+LONG = "n" * 5000
+WHOLE = ["", "x", "1.5", "nan", "1e3", "--steps"]
+NUMBER = ["", "x", "nan", "inf", "-inf", "0", "-1"]
+READ = ["missing.png", "folder", "text.txt"]
+NAME = ["", "x", "Invert", "sgd,adam"]
+BAD_VALUES: dict[str, list[str]] = {
+    "steps": [*WHOLE, "0", "-1", "9" * 20],
+    "seed": [*WHOLE, "-1", str(2**64)],
+    "batch": [*WHOLE, "0", "-5", "100000000"],
+    "fps": [*WHOLE, "0", "1000"],
+    "lr": NUMBER,
+    "duration": [*NUMBER, "1e9"],
+    "size": ["", "x", "1280", "1280x", "0x0", "-1x720", "1280x720x3", "99999x99999", "1.5x2", "160x159", "8193x720"],
+    "hidden": ["x", "0", "-1", "16,", ",", "16;16", "1.5", "16,x", "999999"],
+    "target": NAME,
+    "optimizer": NAME,
+    "dtype": [*NAME, "float16"],
+    "theme": [*NAME, "Dark"],
+    "threads": ["", "x", "0", "-1", "1.5", "100000"],
+    "engine": [*NAME, "cuda:99", "cuda:-1", "numba:1"],
+    "cmap": ["", "no such map"],
+    "pair": ["", "#ff8800", "#ff8800:", "red:blue", "#ff8800:#0044cc:#fff", "#gg0000:#000000"],
+    "picture": READ,
+    "source": READ,
+    "graded": READ,
+    "apply": READ,
+    "load": READ,
+    "output": ["folder", "", "text.txt/x.png", "x.txt", "x.mp4"],
+    "out": ["folder", "", "text.txt/x.png", "x", "x.txt", "x.mp3"],
+    "export_lut": ["folder", "", "text.txt/x.png", "x.png"],
+    "save": ["", "w", "x.txt", "folder", "text.txt/w.safetensors"],
+    "recording": ["", "w", "x.txt", "folder", "text.txt/w.svz", "one.svz"],
+    "html": ["", "w", "x.txt", "folder", "text.txt/w.html"],
+    "every": [*WHOLE, "0", "-1", "9" * 20],
+    "schedule": [*NAME, "Cosine", "cosine:", "linear:0", "linear:-1", "linear:x", "linear:1.5", "cycle:1:2", ":5",
+                 "linear:9999999999999", "constant:5", "step", "plateau"],
+    "sampling": [*NAME, "Epochs"],
+    "at": [*WHOLE, "-1", "9" * 20],
+    "break_on": ["", "loss", "loss <", "no_such > 1", "__import__('os')", "0.weight[9][9] > 0", "(" * 200,
+                 "loss < " + "1" * 10_000],
+}  # fmt: skip
+SWITCHES = {"headless", "json_line", "micro", "paused", "presenter"}
+PARTNERS = {"source": "--graded good.png", "graded": "--source good.png", "apply": "--output o.png",
+            "output": "--apply good.png", "every": "--recording x.svz"}  # fmt: skip
+"""Flags that come in pairs get a good partner, so that the bad value itself is what is wrong."""
+TRAIN_VALUES: dict[str, list[str]] = {
+    "network": ["missing.onnx", "folder", "text.txt", "good.png"],
+    "data": ["missing.npz", "text.txt", "folder", "good.png", ""],
+    "loss": NAME,
+    "trained": ["", "nope", "*.nope"],
+    "samples": ["M", "99999", "7", "1"],
+    "test": ["", "x", "nan", "inf", "1", "-0.1"],
+    "onnx": ["folder", "", "text.txt/x.onnx", "x", "x.pt", "x.txt"],
+}
+
+
+class Pair(nn.Module):
+    """Two outputs, the second a part of the first."""
+
+    def __init__(self):
+        self.whole = nn.Linear(2, 2, seed=0)
+
+    def forward(self, x):
+        y = self.whole(x)
+        return y, [y[0]]
+
+
+def write_arrays():
+    x, y = np.ones((4, 2)), np.array([0, 1, 1, 0])
+    ring = np.random.default_rng(0).normal(size=(40, 2))
+    for name, arrays in {
+        "set": {"x": x, "y": y},
+        "ring": {"x": ring, "y": (np.hypot(*ring.T) > 1.1).astype(int)},
+        "other": {"x": x},
+        "wide": {"x": np.ones((4, 3)), "y": y},
+        "short": {"x": x, "y": y[:3]},
+        "nan": {"x": np.where(np.arange(8).reshape(4, 2) == 7, np.nan, x), "y": y},
+        "half": {"x": x, "y": y, "x_test": x},
+        "test": {"x": x, "y": y, "x_test": x, "y_test": [0, 9, 0, 0]},
+        "shape": {"x": x, "y": y, "x_test": x, "y_test": np.eye(2)[y]},
+        "labels": {"x": x, "y": [0, 1, 5, 0]},
+    }.items():
+        np.savez(f"{name}.npz", **arrays)
+    np.save("one.npy", x)
+    nn.Linear(2, 2, seed=0).to_onnx("net.onnx")
+    nn.Linear(2, 1, seed=0).to_onnx("one.onnx")
+    Pair().to_onnx("pair.onnx", (2,))
+
+
+TABLES = {
+    "one.csv": "y\n1\n2\n", "text.csv": "x,y\n1,2\nabc,3\n", "words.csv": "x,y\n1,red\n2,blue\n",
+    "nan.csv": "x,y\n1,2\nnan,3\n", "missing.csv": "x,y\n1,2\n3\n", "empty.csv": "", "head.csv": "x,y\n",
+    "good.csv": "x,y\n1,2\n3,4\n", "wide.csv": "n,odd,square,kind\n" + "".join(f"{k},1,{k},b\n" for k in range(9)),
+    "trees.csv": "x,y,kind\n1,2,a\n3,4,b\n5,6,a\n7,8,b\n", "curve.csv": "x,y\n1,2\n3,4\n5,7\n",
+    "alike.csv": "x,y,kind\n1,2,a\n3,4,a\n", "level.csv": "x,y,n\n1,2,3\n3,4,3\n", "row.csv": "x,y,kind\n1,2,a\n",
+    "column.csv": "x\n1\n2\n", "letter.csv": "x,y,kind\na,2,u\n3,4,v\n", "curved.csv": "x,kind\n1,u\n3,v\n",
+    "oops.csv": "x,y,n\n1,2,1.5\n3,4,oops\n5,6,2.5\n7,8,4\n", "hole.csv": "x,y,kind\n1,2,\n3,4,v\n5,6,\n",
+    "many.csv": "x,y,kind\n" + "".join(f"1,2,w{k}\n" for k in range(9)), "commas.csv": ",,,\n,,\n",
+    "large.csv": "x,y,kind\n-1e308,2,u\n1e308,4,v\n", "far.csv": "x,n\n1,1e200\n2,2e200\n3,0\n",
+    "near.csv": "x,y,kind\n1e15,2,u\n1000000000000000.125,4,v\n",
+    "three.csv": "x,y,kind\n1,2,3\n3,4,b\n5,6,4\n",
+}  # fmt: skip
+WORDS = {
+    "none.words": b"", "only.words": b"only\n",
+    "spaces.words": b"good\ntwo words\n", "bytes.words": b"ab\ncd\n\xff\xfe",
+    "control.words": b"ab\ncd\nx\x00y\n", "300.words": "\n".join(chr(0x4E00 + k) for k in range(300)).encode(),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Files of every kind, good and bad; no command of this file may change it."""
+    made, back = tmp_path_factory.mktemp("refusals"), os.getcwd()
+    os.chdir(made)
+    rng = np.random.default_rng(0)
+    for name in ("folder", "dark", "taken"):
+        Path(name).mkdir()
+    Path("text.txt").write_text("no picture, no weights")
+    for name, shape in (("good", (4, 4, 3)), ("wide", (4, 5, 3))):
+        save_picture(f"{name}.png", rng.random(shape))
+    save_picture("clear.png", np.zeros((4, 4, 3)), np.zeros((4, 4)))
+    Path("empty.png").write_bytes(b"")
+    Path("cut.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"x" * 40)
+    Path("huge.ppm").write_bytes(b"P6\n9000 9000\n255\n")  # a header of so many pixels, and none behind it
+    for name, text in TABLES.items():
+        Path(name).write_text(text, encoding="utf-8")
+    for name, content in WORDS.items():
+        Path(name).write_bytes(content)
+    write_arrays()
+    save_tensors("other.safetensors", {"0.weight": np.zeros((3, 7))})
+    save_tensors("a.safetensors", {"0.weight": rng.normal(size=(4, 6)), "0.bias": np.zeros(4)})
+    for command in ("rgb --hidden 4 --save mlp", "digits --channels 3,5 --batch 8 --save digits",
+                    "uinn --hidden 3,4 --save uinn",
+                    "neuron --save neuron", "texture good.png --hidden 5,6 --save texture", "playground --save play",
+                    "expression --save formula", "neuron --weights 2 --save two"):  # fmt: skip
+        arguments = shlex.split(f"{command}.safetensors --headless --engine numpy --steps 1")
+        assert main(arguments) == 0
+    data = bytearray(Path("mlp.safetensors").read_bytes())
+    data[-1] ^= 1
+    Path("damaged.safetensors").write_bytes(data)
+    for name, options in (("one", {}), ("two", {"seed": 1}), ("hidden", {"hidden": (4,)})):
+        scene = load_scene("rgb").build(load_scene("rgb").options(engine="numpy", **options))
+        with sv.Recording(scene, every=5, path=f"{name}.svz"):
+            scene.run.step(30)
+    for name, content in (("empty.svz", b""), ("no.svz", b"no recording"),
+                          ("sql.svz", b"SQLite format 3\0" + bytes(100)),
+                          ("net.pt", b"PK\x03\x04"), ("bad.onnx", b"hello"), ("scene.sh", b"exit 1")):  # fmt: skip
+        Path(name).write_bytes(content)
+    with sweep("xor", None, 2, steps=2, options={"engine": "numpy"}, workers=0, results="runs.svs") as runs:
+        assert len(list(runs)) == 2
+    for link, aim in (("loop.safetensors", "loop.safetensors"), ("loop.cube", "loop.cube"), ("a", "b"), ("b", "a"),
+                      ("p.html", "one.svz"), ("over.png", "one.svz")):  # fmt: skip
+        Path(link).symlink_to(aim)
+    os.mkfifo("pipe.safetensors")
+    yield made
+    os.chdir(back)
+
+
+@pytest.fixture
+def refused(cli, folder, monkeypatch):
+    """Run a command that has to be refused: its facts are said, in few words, and nothing is written."""
+    monkeypatch.chdir(folder)
+
+    def run(arguments, *facts, lines=2):
+        before = listing(folder)
+        result = cli(*arguments)
+        assert (result.code, result.out) == (2, ""), result.err
+        assert all(fact.lower() in result.err.lower() for fact in facts), result.err
+        said = result.err.splitlines()
+        assert 1 <= len(said) <= lines, result.err
+        assert said[0].startswith("scalarviz: ") or lines > 2
+        assert "Traceback" not in result.err
+        assert "Value error" not in result.err
+        assert len(result.err) < 700, result.err
+        assert listing(folder) == before
+        return result
+
+    return run
+
+
+def flag_of(name):
+    return "--" + {"break_on": "break"}.get(name, name.replace("_", "-"))
+
+
+def values(table):
+    """The first and the last bad value of each flag in `make test`, all of them in CI."""
+    return [
+        pytest.param(
+            name, value, id=f"{name} {value[:20]}", marks=() if value in (all_[0], all_[-1]) else pytest.mark.ci
+        )
+        for name, all_ in table.items()
+        for value in all_
+    ]
+
+
+def test_the_tables_have_every_flag():
+    assert set(BAD_VALUES) | SWITCHES == set(load_scene("rgb").options.model_fields)
+    assert set(TRAIN_VALUES) | set(BAD_VALUES) | SWITCHES >= set(train_scene().options.model_fields)
+
+
+@pytest.mark.parametrize(("name", "value"), values(BAD_VALUES))
+def test_a_bad_value_of_a_flag_is_said(refused, name, value):
+    arguments = [value] if name == "picture" else [flag_of(name), value]
+    engine = [] if name == "engine" else ["--engine", "numpy"]
+    partner = shlex.split(PARTNERS.get(name, ""))
+    line = ["rgb", "--headless", *engine, "--steps", "1", *partner, *arguments, "--json"]
+    result = refused(line, lines=3 if name == "break_on" else 2)  # a caret stands below a condition
+    assert value in result.err or flag_of(name)[2:].replace("_", "-") in result.err.lower()
+
+
+@pytest.mark.parametrize(("name", "value"), values(TRAIN_VALUES))
+def test_a_bad_value_of_train_is_said(refused, name, value):
+    given = {"network": "net.onnx", "data": "set.npz"} | {name: value}
+    network = given.pop("network")
+    flags = [part for key, text in given.items() for part in (flag_of(key), text)]
+    refused(["train", network, *flags, "--steps", "1", "--engine", "numpy", "--headless", "--json"])
+
+
+ROWS: dict[str, dict[str, tuple[str, ...]]] = {
+    "rgb --headless --engine numpy --steps 1": {
+        "--source good.png": ("--graded",),
+        "--graded good.png": ("--source",),
+        "--apply good.png": ("--output",),
+        "--output x.png": ("--apply",),
+        "--pair #000:#fff --target gray": ("different tasks",),
+        "--pair #000:#fff --source good.png --graded good.png": ("different tasks",),
+        "--source good.png --graded good.png --target invert": ("different tasks",),
+        "good.png --pair #000:#fff": ("no target is known for the picture",),
+        "--source good.png --graded wide.png": ("4 x 4", "wide.png", "5 x 4"),
+        "--source clear.png --graded good.png": ("no pixel",),
+        "--apply clear.png --output x.jpg": ("JPEG",),
+        "--load mlp.safetensors --hidden 16,16": ("mlp.safetensors", "hidden layers are: 4"),
+        "--load mlp.safetensors --optimizer adam": ("--optimizer adam", "mlp.safetensors", "sgd"),
+        "--load other.safetensors": ("holds no network of this scene",),
+        "--load damaged.safetensors": ("damaged",),
+        "--save x.txt": ("--save", ".safetensors", "try x.safetensors"),
+        "--out x.png --out ./x.png": ("x.png", "--out and by --out"),
+        "--apply good.png --output x.png --out x.png": ("x.png", "--out and by --output"),
+        "--no-such-flag": ("no such option", "scalarviz rgb --help"),
+        "a.png b.png": ("unexpected extra argument",),
+        "--steps": ("requires an argument",),
+        "--micro": ("nothing is recorded", "--recording"),
+        "--every 2": ("--recording",),
+        "--recording one.svz": ("overwrites nothing",),
+        "--recording a.svz --recording b.svz": ("--recording is given twice",),
+        "--html a.html --html b.html": ("--html is given twice",),
+        "--save a.safetensors --save b.safetensors": ("--save is given twice",),
+        "--html x.html --cmap viridis": ("--cmap does nothing here",),
+        "--html x.html --presenter": ("--presenter does nothing here",),
+        "--html x.html --duration 3": ("--duration does nothing here",),
+        "--paused": ("--paused",),
+        "--fps 12": ("--fps",),
+        "--at 31 --out x.png": ("--at 31", "0 to 1"),
+        "--at 1": ("--at", "--out"),
+        "--out x.gif --fps 60": ("50 frames a second", "60"),
+        "--cmap nope": ("nope", "viridis"),
+        "--theme nope": ("nope", "light"),
+        "--save loop.safetensors": ("circle",),
+        "--export-lut loop.cube": ("circle",),
+        "--save a/x.safetensors": ("too many levels of symbolic links",),
+        "--out a/x.png": ("too many levels of symbolic links",),
+        "--save pipe.safetensors": ("not a regular file",),
+        "--save a.safetensors/x.safetensors": ("is a file, not a folder",),
+        "--load a": ("too many levels of symbolic links",),
+        "--load pipe.safetensors": ("device or a pipe",),
+        "--load /dev/zero": ("device or a pipe",),
+        "/dev/zero": ("device or a pipe",),
+        f"--load {LONG}": ("file name too long",),
+        f"--save {LONG}.safetensors": ("file name too long",),
+        f"--save {LONG}/x.safetensors": ("file name too long",),
+        f"--out new/{LONG}.png": ("file name too long",),
+        f"--export-lut {LONG}.cube": ("file name too long",),
+        LONG: ("file name too long",),
+        "--load x\0y": ("--load",),
+        "--load x\ud800y": ("--load",),
+        "--save x\0y.safetensors": ("null",),
+        "--save x\ud800.safetensors": ("--save", "surrogates"),
+        "--source a --graded a": ("too many levels of symbolic links",),
+        "--hidden 99999,99999": ("10,000,599,996 weights", "860 GB of memory"),
+        "--hidden 99999,99999 --optimizer adam": ("1660 GB of memory",),
+        f"--size {'x' * 3000}": ("--size", "xxxx"),
+        f"--hidden {'x' * 3000}": ("--hidden", "xxxx"),
+        f"--engine {'x' * 3000}": ("engine", "xxxx"),
+        f"--break {'1' * 10_001}": ("10,001 characters",),
+    },
+    "neuron --headless --engine numpy --steps 1": {
+        "--weights 3": ("1 (w) or 2 (w and b)", "got 3"),
+        "--weights two": ("--weights",),
+        "--w inf": ("--w",),
+        "--noise -1": ("--noise",),
+        "--batch 3": ("no such option",),
+        "--b 5": ("--b",),
+        "--load neuron.safetensors --w 5": ("--w",),
+        "--weights 2 --load two.safetensors --b 5": ("--b",),
+        "--weights 2 --load neuron.safetensors": ("neuron.safetensors",),
+    },
+    "xor --headless --engine numpy --steps 1": {
+        "--batch 2": ("1 (a single sample) or 4", "got 2"),
+        "--factor 0.7": ("0.5 or 1", "got 0.7"),
+        "--activation relu": ("tanh",),
+        "--lr nan": ("--lr",),
+        "--log log.txt": (".csv", "try log.csv"),
+        "--log gone.csv --save gone.csv": ("gone.csv",),
+        "--cells 0": ("--cells",),
+        "--hidden 4": ("no such option",),
+    },
+    "uinn --headless --engine numpy": {
+        "--hidden 8,x": ("whole numbers from 1 to 99999",),
+        "--hidden 99999,99999": ("memory",),
+        "--lr -1": ("--lr",),
+        "--steps 0": ("--steps",),
+        "--batch 2": ("no such option",),
+        "--load gone.safetensors": ("gone.safetensors",),
+        "--load uinn.safetensors --hidden 8,8": ("--hidden 8,8", "uinn.safetensors", "hidden layers are: 3,4"),
+    },
+    "digits --headless --engine numpy --steps 1": {
+        "--data cifar": ("--data", "cifar", "sklearn", "mnist:FOLDER"),
+        "--data mnist:": ("sklearn, or mnist:FOLDER",),
+        "--data mnist:/no/such/folder": ("/no/such/folder",),
+        "--channels 4": ("--channels", "two numbers"),
+        "--channels 4,x": ("--channels", "whole numbers"),
+        "--channels 99999,99999": ("90,003,299,968 weights", "smaller layers"),
+        "--load digits.safetensors --channels 6,12": ("--channels 6,12", "digits.safetensors", "3,5"),
+        "--load mlp.safetensors": ("no network of this scene", "8 x 8 pixels"),
+    },
+    "texture good.png --headless --engine numpy --steps 2": {
+        "--encoding cos": ("--encoding",),
+        "--frequencies 0": ("--frequencies",),
+        "--frequencies 13": ("--frequencies",),
+        "--transform mirror": ("--transform",),
+        "--photo dog": ("--photo",),
+        "--photo astronaut": ("--photo",),
+        "--l2 -1": ("--l2",),
+        "--l2 nan": ("--l2",),
+        "--hidden 0": ("--hidden",),
+        "--output o.txt": ("o.txt", ".png, .jpg"),
+        "--hidden 99999,99999,99999": ("memory",),
+        "--encoding none --frequencies 5": ("--frequencies",),
+        "--epochs 2": ("--steps", "--epochs"),
+        "--load texture.safetensors --hidden 9": ("--hidden 9", "texture.safetensors", "hidden layers are: 5,6"),
+        "--load texture.safetensors --encoding none": ("from 2 inputs to 3 outputs",),
+        f"--encoding {'x' * 3000}": ("--encoding", "xxxx"),
+    },
+    "texture --headless --engine numpy": {
+        **{f"good.png --epochs {bad}": ("--epochs",) for bad in ("0", "-1", "nan", "inf", "two", "1e10")},
+        "--batch 1 --epochs 1e9": ("--epochs", "at most 1,000,000,000,000"),
+        "empty.png": ("is not a picture",),
+        "text.txt": ("is not a picture",),
+        "cut.png": ("is damaged",),
+        "gone.png": ("there is no picture",),
+        "huge.ppm": ("too large", "9,000 x 9,000"),
+    },
+    "microgpt --headless --engine numpy --steps 1": {
+        "--embd 6 --heads 4": ("--heads must divide --embd",),
+        "--text gone.words": ("cannot be read",),
+        "--text folder": ("cannot be read",),
+        "--text none.words": ("at least 2",),
+        "--text only.words": ("1 words",),
+        "--text spaces.words": ("line 2",),
+        "--text bytes.words": ("UTF-8",),
+        "--text control.words": ("line 3",),
+        "--text 300.words": ("300 different letters",),
+    },
+    "playground --headless --engine numpy --steps 1": {
+        "--data moons": ("--data", "moons", "circle, xor, gauss"),
+        "--features x,z": ("x, y, x2",),
+        "--features ''": ("x, y, x2",),
+        "--features x,x": ("once",),
+        "--hidden 4,0": ("whole numbers",),
+        "--hidden none": ("16,16",),
+        "--hidden 65": ("at most 6 layers of at most 64 units",),
+        "--hidden 1,1,1,1,1,1,1": ("at most 6 layers",),
+        "--activation step": ("--activation", "step", "tanh, relu"),
+        "--noise 0.6": ("--noise", "0.5"),
+        "--noise nan": ("--noise",),
+        "--split 1": ("--split",),
+        "--l2 -1": ("--l2",),
+        "--optimizer newton": ("--optimizer", "newton"),
+        "--channels 6,12": ("no such option",),
+        "--hide lr,rate": ("rate", "data, noise"),
+        "--load play.safetensors --weights-seed 3": ("--weights-seed",),
+        "--hidden '' --activation relu": ("--activation",),
+        "--load play.safetensors --hidden 2": ("do not fit",),
+        "--load other.safetensors": ("holds no network of this scene", "1.weight"),
+        f"--data {'x' * 3000}": ("--data", "xxxx"),
+        f"--hide {'x' * 3000}": ("--hide", "xxxx"),
+        "--point 1,2": ("x,y,label",),
+        "--point ''": ("x,y,label",),
+        "--point 1,2,7": ("no class '7'", "-1, 1"),
+        "--point 1,two,1": ("y is a number", "two"),
+        "--point 1e400,2,1": ("x is a number",),
+        "--point 1,nan,1": ("y is a number",),
+        "--data plane --point 1,2,blue": ("label is a number", "blue"),
+        "--without 250": ("no point 250", "0 to 249"),
+        f"--without {','.join(map(str, range(250)))}": ("none would be left",),
+        **{f"--without {bad}": ("whole numbers",) for bad in ("'1;2'", "-1", "1.5", "x", "9999999999")},
+        "--csv gone.csv": ("there is no table gone.csv",),
+        "--csv .": ("is a folder",),
+        "--columns x,y": ("--csv FILE",),
+        "--csv trees.csv --data xor": ("--data and --csv",),
+        "--csv trees.csv --noise 0.1": ("--noise and --csv",),
+        "--csv curve.csv --features x,xy": ("--features xy", "x, x2, sinx"),
+        "--csv wide.csv": ("4 columns (n, odd, square, kind)", "--columns odd,square,kind"),
+        "--csv wide.csv --columns even,kind": ("no column 'even'", "n, odd"),
+        "--csv alike.csv": ("every row is 'a'",),
+        "--csv level.csv": ("3 in every row",),
+        "--csv row.csv": ("one row",),
+        "--csv column.csv": ("1 column (x)", "one or two inputs"),
+        "--csv letter.csv": ("line 2", "column 'x'", "'a'"),
+        "--csv curved.csv": ("line 2", "column 'kind'", "'u'"),
+        "--csv oops.csv": ("line 3", "column 'n'", "'oops'"),
+        "--csv three.csv": ("column 'kind' says 'b'",),
+        "--csv hole.csv": ("line 2", "column 'kind' is empty", "1 other row"),
+        "--csv many.csv": ("9 different words (w0, w1, w2, w3, ...)",),
+        "--csv large.csv": ("column 'x'", "1e+308", "1e+150"),
+        "--csv far.csv": ("column 'n'", "2e+200"),
+        "--csv near.csv": ("column 'x'", "1e+15", "too near"),
+        "--csv commas.csv": ("commas.csv is empty",),
+    },
+    "expression --headless --engine numpy --steps 3": {
+        "--expr tanh(w*x": ("the text ends", "^"),
+        "--expr 9**9**9**9": ("no weight in it",),
+        "--expr 'x + x'": ("no weight in it",),
+        "--expr w*y": ("the column that is to be learnt",),
+        "--expr w.__class__": ("a name is a word", "^"),
+        "--expr \"__import__('os')\"": ("no function '__import__'", "^"),
+        f"--expr {'(' * 100}w{')' * 100}": ("nested more than 64 deep", "^"),
+        f"--expr {'w+' * 5000}x": ("10,001 characters",),
+        f"--expr {'+'.join(f'w{k}' for k in range(1001))}": ("1,001 weights",),
+        "--expr tahn(w*x)": ("did you mean 'tanh'", "^"),
+        "--expr ''": ("the text ends", "^"),
+        "--expr @none.txt": ("there is no formula none.txt",),
+        "--expr @.": ("is a folder",),
+        "--csv none.csv": ("there is no table none.csv",),
+        "--csv one.csv": ("has one column",),
+        "--csv text.csv": ("line 3", "column 'x'", "'abc'"),
+        "--csv words.csv": ("no number", "--target"),
+        "--target z": ("no column 'z'", "x, y"),
+        "--target ''": ("no column ''",),
+        "--csv good.csv --target x": ("'x'", "to be learnt"),
+        "--csv words.csv --target x --expr k*y": ("column 'y'", "'red'", "no number"),
+        "--csv nan.csv": ("finite number",),
+        "--csv missing.csv": ("column 'y' is missing",),
+        "--csv empty.csv": ("is empty",),
+        "--csv head.csv": ("no rows",),
+        "--csv .": ("folder",),
+        "--start z=1": ("a=0.5",),
+        "--start a": ("a=0.5",),
+        "--expr 'w*x + e' --start e=1": ("e is 2.71828", "w=0.5"),
+        "--start a=one": ("'one' is no number",),
+        "--start a=inf": ("finite",),
+        "--start a=1e39": ("float32",),
+        "--start a=0.5 --start a=0.25": ("--start",),
+        "--load formula.safetensors --start a=0.5": ("--start",),
+        "--lr 0": ("greater than 0",),
+        "--batch 0": ("--batch",),
+        "--noise 1": ("no such option",),
+        "--expr 'log(w - 5)*x'": ("nan in 60 of 60 rows",),
+    },
+    "train --steps 2 --headless --engine numpy": {
+        "missing.onnx --data ring.npz": ("missing.onnx",),
+        "net.onnx": ("--data", "nothing was given"),
+        "--data ring.npz": ("NETWORK", "nothing was given"),
+        "net.onnx --data missing.npz": ("missing.npz",),
+        "net.onnx --data net.onnx": ("net.onnx", ".npz", "np.savez(path, x="),
+        "net.onnx --data other.npz": ("other.npz", "no array y", "it has x"),
+        "net.onnx --data wide.npz": ("(3,)", "(2,)"),
+        "net.onnx --data short.npz": ("4 samples in x and 3 in y",),
+        "net.onnx --data .": ("folder of pictures", "(2,)"),
+        "net.onnx --data ring.npz --trained conv*": ("'conv*'",),
+        "net.onnx --data ring.npz --loss l1": ("'l1'", "'ce', 'mse'"),
+        "net.onnx --data ring.npz --samples M": ("batch='M'",),
+        "net.onnx --data ring.npz --onnx out.pt": (".onnx", "try out.onnx"),
+        "net.onnx --data ring.npz --test 1": ("--test", "less than 1"),
+        "net.onnx --data one.npy": ("one.npy", ".npz"),
+        "net.onnx --data nan.npz": ("nan.npz", "x[3, 1] is nan", "1 of 4"),
+        "net.onnx --data half.npz": ("half.npz", "y_test", "both"),
+        "net.onnx --data test.npz": ("test.npz", "y_test", "sample 1 is 9"),
+        "net.onnx --data shape.npz": ("y_test", "(2,)", "()"),
+        "net.onnx --data labels.npz": ("labels.npz", "sample 2 is 5"),
+        "one.onnx --data ring.npz": ("one.onnx", "cross-entropy"),
+        "pair.onnx --data ring.npz": ("pair.onnx", "2 outputs"),
+    },
+    "replay": {
+        "": ("RECORDING", "nothing was given", "--recording"),
+        "one.svz --out p.png --at 7": ("no step 7", "5 and 10"),
+        "one.svz --out p.png --at 31": ("0 to 30",),
+        "one.svz --steps 7 --out p.png": ("no step 7",),
+        "one.svz --at 5": ("--at",),
+        "one.svz --out p.txt": ("p.txt", ".png"),
+        "one.svz --headless --paused": ("--paused does nothing here",),
+        "one.svz --headless": ("--headless", "--out", "--html", "--json"),
+        "one.svz --html q.html --cmap viridis": ("--cmap does nothing here",),
+        "one.svz --html q.html --duration 3": ("--duration does nothing here",),
+        "one.svz --html q.html --html r.html": ("--html is given twice",),
+        "one.svz --html x.txt": (".html",),
+        "one.svz --steps 5 --html q.html": ("all steps",),
+        "one.svz --html text.txt/p.html": ("p.html",),
+        "one.svz --out p.png --cmap no": ("colour map",),
+        "one.svz missing.svz --out p.png": ("missing.svz",),
+        "one.svz --html p.html": ("p.html", "it is the recording itself"),
+        "one.svz --out over.png": ("over.png", "it is the recording itself"),
+        "one.svz hidden.svz --out p.png": ("nothing to compare", "0.weight", "3×3"),
+        "empty.svz --out p.png": ("is empty",),
+        "no.svz no.svz --out p.png": ("no recording",),
+        "sql.svz --out p.png": ("no recording",),
+    },
+    "view": {
+        "": ("nothing was given",),
+        "none.onnx": ("none.onnx",),
+        ".": ("folder",),
+        "text.txt": (".onnx, .safetensors",),
+        "net.pt": ("torch.load",),
+        "bad.onnx": ("no ONNX file",),
+        "a.safetensors text.txt": (".onnx",),
+        "a.safetensors --only x*": ("x*",),
+        "a.safetensors --headless": ("shows nothing",),
+        "a.safetensors --out a.mp4": ("a.mp4", "picture"),
+        "a.safetensors --cmap none": ("none",),
+        "a.safetensors --size 1x1": ("1x1", "size"),
+        "a.safetensors b.safetensors c.safetensors": ("extra argument",),
+        "a.safetensors --scene mine.py --out c.png": ("--scene", "sweep"),
+        "runs.svs a.safetensors": ("alone",),
+        "runs.svs": ("--out runs.png", "--out runs.html"),
+    },
+    "sweep": {
+        "": ("SCENE", "nothing was given"),
+        "no_such": ("no_such",),
+        "xor --nope": ("scalarviz sweep xor --help",),
+        "xor --grid lr=0.1,0.5": ("0.1,0.5", "'lr=0.1 0.5'"),
+        "xor --grid lr=0.1 0.5": ('--grid "lr=0.1 0.5 1"',),
+        "xor --lr '0.1 0.5'": ('--grid "lr=0.1 0.5"',),
+        "xor --lr 0.1,0.5": ('--grid "lr=0.1 0.5"',),
+        "xor --grid lr": ("--grid", "values"),
+        "xor --grid lr=": ("--grid", "values"),
+        "xor --grid lr=0.1 --grid lr=0.2": ("lr is given twice",),
+        "xor --grid lr=0.1 --lr 0.2": ("lr is swept and given",),
+        "xor --grid lr=0.1..1": ("how many",),
+        "xor --grid lr=-1": ("--lr", "greater than 0", "'-1'"),
+        "xor --grid lr=a,b": ("number", "'a,b'"),
+        "xor --grid colour=1": ("no option 'colour'",),
+        "xor --grid 'theme=dark light'": ("theme cannot be given",),
+        "xor --seeds 0": ("--seeds", "1 to 10,000"),
+        "xor --seed 3": ("no such option",),
+        "xor --workers 0": ("--workers", "1"),
+        "xor --keyframes -1": ("--keyframes",),
+        "xor --results r.db": ("try r.svs",),
+        "xor --results folder": ("folder",),
+        "xor --table r.txt": ("try r.csv",),
+        "xor --table folder": ("folder",),
+        "xor --report r.txt": ("try r.html",),
+        "xor --report r.html --table r.html": ("--table and by --report",),
+        "xor --scheduler cluster": ("tls://HOST:PORT",),
+        "xor --scheduler tls://x:1 --workers 2": ("--workers",),
+    },
+    "doctor": {
+        "rgb": ("'rgb'", "doctor --ops rgb"),
+        "''": ("''", "--ops"),
+        "--ops rbg": ("no scene 'rbg'", "rgb, texture"),
+        "--ops ''": ("no scene ''",),
+        "--ops --report": ("--report and --ops",),
+        "--ops gone.py": ("gone.py",),
+        "--ops rgb digits": ("extra argument",),
+    },
+    "lessons": {
+        "text.txt": ("text.txt",),
+        "text.txt/x": ("text.txt",),
+        "''": (),
+        "a\0b": (),
+        "x" * 300: (),
+        "--overwrite": (),
+        "--outputs": (),
+        "a b": (),
+        "--force a": (),
+        "--seed": (),
+    },
+    "": {
+        "foo": ("foo", "scalarviz --help", ", ".join(scene_names())),
+        "runs.svs": ("scalarviz view runs.svs",),
+        "loop.svz": ("scalarviz replay loop.svz",),
+        "missing.py": ("missing.py",),
+        ".py": ("no scene",),
+        f"{LONG}.py --steps 1": ("file name too long",),
+        "--no-such": ("--no-such",),
+        "scene.sh": (),
+        "tour": ("window", "no display"),
+    },
+}
+"""Of each command what goes behind it, and facts that are said."""
+
+
+def words_of(line):
+    """As a shell takes it, where it can."""
+    return line.split(" ") if "\0" in line or "#" in line or '"lr' in line else shlex.split(line)
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [pytest.param(c, line, id=f"{c.split(' ')[0]} {line[:50]!r}") for c, rows in ROWS.items() for line in rows],
+)
+def test_it_is_said_before_anything_is_done(refused, command, line):
+    refused([*words_of(command), *words_of(line)] if line else words_of(command), *ROWS[command][line], lines=5)
+
+
+BAD_CONDITIONS = {
+    "los < 1": ("did you mean 'loss'", "^"),
+    "grad >> 10": ("character 7", "      ^"),
+    "0.weight[9][0] > 0": ("number 9", "^"),
+    "dead": ("no rectifier", "^"),
+    "loss": ("condition is wanted", "^"),
+}
+
+
+@pytest.mark.parametrize("text", BAD_CONDITIONS)
+def test_a_bad_condition_has_a_caret_below_it(refused, text):
+    said, under = BAD_CONDITIONS[text]
+    line = ["rgb", "--headless", "--engine", "numpy", "--steps", "10", "--break", text, "--save", "w.safetensors"]
+    first, again, caret = refused(line, "--break", text, "at character", said, lines=3).err.splitlines()
+    assert first.startswith("scalarviz: --break")
+    assert (again, caret) == (f"    {text}", f"    {under}")
+
+
+LACKS: dict[str, tuple[str, str, object, tuple[str, ...]]] = {
+    "rgb --out x.mp4 --steps 1000000000": ("modules", "imageio_ffmpeg", None, ("scalarviz[video]",)),
+    "digits --steps 1": ("attribute", "scalarviz.scenes._digits_data.find_spec", None, ('"scalarviz[data]"',)),
+    "texture --steps 2": ("attribute", "scalarviz.io.pictures.find_spec", None, ('"scalarviz[data]"', "photo.png")),
+}
+
+
+@pytest.mark.parametrize("line", LACKS)
+def test_what_is_not_installed_is_named_before_training(refused, monkeypatch, line):
+    kind, name, value, facts = LACKS[line]
+    if kind == "modules":
+        monkeypatch.setitem(__import__("sys").modules, name, value)
+    else:
+        monkeypatch.setattr(name, lambda _: value)
+    refused([*line.split(), "--headless", "--engine", "numpy"], *facts, lines=1)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "neuron --weights 2 --b 5",
+        "neuron --w 5",
+        "playground --weights-seed 3",
+        "expression --start a=0.5",
+        "texture good.png --hidden 4 --frequencies 5",
+        "playground --hidden 3 --activation relu",
+    ],
+)
+def test_a_flag_that_is_refused_elsewhere_is_taken_here(cli, folder, monkeypatch, line):
+    monkeypatch.chdir(folder)
+    assert cli(*line.split(), "--headless", "--engine", "numpy", "--steps", 2).code == 0

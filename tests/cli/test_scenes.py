@@ -1,0 +1,290 @@
+"""Every scene, every flag that makes it another run: its line, its files, its bits, its way on."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import sqlite3
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from kit.commands import SCENES, listing, weights_in, write_small_files
+from scalarviz.cli.main import scene_names
+from scalarviz.io import load_tensors
+from scalarviz.run.scene_file import load_scene
+
+OF_EVERY_SCENE = ["scene", "steps", "loss", "weights", "engine", "dtype", "seed", "steps_per_s", "seconds"]
+
+
+@pytest.fixture
+def small(blind, tmp_path):
+    """Run a scene of SCENES with the flags that make it small, and others."""
+    write_small_files(tmp_path)
+
+    def run(name, *more, kept=True):
+        scene = SCENES[name]
+        return blind(name, *scene.flags, *(scene.kept if kept else ()), *more)
+
+    return run
+
+
+def every_scene(wide=True):
+    """Each scene as it is, and, where all of CI is run, each with its variants."""
+    slow = {"microgpt": pytest.mark.ci}
+    cases = [pytest.param(name, (), id=name, marks=slow.get(name, ())) for name in SCENES]
+    for name, scene in SCENES.items() if wide else ():
+        cases += [pytest.param(name, shlex.split(v), id=f"{name} {v}", marks=pytest.mark.ci) for v in scene.variants]
+    return pytest.mark.parametrize(("name", "flags"), cases)
+
+
+def test_every_scene_is_in_the_registry_and_in_the_list(cli):
+    assert set(SCENES) == set(scene_names())
+    lines = dict(line.split(maxsplit=1) for line in cli("scenes").out.splitlines())
+    assert {name: load_scene(name).summary for name in SCENES} == {
+        name: " ".join(lines[name].split()) for name in SCENES
+    }
+
+
+@every_scene(wide=False)
+def test_the_line_says_the_run_and_nothing_is_written_that_is_not_named(small, tmp_path, name, flags):
+    before = listing(tmp_path)
+    result = small(name, "--steps", 3, "--seed", 7, "--json")
+    assert result.code == 0, result.err
+    line = result.json
+    assert list(line) == [*OF_EVERY_SCENE, *SCENES[name].says]
+    assert (line["scene"], line["steps"], line["weights"], line["seed"]) == (name, 3, SCENES[name].weights, 7)
+    assert (line["engine"], line["dtype"]) == ("numpy", "float32")
+    assert all(np.isfinite(line[key]) for key in ("loss", *SCENES[name].says))
+    assert min(line["loss"], line["steps_per_s"], line["seconds"]) > 0
+    for number in ("loss", *SCENES[name].says):  # the last message says the same
+        assert f"{number.removeprefix('weight ')} {line[number]:.4g}"[:9] in result.err, (number, result.err)
+    assert listing(tmp_path) == before
+    plain = small(name, "--steps", 3)
+    assert (plain.code, plain.out) == (0, "")
+    assert "step 3" in plain.err
+    assert listing(tmp_path) == before
+
+
+@every_scene()
+def test_a_file_goes_on_as_if_nothing_had_been_between(small, name, flags):
+    """The file brings its architecture, rate, optimiser and seed; flags of the data are given again."""
+    whole = small(name, *flags, "--seed", 3, "--steps", 9, "--save", "whole.safetensors", "--json")
+    assert whole.code == 0, whole.err
+    assert small(name, *flags, "--seed", 3, "--steps", 4, "--save", "part.safetensors").code == 0
+    again = [] if SCENES[name].brings_seed else ["--seed", 3]
+    again += [word for word in flags if not word.startswith(("--start", "a=", "--schedule", "cosine", "step:"))]
+    rest = small(
+        name, *again, "--load", "part.safetensors", "--steps", 5, "--save", "rest.safetensors", "--json", kept=False
+    )
+    assert rest.code == 0, rest.err
+    keys = set(whole.json) - {"steps_per_s", "seconds"}
+    assert {key: rest.json[key] for key in keys} == {key: whole.json[key] for key in keys}
+    assert weights_in("rest.safetensors") == weights_in("whole.safetensors")
+
+
+@pytest.mark.ci
+@every_scene()
+def test_a_recording_changes_no_bit_and_holds_the_weights(small, tmp_path, name, flags):
+    assert small(name, *flags, "--steps", 6, "--save", "plain.safetensors").code == 0
+    before = listing(tmp_path)
+    recording = ("--every", 2, "--micro", "--recording", "run.svz")
+    result = small(name, *flags, "--steps", 6, *recording, "--save", "w.safetensors")
+    assert result.code == 0, result.err
+    assert "wrote run.svz" in result.err
+    assert listing(tmp_path).keys() - before.keys() == {"run.svz", "w.safetensors"}
+    assert weights_in("w.safetensors") == weights_in("plain.safetensors")
+    arrays = load_tensors("w.safetensors")[0]
+    with sv.load_recording("run.svz") as recorded:
+        assert recorded.steps.tolist() == [0, 2, 4, 6]
+        assert (recorded.about.name, recorded.remark) == (name, "")
+        assert arrays.keys() & recorded.values.keys()
+        for key in arrays.keys() & recorded.values.keys():
+            assert np.array_equal(recorded.values[key][-1], arrays[key].astype(np.float32)), key
+        assert {recorded.opened(1, alone=alone).step for alone in (True, False)} == {3}
+
+
+@every_scene(wide=False)
+def test_a_seed_is_one_run(small, name, flags):
+    for seed, file in ((1, "a"), (1, "b"), (2, "c")):
+        assert small(name, "--seed", seed, "--steps", 2, "--save", f"{file}.safetensors").code == 0
+    assert weights_in("a.safetensors") == weights_in("b.safetensors") != weights_in("c.safetensors")
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", [*SCENES, "train", "replay", "view", "sweep"])
+def test_help_says_every_flag_with_its_default(cli, monkeypatch, name):
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 500)  # a column that breaks between words of another
+
+    def unwrapped(text):
+        return re.sub(r"[\s│]+", "", str(text))
+
+    result = cli(name, "--help")
+    assert result.code == 0
+    said = unwrapped(result.out)
+    if name not in SCENES:
+        assert len(set(re.findall(r"--[a-z]+", said))) > 5
+        return
+    for key, option in load_scene(name).options.model_fields.items():
+        flag = {"break_on": "break", "json_line": "json"}.get(key, key.replace("_", "-"))
+        assert f"--{flag}" in said or key.upper() in said
+        assert unwrapped(option.description) in said
+        if type(option.default) in (int, float) or (type(option.default) is str and option.default):
+            assert unwrapped(f"(default: {option.default})") in said or "shown" in (option.json_schema_extra or {}), key
+
+
+# ---- runs that end otherwise
+
+
+@pytest.mark.parametrize("scene", [name for name in SCENES if SCENES[name].diverges])
+def test_a_run_that_diverges_keeps_the_former_weights_and_its_recording(blind, scene):
+    if scene == "rgb":  # a file that is there stays as it is
+        assert blind(scene, "--steps", 2, "--save", "w.safetensors").code == 0
+    before = listing()
+    flags = shlex.split(SCENES[scene].diverges)
+    result = blind(scene, *flags, "--steps", 90, "--save", "w.safetensors", "--recording", "run.svz", "--json")
+    assert (result.code, result.out) == (2, "")
+    assert "diverged at step" in result.last
+    assert re.search(r"lr is \S+; try a tenth of it, as --lr", result.last)
+    assert sum("w.safetensors was not written" in line for line in result.err.splitlines()) == 1
+    assert "run.to" not in result.err
+    assert {**listing(), "run.svz": 0} == {**before, "run.svz": 0}
+    with sv.load_recording("run.svz") as recorded:
+        assert not np.isfinite(recorded.frame(-1).values).all() or not np.isfinite(recorded.loss[-1])
+    with_break = blind(scene, *flags, "--steps", 90, "--break", "nan")
+    assert (with_break.code, with_break.last) == (2, result.last)
+
+
+SIGNALS = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("name", ["rgb", "xor"])
+def test_a_signal_ends_a_run_after_a_step_and_what_was_named_is_whole(small, press, number, times, name):
+    """The weights are those of a run of as many steps; the recording is closed, and goes as far."""
+    press(sv.Run, "step", times, number=number)
+    wanted = ("--every", 1, "--recording", "run.svz", "--save", "w.safetensors", "--json")
+    result = small(name, "--steps", 10**9, *wanted)
+    code, word = SIGNALS[number]
+    assert result.code == code
+    assert word in [line for line in result.err.splitlines() if line.startswith("scalarviz: ")][-1]
+    assert "Traceback" not in result.err
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    with sqlite3.connect("file:run.svz?mode=ro", uri=True) as database:
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    database.close()
+    with sv.load_recording("run.svz") as recorded:
+        steps = recorded.steps.tolist()
+    assert steps == list(range(len(steps)))
+    if times == 1:
+        assert result.json["steps"] == steps[-1]
+    assert small(name, "--steps", steps[-1], "--save", "same.safetensors").code == 0
+    assert weights_in("same.safetensors") == weights_in("w.safetensors")
+
+
+def test_a_third_ctrl_c_cuts_a_step_and_its_weights_are_not_kept(rgb, press, tmp_path):
+    press(sv.Run, "step", 3)
+    result = rgb("--steps", 10**9, "--save", "w.safetensors")
+    assert result.code == 130
+    assert "w.safetensors was not written, since a step was interrupted" in result.err
+    assert "interrupted again; nothing was written" in result.last
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.ci
+def test_a_run_stops_where_a_condition_becomes_true(rgb, tmp_path):
+    whole = rgb("--steps", 2000, "--json").json
+    stopped = rgb("--steps", 2000, "--json", "--break", "grad > 99", "--break", "loss < 0.01")
+    line = stopped.json
+    assert (stopped.code, line["hits"]) == (3, {"grad > 99": 0, "loss < 0.01": 1})
+    assert 100 < line["steps"] < whole["steps"]
+    assert line["loss"] < 0.01
+    assert line["stopped_by"].startswith(f"breakpoint 2 at step {line['steps']:,}: loss < 0.01 (loss 0.00")
+    assert stopped.last == f"rgb: stopped by {line['stopped_by']}"
+    before = rgb("--steps", line["steps"] - 1, "--json").json
+    assert before["loss"] >= 0.01
+    assert "stopped_by" not in before
+    crossed = rgb("--steps", 500, "--break", "0.weight[2][1] crosses 0", "--save", "w.safetensors")
+    assert (crossed.code, os.listdir(tmp_path)) == (3, ["w.safetensors"])
+    assert load_tensors("w.safetensors")[0]["0.weight"][2, 1] < 0
+
+
+def test_a_condition_that_never_becomes_true_changes_nothing(rgb):
+    plain = rgb("--steps", 300, "--json").json
+    other = rgb("--steps", 300, "--json", "--break", "loss < 0.001")
+    assert (other.code, other.json["loss"], other.json["steps"]) == (0, plain["loss"], 300)
+    assert other.json["stopped_by"] is None
+
+
+# ---- flags and files
+
+
+def test_flags_that_are_given_win_over_the_file(rgb):
+    assert rgb("--steps", 5, "--lr", 0.5, "--save", "w.safetensors").code == 0
+    assert rgb("--steps", 5, "--load", "w.safetensors", "--lr", 0.001, "--save", "slow.safetensors").code == 0
+    slow, fast = (load_tensors(f"{name}.safetensors")[0]["0.weight"] for name in ("slow", "w"))
+    assert 0 < np.abs(slow - fast).max() < 1e-3
+    assert rgb("--steps", 1, "--load", "w.safetensors", "--hidden", "").code == 0  # agrees with the file
+    assert rgb("--steps", 1, "--load", "w.safetensors", "--seed", 9, "--json").json["seed"] == 9
+
+
+def test_a_schedule_that_has_ended_is_said(rgb):
+    flags = ("--json", "--schedule", "cosine:30")
+    assert "has ended" not in rgb(*flags, "--steps", 35, "--save", "ended.safetensors").err
+    still = rgb("--json", "--load", "ended.safetensors", "--steps", 2)
+    assert "is 0, its schedule has ended: nothing will move" in still.err
+    again = rgb("--json", "--load", "ended.safetensors", "--steps", 2, "--schedule", "linear")
+    assert "has ended" not in again.err
+    assert again.json["loss"] < still.json["loss"]
+
+
+@pytest.mark.ci
+def test_a_recording_without_every_has_a_thousand_frames(rgb):
+    assert rgb("--steps", 2500, "--batch", 8, "--recording", "run.svz").code == 0
+    with sv.load_recording("run.svz") as recorded:
+        assert recorded.steps.tolist() == [*range(0, 2500, 3), 2500]
+
+
+@pytest.mark.parametrize(
+    ("flags", "wanted"), [((), None), (("--threads", 1), 1), (("--threads", 2), 2), (("--threads", 500), 500)]
+)
+def test_threads_reach_the_run(rgb, monkeypatch, flags, wanted):
+    given, genuine = [], sv.Run.__init__
+    monkeypatch.setattr(sv.Run, "__init__", lambda run, *a, **k: given.append(k["threads"]) or genuine(run, *a, **k))
+    result = rgb("--steps", 1, *flags)
+    assert (result.code, given) == (0, [wanted])
+    assert ("only numba takes more" in result.err) == (wanted is not None and wanted > 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "threads"), [({}, 1), ({"out": ["x.png"]}, 1), ({"threads": 3}, 3), ({"headless": True}, None)]
+)
+def test_one_thread_beside_a_picture(options, threads):
+    assert load_scene("rgb").options(**options).of_run["threads"] == threads
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ((), ""),
+        (("--pair", "#000:#fff", "--batch", 16), "a batch is the one colour that there is, not 16"),
+        (
+            ("--pair", "#000:#fff", "--pair", "#fff:#000", "--batch", 64),
+            "a batch is all 2 colours that there are, not 64",
+        ),
+        (("--pair", "#000:#fff", "--pair", "#fff:#000", "--batch", 2), ""),
+        (("--pair", "#000:#fff"), ""),  # nobody asked for more
+        (("--pair", "#000:#fff", "--batch", 16, "--sampling", "replacement"), ""),  # drawn out of all
+    ],
+)
+def test_a_batch_that_is_larger_than_the_data_is_said(rgb, flags, said):
+    result = rgb("--steps", 2, *flags)
+    assert result.code == 0
+    assert said in result.err
+    assert ("a batch is" in result.err) == bool(said)
