@@ -18,8 +18,8 @@ if FOLDER not in sys.path:
 
 
 def key_of_tests():
-    """Of the compilers and the kernels, and of what plays the driver here."""
-    texts = [path.read_bytes() for path in sorted(Path(FOLDER).glob("fake_*.py"))]
+    """Of the compilers and the kernels, and of what plays machine code here."""
+    texts = [Path(FOLDER, "fake_parts.py").read_bytes()]
     return hashlib.sha256(b"".join([key().encode(), *texts])).hexdigest()[:16]
 
 
@@ -59,3 +59,15 @@ def install_fake_driver(monkeypatch):
 def fake_driver(install_fake_driver):
     """A fake driver with one GPU of 1 GiB, installed."""
     return install_fake_driver()
+
+
+@pytest.fixture
+def nothing_kept(tmp_path, monkeypatch):
+    """An empty cache of kernels; its folder."""
+    from scalarviz.engine.cuda import images
+
+    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(files, "PLACE", Place(lambda: "0" * 16, "cuda-"))
+    images.text.cache_clear()
+    yield tmp_path / "cache" / ("cuda-" + "0" * 16)
+    images.text.cache_clear()

@@ -265,7 +265,7 @@ def test_what_is_too_old_or_not_there(install_fake_driver, options, expected):
 
 
 def test_images_of_another_gpu_or_broken_ones(ready):
-    from fake_images import cubin
+    from fake_parts import cubin
 
     assert error(ready.cuModuleLoadData(cubin(PTX, (8, 0)))) == "NO_BINARY_FOR_GPU"
     assert error(ready.cuModuleLoadData(cubin(PTX, (9, 0))[:-40])) == "INVALID_IMAGE"

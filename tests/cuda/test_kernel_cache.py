@@ -1,0 +1,463 @@
+"""Machine code on disk is code: found by all that it is made of, read whole, and only where nobody else can write.
+
+Internals: the cache itself (``kept``, ``carried``, ``images``), which a user sees only as time that is saved.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import warnings
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from scalarviz.engine.cache import place as places
+from scalarviz.engine.cache import trust, version
+from scalarviz.engine.cuda import carried, catalog, images, jit, kept, there, typed
+from scalarviz.engine.cuda.kept import files
+from scalarviz.engine.cuda.kept import key as keys
+from scalarviz.errors import MissingDependencyError
+from scalarviz.scalar import ops
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME, IMAGE = "forward_exp_float32-0123-sm_90-13000.cubin", bytes(range(256)) * 40
+PTX = ".version 9.0\n.target sm_90\n.visible .entry _ZN3expB2v1(\n)"
+CODE = b"\x7fELF of a kernel"
+posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has other modes and owners")
+
+
+@pytest.fixture
+def cache(nothing_kept):
+    """An empty cache, as a new process finds it."""
+    for function in (places.warn_once, places._touch, files._tidied):
+        function.cache_clear()
+    return nothing_kept
+
+
+@pytest.fixture
+def kernel():
+    return catalog.find("forward:exp", "float32")
+
+
+# ---- a file
+
+
+def test_what_is_stored_is_loaded_and_nothing_else_is(cache):
+    assert kept.load(NAME) is None
+    assert not files.has(NAME)
+    assert not cache.parent.exists()  # asking makes no folder
+    before = os.umask(0)
+    try:
+        kept.store(NAME, IMAGE)
+    finally:
+        os.umask(before)
+    assert files.has(NAME)
+    assert kept.load(NAME) == IMAGE
+    assert kept.load("another.cubin") is None
+    if sys.platform != "win32":  # this user's alone, whatever the umask
+        assert [path.stat().st_mode & 0o777 for path in (cache.parent, cache, cache / NAME)] == [0o700, 0o700, 0o600]
+    kept.store(NAME, b"")
+    assert kept.load(NAME) == b""
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", "/etc/passwd", ".hidden", "a b", "build-x", "größe", "a\n"])
+def test_a_name_is_no_path(cache, name):
+    for call in (lambda: kept.load(name), lambda: kept.store(name, IMAGE), lambda: files.has(name)):
+        with pytest.raises(ValueError, match="machine code"):
+            call()
+
+
+def spoiled(content):
+    yield from (content[:at] for at in (0, 1, 18, 40, len(content) - 1))
+    for at in (0, 20, 30, 84, len(content) - 1):
+        yield content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+    yield from (content + b"\0", bytes(len(content)), b"scalarviz GPU code\n")  # zeros: a power cut
+
+
+def test_what_does_not_answer_to_its_seal_is_made_anew(cache):
+    kept.store(NAME, IMAGE)
+    kept.store("exp-sm_80.cubin", IMAGE)
+    content, other_name = (cache / NAME).read_bytes(), (cache / "exp-sm_80.cubin").read_bytes()
+    for other in (*spoiled(content), other_name):  # code for sm_80 is none for sm_90
+        (cache / NAME).write_bytes(other)
+        places.warn_once.cache_clear()
+        with pytest.warns(RuntimeWarning, match=f"{cache} are damaged") as seen:
+            assert kept.load(NAME) is None
+        assert len(seen) == 1
+        assert not (cache / NAME).exists()
+        assert kept.load(NAME) is None  # in silence: it is not there
+        kept.store(NAME, IMAGE)
+        assert kept.load(NAME) == IMAGE
+
+
+LEVELS = {"cache": lambda cache: cache.parent, "version": lambda cache: cache, "file": lambda cache: cache / NAME}
+
+
+@posix
+@pytest.mark.parametrize("way", [0o020, 0o002, "another user"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_others_can_write_is_not_read(cache, monkeypatch, level, way):
+    kept.store(NAME, IMAGE)
+    path, real, before = LEVELS[level](cache), os.stat, (cache / NAME).read_bytes()
+
+    def stat(asked, **options):
+        found = real(asked, **options)
+        return os.stat_result((*found[:4], 12345, *found[5:])) if Path(str(asked)) == path else found
+
+    if way == "another user":
+        monkeypatch.setattr(trust.os, "stat", stat)
+    else:
+        path.chmod(path.stat().st_mode | way)
+    monkeypatch.setattr(files.Path, "read_bytes", lambda path: pytest.fail("it is read"))
+    for name in ("_write", "remove"):
+        monkeypatch.setattr(files, name, lambda *_: pytest.fail("it is touched"))
+    words = "another user .number 12345" if way == "another user" else r"written by others \(mode \d+"
+    with pytest.warns(RuntimeWarning, match=f"{path} .*{words}") as seen:
+        assert kept.load(NAME) is None
+    kept.store(NAME, b"other")  # in silence: a warning would be an error here
+    assert not files.has(NAME)
+    assert len(seen) == 1
+    assert "SCALARVIZ_CACHE_DIR" in str(seen[0].message)
+    monkeypatch.undo()
+    assert (cache / NAME).read_bytes() == before
+
+
+def failing(number):
+    def fail(*_, **__):
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "number"), [(files.os, "replace", 28), (files.tempfile, "mkstemp", 13), (None, "", 17)]
+)
+def test_a_folder_that_keeps_nothing_costs_one_line(cache, monkeypatch, place, name, number):
+    if place is None:
+        cache.parent.write_text("a file in the way")
+    else:
+        monkeypatch.setattr(place, name, failing(number))
+    words = "File exists|Not a directory" if place is None else os.strerror(number)
+    with pytest.warns(RuntimeWarning, match=rf"{cache.parent} \(({words})\)") as seen:
+        kept.store(NAME, IMAGE)
+    assert len(seen) == 1
+    kept.store(NAME, IMAGE)  # in silence: a warning would be an error here
+    assert place is None or not list(cache.glob("*"))
+
+
+def test_a_file_that_cannot_be_read_costs_one_line(cache, monkeypatch):
+    kept.store(NAME, IMAGE)
+    monkeypatch.setattr(files.Path, "read_bytes", failing(13))
+    with pytest.warns(RuntimeWarning, match=rf"{cache} \(Permission denied\)"):
+        assert kept.load(NAME) is None
+
+
+# ---- several processes
+
+
+def process(cache, code, *arguments):
+    """A process that has this cache and its `files`; warnings are errors."""
+    start = """
+        import json, os, signal, sys
+        from scalarviz.engine.cache.place import Place
+        from scalarviz.engine.cuda.kept import files
+        files.PLACE = Place(lambda: "0" * 16, "cuda-")
+    """
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(start) + textwrap.dedent(code), *arguments],
+        env={**os.environ, "SCALARVIZ_CACHE_DIR": str(cache.parent), "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def test_processes_at_once_read_what_is_whole(cache):
+    """Each writes its own letter 200 times under one name, and reads what any of them wrote."""
+    code = """
+        seen = set()
+        for _ in range(200):
+            files.store("shared.ptx", sys.argv[1].encode() * 100_000)
+            found = files.load("shared.ptx")
+            assert found is not None and len(set(found)) == 1 and len(found) == 100_000
+            seen.add(chr(found[0]))
+        print(json.dumps(sorted(seen)))
+    """
+    running = [process(cache, code, letter) for letter in "abc"]
+    ends = [one.communicate(timeout=60) for one in running]
+    assert [one.returncode for one in running] == [0, 0, 0], ends
+    assert all(letter in json.loads(out) for letter, (out, _) in zip("abc", ends, strict=True))
+    assert [path.name for path in cache.iterdir()] == ["shared.ptx"]
+
+
+@posix
+@pytest.mark.parametrize("moment", ["write", "replace"])
+def test_a_process_that_is_killed_in_the_middle_leaves_nothing_that_counts(cache, moment):
+    code = """
+        def killed(*_):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if sys.argv[1] == "replace":
+            os.replace = killed
+        else:
+            class Half:
+                def __init__(self, handle, mode): self.handle = handle
+                def __enter__(self): return self
+                def __exit__(self, *_): pass
+                def write(self, content):
+                    os.write(self.handle, content[: len(content) // 2])
+                    killed()
+            files.open = Half
+        files.store("half.ptx", bytes(100_000))
+    """
+    killed = process(cache, code, moment)
+    killed.communicate(timeout=30)
+    assert killed.returncode == -9
+    (left,) = cache.iterdir()
+    assert left.name.startswith("build-")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert kept.load("half.ptx") is None
+        kept.store("half.ptx", IMAGE)
+    assert kept.load("half.ptx") == IMAGE
+    assert left.exists()  # its process may live yet
+    os.utime(left, (0, 0))
+    files.PLACE.prune()
+    assert [path.name for path in cache.iterdir()] == ["half.ptx"]
+
+
+def test_old_versions_go_and_what_is_used_stays(cache):
+    others = [cache.parent / name for name in ("cuda-" + "1" * 16, "cuda-" + "2" * 16, "3" * 16)]
+    for folder in others:
+        folder.mkdir(parents=True, mode=0o700)
+    for folder in (others[0], others[2]):
+        os.utime(folder, (0, 0))
+    cache.parent.chmod(0o700)
+    kept.store(NAME, IMAGE)
+    assert [folder.exists() for folder in others] == [False, True, True]  # the last is the processor's
+    os.utime(cache, (0, 0))
+    kept.load(NAME)
+    assert cache.stat().st_mtime > 1e9
+
+
+# ---- the key: all that machine code is made of
+
+
+@pytest.fixture
+def compilers(monkeypatch):
+    """Made-up compilers: their versions."""
+    found = {"numba": "0.68", "numba-cuda": "0.30.4", "llvmlite": "0.50", "libNVVM": "13.0.88"}
+    monkeypatch.setattr(keys, "installed", lambda name: found[name])
+    monkeypatch.setattr(keys, "toolkit", lambda: found["libNVVM"])
+    return found
+
+
+def test_the_key_changes_with_each_compiler_and_each_setting(compilers, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in keys.SETTINGS:
+        monkeypatch.delenv(name, raising=False)
+    seen = [keys.key.__wrapped__()]
+    assert seen[0] == keys.key.__wrapped__()
+    for name in compilers:
+        compilers[name] += ".1"
+        seen.append(keys.key.__wrapped__())
+    for name in keys.SETTINGS:
+        monkeypatch.setenv(name, "1")
+        seen.append(keys.key.__wrapped__())
+    (tmp_path / version.SETTINGS_FILE).write_text("opt: 1\n")
+    seen.append(keys.key.__wrapped__())
+    assert all(a != b for a, b in pairwise(seen))
+    assert len(set(seen)) == len(seen)
+
+
+def test_the_key_changes_with_what_becomes_machine_code_alone(compilers, tmp_path, monkeypatch):
+    package, real = tmp_path / "scalarviz", version.PACKAGE
+    names = [path.relative_to(real) for path in (real / "engine").rglob("*.py")] + [Path("rng.py")]
+    for name in names:
+        (package / name).parent.mkdir(parents=True, exist_ok=True)
+        (package / name).write_bytes((real / name).read_bytes())
+    before = keys.key.__wrapped__()
+    monkeypatch.setattr(keys, "PACKAGE", package)
+    assert keys.key.__wrapped__() == before
+    changed = set()
+    for name in names:
+        text = (package / name).read_text()
+        (package / name).write_text(text + "# another line\n")
+        if keys.key.__wrapped__() != before:
+            changed.add(name.as_posix())
+        (package / name).write_text(text)
+    assert changed == {name for name, _ in version.sources(real, keys.SOURCES)}
+    assert {"rng.py", "engine/cuda/jit.py"} < changed
+    (package / "rng.py").unlink()
+    with pytest.raises(RuntimeError, match="without the sources"):
+        keys.key.__wrapped__()
+
+
+def test_whatever_a_kernel_is_made_of_is_in_the_key():
+    """The file that it stands in, or its own text; what the files of kernels import; and what makes the names."""
+    package = version.PACKAGE
+    hashed = {name for name, _ in version.sources(package, keys.SOURCES)}
+    codes = [catalog.find(name, "float32").function.__code__.co_filename for name in catalog.names()]
+    found = {Path(name) for name in codes if not name.startswith("<scalarviz")}
+    assert len(found) >= 4
+    for path in [*found]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.level:
+                base = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
+                files_of = [base, *(base / alias.name for alias in node.names)]
+                found |= {f.with_suffix(".py") for f in files_of if f.with_suffix(".py").is_file()}
+    found |= {Path(module.__file__) for module in (catalog, images, jit, typed)}
+    assert {path.relative_to(package).as_posix() for path in found} <= hashed
+
+
+def test_each_kernel_has_a_name_of_its_own(monkeypatch):
+    found = [catalog.find(name, dtype) for name in catalog.names() for dtype in ("float32", "float64")]
+    assert len({kernel.key for kernel in found}) == len(found) > 100
+    own = ops.register("größe_of_test", "a", "a * 3", ("3",))
+    try:
+        first = catalog.find("forward:größe_of_test", "float32")
+        assert images.entry(first).isascii()  # PTX knows no other letters
+        assert images.entry(first).isidentifier()
+        monkeypatch.setitem(ops.TABLE, own.name, ops.Op(own.name, ("a",), "a * 4", ("4",)))
+        assert catalog.find("forward:größe_of_test", "float32").key != first.key
+    finally:
+        del ops.TABLE[own.name]
+
+
+# ---- compiled once for an architecture, linked once for a driver
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """What is compiled, in order."""
+    seen = []
+    monkeypatch.setattr(catalog.Kernel, "ptx", lambda kernel, capability: seen.append(capability) or PTX)
+    return seen
+
+
+def test_compiled_once_linked_once_and_anew_where_it_is_damaged(cache, compiled, kernel):
+    linked = []
+
+    def link(text):
+        linked.append(text)
+        return b"\x7fELF" + text.encode()
+
+    first = images.image(kernel, (9, 0), 13000, link)
+    assert first == b"\x7fELF" + PTX.replace("_ZN3expB2v1", "forward_exp_float32").encode()
+    images.text.cache_clear()  # as a new process
+    assert images.image(kernel, (9, 0), 13000, link) == first
+    assert (len(compiled), len(linked)) == (1, 1)
+    assert images.image(kernel, (9, 0), 13010, link) == first  # another driver: its own machine code
+    assert (len(compiled), len(linked)) == (1, 2)
+    images.image(kernel, (8, 0), 13000, link)
+    assert compiled == [(9, 0), (8, 0)]
+    assert sorted(path.suffix for path in cache.iterdir()) == [".cubin"] * 3 + [".ptx"] * 2
+    for path in cache.iterdir():
+        path.write_bytes(path.read_bytes()[:-1])
+    images.text.cache_clear()
+    with pytest.warns(RuntimeWarning, match="are damaged"):
+        assert images.image(kernel, (9, 0), 13000, link) == first
+    assert len(compiled) == 3
+
+
+WHAT = """
+from scalarviz.engine.cuda import catalog, images, jit
+made = []
+compile = jit.ptx
+jit.ptx = lambda *rest: made.append(rest) or compile(*rest)
+text = images.text(catalog.find("backward:tanh", "float32"), (9, 0))
+assert 'libcuda.so' not in open('/proc/self/maps').read()
+print(len(made), ".visible .entry backward_tanh_float32(" in text, len(text))
+"""
+
+
+@pytest.mark.cuda
+def test_the_next_process_compiles_nothing_and_none_needs_a_driver(tmp_path):
+    environment = {**os.environ, "SCALARVIZ_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", WHAT]
+    said = [subprocess.check_output(command, env=environment, text=True).split() for _ in range(2)]
+    assert (said[0][:2], said[1][:2]) == (["1", "True"], ["0", "True"])
+    assert said[0][2] == said[1][2]
+
+
+@pytest.mark.cuda
+def test_of_a_kernel_with_a_namespace_of_its_own_nothing_is_kept_but_its_text():
+    """numba keeps typed trees and LLVM's text of every function that a kernel calls, as long as the process lives."""
+    from numba.cuda.core import ir
+
+    text = "@device\ndef twice(x):\n    return x + x\n\n\ndef doubled(a: Reals):\n    a[0] = twice(a[0])\n"
+    kernel = catalog.written("doubled:in a test", text, "float32")
+    assert [kernel.ptx((9, 0)).count(".entry") for _ in range(2)] == [1, 1]
+    catalog.find("forward:exp", "float32").ptx((9, 0))  # numba's words for an error know the place of the last one
+    gc.collect()
+    assert not [one for one in gc.get_objects() if isinstance(one, ir.Loc) and "in a test" in str(one.filename)]
+
+
+# ---- kernels that were compiled on another machine
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    place = tmp_path / "cubins"
+    place.mkdir(mode=0o700)
+    monkeypatch.setenv(carried.NAMED, str(place))
+    return place
+
+
+def put(folder, kernel, capability=(9, 0)):
+    return carried.store(folder, kernel, images.entry(kernel), capability, CODE)
+
+
+def load(kernel, capability=(9, 0)):
+    return carried.load(kernel, images.entry(kernel), capability)
+
+
+def test_carried_code_is_loaded_where_nothing_else_is(folder, kernel, monkeypatch):
+    for place, name in ((files, "load"), (images.kept, "load"), (images, "text")):
+        monkeypatch.setattr(place, name, lambda *_: pytest.fail("it was looked for elsewhere"))
+    put(folder, kernel)
+    assert images.image(kernel, (9, 0), 13000, None) == CODE
+
+
+def test_only_the_kernel_itself_is_taken_for_it(folder, kernel, monkeypatch):
+    """A smaller GPU of its generation will do; another one, dtype, operation or version will not."""
+    put(folder, kernel, (8, 0))
+    found = {gpu: load(kernel, gpu) for gpu in ((8, 0), (8, 6), (7, 5), (9, 0))}
+    assert found == {(8, 0): CODE, (8, 6): CODE, (7, 5): None, (9, 0): None}
+    for other in (catalog.find("forward:exp", "float64"), catalog.find("forward:log", "float32")):
+        assert load(other, (8, 0)) is None
+    with monkeypatch.context() as patch:
+        patch.setattr(carried, "_version", lambda: "0" * 16)  # another checkout
+        assert load(kernel, (8, 0)) is None
+    monkeypatch.delenv(carried.NAMED)
+    assert carried.named() is None
+    assert load(kernel, (8, 0)) is None
+
+
+@pytest.mark.parametrize("change", ["cut", "changed", "renamed", pytest.param("others", marks=posix)])
+def test_carried_code_that_is_spoiled_or_open_to_others_is_not_loaded(folder, kernel, change):
+    path, other = put(folder, kernel), put(folder, catalog.find("forward:log", "float32"))
+    content = path.read_bytes()
+    changed = {"cut": content[:-1], "changed": content[:-1] + b"x", "renamed": other.read_bytes(), "others": content}
+    path.write_bytes(changed[change])
+    folder.chmod(0o777 if change == "others" else 0o700)
+    with pytest.warns(RuntimeWarning, match="cubins" if change == "others" else "damaged"):
+        assert load(kernel) is None
+
+
+@pytest.mark.cuda
+def test_with_carried_code_no_compiler_is_needed(folder, monkeypatch, install_fake_driver):
+    def missing():
+        raise MissingDependencyError("needs libNVVM, which was not found")
+
+    install_fake_driver()
+    for name in ("toolkit", "processors"):
+        monkeypatch.setattr(there.nvvm, name, missing)
+    assert there.no_cuda(0) == ""
+    assert str(folder) in there.found()
+    monkeypatch.delenv(carried.NAMED)
+    assert "needs libNVVM" in there.no_cuda(0)
