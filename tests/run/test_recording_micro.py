@@ -54,7 +54,9 @@ def test_every_step_has_the_numbers_that_the_run_has_when_it_is_opened(options, 
         probe = found.probe, np.array(found.about.probe_target)
         for k, step in enumerate(found.steps.tolist()):
             run.to(step)
-            assert same(parts_of(found.opened(k)), parts_of(run.open(sample=probe)))
+            alone, opened = found.opened(k), run.open(sample=probe)
+            assert same(parts_of(alone), parts_of(opened))
+            assert same([alone.inputs, alone.targets], [opened.inputs, opened.targets])
             assert same(parts_of(found.opened(k, alone=False)), parts_of(run.open()))
 
 

@@ -221,6 +221,21 @@ def test_a_run_says_what_it_is_and_goes_where_it_was(source):
         assert all(map(np.array_equal, source.sample(index), (rows[index] for rows in run.samples())))
 
 
+def test_a_frame_of_a_former_network_is_followed(source):
+    run, before = source.run, source.frame()
+    x, y = source.sample(2)
+    wanted = source.predict([x], before.values), source.sample_gradient(x, y, before.values)
+    shapes = source.tensors, source.stages
+    run.change(model=nn.Sequential(nn.Flatten(), nn.Linear(36, 3)))
+    source.follow(source.request_frame(x).result())
+    assert (source.tensors, source.stages) == (run.tensors, run.stages) != shapes
+    assert np.array_equal(source.predict([x], source.frame().values), run.predict([x]))
+    source.follow(before)
+    assert (source.tensors, source.stages) == shapes
+    found = source.predict([x], before.values), source.sample_gradient(x, y, before.values)
+    assert all(map(np.array_equal, found, wanted))
+
+
 def test_the_gradient_of_one_sample_is_that_of_a_finite_difference(source):
     x, y = source.sample(2)
     values = source.frame().values.astype(float)
