@@ -116,6 +116,7 @@ def key_of(package, monkeypatch):
 COMPILED = ("engine/cpu/compiled/", "engine/cpu/vector/", "engine/cpu/wire.py", "rng.py", "scalar/erf.py")
 
 
+@ci
 def test_the_key_changes_with_what_becomes_machine_code_and_with_nothing_else(tmp_path, monkeypatch):
     package = clone(tmp_path, 1e9)
     before = key_of(package, monkeypatch)

@@ -140,6 +140,7 @@ def laid(array, layout):
 KINDS = ("bool", "uint8", "int8", "uint16", "int16", "int32", "uint64", "int64", "float16", "float32")
 
 
+@pytest.mark.ci
 @settings(max_examples=25, deadline=None)
 @given(
     kind=st.sampled_from(KINDS),

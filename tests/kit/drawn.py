@@ -119,7 +119,7 @@ def drawn_losses(net):
         nn.MSELoss(),
         nn.MSELoss("sum", factor=0.5),
         nn.L1Loss(),
-        nn.CrossEntropyLoss() if net.last.out_features > 1 else nn.MSELoss(factor=2.0),
+        nn.CrossEntropyLoss() if net.last.out_features > 1 else nn.MSELoss(factor=0.5),
         read_again,
         lambda o, t: 0.3 * sv.sum(squares(o, t)),
         lambda o, t: sv.sum([(k - 2.5) * part for k, part in enumerate(squares(o, t))]),
