@@ -1,4 +1,4 @@
-"""Going back, branches, undo, restarts and names, step by step; `test_walks` has the laws."""
+"""Going back, branches, undo, restarts and names, step by step; `test_run_walks` has the laws."""
 
 from __future__ import annotations
 

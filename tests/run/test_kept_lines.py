@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_walks import Walk, made
+from test_run_walks import Walk, made
 
 from kit.edits import EDITS, MOVES
 from kit.runs import bits, make_run

@@ -320,6 +320,9 @@ def test_a_state_dict_has_the_numbers_of_each_group():
     ]  # fmt: skip
     for name, array in optimizer.state_arrays().items():
         assert array.tobytes() == other.state_arrays()[name].tobytes()
+    bare = {name: part for name, part in optimizer.state_dict().items() if name != "param_groups"}
+    other.load_state_dict(bare)  # of one group
+    assert [group["momentum"] for group in other.param_groups] == [0.0, 0.0]
 
 
 def test_numbers_of_groups_are_edits_and_a_rate_for_all_scales_them():

@@ -1,6 +1,6 @@
 """Batch normalisation in a run: its running statistics are numbers of the run, and trained by nobody.
 
-Walks, files and training rules run on a network with them, too (`test_walks`, kind "statistics").
+Walks, files and training rules run on a network with them, too (`test_run_walks`, kind "statistics").
 """
 
 from __future__ import annotations
