@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx.reference import ReferenceEvaluator
-from onnx_models import Made
 
 import scalarviz as sv
+from kit.onnx_files import Made
 from scalarviz import optim
 from scalarviz.scalar.nested import flatten
 
@@ -17,7 +17,7 @@ def numbers(outputs):
 
 
 def test_ids_choose_numbers_of_a_row(tmp_path):
-    made = Made(["N", 2], dtype=np.int64)
+    made = Made("N", 2, dtype=np.int64)
     made.node("Gather", made.weight("b", 5), "x", to="y")
     net, ids = sv.load_onnx(made.save(tmp_path, "y")), np.array([[3, 1], [0, 4]])
     wanted = ReferenceEvaluator(made.model("y")).run(None, {"x": ids})[0]
@@ -26,7 +26,7 @@ def test_ids_choose_numbers_of_a_row(tmp_path):
 
 @pytest.mark.parametrize("outputs", [("y", "om", "ov"), ("y", "read")])
 def test_statistics_of_a_norm_in_training_are_outputs(tmp_path, outputs):
-    made = Made(["N", 3, 4])
+    made = Made("N", 3, 4)
     parts = [made.weight(name, 3, shift=1.0, scale=0.1) for name in ("scale", "bias", "mean", "var")]
     made.node("BatchNormalization", "x", *parts, to="y", training_mode=1)
     made.nodes[-1].output.extend(["om", "ov"])

@@ -1,0 +1,261 @@
+"""Models as PyTorch and others write them, loaded: onnxruntime's numbers, the file's names, layers where there are any;
+they train on every engine."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from made_networks import NETWORKS, SCOPES, batch_norm, gemm
+
+import scalarviz as sv
+from kit.nested import numbers
+from kit.onnx_files import Made, agrees, assert_near, computed, drawn
+from scalarviz import nn, optim
+from scalarviz.errors import InputError
+
+
+def loaded(folder, name, **options):
+    path = NETWORKS[name].made().save(folder)
+    return sv.load_onnx(path, **options), path
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_onnxruntime_computes_the_same_and_names_and_layers_are_the_files(tmp_path, name):
+    row = NETWORKS[name]
+    net, path = loaded(tmp_path, name)
+    agrees(net, path, row.x())
+    assert tuple(net.state_dict()) == row.weights
+    if row.layers is not None:
+        leaves = [str(part) for _, part in net.named_modules() if not list(part.named_children())]
+        assert [part for part in leaves if "Imported" not in part] == [*map(str, row.layers)]
+    if row.operators is not None:
+        assert [*(net.operators() if hasattr(net, "operators") else ())] == list(row.operators)
+    stored = {tensor.name: tuple(tensor.dims) for tensor in row.made().tensors}
+    for key in net.state_dict().keys() & stored.keys():
+        if key not in ("norm.weight", "norm.bias"):  # a group norm's are written as C x 1 x 1
+            assert sorted(net.state_dict()[key].shape) == sorted(stored[key])  # some are stored turned
+
+
+@pytest.mark.parametrize("name", ["mlp", "shortcut", "transformer"])
+def test_copies_compute_the_same(tmp_path, name):
+    net, path = loaded(tmp_path, name)
+    for twin in (copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
+        agrees(twin, path, NETWORKS[name].x())
+        assert list(twin.state_dict()) == list(net.state_dict())
+
+
+TRAINED = ("mlp", "shortcut", "cnn", "residual", "transformer", "words", "single numbers",
+    "a weight of weights", "a running sum",
+           "group norm 2 True", "rows as long as channels")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_every_engine_trains_it_alike_and_moves_every_weight(tmp_path, name):
+    x, found = NETWORKS[name].x(), []
+    for engine in ("objects", "numpy", "numba"):
+        net, path = loaded(tmp_path, name)
+        before, wanted = net.state_dict(), computed(path, x)[0].reshape(len(x), -1)
+        rule = optim.SGD(net.parameters(), 0.05)
+        with sv.Run(net, nn.MSELoss(), rule, (x, wanted + 1), engine=engine, dtype="float64") as run:
+            assert_near(run.predict(x), wanted)
+            run.step(2)
+            found.append((run.history.loss.copy(), run.values.copy()))
+        moved = {key for key, array in net.state_dict().items() if (array != before[key]).any()}
+        assert moved >= {key for key, part in net.named_parameters() if not part.frozen} - {"attn.k.bias"}
+    for other in found[1:]:
+        for a, b in zip(found[0], other, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
+
+
+def test_a_number_that_is_a_weight_takes_its_gradient(tmp_path):
+    """By hand: y = 3 gate (w x + b)."""
+    net, _ = loaded(tmp_path, "single numbers")
+    x, w = drawn(4, 1, 2, 2), float(np.asarray(net.up.weight.data).item())
+    with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), 0.1), (x, x * 0), dtype="float64") as run:
+        run.step(1)
+    inner = w * x.astype(float) + 0.25
+    slopes = np.array([2 * np.mean(9 * 0.25 * inner), 2 * np.mean(9 * 0.5 * inner**2)])
+    moved = [net.up.bias.data.item(), net.gate.alpha.data.item()]
+    np.testing.assert_allclose(moved, np.array([0.25, 0.5]) - 0.1 * slopes, rtol=1e-6)
+
+
+def test_layers_have_the_files_names_and_can_be_replaced(tmp_path):
+    net, _ = loaded(tmp_path, "cnn")
+    assert [path for path, _ in net.named_modules()] == [
+        "", "features", *(f"features.{k}" for k in range(8)), "head", "softmax"]  # fmt: skip
+    net, _ = loaded(tmp_path, "counted names")
+    assert [path for path, _ in net.named_modules()] == ["", "features", "features.0", "features.1", "features.2"]
+    for name, part, count in (("mlp", "fc2", 3), ("shortcut", "out", 4)):
+        net, _ = loaded(tmp_path, name)
+        setattr(net, part, nn.Linear(4, 5, seed=3))
+        assert len(net(drawn(count))) == 5
+    with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), 0.1), (drawn(4, 4), drawn(4, 5))) as run:
+        assert {stage.name for stage in run.stages} >= {"model.into", "out"}
+
+
+@pytest.mark.parametrize(("name", "count"), [("words", 1), ("tied", 1), ("equal weights", 2), ("noted modules", 6),
+                                             ("a module called twice", 2)])  # fmt: skip
+def test_a_weight_that_the_file_holds_once_is_one_parameter(tmp_path, name, count):
+    net, _ = loaded(tmp_path, name)
+    tables = {id(part) for key, part in net.named_parameters() if "mix" not in key}
+    assert len(tables) == count
+
+
+@pytest.mark.parametrize(
+    ("trained", "wanted"),
+    [(["fc2.*"], {"fc2.weight", "fc2.bias"}), ([], set()), (["*.bias"], {"fc1.bias", "fc2.bias"})],
+)
+def test_some_are_trained_and_the_others_frozen(tmp_path, trained, wanted):
+    net, _ = loaded(tmp_path, "mlp", trained=trained)
+    assert {name for name, part in net.named_parameters() if not part.frozen} == wanted
+
+
+def test_what_is_made_of_weights_moves_with_them(tmp_path):
+    net, _ = loaded(tmp_path, "a weight of weights")
+    before = numbers(net([1.0] * 4))
+    net.gamma.data = np.zeros((2, 2))
+    assert numbers(net([1.0] * 4)) == pytest.approx([1 / (1 + np.exp(-1))] * 4)
+    assert (numbers(net([1.0] * 4)) != before).all()
+
+
+def test_a_file_in_training_is_loaded_in_training(tmp_path):
+    made = Made("N", 4, opset=15)
+    h = batch_norm(made, gemm(made, "x", "fc", 4, 4), "bn", 4, training_mode=1, momentum=0.8)
+    made.nodes[-1].output.extend(["mean_out", "var_out"])
+    drop = made.node("Dropout", h, made.constant("ratio", np.float32(0.25)), made.constant("on", np.array(True)))
+    made.node("Relu", drop, to="y")
+    net = sv.load_onnx(made.save(tmp_path))
+    modes = {type(part).__name__: part.training for part in net}
+    assert modes == {"Linear": False, "BatchNorm1d": True, "Dropout": True, "ReLU": False}
+    assert (net.bn.momentum, list(net)[2].p) == (0.2, 0.25)
+
+
+def test_a_sigmoids_logarithm_does_not_overflow(tmp_path):
+    assert numbers(loaded(tmp_path, "log sigmoid")[0]([-800.0, 0.0, 0.0, 0.0]))[0] == -800.0
+
+
+def test_rows_between_two_rows_are_none(tmp_path):
+    with pytest.raises(InputError, match=r"0\.5"):
+        loaded(tmp_path, "ids in floats")[0]([0.5, 1.0])
+
+
+# ---- where the samples stand
+
+
+@pytest.mark.parametrize(("batch", "sides", "sample"), [
+    (None, {"L": 4}, (4, 3)), (None, {"x": (4, 3)}, (4, 3)), (None, {"x": [np.int64(4), 3]}, (4, 3)),
+    ("L", {"N": 2}, (2, 3)), ("L", {"x": (2, 3)}, (2, 3)), (1, {"x": (2, 3)}, (2, 3)), (-2, {"N": 2}, (2, 3)),
+    (False, {"x": (2, 4, 3)}, (2, 4, 3)), (False, {"N": 2, "L": 4}, (2, 4, 3)),
+])  # fmt: skip
+def test_a_sample_has_the_sides_that_are_told_wherever_the_samples_stand(tmp_path, batch, sides, sample):
+    made = Made("N", "L", 3)
+    made.node("Mul", made.node("Tanh", "x"), made.weight("scale", 3), to="y")
+    path = made.save(tmp_path)
+    net, x = sv.load_onnx(path, batch=batch, sides=sides), drawn(2, 4, 3)
+    wanted, axis = computed(path, x)[0], (batch and 1) or 0
+    chosen = [(x, wanted)] if batch is False else [(np.take(x, k, axis), np.take(wanted, k, axis)) for k in range(2)]
+    for one, result in chosen:
+        assert one.shape == sample
+        assert_near(numbers(net(one)), result)
+
+
+def test_samples_in_columns_and_a_fixed_batch_of_one(tmp_path):
+    made = Made(4, "N")
+    made.node("Gemm", made.node("Transpose", "x", perm=[1, 0]), made.weight("w", 4, 2), to="y")
+    path, x = made.save(tmp_path), drawn(4, 5)
+    for batch in (None, "N", 1, -1):
+        assert_near([numbers(sv.load_onnx(path, batch=batch)(column)) for column in x.T], computed(path, x)[0])
+    assert_near(numbers(sv.load_onnx(path, batch=False, sides={"N": 5})(x)), computed(path, x)[0])
+    path = NETWORKS["cnn"].made(batch=1).save(tmp_path)
+    for sample in NETWORKS["cnn"].x():
+        agrees(sv.load_onnx(path), path, sample[None])
+
+
+# ---- PyTorch's new exporter notes which tensors were parameters
+
+SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
+KINDS = {"gate": "PARAMETER", "cos": "BUFFER", "directions": "BUFFER", "fc.weight": "PARAMETER", "fc.bias": "PARAMETER"}
+BY_HAND = {"fc.weight": "CONSTANT_TENSOR", "fc.bias": "CONSTANT_TENSOR", "cos": "BUFFER"}
+
+
+def rotated(turned=False):
+    """A gate of one number, a table that no step may change, a matrix that is a buffer, what an exponent made."""
+    made = Made("N", 4)
+    h = made.node("Mul", "x", made.constant("gate", np.float32(0.5)))
+    h = made.node("MatMul", made.node("Mul", h, made.weight("cos", 4)), made.weight("directions", 4, 3))
+    h = made.node("Mul", h, made.weight("exp", 3))
+    h = made.node("MatMul", h, made.weight("val_3" if turned else "fc.weight", 3, 2), name="node_MatMul")
+    made.note(SCOPES, str(["", "fc", "op"]))
+    made.node("Tanh", made.node("Add", h, made.weight("fc.bias", 2)), to="y")
+    return made
+
+
+def signature(kinds):
+    lines = [f"x_{k}: {kind} target='{name}' persistent=True\n" for k, (name, kind) in enumerate(kinds.items())]
+    return f"\n# inputs\n{''.join(lines)}x: USER_INPUT\n\n# outputs\ny: USER_OUTPUT\n"
+
+
+def noted(folder, made, key, text):
+    model = made.model()
+    said = (model.graph if key == SIGNATURE else model.graph.node[0]).metadata_props.add()
+    said.key, said.value = key, text
+    (folder / "noted.onnx").write_bytes(model.SerializeToString())
+    return folder / "noted.onnx"
+
+
+@pytest.mark.parametrize(("turned", "kinds", "wanted"), [
+    (False, KINDS, {"gate", "fc.weight", "fc.bias"}), (True, KINDS, {"gate", "fc.weight", "fc.bias"}),
+    (False, KINDS | {"temperature": "PARAMETER"}, {"gate", "fc.weight", "fc.bias", "exp"}),  # folded into a tensor
+    (False, {}, {"cos", "MatMul_2.weight", "exp", "fc.weight", "fc.bias"}),  # names decide
+])  # fmt: skip
+def test_parameters_are_trained_and_nothing_else(tmp_path, turned, kinds, wanted):
+    path, x = noted(tmp_path, rotated(turned), SIGNATURE, signature(kinds)), drawn(5, 4)
+    net = sv.load_onnx(path)
+    agrees(net, path, x)
+    before = {name: np.array(array) for name, array in net.state_dict().items()}
+    with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), 0.1), (x, np.ones((5, 2)))) as run:
+        run.step(1)
+    assert {name for name, array in net.state_dict().items() if (array != before[name]).any()} == wanted
+
+
+def test_tensors_that_a_module_holds_by_hand_are_trained(tmp_path):
+    """As books write them: ``self.w = torch.normal(..., requires_grad=True)``, a constant for the exporter."""
+    net = sv.load_onnx(noted(tmp_path, rotated(), SIGNATURE, signature(BY_HAND)))
+    trained = {name for name, part in net.named_parameters() if not part.frozen}
+    assert trained >= {"fc.weight", "fc.bias"}
+
+
+@pytest.mark.parametrize("key", [SIGNATURE, SCOPES])
+@pytest.mark.parametrize("note", ["", "x: PARAMETER", "x: PARAMETER target='",
+    "\0'\n: PARAMETER target=''" * 1000, "[]", "['']", "nonsense",
+                                  "['a', 'b'", "['" + "a" * 5000 + "', 'b']"],
+                                      ids=lambda text: text[:12])  # fmt: skip
+def test_notes_that_say_nothing_are_left(tmp_path, key, note):
+    assert len(sv.load_onnx(noted(tmp_path, rotated(), key, note)).state_dict()) == 5
+
+
+@pytest.mark.parametrize("key", [SIGNATURE, SCOPES])
+def test_notes_that_are_no_text_say_nothing(tmp_path, key):
+    path = noted(tmp_path, rotated(), key, "Q" * 20)
+    content = path.read_bytes()
+    for text in (b"Q" * 20, key.encode()):
+        path.write_bytes(content.replace(text, b"\xff" * len(text)))
+        assert len(sv.load_onnx(path).state_dict()) == 5
+
+
+def test_names_are_free_and_stand_below_no_layer(tmp_path):
+    """Of weights that a user could not reach: names of methods, of layers above them, none at all."""
+    made, h = Made("N", 3), "x"
+    given = ("fc", "fc.weight", "a.b", "a", "forward", "x/y:0", "a.b.c", "..", "_orig_mod.fc", "(a b)!", "__")
+    for name in given:
+        h = made.node("Mul", h, made.weight(name, 3, shift=1.0))
+    made.node("Tanh", h, to="y")
+    path = made.save(tmp_path)
+    net = sv.load_onnx(path)
+    names = [*net.state_dict()]
+    assert len(names) == len(set(names)) == len(given)
+    assert all(part.isidentifier() and not hasattr(nn.Module, part) for name in names for part in name.split("."))
+    agrees(net, path, drawn(4, 3))
