@@ -121,7 +121,7 @@ def test_curves_cannot_be_written_to():
 # ---- functions between steps
 
 
-@given(st.lists(st.integers(0, 23), max_size=6), st.lists(st.integers(1, 9), min_size=1, max_size=3))
+@given(st.lists(st.integers(0, 13), max_size=4), st.lists(st.integers(1, 9), min_size=1, max_size=3))
 @settings(max_examples=6)
 def test_it_is_called_after_the_steps_that_it_divides(calls, everies):
     run, plain = make_run(), make_run()

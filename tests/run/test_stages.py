@@ -243,5 +243,6 @@ def test_every_weight_of_every_network_is_found_by_its_name():
     for network in NETWORKS:
         run = make_run(network, "cross-entropy" if network in ("words", "gpt") else "mse")
         names = [run.weight_name(index) for index in range(run.n_weights)]
-        assert [run.open().index(name) for name in names[::7]] == list(range(0, len(names), 7))
+        opened = run.open()
+        assert [opened.index(name) for name in names[::7]] == list(range(0, len(names), 7))
         assert len(set(names)) == len(names)
