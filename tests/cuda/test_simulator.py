@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,15 +19,22 @@ import pytest
 HERE, TESTS = Path(__file__).parent, Path(__file__).parents[1]
 OWN = HERE / "simulated"
 PARTS = {
-    "networks": [OWN / "networks.py"], "steps": [OWN / "steps.py"],
-    "kernels": [OWN / "operations.py", OWN / "kinds.py", OWN / "tiles.py", OWN / "turns.py"],
-    "runs": [OWN / "changes.py", OWN / "weather.py"], "those of engines": [TESTS / "engine"],
+    "runs": [OWN / "runs.py"], "kernels": [OWN / "kernels.py", OWN / "tiles.py"],
+    "those of engines": [TESTS / "engine"],
     "those of runs": [TESTS / folder for folder in ("nn", "run", "scalar", "tape")],
 }  # fmt: skip
 QUICK = ("kernels", "those of engines")
 """What `make test` runs of it; the rest takes minutes, and `.ci/run` has it."""
 MODULES = [OWN, HERE, *(TESTS / folder for folder in ("engine", "nn", "run", "tape"))]
 """From where the tests import: the plugin, and tables of other tests."""
+
+OF_ENGINES = re.compile(r"""parametrize\(\s*[(\[]?\s*["'][^)]*?\bengine\b""")
+"""How a test begins that is made for every engine."""
+
+
+def has_engines(path):
+    """Whether a file has any; only its text is looked at."""
+    return OF_ENGINES.search(path.read_text(encoding="utf-8")) is not None
 
 
 def in_the_simulator(paths, chosen, folder):
@@ -63,13 +71,10 @@ def test_every_file_with_tests_is_run():
 
 def test_every_test_of_engines_is_found(request):
     """Of the tests that are collected here: the simulator's processes read only files that look as if they had any."""
-    spec = importlib.util.spec_from_file_location("engine_files", OWN / "engine_files.py")
-    engine_files = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(engine_files)
     folders = {path for paths in PARTS.values() for path in paths if path.is_dir()}
     ours = [item for item in request.session.items if folders & set(item.path.parents) and hasattr(item, "callspec")]
     files = {item.path for item in ours if item.callspec.params.get("engine") == "numba"}
-    assert [path for path in sorted(files) if not engine_files.has_engines(path)] == []
+    assert [path for path in sorted(files) if not has_engines(path)] == []
 
 
 @pytest.mark.parametrize("part", [pytest.param(p, marks=() if p in QUICK else pytest.mark.slow) for p in PARTS])

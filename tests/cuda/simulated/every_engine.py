@@ -11,8 +11,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
-from engine_files import has_engines
 from in_turn import simulated
+from test_simulator import has_engines
 
 from scalarviz.engine.cuda import jit, trainer
 from scalarviz.engine.cuda.machine import Shape
@@ -70,7 +70,8 @@ def pytest_generate_tests(metafunc):
     for place, mark in enumerate(marks):
         if mark.name == "parametrize" and (found := _with_cuda(*mark.args)) is not None:
             marks[place] = pytest.mark.parametrize(mark.args[0], found).mark
-    if HERE in metafunc.definition.path.parents:
+    chosen = any(mark.name == "parametrize" and mark.args[0] == "form" for mark in marks)
+    if HERE in metafunc.definition.path.parents and not chosen:
         metafunc.parametrize("form", getattr(metafunc.module, "FORMS", tuple(FORMS)), indirect=True)
 
 
