@@ -105,7 +105,7 @@ def law(folder, engine, dtype, batch, sampling, classes, kind, window, threads, 
 
 USUAL = {"engine": "numpy", "dtype": "float32", "batch": 16, "sampling": "epochs", "classes": False, "kind": "<u1",
          "window": 4000, "threads": 1, "moves": [7, 20], "other": 3}  # fmt: skip
-OTHERS = [{}, {"engine": "objects", "batch": 7, "kind": ">f8"}, {"engine": "numba", "dtype": "float64", "window": 1 << 25},
+OTHERS = [{}, {"engine": "objects", "batch": 7, "kind": ">f8"}, {"engine": "numba", "dtype": "float64"},
           {"sampling": "replacement", "kind": ">i4", "window": 1}, {"classes": True, "kind": "<f2", "batch": 1},
           {"kind": "?", "batch": SAMPLES, "other": SAMPLES + 2}]  # fmt: skip
 
