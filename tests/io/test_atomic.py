@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import random
 import signal
 import socket
 import subprocess
@@ -14,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from kit.refusals import refusals
 from scalarviz import process
 from scalarviz.errors import InputError
-from scalarviz.io import check_target, load_tensors, replacing, write_bytes
+from scalarviz.io import check_target, replacing, write_bytes
 
 
 def test_a_file_is_written_and_nothing_is_left_beside_it(tmp_path):
@@ -36,20 +35,6 @@ def test_an_error_leaves_the_old_file_and_no_other(tmp_path):
     assert os.listdir(tmp_path) == ["a.png"]
 
 
-def test_a_full_disk_is_said_and_the_old_file_stays(tmp_path, monkeypatch):
-    path = tmp_path / "a.bin"
-    path.write_bytes(b"old")
-
-    def full(self, data):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(InputError, match="no space left on device"):
-        write_bytes(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["a.bin"]
-
-
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 def test_a_really_full_disk(tmp_path):
     with pytest.raises(InputError, match="no space left"), replacing(tmp_path / "a") as fresh:
@@ -59,21 +44,17 @@ def test_a_really_full_disk(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_of_that_name(tmp_path):
-    (tmp_path / "x.png").mkdir()
-    with pytest.raises(InputError, match="it is a folder"):
-        write_bytes(tmp_path / "x.png", b"")
-
-
-def test_a_file_where_a_folder_should_be(tmp_path):
-    (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(InputError, match="is a file, not a folder"):
-        check_target(tmp_path / "file" / "x.png")
-
-
-def test_a_device_is_not_replaced():
-    with pytest.raises(InputError, match="not a regular file"):
-        check_target(os.devnull)
+@refusals({
+    "a folder": (lambda it: write_bytes(it / "folder", b""), InputError, "is a folder"),
+    "below a file": (lambda it: check_target(it / "file" / "x.png"), InputError, "is a file, not a folder"),
+    "a device": (lambda it: check_target(os.devnull), InputError, "not a regular file"),
+    "a long name": (lambda it: write_bytes(it / ("x" * 300), b""), InputError, "too long"),
+})  # fmt: skip
+def test_what_stands_in_the_way_is_said(tmp_path, refusal):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    refusal.check(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
 
 
 def test_a_folder_without_permission(tmp_path, monkeypatch):
@@ -88,11 +69,6 @@ def test_a_link_stays_a_link(tmp_path):
     write_bytes(tmp_path / "link", b"new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_bytes() == b"new"
-
-
-def test_a_name_that_is_too_long(tmp_path):
-    with pytest.raises(InputError, match="too long"):
-        write_bytes(tmp_path / ("x" * 300), b"")
 
 
 def test_a_long_name_of_many_bytes(tmp_path):
@@ -186,33 +162,6 @@ def test_nothing_else_is_removed(tmp_path, monkeypatch):
     dead.write_bytes(b"")
     write_bytes(tmp_path / "a.bin", b"new")
     assert set(os.listdir(tmp_path)) == kept | {"a.bin"}
-
-
-SAVING = """
-import sys
-from scalarviz.io import save_tensors
-import numpy as np
-numbers = np.zeros(2_000_000, np.float32)
-print("begins", flush=True)
-while True:
-    save_tensors(sys.argv[1], {"w": numbers}, {})
-"""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no kill -9")
-def test_weights_that_were_killed_while_they_were_saved(tmp_path):
-    """At moments that nobody chose: the file is whole or not there, and the next save leaves it alone in its folder."""
-    path, moments = tmp_path / "w.safetensors", random.Random(7)
-    for _ in range(6):
-        saving = subprocess.Popen([sys.executable, "-c", SAVING, path], stdout=subprocess.PIPE, text=True)
-        assert saving.stdout.readline() == "begins\n"
-        time.sleep(moments.uniform(0.0, 0.1))
-        kill(saving)
-        assert len(set(os.listdir(tmp_path)) - {path.name}) <= 1  # never one a kill
-        if path.exists():
-            load_tensors(path)
-    write_bytes(path, b"new")
-    assert os.listdir(tmp_path) == [path.name]
 
 
 def test_who_runs():

@@ -9,41 +9,31 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
+from kit.refusals import refusals
 from scalarviz.errors import FileFormatError, InputError, MissingDependencyError, UnknownNameError
 from scalarviz.io import Picture, example_photo, load_picture, save_picture, shrink
 
 COLOURS = np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255]], [[255, 255, 255], [0, 0, 0], [255, 153, 0]]], np.uint8)
 
 
-@pytest.mark.parametrize(
-    ("mode", "suffix", "tolerance"),
-    [
-        ("RGB", "png", 0),
-        ("RGBA", "png", 0),
-        ("P", "png", 0),
-        ("CMYK", "tif", 2),
-        ("YCbCr", "tif", 3),
-        ("RGB", "bmp", 0),
-        ("P", "gif", 0),
-        ("RGBX", "tif", 0),
-    ],
-)
-def test_coloured_modes(tmp_path, mode, suffix, tolerance):
-    path = tmp_path / f"x.{suffix}"
-    Image.fromarray(COLOURS).convert(mode).save(path)
-    picture = load_picture(path)
-    assert picture.rgb.dtype == np.float32
-    assert picture.size == (3, 2)
-    assert np.abs(picture.rgb * 255 - COLOURS).max() <= tolerance
-
-
-def test_lab(tmp_path):
-    lab = ImageCms.profileToProfile(
+def lab():
+    return ImageCms.profileToProfile(
         Image.fromarray(COLOURS), ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB"), outputMode="LAB"
     )
-    lab.save(tmp_path / "x.tif")
-    assert np.abs(load_picture(tmp_path / "x.tif").rgb * 255 - COLOURS).max() < 60  # 8-bit Lab cuts saturated colours
-    assert np.abs(load_picture(tmp_path / "x.tif").rgb[1, :2] * 255 - COLOURS[1, :2]).max() <= 2
+
+
+@pytest.mark.parametrize(("mode", "suffix", "tolerance"), [
+    ("RGB", "png", 0), ("RGBA", "png", 0), ("P", "png", 0), ("CMYK", "tif", 2), ("YCbCr", "tif", 3), ("RGB",
+        "bmp", 0),
+    ("P", "gif", 0), ("RGBX", "tif", 0), ("LAB", "tif", 60),  # 8-bit Lab cuts saturated colours
+])  # fmt: skip
+def test_coloured_modes(tmp_path, mode, suffix, tolerance):
+    image = lab() if mode == "LAB" else Image.fromarray(COLOURS).convert(mode)
+    image.save(tmp_path / f"x.{suffix}")
+    picture = load_picture(tmp_path / f"x.{suffix}")
+    assert (picture.rgb.dtype, picture.size) == (np.float32, (3, 2))
+    assert np.abs(picture.rgb * 255 - COLOURS).max() <= tolerance
+    assert np.abs(picture.rgb[1, :2] * 255 - COLOURS[1, :2]).max() <= min(tolerance, 3)
 
 
 def srgb_with_red_and_green_swapped():
@@ -112,20 +102,17 @@ def grey_tiff(bits, sample_format, data, width=2, largest=None):
     return struct.pack("<2sHIH", b"II", 42, 8, len(tags)) + entries + bytes(4) + data
 
 
-@pytest.mark.parametrize(
-    ("bits", "sample_format", "data", "largest", "level"),
-    [
-        (12, 1, bytes([0x80, 0x0F, 0xFF]), None, [2048 / 4095, 1.0]),
-        (16, 1, struct.pack("<2H", 13107, 65535), None, [0.2, 1.0]),
-        (16, 2, struct.pack("<2h", -5, 32767), None, [0.0, 1.0]),
-        (32, 1, struct.pack("<2I", 2**30, 2**32 - 1), None, [0.25, 1.0]),
-        (32, 2, struct.pack("<2i", 2**29, -7), None, [0.25, 0.0]),
-        (32, 1, struct.pack("<2I", 250, 1000), 1000, [0.25, 1.0]),
-        (32, 2, struct.pack("<2i", 250, 2000), 1000, [0.25, 1.0]),
-        (32, 1, bytes(8), None, [0.0, 0.0]),
-        (32, 3, struct.pack("<2f", 0.25, 1.0), None, [0.25, 1.0]),
-    ],
-)
+@pytest.mark.parametrize(("bits", "sample_format", "data", "largest", "level"), [
+    (12, 1, bytes([0x80, 0x0F, 0xFF]), None, [2048 / 4095, 1.0]),
+    (16, 1, struct.pack("<2H", 13107, 65535), None, [0.2, 1.0]),
+    (16, 2, struct.pack("<2h", -5, 32767), None, [0.0, 1.0]),
+    (32, 1, struct.pack("<2I", 2**30, 2**32 - 1), None, [0.25, 1.0]),
+    (32, 2, struct.pack("<2i", 2**29, -7), None, [0.25, 0.0]),
+    (32, 1, struct.pack("<2I", 250, 1000), 1000, [0.25, 1.0]),
+    (32, 2, struct.pack("<2i", 250, 2000), 1000, [0.25, 1.0]),
+    (32, 1, bytes(8), None, [0.0, 0.0]),
+    (32, 3, struct.pack("<2f", 0.25, 1.0), None, [0.25, 1.0]),
+])  # fmt: skip
 def test_deep_grey_is_scaled_by_what_the_file_says(tmp_path, bits, sample_format, data, largest, level):
     (tmp_path / "x.tif").write_bytes(grey_tiff(bits, sample_format, data, largest=largest))
     np.testing.assert_allclose(load_picture(tmp_path / "x.tif").rgb[0], np.repeat(level, 3).reshape(2, 3), atol=1e-7)
@@ -175,57 +162,33 @@ def test_a_jpeg_is_close_and_holds_no_transparency(tmp_path):
     smooth = np.linspace(0, 1, 64 * 64 * 3).reshape(64, 64, 3)
     save_picture(tmp_path / "x.jpg", smooth)
     assert np.abs(load_picture(tmp_path / "x.jpg").rgb - smooth).max() < 0.03
-    with pytest.raises(InputError, match=r"use \.png"):
-        save_picture(tmp_path / "y.jpg", smooth, np.ones((64, 64)))
-    assert os.listdir(tmp_path) == ["x.jpg"]
 
 
 def test_values_outside_the_range_are_clipped_and_nan_is_refused(tmp_path):
     save_picture(tmp_path / "x.png", np.array([[[-1.0, 0.5, 7.0]]]))
     assert np.asarray(Image.open(tmp_path / "x.png")).tolist() == [[[0, 128, 255]]]
-    with pytest.raises(InputError, match="not a finite number"):
-        save_picture(tmp_path / "y.png", np.full((1, 1, 3), np.nan))
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [(b"", "not a picture"), (b"hello", "not a picture"), (b"\x89PNG\r\n\x1a\n" + b"\0" * 40, "damaged|not a picture")],
-)
-def test_what_is_no_picture(tmp_path, content, says):
-    (tmp_path / "x.png").write_bytes(content)
-    with pytest.raises(FileFormatError, match=says):
-        load_picture(tmp_path / "x.png")
-
-
-def test_a_picture_cut_off(tmp_path):
-    save_picture(tmp_path / "x.png", np.random.default_rng(0).random((50, 50, 3)))
-    whole = (tmp_path / "x.png").read_bytes()
-    (tmp_path / "x.png").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(FileFormatError, match="damaged"):
-        load_picture(tmp_path / "x.png")
 
 
 def test_a_bomb(tmp_path, monkeypatch):
     save_picture(tmp_path / "x.png", np.zeros((50, 50, 3)))
     monkeypatch.setattr("scalarviz.io.pictures.LARGEST", 2499)
-    with pytest.raises(FileFormatError, match="too large: 50 x 50 = 2,500 pixels, at most 2,499"):
-        load_picture(tmp_path / "x.png")
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
-    with pytest.raises(FileFormatError, match="too large"):
+    with pytest.raises(FileFormatError, match=r"50 x 50 = 2,500 pixels.*2,499"):
         load_picture(tmp_path / "x.png")
 
 
-def test_what_is_not_there(tmp_path):
-    with pytest.raises(InputError, match="there is no picture"):
-        load_picture(tmp_path / "x.png")
-    with pytest.raises(InputError, match="is a folder"):
-        load_picture(tmp_path)
+PIXEL = np.zeros((1, 1, 3))
 
 
-@pytest.mark.parametrize("name", ["x", "x.gif", "x.mp4", ".png"])
-def test_names_that_cannot_become_a_picture(tmp_path, name):
-    with pytest.raises(InputError, match="ends in one of"):
-        save_picture(tmp_path / name, np.zeros((1, 1, 3)))
+@refusals({
+    **{f"name {name}": (lambda it, name=name: save_picture(it / name, PIXEL), InputError, ".png") for name in
+       ("x", "x.gif", "x.mp4", ".png")},
+    "no number": (lambda it: save_picture(it / "y.png", PIXEL * np.nan), InputError, "finite"),
+    "an alpha in a JPEG": (lambda it: save_picture(it / "y.jpg", PIXEL, np.ones((1, 1))), InputError, ".png"),
+    "no such example": (lambda it: example_photo("dog"), UnknownNameError, "'dog'", "face, cat, astronaut"),
+})  # fmt: skip
+def test_what_cannot_become_a_picture_leaves_no_file(tmp_path, refusal):
+    refusal.check(tmp_path)
+    assert os.listdir(tmp_path) == []
 
 
 def test_shrinking_averages_and_keeps_the_aspect():
@@ -252,5 +215,3 @@ def test_examples_have_names():
     astronaut = example_photo("astronaut")
     assert astronaut.size == (512, 512)
     np.testing.assert_array_equal(np.rint(astronaut.rgb * 255), pytest.importorskip("skimage.data").astronaut())
-    with pytest.raises(UnknownNameError, match="no example photograph 'dog'; allowed: face, cat, astronaut"):
-        example_photo("dog")

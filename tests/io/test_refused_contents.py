@@ -1,0 +1,362 @@
+"""Whatever stands in a file of pictures, tables, arrays, weights or colours: it is read, or refused in one line that
+names it; nothing in it is executed, and its size does not matter.
+
+Two readers stand behind the front door: `.npz` files (data sets) and safetensors files of other programs (imports).
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io as streams
+import json
+import os
+import pickle
+import random
+import struct
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+import safetensors.numpy
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from kit.refusals import Refusal
+from scalarviz import io
+from scalarviz.errors import FileFormatError, InputError, ScalarvizError
+from scalarviz.io.archive import read_arrays
+from scalarviz.io.foreign import entries_of, tensors_of
+
+
+def read_foreign(path):
+    entries = entries_of(path)
+    return tensors_of(path, entries, entries)
+
+
+def read_table(path):
+    table = io.read_csv(path)
+    for name in table.names:
+        table.are_numbers(name)
+    return table.numbers("x")
+
+
+READERS = {
+    "idx": lambda path: io.read_idx(path, 3), "npz": lambda path: read_arrays(path, ("x", "y", "z"), ("x",),
+        "data set"),
+    "cube": io.read_cube, "table": read_table, "weights": io.load_tensors, "foreign": read_foreign,
+    "picture": io.load_picture,
+}  # fmt: skip
+X, NUMBERS = np.arange(12.0).reshape(4, 3), np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
+
+
+def packed(save=np.savez, **arrays):
+    made = streams.BytesIO()
+    save(made, **arrays)
+    return made.getvalue()
+
+
+def archive(*parts):
+    made = streams.BytesIO()
+    with zipfile.ZipFile(made, "w") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of two parts with one name
+        for name, content in parts:
+            file.writestr(name, content)
+    return made.getvalue()
+
+
+def npy(shape, content=bytes(8)):
+    header = repr({"descr": "<f8", "fortran_order": False, "shape": shape}).encode()
+    header += b" " * (117 - len(header)) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + content
+
+
+def idx(array, kind=8):
+    """The bytes of a file, as the format's description has them."""
+    return struct.pack(f">BBBB{array.ndim}I", 0, 0, kind, array.ndim, *array.shape) + array.tobytes()
+
+
+def headed(*sides):
+    return struct.pack(">BBBB3I", 0, 0, 8, 3, *sides)
+
+
+def tensor(kind, shape, content=bytes(8)):
+    header = json.dumps({"w": {"dtype": kind, "shape": shape, "data_offsets": [0, len(content)]}}).encode()
+    return struct.pack("<Q", len(header)) + header + content
+
+
+def picture(kind="PNG", mode="RGB"):
+    made = streams.BytesIO()
+    Image.new(mode, (32, 32)).save(made, kind)
+    return made.getvalue()
+
+
+ROWS = "".join(f"{r} {g} {b}\n" for b in (0, 1) for g in (0, 1) for r in (0, 1))
+SIZE, LINE2 = "LUT_3D_SIZE 2\n", ("line 2", "three numbers")
+HUGE = b"BM" + struct.pack("<5I", 54, 0, 54, 40, 9000) + struct.pack("<I", 9000) + b"\1\0\x18\0" + bytes(24)
+BAD = {
+    "idx": {
+        b"": ("nothing",), b"\x89PNG\r\n\x1a\n": ("89 50 4e 47", "00 00 08 03"), idx(NUMBERS[0]): ("00 00 08 02",),
+        idx(NUMBERS, kind=0x0D): ("00 00 0d 03",), idx(NUMBERS)[:7]: ("header",), idx(NUMBERS)[:-1]: (24, 23),
+        idx(NUMBERS) + b"x": (24,), headed(2**32 - 1, 2**32 - 1, 9): (), headed(0, 28, 28): ("1 to",),
+        gzip.compress(idx(NUMBERS), mtime=0)[:-9]: ("cut short",), b"\x1f\x8b" + b"rubbish" * 9: ("damaged",),
+    },
+    "npz": {
+        b"": (".npz",), archive(("x.npy", b"no array")): (".npz",), archive(("x.npy", npy((4,)))): (".npz",),
+        archive(("x.npy", npy((2**40, 2**40)))): (".npz",), archive(("x.npy", npy((2**40,)))): (),
+        archive(("x.npy", npy((1,))), ("x.npy", npy((1,)))): ("two arrays of one name",),
+        packed(x=np.array(["a"])): ("x", "real numbers"), packed(x=np.array([None])): (".npz",),
+        packed(x=np.array([1j])): ("x", "real numbers"), packed(y=X): ("no array x", "y"),
+        archive(("a\nb", b""), ("c" * 300, b"")): ("'a\\nb'", "ccc"),
+    },
+    "cube": {
+        "": (".cube",), "LUT_1D_SIZE 2\n0 0 0\n1 1 1\n": ("1-D",), SIZE + "0 0 0\n": (1, 8), "\0" * 100: (),
+        **{f"LUT_3D_SIZE{text}\n": ("2 to 256",) for text in
+           (" two", " 1000", " \u00b2", " \u0662", " 2 # two", "", " 0", " 1", " 257", " " + "9" * 5000)},
+        **{f"{SIZE}{text}\n": LINE2 for text in
+           ("0 0", "0 0 nan", "0 0 1e400", "0 0 1_000", "0 0 0x10", "0 0 \u0661", "0 0 \uff11", "0 0 0 # black",
+            "0 0 0 0", "0,0,0", "-inf 0 0", "9" * 5000 + " 0 0")},
+        SIZE + "nan 0 0\n": ("line 2", "'nan'", "TITLE"), SIZE + SIZE: ("line 2", "LUT_3D_SIZE"),
+        "LUT_1D_SIZE 2\n" + SIZE: ("1-D",), SIZE + "LUT_IN_VIDEO_RANGE\n": ("line 2", "LUT_IN_VIDEO_RANGE"),
+        SIZE + "DOMAIN_MIN 0 0\n" + ROWS: ("DOMAIN_MIN",), SIZE + "DOMAIN_MAX 1 1 inf\n" + ROWS: ("DOMAIN_MAX",),
+        SIZE + "DOMAIN_MAX 0 1 1\n" + ROWS: ("below",), b"\xff\xfe\x00\x81": ("not text",),
+    },
+    "table": {
+        "": ("empty",), " \n\n": ("empty",), ",,,\n,,,\n": ("empty",), '""\n': ("empty",),
+        "x,y\n1_000,2\n": ("line 2", "'x'", "'1_000'"), "x\n1,2\n": ("line 2", "2 cells", "1 column"),
+        "x,y\n": ("no rows",), "1,2,a\n3,4,b\n": ("'x'",), "1,2\n3,4\n": ("'1, 2'",),
+            "x,y,x\n1,2,3\n": ("'x'", "two"),
+        "x,,z\n1,2,3\n": ("column 2",), "x,y,kind\n1,2,a\n3,b\n": ("line 3", "2 cells", "3 columns", "'kind'"),
+        "x,y\n1,2\n\n3,4,5\n": ("line 4", "3 cells", "2 columns"), "x,y\n1,2\n,4\n": ("line 3", "'x'", "empty"),
+        "x,y\n1,2\n,4\n ,\n5,6\n,3\n": ("line 3", "1 other row"), "x,y\n,1\n,2\nn/a,3\n,4\n5,6\n": ("line 2",
+            "2 other rows"),
+        ",x,y\na,1,2\nb,3,4\n": ("column 1",), ",x,y\n0,1,2\n0,3,4\n": ("column 1",),
+            ",x,y\n0.5,1,2\n1.5,3,4\n": ("column 1",),
+        "x,y\n1,2\nNaN,4\n": ("line 3", "'NaN'", "finite"), "x,y\n1,2\n-inf,4\n": ("line 3", "'-inf'"),
+        "x,y\n1,2\n3.4.5,4\n": ("line 3", "'3.4.5'"), 'x,y\n"1,2\n3,4\n': ("quotation mark",),
+        "x,y\n" + "9" * 20_000 + ",1\n": ("line 2", "10,000"),
+        ",".join(f"c{k}" for k in range(2000)) + "\n1\n": ("2,000 columns", "1,000"),
+        b"PK\x03\x04rest": ("workbook", "CSV"), b"\xd0\xcf\x11\xe0": ("workbook",), b"%PDF-1.7": ("PDF",),
+        b"\x1f\x8b\x08": ("gzip",), b"\x89PNG\r\n": ("picture",), b"x,y\n1,\0\n": ("zero bytes",),
+            b"\xff\xfex": ("utf-16",),
+    },
+    "weights": {
+        b"": ("weights",), b"hello": ("weights",), b"\x10" + b"\0" * 7 + b"not json at all!": ("weights",),
+        b"\xff" * 64: ("weights",), safetensors.numpy.save({}, {"scalarviz.format": "3"}): ("format 3", "1, 2"),
+        struct.pack("<Q", 2**40) + b"{}" * 9: (), tensor("F8_E8M0", [4], bytes(4)): ("weights",),
+        safetensors.numpy.save({"w": np.arange(100.0)})[:-50]: (),
+    },
+    "foreign": {
+        b"": (), b"\xff" * 8: (), b"\x10" + bytes(7) + b"{}": (), tensor("F32", [2**20, 2**20]): ("read",),
+        tensor("F32", [3]): ("read",), tensor("F32", [-1]): ("read",), tensor("F33", [2]): ("read",),
+        tensor("C64", [1]): ("C64",), tensor("F8_E4M3FNUZ", [8]): ("F8_E4M3FNUZ",),
+    },
+    "picture": {
+        b"": ("not a picture",), b"hello": ("not a picture",), b"\x89PNG\r\n\x1a\n" + b"\0" * 40: (),
+        HUGE: ("9,000 x 9,000", "81,000,000", "67,108,864"), picture()[:60]: ("damaged",),
+        **{picture(kind, "F" if kind == "SPIDER" else "RGB"): ("PNG, JPEG, WEBP, AVIF, BMP",) for kind in
+           ("DDS", "SPIDER", "TGA", "PCX", "ICO", "PDF", "EPS", "JPEG2000")},
+    },
+}  # fmt: skip
+CASES = [(kind, content, facts) for kind, rows in BAD.items() for content, facts in rows.items()]
+
+
+def refused_in_a_line(call, *facts, error=FileFormatError):
+    Refusal(call, error, facts).check()
+    with pytest.raises(ScalarvizError) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize(("kind", "content", "facts"), CASES, ids=[f"{kind} {k}" for k, (kind, *_) in enumerate(CASES)])
+def test_other_contents_are_refused_in_a_line_that_names_the_file(tmp_path, kind, content, facts):
+    path = tmp_path / "odd"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    refused_in_a_line(lambda: READERS[kind](path), "odd", *facts, error=(FileFormatError, InputError))
+
+
+def named_oddly(folder):
+    os.mkfifo(folder / "pipe")
+    (folder / "loop").symlink_to("loop")
+    (folder / "file").touch()
+    return {"pipe": folder / "pipe", "device": "/dev/zero", "folder": folder, "no": folder / "none",
+        "too long": folder / ("n" * 5000),
+            "too many levels": folder / "loop", "\\x00b": "a\0b", "": "a\ud800b",
+                "there is no": folder / "none" / "x"}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_names_that_are_no_file_are_refused(tmp_path, kind):
+    for fact, name in named_oddly(tmp_path).items():
+        refused_in_a_line(lambda name=name: READERS[kind](name), fact, error=InputError)
+
+
+class Harm:
+    """What a pickle of it does when it is opened."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+@pytest.mark.parametrize("name", ["net.pt", "net.pkl", "net.safetensors"])
+@pytest.mark.parametrize("kind", ["foreign", "weights"])
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_pickles_are_not_opened(tmp_path, name, kind, protocol):
+    path = tmp_path / name
+    path.write_bytes(pickle.dumps({"w": Harm(tmp_path / "harm")}, protocol))
+    refused_in_a_line(lambda: READERS[kind](path), "pickle", "never opened", "net.safetensors")
+    assert not (tmp_path / "harm").exists()
+
+
+def test_a_file_without_end_is_no_lut(tmp_path):
+    with (tmp_path / "big.cube").open("wb") as file:
+        file.truncate(10**10)  # sparse: it takes no room
+    refused_in_a_line(lambda: io.read_cube(tmp_path / "big.cube"), "1,073,741,824")
+
+
+def test_what_unpacks_to_more_than_there_is_is_not_unpacked(tmp_path, monkeypatch):
+    (tmp_path / "a.npz").write_bytes(packed(np.savez_compressed, x=np.zeros(10**6)))
+    monkeypatch.setattr("scalarviz.memory.free_memory", lambda: 10**7)
+    refused_in_a_line(lambda: READERS["npz"](tmp_path / "a.npz"), "GB of memory", error=InputError)
+
+
+def test_the_field_limit_of_the_standard_library_stays_what_it_was():
+    before = csv.field_size_limit()
+    with pytest.raises(FileFormatError):
+        io.parse_csv("x\n" + "a" * 20_000)
+    assert csv.field_size_limit() == before
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_are_a_table_or_refused_in_words(data):
+    try:
+        table = io.parse_csv(io.decoded(data, "it"), "it")
+        for name in table.names:
+            table.are_numbers(name)
+            table.numbers(name)
+    except FileFormatError as error:
+        assert str(error).startswith("it")  # noqa: PT017
+        assert len(str(error)) < 400  # noqa: PT017
+
+
+# ---- seeded damage
+
+WHOLE = {
+    "idx": idx(NUMBERS), "idx, gzipped": gzip.compress(idx(NUMBERS), mtime=0), "npz": packed(x=X, y=np.arange(4)),
+    "npz, compressed": packed(np.savez_compressed, x=X, y=np.arange(4)), "cube": (SIZE + ROWS).encode(),
+    "table": b"x,y\n1,2\n3,4\n", "weights": safetensors.numpy.save({"w": X}, {"scalarviz.format": "2"}),
+    "foreign": tensor("BF16", [2, 2]),
+}  # fmt: skip
+INSERTED = [b"\xff" * 4, b"\0" * 4, b"\x7f\xff\xff\xff", b"\xff\xff\xff\x7f", b"\0\0\xff\xff"]
+
+
+def damaged(content, chance):
+    """A copy that is cut, or has some bytes changed, removed or put in; more often near its beginning."""
+    if chance.random() < 0.15:
+        return content[: chance.randrange(len(content))]
+    data = bytearray(content)
+    for _ in range(chance.choice([1, 1, 1, 3, 7])):
+        place = chance.randrange(min(len(data), 200) if chance.random() < 0.6 else len(data))
+        what = chance.randrange(4)
+        if what == 0:
+            data[place] ^= 1 << chance.randrange(8)
+        elif what == 1:
+            data[place : place + 4] = chance.choice(INSERTED)
+        elif what == 2:
+            del data[place : place + chance.randrange(1, 10)]
+        else:
+            data[place:place] = data[: chance.randrange(1, 20)]
+        data = data or bytearray(b"\0")
+    return bytes(data)
+
+
+def refused_of(content, reader, path, seed, count):
+    """What is said of damaged copies that are not read; whatever is said is one line."""
+    chance, refused = random.Random(seed), []
+    for _ in range(count):
+        path.write_bytes(damaged(content, chance))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                reader(path)
+            except (FileFormatError, InputError) as error:
+                refused.append(str(error))
+    assert [line for line in refused if "\n" in line or len(line) > 500 or path.name not in line] == []
+    return refused
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_damage_ends_in_numbers_or_in_one_line(tmp_path, kind):
+    assert len(refused_of(WHOLE[kind], READERS[kind.partition(",")[0]], tmp_path / "x", kind, 50)) > 5
+
+
+PICTURES = [
+    ("PNG", "RGB", {}), ("PNG", "RGBA", {}), ("PNG", "P", {}), ("PNG", "I;16", {}), ("JPEG", "CMYK",
+        {"progressive": True}),
+    ("MPO", "RGB", {"save_all": True}), ("WEBP", "RGB", {}), ("WEBP", "RGBA", {"lossless": True}), ("AVIF",
+        "RGB", {}),
+    ("BMP", "RGB", {}), ("BMP", "1", {}), ("GIF", "P", {"save_all": True}), ("TIFF", "RGB",
+        {"compression": "raw"}),
+    ("TIFF", "RGBA", {"compression": "tiff_lzw"}), ("TIFF", "1", {"compression": "group4"}),
+    ("TIFF", "RGB", {"compression": "jpeg"}), ("TIFF", "CMYK", {"compression": "tiff_deflate"}), ("TIFF", "F", {}),
+    ("TIFF", "I;16", {}), ("TIFF", "LAB", {}), ("PPM", "RGB", {}), ("PPM", "1", {}), ("PPM", "F", {}),
+]  # fmt: skip
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    ("kind", "mode", "more"), PICTURES, ids=[f"{k}-{m}-{n}" for n, (k, m, _) in enumerate(PICTURES)]
+)
+def test_damage_ends_in_a_picture_or_in_one_line(tmp_path, capfd, kind, mode, more):
+    rng, made = np.random.default_rng(0), streams.BytesIO()
+    if mode in ("F", "I;16"):
+        image = Image.fromarray(
+            rng.random((9, 9)).astype(np.float32) if mode == "F" else rng.integers(0, 65536, (9, 9)).astype(np.uint16)
+        )
+    else:
+        image = Image.fromarray(rng.integers(0, 256, (13, 17, 3)).astype(np.uint8)).convert(mode)
+    exif = Image.Exif()
+    exif[0x0112], exif[0x010E] = 6, "a description"
+    more = more | ({"append_images": [image]} if "save_all" in more else {}) | ({"exif": exif} if mode == "RGB" else {})
+    image.save(made, kind, **more)
+
+    def reader(path):
+        found = io.load_picture(path)
+        assert 0 <= found.rgb.min() <= found.rgb.max() <= 1
+
+    (tmp_path / "x").write_bytes(made.getvalue())
+    reader(tmp_path / "x")
+    assert len(refused_of(made.getvalue(), reader, tmp_path / "x", f"{kind} {mode}", 60)) > 5
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "raised", [TypeError, RuntimeError, NotImplementedError, AttributeError, MemoryError, KeyError, KeyboardInterrupt]
+)
+def test_whatever_a_decoder_raises_is_one_line_and_ctrl_c_itself(tmp_path, monkeypatch, raised):
+    (tmp_path / "x.png").write_bytes(picture())
+
+    def load(self):
+        raise raised("two\nlines")
+
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", load)
+    if raised is KeyboardInterrupt:
+        with pytest.raises(KeyboardInterrupt):
+            io.load_picture(tmp_path / "x.png")
+    else:
+        refused_in_a_line(lambda: io.load_picture(tmp_path / "x.png"), "x.png")
+
+
+def test_a_huge_picture_is_not_decoded(tmp_path, monkeypatch):
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", lambda self: pytest.fail("it was decoded"))
+    (tmp_path / "x.bmp").write_bytes(HUGE)
+    refused_in_a_line(lambda: io.load_picture(tmp_path / "x.bmp"), "81,000,000")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    (tmp_path / "x.png").write_bytes(picture())
+    refused_in_a_line(lambda: io.load_picture(tmp_path / "x.png"), "too large")
