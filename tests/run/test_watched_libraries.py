@@ -290,11 +290,18 @@ def linear(torch, **options):
     return torch.nn.Linear(2, 2, **options)
 
 
+def nested(torch):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a prototype
+        return torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+
+
 TORCH = {
     "parameters": (lambda t: sv.watch(linear(t).parameters()), TypeMismatchError, "dict(net.named_parameters())"),
     "a weight": (lambda t: sv.watch(linear(t).weight), TypeMismatchError, "{'x': x}"),
     "an optimiser": (lambda t: sv.watch(t.optim.SGD(linear(t).parameters(), lr=0.1)), TypeMismatchError, "network"),
     "elsewhere": (lambda t: sv.watch(linear(t, device="meta")), InputError, "weight", "meta", "p.detach().cpu()"),
+    "nested": (lambda t: sv.watch({"a": nested(t)}), InputError, "'a'", "numbers"),
     "lazy": (lambda t: sv.watch(t.nn.LazyLinear(3)), InputError, "shape"),
     "half a step": (lambda t: sv.watch(linear(t)).update(step=t.tensor(0.5)), InputError, "step", "0.5", ">= 0"),
 }  # fmt: skip
