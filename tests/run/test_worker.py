@@ -26,6 +26,7 @@ from kit.runs import bits, frame_bits, make_run
 from scalarviz import Run, nn, optim
 from scalarviz.engine.arrays.trainer import NumpyTrainer
 from scalarviz.errors import DivergedError, InputError, ScalarvizError, StateError, TypeMismatchError
+from scalarviz.run.gather import release
 from scalarviz.run.run_source import RunSource
 from scalarviz.run.worker import Worker
 
@@ -643,6 +644,44 @@ def test_two_new_runs_over_the_same_two_threads_do_not_wait_for_each_other():
         a.train_to(10**9), b.train_to(10**9)
         together(lambda k: taking(*nets), lambda k: taking(*nets[::-1]))
     assert len(made) == 2
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_run_that_another_thread_is_making_over_the_same_weights_is_waited_for(fails, monkeypatch):
+    """It owned them before it had a trainer, and was asked to give them away."""
+    former, made, begin, early = make_run("rgb"), {}, Run._begin, []
+    begun, go_on, rule = threading.Event(), threading.Event(), type(former.optimizer)
+
+    def slowly(run, *args):
+        if not begun.is_set():
+            begun.set()
+            assert go_on.wait(20)
+            if fails:
+                release(run._graph.blocks, args[-1])
+                raise MemoryError
+        begin(run, *args)
+
+    def making(k):
+        try:
+            net = former.model
+            made[k] = Run(net, nn.MSELoss(), rule(net.parameters()), (np.eye(3), np.eye(3)), engine="numpy")
+        except MemoryError as error:
+            made[k] = error
+
+    monkeypatch.setattr(Run, "_begin", slowly)
+    first = threading.Thread(target=making, args=("first",), daemon=True)
+    first.start()
+    assert begun.wait(20)
+    threading.Timer(0.1, lambda: (early.append(len(made)), go_on.set())).start()
+    together(making)
+    first.join(20)
+    assert early == [0]  # the second one waited
+    made[0].step(3)
+    assert made[0].steps == 3
+    assert isinstance(made["first"], MemoryError) == fails
+    if not fails:
+        with pytest.raises(StateError, match="another Run"):
+            made["first"].step()
 
 
 # ---- what is refused
