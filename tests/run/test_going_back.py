@@ -163,7 +163,7 @@ def test_a_write_through_a_view_is_an_edit_of_the_moment_at_which_it_is_found(wr
     write(run)
     run.take(state)  # where it was found
     run.undo()
-    assert 0.5 in run.values
+    assert (0.5 in run.values, len(run.log)) == (True, 1)
     run = make()
     assert run.values[0] != 0.5  # a view was lent
     run.model[0].weight[0][0].data = 0.5
