@@ -1,0 +1,483 @@
+"""The commands beside the scenes: doctor, lessons, warmup, sweep, the room of files that are dropped on all scenes.
+
+Internals of the cache and of `cli` are broken on purpose: a disk that is full, a check that fails, a cold cache.
+"""
+
+from __future__ import annotations
+
+import configparser
+import csv
+import importlib
+import json
+import os
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from kit.commands import SCENES, weights_in
+from scalarviz import nn, optim
+from scalarviz.cli import rooms
+from scalarviz.cli.run import _engine_line
+from scalarviz.cli.sweep import Note
+from scalarviz.engine.choose import EngineChoice
+from scalarviz.engine.table import ENGINES
+from scalarviz.errors import InputError, ScalarvizError
+from scalarviz.io import save_picture, save_tensors
+from scalarviz.lessons import copy, lessons, shelf
+from scalarviz.scalar import ops
+from scalarviz.sweep.result import Result
+from scalarviz.sweep.table import MOST_LINES
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_help_version_and_warmup(cli, monkeypatch):
+    for arguments in (["--help"], ["-h"], []):
+        result = cli(*arguments)
+        assert result.code == 0
+        assert all(word in result.out for word in (*SCENES, "scenes", "doctor", "warmup", "replay"))
+    result = cli("--version")
+    assert (result.code, result.out.strip()) == (0, f"scalarviz {sv.__version__}")
+    assert f"version = {sv.__version__}\n" in (ROOT / "setup.cfg").read_text(encoding="utf-8")
+    asked = []
+    monkeypatch.setattr(
+        "scalarviz.engine.cpu.cache.warm.warmup", lambda dtypes, progress: asked.extend(dtypes) or progress(0, 1, "x")
+    )
+    result = cli("warmup")
+    assert (result.code, result.out, asked) == (0, "", ["float32", "float64"])
+    assert "compiled and cached" in result.err
+
+
+# ---- doctor
+
+
+def test_doctor_says_what_works_and_what_to_install(cli, monkeypatch):
+    monkeypatch.setattr("scalarviz.view.window.offscreen.available", lambda: "install EGL")
+    for there, mark in ((True, "ok"), (False, "no")):
+        monkeypatch.setattr("scalarviz.cli.doctor.find_spec", lambda name, there=there: there)
+        monkeypatch.setattr("scalarviz.cli.doctor.version", lambda name: "9.9")
+        result = cli("doctor")
+        assert result.code == 0
+        rows = {line[4:].split("  ")[0].strip(): line for line in result.out.splitlines()}
+        assert rows.keys() >= {"window", "films", "example photo", "numba cache", "layers", "CUDA", "notebook"}
+        assert rows["pictures (EGL)"].startswith("no")
+        assert "install EGL" in rows["pictures (EGL)"]
+        assert rows["window"].startswith("no")
+        assert "no display" in rows["window"]
+        assert rows["notebook"].startswith(mark)
+        assert ("scalarviz[notebook]" in rows["notebook"]) != there
+
+
+def test_doctor_survives_a_check_that_breaks(cli, monkeypatch):
+    monkeypatch.setattr("scalarviz.cli.doctor._cuda", lambda: 1 / 0)
+    result = cli("doctor", "--report")
+    assert result.code == 0
+    assert "ZeroDivisionError" in result.out
+    assert f"Python {sys.version.split()[0]}" in result.out
+    assert "numba 0." in result.out
+
+
+def operations(result):
+    assert result.code == 0
+    lines = [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in result.out.splitlines()]
+    assert lines[0] == ["operation", *ENGINES]
+    return {line[0]: line[1:] for line in lines[2:]}
+
+
+@pytest.mark.ci
+def test_every_operation_has_a_form_in_every_engine(cli, monkeypatch, tmp_path):
+    own = ops.register("own_of_test", "a b c", "a * b + sin(c)", ("b", None, "cos(c)"))
+    (tmp_path / "wavy.py").write_text(
+        '"""A scene."""\nfrom scalarviz.scalar import ops\n'
+        'ops.register("wavy_of_test", "a", "sin(a) * a", ("cos(a) * a + sin(a)",))\ndef build(options): ...\n'
+    )
+    try:
+        found = operations(cli("doctor", "--ops", "wavy.py"))
+        assert list(found) == list(ops.TABLE)
+        for name, cells in found.items():
+            flowing = sum(partial is not None for partial in ops.get(name).partials)
+            joint = f"1 + {min(flowing, 1)}"  # one function hands on to all operands
+            assert cells == [joint, f"1 + {flowing}", f"1 + {flowing}", joint], name
+
+        def refuses(op):
+            if op is own:
+                raise InputError("no such word")
+            return "def forward(): pass\n"
+
+        monkeypatch.setattr("scalarviz.engine.cuda.source.ops.forward_source", refuses)
+        monkeypatch.setattr("scalarviz.engine.cpu.source.rows.module_source", lambda *_: "def forward(:")
+        found = operations(cli("doctor", "--ops"))
+        assert found[own.name][3] == "none: no such word"
+        assert found[own.name][2].startswith("none: ")
+        assert found["add"][3] == "1 + 1"
+    finally:
+        for name in ("own_of_test", "wavy_of_test"):
+            ops.TABLE.pop(name, None)
+
+
+# ---- a cache that cannot be filled
+
+
+class Full:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def write(self, data):
+        raise OSError(28, os.strerror(28))
+
+
+@pytest.mark.parametrize(
+    "trouble", ["not a directory", "a file above it", "permission denied", "no space left on device"]
+)
+def test_everything_that_speaks_of_the_cache_says_why_it_cannot_be_written(cli, tmp_path, monkeypatch, trouble):
+    folder, place = tmp_path / "cache", "scalarviz.engine.cache.place"
+    if trouble in ("not a directory", "a file above it"):
+        folder.write_text("no folder")
+        folder = folder if trouble[0] == "n" else folder / "of" / "mine"
+    elif trouble == "permission denied":
+        monkeypatch.setattr(f"{place}.os.access", lambda *_: False)  # who tests as root may write everywhere
+        folder = folder / "not" / "there"
+    else:
+        folder.mkdir()
+        monkeypatch.setattr(f"{place}.tempfile.TemporaryFile", lambda dir: Full())
+    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(folder))
+    why = trouble if folder.name != "mine" else "not a directory"
+    said = f"the cache folder {folder} cannot be written ({why}); SCALARVIZ_CACHE_DIR names another one"
+    (row,) = (line for line in cli("doctor").out.splitlines() if "numba cache" in line)
+    assert row.endswith(f"cold for float32, float64; {said}")
+    result = cli("warmup")
+    assert (result.code, result.err) == (2, f"scalarviz: {said}\n")
+    net = nn.Sequential(nn.Linear(3, 2))
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters()), (np.ones((4, 3)), np.ones((4, 2))))
+    assert (run.engine.name, run.engine.why) == ("numpy", f"numba's cache is cold; {said}")
+    run.step(2)
+    scene = SimpleNamespace(run=SimpleNamespace(engine=EngineChoice("numba", "asked for"), dtype="float32"))
+    assert (
+        _engine_line("rgb", scene) == f"rgb: numba, 1 thread (asked for; compiling its kernels, at every start: {said})"
+    )
+
+
+def test_a_cold_cache_is_said_before_the_compiling(monkeypatch):
+    monkeypatch.setattr("scalarviz.engine.cpu.cache_is_warm", lambda dtype, names: False)
+    for engine, said in (("numba", "; compiling its kernels, once"), ("numpy", "")):
+        scene = SimpleNamespace(run=SimpleNamespace(engine=EngineChoice(engine, "asked for"), dtype="float32"))
+        assert _engine_line("rgb", scene) == f"rgb: {engine}, 1 thread (asked for{said})"
+
+
+def test_asking_leaves_nothing_behind(cli, tmp_path, monkeypatch):
+    for folder in (tmp_path, tmp_path / "a" / "b"):
+        monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(folder))
+        assert "cannot be written" not in cli("doctor").out
+        assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("flags", [(), ("--quiet",)])
+def test_warmup_ends_when_the_disk_fills_up(cli, tmp_path, monkeypatch, flags):
+    """Compiling on would take a minute and keep nothing, and the last line would be a lie."""
+    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path / "kept"))
+
+    def fill(dtypes, progress):
+        progress(0, 3, "first")
+        (tmp_path / "kept").mkdir(exist_ok=True)
+        monkeypatch.setattr("scalarviz.engine.cache.place.tempfile.TemporaryFile", lambda dir: Full())
+        progress(1, 3, "second")
+        pytest.fail("it goes on")
+
+    monkeypatch.setattr("scalarviz.engine.cpu.cache.warm.warmup", fill)
+    monkeypatch.setattr("scalarviz.cli.warmup.background.holding", lambda: nullcontext(True))  # its lock is a file
+    monkeypatch.setattr("scalarviz.cli.warmup._give_way", lambda: None)
+    result = cli("warmup", *flags)
+    assert result.code == 2
+    assert "no space left on device" in result.err
+    assert "compiled and cached" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted"),
+    [
+        ({}, ["float32"]),
+        ({"dtype": "float64", "lr": 0.1}, ["float64"]),
+        ({"dtype": "float32 float64", "engine": "numpy numba"}, ["float32", "float64"]),
+        ({"engine": "auto"}, ["float32"]),
+        ({"engine": "numpy"}, []),
+        ({"engine": "cuda:1"}, []),
+    ],
+)
+def test_a_sweep_on_a_cold_cache_compiles_what_its_runs_want(monkeypatch, capsys, options, wanted):
+    from scalarviz.cli.warmup import compile_for
+
+    compiled, warm = [], "scalarviz.engine.cpu.cache.units.cache_is_warm"
+    monkeypatch.setattr(warm, lambda dtype, operations: False)
+    monkeypatch.setattr("scalarviz.engine.cpu.warmup", lambda dtypes, progress: compiled.extend(dtypes), raising=False)
+    monkeypatch.setattr("scalarviz.cli.warmup.refusal", lambda: "")
+    compile_for("xor", options)
+    assert compiled == wanted
+    assert ("first start: the fast kernels are compiled first" in capsys.readouterr().err) == bool(wanted)
+    monkeypatch.setattr("scalarviz.cli.warmup.refusal", lambda: "the folder is full")
+    compile_for("xor", options)
+    said = "xor: the runs are computed with NumPy: the folder is full\n" if wanted else ""
+    assert (compiled, capsys.readouterr().err) == (wanted, said)
+    monkeypatch.setattr(warm, lambda dtype, operations: True)
+    compile_for("xor", options)
+    assert (compiled, capsys.readouterr().err) == (wanted, "")
+
+
+# ---- lessons
+
+NOTEBOOKS = ROOT / "notebooks"
+NAMES = sorted(p.name for p in NOTEBOOKS.iterdir() if p.suffix in (".ipynb", ".py"))
+
+
+def test_the_lessons_are_listed_and_in_the_wheel(cli, monkeypatch, tmp_path):
+    result = cli("lessons")
+    titles = [line.split("  ") for line in result.out.splitlines()]
+    assert (result.code, titles[0]) == (0, ["01", "One weight"])
+    numbered = [name for name in NAMES if name.endswith(".ipynb")]
+    assert [number for number, _ in titles] == [name[:2] for name in numbered]
+    assert [one.notebook.name for one in lessons()] == numbered
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg", encoding="utf-8")
+    assert "scalarviz.notebooks" in parser["options"]["packages"].split()
+    assert "scalarviz.notebooks = notebooks" in parser["options"]["package_dir"]
+    assert parser["options.package_data"]["scalarviz.notebooks"] == "*.ipynb, *.py"
+    monkeypatch.setattr(shelf, "FOLDERS", (tmp_path / "notebooks", tmp_path))
+    result = cli("lessons")
+    assert result.code == 2
+    assert "made without them" in result.err
+
+
+def without_outputs(text):
+    book = json.loads(text)
+    for cell in book["cells"]:
+        if cell["cell_type"] == "code":
+            cell["outputs"], cell["execution_count"] = [], None
+    return book
+
+
+@pytest.mark.parametrize("outputs", [False, True])
+def test_lessons_are_copied_and_nobodys_work_is_overwritten_unasked(cli, tmp_path, outputs):
+    flags = ("--outputs",) if outputs else ()
+    assert cli("lessons", "a/course", *flags).out.count("wrote ") == len(NAMES)
+    copied = tmp_path / "a" / "course"
+    assert sorted(p.name for p in copied.iterdir()) == NAMES
+    for name in NAMES:
+        given, kept = (copied / name).read_text("utf-8"), (NOTEBOOKS / name).read_text("utf-8")
+        if outputs or name.endswith(".py"):
+            assert given == kept
+        else:  # a pupil predicts before anything is there to read
+            assert json.loads(given) == without_outputs(kept) != json.loads(kept)
+    again = cli("lessons", "a/course", *flags)
+    assert (again.code, again.out) == (0, "")
+    assert f"{len(NAMES)} of the files were there already" in again.err
+    mine, before = copied / NAMES[0], (copied / NAMES[0]).read_bytes()
+    mine.write_text("my work")
+    result = cli("lessons", "a/course", *flags)
+    assert (result.code, result.out, mine.read_text()) == (0, "", "my work")
+    assert f"kept {Path('a/course') / NAMES[0]}" in result.err
+    assert "--overwrite" in result.err
+    result = cli("lessons", "a/course", "--overwrite", *flags)
+    assert result.out == f"replaced {Path('a/course') / NAMES[0]}\n"
+    assert mine.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "bad", [{"folder": None}, {"folder": 3}, {"folder": b"x"}, {"overwrite": "yes"}, {"outputs": "y"}]
+)
+def test_lessons_in_python_are_refused_in_words_too(tmp_path, bad):
+    with pytest.raises(ScalarvizError, match=next(iter(bad.keys() - {"folder"}), ".")):
+        copy(**{"folder": tmp_path, **bad})
+    (tmp_path / "taken" / NAMES[-1]).mkdir(parents=True)  # a folder where a file should be
+    with pytest.raises(ScalarvizError):
+        copy(tmp_path / "taken")
+    assert os.listdir(tmp_path / "taken") == [NAMES[-1]]
+
+
+# ---- sweeps
+
+XOR = ("xor", "--engine", "numpy", "--steps", 40)
+
+
+@pytest.fixture
+def here(cli, monkeypatch):
+    """`scalarviz sweep`, computed in this process."""
+    module = importlib.import_module("scalarviz.sweep.sweep")
+    monkeypatch.setattr(module, "_owner", lambda plan, workers, executor: (module.Here(), 1))
+    return lambda *arguments: cli("sweep", *arguments)
+
+
+def read(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.ci
+def test_the_table_and_the_file_have_what_each_run_alone_has(here, cli):
+    sigmoid = (*XOR, "--activation", "sigmoid")
+    result = here(*sigmoid, "--grid", "lr=0.1 0.5", "--seeds", 2, "--results", "r.svs", "--table", "r.csv")
+    assert result.code == 0, result.err
+    rows = read("r.csv")
+    found = [(row["number"], row["lr"], row["seed"], row["state"], row["steps"]) for row in rows]
+    wanted = (("0.1", "0"), ("0.5", "0"), ("0.1", "1"), ("0.5", "1"))
+    assert found == [(str(k), lr, seed, "done", "40") for k, (lr, seed) in enumerate(wanted)]
+    with sv.sweep.Results("r.svs") as results:
+        assert results.about.fixed == {"engine": "numpy", "activation": "sigmoid"}
+        for row in rows:
+            flags = ("--lr", row["lr"], "--seed", row["seed"], "--headless", "--save", "w.safetensors", "--json")
+            alone = cli(*sigmoid, *flags).json
+            assert float(row["loss"]) == alone["loss"]
+            assert (row["right"], row["learnt"]) == (str(alone["right"]), str(int(alone["right"] == 4)))
+            bits = weights_in("w.safetensors")
+            for name, kept in results.weights(int(row["number"])).items():
+                assert bits[name].endswith(kept.tobytes())
+
+
+@pytest.mark.ci
+def test_the_terminal_tells_quartiles_and_every_combination_or_of_many_every_value(here, tmp_path):
+    result = here(*XOR, "--seeds", 5, "--table", "r.csv", "--report", "r.html")
+    assert "xor: 5 runs, 0 learnt it, 5 did not (seeds 0, 1, 2, 3, 4)" in result.err
+    assert sorted(os.listdir(tmp_path)) == ["r.csv", "r.html"]
+    assert "seed 4" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    losses = [float(row["loss"]) for row in read("r.csv")]
+    _, _, line = [line.split() for line in result.out.splitlines() if line.strip()]
+    assert line[:2] == ["5", "0"]
+    assert [float(number) for number in line[2:5]] == pytest.approx(np.quantile(losses, [0.25, 0.5, 0.75]), rel=1e-3)
+    short = (*XOR[:3], "--steps", 1)
+    out = here(*short, "--grid", "lr=0.1..0.5:3", "--grid", "batch=1 4", "--seeds", "7..7").out
+    lines = [line.split() for line in out.splitlines() if line.strip()]
+    assert [line[:2] for line in lines[2:]] == [[lr, b] for lr in ("0.1", "0.3", "0.5") for b in "14"]
+    count = MOST_LINES // 2 + 1
+    out = here(*short, "--grid", f"lr=0.1..1:{count}", "--grid", "batch=1 4", "--seeds", 1).out
+    lines = [line.split() for line in out.splitlines() if line.strip()]
+    assert lines[0][:2] == ["option", "value"]
+    assert [line[:3] for line in lines[-2:]] == [["batch", "1", str(count)], ["batch", "4", str(count)]]
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    ("column", "text", "told"),
+    [
+        ("hidden", "hidden=8 16,16", ["8", "16,16"]),
+        ("optimizer", "optimizer=sgd adam", ["sgd", "adam"]),
+        ("schedule", "schedule=linear cosine:5", ["linear", "cosine:5"]),
+        ("pair", "pair=#000000:#ffffff #ff8800:#0044cc", ["#000000:#ffffff", "#ff8800:#0044cc"]),
+        ("break_on", "break='loss < 0.5' 'step > 3'", ["loss < 0.5", "step > 3"]),
+        ("steps", "steps=1..3", ["1", "2", "3"]),
+    ],
+)
+def test_options_of_every_kind_can_be_swept(here, column, text, told):
+    steps = () if column == "steps" else ("--steps", 5)
+    result = here("rgb", "--engine", "numpy", "--batch", 8, *steps, "--grid", text, "--seeds", 1, "--table", "r.csv")
+    assert result.code == 0, result.err
+    assert [row[column] for row in read("r.csv")] == told
+    if column == "break_on":
+        assert [row["steps"] for row in read("r.csv")] == ["1", "4"]
+
+
+def test_a_run_that_fails_is_named_and_the_others_are_told(here, tmp_path):
+    fails = "    if options.seed == 1:\n        raise KeyError('r')\n"
+    text = f"def build(options):\n{fails}    return of_xor(options)\n"
+    text = f"from scalarviz.scenes.xor import Options, build as of_xor\n{text}"
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+    line = ("mine.py", "--engine", "numpy", "--steps", 3, "--seeds", 3, "--results", "r.svs")
+    result = here(*line)
+    assert result.code == 2
+    assert result.last.startswith("scalarviz: 1 of 3 runs failed; seed 1: ")
+    assert "mine.py, line 4: KeyError: 'r'" in result.err
+    assert here(*line).err.startswith("mine: 2 of 3 runs are in r.svs already")
+    (tmp_path / "mine.py").write_text("from scalarviz.scenes.xor import Options, build\n", encoding="utf-8")
+    other = here(*line)
+    assert other.code == 2
+    assert "another text of its scene" in other.err
+
+
+@pytest.mark.parametrize(
+    ("moments", "said"),
+    [
+        # the start of the processes is not the time of a run: eight runs of half a second are left
+        ([(20.0, True, "done", True), (20.5, False, "done", True)], ["1 learnt", "1 learnt, 4 s left"]),
+        ([(0.0, None, "done", False)] * 6 + [(3.0, None, "done", True), (13.0, None, "done", True)],
+         ["begun"] * 7 + ["20 s left"]),
+        ([(0, False, "diverged", False), (0, None, "failed", False), (0, True, "done", False)],
+         ["0 learnt, 1 diverged", "0 learnt, 1 diverged, 1 failed", "1 learnt, 1 diverged, 1 failed"]),
+    ],
+)  # fmt: skip
+def test_the_words_beside_the_count_of_a_sweeps_runs(monkeypatch, moments, said):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
+    seconds = [0.0]
+    note, found = Note(10, lambda: seconds[0]), []
+    for seconds[0], reached, state, now in moments:
+        note.add(Result(0, {}, 0, state, reached=reached), now)
+        found.append(str(note))
+    assert found == said
+
+
+# ---- what is dropped on the window of all scenes
+
+
+@pytest.fixture(scope="module")
+def doors():
+    return rooms.rooms().doors
+
+
+def write_dropped(cli, folder, name):
+    if name.startswith("w."):
+        assert cli("rgb", "--headless", "--engine", "numpy", "--steps", 5, "--save", name).code == 0
+    elif name.lower().endswith((".png", ".jpg")):
+        save_picture(folder / name, np.random.default_rng(0).random((24, 32, 3)))
+    else:
+        rows = "".join(f"{k},{k % 7},{'xy'[k % 2]}\n" for k in range(40))
+        (folder / name).write_text(f"a,b,kind\n{rows}")
+
+
+@pytest.mark.parametrize(
+    ("name", "scene"),
+    [("my.png", "texture"), ("my.JPG", "texture"), ("t.csv", "playground"), ("T.TSV", "playground"),
+     ("t.txt", "playground"), ("w.safetensors", "rgb")],
+)  # fmt: skip
+def test_a_file_goes_to_the_scene_that_learns_it(cli, doors, tmp_path, name, scene):
+    write_dropped(cli, tmp_path, name)
+    door, given, said = rooms.way_of(tmp_path / name, doors)
+    assert (door.name, name in said) == (scene, True)
+    built = door.build(given).scene
+    assert (built.name, built.run.steps) == (scene, 5 if scene == "rgb" else 0)
+    if scene == "texture":
+        assert rooms.way_of(tmp_path / name, [d for d in doors if d.name != "texture"])[0].name == "rgb"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("my_scene.py", b"raise SystemExit('it was run')", "nothing is run"), ("x.sh", b"", "nothing is run"),
+        ("x", b"", "nothing is run"), ("scalarviz.desktop", b"", "nothing is run"), ("x.mp4", b"", "nothing is run"),
+        ("bad.png", b"no picture", "bad.png"), ("bad.csv", b"\0\1", "bad.csv"), ("gone.png", None, "gone.png"),
+        ("other.safetensors", b"tensors", "do not say which scene wrote them"),
+    ],
+)  # fmt: skip
+def test_nothing_else_is_opened(doors, tmp_path, name, content, says):
+    if content == b"tensors":
+        save_tensors(tmp_path / name, {"0.weight": np.zeros((3, 3))})
+    elif content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(ScalarvizError, match=says):
+        door, given, _ = rooms.way_of(tmp_path / name, doors)
+        door.build(given)
+
+
+def test_what_a_scene_lacks_is_a_line_to_type(tmp_path):
+    scene = tmp_path / "scene.py"
+    for needs, said in (('NEEDS = {"data": "no_such_module"}', 'pip install "scalarviz[data]"'),
+                        ('NEEDS = {"data": "json"}', ""), ("", "")):  # fmt: skip
+        scene.write_text(f'"""A scene."""\n{needs}\n')
+        assert rooms.missing(scene) == rooms.door_of("scene", scene).missing == said
+    setup = (ROOT / "setup.cfg").read_text(encoding="utf-8")
+    needs = [getattr(importlib.import_module(f"scalarviz.scenes.{name}"), "NEEDS", {}) for name in SCENES]
+    assert any(needs)
+    assert all(f"\n{extra} =\n" in setup for each in needs for extra in each)
