@@ -41,6 +41,9 @@ def test_help_version_and_warmup(cli, monkeypatch):
         result = cli(*arguments)
         assert result.code == 0
         assert all(word in result.out for word in (*SCENES, "scenes", "doctor", "warmup", "replay"))
+    said = cli("replay", "--help").out
+    assert "RECORDING" in said
+    assert "default" not in said.partition("OTHER")[0]  # of what must be given
     result = cli("--version")
     assert (result.code, result.out.strip()) == (0, f"scalarviz {sv.__version__}")
     assert f"version = {sv.__version__}\n" in (ROOT / "setup.cfg").read_text(encoding="utf-8")

@@ -1,0 +1,387 @@
+"""Films and pictures of `scalarviz SCENE`, `replay` and `view`, and what is said where nothing can be drawn.
+
+Internals: `cli.painter` and `run.rehearsal`, for the steps that a film shows; signals are sent from inside of others.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import scalarviz as sv
+from kit.commands import listing, make_scene, weights_in
+from scalarviz.cli.painter import Reel
+from scalarviz.cli.pictures import _pace_text
+from scalarviz.io import load_picture, save_tensors
+from scalarviz.run import rehearsal
+from scalarviz.sweep.sweep import sweep
+from scalarviz.view.film import whole_mp4
+from scalarviz.view.watch.pace import pace, steps_a_frame
+
+pytestmark = [pytest.mark.gl, pytest.mark.ci]
+
+SMALL = ("--size", "320x180")
+NUMPY = ("--engine", "numpy", *SMALL)
+
+
+def frames_of(path, width=320, height=180):
+    """Every frame of a film, uint8 (N, H, W, 3)."""
+    ffmpeg = pytest.importorskip("imageio_ffmpeg").get_ffmpeg_exe()
+    command = [ffmpeg, "-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    raw = subprocess.run(command, capture_output=True, check=True).stdout
+    return np.frombuffer(raw, np.uint8).reshape(-1, height, width, 3)
+
+
+def picture(name):
+    return np.rint(255 * load_picture(name).rgb).astype(np.uint8)
+
+
+# ---- scenes
+
+
+@pytest.mark.parametrize(
+    ("steps", "wanted"),
+    [(400, "0.67 steps a frame  ·  20 of 300"), (30, "0.05 steps a frame  ·  1.5 of 300"),
+     (599, "1 step a frame  ·  30 of 300")],
+)  # fmt: skip
+def test_a_film_of_few_steps_says_the_same_pace_in_every_frame(steps, wanted):
+    scene = SimpleNamespace(run=SimpleNamespace(full_speed=300.0, engine="numpy, 1 thread"))
+    paces = steps_a_frame(pace(steps, duration=20, fps=30), 30)
+    assert {_pace_text(scene, float(one), 30) for one in paces} == {f"pace {wanted} steps/s  ·  numpy, 1 thread"}
+
+
+def test_a_film_is_drawn_where_there_is_something_to_see(cli, monkeypatch):
+    """A loss that falls at once and then stands still: half of the film shows it falling."""
+    monkeypatch.setattr(rehearsal, "_TOO_LONG", math.inf)  # however slow the machine: the way is rehearsed to its end
+    monkeypatch.setattr(rehearsal, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+    shown, add = [], Reel.add
+
+    def noted(reel, pace_text):
+        shown.append(reel._painter._bench.subject.source.run.steps)
+        return add(reel, pace_text)
+
+    monkeypatch.setattr(Reel, "add", noted)
+    flags = ("--steps", 3000, "--duration", 3, "--fps", 20, "--optimizer", "adam", "--lr", 0.3)
+    assert cli("rgb", *flags, *NUMPY, "--out", "a.mp4", "--json").json["steps"] == 3000
+    assert len(shown) == 60
+    assert (shown[0], shown[-1]) == (0, 3000)
+    assert shown == sorted(shown)
+    assert shown[30] < 400  # by steps alone it is 30 at that frame, but 1,000 before the last sixth
+    assert shown.count(3000) >= 3  # it rests at the end
+
+
+def test_films_and_pictures_are_of_one_run_that_nobody_draws(cli, tmp_path):
+    """The same bits as headless, the length and sizes asked for, the same last picture."""
+    run = ("--steps", 40, "--hidden", "5", "--engine", "numpy")
+    assert cli("rgb", *run, "--headless", "--save", "blind.safetensors").code == 0
+    named = ("--out", "a.mp4", "--out", "b.gif", "--out", "new/c.png", "--out", "d.jpg", "--save", "seen.safetensors")
+    result = cli("rgb", *run, *SMALL, "--duration", 1, "--fps", 10, *named, "--json")
+    assert (result.code, result.json["steps"]) == (0, 40)
+    assert listing(tmp_path).keys() == {
+        "a.mp4", "b.gif", "new", "new/c.png", "d.jpg", "blind.safetensors", "seen.safetensors"
+    }  # fmt: skip
+    assert weights_in("seen.safetensors") == weights_in("blind.safetensors")
+    frames = frames_of("a.mp4")
+    assert len(frames) == 10
+    assert not np.array_equal(frames[0], frames[-1])
+    with Image.open("b.gif") as gif:
+        times = []
+        for number in range(gif.n_frames):
+            gif.seek(number)
+            times.append(gif.info["duration"])
+            last = np.asarray(gif.convert("RGB"))
+    assert sum(times) == 1000
+    assert np.abs(last.astype(float) - frames[-1]).mean() < 3
+    still = load_picture("new/c.png")
+    assert still.size == (320, 180)
+    assert 0.2 < np.mean(np.abs(still.rgb - still.rgb[0, 0]).max(axis=2) < 0.06) < 0.95
+
+
+def test_flags_of_the_picture_change_it_and_no_weight(rgb):
+    """Colours, theme, the size of texts, and an earlier step."""
+    flags = ("--steps", 30, "--size", "640x360")
+    looks = {"plain": (), "grey": ("--cmap", "grey"), "viridis": ("--cmap", "viridis"), "hall": ("--presenter",),
+             "light": ("--theme", "light"), "early": ("--at", 10)}  # fmt: skip
+    for name, more in looks.items():
+        assert rgb(*flags, *more, "--out", f"{name}.png", "--save", f"{name}.safetensors").code == 0
+    made = {name: load_picture(f"{name}.png").rgb for name in looks}
+    assert all(not np.array_equal(made[a], made[b]) for a in looks for b in looks if a < b)
+    assert made["plain"][0, 0].max() < 0.2 < 0.8 < made["light"][0, 0].min()
+    assert np.abs(made["plain"] - made["hall"]).mean() > 0.02
+    assert len({str(weights_in(f"{name}.safetensors")) for name in looks}) == 1
+
+
+def test_a_film_for_a_hall_is_the_picture_for_a_hall(cli):
+    flags = ("--steps", 5, "--duration", 0.3, "--engine", "numpy", "--size", "640x360")
+    assert cli("rgb", *flags, "--out", "a.png").code == 0
+    assert cli("rgb", *flags, "--presenter", "--out", "b.png", "--out", "b.mp4").code == 0
+    usual, hall = load_picture("a.png").rgb, load_picture("b.png").rgb
+    film = frames_of("b.mp4", 640, 360)[-1] / 255
+    assert np.abs(film - hall).mean() < 0.03 < 3 * np.abs(film - usual).mean()
+
+
+def test_without_a_name_film_and_picture_lie_in_out(cli, tmp_path, monkeypatch):
+    result = cli("rgb", "--steps", 4, "--duration", 0.3, *NUMPY)
+    assert result.code == 0
+    assert sorted(os.listdir("out")) == ["rgb.mp4", "rgb.png"]
+    assert "wrote out/rgb.mp4" in result.err
+    assert "wrote out/rgb.png" in result.err
+    shutil.rmtree("out")
+    monkeypatch.setitem(__import__("sys").modules, "imageio_ffmpeg", None)
+    result = cli("rgb", "--steps", 2, *NUMPY)
+    assert (result.code, os.listdir("out")) == (0, ["rgb.png"])
+    assert "scalarviz[video]" in result.err
+
+
+def test_without_gl_training_runs_and_a_line_says_what_to_install(cli, tmp_path, monkeypatch):
+    monkeypatch.setattr("scalarviz.view.window.offscreen.available", lambda: "no OpenGL to draw with: install this")
+    usual = cli("rgb", "--steps", 2, "--engine", "numpy", "--json")
+    assert (usual.code, usual.json["steps"]) == (0, 2)
+    assert usual.err.count("no OpenGL") == 1
+    named = cli("rgb", "--steps", 2, "--engine", "numpy", "--out", "x.png", "--save", "w.safetensors", "--json")
+    assert (named.code, named.json["steps"]) == (2, 2)  # something that was asked for by name is missing
+    assert "no OpenGL" in named.err
+    assert os.listdir(tmp_path) == ["w.safetensors"]
+
+
+def test_a_film_goes_on_where_the_file_stopped_and_says_even_sides(cli):
+    assert cli("rgb", "--steps", 7, "--engine", "numpy", "--headless", "--save", "w.safetensors").code == 0
+    flags = ("rgb", "--load", "w.safetensors", "--steps", 5, "--engine", "numpy", "--duration", 0.3, "--json")
+    result = cli(*flags, "--size", "321x181", "--out", "x.mp4", "--out", "x.gif", "--out", "x.png")
+    assert result.json["steps"] == 12
+    (said,) = [line for line in result.err.splitlines() if "even sides" in line]
+    assert all(fact in said for fact in ("x.mp4", "322x182", ".gif", "321x181"))
+    for name in ("x.gif", "x.png"):
+        with Image.open(name) as image:
+            assert image.size == (321, 181)
+    assert "even sides" not in cli(*flags, *SMALL, "--out", "y.mp4").err
+
+
+def test_digits_have_a_film_and_a_picture_too(cli):
+    look = ("--size", "960x540", "--duration", 0.5, "--cmap", "grey", "--theme", "light")
+    assert cli("digits", "--engine", "numpy", "--steps", 40, "--out", "d.mp4", "--out", "d.png", *look).code == 0
+    assert Path("d.mp4").stat().st_size > 20_000
+    assert load_picture("d.png").size == (960, 540)
+
+
+# ---- replay
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Recordings of rgb of two seeds."""
+    folder = tmp_path_factory.mktemp("made")
+    for name, seed in (("one", 0), ("two", 1)):
+        scene = make_scene("rgb", seed=seed)
+        with sv.Recording(scene, every=5, gradients=True, updates=True, activations=True, path=folder / f"{name}.svz"):
+            scene.run.step(30)
+    return folder
+
+
+@pytest.fixture
+def files(made, tmp_path):
+    for file in made.iterdir():
+        shutil.copy(file, tmp_path / file.name)
+
+
+@pytest.mark.usefixtures("files")
+def test_a_picture_of_a_step_is_that_of_the_recording(cli):
+    size = ("--size", "640x360")
+    result = cli("replay", "one.svz", "--out", "a.png", "--at", 15, *size)
+    assert (result.code, result.out) == (0, "")
+    assert "wrote a.png" in result.err
+    told = "recording  ·  recorded every 5 steps  ·  numpy, 1 thread"
+    with sv.load_recording("one.svz") as recording:
+        wanted = sv.view.render(recording, (640, 360), step=15, supersample=2, pace_text=told)
+    np.testing.assert_array_equal(picture("a.png"), wanted)
+    line = cli("replay", "one.svz", "--out", "b.png", "--steps", 15, "--json", *size).json
+    assert {key: line[key] for key in line if key != "loss"} == {
+        "recording": "one.svz", "scene": "rgb", "steps": 30, "frames": 7, "weights": 12, "engine": "numpy, 1 thread",
+        "branches": 1, "step": 15,
+    }  # fmt: skip
+    assert 0 < line["loss"] < 0.2
+    np.testing.assert_array_equal(picture("b.png"), wanted)
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("names", [["one.svz"], ["one.svz", "two.svz"]])
+def test_a_replay_writes_films_stills_and_a_line(cli, names):
+    named = ("--out", "f.mp4", "--out", "f.gif", "--out", "p.png", "--json")
+    result = cli("replay", *names, *named, "--duration", 1, "--fps", 10, "--size", "320x240")
+    assert result.code == 0, result.err
+    assert listing().keys() >= {"f.mp4", "f.gif", "p.png"}
+    assert result.err.count("wrote ") == 3
+    assert len(names) == 1 or result.json.keys() == {"a", "b", "step"}
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("headless", [("--headless",), ()])
+def test_a_line_without_a_display_draws_nothing_and_is_of_the_step_that_is_shown(cli, headless):
+    before = listing()
+    for more, step in (((), 30), (("--steps", 10), 10)):
+        assert json.loads(cli("replay", "one.svz", *headless, "--json", *more).out)["step"] == step
+    assert listing() == before
+
+
+@pytest.mark.usefixtures("files")
+def test_what_is_left_of_a_recording_is_shown_and_what_is_missing_is_said(cli, tmp_path):
+    whole = (tmp_path / "one.svz").read_bytes()
+    (tmp_path / "cut.svz").write_bytes(whole[: len(whole) - 4096 * 3])
+    result = cli("replay", "cut.svz", "--out", "p.png", *SMALL)
+    assert "Traceback" not in result.err
+    assert "cut.svz: " in result.err
+    assert (tmp_path / "p.png").exists() == (result.code == 0)
+    with sqlite3.connect("one.svz") as database:
+        database.execute("INSERT INTO meta VALUES ('writer', '1 00000000')")  # as of a program that was killed
+    database.close()
+    result = cli("replay", "one.svz", "--out", "a.png", *SMALL)
+    assert result.code == 0
+    assert "one.svz: the program that recorded it ended without closing it" in result.err
+
+
+@pytest.mark.usefixtures("files")
+def test_names_are_only_names(cli, tmp_path):
+    name = "a b ~ % 'ü' 漢 [x].svz"
+    (tmp_path / "sub").mkdir()
+    shutil.copy("one.svz", name)
+    shutil.copy("two.svz", tmp_path / "sub" / name)
+    assert cli("replay", name, "--out", "p.png", *SMALL).code == 0
+    assert cli("replay", name, f"sub/{name}", "--out", "q.png", "--size", "640x360").code == 0
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_film_that_is_whole_and_the_picture_is_written(cli, press, number, code):
+    from scalarviz.run.recorded_source import RecordedSource
+
+    press(RecordedSource, "stand", call=5, number=number)
+    result = cli("replay", "one.svz", "--out", "f.mp4", "--out", "p.png", *SMALL, "--duration", 600)
+    assert result.code == code
+    assert "the files were written" in result.err
+    assert whole_mp4(Path("f.mp4"))
+    assert Path("p.png").exists()
+
+
+# ---- view
+
+
+@pytest.fixture
+def tensors(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in ("a", "b"):
+        save_tensors(tmp_path / f"{name}.safetensors", {"0.weight": rng.normal(size=(4, 6)), "0.bias": np.zeros(4)})
+
+
+@pytest.mark.usefixtures("tensors")
+@pytest.mark.parametrize(
+    ("arguments", "said", "file"),
+    [
+        (("a.safetensors", "--out", "a.png"), "a: 28 numbers in 2 tensors", "a.png"),
+        (
+            ("a.safetensors", "b.safetensors", "--only", "*.weight"),
+            "a and b: 24 numbers in 1 tensor",
+            "out/a-and-b.png",
+        ),
+    ],
+)
+def test_one_file_of_numbers_or_two_are_a_picture(cli, arguments, said, file):
+    result = cli("view", *arguments, "--size", "640x360")
+    assert (result.code, result.out) == (0, "")
+    assert said in result.err
+    with Image.open(file) as image:
+        assert image.size == (640, 360)
+        assert len(np.unique(np.asarray(image.convert("RGB")).reshape(-1, 3), axis=0)) > 50
+
+
+@pytest.mark.usefixtures("tensors")
+@pytest.mark.parametrize(("name", "code", "word"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated")])
+def test_a_signal_is_told_and_the_picture_is_written(cli, monkeypatch, name, code, word):
+    monkeypatch.setattr("scalarviz.cli.view._tell", lambda *_: signal.raise_signal(getattr(signal, name)))
+    result = cli("view", "a.safetensors", "--out", "a.png")
+    assert (result.code, result.err.splitlines()) == (code, ["wrote a.png", f"scalarviz: {word}"])
+    assert Path("a.png").stat().st_size > 1000
+
+
+OWN = """
+import numpy as np
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.run.panels import LossCurve
+
+def build(options):
+    net = nn.Sequential(nn.Linear(2, 1))
+    net.initialize(seed=options.seed)
+    data = np.eye(2), np.ones((2, 1))
+    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data, engine="numpy")
+    return sv.Scene("own", run, panels=(LossCurve(),))
+"""
+
+
+def swept(scene, steps, path, **options):
+    with sweep(scene, None, 2, steps=steps, options=options, workers=0, results=path) as runs:
+        assert {run.state for run in runs} == {"done"}
+
+
+def frames_in(page):
+    return Path(page).read_text(encoding="utf-8").count("<iframe")
+
+
+def test_a_picture_and_a_report_of_the_runs_of_a_sweep(cli, tmp_path):
+    swept("xor", 30, tmp_path / "runs.svs", engine="numpy")
+    result = cli("view", "runs.svs", "--out", "runs.png", "--out", "runs.html", "--size", "640x400")
+    assert (result.code, result.out) == (0, "")
+    assert "runs: report: the best is trained again, to be played: run" in result.err
+    with Image.open("runs.png") as image:
+        assert image.size == (640, 400)
+        assert len(np.unique(np.asarray(image.convert("RGB")).reshape(-1, 3), axis=0)) > 50
+    assert frames_in("runs.html") == 2  # of two the median is the best
+
+
+def test_a_scene_of_ones_own_is_run_where_it_is_named_and_never_from_the_file(cli, tmp_path):
+    mine, other = tmp_path / "mine.py", tmp_path / "other.py"
+    mine.write_text(OWN)
+    other.write_text(OWN + "\n")
+    swept(str(mine), 5, tmp_path / "own.svs")
+    cubes = cli("view", "own.svs", "--out", "cubes.html", "--out", "a.png")
+    assert (cubes.code, frames_in("cubes.html")) == (0, 0)
+    assert "with --scene mine.py" in cubes.err
+    built = cli("view", "own.svs", "--scene", "mine.py", "--out", "own.html", "--out", "b.png")
+    assert (built.code, built.out, frames_in("own.html")) == (0, "", 2)
+    assert Path("a.png").read_bytes() != Path("b.png").read_bytes()
+    for path, why in (("other.py", "did not build these runs: another text of"), ("no.py", "cannot read the scene")):
+        refused = cli("view", "own.svs", "--scene", path, "--out", "c.png")
+        assert refused.code == 2
+        assert why in refused.err
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
+def test_a_signal_ends_the_writing_of_a_report_and_leaves_nothing(cli, tmp_path, monkeypatch, name, code):
+    """A process that SIGTERM ends by itself leaves its temporary files, and says nothing."""
+    folders = []
+
+    def player(*_args):
+        with TemporaryDirectory() as folder:
+            folders.append(Path(folder))
+            signal.raise_signal(getattr(signal, name))
+        return "", ""
+
+    swept("xor", 3, tmp_path / "runs.svs", engine="numpy")
+    monkeypatch.setattr("scalarviz.view.sweeps.report.player_of", player)
+    Path("runs.html").write_text("of before", encoding="utf-8")
+    result = cli("view", "runs.svs", "--out", "runs.html")
+    word = "interrupted" if name == "SIGINT" else "terminated"
+    assert (result.code, result.last) == (code, f"scalarviz: {word}")
+    assert not folders[0].exists()
+    assert Path("runs.html").read_text(encoding="utf-8") == "of before"
