@@ -48,7 +48,8 @@ UNWRITTEN = {
     "function of what?": ("write(it, Of(lambda x: x))", *ASKS),
     "embedding of what?": ("write(it, nn.Sequential(nn.Embedding(3, 2), nn.Flatten()))", *ASKS),
     **{f"shape {text}": (f"write(it, net(), {text})", BOTH, "to_onnx", "shape") for text in
-       ("3", "'3'", "(0,)", "(-1,)", "(2.5,)", "(True,)", "[3]", "((1, 2),)", "{3}", "type(None)")},
+       ("3", "'3'", "[]", "[(3,), (3,)]", "(0,)", "(-1,)", "(2.5,)", "(True,)", "[3]", "((1, 2),)", "{3}",
+           "type(None)")},
     "a shape it does not take": ("write(it, net(), (5,))", InputError, "Linear(2, 3) '0'", "2 inputs", "5"),
     **{f"dtype {text}": (f"write(it, net(), dtype={text})", ScalarvizError, "to_onnx", "dtype") for text in
        ("None", "'float16'", "32", "float")},
