@@ -70,42 +70,38 @@ def test_what_is_named_and_not_there_is_not_replaced(toolkit, loads, monkeypatch
     assert loads == []
 
 
-def refused(toolkit, loads, monkeypatch, words):
+def refused(toolkit, loads, monkeypatch, *facts):
     monkeypatch.setenv("SCALARVIZ_NVVM", str(toolkit))
     with pytest.raises(MissingDependencyError) as error:
         nvvm.use_nvvm()
-    assert words in str(error.value)
+    assert [fact for fact in facts if fact not in str(error.value)] == [], str(error.value)
     assert loads == []
 
 
 PARTS = ["nvvm/lib64/" + NAME, "nvvm/libdevice/libdevice.10.bc", "nvvm/libdevice", "nvvm/lib64", "nvvm", "", ".."]
 
 
+@pytest.mark.parametrize("way", [0o020, 0o002, "another user"])
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("bits", [0o020, 0o002])
-def test_what_others_can_write_is_not_loaded(toolkit, loads, monkeypatch, part, bits):
-    path = Path(os.path.normpath(toolkit / part))
-    if bits == 0o020 and os.getuid() == trust.ROOT:
-        monkeypatch.setattr(trust, "ROOT", -1)  # root may give its folders to a group; this user is no root
-    path.chmod(path.stat().st_mode | bits)
-    mode = path.stat().st_mode & 0o7777
-    words = f"since a compiler is code: {path} can be written by others (mode {mode:o}), which `chmod go-w {path}` ends"
-    refused(toolkit, loads, monkeypatch, words)
-    monkeypatch.undo()
-    subprocess.run(["chmod", "go-w", path], check=True)  # what the message names helps
-    assert trust.intruder(library(toolkit)) == ""
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_what_belongs_to_another_user_is_not_loaded(toolkit, loads, monkeypatch, part):
+def test_what_others_can_write_or_own_is_not_loaded(toolkit, loads, monkeypatch, part, way):
     path, real = Path(os.path.normpath(toolkit / part)), os.stat
 
     def stat(asked, **options):
         found = real(asked, **options)
         return os.stat_result((*found[:4], ELSEWHERE, *found[5:])) if str(asked) == str(path) else found
 
-    monkeypatch.setattr(trust.os, "stat", stat)
-    refused(toolkit, loads, monkeypatch, f"{path} belongs to another user (number {ELSEWHERE})")
+    if way == "another user":
+        monkeypatch.setattr(trust.os, "stat", stat)
+        refused(toolkit, loads, monkeypatch, f"{path} belongs to another user (number {ELSEWHERE})")
+        return
+    if way == 0o020 and os.getuid() == trust.ROOT:
+        monkeypatch.setattr(trust, "ROOT", -1)  # root may give its folders to a group; this user is no root
+    path.chmod(path.stat().st_mode | way)
+    mode = path.stat().st_mode & 0o7777
+    refused(toolkit, loads, monkeypatch, f"{path} can be written by others (mode {mode:o})", f"`chmod go-w {path}`")
+    monkeypatch.undo()
+    subprocess.run(["chmod", "go-w", path], check=True)  # what the message names helps
+    assert trust.intruder(library(toolkit)) == ""
 
 
 def test_a_link_is_followed_to_what_others_can_write(toolkit, loads, monkeypatch, tmp_path):
@@ -116,17 +112,16 @@ def test_a_link_is_followed_to_what_others_can_write(toolkit, loads, monkeypatch
     refused(safe, loads, monkeypatch, f"{library(toolkit).parent} can be written by others (mode 777)")
 
 
-def test_a_folder_where_only_owners_rename_is_passed(toolkit):
-    toolkit.chmod(0o1777)
-    assert trust.intruder(library(toolkit)) == ""
-    toolkit.chmod(0o777)
-    assert trust.intruder(library(toolkit)) != ""
-
-
-def test_root_may_open_a_folder_to_a_group(toolkit, monkeypatch):
-    monkeypatch.setattr(trust, "ROOT", os.getuid())
-    toolkit.chmod(0o775)
-    assert trust.intruder(library(toolkit)) == ""
+@pytest.mark.parametrize(
+    ("mode", "root", "passes"), [(0o1777, False, True), (0o777, False, False), (0o775, True, True)]
+)
+def test_folders_where_only_owners_rename_or_that_root_opened_to_a_group_are_passed(
+    toolkit, monkeypatch, mode, root, passes
+):
+    if root:
+        monkeypatch.setattr(trust, "ROOT", os.getuid())
+    toolkit.chmod(mode)
+    assert (trust.intruder(library(toolkit)) == "") == passes
 
 
 def test_a_library_that_is_none_is_called_so(toolkit, monkeypatch):
