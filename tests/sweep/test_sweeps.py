@@ -1,0 +1,318 @@
+"""A sweep computed in this process: each of its runs is the run alone, bit for bit, and its file goes on with it."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sqlite3
+import weakref
+from concurrent.futures import Executor, Future
+from importlib import import_module
+
+import numpy as np
+import pytest
+import sweep_made as made
+
+import scalarviz as sv
+from kit.files import same
+from scalarviz import nn, optim
+from scalarviz.errors import FileFormatError, InputError
+
+GRID = {"lr": [0.1, 0.5]}
+
+
+def swept(path=None, seeds=3, grid=None, build=made.small, **more):
+    return sv.sweep(build, grid or GRID, seeds, results=path, workers=0, **{"steps": 20, **more})
+
+
+def told(results):
+    """What is compared of results: all but the time that they took."""
+    return {
+        r.number: [r.options, r.seed, r.state, r.steps, r.loss, np.array(r.curve), r.tries, r.error,
+            dict(r.weights),
+                   {step: dict(kept) for step, kept in r.keyframes.items()}]
+        for r in results
+    }  # fmt: skip
+
+
+def read(path):
+    """The same of a file."""
+    with sv.sweep.Results(path) as there:
+        return {number: [*parts[:8], dict(there.weights(number)), {s: dict(k) for s,
+            k in there.keyframes(number).items()}]
+                for number, parts in told(there.results()).items()}  # fmt: skip
+
+
+# ---- a run of a sweep is the run alone
+
+SMALL = {"engine": "numpy", "batch": 16}
+BUILDS = {
+    "a function": (made.small, GRID, {}),
+    "xor": ("xor", {"activation": ["sigmoid", "tanh"]}, {"engine": "numpy"}),
+    "rgb": ("rgb", {"optimizer": ["adam", "momentum"]}, {**SMALL, "hidden": "4"}),
+    "a schedule": ("rgb", {"schedule": ["plateau:2", "step:3"]}, {**SMALL, "hidden": ""}),
+}
+
+
+def alone(build, seed, options):
+    if callable(build):
+        return build(seed, **options)
+    module = import_module(f"scalarviz.scenes.{build}")
+    return module.build(module.Options(seed=seed, **options)).run
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_every_combination_has_every_seed_and_the_bits_of_the_run_alone(name):
+    build, grid, options = BUILDS[name]
+    ((swept_name, values),) = grid.items()
+    results = list(swept(seeds=2, grid=grid, build=build, options=options, steps=12, keyframes=3))
+    found = [(r.number, r.options[swept_name], r.seed) for r in results]
+    assert found == [(0, values[0], 0), (1, values[1], 0), (2, values[0], 1), (3, values[1], 1)]
+    for result in results:
+        assert (result.state, result.error, result.steps, result.tries) == ("done", "", 12, 1)
+        run = alone(build, result.seed, {**options, **result.options})
+        for step in (0, 6, 12):
+            run.step(step - run.steps)
+            assert same(dict(result.keyframes[step]), dict(run.state_dict()))
+        assert same(dict(result.weights), dict(run.state_dict()))
+        assert same(dict(result.optimizer), dict(run.optimizer_state()))
+        assert result.loss == pytest.approx(run.evaluate(*run.samples()), rel=1e-6)
+        assert result.curve[:, 0].tolist() == list(range(1, 13))
+
+
+@pytest.mark.parametrize(("name", "options"), [("xor", {"lr": 1e-30}), ("rgb", {"lr": 1e-30, "batch": 1024})])
+def test_the_curve_is_on_the_scale_of_the_loss_at_the_end(name, options):
+    """With steps too small to change a weight each epoch's mean is the loss of all samples, summed or not."""
+    (result,) = sv.sweep(name, None, 1, steps=100, options={"engine": "numpy", **options}, workers=0)
+    assert result.curve[:, 1].mean() == pytest.approx(result.loss, rel=1e-4)
+
+
+def test_a_long_curve_is_told_by_the_means_of_its_stretches():
+    (result,) = swept(seeds=1, grid={"lr": [0.1]}, steps=399)
+    run = made.small(0, 0.1)
+    run.step(399)
+    assert len(result.curve) == 200
+    first = 0
+    for last, mean in result.curve:
+        assert mean == pytest.approx(run.history.loss[first : int(last)].mean())
+        first = int(last)
+    assert first == 399
+
+
+def diverging(seed):
+    net = nn.Linear(3, 2)
+    net.initialize(seed=seed)
+    data = made.INPUTS, made.INPUTS[:, :2]
+    return sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=1e20), data, engine="numpy")
+
+
+def test_a_diverged_run_is_a_result_with_its_curve():
+    run = diverging(0)
+    with pytest.raises(sv.ScalarvizError):
+        run.step(50)
+    (result,) = sv.sweep(diverging, None, 1, steps=50, workers=0)
+    assert (result.state, result.steps, len(result.curve)) == ("diverged", run.steps, run.steps)
+    assert "diverged at step" in result.error
+    assert "\n" not in result.error
+    assert not np.isfinite(result.loss)
+
+
+def ending(end):
+    def build(seed):
+        if seed == 1:
+            if isinstance(end, BaseException):
+                raise end
+            return end
+        return made.small(seed)
+
+    return build
+
+
+@pytest.mark.parametrize(("end", "fact"), [(SystemExit(3), "SystemExit"), (ArithmeticError("no"),
+    "ArithmeticError: no"),
+                                           (KeyError(7), "KeyError: 7"), (7, "got 7")], ids=str)  # fmt: skip
+def test_what_cannot_be_built_is_one_failed_run_that_says_why(end, fact):
+    found = list(sv.sweep(ending(end), None, 3, steps=1, workers=0))
+    assert [r.state for r in found] == ["done", "failed", "done"]
+    assert fact in found[1].error
+    assert not len(found[1].curve)
+
+
+def test_what_another_process_raises_that_ends_programs_is_a_failed_run():
+    class Elsewhere(Executor):
+        def submit(self, function, /, *args, **named):
+            future = Future()
+            future.set_exception(KeyboardInterrupt())
+            return future
+
+    (result,) = sv.sweep(made.small, None, 1, steps=1, executor=Elsewhere())
+    assert (result.state, result.tries) == ("failed", 3)
+
+
+@pytest.mark.parametrize(("text", "state", "fact"), [
+    ("import scalarviz as sv\nfrom scalarviz.scenes.xor import Options, build, report\n", "done", ""),
+    ("def build(options):\n    return 1 / 0\n", "failed", "mine.py, line 2: ZeroDivisionError"),
+])  # fmt: skip
+def test_the_text_of_a_scene_counts_and_not_what_its_file_became(tmp_path, text, state, fact):
+    path = tmp_path / "mine.py"
+    path.write_text(text, encoding="utf-8")
+    going = sv.sweep(str(path), None, 1, steps=5, workers=0)
+    path.write_text("raise SystemExit\n", encoding="utf-8")
+    (result,) = going
+    assert result.state == state
+    assert fact in result.error
+    assert ("right" in result.metrics) is (state == "done")
+
+
+def test_a_function_gets_numbers_of_a_text_and_the_words_of_the_others():
+    seen = []
+
+    def build(seed, **options):
+        seen.append(options)
+        return made.small(seed)
+
+    grid = {"lr": "0.1 1e-3", "hidden": "2..3", "name": "'' 8,8 -4", "rate": np.array([0.5])}
+    results = list(sv.sweep(build, grid, 1, steps=1, workers=0))
+    assert [type(value) for value in seen[0].values()] == [float, int, str, float]
+    assert {(o["lr"], o["hidden"], o["name"]) for o in seen} == {
+        (lr, hidden, name) for lr in (0.1, 1e-3) for hidden in (2, 3) for name in ("", "8,8", -4)
+    }
+    assert [r.options for r in results] == seen
+
+
+def test_options_that_are_no_numbers_are_those_of_their_run(tmp_path):
+    def build(seed, lr=0.1, beside=0.0):
+        return made.small(seed, lr)
+
+    call = {"build": build, "steps": 1, "path": tmp_path / "r.svs"}
+    grid = {"lr": [0.1, 0.2], "beside": [float("nan"), 1, "a"]}
+    for seeds in (2, 3):
+        with swept(seeds=seeds, grid=grid, **call) as going:
+            assert going.before == (0 if seeds == 2 else 12)
+            found = {(r.options["lr"], str(r.options["beside"]), r.seed): r.number for r in going}
+    places = [(lr, beside, seed) for seed in range(3) for lr in (0.1, 0.2) for beside in ("nan", "1", "a")]
+    assert found == {place: number for number, place in enumerate(places)}
+    with pytest.raises(InputError, match="another sweep: grid"):
+        swept(seeds=3, grid=dict(reversed(grid.items())), **call)
+
+
+# ---- the file
+
+
+def test_the_file_gives_back_what_was_computed(tmp_path):
+    path = tmp_path / "runs.svs"
+    results = told(swept(path, keyframes=3))
+    assert same(read(path), results)
+    with sv.sweep.Results(path) as there:
+        assert all(not r.weights for r in there.results())  # until they are asked for
+        assert (there.missing(), there.about.total, there.about.grid) == ([], 6, GRID)
+        assert there.about.place(3) == ({"lr": 0.5}, 1)
+        assert [list(there.weights(k)) for k in range(6)] == [list(results[k][8]) for k in range(6)]
+        with pytest.raises(InputError, match="6"):
+            there.weights(6)
+    assert os.listdir(tmp_path) == ["runs.svs"]  # one file, without a log
+
+
+@pytest.mark.parametrize("first", [0, 2, 5, 6])
+def test_a_sweep_goes_on_where_it_stopped_and_computes_nothing_twice(tmp_path, first):
+    path = tmp_path / "runs.svs"
+    begun = swept(path)
+    seconds = [next(begun).seconds for _ in range(first)]
+    begun.close()
+    with sv.sweep.Results(path) as there:
+        assert there.missing() == list(range(first, 6))
+    again = swept(path)
+    assert (again.before, list(again.futures)) == (first, list(range(first, 6)))
+    results = list(again)
+    assert same(told(results), told(swept()))
+    assert [r.seconds for r in results[:first]] == seconds  # these were read
+    third = swept(path)
+    assert not third.futures
+    assert same(told(third), told(results))
+
+
+def test_more_seeds_may_be_added_and_nothing_else_changed(tmp_path):
+    path = tmp_path / "runs.svs"
+    list(swept(path, 2))
+    more = swept(path, 3)
+    assert more.before == 4
+    assert same(told(more), told(swept()))
+    content = path.read_bytes()
+    others = {"grid": {"lr": [0.1, 0.6]}}, {"keyframes": 1}, {"seeds": 2}, {"seeds": [0, 2, 1, 3]}
+    for other in (*others, {"build": made.held, "options": {"door": "x"}}):
+        with pytest.raises(InputError, match=r"runs\.svs"):
+            swept(path, **other)
+    assert path.read_bytes() == content
+
+
+def test_a_second_sweep_into_a_file_is_refused_with_the_process_of_the_first(tmp_path):
+    path = tmp_path / "runs.svs"
+    with swept(path) as first:
+        next(first)
+        with pytest.raises(InputError, match=f"process {os.getpid()}"):
+            swept(path)
+        assert len(list(first)) == 5
+    assert same(told(swept(path)), told(swept()))
+
+
+def test_a_writer_that_is_no_more_keeps_nobody_out(tmp_path):
+    path = tmp_path / "runs.svs"
+    list(swept(path, 1))
+    database = sqlite3.connect(path)
+    for signature in (f"{os.getpid()} 00000000 1", "1 00000000", "x"):
+        with database:
+            database.execute("INSERT OR REPLACE INTO meta VALUES ('writer', ?)", (signature,))
+        swept(path, 1).close()
+    database.close()
+
+
+def test_runs_that_can_be_left_out_and_a_file_that_is_gone(tmp_path):
+    path = tmp_path / "runs.svs"
+    some = swept(path)
+    assert some.futures[4].cancel()
+    assert [r.number for r in some] == [0, 1, 2, 3, 5]
+    going = swept(path, 4)
+    for _ in range(6):
+        next(going)
+    path.unlink()
+    with pytest.raises(InputError, match="removed or replaced"):
+        list(going)
+
+
+def test_weights_that_were_given_out_are_not_kept_by_the_sweep():
+    """A sweep of ten thousand runs would hold the weights of all."""
+    going = swept()
+    held = [weakref.ref(next(iter(result.weights.values()))) for result in going]
+    gc.collect()
+    assert len(held) == 6
+    assert not any(array() is not None for array in held)
+    assert not going.futures
+
+
+def test_a_failed_run_is_told_kept_and_computed_again(tmp_path):
+    path, folder = tmp_path / "runs.svs", tmp_path / "not there"
+    call = {"build": made.slow, "seeds": 1, "grid": {"seconds": [0.0]}, "steps": 3, "options": {"folder": str(folder)}}
+    (failed,) = swept(path, **call)
+    assert failed.state == "failed"
+    assert "FileNotFoundError" in failed.error
+    assert not failed.weights
+    assert read(path)[0][2] == "failed"
+    folder.mkdir()
+    (done,) = swept(path, **call)
+    assert done.state == "done"
+
+
+def test_no_file_of_results(tmp_path):
+    path = tmp_path / "other.svs"
+    for content in (b"", b"x" * 5000):
+        path.write_bytes(content)
+        with pytest.raises(FileFormatError):
+            sv.sweep.Results(path)
+    path.unlink()
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE meta (name TEXT)")
+    database.close()
+    with pytest.raises(FileFormatError, match="another program"):
+        swept(path)
+    with pytest.raises(InputError, match="there is no file of results"):
+        sv.sweep.Results(tmp_path / "none.svs")
