@@ -27,8 +27,9 @@ COVERED = [(network, RULES[(k + 3 * j) % len(RULES)]) for k, network in enumerat
 
 
 def numbers(run):
-    """All that a run trained: weights, gradient, losses, state."""
-    return [run.values.copy(), run.frame().gradient, run.history.loss, *run.optimizer_state().values()]
+    """All that a run trained: weights, gradient, the last step of each weight, losses, state."""
+    frame = run.frame()
+    return [run.values.copy(), frame.gradient, frame.update, run.history.loss, *run.optimizer_state().values()]
 
 
 # ---- one forward and backward

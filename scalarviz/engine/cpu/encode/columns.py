@@ -19,6 +19,9 @@ from .writer import Lines, Writer
 LEAST = 16
 """Weights of a matrix from which on its sums are better done by the kernels of layers."""
 
+COPIED = 128
+"""Operands from which on the kernel copies the weights of a panel side by side, where it would look for biases too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Columns:
@@ -92,7 +95,12 @@ def columns_forward(w: Writer, i: Columns) -> Lines:
     """Lines of a matrix."""
     to, source, n = w.keep(range(i.dst, i.dst + i.outputs)), w.keep(i.rows), len(i.rows)
     name = sums_kernel(w, n * i.outputs)
-    return [[*w.kernel(name), to, i.outputs, source, n, i.weight, 1, i.outputs, i.bias, 0]]
+    lines: Lines = []
+    bias = i.bias
+    if bias >= 0 and n >= COPIED:
+        lines.append([*w.kernel("parameters"), i.dst, i.outputs, w.keep(range(bias, bias + i.outputs))])
+        bias = -1
+    return [*lines, [*w.kernel(name), to, i.outputs, source, n, i.weight, 1, i.outputs, bias, len(lines)]]
 
 
 def columns_backward(w: Writer, i: Columns) -> Lines:
