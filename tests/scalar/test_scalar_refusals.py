@@ -112,6 +112,7 @@ PLACES = {
     "text returned": (lambda: sv.record(lambda x: "no", 1), InputError, "Value", "str"),
     "None in a list": (lambda: sv.record(lambda x: [None], 1), TypeMismatchError),
     "negative inputs": (lambda: sv.record(lambda x: x[0], -1), InputError, -1),
+    "inputs without end": (lambda: sv.record(lambda x: x[0], 2**62), InputError, 2**62),
 }
 DRAWS = {
     "a batch beyond the data": (lambda: rng.batch_indices(0, 0, 10, 11), InputError, 11, "larger"),
