@@ -1,4 +1,7 @@
-"""What `scalarviz texture` does: pictures, places, encodings, transforms, files, and input that cannot be used."""
+"""What `scalarviz texture` paints, against NumPy: places, encodings, transforms, pictures of every kind.
+
+Internals: its network and its places (`scenes._texture_net`, `_texture_task`), which no command hands out.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ import pytest
 from PIL import Image
 from scalarviz.scenes import texture
 from scalarviz.scenes._texture_net import Painter, triangles
-from scalarviz.scenes._texture_task import DRAWN, LEARNT, TRANSFORMS, Motif, Places, bilinear, pixel_places
+from scalarviz.scenes._texture_task import DRAWN, TRANSFORMS, Motif, Places, bilinear, pixel_places
 
 import scalarviz as sv
+from kit.commands import make_scene, moment_of, reader_of
 from scalarviz.io import load_picture, load_tensors
-from scalarviz.run import Moment
 from scalarviz.run.controls import Reader
 from scalarviz.run.run_source import RunSource
 
@@ -30,9 +33,8 @@ def picture(tmp_path):
 
 
 @pytest.fixture
-def paint(cli):
-    """`scalarviz texture`, headless, with the engine that needs no compiling."""
-    return lambda *arguments: cli("texture", "--headless", "--engine", "numpy", *arguments)
+def paint(blind):
+    return lambda *arguments: blind("texture", *arguments)
 
 
 def by_hand(path, rgb, encoded=True):
@@ -113,8 +115,7 @@ def test_places_at_random_depend_on_their_numbers_alone():
 
 
 def built(picture, **more):
-    options = {"picture": picture, "engine": "numpy", "batch": 16, "hidden": (8,), "steps": 40, **more}
-    return texture.build(texture.Options(**options))
+    return make_scene("texture", **{"picture": picture, "batch": 16, "hidden": (8,), "steps": 40, **more})
 
 
 @pytest.mark.parametrize("random", [False, True])
@@ -147,9 +148,7 @@ def test_a_transform_is_switched_live_and_undone(picture, random):
     painting = scene.panels[0]
 
     def shown():
-        frame = run.frame()
-        reader = Reader(frame, RunSource(run), scene.options)
-        return control.value(reader), painting.wanted(Moment(frame, RunSource(run))), reader
+        return control.value(reader_of(scene)), painting.wanted(moment_of(scene)), reader_of(scene)
 
     run.step(5)
     before = run.frame()
@@ -179,21 +178,9 @@ def test_another_picture_is_learnt_from_then_on(picture):
     run.do(painting.other(new))
     run.step(3)
     assert (run.problem.data.shape[1], run.problem.batch) == (15, 15)
-    np.testing.assert_allclose(painting.wanted(Moment(run.frame(), RunSource(run))), new, atol=1e-6)
+    np.testing.assert_allclose(painting.wanted(moment_of(scene)), new, atol=1e-6)
     run.undo()
-    assert painting.wanted(Moment(run.frame(), RunSource(run))).shape == (6, 8, 3)
-
-
-def test_a_file_brings_its_architecture_and_settings(paint, picture):
-    assert paint(picture, "--steps", 4, "--hidden", "5,6", "--lr", 0.02, "--save", "w.safetensors").code == 0
-    line = paint(picture, "--steps", 3, "--load", "w.safetensors", "--json").json
-    assert (line["steps"], line["weights"]) == (7, 12 * 5 + 5 + 5 * 6 + 6 + 6 * 3 + 3)
-    result = paint(picture, "--steps", 3, "--load", "w.safetensors", "--hidden", "9")
-    assert (result.code, result.err.count("\n")) == (2, 1)
-    assert "--hidden 9 contradicts w.safetensors, whose hidden layers are: 5,6" in result.err
-    result = paint(picture, "--steps", 3, "--load", "w.safetensors", "--encoding", "none")
-    assert (result.code, result.err.count("\n")) == (2, 1)
-    assert "from 2 inputs to 3 outputs" in result.err
+    assert painting.wanted(moment_of(scene)).shape == (6, 8, 3)
 
 
 def test_a_penalty_makes_smaller_weights(paint, picture):
@@ -227,51 +214,6 @@ def test_transparent_pixels_are_over_white(tmp_path):
     np.testing.assert_allclose(wanted[0, 0], (np.array([90, 80, 70]) / 255 - 1) * 0.2 + 1, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"", "is not a picture"),
-        (b"not a picture", "is not a picture"),
-        (b"\x89PNG\r\n\x1a\n" + b"x" * 40, "is damaged"),
-        (None, "there is no picture"),
-    ],
-)
-def test_what_is_no_picture_is_refused_in_a_line(paint, tmp_path, content, says):
-    if content is not None:
-        (tmp_path / "p.png").write_bytes(content)
-    result = paint("p.png", "--steps", 2)
-    assert (result.code, result.err.count("\n")) == (2, 1)
-    assert says in result.err
-
-
-def test_a_picture_that_is_too_large_is_refused_before_it_is_read(paint, tmp_path):
-    # a header that claims 9,000 x 9,000 pixels, with no pixel behind it
-    (tmp_path / "huge.ppm").write_bytes(b"P6\n9000 9000\n255\n")
-    result = paint("huge.ppm", "--steps", 2)
-    assert (result.code, result.err.count("\n")) == (2, 1)
-    assert "too large: 9,000 x 9,000" in result.err
-    assert LEARNT < 9000**2
-
-
-def test_without_the_photograph_a_picture_is_asked_for(paint, monkeypatch):
-    monkeypatch.setattr("scalarviz.io.pictures.find_spec", lambda name: None)
-    result = paint("--steps", 2)
-    assert (result.code, result.err.count("\n")) == (2, 1)
-    assert 'pip install "scalarviz[data]"; or paint a picture of yours: scalarviz texture photo.png' in result.err
-
-
-@pytest.mark.parametrize(
-    "flags",
-    [("--encoding", "cos"), ("--frequencies", 0), ("--frequencies", 13), ("--transform", "mirror"), ("--photo", "dog"),
-     ("--l2", -1), ("--l2", "nan"), ("--hidden", "0"), ("--output", "o.txt"), ("--hidden", "99999,99999,99999")],
-)  # fmt: skip
-def test_flags_that_cannot_be_used(paint, picture, flags):
-    result = paint(picture, "--steps", 2, *flags)
-    assert result.code == 2
-    assert 1 <= result.err.count("\n") <= 2, result.err
-    assert "Traceback" not in result.err
-
-
 @pytest.mark.slow
 def test_the_astronaut_is_painted_at_20_decibels_and_the_docstring_says_what_the_encoding_is_worth(cli):
     def near(*flags):
@@ -282,3 +224,18 @@ def test_the_astronaut_is_painted_at_20_decibels_and_the_docstring_says_what_the
     assert f"{after_all:.1f} dB" in texture.__doc__
     for encoding in ("sin", "none"):
         assert f"{near('--steps', 1000, '--encoding', encoding):.1f} dB" in texture.__doc__
+
+
+@pytest.mark.gl
+@pytest.mark.ci
+def test_the_number_of_the_epoch_stands_above_the_picture(picture):
+    """And goes with the step, while the pixels that are painted are counted beside it, where there is room."""
+    from scalarviz.view.shown.subject import subject_of
+    from scalarviz.view.workbench import Workbench
+
+    scene = built(picture)
+    scene.run.step(7)
+    bench = Workbench(subject_of(scene), (1280, 720))
+    bench.update(scene.run.frame(), "")
+    texts = [text.text for sketch in bench.side.update(scene.run.frame()) for text in sketch.texts]
+    assert "epoch 2.3  ·  all 48 pixels" in texts

@@ -1,0 +1,317 @@
+"""``copy as command``: typed again a command ends in the same bits, or says behind a # what it leaves out.
+
+Internals: the edits of the scene `playground`, which its controls and a click make.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scalarviz.scenes._playground_controls import HIDDEN
+from scalarviz.scenes._playground_edits import AddPoint, SwitchFeature
+from scalarviz.scenes._playground_net import SetHidden
+from scalarviz.scenes._playground_panels import Hand
+
+from kit.commands import make_scene, moment_of, reader_of, turn, write_small_files
+from scalarviz.cli.main import main
+from scalarviz.io import load_tensors
+from scalarviz.run.edits import (
+    Change,
+    SetBatchSize,
+    SetFrozen,
+    SetLimits,
+    SetOptimizer,
+    SetSampling,
+    SetWeights,
+    Several,
+)
+from scalarviz.run.panels import Painting
+
+RNG = np.random.default_rng(5)
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """Make a scene in a folder with a picture of 8 x 6 pixels."""
+    write_small_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+
+    def make(name, **flags):
+        if name == "texture":
+            flags = {"picture": Path("picture.png"), "batch": 16, "hidden": (8,), "steps": 60, **flags}
+        return make_scene(name, **flags)
+
+    return make
+
+
+def told(scene):
+    return scene.command(reader_of(scene))
+
+
+def typed_again(scene, *parts):
+    """The command says all that it has to, and the program, told so, leaves the weights of the scene."""
+    command = told(scene)
+    assert "#" not in command
+    assert all(part in command for part in parts), command
+    words = shlex.split(command, comments=True)
+    assert words[:2] == ["scalarviz", scene.name]
+    steps = [] if "--steps" in words or scene.name == "texture" else ["--steps", "1"]
+    assert main([*words[1:], *steps, "--headless", "--save", "again.safetensors"]) == 0
+    weights = load_tensors("again.safetensors")[0]
+    assert all(np.array_equal(weights[name], array) for name, array in scene.run.state_dict().items())
+    return command
+
+
+FLAGS = {
+    "playground": [
+        {},
+        {"data": "spiral", "features": "x,y,sinx,siny", "hidden": (8, 3), "noise": 0.125},
+        {"data": "regress-gauss", "split": 0.3, "optimizer": "adam", "activation": "relu", "l1": 0.001},
+        {"seed": 7, "data_seed": 3, "batch": 30, "lr": 0.1, "l2": 0.01, "optimizer": "momentum"},
+        {"hidden": (), "sampling": "replacement", "dtype": "float64", "weights_seed": 5},
+    ],
+    "texture": [
+        {},
+        {"steps": 47},
+        {"encoding": "triangle", "frequencies": 2, "hidden": (5, 4), "l2": 1e-5},
+        {"encoding": "none", "transform": "transpose", "random_coordinates": True, "seed": 9},
+        {"schedule": ("cosine", None), "lr": 0.02, "sampling": "replacement", "batch": 100},
+        {"schedule": ("cycle", None), "lr": 0.02},
+        {"schedule": ("cycle", 50), "lr": 0.02, "dtype": "float64"},
+        {"schedule": ("step", 20)},
+        {"schedule": None},
+        {"lr": 0.1 + 0.2, "dtype": "float64"},
+    ],
+}
+
+
+@pytest.mark.parametrize(("name", "flags"), [(name, flags) for name, cases in FLAGS.items() for flags in cases])
+def test_a_run_from_its_flags_ends_in_the_same_bits(made, name, flags):
+    scene = made(name, **flags)
+    scene.run.step(47)
+    typed_again(scene)
+
+
+def test_names_and_tables_are_words_of_the_command(made, tmp_path):
+    (tmp_path / "picture.png").rename("-small one.png")
+    scene = made("texture", picture=Path("-small one.png"))  # it is no flag
+    scene.run.step(3)
+    typed_again(scene, "'./-small one.png'")
+    rows = "".join(f"{k % 7},{k % 5},{k},{'ab'[k % 2]}\n" for k in range(60))
+    (tmp_path / "my table.csv").write_text("x,y,z,kind\n" + rows)
+    scene = made("playground", csv=Path("my table.csv"), columns="x,z,kind")
+    scene.run.step(9)
+    typed_again(scene, "my table.csv' --columns x,z,kind")
+
+
+@pytest.mark.parametrize("name", ["playground", "texture"])
+def test_the_plain_scene_is_the_plain_command(name):
+    if name == "texture":
+        pytest.importorskip("skimage")
+    scene = make_scene(name, engine="auto")
+    first = told(scene)
+    assert first in (f"scalarviz {name}", f"scalarviz {name} --engine auto")
+    scene.run.step(2)
+    assert told(scene).endswith("--steps 2")
+    assert ("--schedule decay:5000" in told(scene)) == (name == "texture")
+    scene.run.close()
+
+
+def test_what_hands_set_before_the_first_step_is_in_it(made):
+    play = made("playground", hide="lr,seed")
+    for label, value in (("data", "xor"), ("noise", 0.2), ("learnt from", 0.7), ("new points", None), ("batch", 25),
+                         ("activation", "sigmoid")):  # fmt: skip
+        turn(play, label, value)
+    paint = made("texture")
+    turn(paint, "transform", "zoom")
+    of_play = "--data xor|--noise 0.2|--split 0.7|--data-seed 1|--batch 25|--activation sigmoid|--lr 0.3|--l2 0.002"
+    of_paint = "--transform zoom|--batch 12|--lr 0.015|--l2 0.0001|--sampling replacement|--steps 60"
+    for scene, steps, parts, edits in (
+        (play, 40, f"{of_play}|--hide lr,seed|--steps 40", (SetOptimizer({"lr": 0.3}), SetLimits(l2=0.002))),
+        (paint, 60, of_paint, (SetBatchSize(12), SetOptimizer({"lr": 0.015}), SetLimits(l2=1e-4),
+                                SetSampling("replacement"))),
+    ):  # fmt: skip
+        for edit in edits:
+            scene.run.do(edit)
+        scene.run.step(steps)
+        command = typed_again(scene, *parts.split("|"))
+    assert "--schedule" not in command  # as many steps as it was made for
+
+
+def test_after_a_restart_what_was_changed_is_in_it_too(made):
+    scene = made("playground", seed=2)
+    scene.run.step(30)
+    scene.run.do(SetHidden((5, 4)))
+    scene.run.do(SwitchFeature("x2", True))
+    turn(scene, "data", "gauss")
+    assert "# without 3 changes on the way" in told(scene)
+    scene.run.restart()
+    scene.run.step(12)
+    typed_again(scene, "--features x,y,x2 --hidden 5,4")
+    scene.run.restart(seed=9)
+    scene.run.step(3)
+    typed_again(scene, "--weights-seed 9")
+    scene = made("texture")
+    scene.run.step(50)
+    scene.run.do(SetOptimizer({"lr": 0.02}))
+    scene.run.step(2)
+    assert "# without 1 change on the way" in told(scene)
+    scene.run.restart()
+    scene.run.step(45)
+    typed_again(scene)
+
+
+@pytest.mark.parametrize("source", ["circle", "regress-gauss", "classes", "curve"])
+def test_points_added_and_taken_away_by_hand_are_flags(made, tmp_path, source):
+    flags = {"data": source}
+    rows = [(k / 7, 100 + k % 13, k % 3) for k in range(60)]
+    if source == "classes":  # the words of classes have minus signs, commas and spaces
+        words = ("\N{MINUS SIGN}one", "two, or so", "three")
+        (tmp_path / "t.csv").write_text("a,b,c\n" + "".join(f'{a},{b},"{words[c]}"\n' for a, b, c in rows))
+        flags = {"csv": Path("t.csv")}
+    if source == "curve":
+        (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{a},{b}\n" for a, b, _ in rows))
+        flags = {"csv": Path("t.csv"), "features": "x"}
+    scene = made("playground", **flags)
+    hand, rng = Hand(scene.known), np.random.default_rng(3)
+    before = {array.tobytes() for array in scene.run.samples()[0]}
+    for k in range(12):
+        learnt = np.flatnonzero(~hand.points(moment_of(scene)).back)
+        hand.chosen = k
+        edit = hand.remove(int(rng.choice(learnt))) if k % 3 == 2 else hand.add(tuple(rng.uniform(-1.5, 1.5, 2)))
+        scene.run.do(edit)
+    scene.run.do(hand.remove(int(np.flatnonzero(~hand.points(moment_of(scene)).back)[-1])))  # one that was added
+    scene.run.step(40)
+    assert typed_again(scene, "--without").count("--point") == 7
+    assert len({array.tobytes() for array in scene.run.samples()[0]} - before) == 7
+
+
+ONE = "# without 1 change on the way"
+LEFT_OUT = [
+    ("playground", lambda scene: SetWeights(0, np.ones(1)), ONE),
+    ("playground", lambda scene: SetOptimizer({"lr": 0.5}), ONE),
+    (
+        "playground",
+        lambda scene: AddPoint(scene.known, (0.0, 0.0), 1.0),
+        f"--point 0,0,1 --engine numpy --steps 10  {ONE}",
+    ),
+    ("playground", lambda scene: SwitchFeature("x", False), f"{ONE} and the weights of x"),
+    ("playground", lambda scene: Change(model=scene.run.model.with_hidden((4,))), ONE),
+    ("texture", lambda scene: SetWeights(0, np.ones(1)), ONE),
+    ("texture", lambda scene: SetOptimizer({"lr": 0.5}), ONE),
+    ("texture", lambda scene: SetFrozen(0, np.ones(3, bool)), f"{ONE} and what is frozen"),
+    ("texture", lambda scene: SetLimits(clip_norm=1.0), f"{ONE} and clip_norm = 1"),
+    ("texture", lambda scene: SetOptimizer({"eps": 1e-3}), f"{ONE} and the optimiser that it has now"),
+    ("texture", lambda scene: Change(optimizer="SGD"), f"{ONE} and the optimiser that it has now"),
+]
+
+
+@pytest.mark.parametrize(("name", "edit", "says"), LEFT_OUT)
+def test_what_it_leaves_out_is_said_until_it_is_undone(made, name, edit, says):
+    scene = made(name)
+    scene.run.step(10)
+    scene.run.do(edit(scene))
+    assert says in told(scene)
+    scene.run.undo()
+    assert "#" not in told(scene)
+
+
+def test_what_no_flag_says_is_said_also_after_a_restart(made):
+    scene = made("texture")
+    scene.run.step(3)
+    scene.run.do(scene.panels[0].other(RNG.random((3, 5, 3))))
+    scene.run.do(Change(activation="tanh"))
+    scene.run.restart()
+    assert "# without the picture that was opened and the network that it is now" in told(scene)
+    scene.run.restart(seed=4)
+    assert "and the first weights of seed 4" in told(scene)
+    play = made("playground", optimizer="momentum")
+    assert "--optimizer momentum" in told(play)
+    play.run.do(SetOptimizer((("momentum", 0.8),)))
+    assert "a momentum of 0.8" in told(play).partition("#")[2]
+
+
+def test_what_a_file_began_with_and_a_moment_of_the_past(made):
+    scene = made("texture")
+    scene.run.step(30)
+    scene.run.save("w.safetensors")
+    scene = made("texture", load="w.safetensors")
+    scene.run.step(2)
+    assert "# without 30 steps before" in told(scene)
+    scene = made("playground")
+    scene.run.step(10)
+    turn(scene, "data", "spiral")
+    scene.run.do(SetBatchSize(50))
+    scene.run.step(10)
+    assert "--data spiral" in told(scene)
+    scene.run.to(4)
+    assert told(scene) == "scalarviz playground --engine numpy --steps 4"
+
+
+def test_controls_read_the_moment_and_change_nothing_where_nothing_changes(made):
+    scene = made("playground", noise=0.1)
+    reader = reader_of(scene)
+    controls = {one.label: one for one in scene.controls}
+    values = {label: one.value(reader) for label, one in controls.items()}
+    assert [values[label] for label in ("data", "noise", "x", "sin x")] == ["circle", 0.1, True, False]
+    assert all(controls[label].change(values[label], reader) is None for label in ("data", "noise", "learnt from"))
+    turn(scene, "x", False)
+    assert controls["y"].change(False, reader_of(scene)) is None  # the last one
+    penalties = {"regularisation", "regularisation rate"}
+    of_runs = {"learning rate", "optimiser", "momentum", "layers", "seed", "pace", "copy as command"} | penalties
+    assert {label for labels in HIDDEN.values() for label in labels} == set(controls) | of_runs
+
+
+# ---- epochs of texture
+
+
+def epochs(scene):
+    return next(panel for panel in scene.panels if isinstance(panel, Painting)).epochs(moment_of(scene))
+
+
+@pytest.mark.parametrize(("asked", "steps"), [(1, 3), (2.5, 8), (0.01, 1), (10, 30)])
+@pytest.mark.usefixtures("made")
+def test_so_many_epochs_are_so_many_steps(blind, asked, steps):
+    line = blind("texture", "picture.png", "--batch", 16, "--hidden", 4, "--epochs", asked, "--json").json
+    assert line["steps"] == steps  # 48 pixels are three batches of 16
+
+
+def test_epochs_go_on_through_other_batches_and_begin_anew_with_another_picture(made):
+    scene = made("texture")
+    run = scene.run
+    seen = np.concatenate([run.problem.indices(step) for step in range(3)])
+    assert sorted(seen.tolist()) == list(range(48))  # a whole epoch sees every pixel once
+
+    def after(steps, *edits):
+        for edit in edits:
+            run.do(edit)
+        run.step(steps)
+        return epochs(scene)
+
+    assert epochs(scene) == 0.0
+    assert after(6) == 2.0
+    assert after(3, SetBatchSize(24)) == 2 + 3 / 2
+    turn(scene, "transform", "zoom")
+    assert after(6, Several((SetBatchSize(8), SetLimits(l2=1e-4)))) == 3.5 + 1
+    run.to(7)
+    assert epochs(scene) == 2.5
+    run.to(15)
+    assert after(5, scene.panels[0].other(RNG.random((2, 3, 3)))) == 5.0  # 6 pixels: a batch is all of them
+    assert run.problem.batch == 6
+    assert after(3, SetBatchSize(2)) == 6.0
+    run.undo()
+    run.undo()
+    assert epochs(scene) == 4.5
+
+
+@pytest.mark.usefixtures("made")
+def test_epochs_of_random_places_are_as_many_as_there_are_pixels():
+    options = {"picture": Path("picture.png"), "batch": 16, "hidden": (4,)}
+    scene = make_scene("texture", **options, epochs=4, random_coordinates=True)
+    assert scene.options.steps == 12
+    scene.run.step(12)
+    assert epochs(scene) == 4.0
+    typed_again(scene)

@@ -1,0 +1,155 @@
+"""What `scalarviz microgpt` computes, shows and invents, against the script that it follows, written out in NumPy.
+
+Internals: its network and its words (`scenes._gpt`, `scenes._words`), which no command hands out.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scalarviz.scenes._gpt import GPT, next_letter, weights_of
+from scalarviz.scenes._gpt_looked_at import board, new_word, read
+from scalarviz.scenes._words import NAMES, Words, load_words
+
+from kit.commands import make_scene, moment_of
+from scalarviz import Run, optim
+from scalarviz.run.scene_file import load_scene
+
+
+def softmax(logits):
+    exps = np.exp(logits - logits.real.max())
+    return exps / exps.sum()
+
+
+def rmsnorm(x):
+    return x * ((x * x).sum() / len(x) + 1e-5) ** -0.5
+
+
+def script_loss(state, tokens, heads):
+    """The script's loop over one word, ``gpt(token_id, pos_id, keys, values)`` inside; also of complex numbers."""
+    keys, values, losses = [], [], []
+    size = len(state["position.weight"][0]) // heads
+    for place, (token, target) in enumerate(itertools.pairwise(tokens)):
+        x = rmsnorm(state["token.weight"][token] + state["position.weight"][place])
+        before, x = x, rmsnorm(x)
+        q = state["layers.0.q.weight"] @ x
+        keys.append(state["layers.0.k.weight"] @ x)
+        values.append(state["layers.0.v.weight"] @ x)
+        attention = []
+        for own in (slice(h * size, (h + 1) * size) for h in range(heads)):
+            weights = softmax(np.array([(q[own] * k[own]).sum() / size**0.5 for k in keys]))
+            attention.append(sum(w * v[own] for w, v in zip(weights, values, strict=True)))
+        before = x = state["layers.0.o.weight"] @ np.concatenate(attention) + before
+        x = state["layers.0.up.weight"] @ rmsnorm(x)
+        x = state["layers.0.down.weight"] @ np.where(x.real > 0, x, 0) + before
+        losses.append(-np.log(softmax(state["letters.weight"] @ x)[target]))
+    return sum(losses) / len(losses)
+
+
+@pytest.fixture(scope="module")
+def words():
+    return load_words(None, 16)
+
+
+CHOSEN = ["olivia", "bo", "maximilian", "a" * 20]
+
+
+@pytest.mark.ci
+def test_loss_and_gradients_are_those_of_the_script(words):
+    """Of one word a step, with larger weights than at the start; derivatives of the script by complex steps."""
+    net = GPT(words.tokens, 16, 16, 4, 1, seed=3)
+    for parameter in net.parameters():
+        parameter.data *= 4
+    adam = optim.Adam(net.parameters(), lr=0.01)
+    run = Run(net, next_letter, adam, words.samples(CHOSEN), engine="numpy", dtype="float64", batch_size=1)
+    assert run.n_weights == 4192 == weights_of(27, 16, 16, 1)
+    rng = np.random.default_rng(0)
+    for step in range(4):
+        state = {t.name: t.of(run.values).astype(complex) for t in run.tensors}
+        word = CHOSEN[int(run.problem.indices(step)[0])]
+        tokens = [words.end, *words.ids(word), words.end][:17]
+        run.step(1)
+        assert run.history.loss[-1] == pytest.approx(script_loss(state, tokens, 4).real, rel=1e-13)
+        gradient = run.frame().gradient
+        for tensor in run.tensors:
+            for _ in range(3):
+                way = rng.normal(size=tensor.shape)
+                moved = {**state, tensor.name: state[tensor.name] + 1e-30j * way}
+                slope = script_loss(moved, tokens, 4).imag / 1e-30
+                assert float((tensor.of(gradient) * way).sum()) == pytest.approx(slope, rel=1e-6, abs=1e-9), tensor.name
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_what_the_picture_shows_is_what_the_network_says(words, layers):
+    net = GPT(words.tokens, 8, 8, 2, layers, seed=1)
+    few = Words(words.letters, words.train, words.test, 8)
+    run = Run(net, next_letter, optim.Adam(net.parameters(), lr=0.01), few.samples(words.train[:50]), engine="numpy",
+              dtype="float64", batch_size=10)  # fmt: skip
+    run.step(5)
+    ids = [few.end, *few.ids("olivia")]
+    found = read(moment_of(run), ids, 2, layers)
+    logits = run.predict(few.samples(["olivia"])[0]).reshape(8, few.tokens)[: len(ids)]
+    likely = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.likely, likely, rtol=1e-10)
+    np.testing.assert_allclose(found.attention.sum(axis=2), 1, rtol=1e-12)
+    assert not np.triu(found.attention, 1).any()
+    panel = board(few, "olivia", 2, layers)
+    np.testing.assert_array_equal(panel.look(moment_of(run), "olivia").likely, found.likely)
+
+
+def test_new_words_are_drawn_by_their_probabilities(words):
+    """The first letters of many words are as frequent as the network says at that temperature."""
+    net = GPT(words.tokens, 8, 8, 2, 1, seed=1)
+    for parameter in net.parameters():
+        parameter.data *= 6
+    few = Words(words.letters, words.train, words.test, 8)
+    run = Run(net, next_letter, optim.Adam(net.parameters(), lr=0.01), few.samples(words.train[:9]), engine="numpy")
+    moment = moment_of(run)
+    likely = read(moment, [few.end], 2, 1).likely[0] ** (1 / 0.6)
+    wanted = likely[:26] / likely.sum()
+    made = [new_word(moment, few, 2, 1, number, 0.6).word for number in range(400)]
+    assert made == [new_word(moment, few, 2, 1, number, 0.6).word for number in range(400)]
+    found = np.array([sum(word[:1] == letter for word in made) for letter in few.letters]) / 400
+    assert np.abs(found - wanted).max() < 4 * np.sqrt(0.25 / 400)
+    assert max(map(len, made)) <= 7
+
+
+def test_the_names_are_split_and_no_word_is_in_both(words):
+    assert len(NAMES.read_text().splitlines()) == 32_033
+    assert (len(words.train), len(words.test), words.letters) == (28_982, 512, "abcdefghijklmnopqrstuvwxyz")
+    assert not set(words.train) & set(words.test)
+
+
+def test_samples_end_where_the_word_ends(words):
+    x, y = words.samples(["bo", "a" * 30])
+    assert x[0].tolist() == [26, 1, 14, *[0] * 13]
+    assert y[0, :16].tolist() == [1, 14, 26, *[0] * 13]
+    assert y[0, 16:].tolist() == [1 / 3] * 3 + [0] * 13
+    assert y[1, 16:].tolist() == [1 / 16] * 16
+    assert (y[1, :16] == 0).all()
+
+
+@pytest.mark.gl
+@pytest.mark.ci
+def test_it_learns_and_is_drawn(blind, tmp_path):
+    (tmp_path / "words.txt").write_text("\n".join(f"{a}{b}{c}" for a in "abc" for b in "ou" for c in "xyz"))
+    small = ("--text", "words.txt", "--embd", "4", "--heads", "2", "--context", "5", "--batch", "100")
+    found = blind("microgpt", *small, "--steps", "60", "--out", "x.png", "--json")
+    assert "a batch is all 17 words" in found.err
+    assert found.json["test_loss"] < found.json["guessing"]
+    assert (tmp_path / "x.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("context", [2, 3, 4, 8])
+def test_words_that_are_longer_are_cut_and_that_is_said(tmp_path, context):
+    """Longer than the context is a word whose end does not fit into it."""
+    path = tmp_path / "words.txt"
+    longer = ["bcdfghjklm"[k:] + "nopqrstu"[: k + 1] for k in range(7)]
+    path.write_text("\n".join([*longer, "ab", "abc"] if context == 4 else longer))
+    scene = make_scene("microgpt", text=path, context=context, embd=2, heads=1)
+    assert any("are longer" in note for note in scene.notes)
+    assert np.isfinite(load_scene("microgpt").module.report(scene)["test_loss"])
+    if context != 4:
+        assert np.count_nonzero(np.asarray(scene.probe_target)[context:]) == context
