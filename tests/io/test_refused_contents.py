@@ -7,6 +7,7 @@ Two readers stand behind the front door: `.npz` files (data sets) and safetensor
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
 import io as streams
 import json
@@ -192,6 +193,22 @@ def named_oddly(folder):
 def test_names_that_are_no_file_are_refused(tmp_path, kind):
     for fact, name in named_oddly(tmp_path).items():
         refused_in_a_line(lambda name=name: READERS[kind](name), fact, error=InputError)
+
+
+BOTH, REASON = (InputError, FileFormatError), ((), ("input/output error",))
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_a_disk_that_cannot_be_read_is_said(tmp_path, monkeypatch, kind):
+    """A file that is there, on a disk that fails; of an archive zipfile's own errors look alike."""
+    (tmp_path / "odd").write_bytes(bytes(100))
+
+    def fails(*_args, **_named):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("builtins.open", fails)
+    monkeypatch.setattr(streams, "open", fails)
+    refused_in_a_line(lambda: READERS[kind](tmp_path / "odd"), "odd", *REASON[kind != "npz"], error=BOTH)
 
 
 class Harm:
