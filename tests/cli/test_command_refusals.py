@@ -674,3 +674,10 @@ def test_what_is_not_installed_is_named_before_training(refused, monkeypatch, li
 def test_a_flag_that_is_refused_elsewhere_is_taken_here(cli, folder, monkeypatch, line):
     monkeypatch.chdir(folder)
     assert cli(*line.split(), "--headless", "--engine", "numpy", "--steps", 2).code == 0
+
+
+def test_memory_is_counted_before_it_is_taken(refused, cli, monkeypatch):
+    monkeypatch.setattr("scalarviz.memory.free_memory", lambda: 10**8)
+    line = ["rgb", "--headless", "--engine", "numpy", "--steps", "1", "--batch", "2", "--hidden"]
+    refused([*line, "2000,2000"], "4,016,003 weights", "of memory", "free")
+    assert cli(*line, "200,200").code == 0

@@ -1,0 +1,127 @@
+"""`scalarviz train`: what it learns of a network's file, and what onnxruntime reads of the file that it writes."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import scalarviz as sv
+from scalarviz import nn
+from scalarviz.errors import InputError
+from scalarviz.io import save_picture
+
+
+@pytest.fixture
+def ring(cli):
+    """A network that ends with a softmax, and points that are inside a ring or outside."""
+    x = np.random.default_rng(0).normal(size=(200, 2)).astype(np.float32)
+    np.savez("ring.npz", x=x, y=(np.hypot(*x.T) > 1.1).astype(int))
+    net = nn.Sequential(nn.Linear(2, 8, seed=1), nn.Tanh(), nn.Linear(8, 2, seed=2), nn.Softmax())
+    net.to_onnx("net.onnx")
+    return x
+
+
+@pytest.fixture
+def trained(blind, ring):
+    return lambda *flags: blind("train", *flags, "--json")
+
+
+def test_it_learns_classes_and_writes_what_onnxruntime_reads(trained, ring):
+    result = trained("net.onnx", "--data", "ring.npz", "--steps", 150, "--lr", 0.05, "--onnx", "out.onnx")
+    assert result.json["scene"] == "train"
+    assert result.json["accuracy"] > 0.85
+    assert "160 samples to learn from, 40 for the test" in result.err
+    assert "the softmax at its end is in the loss" in result.err
+    session = onnxruntime.InferenceSession("out.onnx", providers=["CPUExecutionProvider"])
+    shares = session.run(None, {session.get_inputs()[0].name: ring})[0]
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-5)
+    assert (shares.argmax(axis=1) == (np.hypot(*ring.T) > 1.1)).mean() > 0.85
+    assert type(sv.load_onnx("out.onnx")[-1]) is nn.Softmax
+
+
+def test_what_is_not_named_stays(trained):
+    assert trained("net.onnx", "--data", "ring.npz", "--steps", 5, "--trained", "2.*", "--onnx", "out.onnx").code == 0
+    before, after = (sv.load_onnx(path).state_dict() for path in ("net.onnx", "out.onnx"))
+    assert [name for name in before if (before[name] != after[name]).any()] == ["2.weight", "2.bias"]
+
+
+def test_numbers_are_learnt_by_mean_squares_and_float64_stays(trained, ring):
+    nn.MLP(2, 8, 1, seed=1).to_onnx("line.onnx", dtype="float64")
+    np.savez("line.npz", x=ring[:150], y=ring[:150, :1] * 2, x_test=ring[150:], y_test=ring[150:, :1] * 2)
+    flags = ("--steps", 200, "--lr", 0.05, "--dtype", "float64", "--onnx", "out.onnx")
+    assert trained("line.onnx", "--data", "line.npz", *flags).json["test_loss"] < 0.1
+    session = onnxruntime.InferenceSession("out.onnx", providers=["CPUExecutionProvider"])
+    assert session.get_inputs()[0].type == "tensor(double)"
+
+
+def test_a_folder_of_pictures_has_a_class_a_subfolder(trained, tmp_path):
+    for name, bright in (("dark", 0.1), ("light", 0.9)):
+        (tmp_path / "set" / name).mkdir(parents=True)
+        for k in range(6):
+            save_picture(tmp_path / "set" / name / f"{k}.png", np.full((4, 5, 3), bright + 0.01 * k, np.float32))
+    net = nn.Sequential(nn.Conv2d(1, 2, 3, seed=1), nn.Tanh(), nn.Flatten(), nn.Linear(12, 2, seed=2))
+    net.to_onnx("grey.onnx", (1, 4, 5))
+    flags = ("--steps", 200, "--lr", 0.05, "--test", 0.25)
+    assert trained("grey.onnx", "--data", "set", *flags).json["accuracy"] == 1.0
+
+
+ODD = {
+    "set/dark/more/0.png": ("dark/more", "the folder of a class"),
+    "set/none/.hidden": ("set/none has no pictures",),
+    "set/third/0.png": ("3 classes (dark, light, third)", "grey.onnx"),
+    "set/dark/notes.txt": ("set/dark/notes.txt is not a picture",),
+    "set/dark/Thumbs.db": (),  # what Windows puts there
+    "set/readme.txt": (),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_things_in_a_folder_are_named(trained, tmp_path, odd):
+    nn.Sequential(nn.Flatten(), nn.Linear(4, 2, seed=2)).to_onnx("grey.onnx", (1, 2, 2))
+    for file in ("set/dark/0.png", "set/light/0.png", odd):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        if file.endswith(".png"):
+            save_picture(tmp_path / file, np.zeros((2, 2, 3), np.float32))
+        else:
+            (tmp_path / file).write_text("no picture")
+    result = trained("grey.onnx", "--data", "set", "--steps", 1)
+    assert result.code == (2 if ODD[odd] else 0)
+    assert all(said in result.err for said in ODD[odd])
+
+
+def open_sides(path):
+    """A convolution and a mean over any picture: a file that leaves height and width open."""
+    weight = np.random.default_rng(3).normal(size=(2, 1, 3, 3)).astype(np.float32)
+    nodes = [onnx.helper.make_node("Conv", ["x", "weight", "bias"], ["conv"], pads=[1, 1, 1, 1]),
+             onnx.helper.make_node("GlobalAveragePool", ["conv"], ["mean"]),
+             onnx.helper.make_node("Flatten", ["mean"], ["y"])]  # fmt: skip
+    number = onnx.TensorProto.FLOAT
+    graph = onnx.helper.make_graph(
+        nodes, "g", [onnx.helper.make_tensor_value_info("x", number, ["N", 1, "high", None])],
+        [onnx.helper.make_tensor_value_info("y", number, ["N", 2])],
+        [onnx.numpy_helper.from_array(weight, "weight"), onnx.numpy_helper.from_array(np.zeros(2, np.float32), "bias")],
+    )  # fmt: skip
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+def test_sides_that_the_file_leaves_open_are_those_of_the_data(trained, tmp_path):
+    open_sides("open.onnx")
+    bright = np.linspace(0, 1, 20, dtype=np.float32)
+    x = np.broadcast_to(bright[:, None, None, None], (20, 1, 4, 6))
+    np.savez("open.npz", x=x, y=(bright > 0.5).astype(int))
+    assert trained("open.onnx", "--data", "open.npz", "--steps", 20, "--onnx", "out.onnx").code == 0
+    for name in ("dark", "light"):
+        (tmp_path / "set" / name).mkdir(parents=True)
+        for k in range(2):
+            save_picture(tmp_path / "set" / name / f"{k}.png", np.full((4, 5, 3), 0.5, np.float32))
+    assert trained("open.onnx", "--data", "set", "--steps", 5).json["steps"] == 5
+    np.savez("rows.npz", x=x.reshape(20, 24), y=np.zeros(20, int))
+    refused = trained("open.onnx", "--data", "rows.npz", "--steps", 5)
+    assert refused.code == 2
+    assert all(said in refused.err for said in ("(24,)", "open.onnx", "('N', 1, 'high', None)"))
+    with pytest.raises(InputError, match=r"how large high, x\[3\] are"):
+        sv.load_onnx("open.onnx")
+    net = sv.load_onnx("open.onnx", sides={"high": 4, "x[3]": 6})
+    assert np.shape(net(x[0].tolist())) == (2,)
