@@ -83,11 +83,13 @@ SCENES: dict[str, SmallScene] = {
         ("--batch 16", "--expr 'k*x + m'", "--start a=0.25"),
     ),
     "microgpt": SmallScene(
-        17 * 4 + 5 * 4 + 12 * 16 + 17 * 4, ("--text", "words.txt", "--context", "5", "--heads", "2", "--embd", "4", "--lr", "0.02"),
+        17 * 4 + 5 * 4 + 12 * 16 + 17 * 4,
+        ("--text", "words.txt", "--context", "5", "--heads", "2", "--embd", "4", "--lr", "0.02"),
         ("--schedule", "step:3"), ("test_loss", "guessing"), ("--batch 4", "--heads 4"), brings_seed=False,
     ),
     "neuron": SmallScene(
-        1, ("--noise", "0.3"), ("--lr", "0.2"), ("w",), ("--weights 2", "--noise 0.4 --dtype float64"), "--weights 2 --lr 1e300",
+        1, ("--noise", "0.3"), ("--lr", "0.2"), ("w",), ("--weights 2", "--noise 0.4 --dtype float64"),
+        "--weights 2 --lr 1e300",
     ),
     "playground": SmallScene(
         9 + 8 + 3, ("--lr", "0.1", "--optimizer", "adam"), ("--hidden", "3,2"), ("test_loss", "accuracy"),
@@ -333,15 +335,15 @@ class Program:
     def key(self, *names):
         self.xdo("key", *names)
 
-    def ended(self, seconds=60.0):
-        """The exit code; it says no traceback."""
+    def ended(self, seconds=60.0, traceback=False):
+        """The exit code; it says no traceback, unless an error is somebody else's."""
         try:
             code = self.process.wait(seconds)
         finally:
             self.close()
         if self.terminal:
             self._reader.join(5)
-        assert "Traceback" not in self.err
+        assert ("Traceback" in self.err) == traceback, self.err
         return code
 
     def close(self):

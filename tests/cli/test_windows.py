@@ -1,0 +1,404 @@
+"""The program with its window, on a real X server without a window manager, keys by real events; and without one."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import sys
+import time
+from contextlib import closing
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from kit.commands import NO_DISPLAY, SMALL_PICTURE, listing, make_scene, python, weights_in
+from scalarviz.cli.here import scene_files
+from scalarviz.engine.arrays.trainer import NumpyTrainer
+from scalarviz.engine.cpu import warmup
+from scalarviz.engine.cpu.cache import place, units
+from scalarviz.errors import MissingDependencyError
+from scalarviz.io import load_picture, load_tensors, read_cube, save_picture
+
+pytestmark = [
+    pytest.mark.gl,
+    pytest.mark.slow,  # the whole program, again and again
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="drives an X server"),
+]
+SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
+
+
+@pytest.fixture
+def window(program):
+    """`scalarviz rgb` in a small window."""
+    return lambda *arguments, **more: program("rgb", "--engine", "numpy", *SMALL_PICTURE, *arguments, **more)
+
+
+# ---- a window
+
+
+def test_a_window_trains_stays_at_the_end_and_closes_at_the_second_escape(window, cli, tmp_path):
+    """What it trained is what a blind run trains."""
+    run = window("--steps", 50, "--duration", 0.5, "--theme", "light", "--save", "w.safetensors", "--json").opened()
+    time.sleep(1.5)
+    assert run.process.poll() is None  # at the end of the steps it stays, paused
+    assert listing(tmp_path) == {}  # written when it is closed
+    run.key("Escape")
+    time.sleep(0.5)
+    assert run.process.poll() is None  # asks to be pressed again
+    run.key("Escape")
+    assert run.ended() == 0, run.err
+    assert listing(tmp_path).keys() == {"w.safetensors"}
+    assert json.loads(run.out)["steps"] == 50
+    assert all(said in run.err for said in ("Ctrl+Q closes the window", "wrote w.safetensors"))
+    assert "WARNING" not in run.err
+    assert cli("rgb", "--engine", "numpy", "--headless", "--steps", 50, "--save", "blind.safetensors").code == 0
+    assert weights_in("w.safetensors") == weights_in("blind.safetensors")
+
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
+def test_signals_close_it_and_everything_is_written(window, tmp_path, number, code):
+    save_picture(tmp_path / "in.png", np.random.default_rng(0).random((4, 5, 3)))
+    wanted = ("--save", "w.safetensors", "--apply", "in.png", "--output", "out.png", "--export-lut", "x.cube", "--json")
+    run = window(*wanted).opened()
+    run.process.send_signal(number)
+    assert run.ended() == code, run.err
+    assert listing(tmp_path).keys() == {"in.png", "out.png", "w.safetensors", "x.cube"}
+    assert load_picture(tmp_path / "out.png").size == (5, 4)
+    assert read_cube(tmp_path / "x.cube").points == 33
+    assert 0 < json.loads(run.out)["steps"] < 3000
+    assert "the files were written" in run.err
+
+
+@pytest.mark.parametrize("line", ["rgb: numpy", "Ctrl+Q closes"])
+def test_a_signal_before_the_window_is_up_ends_it_too(window, line):
+    run = window("--save", "w.safetensors")
+    run.until(lambda: line in run.err)
+    run.process.send_signal(signal.SIGINT)
+    assert run.ended() == 130, run.err
+
+
+def test_a_window_begins_by_itself_and_a_paused_one_waits(window, x_server):
+    with x_server() as (_, other):
+        begun, paused = window("--steps", 3000, "--json"), window("--paused", "--json", screen=other)
+        paused.opened(begins=False), begun.opened(begins=False)
+        time.sleep(6)  # both at once
+        for run in (begun, paused):
+            run.key("ctrl+q")
+            assert run.ended() == 0, run.err
+    assert json.loads(begun.out)["steps"] > 0
+    assert json.loads(paused.out)["steps"] == 0
+
+
+OWN = '''"""Fails while it is watched."""
+import numpy as np
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.run.scene import Scene
+
+def build(options):
+    net = nn.Sequential(nn.Linear(2, 2))
+    calls = []
+    def model(x):
+        calls.append(1)
+        if len(calls) > {last}:
+            raise ValueError("my own mistake")
+        return net(x)
+    X = np.random.default_rng(0).random((4, 2))
+    run = sv.Run(model, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=(X, X), engine="objects")
+    return Scene("mine", run)
+'''
+
+
+@pytest.mark.parametrize("last", [10**9, 50])
+@pytest.mark.parametrize("headless", [False, True])
+def test_what_stops_the_training_of_an_own_scene_is_said_with_its_step(program, tmp_path, headless, last):
+    (tmp_path / "mine.py").write_text(OWN.format(last=last))
+    flags = ("--headless",) if headless else ("--duration", 0.5)
+    run = program("mine.py", *SMALL_PICTURE, "--steps", 100, "--save", "w.safetensors", *flags, "--json")
+    if not headless:
+        run.opened()
+        time.sleep(1.5)
+        assert run.process.poll() is None  # the window stays and shows it
+        run.key("ctrl+q")
+    assert run.ended(traceback=last == 50) == (2 if last == 50 else 0), run.err
+    assert (tmp_path / "w.safetensors").exists()  # what was learnt until then
+    if last == 50:
+        said = run.err.splitlines()[-1]
+        assert said.startswith("scalarviz: training stopped after step ")
+        assert "ValueError: my own mistake" in said
+        assert run.out == ""
+        assert "in model" in run.err  # where, for whoever wrote the scene
+
+
+def test_a_run_that_diverges_in_a_window_keeps_the_former_weights(window, tmp_path):
+    (tmp_path / "w.safetensors").write_bytes(b"the former weights")
+    run = window("--lr", 1e300, "--steps", 50, "--save", "w.safetensors", "--duration", 0.5).opened()
+    time.sleep(1.0)
+    assert run.process.poll() is None
+    run.key("ctrl+q")
+    assert run.ended() == 2, run.err
+    assert (tmp_path / "w.safetensors").read_bytes() == b"the former weights"
+    assert sum("w.safetensors was not written" in line for line in run.err.splitlines()) == 1
+    assert "diverged at step" in run.err.splitlines()[-1]
+
+
+# ---- a recording that is made by hands
+
+RECORDED = ("--steps", 100_000, "--every", 1, "--recording", "run.svz", "--paused", "--save", "w.safetensors")
+
+
+def where(path):
+    """Branch and step at which the run stands, as the file says while it is written."""
+    try:
+        with sv.load_recording(path) as recorded:
+            return recorded.branch, recorded.step
+    except sv.ScalarvizError:
+        return 0, 0
+
+
+def is_whole(path):
+    """One file, as SQLite sees it."""
+    assert [part.name for part in path.parent.glob("run.svz*")] == ["run.svz"]
+    with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as database:
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def same(recorded, run):
+    """Every frame is what the run says of its step, to the bit."""
+    stood = run.steps
+    for k, step in enumerate(recorded.steps.tolist()):
+        run.to(step)
+        assert recorded.frame(k).values.tobytes() == np.asarray(run.values, np.float32).tobytes(), step
+    run.to(stood)
+
+
+def test_what_hands_do_to_the_run_is_in_the_file(window, tmp_path):
+    """Held against a run that is moved in the same way without a window or a file."""
+    path = tmp_path / "run.svz"
+    run = window(*RECORDED).opened(begins=False)
+    expected = make_scene("rgb").run
+    for key, stands in (("Right", (0, 1)), ("Right", (0, 2)), ("Right", (0, 3)), ("Up", None), ("Right", (0, 4)),
+                        ("Left", (0, 3)), ("Left", (0, 2)), ("Up", None), ("Right", (1, 3)),
+                        ("Right", (1, 4))):  # fmt: skip
+        run.key(key)  # one key, one event, whenever that is
+        if stands is None:  # twice the learning rate; in the past: a branch
+            expected.lr = 2 * make_scene("rgb").run.lr
+        else:
+            run.until(lambda stands=stands: where(path) == stands)
+            expected.to(stands[1]) if key == "Left" else expected.step(1)
+    run.key("r")  # begins anew, and plays
+    run.until(lambda: where(path) > (2, 5))
+    run.until(lambda: (tmp_path / "w.safetensors").exists() or run.key("Escape"))
+    assert run.ended() == 0, run.err
+    assert "wrote run.svz" in run.err
+    is_whole(path)
+    expected.restart()
+    with sv.load_recording(path) as recorded:
+        assert not recorded.remark
+        expected.step(recorded.step)
+        assert [branch.number for branch in recorded.branches] == [0, 1, 2]
+        assert recorded.branch == 2
+        for branch in (0, 1, 2):
+            expected.switch(branch)
+            with recorded.on(branch) as way:
+                assert way.steps.tolist() == [*range(expected.steps + 1)]
+                assert [edit.what for edit in way.edits] == [edit.what for edit in expected.frame().past.edits]
+                same(way, expected)
+        last = load_tensors(tmp_path / "w.safetensors")[0]
+        for name, values in recorded.values.items():
+            assert np.array_equal(values[-1], last[name].astype(np.float32)), name
+
+
+@pytest.mark.parametrize(("way", "code"), [("SIGTERM", 143), ("the display goes away", 2), ("kill -9", -9)])
+def test_however_it_ends_while_it_trains_the_file_is_what_was_trained(window, tmp_path, x_server, way, code):
+    path = tmp_path / "run.svz"
+    with x_server() as (server, name):
+        run = window(*RECORDED, screen=name).opened()
+        run.until(lambda: where(path)[1] > 20)
+        seen = where(path)[1]
+        if way.startswith("the"):
+            server.kill()
+        else:
+            run.process.send_signal(signal.SIGTERM if way == "SIGTERM" else signal.SIGKILL)
+        assert run.ended(120) == code, run.err  # the drawing library may wait for the display for a while
+    assert run.err.count("display went away") == (code == 2)
+    if way != "kill -9":
+        is_whole(path)
+    with sv.load_recording(path) as recorded:
+        assert not recorded.remark
+        steps = recorded.steps.tolist()
+        assert steps == [*range(len(steps))]
+        assert steps[-1] >= seen
+        expected = make_scene("rgb").run
+        expected.step(steps[-1])
+        same(recorded, expected)
+        if way != "kill -9":
+            last = load_tensors(tmp_path / "w.safetensors")[0]
+            assert all(np.array_equal(v[-1], last[n].astype(np.float32)) for n, v in recorded.values.items())
+    is_whole(path)  # whoever reads it first repairs what was killed
+
+
+# ---- all scenes
+
+
+def test_a_scene_is_entered_and_left_by_keys(program):
+    run = program(terminal=True).shows("all scenes")
+    run.key(*["Right"] * list(scene_files()).index("rgb"), "Return")
+    run.shows("rgb")
+    run.key("Escape")
+    run.shows("all scenes")
+    run.key("Escape")
+    time.sleep(0.5)
+    assert run.process.poll() is None  # asks to be pressed again
+    run.key("Escape")
+    assert run.ended() == 0
+
+
+@pytest.mark.parametrize(("number", "code"), SIGNALS)
+def test_a_signal_ends_it_also_while_a_scene_is_built(program, number, code):
+    run = program(terminal=True).shows("all scenes")
+    run.key("Return")
+    run.process.send_signal(number)
+    assert run.ended() == code
+
+
+def test_a_display_that_goes_away_from_all_scenes_is_said(programs, x_server):
+    with x_server() as (server, screen):
+        run = programs(screen=screen, terminal=True).shows("all scenes")
+        server.kill()
+        assert run.ended(60) == 2
+    assert run.err.count("the display went away") == 1
+
+
+def test_the_tour_is_walked_by_keys_and_ends_on_the_wall(program):
+    run = program("tour", terminal=True).shows("tour")
+    time.sleep(3)
+    run.key("space", "Right", "Left")
+    time.sleep(2)
+    run.key("Escape")
+    run.shows("all scenes")
+    run.key("ctrl+q")
+    assert run.ended() == 0
+
+
+def test_every_scene_has_a_door_and_nothing_was_imported_for_it():
+    code = (
+        "from scalarviz.cli import rooms; import sys; found = rooms.rooms(); print([d.name for d in found.doors]);"
+        "print([m for m in sys.modules if m.startswith('scalarviz.scenes.')])"
+    )
+    assert python(code).out.splitlines() == [str(list(scene_files())), "[]"]
+
+
+# ---- no window after all
+
+FILM = ("--engine", "numpy", *SMALL_PICTURE, "--steps", 4, "--duration", 0.3)
+
+
+@pytest.mark.parametrize("lacks", ["a display", "Qt", "OpenGL"])
+def test_where_no_window_can_be_a_film_is_made_and_why_is_said(cli, tmp_path, monkeypatch, request, lacks):
+    said = f"could not connect to display {NO_DISPLAY}"
+    monkeypatch.setenv("DISPLAY", NO_DISPLAY)
+    if lacks == "Qt":
+        said = 'pip install "scalarviz[desktop]"'
+        monkeypatch.setattr("scalarviz.view.window.qt_trial.find_spec", lambda name: None)
+    elif lacks == "OpenGL":
+        said = "instead of a window: no OpenGL context"
+        monkeypatch.setenv("DISPLAY", request.getfixturevalue("display"))
+
+        def no_context(*_, **__):
+            raise MissingDependencyError("no OpenGL context for a window")
+
+        monkeypatch.setattr(importlib.import_module("scalarviz.view.show"), "Window", no_context)
+    result = cli("rgb", *FILM)
+    assert result.code == 0
+    assert sum(said in line for line in result.err.splitlines()) == 1, result.err
+    assert sorted(os.listdir(tmp_path / "out")) == ["rgb.mp4", "rgb.png"]
+
+
+def test_a_qt_that_lacks_a_library_is_explained():
+    from scalarviz.view.window.qt_trial import _explained
+
+    said = _explained("Traceback\nImportError: libEGL.so.1: cannot open shared object file: No such file")
+    assert all(word in said for word in ("libEGL.so.1", "libxcb-cursor0"))
+    assert "apt-get install" in _explained("qt.qpa.plugin: Could not load the Qt platform plugin")
+
+
+@pytest.mark.parametrize("flags", [["--headless"], ["--out", "x.png"]])
+def test_files_by_name_are_made_without_a_window(cli, monkeypatch, flags):
+    monkeypatch.setenv("DISPLAY", NO_DISPLAY)
+    monkeypatch.setattr("scalarviz.cli.run.InWindow", None)
+    assert cli("rgb", *FILM, *flags).code == 0
+
+
+# ---- the cache is filled beside
+
+
+@pytest.fixture
+def started(monkeypatch, tmp_path):
+    """Commands that were started to fill a cold cache."""
+    commands = []
+    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path / "cold"))
+    monkeypatch.setattr("scalarviz.engine.cpu.cache.background.start", lambda command: commands.append(command) or True)
+    return commands
+
+
+@pytest.mark.parametrize("flags", [(), ("--headless",), ("--json",), ("--out", "x.png"), ("--engine", "numpy")])
+def test_a_cold_cache_is_filled_beside_a_run_that_is_watched_alone(cli, started, tmp_path, flags):
+    result = cli("rgb", *SMALL_PICTURE, "--steps", 4, "--duration", 0.3, *flags)
+    assert result.code == 0
+    assert len(started) == (not flags)
+    if started:  # it is the warmup command, and finds the package
+        assert sum("SCALARVIZ_WARMUP=0" in line for line in result.err.splitlines()) == 1
+        assert "rgb: numpy" in result.err
+        code = started[0][-1].replace("main(['warmup', '--quiet'])", "print(main.__module__)")
+        assert python(code, tmp_path).out.strip() == "scalarviz.cli.main"
+
+
+@pytest.mark.parametrize(
+    ("flags", "may"), [((), True), (("--json",), False), (("--engine", "numpy"), False), (("--engine", "numba"), False)]
+)
+@pytest.mark.usefixtures("started")
+def test_only_a_first_start_in_a_window_may_change_engine(cli, monkeypatch, display, flags, may):
+    """What the window is told; headless runs and named files have none."""
+    told = []
+
+    def show(scene, **options):
+        told.append((options["first_start"], scene.run.engine.provisional))
+        raise MissingDependencyError("enough")
+
+    monkeypatch.setenv("DISPLAY", display)
+    monkeypatch.setattr("scalarviz.view.window.qt_trial.WindowProbe", lambda: SimpleNamespace(reason=lambda: ""))
+    monkeypatch.setattr(importlib.import_module("scalarviz.view.show"), "show", show)
+    monkeypatch.setattr("scalarviz.engine.cpu.NumbaTrainer", NumpyTrainer, raising=False)  # compiling is not the matter
+    assert cli("rgb", *SMALL_PICTURE, "--steps", 4, "--duration", 0.3, *flags).code == 0
+    assert [all(both) for both in told] == [may]
+
+
+def test_a_first_start_goes_on_with_numba_when_the_kernels_are_there(program, tmp_path):
+    """The process that compiles is played by this one, which has the kernels already."""
+    warmup(("float32",))
+    folder = tmp_path / "cache"
+    version = folder / place.key()
+    version.mkdir(parents=True)
+    owner = {"pid": os.getpid(), "host": socket.gethostname(), "token": "x"}
+    (version / "warmup.lock").write_text(json.dumps(owner))
+    arguments = ("rgb", *SMALL_PICTURE, "--steps", 10**6, "--save", "w.safetensors")
+    run = program(*arguments, SCALARVIZ_CACHE_DIR=str(folder), SCALARVIZ_WARMUP="1").opened()
+    run.until(lambda: "a window goes on with them" in run.err)
+    assert "numpy, 1 thread" in run.err
+    assert "numba from step" not in run.err
+    for unit in units.folder().glob("*-float32"):  # whole or not there at all, as the process does it
+        shutil.copytree(unit, version / f"copy-{unit.name}").rename(version / unit.name)
+    run.until(lambda: "the fast kernels are ready: numba from step" in run.err)
+    run.key("ctrl+q")
+    assert run.ended() == 0
+    assert "nan steps/s" not in run.err
+    assert (tmp_path / "w.safetensors").is_file()
