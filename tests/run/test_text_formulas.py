@@ -91,14 +91,15 @@ def test_numbers_are_floats_before_anything_is_done():
 
 
 HOSTILE = [
-    "", " ", "(", ")", "()", "1 +", "* 2", "w w", "2w", "w..x", "w.__class__", "w.real", "().__class__", "[].append",
-    "__import__('os')", "eval('1')", "lambda: 0", "lambda x: x", "w := 3", "w = 3", "w; x", "import os", "{1: 2}",
-    "[1, 2]", "f'{w}'", "w if x else y", "w for x in y", "~w", "w % 2", "w // 2", "w @ x", "w ^ 2", "w[0]", "w[0](1)",
-    "w()", "sin", "sin()", "sin(1, 2)", "where(1, 2)", "max()", "tahn(w)", "before(w)", "w changes", "w crosses x",
-    "w and x", "w > 1 and x > 1", "not w > 1", "1 < w < 2", "w == 1", "w != 1", "sum(w)", "mean(w)", "any(w > 1)",
-    "nan(w)", "sign(w)", "norm(w)", "grad(w)", "\0", "w\0", "＋", "w − 1", "１ + w", "0x10", "1_000", "1e", "1.2.3",
-    "w" * 9999 + "(", "(" * 5000, "(" * 64 + "w" + ")" * 64, "-" * 200 + "w", "w**" * 70 + "w",
-    "sin(" * 100 + "w" + ")" * 100, "w,x", "w\\", "`w`", "$w", "w?", "#", "w # comment", "\ud800",
+    "", " ", "(", ")", "()", "1 +", "* 2", "w w", "2w", "w..x", "w.__class__", "w.real", "().__class__",
+    "[].append", "__import__('os')", "eval('1')", "lambda: 0", "lambda x: x", "w := 3", "w = 3", "w; x",
+    "import os", "{1: 2}", "[1, 2]", "f'{w}'", "w if x else y", "w for x in y", "~w", "w % 2", "w // 2",
+    "w @ x", "w ^ 2", "w[0]", "w[0](1)", "w()", "sin", "sin()", "sin(1, 2)", "where(1, 2)", "max()",
+    "tahn(w)", "before(w)", "w changes", "w crosses x", "w and x", "w > 1 and x > 1", "not w > 1",
+    "1 < w < 2", "w == 1", "w != 1", "sum(w)", "mean(w)", "any(w > 1)", "nan(w)", "sign(w)", "norm(w)",
+    "grad(w)", "\0", "w\0", "＋", "w − 1", "１ + w", "0x10", "1_000", "1e", "1.2.3", "w" * 9999 + "(",
+    "(" * 5000, "(" * 64 + "w" + ")" * 64, "-" * 200 + "w", "w**" * 70 + "w", "sin(" * 100 + "w" + ")" * 100,
+    "w,x", "w\\", "`w`", "$w", "w?", "#", "w # comment", "\ud800",
 ]  # fmt: skip
 
 
