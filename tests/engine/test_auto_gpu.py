@@ -41,8 +41,11 @@ def gpu(monkeypatch):
     def change(**given):
         monkeypatch.setitem(ENGINES, "cuda", replace(ENGINES["cuda"], **given))
 
-    change(make=lambda problem, model, loss, device: Gpu(problem), warm=lambda dtype, operations: True,
-           missing=lambda device: asked.append(device) or "")  # fmt: skip
+    change(
+        make=lambda problem, model, loss, device: Gpu(problem),
+        warm=lambda dtype, operations: True,
+        missing=lambda device: asked.append(device) or "",
+    )
     monkeypatch.setattr(choosing, "_may_have_cuda", lambda: True)
     monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
     change.asked = asked

@@ -126,10 +126,12 @@ def test_a_mean_of_inputs_or_of_weights_alone_is_not_computed_ahead():
     assert (plan.prologue, plan.encode, plan.body.constants.tolist()) == (None, None, [2.0])
 
 
-@refusals({
-    "a mean of a number": (lambda: batch_mean(sv.Value(1.0)), StateError, "recorded graph"),
-    "a number that follows nothing": (lambda: track(nn.Parameter([0.0])[0], None), StateError, "recorded graph"),
-    "a mean of a float": (lambda: sv.record(lambda x: batch_mean(1.0), 1), TypeMismatchError, "Value"),
-})  # fmt: skip
+@refusals(
+    {
+        "a mean of a number": (lambda: batch_mean(sv.Value(1.0)), StateError, "recorded graph"),
+        "a number that follows nothing": (lambda: track(nn.Parameter([0.0])[0], None), StateError, "recorded graph"),
+        "a mean of a float": (lambda: sv.record(lambda x: batch_mean(1.0), 1), TypeMismatchError, "Value"),
+    }
+)
 def test_there_is_a_batch_in_recorded_graphs_alone(refusal):
     refusal.check()

@@ -93,10 +93,13 @@ def train(steps=(6,), **given):
 
 
 @others
-@pytest.mark.parametrize(("network", "rule"), [
-    *(("mlp", rule) for rule in (*RULES, *(name for name in OPTIMISERS if name not in RULES))),
-    *(pytest.param(*pair, marks=ci) for pair in COVERED),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("network", "rule"),
+    [
+        *(("mlp", rule) for rule in (*RULES, *(name for name in OPTIMISERS if name not in RULES))),
+        *(pytest.param(*pair, marks=ci) for pair in COVERED),
+    ],
+)
 def test_training_is_that_of_the_objects(network, rule, engine):
     found, wanted = (train(network=network, optimizer=rule, engine=each, batch_size=5) for each in (engine, "objects"))
     for ours, theirs in zip(found, wanted, strict=True):
@@ -121,8 +124,10 @@ CHUNKS = ([13], [1] * 13, [5, 0, 7, 1])
 @every
 @pytest.mark.parametrize("network", [*SMALL, "batch norm", "dropout", "picture", "words"])
 def test_how_steps_are_cut_into_calls_changes_no_bit(network, engine):
-    ends = {tuple(part.tobytes() for part in train(chunks, network=network, engine=engine, batch_size=5))
-            for chunks in CHUNKS}  # fmt: skip
+    ends = {
+        tuple(part.tobytes() for part in train(chunks, network=network, engine=engine, batch_size=5))
+        for chunks in CHUNKS
+    }
     assert len(ends) == 1
 
 

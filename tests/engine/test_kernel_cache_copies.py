@@ -122,8 +122,11 @@ def test_the_key_changes_with_what_becomes_machine_code_and_with_nothing_else(tm
     before = key_of(package, monkeypatch)
     monkeypatch.setattr(keys, "PACKAGE", PACKAGE)
     assert before == keys.key.__wrapped__()
-    names = [path.relative_to(package).as_posix() for part in ("engine", "scalar", ".") for path in
-             sorted((package / part).glob("*.py" if part == "." else "**/*.py"))]  # fmt: skip
+    names = [
+        path.relative_to(package).as_posix()
+        for part in ("engine", "scalar", ".")
+        for path in sorted((package / part).glob("*.py" if part == "." else "**/*.py"))
+    ]
     compiled = [name for name in names if name.startswith(COMPILED)]
     others = [name for name in names if not name.startswith(COMPILED)][::5]
     assert len(compiled) > 20

@@ -138,9 +138,12 @@ def same(channels=3, outputs=5):
 
 def stacked(channels, outputs, side, kernel=3):
     return nn.Sequential(
-        nn.Unflatten((1, *side)), nn.Conv2d(1, channels, kernel, padding=kernel // 2, seed=1), nn.Tanh(),
-        nn.Conv2d(channels, outputs, kernel, padding=kernel // 2, seed=2), nn.Flatten(),
-    ), side[0] * side[1]  # fmt: skip
+        nn.Unflatten((1, *side)),
+        nn.Conv2d(1, channels, kernel, padding=kernel // 2, seed=1),
+        nn.Tanh(),
+        nn.Conv2d(channels, outputs, kernel, padding=kernel // 2, seed=2),
+        nn.Flatten(),
+    ), side[0] * side[1]
 
 
 class Shared(nn.Module):

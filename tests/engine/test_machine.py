@@ -196,8 +196,7 @@ def test_blas_has_one_thread_while_numpy_computes_and_what_it_had_afterwards(mon
 
 
 def wide(threads, sizes=(12, 64, 64, 3), batch=1000, samples=1000, dtype="float32"):
-    layers = [part for k, (n, m) in enumerate(pairwise(sizes)) for part in
-              (nn.Linear(n, m, seed=k), nn.LeakyReLU())]  # fmt: skip
+    layers = [part for k, (n, m) in enumerate(pairwise(sizes)) for part in (nn.Linear(n, m, seed=k), nn.LeakyReLU())]
     net, draw = nn.Sequential(*layers), np.random.default_rng(0)
     data = draw.normal(size=(samples, sizes[0])), draw.normal(size=(samples, sizes[-1]))
     rule = optim.Adam(net.parameters(), lr=1e-3)

@@ -13,7 +13,7 @@ BROKEN = {
     "NUMBA_DISABLE_JIT=1": ("NUMBA_DISABLE_JIT=1", "unset"),
     "NUMBA_NUM_THREADS=0": ("NUMBA_NUM_THREADS=0", "> 0", "unset"),
     "NUMBA_NUM_THREADS=-3": ("NUMBA_NUM_THREADS=-3",),
-}  # fmt: skip
+}
 WHY = """
 import numpy as np
 import scalarviz as sv

@@ -148,13 +148,16 @@ KINDS = ("bool", "uint8", "int8", "uint16", "int16", "int32", "uint64", "int64",
     batch=st.sampled_from([1, 5, 16, 40]), sampling=st.sampled_from([*DRAWS]), width=st.sampled_from([2, 19]),
     classes=st.booleans(),
 )  # fmt: skip
-def test_the_bits_do_not_know_in_which_dtype_and_layout_numbers_came(kind, engine, dtype, layout, batch, sampling,
-                                                                     width, classes):  # fmt: skip
+def test_the_bits_do_not_know_in_which_dtype_and_layout_numbers_came(
+    kind, engine, dtype, layout, batch, sampling, width, classes
+):
     x = np.random.default_rng(width).integers(0, 2 if kind == "bool" else 100, (40, width)).astype(kind)
     y = (np.arange(40) % 3).astype(np.uint8) if classes else x[:, :1].repeat(3, 1)
     loss, given_y = nn.CrossEntropyLoss() if classes else None, y if classes else laid(y, layout)
-    runs = [start(a, b, engine, dtype, batch, sampling, loss)
-            for a, b in ((laid(x, layout), given_y), (x.astype(dtype), y.astype(dtype)))]  # fmt: skip
+    runs = [
+        start(a, b, engine, dtype, batch, sampling, loss)
+        for a, b in ((laid(x, layout), given_y), (x.astype(dtype), y.astype(dtype)))
+    ]
     for run in runs:
         run.step(4)
     assert bits(runs[0]) == bits(runs[1])

@@ -186,8 +186,11 @@ def samples_of(kind, shape, layout, seed):
     """Numbers over the whole range of a dtype; those of a sample lie side by side, those of a row, or neither."""
     random = np.random.default_rng(seed)
     ends = None if kind.startswith("f") else np.iinfo(kind)
-    array = random.normal(size=shape).astype(kind) if ends is None else random.integers(
-        ends.min, ends.max, shape, kind, endpoint=True)  # fmt: skip
+    array = (
+        random.normal(size=shape).astype(kind)
+        if ends is None
+        else random.integers(ends.min, ends.max, shape, kind, endpoint=True)
+    )
     if layout == 2:
         room = np.zeros((2 * shape[0], 3 * shape[1]), kind)
         room[::2, ::3] = array
@@ -250,7 +253,8 @@ def test_kernels_of_256_bits_pass_the_tests_of_all():
     code = "from scalarviz.engine.cpu.vector import capability; assert capability.vector_bytes() == 32, 'no AVX2 here'"
     tests = ["-m", "pytest", __file__, "-q", "-x", "-k", "float32", "-p", "no:cacheprovider", "-n", "0"]
     for command in (["-c", code], tests):
-        result = subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True,
-                                timeout=300, check=False)  # fmt: skip
+        result = subprocess.run(
+            [sys.executable, *command], env=environment, capture_output=True, text=True, timeout=300, check=False
+        )
         assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
     assert "passed" in result.stdout
