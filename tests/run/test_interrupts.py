@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import signal
 import sys
 import threading
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit import hunt
 from kit.runs import ENGINES, bits, make_data, make_run
 from scalarviz import Run, nn, optim
 
@@ -138,11 +138,10 @@ def test_ctrl_c_at_any_moment_of_a_deed(deed, engine):
 
 
 @pytest.mark.hunt
-@pytest.mark.parametrize("deed", DEEDS)
-def test_ctrl_c_at_many_moments(deed):
-    draw = np.random.default_rng(int(os.environ.get("HUNT_SEED", "0")))
-    for at in draw.integers(1, moments(deed, "numpy") + 1, 300).tolist():
-        check(deed, at)
+def test_ctrl_c_at_many_moments():
+    for seed in hunt.seeds():
+        for deed in DEEDS:
+            check(deed, int(np.random.default_rng(seed).integers(1, moments(deed, "numpy") + 1)))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
