@@ -141,6 +141,11 @@ def counted(made, x):
     return made.node("Unsqueeze", first, made.constant(f"axis{len(made.nodes)}", np.array([0])))
 
 
+def same_sides(pad):
+    """A window of two: the pixel more stands behind, or before."""
+    return lambda made: conv(made, "x", "conv", 1, 2, size=2, auto_pad=pad, to="y")
+
+
 def view(made):
     h = made.node("Relu", conv(made, "x", "conv1", 1, 2))
     sides = made.node("Concat", counted(made, h), made.constant("rest", np.array([-1])), axis=0)
@@ -395,6 +400,7 @@ NETWORKS: dict[str, Row] = {
     "words": Row(words, [[0, 1, 2], [3, 4, 4]], ("embed.weight", "mix.weight", "mix.bias", "head.weight")),
     "view": Row(view, (1, 4, 4), ("conv1.weight", "conv1.bias", "fc.weight", "fc.bias"),
                 (nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 3)), ()),
+    **{pad: Row(same_sides(pad), (1, 4, 3), ("conv.weight", "conv.bias")) for pad in ("SAME_UPPER", "SAME_LOWER")},
     "sides of what is computed": Row(sides_of_computed, (4,), ("gain",)),
     "a mask": Row(compared_mask, (3, 3), ("gain",)),
     "a weight of weights": Row(weight_of_weights, (4,), ("gamma",)),

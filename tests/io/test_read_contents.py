@@ -281,6 +281,7 @@ def test_tables_of_other_programs(tmp_path):
         "complex128"),
     "objects": (lambda it: io.save_tensors(it / "w", {"w": np.array([None])}), InputError, "'w'"),
     "a table called a picture": (lambda it: io.write_cube(it / "x.png", io.sample(grade, 2)), InputError, ".cube"),
+    "a table that is none": (lambda it: io.write_cube(it / "x.cube", 3), TypeMismatchError, "io.Lut", "int"),
     "colours that are none": (lambda it: io.write_cube(it / "z.cube", io.sample(lambda c: c * np.nan, 2)),
         InputError, "finite"),
     "one point": (lambda it: io.sample(grade, 1), InputError, ">= 2", "1"),

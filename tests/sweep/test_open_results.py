@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from kit.files import same
+from kit.runs import bits
 from scalarviz.errors import InputError
 from scalarviz.io import save_picture
 from scalarviz.run.scene_file import load_scene
@@ -38,31 +40,24 @@ def test_runs_of_a_file_stand_where_they_ended_and_train_on_as_one_that_never_st
     assert scene.run.lr == 0.5
     alone.run.step(70)
     scene.run.step(10)
-    for name, array in alone.run.state_dict().items():
-        assert np.array_equal(scene.run.state_dict()[name], array)
+    assert same(dict(scene.run.state_dict()), dict(alone.run.state_dict()))
 
 
 @pytest.mark.parametrize("how", [{"optimizer": "adam"}, {"optimizer": "momentum", "schedule": "plateau:2"}])
 def test_what_an_optimiser_remembers_is_in_the_file_and_trains_on_bit_for_bit(how, tmp_path):
-    path = tmp_path / "rgb.svs"
-    options = {"engine": "numpy", "batch": 16, **how}
-    with sweep("rgb", None, 1, steps=30, options=options, workers=0, results=path) as runs:
-        (result,) = runs
+    path, options = tmp_path / "rgb.svs", {"engine": "numpy", "batch": 16, **how}
+    (result,) = sweep("rgb", None, 1, steps=30, options=options, workers=0, results=path)
     runs = runs_of(path)
-    scene, alone = runs.standing(runs.results[0]), runs.build(runs.results[0])
-    alone.run.step(30)
-    assert {n: a.tobytes() for n, a in result.optimizer.items()} == {
-        n: a.tobytes() for n, a in alone.run.optimizer_state().items()
-    }
-    for run in (scene.run, alone.run):
+    runs = [runs.standing(runs.results[0]).run, runs.build(runs.results[0]).run]
+    for run in runs:
         run.step(60 - run.steps)
-    assert scene.run.lr == alone.run.lr
-    for name, array in alone.run.state_dict().items():
-        assert np.array_equal(scene.run.state_dict()[name], array), name
-    with sweep("rgb", None, 1, steps=30, options=options, workers=0, results=path) as again:
-        (stored,) = again
+    assert bits(runs[0])[1] == bits(runs[1])[1]
+    assert same(dict(runs[0].state_dict()), dict(runs[1].state_dict()))
+    assert same(dict(runs[0].optimizer_state()), dict(runs[1].optimizer_state()))
+    assert runs[0].lr == runs[1].lr
+    (stored,) = sweep("rgb", None, 1, steps=30, options=options, workers=0, results=path)
     assert stored.rule == result.rule
-    assert set(stored.optimizer) == set(result.optimizer)
+    assert same(dict(stored.optimizer), dict(result.optimizer))
 
 
 def test_a_picture_of_the_wall_has_every_run_and_one_of_the_plots_has_none(results):

@@ -28,9 +28,9 @@ def swept(path=None, seeds=3, grid=None, build=made.small, **more):
 def told(results):
     """What is compared of results: all but the time that they took."""
     return {
-        r.number: [r.options, r.seed, r.state, r.steps, r.loss, np.array(r.curve), r.tries, r.error,
-            dict(r.weights),
-                   {step: dict(kept) for step, kept in r.keyframes.items()}]
+        r.number: [r.options, r.seed, r.state, r.steps, r.loss, np.array(r.curve), r.tries, r.error, r.metrics,
+                   r.reached, r.processor, dict(r.weights), {step: dict(kept) for step, kept in r.keyframes.items()},
+                   dict(r.optimizer), r.rule]
         for r in results
     }  # fmt: skip
 
@@ -38,9 +38,12 @@ def told(results):
 def read(path):
     """The same of a file."""
     with sv.sweep.Results(path) as there:
-        return {number: [*parts[:8], dict(there.weights(number)), {s: dict(k) for s,
-            k in there.keyframes(number).items()}]
-                for number, parts in told(there.results()).items()}  # fmt: skip
+        found = told(there.results())
+        for number, parts in found.items():
+            optimizer, rule = there.rule(number)
+            keyframes = {step: dict(kept) for step, kept in there.keyframes(number).items()}
+            parts[11:] = [dict(there.weights(number)), keyframes, dict(optimizer), rule]
+        return found
 
 
 # ---- a run of a sweep is the run alone
@@ -199,17 +202,21 @@ def test_options_that_are_no_numbers_are_those_of_their_run(tmp_path):
 # ---- the file
 
 
-def test_the_file_gives_back_what_was_computed(tmp_path):
+@pytest.mark.parametrize("name", BUILDS)
+def test_the_file_gives_back_what_was_computed(tmp_path, name):
     path = tmp_path / "runs.svs"
-    results = told(swept(path, keyframes=3))
+    build, grid, options = BUILDS[name]
+    results = told(swept(path, 2, grid, build, options=options, keyframes=3))
     assert same(read(path), results)
+    assert same(told(swept(path, 2, grid, build, options=options, keyframes=3)), results)
     with sv.sweep.Results(path) as there:
         assert all(not r.weights for r in there.results())  # until they are asked for
-        assert (there.missing(), there.about.total, there.about.grid) == ([], 6, GRID)
-        assert there.about.place(3) == ({"lr": 0.5}, 1)
-        assert [list(there.weights(k)) for k in range(6)] == [list(results[k][8]) for k in range(6)]
-        with pytest.raises(InputError, match="6"):
-            there.weights(6)
+        assert (there.missing(), there.about.total, there.about.grid) == ([], 4, grid)
+        ((option, values),) = grid.items()
+        assert there.about.place(3) == ({option: values[1]}, 1)
+        assert [list(there.weights(k)) for k in range(4)] == [list(results[k][11]) for k in range(4)]  # in this order
+        with pytest.raises(InputError, match="4"):
+            there.weights(4)
     assert os.listdir(tmp_path) == ["runs.svs"]  # one file, without a log
 
 
