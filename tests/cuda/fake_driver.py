@@ -161,6 +161,9 @@ class FakeDriver:
         for which, count in counts.items():
             for plan in [plan for plan in self._failures.get(which, []) if plan[0] == count]:
                 self._failures[which].remove(plan)
+                for stream in [h for h in self._alive.values() if isinstance(h, Stream)]:
+                    if name == "cuStreamEndCapture":  # however it ends, it has ended
+                        stream.capture = stream.capture_thread = None
                 if plan[2]:
                     self.lose(plan[1])
                 raise Refused(plan[1])

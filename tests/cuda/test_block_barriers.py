@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from ptx.races import Race
+from ptx.memory import Race
 from test_ptx_runs import MODELS, AllKinds, shape, started
 
 import scalarviz as sv

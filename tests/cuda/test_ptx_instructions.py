@@ -7,10 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from ptx.floats import add_directed, fma, fma_directed, mul_directed, narrow
 from ptx.machine import Module
-from ptx.memory import Fault, Memory
-from ptx.races import Race, Shadow
+from ptx.memory import Fault, Memory, Race, Shadow
+from ptx.numbers import add_directed, fma, fma_directed, mul_directed, narrow
 from ptx.text import Unsupported
 
 pytestmark = pytest.mark.cuda

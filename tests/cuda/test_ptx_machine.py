@@ -7,8 +7,7 @@ import time
 import numpy as np
 import pytest
 from machine_bench import Bench, kernel
-from ptx.memory import Fault, Memory
-from ptx.races import Race
+from ptx.memory import Fault, Memory, Race
 
 from scalarviz import rng
 

@@ -1,0 +1,308 @@
+"""A GPU whose memory is short: work is cut finer, data comes by call, then an error says what fits; all comes back.
+
+Internals: ``need`` and ``cut`` say how many bytes each of these ways takes, so that a GPU can have one too few.
+"""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from dataclasses import replace
+from mmap import PAGESIZE
+from pathlib import Path
+
+import numpy as np
+import pytest
+from driver_runs import in_threads, left, make, near, numbers, same
+
+from scalarviz import Run, nn, optim
+from scalarviz.errors import DeviceMemoryError
+from scalarviz.run.worker import Worker
+
+pytestmark = pytest.mark.cuda
+RNG = np.random.default_rng(1)
+WIDE = RNG.normal(size=(3000, 20)), RNG.random((3000, 2))
+FOLDER = Path(__file__).parent
+FINER, BY_CALL = "cut finer", "call by call"
+
+
+@pytest.fixture(autouse=True)
+def few_steps(monkeypatch):
+    """Calls of three steps: what a thousand of them take would hide the rest. Blocks of lanes need hardly anything."""
+    from scalarviz.engine.cuda import trainer
+
+    shape = replace(trainer.SHAPE, lanes=0, steps=3, loss_slices=32, stream_bytes=3 * 22 * 64 * 8)
+    monkeypatch.setattr(trainer, "SHAPE", shape)
+
+
+def wide(engine="cuda", **options):
+    """A run with data of half a megabyte and a few hundred weights."""
+    net = nn.Sequential(nn.Linear(20, 16, seed=1), nn.Tanh(), nn.Linear(16, 2, seed=2))
+    chosen = {"batch_size": 64, "seed": 5, "dtype": "float64", **options}
+    return Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.01), WIDE, engine=engine, **chosen)
+
+
+def needs(resident=True, finer=1, **options):
+    """Bytes of :func:`wide`, by category."""
+    from scalarviz.engine.cuda.room import need
+    from scalarviz.engine.cuda.trainer import SHAPE
+    from scalarviz.engine.cuda.work import cut
+
+    return need(wide("numpy", **options).problem, cut(SHAPE, finer, resident))
+
+
+def stepped(steps, **options):
+    with wide("numba", **options) as run:
+        run.step(steps)
+        return numbers(run)
+
+
+def test_what_is_counted_is_what_is_asked_for(install_fake_driver):
+    fake = install_fake_driver(memory=1 << 28)
+    run = wide()
+    asked = sum(region.size for region in fake.devices[0].memory.regions.values())
+    needed, weights, data = needs(), run.values.nbytes, sum(array.nbytes for array in run.samples())
+    assert asked == sum(needed)
+    assert needed.state == 2 * weights
+    assert needed.data > data
+    assert needed.weights >= 3 * weights
+
+
+@pytest.mark.parametrize(
+    ("memory", "says"),
+    [
+        (lambda: sum(needs()) + 4096, ()), (lambda: sum(needs(finer=8)) + 4096, (FINER, "changes bits")),
+        (lambda: sum(needs(resident=False)) + 4096, (BY_CALL,)), (lambda: WIDE[0].nbytes, (BY_CALL,)),
+    ],
+    ids=["all of it", "finer", "by call", "less than the data"],
+)  # fmt: skip
+def test_as_much_as_fits(install_fake_driver, memory, says):
+    fake = install_fake_driver(memory=memory())
+    run = wide()
+    if memory() == WIDE[0].nbytes:  # what cannot fit is not tried
+        assert fake.calls["cuMemAlloc"] == fake.live["allocations"]
+    run.step(7)
+    assert near(numbers(run), stepped(7), 1e-9)
+    assert ("the GPU's memory is short" in run.engine.why) == bool(says)
+    assert [fact for fact in says if fact not in run.engine.why] == []
+    assert [fact for fact in {FINER, BY_CALL} - set(says) if fact in run.engine.why] == []
+    run.close()
+    assert left(fake) == {}
+
+
+def test_then_the_sizes_are_said_and_a_batch_that_fits(install_fake_driver):
+    small, large = (sum(needs(resident=False, finer=512, batch_size=size)) for size in (250, 500))
+    fake = install_fake_driver(memory=(small + large) // 2)
+    with pytest.raises(DeviceMemoryError) as said:
+        wide(batch_size=2000)
+    facts = ("needs at least", "weights and gradients", "optimiser's state", "rows of the samples", "data of a call",
+             "free", "batch_size=250", 'engine="numba"', "bytes were asked for")  # fmt: skip
+    assert [fact for fact in facts if fact not in str(said.value)] == []
+    assert fake.live["allocations"] == 0
+    run = wide(batch_size=250)  # what is said is so
+    run.step(1)
+    with pytest.raises(DeviceMemoryError, match="batch_size="):
+        run.change(batch_size=3000)
+    assert (run.batch_size, run.engine.name) == (250, "cuda")
+    run.step(2)
+    assert near(numbers(run), stepped(3, batch_size=250), 1e-9)
+
+
+def test_a_model_that_does_not_fit_with_one_sample_names_its_largest_layer_and_nothing_is_left(install_fake_driver):
+    fake = install_fake_driver(memory=20_000)
+    with pytest.raises(DeviceMemoryError, match=r"one sample.*16 x 20"):
+        wide()
+    run = wide("numba", batch_size=2000)
+    run.step(2)
+    with pytest.raises(DeviceMemoryError):
+        run.change(engine="cuda")
+    assert (run.engine.name, run.engine.why, run.log, left(fake)) == ("numba", "asked for", [], {})
+    run.step(2)
+    assert same(numbers(run), stepped(4, batch_size=2000))
+    make(batch_size=1, samples=2, network="one weight").step(1)  # a smaller one works
+
+
+def test_sizes_are_readable():
+    from scalarviz.engine.cuda.room import size
+
+    sizes = {0: "0 bytes", 999: "999 bytes", 1000: "1 kB", 1_234_567: "1.23 MB", 80_000_000_000: "80 GB"}
+    assert {n: size(n) for n in sizes} == sizes
+
+
+@pytest.mark.parametrize("times", [1, 1000])
+def test_every_allocation_that_fails_leaves_nothing(install_fake_driver, times):
+    """One that fails once may be made up for by a finer cut; from some on there is no memory at all."""
+    fake = install_fake_driver()
+    make().close()
+    for at in range(0, fake.calls["cuMemAlloc"], 1 if times > 1 else 4):
+        fake.fail("cuMemAlloc", "CUDA_ERROR_OUT_OF_MEMORY", at, times)
+        try:
+            run = make()
+        except DeviceMemoryError:
+            run = None
+        fake._failures.clear()
+        assert (run is None) == (times > 1)
+        if run is not None:
+            run.step(1)
+            run.close()
+            del run
+        assert left(fake) == {}, at
+    make().step(1)
+
+
+def test_a_new_trainer_has_the_memory_of_the_old_one(install_fake_driver):
+    """A batch of another size, and the data does not become data by call because the old trainer still held it."""
+    install_fake_driver(memory=int(1.5 * sum(needs())))
+    run = wide()
+    run.step(1)
+    run.change(batch_size=32)
+    run.step(1)
+    assert run.engine.why == "asked for"
+
+
+def test_where_a_second_run_does_not_fit_it_is_measured_and_rehearsed_without(install_fake_driver):
+    from scalarviz.run.rehearsal import rehearse
+
+    install_fake_driver(memory=sum(needs(resident=False, finer=512)) + 2000)
+    run = wide()
+    run.step(1)
+    assert rehearse(run, 3) is None
+    assert run.full_speed > 0
+    run.step(2)
+    assert near(numbers(run), stepped(3), 1e-9)
+
+
+def test_no_room_to_read_numbers_in_the_middle_of_a_call(install_fake_driver):
+    fake = install_fake_driver(memory=1 << 24)
+    reference, run = wide(), wide()
+    reference.step(4)
+    run.step(1)
+    run._training.watch(object)  # somebody asks, again and again
+    fake.fail("cuMemAlloc", "CUDA_ERROR_OUT_OF_MEMORY")
+    run.step(3)
+    assert same(numbers(run), numbers(reference))
+
+
+# ---- given back
+
+
+@pytest.fixture
+def fake(install_fake_driver):
+    return install_fake_driver(devices=2)
+
+
+def closed(run):
+    run.close()
+    assert run.frame().step == 3  # the past can still be looked at
+
+
+def collected(run):
+    """By counting references alone: the caller holds none."""
+
+
+def of_another_engine(run):
+    run.change(engine="numpy")
+    run.step(1)
+
+
+def trained_by_a_worker(run):
+    with Worker(run) as worker:
+        worker.train_to(9)
+        worker.request().result(20)
+        worker.settle()
+    run.close()
+
+
+def followed_by_another(run):
+    """A run that takes over the weights."""
+    with Run(run.model, nn.MSELoss(), run.optimizer, run.samples(), engine="cuda", dtype="float64") as second:
+        second.step(2)
+
+
+@pytest.mark.parametrize("end", [closed, collected, of_another_engine, trained_by_a_worker, followed_by_another])
+def test_all_that_a_run_had_comes_back(fake, end):
+    kept = []
+    gc.collect()
+    gc.disable()
+    try:
+        run = make()
+        run.step(3)
+        run.frame()
+        assert fake.live["allocations"] > 10
+        end(run)
+        if end in (closed, of_another_engine):
+            kept.append(run)
+        del run
+        if end in (closed, collected):  # at once
+            assert not any(fake.live[kind] for kind in ("allocations", "streams", "graphs", "events", "registrations"))
+    finally:
+        gc.enable()
+    assert left(fake) == {}
+    assert fake.live["contexts"] == 1
+
+
+def test_a_hundred_runs_in_a_loop_and_one_that_dies_in_another_thread(fake):
+    for k in range(100):
+        run = make(seed=k)
+        if k % 25 == 0:
+            run.step(2)
+        if k % 3 == 0:
+            run.close()
+    last = [run]
+    del run
+    in_threads(last.clear)
+    assert left(fake) == {}
+
+
+def test_registered_memory_has_its_pages_for_itself(fake):
+    from scalarviz.engine.cuda.driver import DriverDevice
+
+    device = DriverDevice(0)
+    asked = ((3, np.float32), (5000, np.float64), (1, np.float64))
+    arrays = [device.pinned(size, dtype) for size, dtype in asked]
+    assert [(a.size, a.dtype, a.any()) for a in arrays] == [(*each, False) for each in asked]
+    assert all(address % PAGESIZE == nbytes % PAGESIZE == 0 for address, nbytes in fake._registered.items())
+    assert {a.ctypes.data for a in arrays} == set(fake._registered)
+    assert device.pinned(0, np.float64).size == 0
+    part = arrays[1][10:20]
+    del arrays
+    assert left(fake)["registrations"] == 1  # somebody still looks at a part of it
+    del part
+    assert "registrations" not in left(fake)
+
+
+def test_where_nothing_may_be_registered_copies_are_slower_and_right(fake):
+    reference = make()
+    reference.step(3)
+    fake.fail("cuMemHostRegister", "CUDA_ERROR_OUT_OF_MEMORY", 0, 1000)
+    run = make()
+    run.step(3)
+    assert same(numbers(run), numbers(reference))
+
+
+AT_EXIT = """
+import sys
+sys.path[:0] = [{folder!r}, {tests!r}]
+import cuda.bindings
+from fake_driver import FakeDriver
+from scalarviz.engine.cuda import context
+from scalarviz.engine.cuda.kept import files
+from scalarviz.engine.cache.place import Place
+from conftest import key_of_tests
+files.PLACE = Place(key_of_tests, "cuda-tests-")
+context.api = cuda.bindings.driver = fake = FakeDriver()
+from driver_runs import make
+runs = [make(), make()]
+for run in runs:
+    run.step(2)
+runs.append(runs)  # garbage that is only found at the very end
+"""
+
+
+def test_the_program_ends_with_runs_alive_and_prints_nothing():
+    code = AT_EXIT.format(folder=str(FOLDER), tests=str(FOLDER.parent))
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
