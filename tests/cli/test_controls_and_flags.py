@@ -1,37 +1,35 @@
-"""A control sets what its flag sets: with the flag, or with the control moved at step 0, a run has the same bits."""
+"""A control sets what its flag sets: with the flag, or with the control moved at step 0, a run has the same bits.
+
+Internals: the contents of the panel of controls, which only a window shows.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from PIL import Image
 
+from kit.commands import make_scene, reader_of, write_small_files
 from scalarviz.cli.here import scene_names
-from scalarviz.run import Run, Scene
-from scalarviz.run.controls import Reader, Segments
-from scalarviz.run.run_source import RunSource
+from scalarviz.run.controls import Segments
 from scalarviz.run.scene_file import load_scene
 from scalarviz.view.controls.contents import Contents
-from scalarviz.view.controls.item import Item
 from scalarviz.view.controls.panel import OPENS
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.window.unseen import Unseen
 
-Values = list[tuple[Any, dict[str, Any]]]
-RATES: Values = [(0.003, {"lr": 0.003}), (0.25, {"lr": 0.25})]
-RULES: Values = [(rule, {"optimizer": rule.lower()}) for rule in ("momentum", "Adam", "AdamW")]
-WEIGHTS_SEED: Values = [(None, {"weights_seed": 1})]
+RATES = [(0.003, {"lr": 0.003}), (0.25, {"lr": 0.25})]
+RULES = [(rule, {"optimizer": rule.lower()}) for rule in ("momentum", "Adam", "AdamW")]
+WEIGHTS_SEED = [(None, {"weights_seed": 1})]
 
 
-def same(name: str, *values: Any) -> Values:
+def same(name, *values):
     return [(value, {name: value}) for value in values]
 
 
-MOVED: dict[str, dict[str, Values]] = {
+MOVED = {
     "neuron": {"learning rate": RATES},
     "rgb": {
         "learning rate": RATES, "batch": same("batch", 1, 128), "optimiser": RULES,
@@ -62,7 +60,7 @@ MOVED: dict[str, dict[str, Values]] = {
     "microgpt": {"learning rate": RATES, "batch": same("batch", 1, 16)},
 }  # fmt: skip
 """Of every scene the controls that name a flag, values for them, and the same said by flags."""
-FITS: dict[str, dict[str, Values]] = {
+FITS = {
     "playground": {
         "add a layer": [(None, {"hidden": (4, 2, 2)})],
         "x": [], "y": [],  # switched off a column stays, as an input of 0
@@ -74,65 +72,40 @@ FITS: dict[str, dict[str, Values]] = {
 """Those after which weights that still fit go on, where the flag draws them all anew."""
 
 
-class Does:
-    """Who does what is no edit."""
-
-    speed, speeds = 1.0, (0.5, 1.0, 2.0, float("inf"))
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-
-    def keys_of(self, action: str) -> str:
-        return action
-
-    def send(self, action: str) -> None: ...
-
-    def hurry(self, speed: float) -> None: ...
-
-    def copy(self, words: str) -> None: ...
-
-    def reseed(self, seed: int) -> None:
-        self.run.restart(seed=seed)
-
-
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What makes large scenes small."""
-    folder: Path = tmp_path_factory.mktemp("small")
-    picture, words = folder / "picture.png", folder / "words.txt"
-    Image.fromarray(np.random.default_rng(0).integers(0, 255, (9, 11, 3), np.uint8)).save(picture)
-    words.write_text("\n".join(f"{a}{b}{c}" for a in "abcde" for b in "aeiou" for c in "lmnr"))
-    return {
-        "texture": {"picture": picture, "hidden": (4,), "batch": 32},
-        "microgpt": {"text": words, "embd": 4, "heads": 2, "context": 5, "batch": 8},
+def made(tmp_path_factory):
+    """Make a scene, small where it is large."""
+    folder = tmp_path_factory.mktemp("small")
+    write_small_files(folder)
+    small = {
+        "texture": {"picture": folder / "picture.png", "hidden": (4,), "batch": 32},
+        "microgpt": {"text": folder / "words.txt", "embd": 4, "heads": 2, "context": 5, "batch": 8},
     }
+    return lambda name, **given: make_scene(name, **{**small.get(name, {}), **given})
 
 
-def made(name: str, more: dict[str, dict[str, Any]], **given: Any) -> Scene:
-    loaded = load_scene(name)
-    return loaded.build(loaded.options(engine="numpy", **{**more.get(name, {}), **given}))
-
-
-def reader(scene: Scene) -> Reader:
-    return Reader(scene.run.frame(), RunSource(scene.run), scene.options)
-
-
-def items(scene: Scene) -> dict[str, Item]:
-    contents = Contents(Does(scene.run), scene.controls, scene.command, scene.hide)
-    rows = contents.rows(reader(scene), {})
+def items(scene):
+    """The controls of the panel by their names; who does what is no edit."""
+    does = SimpleNamespace(
+        speed=1.0, speeds=(0.5, 1.0, 2.0, float("inf")), run=scene.run, keys_of=lambda action: action,
+        send=lambda action: None, hurry=lambda speed: None, copy=lambda words: None,
+        reseed=lambda seed: scene.run.restart(seed=seed),
+    )  # fmt: skip
+    contents = Contents(does, scene.controls, scene.command, scene.hide)
+    rows = contents.rows(reader_of(scene), {})
     assert contents.troubles == []
     return {item.name: item for row in rows for item in row.items if row.look != "tools"}
 
 
-def moved(scene: Scene, label: str, value: Any) -> Run:
+def moved(scene, label, value):
     control = items(scene)[label].control
-    edit = control.change(control.taken(value), reader(scene))
+    edit = control.change(control.taken(value), reader_of(scene))
     if edit is not None:
         scene.run.do(edit)
     return scene.run
 
 
-def cases(table: dict[str, dict[str, Values]]) -> list[Any]:
+def cases(table):
     return [
         pytest.param(name, label, value, given, id=f"{name}-{label}-{value or next(iter(given.values()))}")
         for name, controls in table.items()
@@ -141,41 +114,35 @@ def cases(table: dict[str, dict[str, Values]]) -> list[Any]:
     ]
 
 
-def test_all_scenes_are_there() -> None:
+def test_all_scenes_are_there():
     assert set(MOVED) == set(scene_names())
 
 
 @pytest.mark.parametrize("name", MOVED)
-def test_every_control_that_names_a_flag_is_looked_at(name: str, small: dict[str, Any]) -> None:
-    named = {label for label, item in items(made(name, small)).items() if item.control.flag}
+def test_every_control_that_names_a_flag_is_looked_at(name, made):
+    named = {label for label, item in items(made(name)).items() if item.control.flag}
     assert named == set(MOVED[name]) | set(FITS.get(name, {}))
 
 
 @pytest.mark.parametrize(("name", "label", "value", "given"), cases(MOVED))
-def test_a_control_at_step_0_is_its_flag(
-    name: str, label: str, value: Any, given: dict[str, Any], small: dict[str, Any]
-) -> None:
-    by_flag, by_hand = made(name, small, **given).run, moved(made(name, small), label, value)
+def test_a_control_at_step_0_is_its_flag(name, label, value, given, made):
+    by_flag, by_hand = made(name, **given).run, moved(made(name), label, value)
     for run in (by_flag, by_hand):
         run.step(3)
     assert by_hand.values.shape == by_flag.values.shape
     assert by_hand.values.tobytes() == by_flag.values.tobytes()
-    plain = made(name, small).run
+    plain = made(name).run
     plain.step(3)
     assert plain.values.tobytes() != by_flag.values.tobytes()  # it is a value that changes something
     one, other = by_hand.frame().settings, by_flag.frame().settings
-    assert one is not None
-    assert other is not None
     assert (one.optimizer, dict(one.numbers), one.batch_size, one.samples, one.limits) == (
         other.optimizer, dict(other.numbers), other.batch_size, other.samples, other.limits)  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "label", "value", "given"), cases(FITS))
-def test_what_fits_goes_on_and_the_rest_is_that_of_the_flag(
-    name: str, label: str, value: Any, given: dict[str, Any], small: dict[str, Any]
-) -> None:
-    before, by_flag = made(name, small).run.frame().values, made(name, small, **given).run
-    by_hand = moved(made(name, small), label, value)
+def test_what_fits_goes_on_and_the_rest_is_that_of_the_flag(name, label, value, given, made):
+    before, by_flag = made(name).run.frame().values, made(name, **given).run
+    by_hand = moved(made(name), label, value)
     assert [tensor.shape for tensor in by_hand.tensors] == [tensor.shape for tensor in by_flag.tensors]
     now, drawn = by_hand.frame().values, by_flag.frame().values
     assert len(now) > len(before)
@@ -184,9 +151,10 @@ def test_what_fits_goes_on_and_the_rest_is_that_of_the_flag(
 
 
 @pytest.mark.gl
+@pytest.mark.ci
 @pytest.mark.parametrize("name", MOVED)
-def test_no_pixel_outside_of_the_panel_changes_when_it_opens(name: str, small: dict[str, Any]) -> None:
-    host = Unseen(lambda size: LiveView(made(name, small), size, playing=False), (1280, 720))
+def test_no_pixel_outside_of_the_panel_changes_when_it_opens(name, made):
+    host = Unseen(lambda size: LiveView(made(name), size, playing=False), (1280, 720))
     host.pass_time()
     with offscreen():
         live = host.view
@@ -217,9 +185,9 @@ def test_no_pixel_outside_of_the_panel_changes_when_it_opens(name: str, small: d
 
 
 @pytest.mark.parametrize("name", MOVED)
-def test_each_choice_is_one_of_the_flag(name: str, small: dict[str, Any]) -> None:
+def test_each_choice_is_one_of_the_flag(name, made):
     options = load_scene(name).options
-    for item in items(made(name, small)).values():
+    for item in items(made(name)).values():
         control = item.control
         if isinstance(control, Segments) and control.flag and control.label != "regularisation":
             for choice in control.choices:
