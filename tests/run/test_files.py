@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from kit import hunt
 from kit.files import DAMAGED, KINDS, flipped, left, same
 from scalarviz.errors import FileFormatError, InputError, ScalarvizError
 
 EVERY = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 REPLACING = {name: kind for name, kind in KINDS.items() if kind.replaces}
 FLIPS = 20
-HUNT, SEED = float(os.environ.get("HUNT", "1")), int(os.environ.get("HUNT_SEED", "0"))
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +116,8 @@ def test_whatever_bytes_are_changed_only_errors_of_the_package_come(kind, exampl
 @pytest.mark.hunt
 def test_whatever_bytes_are_changed_at_length(kind, examples, tmp_path):
     (whole,) = (examples[name] for name in KINDS if KINDS[name] is kind)
-    seed, end = SEED * 10**6, time.monotonic() + 60 * HUNT
-    while time.monotonic() < end:
-        flip(kind, whole, tmp_path / f"it{kind.suffix}", seed := seed + 1)
+    for seed in hunt.seeds():
+        flip(kind, whole, tmp_path / f"it{kind.suffix}", seed)
 
 
 @pytest.mark.parametrize("kind", REPLACING.values(), ids=REPLACING)

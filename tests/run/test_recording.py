@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit import hunt
 from kit.edits import CHANGES, EDITS, JUMPS, MOVES
 from kit.files import frame_parts, same
 from kit.refusals import refusals
@@ -22,7 +22,6 @@ from scalarviz.errors import InputError, StateError, TypeMismatchError
 ALL = {"gradients": True, "updates": True, "activations": True}
 DONE = MOVES | EDITS | CHANGES | JUMPS
 FLOATS: dict[str, Any] = {"dtype": "float32"}
-HUNT, SEED = float(os.environ.get("HUNT", "1")), int(os.environ.get("HUNT_SEED", "0"))
 
 
 @pytest.fixture
@@ -137,12 +136,8 @@ def test_a_file_says_what_the_run_said_on_any_walk(seed, path):
 
 @pytest.mark.hunt
 def test_a_file_says_what_the_run_said_at_length(tmp_path):
-    seed, end = (
-        int(os.environ.get("HUNT_SEED", "0")) * 10**6,
-        time.monotonic() + 60 * float(os.environ.get("HUNT", "1")),
-    )
-    while time.monotonic() < end:
-        any_walk(seed := seed + 1, 40, tmp_path / f"{seed}.svz")
+    for seed in hunt.seeds():
+        any_walk(seed, 40, tmp_path / f"{seed}.svz")
 
 
 def test_steps_of_another_thread_and_a_loaded_file_are_recorded(path, tmp_path):
