@@ -49,6 +49,7 @@ def test_a_line_through_a_table_is_that_of_least_squares(run, tmp_path):
     assert said["weights"] == 2
 
 
+@pytest.mark.ci
 def test_columns_are_inputs_by_their_names_and_the_last_one_is_learnt(run, tmp_path):
     """Semicolons and decimal commas; a column that the formula does not name is left out, and said."""
     text = "Länge;Breite;nicht da;Fläche\n1,5;2;7;3\n2;0,5;7;1\n3;1;7;3\n0,5;0,5;7;0,25\n"
@@ -59,6 +60,7 @@ def test_columns_are_inputs_by_their_names_and_the_last_one_is_learnt(run, tmp_p
     assert "not in the formula: nicht da" in found.err
 
 
+@pytest.mark.ci
 def test_a_formula_may_stand_in_a_file_and_weights_may_begin_somewhere(run, tmp_path):
     (tmp_path / "formula.txt").write_text("a*sin(f*x +\n  p)\n")
     x = np.linspace(0, 6, 80)
@@ -76,6 +78,7 @@ def test_a_formula_may_stand_in_a_file_and_weights_may_begin_somewhere(run, tmp_
     assert abs(still["weight a"] + 4) < 0.05
 
 
+@pytest.mark.ci
 def test_a_formula_without_inputs_is_fitted_to_the_mean(run, tmp_path):
     (tmp_path / "table.csv").write_text("x,y\n1,2\n5,4\n9,9\n")
     said = run("--expr", "m", "--csv", "table.csv", "--steps", "3000", "--lr", "0.05").json

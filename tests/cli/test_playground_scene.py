@@ -126,6 +126,7 @@ def test_points_and_tables_are_learnt(play, tmp_path, flags, weights, accuracy, 
     assert "three.csv" not in flags or "90 points to learn from, 90 held back" in result.err
 
 
+@pytest.mark.ci
 def test_numbers_are_those_of_the_saved_weights_by_hand(play):
     line = play("--steps", 700, "--hidden", "3", "--features", "x,y,xy", "--save", "w.safetensors", "--json").json
     w, _ = load_tensors("w.safetensors")
@@ -437,6 +438,7 @@ def test_two_edits_that_come_at_once_do_not_take_each_other_back():
     assert (shape.features, shape.hidden, shape.sort.classes) == (("x", "y", "x2", "y2"), (3,), ())
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("kinds", [(3, 5, 2, 0, 8, 3), (0, 4, 0, 2, 6, 2)])
 def test_tables_of_any_sort_after_each_other(kinds):
     scene = made()

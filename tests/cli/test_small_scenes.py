@@ -88,7 +88,7 @@ def test_the_full_batch_of_xor_is_gradient_descent_by_hand(blind, factor):
     assert line["loss"] == pytest.approx(factor * ((answers(last)[1] - EITHER) ** 2).sum(), rel=1e-9)
 
 
-@pytest.mark.parametrize("steps", [37, 38, 39, 40, 2000])
+@pytest.mark.parametrize("steps", [37, 38, 39, 40, pytest.param(2000, marks=pytest.mark.ci)])
 def test_loss_and_right_are_of_all_four_samples(blind, steps):
     result = blind("xor", "--steps", steps, "--save", "w.safetensors", "--json")
     found = answers(load_tensors("w.safetensors")[0])[1]
@@ -114,6 +114,7 @@ def test_the_log_has_what_the_network_said_at_every_hundredth_step_and_changes_n
         assert float(row["error"]) == pytest.approx(float(row["computed"]) - float(row["expected"]), abs=1e-6)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("steps", "said"), [(0, " of the four answers "), (2000, "All four answers are now right.")])
 def test_xor_has_learnt_when_all_four_are_right(steps, said):
     """The loss of a seed that is stuck falls by half as well."""
@@ -269,6 +270,7 @@ def test_every_target_is_learnt_somewhat(rgb, target):
     assert rgb("--steps", 300, *flags).json["loss"] < 0.3 * rgb("--steps", 1, *flags).json["loss"]
 
 
+@pytest.mark.ci
 def test_pairs_of_colours(rgb):
     pairs = ("--pair", "#ff8800:#0044cc", "--pair", "#000:#fff", "--optimizer", "adam", "--lr", "0.05")
     assert rgb("--steps", 2000, *pairs, "--save", "w.safetensors", "--json").json["loss"] < 1e-3
@@ -386,6 +388,7 @@ def test_the_rates_of_cycle_decay_and_plateau():
     assert (np.diff(tenths) <= 0).all()
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("scene", "usual"),
     [("digits", None), ("microgpt", lr_scheduler.LinearLR), ("texture", lr_scheduler.SequentialLR)],

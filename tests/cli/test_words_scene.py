@@ -99,6 +99,7 @@ def test_what_the_picture_shows_is_what_the_network_says(words, layers):
     np.testing.assert_array_equal(panel.look(moment_of(run), "olivia").likely, found.likely)
 
 
+@pytest.mark.ci
 def test_new_words_are_drawn_by_their_probabilities(words):
     """The first letters of many words are as frequent as the network says at that temperature."""
     net = GPT(words.tokens, 8, 8, 2, 1, seed=1)
