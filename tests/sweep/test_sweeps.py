@@ -29,7 +29,8 @@ def told(results):
     """What is compared of results: all but the time that they took."""
     return {
         r.number: [r.options, r.seed, r.state, r.steps, r.loss, np.array(r.curve), r.tries, r.error, r.metrics,
-                   r.reached, r.processor, dict(r.weights), {step: dict(kept) for step, kept in r.keyframes.items()},
+                   r.reached, r.processor, dict(r.weights), {step: dict(kept) for step,
+                       kept in r.keyframes.items()},
                    dict(r.optimizer), r.rule]
         for r in results
     }  # fmt: skip
@@ -181,6 +182,11 @@ def test_a_function_gets_numbers_of_a_text_and_the_words_of_the_others():
         (lr, hidden, name) for lr in (0.1, 1e-3) for hidden in (2, 3) for name in ("", "8,8", -4)
     }
     assert [r.options for r in results] == seen
+
+
+def test_a_function_that_is_tried_is_told_by_its_name():
+    found = list(swept(seeds=1, grid={"pace": [abs, max]}, build=lambda seed, pace: made.small(seed), steps=1))
+    assert [(r.state, r.options) for r in found] == [("done", {"pace": "abs"}), ("done", {"pace": "max"})]
 
 
 def test_options_that_are_no_numbers_are_those_of_their_run(tmp_path):
