@@ -7,13 +7,9 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 import scalarviz as sv
+from kit.nested import flat, numbers
 from kit.onnx_files import Made
 from scalarviz import optim
-from scalarviz.scalar.nested import flatten
-
-
-def numbers(outputs):
-    return np.array([value.data for value in flatten(outputs)])
 
 
 def test_ids_choose_numbers_of_a_row(tmp_path):
@@ -43,7 +39,7 @@ def test_statistics_of_a_norm_in_training_are_outputs(tmp_path, outputs):
     assert [*net.state_dict()] == ["scale", "bias"]  # the statistics are not trained
 
     def loss(out, _):
-        return sv.sum(flatten(out[0])) * sv.sum(out[1]) + sv.sum(out[-1])
+        return sv.sum(flat(out[0])) * sv.sum(out[1]) + sv.sum(out[-1])
 
     run = sv.Run(net, loss, optim.SGD(net.parameters(), lr=0.1), (x, np.zeros(6)), engine="numpy", dtype="float64")
     run.step(1)
