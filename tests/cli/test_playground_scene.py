@@ -160,7 +160,7 @@ def test_it_begins_as_the_original_does():
     scene.run.close()
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_what_the_file_says_of_twenty_seeds():
     """The three lines of the scene's docstring."""
     wide = {"hidden": (8, 8), "steps": 10000}

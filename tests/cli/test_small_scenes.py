@@ -125,7 +125,7 @@ def test_xor_has_learnt_when_all_four_are_right(steps, said):
     assert said in made.story.claim(moment)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("flags", "four"), [((), True), (("--seed", 42), False), (("--seed", 0, "--activation", "sigmoid"), False)]
 )
@@ -134,7 +134,7 @@ def test_seeds_of_which_the_file_says_so_are_stuck(cli, flags, four):
     assert (line["steps"], line["right"] == 4) == (20_000, four)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("activation", "batch", "factor", "learnt"),
     [("tanh", 1, 0.5, 59), ("tanh", 4, 1, 58), ("sigmoid", 1, 0.5, 30), ("sigmoid", 4, 0.5, 53)],
@@ -204,7 +204,7 @@ def test_uinn_begins_as_he_and_others_have_it(blind):
                 assert np.std(numbers) == pytest.approx(bound / np.sqrt(3), rel=0.15)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_every_one_of_the_first_twenty_seeds_learns_it():
     stuck = []
     for seed in range(20):
@@ -437,7 +437,7 @@ def test_the_digits_are_scikit_learns_and_training_and_test_share_none():
     np.testing.assert_array_equal(ours.test, load_digits("sklearn").test)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("seed", [0, 6])
 def test_the_default_steps_read_95_of_100_digits_that_were_not_trained_on(blind, seed):
     result = blind("digits", "--seed", seed, "--json")

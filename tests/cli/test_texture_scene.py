@@ -214,7 +214,7 @@ def test_transparent_pixels_are_over_white(tmp_path):
     np.testing.assert_allclose(wanted[0, 0], (np.array([90, 80, 70]) / 255 - 1) * 0.2 + 1, atol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_astronaut_is_painted_at_20_decibels_and_the_docstring_says_what_the_encoding_is_worth(cli):
     def near(*flags):
         return cli("texture", "--photo", "astronaut", "--headless", "--json", *flags).json["psnr"]

@@ -28,7 +28,7 @@ from scalarviz.io import load_picture, load_tensors, read_cube, save_picture
 
 pytestmark = [
     pytest.mark.gl,
-    pytest.mark.slow,  # the whole program, again and again
+    pytest.mark.ci,  # the whole program, again and again
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="drives an X server"),
 ]
 SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]

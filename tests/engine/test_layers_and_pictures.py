@@ -60,6 +60,7 @@ class Wired(nn.Module):
 WIRINGS = ("plain", "bare", "columns", "again", "twice", "partly", "apart")
 
 
+@pytest.mark.ci
 @settings(max_examples=40, deadline=None)
 @given(sizes=st.lists(st.integers(1, 9), min_size=2, max_size=4), samples=st.integers(1, 9),
        wiring=st.sampled_from(WIRINGS), dtype=st.sampled_from([*TOLERANCE]))  # fmt: skip
@@ -67,6 +68,7 @@ def test_small_layers_of_few_samples(sizes, samples, wiring, dtype):
     assert apart(Wired(sizes, wiring), sizes[0], samples, dtype) <= TOLERANCE[dtype]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("wiring", WIRINGS)
 @pytest.mark.parametrize("batch", [1, 5, *(pytest.param(n, marks=ci) for n in (2, 3, 4, 6, 7, 8, 9, 12, 16, 17, 40))])
 def test_wide_layers_of_any_batch(batch, wiring):

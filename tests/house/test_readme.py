@@ -33,6 +33,7 @@ def test_there_is_code_of_both_kinds():
     assert len(BLOCKS) > len(PROGRAMS)
 
 
+@pytest.mark.ci
 @pytest.mark.gl
 @pytest.mark.parametrize("block", PROGRAMS, ids=[str(number) for number in range(len(PROGRAMS))])
 def test_code_runs_as_pasted_in_an_empty_folder(tmp_path, block, request):

@@ -201,7 +201,7 @@ def test_what_pytorch_writes_in_any_type_of_floats_is_a_networks_weights(torch, 
         np.testing.assert_array_equal(array, theirs[key].double().numpy())
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_line_that_a_pickle_is_answered_with_makes_a_safetensors_file(torch, tmp_path):
     weights = {"0.weight": torch.arange(6.0).reshape(2, 3).T, "0.bias": torch.ones(2, dtype=torch.bfloat16)}
     weights["tied"] = weights["0.weight"]

@@ -142,7 +142,8 @@ KINDS: dict[str, Kind] = {
         ".safetensors", trained, lambda run, path: run.save(path), loaded, run_parts,
         holder=lambda: trained(9), take=lambda run, path: run.load(path), bits=run_parts,
     ),
-    "recording": Kind(".svz", lambda seed: make_run("mlp", dtype="float32", weights=seed), record, recorded, played, cut=True, replaces=False),
+    "recording": Kind(".svz", lambda seed: make_run("mlp", dtype="float32", weights=seed), record,
+        recorded, played, cut=True, replaces=False),
     "table of colours": Kind(
         ".cube", lambda seed: io.Lut(np.random.default_rng(seed).integers(0, 9, (2, 2, 2, 3)) / 8, f"title {seed}"),
         lambda lut, path: io.write_cube(path, lut), lambda path: lut_parts(io.read_cube(path)), lut_parts

@@ -233,7 +233,7 @@ def test_gradients_are_those_of_differences():
     assert len(counts) >= 60
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_pools_give_the_standards_numbers_and_the_gradients_of_differences():
     tried = listed(slow=True)
     assert {operator_of(case) for case in tried} >= {"AveragePool", "LpPool", "MaxPool"}
@@ -267,7 +267,7 @@ def counted(everything):
     return passed, refused, other
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_docs_say_how_many_of_the_standards_cases_pass():
     everything = [*cases(False), *cases(True)]
     with warnings.catch_warnings():

@@ -306,7 +306,7 @@ MEMORY_LARGE = {"concat": "are kept at a time", "long": "268,500,000 numbers", "
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="limits of memory are Linux's")
 @pytest.mark.parametrize(("which", "megabytes", "facts"), [
-    ("small", 400, MEMORY), pytest.param("large", 1500, MEMORY_LARGE, marks=pytest.mark.slow),
+    ("small", 400, MEMORY), pytest.param("large", 1500, MEMORY_LARGE, marks=pytest.mark.ci),
 ])  # fmt: skip
 def test_little_memory_is_enough_to_refuse(tmp_path, which, megabytes, facts):
     script, limit = Path(__file__).with_name("little_memory.py"), str(megabytes * 2**20)

@@ -216,7 +216,7 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.slow  # a program anew
+@pytest.mark.ci  # a program anew
 def test_another_program_writes_it_and_is_killed(tmp_path):
     path = tmp_path / "run.svz"
     code = WRITER.format(folder=os.path.dirname(__file__), file=__file__, path=str(path))

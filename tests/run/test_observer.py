@@ -80,6 +80,7 @@ OPTIMISERS = ["sgd", "sgd_momentum", "adam", "groups"]
 DEED_LISTS = st.lists(st.sampled_from(sorted(DEEDS)), min_size=1, max_size=6)
 
 
+@pytest.mark.ci
 @settings(max_examples=4)
 @given(st.integers(0, 999), st.sampled_from(SMALL), st.sampled_from(OPTIMISERS), DEED_LISTS)
 def test_a_run_that_is_asked_is_the_run_that_is_not(seed, network, optimizer, deeds):

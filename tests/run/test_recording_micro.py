@@ -41,6 +41,7 @@ def parts_of(opened):
 RUNS = [{"optimizer": "sgd"}, {"optimizer": "adam"}, {"network": "relu", "optimizer": "sgd_momentum"}]
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("options", RUNS)
 def test_every_step_has_the_numbers_that_the_run_has_when_it_is_opened(options, tmp_path):
     run, plain = make_run(**options, dtype="float32"), make_run(**options, dtype="float32")

@@ -332,6 +332,7 @@ def compositions(branching):
         yield names, lambda x, o=outside, b=branch, i=inside: o(sv, b(sv, i(sv, x)))
 
 
+@pytest.mark.ci
 @every_engine
 def test_a_branch_that_is_not_chosen_gets_0_whatever_comes_from_above_as_in_pytorch(oracle, make_oracle, engine, dtype):
     branching, reference = make_oracle.branching, oracle("branches")[dtype]

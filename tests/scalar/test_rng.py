@@ -147,6 +147,7 @@ def test_every_order_of_a_few_things_is_about_as_frequent(n):
             assert np.abs(places - 300).max() < 5 * 300**0.5
 
 
+@pytest.mark.ci
 @given(st.integers(1, 200), st.data())
 @settings(deadline=None, max_examples=60)
 def test_an_epoch_shows_every_sample_at_most_once(n, data):

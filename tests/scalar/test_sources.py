@@ -65,6 +65,7 @@ def test_a_debugger_walks_through_the_rule(tmp_path):
     assert "grad 0.786" in said
 
 
+@pytest.mark.ci
 def test_memory_does_not_grow_with_an_operation_that_is_made_again():
     entry = ops.Op("test_again", ("a",), "a * a + a * a * a", ("2 * a + 3 * a * a",))
 

@@ -133,7 +133,7 @@ def test_what_is_open_to_everybody_is_said():
     assert "whoever reaches that port runs code" in warning_of("tcp://cluster:8786")
 
 
-@pytest.mark.slow  # five processes are started and die
+@pytest.mark.ci  # five processes are started and die
 def test_a_run_that_ends_its_workers_fails_alone(small, tmp_path, monkeypatch):
     monkeypatch.setattr("scalarviz.sweep.cluster.DEATHS", 2)
     (tmp_path / "site").mkdir()

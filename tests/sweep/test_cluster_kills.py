@@ -33,7 +33,7 @@ with Cluster(address) as cluster:
 """
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.ci,
     pytest.mark.skipif(sys.platform == "win32", reason="processes are killed as POSIX has it"),
 ]
 

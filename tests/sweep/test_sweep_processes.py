@@ -257,7 +257,7 @@ def test_what_cannot_be_sent_is_said_before():
     assert len(list(sweep(inside, {}, 2, steps=5, workers=0))) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_script_that_would_start_itself_again_is_told_so(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
