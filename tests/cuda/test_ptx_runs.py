@@ -1,24 +1,58 @@
-"""Real runs on the fake driver: the real PTX, the real queues, against the objects."""
+"""Runs whose real PTX is executed, with a look at every access, race and barrier: they train as the objects do.
+
+The work is cut in every way that the engine knows: whole batches, chunks, blocks of lanes, one block by itself.
+Internals: ``trainer.SHAPE`` says how it is cut, and the trainer is asked for single calls.
+"""
 
 from __future__ import annotations
 
-import gc
 import re
-import threading
+from random import Random
 
-import engine_models
 import numpy as np
 import pytest
+from ptx.memory import Race
 
 import scalarviz as sv
+from kit.drawn import BATCHES, Drawn, drawn_losses
+from kit.learning import FAMILIES, LOSSES, make_optimizer
+from kit.networks import NETWORKS, Network, mlp, row
+from kit.runs import TOLERANCE, far, loss_and_gradient
 from scalarviz import Run, nn, optim
 from scalarviz.scalar.batch import batch_mean, track
 
 pytestmark = pytest.mark.cuda
+CUTS = {
+    "one chunk": {}, "chunks": {"chunk_bytes": 3000, "threads": 32, "slices": 3, "loss_slices": 2},
+    "a lane a chunk": {"chunk_bytes": 1, "threads": 64}, "small calls": {"steps": 3, "slices": 5},
+    "blocks": {"lanes": 4, "block_threads": 32, "alone": 0, "steps": 3},
+    "alone": {"lanes": 8, "block_threads": 64, "steps": 3},
+    "no tiles": {"lanes": 2, "block_threads": 64, "alone": 0, "steps": 3},
+    "in memory": {"lanes": 4, "block_threads": 32, "alone": 0, "shared_bytes": 200, "steps": 3},
+}  # fmt: skip
+"""Launches of all lanes, of some, of one; steps of a call; blocks with layers in tiles or without, one block by itself,
+blocks whose rows are in the device's memory."""
+HUNTED = ("no tiles", "in memory")
+STEPS = {"blocks": "BlockSteps", "no tiles": "BlockSteps", "alone": "LonelySteps", "in memory": "BlockSteps"}
 
 
-AGREE = CONV = engine_models
-PRECISION = [("float64", 1e-12), ("float32", 1e-5)]
+@pytest.fixture
+def shape(monkeypatch):
+    """Another cut of the work: ``shape(chunk_bytes=...)``; a launch for each part of it, if no lanes are given."""
+    from scalarviz.engine.cuda import trainer
+    from scalarviz.engine.cuda.machine import Shape
+
+    return lambda **given: monkeypatch.setattr(trainer, "SHAPE", Shape(**{"lanes": 0, **given}))
+
+
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.slow) if name in HUNTED else name for name in CUTS])
+def cut(request, shape, monkeypatch):
+    """Each cut of the work."""
+    from scalarviz.engine.cuda.block import form
+
+    monkeypatch.setattr(form, "LONG", 1)
+    shape(**CUTS[request.param])
+    return request.param
 
 
 class AllKinds(nn.Module):
@@ -36,24 +70,38 @@ class AllKinds(nn.Module):
         product = sv.dot([dot, weighted], [h[2], h[3]], w[4])
         return [sv.max([dot, weighted, product, h[0]]), product, weighted * w[0] + w[2]]
 
+    def initialize(self, *args, **kwargs):
+        """Its numbers are those of the barriers below."""
 
-class Tables(nn.Module):
-    """Rows of a table, chosen by numbers that are computed; a mask, and a layer behind them."""
+
+class Shared(nn.Module):
+    """A layer on overlapping windows of a row, whose inputs others read too."""
 
     def __init__(self):
-        self.table, self.out, self.drop = nn.Embedding(5, 3, seed=1), nn.Linear(6, 2, seed=2), nn.Dropout(0.3)
+        self.first, self.layer = nn.Linear(4, 6, seed=1), nn.Linear(3, 2, seed=2)
 
     def forward(self, x):
-        first, second = (x[0] > 0.5) + 2.0 * (x[1] > 0.5), (x[2] > 0.5) * 4.0
-        return self.out(self.drop([*self.table(first), *self.table(second)]))
+        h = [v.tanh() for v in self.first(x)]
+        return [v + h[0] for k in range(4) for v in self.layer(h[k : k + 3])]
+
+
+class Mixed(nn.Module):
+    """A layer used on rows of which only some want a gradient."""
+
+    def __init__(self):
+        self.first, self.layer = nn.Linear(4, 6, seed=1), nn.Linear(2, 3, seed=2)
+
+    def forward(self, x):
+        h = [v.tanh() for v in self.first(x)]
+        rows = [*x[:2], *h]
+        return [v * v for k in range(6) for v in self.layer([rows[k], rows[k + 2]])]
 
 
 class Centred(nn.Module):
     """A layer whose outputs lose their mean over the batch; numbers that nobody trains follow it."""
 
     def __init__(self):
-        self.layer, self.outputs = nn.Linear(3, 4, seed=3), 4
-        self.seen, self.count = nn.Parameter(np.zeros(4)), nn.Parameter([0.0])
+        self.layer, self.seen, self.count = nn.Linear(3, 4, seed=3), nn.Parameter(np.zeros(4)), nn.Parameter([0.0])
 
     def forward(self, x):
         rows = self.layer(x)
@@ -64,122 +112,125 @@ class Centred(nn.Module):
         return [(row - mean).tanh() for row, mean in zip(rows, means, strict=True)]
 
 
-MODELS = {
-    **AGREE.MODELS,
-    "all kinds": AllKinds,
-    "conv": CONV.net,
-    "strided": lambda: CONV.net({"stride": 2, "padding": 1}, nn.AvgPool2d(2)),
-    "shared layer": CONV.Shared,
-    "mixed layer": CONV.Mixed,
-}
-SHAPES = {
-    "one chunk": {},
-    "chunks": {"chunk_bytes": 3000, "threads": 32, "slices": 3, "loss_slices": 2},
-    "a lane a chunk": {"chunk_bytes": 1, "threads": 64},
-    "small calls": {"steps": 3, "slices": 5},
-}
-WIDTH = {"conv": 49, "strided": 49, "shared layer": 4, "mixed layer": 4}
+class Derived(nn.Module):
+    """Weights of a layer that are made of others, with a number among them."""
+
+    def __init__(self):
+        self.w = [sv.Weight(0.1 * k - 0.3) for k in range(9)]
+        self.layer = nn.Linear(3, 3, seed=2)
+
+    def forward(self, x):
+        made = [sv.maximum(v, 0.05) * self.w[0] for v in self.w]
+        return [sv.dot(made[3 * j : 3 * j + 3], x).tanh() + y for j, y in enumerate(self.layer(x))]
+
+    def initialize(self, *args, **kwargs):
+        """As it is."""
 
 
-@pytest.fixture
-def shape(monkeypatch):
-    """Another cut of the work: ``shape(chunk_bytes=...)``; a launch for each part of it, if no lanes are given."""
-    from scalarviz.engine.cuda import trainer
-    from scalarviz.engine.cuda.machine import Shape
-
-    return lambda **given: monkeypatch.setattr(trainer, "SHAPE", Shape(**{"lanes": 0, **given}))
-
-
-@pytest.fixture(autouse=True)
-def many_launches(shape):
-    """What small batches are computed in otherwise is tested in ``test_block_ptx``."""
-    shape()
+def pictures(channels, outputs):
+    """Convolutions whose pictures keep their size."""
+    return row(
+        lambda s: s.Conv2d(1, channels, 3, padding=1), lambda s: s.ReLU(), lambda s: s.MaxPool2d(2),
+        lambda s: s.Conv2d(channels, outputs, 3, padding=1), lambda s: s.Tanh(),
+        lambda s: s.Conv2d(outputs, 2, (1, 3), padding=(0, 1)), lambda s: s.MaxPool2d(2), lambda s: s.Flatten(),
+        lambda s: s.Linear(8, 3),
+    )  # fmt: skip
 
 
-def started(model, engine, dtype, batch, samples=20, inputs=3, loss=None, optimiser=None, data=None):
-    """A run of a model; the same numbers for all engines."""
-    make = np.random.default_rng(5)
-    outputs = model.outputs if isinstance(model, Centred) else len(model([0.1] * inputs))
-    x = make.uniform(-1, 1, (samples, inputs)) if data is None else data
-    given = x, make.uniform(0, 1, (samples, outputs))
-    parameters = model.parameters()
-    optimizer = optim.SGD(parameters, lr=0.1) if optimiser is None else optimiser(parameters)
-    loss = loss or nn.MSELoss()
-    return Run(model, loss, optimizer, given, batch_size=batch, engine=engine, dtype=dtype, seed=7)
-
-
-def gradient(*args, **given):
-    run = started(*args, **given)
-    value = run._training.trainer.gradient(2)
-    found = run._store.grad.astype(float).copy()
-    run.close()
-    return value, found
-
-
-def agree(model, dtype, tolerance, batch, oracle="objects", **given):
-    want_loss, want = gradient(model, oracle, dtype, batch, **given)
-    loss, found = gradient(model, "cuda", dtype, batch, **given)
-    assert np.linalg.norm(want) > 1e-3
-    assert np.linalg.norm(found - want) <= tolerance * np.linalg.norm(want)
-    assert loss == pytest.approx(want_loss, rel=tolerance)
-
-
-@pytest.mark.parametrize(("dtype", "tolerance"), PRECISION)
-@pytest.mark.parametrize("name", MODELS)
-def test_gradients_of_a_model_agree_with_objects(name, dtype, tolerance, fake_driver):
-    samples = 6 if name in ("conv", "strided") else 20
-    agree(MODELS[name](), dtype, tolerance, samples - 3, samples=samples, inputs=WIDTH.get(name, 3))
-
-
-@pytest.mark.parametrize("cut", list(SHAPES)[1:])
-@pytest.mark.parametrize(("dtype", "tolerance"), PRECISION)
-@pytest.mark.parametrize("name", ["all kinds", "residual", "expression", "mlp"])
-def test_chunks_and_partial_blocks_change_nothing(name, dtype, tolerance, cut, fake_driver, shape):
-    shape(**SHAPES[cut])
-    agree(MODELS[name](), dtype, tolerance, 37, samples=37, inputs=3)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("dtype", "tolerance"), PRECISION)
-@pytest.mark.parametrize("name", MODELS)
-def test_models_agree_where_products_are_fused(name, dtype, tolerance, install_fake_driver):
-    """Which of them ptxas fuses is not known here; none or all of a block are within the tolerance."""
-    install_fake_driver(contract=True)
-    samples = 6 if name in ("conv", "strided") else 20
-    agree(MODELS[name](), dtype, tolerance, samples - 3, samples=samples, inputs=WIDTH.get(name, 3))
-
-
+OWN = {
+    "all kinds": Network(lambda s: AllKinds(), (3,), (3,)), "shared layer": Network(lambda s: Shared(), (4,), (8,)),
+    "mixed layer": Network(lambda s: Mixed(), (4,), (18,)), "derived": Network(lambda s: Derived(), (3,), (3,)),
+}  # fmt: skip
 WIDE = {
-    "tanh": (lambda: AGREE.mlp(12, 64, 64, 3), 12, 64),
-    "odd sizes": (lambda: AGREE.mlp(7, 33, 19, 5), 7, 36),
-    "relu": (lambda: AGREE.mlp(12, 40, 40, 3, activation=nn.ReLU), 12, 132),
-    "leaky": (lambda: AGREE.mlp(12, 130, 66, 3, activation=nn.LeakyReLU), 12, 96),
-    "no activation": (lambda: nn.Sequential(nn.Linear(9, 30, seed=1), nn.Linear(30, 10, bias=False, seed=2)), 9, 77),
-    "conv": (CONV.same, 64, 32),
-    "many channels": (lambda: CONV.same(9, 12), 64, 33),
+    "wide tanh": (Network(mlp(12, 64, 64, 3), (12,), (3,)), 64),
+    "odd sizes": (Network(mlp(7, 33, 19, 5), (7,), (5,)), 36),
+    "wide relu": (Network(mlp(12, 40, 40, 3, activation="ReLU"), (12,), (3,)), 132),
+    "wide leaky": (Network(mlp(12, 130, 66, 3, activation="LeakyReLU"), (12,), (3,)), 96),
+    "no activation": (Network(row(lambda s: s.Linear(9, 30), lambda s: s.Linear(30, 10, bias=False)), (9,), (10,)), 77),
+    "wide conv": (Network(pictures(3, 5), (1, 8, 8), (3,)), 32),
+    "many channels": (Network(pictures(9, 12), (1, 8, 8), (3,)), 33),
 }
-"""Models whose layers are large enough for tiles; their inputs, and a batch of whole or of partial tiles."""
+"""Networks whose layers are large enough for tiles, and a batch of whole or of partial tiles."""
+ALL = {**NETWORKS, **OWN, **{name: wide for name, (wide, _) in WIDE.items()}}
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), PRECISION)
+def data_of(network, samples, loss="mse"):
+    return network.samples(samples), LOSSES[loss].wanted(samples, int(np.prod(network.outputs)))
+
+
+def agree(name, dtype, batch, samples=20, loss="mse", than="objects"):
+    """The loss and the gradient of a second batch."""
+    network, found = ALL[name], []
+    for engine in (than, "cuda"):
+        options = {"engine": engine, "dtype": dtype, "batch_size": batch, "seed": 7}
+        given = network.ours(), LOSSES[loss].ours(), data_of(network, samples, loss)
+        found.append(loss_and_gradient(*given, **options))
+    assert np.linalg.norm(found[0]) > 1e-3
+    assert far(found[1], found[0]) <= TOLERANCE[dtype], (name, dtype)
+
+
+def started(name, engine="cuda", dtype="float64", batch=6, rule="adam", samples=20, **options):
+    network = ALL[name]
+    net = network.ours()
+    optimizer = Long(net.parameters(), lr=0.01) if rule == "long" else make_optimizer(rule, net.parameters())
+    given = net, nn.MSELoss(), optimizer, data_of(network, samples)
+    return Run(*given, batch_size=batch, engine=engine, dtype=dtype, seed=7, **options)
+
+
+@pytest.mark.parametrize("contract", [False, pytest.param(True, marks=pytest.mark.slow, id="fused")])
+@pytest.mark.parametrize("name", [*NETWORKS, *OWN])
+def test_a_network_has_the_gradient_of_the_objects(name, contract, install_fake_driver, shape):
+    """Which products ptxas fuses is not known here; none or all of a block are within the tolerance."""
+    install_fake_driver(contract=contract)
+    shape()
+    samples = 6 if name == "picture" else 20
+    for dtype in TOLERANCE:
+        agree(name, dtype, samples - 3, samples)
+
+
+@pytest.mark.parametrize("name", ["all kinds", "mlp", "tied", "formula", "one node twice", "shared layer"])
+def test_however_the_work_is_cut_it_is_the_same(name, cut, fake_driver):
+    for dtype, batch in (("float64", 37), ("float32", 6), ("float32", 1)):
+        agree(name, dtype, batch, 37)
+
+
 @pytest.mark.parametrize("name", WIDE)
-def test_wide_layers_agree_with_numpy(name, dtype, tolerance, fake_driver):
-    make, inputs, batch = WIDE[name]
-    agree(make(), dtype, tolerance, batch, samples=batch + 10, inputs=inputs, oracle="numpy")
+def test_wide_layers_agree_with_numpy(name, fake_driver, shape):
+    batch = WIDE[name][1]
+    shape()
+    for dtype in TOLERANCE:
+        agree(name, dtype, batch, batch + 10, than="numpy")
+    if name in ("wide tanh", "wide conv"):
+        shape(chunk_bytes=150_000, slices=5)
+        agree(name, "float64", batch + 41, batch + 50, than="numpy")
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), PRECISION)
-@pytest.mark.parametrize("name", ["tanh", "conv"])
-def test_wide_layers_in_chunks(name, dtype, tolerance, fake_driver, shape):
-    make, inputs, batch = WIDE[name]
-    shape(chunk_bytes=150_000, slices=5)
-    agree(make(), dtype, tolerance, batch + 41, samples=batch + 50, inputs=inputs, oracle="numpy")
+@pytest.mark.parametrize("loss", [name for name, row in LOSSES.items() if row.outputs == "numbers"])
+def test_losses_agree_with_objects(loss, fake_driver, shape):
+    shape()
+    agree("classes", "float64", 7, loss=loss)
 
 
-@pytest.mark.parametrize("loss", AGREE.LOSSES)
-@pytest.mark.parametrize("name", ["leaky", "one node twice"])
-def test_losses_agree_with_objects(name, loss, fake_driver):
-    agree(MODELS[name](), "float64", 1e-12, 7, loss=AGREE.LOSSES[loss]())
+RANDOM = ("one chunk", "chunks", "blocks", "alone")
+
+
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(s, marks=pytest.mark.slow) for s in range(4, 42))])
+def test_a_random_network_agrees_with_objects(seed, fake_driver, shape):
+    draw, make = Random(seed), np.random.default_rng(seed)
+    sizes = (draw.randint(1, 9),) if seed % 3 else (draw.randint(1, 2), draw.randint(2, 6), draw.randint(2, 6))
+    net = Drawn(draw, sizes)
+    loss, samples = draw.choice(drawn_losses(net)), draw.choice([*BATCHES, 36, 64])
+    outputs, classes = net.last.out_features, isinstance(loss, nn.CrossEntropyLoss)
+    targets = make.integers(0, outputs, samples) if classes else make.random((samples, outputs))
+    data = make.normal(size=(samples, *sizes)), targets
+    shape(**CUTS[RANDOM[seed % len(RANDOM)]])
+    for dtype, tolerance in TOLERANCE.items():
+        wanted, found = (loss_and_gradient(net, loss, data, engine=e, dtype=dtype) for e in ("objects", "cuda"))
+        assert np.isfinite(wanted).all()
+        assert far(found, wanted) <= tolerance
+
+
+# ---- training
 
 
 class Long(optim.Optimizer):
@@ -193,116 +244,124 @@ class Long(optim.Optimizer):
         return w - lr * g, {"count": state["count"] + g}
 
 
-@pytest.mark.parametrize("cut", ["one chunk", "small calls"])
-@pytest.mark.parametrize("name", [*AGREE.OPTIMISERS, "long"])
-def test_steps_agree_with_objects(name, cut, fake_driver, shape):
-    shape(**SHAPES[cut])
-    ends = []
-    for engine in ("objects", "cuda"):
-        optimiser = AGREE.OPTIMISERS.get(name) or (lambda p: Long(p, lr=0.01))
-        run = started(MODELS["residual"](), engine, "float64", 6, optimiser=optimiser)
-        run.step(7)
-        run.step(4)
-        ends.append((run.frame().values.copy(), run.history.loss.copy(), run.optimizer_state()))
-        run.close()
-    (want, want_loss, want_state), (found, loss, state) = ends
-    np.testing.assert_allclose(found, want, rtol=0, atol=1e-11 * np.linalg.norm(want))
-    np.testing.assert_allclose(loss, want_loss, rtol=1e-11)
-    for key, array in want_state.items():
-        np.testing.assert_allclose(state[key], array, rtol=0, atol=1e-11 * max(1, np.linalg.norm(array)))
-
-
-def bits(engine="cuda", calls=(9,), dtype="float32", batch=6):
-    run = started(AllKinds(), engine, dtype, batch, optimiser=lambda p: optim.Adam(p, lr=0.05))
+def ends(calls=(7, 4), **given):
+    """All that a run of some calls ends in, and the kind of its steps."""
+    run = started(**given)
     for count in calls:
         run.step(count)
-    found = run.frame().values.tobytes(), run.history.loss.tobytes()
-    why = run._training.trainer.remark if engine == "cuda" else ""
+    found = [run.frame().values, run.frame().gradient, run.history.loss.copy(), *run.optimizer_state().values()]
+    kind = type(run._training.trainer._work.steps).__name__ if run.engine.name == "cuda" else ""
+    why = run.engine.why
     run.close()
-    return found, why
+    return found, kind, why
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_calls_and_the_kind_of_launch_change_no_bit(dtype, install_fake_driver):
-    fake = install_fake_driver()
-    whole, why = bits(dtype=dtype)
-    assert why == ""
-    assert fake.calls["cuGraphLaunch"] >= 8  # the first step is done launch by launch
-    assert bits(dtype=dtype, calls=(1,) * 9)[0] == bits(dtype=dtype, calls=(4, 0, 5))[0] == whole
+@pytest.mark.parametrize("rule", [*FAMILIES, "own", "groups", "long"])
+def test_steps_agree_with_objects(rule, cut, fake_driver):
+    name = "all kinds" if rule in ("sgd", "adam") else "mlp"
+    wanted, _, _ = ends(name=name, rule=rule, engine="objects")
+    found, kind, _ = ends(name=name, rule=rule)
+    assert rule == "long" or kind == STEPS.get(cut, kind)
+    for got, want in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11 * max(1, np.linalg.norm(want)))
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_calls_and_the_kind_of_launch_change_no_bit(dtype, cut, install_fake_driver):
+    fake, seen = install_fake_driver(), []
+    for calls in ((9,), (1,) * 9, (4, 0, 5)):
+        found, _, why = ends(calls, name="all kinds", dtype=dtype)
+        seen.append([array.tobytes() for array in found])
+        assert "plain" not in why
+    assert cut != "one chunk" or fake.calls["cuGraphLaunch"] >= 8  # the first step is done launch by launch
     fake = install_fake_driver()
     fake.fail("cuStreamBeginCapture", "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", times=99)
-    plain, why = bits(dtype=dtype)
-    assert plain == whole
-    assert "STREAM_CAPTURE_UNSUPPORTED" in why
-    assert fake.calls["cuLaunchKernel"] > 9 * 5
+    found, _, why = ends((9,), name="all kinds", dtype=dtype)
+    seen.append([array.tobytes() for array in found])
+    assert cut != "one chunk" or "STREAM_CAPTURE_UNSUPPORTED" in why
+    assert all(each == seen[0] for each in seen)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("batch", "sampling"), [(1, "epochs"), (5, "epochs"), (16, "epochs"), (21, "replacement")])
-def test_the_order_of_samples_is_that_of_objects(batch, sampling, dtype, fake_driver):
+@pytest.mark.parametrize(("batch", "sampling"), [(1, "epochs"), (5, "epochs"), (17, "epochs"), (21, "replacement")])
+def test_the_order_of_samples_is_that_of_objects(batch, sampling, cut, fake_driver):
     """Every sample has its own slope, so a wrong one shows in the loss of its step."""
-    ends = []
+    losses = []
     for engine in ("objects", "cuda"):
         weight = sv.Weight(0.5)
         data = np.arange(17.0)[:, None] ** 2, np.zeros((17, 1))
-        run = Run(
+        with Run(
             lambda x, w=weight: w * x[0], lambda o, t: o, optim.SGD([weight], lr=0.0), data, batch_size=batch,
-            engine=engine, dtype=dtype, seed=2**40 + 3, sampling=sampling,
-        )  # fmt: skip
-        run.step(40)  # several epochs
-        ends.append(run.history.loss.copy())
-        run.close()
-    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-6 if dtype == "float32" else 1e-14)
-    assert len(set(ends[0].tolist())) > 5
+            engine=engine, dtype="float64", seed=2**40 + 3, sampling=sampling,
+        ) as run:  # fmt: skip
+            run.step(40)  # several epochs
+            losses.append(run.history.loss.copy())
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-14)
+    assert batch == 17 or len(set(losses[0].tolist())) > 5
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-11), ("float32", 1e-5)])
-@pytest.mark.parametrize("name", ["mlp", "relu", "all kinds", "conv"])
-def test_weights_that_are_no_numbers(name, dtype, tolerance, fake_driver):
-    """What a run that has diverged computes: objects and the GPU have the same infinities and NaN."""
-    width = WIDTH.get(name, 3)
-    runs = [started(MODELS[name](), e, dtype, 3, samples=5, inputs=width) for e in ("objects", "cuda")]
-    before = runs[0]._store.value.copy()
+@pytest.mark.parametrize("name", ["mlp", "all kinds", "relu", "picture"])
+def test_weights_that_are_no_numbers(name, cut, fake_driver):
+    """What a run that has diverged computes: a lane or a row that belongs to no sum must not bring its infinity in."""
+    if name in ("relu", "picture") and cut != "one chunk":
+        return
+    runs = [started(name, engine, batch=5, rule="sgd", samples=7) for engine in ("objects", "cuda")]
+    before = runs[0].values.copy()
     for k, odd in enumerate([np.inf, -np.inf, np.nan, -0.0] * 2):
-        ends = []
+        found = []
         for run in runs:
-            run._store.value[:] = before
-            run._store.value[7 * k % before.size] = odd
-            value = run._training.trainer.gradient(1)
-            ends.append((value, run._store.grad.astype(float).copy()))
-        (want_loss, want), (loss, found) = ends
-        np.testing.assert_allclose(found, want, rtol=tolerance, atol=tolerance)
-        np.testing.assert_allclose(loss, want_loss, rtol=tolerance)
+            run.values[:] = before
+            run.values[7 * k % before.size] = odd
+            found.append([run._training.trainer.gradient(1), *run.problem.store.grad])
+        np.testing.assert_allclose(found[1], found[0], rtol=1e-11, atol=1e-11)
     for run in runs:
         run.close()
 
 
+@pytest.mark.parametrize("cut", ["one chunk", "small calls"], indirect=True)
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_numbers_from_the_middle_of_a_call_are_those_of_its_steps(dtype, cut, fake_driver):
+    """The copies run on a second stream, as late as the events allow; steps go on meanwhile."""
+    watched, alone = (started("all kinds", dtype=dtype) for _ in range(2))
+    given, trainer, one = [], watched._training.trainer, alone._training.trainer
+    trainer.asked = type("Kept", (), {"give": lambda self, now: given.append(now)})
+    losses = trainer.train(0, 14, 0.05)
+    steps = [len(now.losses) for now in given]
+    assert len(steps) >= 3
+    assert steps == sorted(set(steps))
+    for step in range(14):
+        assert one.train(step, 1, 0.05)[0] == losses[step]
+        for now in (now for now in given if len(now.losses) == step + 1):
+            np.testing.assert_array_equal(now.losses, losses[: step + 1])
+            for found, wanted in ((now.values, one.problem.store.value), (now.gradient, one.problem.store.grad)):
+                np.testing.assert_array_equal(found, wanted)
+            np.testing.assert_array_equal(now.previous, one.problem.previous)
+    np.testing.assert_array_equal(trainer.problem.store.value, one.problem.store.value)
+
+
 def test_all_structural_kernels_are_run_by_these_models(fake_driver, shape):
-    """The list of kernels is the list of those that agree with objects above."""
+    """The list of kernels is the list of those that agree with objects here."""
     from scalarviz.engine.cuda import catalog
 
-    agree(AllKinds(), "float64", 1e-12, 7)
-    agree(CONV.net(), "float64", 1e-12, 2, samples=3, inputs=49)
-    agree(MODELS["expression"](), "float64", 1e-12, 7)
-    agree(Tables(), "float64", 1e-12, 7)
-    shape(sorted_rows=3)  # a table of more rows is sorted
-    agree(Tables(), "float64", 1e-12, 7)
     shape()
-    limited = [started(AllKinds(), engine, "float64", 6) for engine in ("objects", "cuda")]
-    for run in limited:
-        run.change(l1=0.01, l2=0.01, clip_norm=0.1)
-        run.step(2)
-    np.testing.assert_allclose(limited[1].values, limited[0].values, rtol=1e-11)
-    limited[1].close()
-    run = started(AllKinds(), "cuda", "float64", 6, optimiser=lambda p: Long(p, lr=0.01))
-    run.step(1)
-    run.close()
-    means = [started(Centred(), engine, "float64", 7) for engine in ("objects", "cuda")]
-    for run in means:
-        run.step(3)
-    np.testing.assert_allclose(means[1].values, means[0].values, rtol=1e-11)
-    make, inputs, batch = WIDE["tanh"]
-    agree(make(), "float64", 1e-12, batch, samples=batch, inputs=inputs, oracle="numpy")
+    for name, batch in (
+        ("all kinds", 7),
+        ("picture", 2),
+        ("formula", 7),
+        ("words", 7),
+        ("dropout", 7),
+        ("wide tanh", 64),
+    ):
+        agree(name, "float64", batch, batch + 3, than="numpy" if name == "wide tanh" else "objects")
+    shape(sorted_rows=3)  # a table of more rows is sorted
+    agree("words", "float64", 7)
+    shape()
+    ALL["centred"] = Network(lambda s: Centred(), (3,), (4,))
+    limits = {"l1": 0.01, "l2": 0.01, "clip_norm": 0.1}
+    plain = {"rule": "sgd", **limits}, {"rule": "long"}
+    for given in (*({"name": "all kinds", **each} for each in plain), {"name": "centred", "rule": "sgd"}):
+        found = [ends((3,), engine=engine, **given)[0] for engine in ("objects", "cuda")]
+        np.testing.assert_allclose(found[1][0], found[0][0], rtol=1e-11)
+    del ALL["centred"]
     launched = "\n".join(fake_driver.launched)
     # a kernel that is made in several sizes has them behind its name
     names = [name for name in catalog.names() if ":" not in name]
@@ -310,97 +369,66 @@ def test_all_structural_kernels_are_run_by_these_models(fake_driver, shape):
     assert missing == []
 
 
-class Kept:
-    """Who waits for numbers, and keeps what it is given."""
-
-    def __init__(self, given):
-        self.given = given
-
-    def give(self, now):
-        self.given.append(now)
+# ---- a block's threads meet where they must: without any one of the barriers the machine finds a race
 
 
-@pytest.mark.parametrize("cut", ["one chunk", "small calls"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_numbers_from_the_middle_of_a_call_are_those_of_its_steps(dtype, cut, fake_driver, shape):
-    """The copies run on a second stream, as late as the events allow; steps go on meanwhile."""
-    shape(**SHAPES[cut])
-    watched, alone = (
-        started(AllKinds(), "cuda", dtype, 6, optimiser=lambda p: optim.Adam(p, lr=0.05)) for _ in range(2)
-    )
-    given = []
-    trainer = watched._training.trainer
-    trainer.asked = lambda: Kept(given)
-    losses = trainer.train(0, 14, 0.05)
-    assert len(given) >= 3
-    steps = [len(now.losses) for now in given]
-    assert steps == sorted(set(steps))
-    one = alone._training.trainer
-    for step in range(14):
-        loss = one.train(step, 1, 0.05)[0]
-        assert loss == losses[step]
-        for now in given:
-            if len(now.losses) == step + 1:
-                np.testing.assert_array_equal(now.losses, losses[: step + 1])
-                np.testing.assert_array_equal(now.values, one.problem.store.value)
-                np.testing.assert_array_equal(now.gradient, one.problem.store.grad)
-                np.testing.assert_array_equal(now.previous, one.problem.previous)
-    np.testing.assert_array_equal(trainer.problem.store.value, one.problem.store.value)
-    for run in (watched, alone):
-        run.close()
+BARRIER = re.compile(r"cuda\.syncthreads\(\)")
+BLOCKS, ALONE = {"lanes": 4, "block_threads": 16, "alone": 0}, {"lanes": 4, "block_threads": 64}
+ALL["layers alone"] = Network(mlp(3, 16, 16, 3, last="Tanh"), (3,), (3,))
+FORMS = {
+    "blocks": ("all kinds", BLOCKS, 9, (0, 1, 2, *range(4, 9))),
+    "blocks of layers alone": ("layers alone", BLOCKS, 9, (3,)),
+    "alone": ("layers alone", ALONE, 11, (*range(7), 9, 10)),
+    "with a prologue": ("derived", ALONE, 13, (9, 10)),
+}
+"""A network, a cut of the work, the barriers of the kernel that it makes, and those of them that are tried."""
 
 
-def test_edits_between_calls_reach_the_gpu(fake_driver):
-    ends = []
-    for engine in ("objects", "cuda"):
-        model = MODELS["mlp"]()
-        run = started(model, engine, "float64", 6, optimiser=lambda p: optim.Adam(p, lr=0.05))
-        run.step(3)
-        model[0].weight[1][2].data = 0.75
-        model[0].bias[1].frozen = True
-        run.lr = 0.01
-        run.step(3)
-        ends.append(run.frame().values.copy())
-        run.close()
-    np.testing.assert_allclose(ends[1], ends[0], rtol=0, atol=1e-12 * np.linalg.norm(ends[0]))
+@pytest.fixture
+def change(monkeypatch):
+    """Let the kernels of blocks be made of changed texts: ``change(function)``."""
+    from scalarviz.engine.cuda.block import kernel
+    from scalarviz.engine.cuda.catalog import written
+
+    def install(function):
+        monkeypatch.setattr(kernel, "written", lambda name, text, dtype: written(name, function(text), dtype))
+
+    return install
 
 
-def test_nothing_stays_on_the_device_but_the_kernels(fake_driver):
-    """The context and what is loaded into it are the process's, and there once."""
-    seen = []
-    for _ in range(5):
-        run = started(AllKinds(), "cuda", "float32", 6)
-        run.step(2)
-        run.close()
-        del run
-        gc.collect()
-        seen.append(dict(fake_driver.live))
-    assert seen == seen[:1] * 5
-    assert {kind for kind, count in seen[0].items() if count} == {"contexts", "modules"}
-    assert seen[0]["contexts"] == 1
-    assert not fake_driver.leaked
+def trained(name, shape):
+    network, options, *_ = FORMS[name]
+    shape(**options)
+    run = started(network, dtype="float32", rule="sgd")
+    run.call_seconds = 100.0  # several steps in a launch
+    run.step(5)
+    run.close()
 
 
-def test_a_run_goes_on_in_another_thread(fake_driver):
-    run, alone = (started(AllKinds(), "cuda", "float64", 6) for _ in range(2))
-    for k in range(4):
-        thread = threading.Thread(target=run.step, args=(2,))
-        thread.start() if k % 2 else run.step(2)
-        if k % 2:
-            thread.join()
-    alone.step(8)
-    np.testing.assert_array_equal(run.frame().values, alone.frame().values)
-    for one in (run, alone):
-        one.close()
+@pytest.mark.parametrize("name", FORMS)
+def test_with_all_barriers_there_is_no_race(name, fake_driver, shape, change):
+    counts = []
+    change(lambda text: counts.append(len(BARRIER.findall(text))) or text)
+    trained(name, shape)
+    assert counts[-1] == FORMS[name][2]
 
 
-def test_two_devices(install_fake_driver):
-    fake = install_fake_driver(2)
-    found = []
-    for engine in ("cuda:0", "cuda:1"):
-        run = started(AllKinds(), engine, "float64", 6)
-        run.step(5)
-        found.append(run.frame().values.copy())
-        assert fake.devices[int(engine[-1])].memory.regions
-        run.close()
-    np.testing.assert_array_equal(*found)
+@pytest.mark.parametrize(("name", "place"), [(name, place) for name, (*_, tried) in FORMS.items() for place in tried])
+def test_without_a_barrier_there_is_a_race(name, place, fake_driver, shape, change):
+    def without(text):
+        places = [found.span() for found in BARRIER.finditer(text)]
+        start, end = places[min(place, len(places) - 1)]
+        return f"{text[:start]}pass{text[end:]}"
+
+    change(without)
+    with pytest.raises(Race):
+        trained(name, shape)
+
+
+@pytest.mark.parametrize("name", ["blocks", "alone"])
+def test_lines_that_do_not_wait_race(name, fake_driver, shape, monkeypatch):
+    from scalarviz.engine.cuda.block import table
+
+    monkeypatch.setattr(table, "_waits", lambda lines, before: [False for _ in lines])
+    with pytest.raises(Race):
+        trained(name, shape)
