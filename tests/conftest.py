@@ -23,6 +23,8 @@ pytest_plugins = ["kit.tiers"]
 os.environ["SCALARVIZ_WARMUP"] = "0"  # no test is slowed by a compiler beside it
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores Ctrl-C; tests send it
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # of nohup; tests close terminals
 settings.register_profile("any machine", parent=settings(), deadline=None)  # an example may take long on a busy one
 settings.load_profile("any machine")
 ORACLE = Path(__file__).parent / "oracle"

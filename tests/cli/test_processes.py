@@ -111,7 +111,10 @@ def test_a_terminal_that_closes_ends_the_run_and_keeps_the_weights(tmp_path):
     os.close(ours)  # what is written from here on is an error
     time.sleep(0.3)
     program.send_signal(signal.SIGHUP)
-    assert program.wait(60) == 129, seen
+    try:
+        assert program.wait(60) == 129, seen
+    finally:
+        program.kill()
     assert weights_in(tmp_path / "w.safetensors")
     assert os.listdir(tmp_path) == ["w.safetensors"]
 
