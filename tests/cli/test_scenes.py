@@ -69,6 +69,7 @@ def test_the_line_says_the_run_and_nothing_is_written_that_is_not_named(small, t
     assert listing(tmp_path) == before
 
 
+@pytest.mark.ci
 @every_scene()
 def test_a_file_goes_on_as_if_nothing_had_been_between(small, name, flags):
     """The file brings its architecture, rate, optimiser and seed; flags of the data are given again."""
@@ -107,6 +108,7 @@ def test_a_recording_changes_no_bit_and_holds_the_weights(small, tmp_path, name,
         assert {recorded.opened(1, alone=alone).step for alone in (True, False)} == {3}
 
 
+@pytest.mark.ci
 @every_scene(wide=False)
 def test_a_seed_is_one_run(small, name, flags):
     for seed, file in ((1, "a"), (1, "b"), (2, "c")):

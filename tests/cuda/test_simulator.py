@@ -42,7 +42,7 @@ def in_the_simulator(paths, chosen, folder):
     report = folder / "report.xml"
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
     environment |= {
-        "NUMBA_ENABLE_CUDASIM": "1", "SCALARVIZ_NO_SKIPS": "1",
+        "NUMBA_ENABLE_CUDASIM": "1", "SCALARVIZ_NO_SKIPS": "1", "SCALARVIZ_TEST_SECONDS": "inf",
         "PYTHONPATH": os.pathsep.join([*map(str, MODULES), *filter(None, [os.environ.get("PYTHONPATH")])]),
     }  # fmt: skip
     command = [

@@ -95,6 +95,7 @@ def umask():
     os.umask(before)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_writer_keeps_the_mode_of_the_file(tmp_path, umask, name):
     path, write = tmp_path / name, WRITERS[name]

@@ -1,6 +1,6 @@
 """The three tiers of the suite, as a pytest plugin: what runs where, what a skip means, how long a quick test may take.
 
-* no mark: ``make test``. No other process, no browser, no PyTorch; at most half a second of processor time.
+* no mark: ``make test``. No other process, no browser, no PyTorch; well under a second of processor time.
 * ``smoke``: in ``make test``, and may take longer: one film, still, page, command and window.
 * ``ci``: ``.ci/run`` runs it too. Tests that ask for PyTorch, a display or a GPU's compiler are marked by this plugin.
 * ``hunt``: ``make hunt`` alone. Long walks, fuzzing, soak.
@@ -20,8 +20,8 @@ ALLOWED_SKIP = "no GPU"
 CUDA = "SCALARVIZ_TEST_CUDA"
 """Environment variable: ``1`` demands the tests marked cuda, ``0`` leaves them out; else they run where they can."""
 MOST_SECONDS = float(os.environ.get("SCALARVIZ_TEST_SECONDS", "inf"))
-"""Processor seconds that a test without a mark may take."""
-FOLDERS = ("browser", "cuda", "frozen", "imported", "notebooks", "onnx", "view")
+"""Processor seconds that a test without a mark may take: .ci/run says, as other machines may be slower."""
+FOLDERS = ("browser", "cuda", "frozen", "imported", "notebooks", "onnx", "replay", "sweep", "view")
 """Folders whose tests all draw, or need what `make test` does not install: .ci/run runs them."""
 FIXTURES = frozenset({"torch", "display", "screen", "x_server", "program"})
 """Fixtures that start another process or load a large library."""

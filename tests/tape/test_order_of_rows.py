@@ -188,6 +188,7 @@ def test_modules_are_those_of_ones_own_model_and_are_not_kept_alive():
     assert gone() is None
 
 
+@pytest.mark.ci
 def test_large_graphs_are_not_kept_and_what_was_not_asked_for_longest_goes():
     nodes = (Node("param"), *(Node("relu", (k,)) for k in range(SMALL)))
     tape = Tape(nodes, 0, 0, 1, outputs=(SMALL,))
