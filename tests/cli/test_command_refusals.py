@@ -21,6 +21,7 @@ from scalarviz.io import save_picture, save_tensors
 from scalarviz.run.scene_file import load_scene
 from scalarviz.sweep.sweep import sweep
 
+pytestmark = pytest.mark.ci  # some rows train an ONNX file, which `make test` has no package for
 LONG = "n" * 5000
 WHOLE = ["", "x", "1.5", "nan", "1e3", "--steps"]
 NUMBER = ["", "x", "nan", "inf", "-inf", "0", "-1"]

@@ -64,8 +64,7 @@ def ours(form):
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("engine", ["numpy", "numba", "objects"])
-def test_loss_and_gradient_are_those_of_an_eager_call_and_of_pytorch(engine, seed, tmp_path):
-    torch = pytest.importorskip("torch")
+def test_loss_and_gradient_are_those_of_an_eager_call_and_of_pytorch(engine, seed, tmp_path, torch):
     random = np.random.default_rng(seed)
     form = drawn(random, 0, 8)
     (net, loss), x = ours(form), random.normal(size=(SAMPLES, 2))
