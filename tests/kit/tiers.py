@@ -21,7 +21,7 @@ CUDA = "SCALARVIZ_TEST_CUDA"
 """Environment variable: ``1`` demands the tests marked cuda, ``0`` leaves them out; else they run where they can."""
 MOST_SECONDS = float(os.environ.get("SCALARVIZ_TEST_SECONDS", "inf"))
 """Processor seconds that a test without a mark may take: .ci/run says, as other machines may be slower."""
-FOLDERS = ("browser", "cuda", "frozen", "imported", "notebooks", "onnx", "replay", "sweep", "view")
+FOLDERS = ("browser", "cuda", "frozen", "imported", "notebooks", "onnx_files", "replay", "sweep", "view")
 """Folders whose tests all draw, or need what `make test` does not install: .ci/run runs them."""
 FIXTURES = frozenset({"torch", "display", "screen", "x_server", "program"})
 """Fixtures that start another process or load a large library."""
