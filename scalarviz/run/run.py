@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Event
 from typing import Any, NoReturn
@@ -150,13 +150,22 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         whole = sampling == "epochs" and batch == len(inputs)
         data_set = Dataset(data_of(graph, dtype, whole, inputs, targets))
         self._put_on(graph)
+        before = [block.flat_value for block in graph.blocks]
         self._stands = Event()  # other threads find the run by its weights, and wait until it is made
         try:
-            take_over(self, graph.blocks, partial(self._begin, update, data_set, (batch, sampling), limits))
+            take_over(self, graph.blocks, partial(self._begin, update, data_set, (batch, sampling), limits, before))
         finally:
             self._stands.set()
 
-    def _begin(self, update: Plan, data: Dataset, batch: tuple[int, Sampling], limits: Limits, store: Store) -> None:
+    def _begin(
+        self,
+        update: Plan,
+        data: Dataset,
+        batch: tuple[int, Sampling],
+        limits: Limits,
+        before: Sequence[Any],
+        store: Store,
+    ) -> None:
         graph, self._store = self._graph, store
         self._taken_by: Run | None = None
         self._closed = False
@@ -167,8 +176,10 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
             self._training = Training(
                 self.problem, self._first_trainer(self.problem), graph.held, graph.optimizer.lr_pace, graph.name_of
             )
-        except BaseException:  # the weights are not left to a run that there is not
+        except BaseException:  # the weights are not left to a run that there is not, nor rounded by it
             release(graph.blocks, store)
+            for block, values in zip(graph.blocks, before, strict=True):
+                block.flat_value[:] = values
             raise
         self._traveller = RunTraveller(self)
         vars(self).update(timeline=Timeline(self._traveller, self._training.history))

@@ -70,6 +70,16 @@ def test_every_way_to_a_window_is_refused_by_an_error(tmp_path, names, said):
     assert all(said in line and "sv.view.render" in line and "required=False" in line for line in lines)
 
 
+def test_a_library_that_qt_lacks_is_said(tmp_path, display):
+    """A damaged one stands for it: Qt would end the process."""
+    (tmp_path / "libxcb-cursor.so.0").touch()
+    done = alone(tmp_path, WAYS, DISPLAY=display, LD_LIBRARY_PATH=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 16, done.stdout
+    assert all("libxcb-cursor.so.0" in line and "apt-get install" in line for line in lines)
+
+
 @pytest.mark.parametrize(("library", "names"), [("torch", {}), ("jax", {"DISPLAY": STALE})], ids=["none", "stale X"])
 def test_the_loops_of_the_guide_run_without_a_display(tmp_path, library, names):
     pytest.importorskip(library, reason=f"no {library}")

@@ -9,6 +9,8 @@ import select
 import socket
 import sys
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from ...errors import MissingDependencyError
@@ -19,6 +21,11 @@ WITHOUT = (
     "sv.live(x) is a notebook's cell; sv.view.show(x, block=False, required=False) lets a loop go on without a window"
 )
 """What to do where there is no display."""
+LIBRARIES = (
+    "libdbus-1-3 libglib2.0-0 libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-render-util0 "
+    "libxcb-shape0 libxcb-xkb1 libxkbcommon-x11-0 libxkbcommon0"
+)
+"""What Qt's wheels need of a Debian or Ubuntu system."""
 INSTALL = 'a window needs Qt; install it with: pip install "scalarviz[desktop]"'
 
 
@@ -68,12 +75,28 @@ _DESKTOPS = (("xcb", "DISPLAY", _x_answers), ("wayland", "WAYLAND_DISPLAY", _way
 """How Qt calls them, the variables that name them, and who asks them."""
 
 
-def check_window() -> None:
-    """Raise MissingDependencyError, which says what to install, unless windows can be opened."""
-    from importlib.util import find_spec
+def without_library(missing: str) -> str:
+    """What to do about a Qt that does not start for a library of the system."""
+    library = f" ({missing})" if missing else ""
+    hint = f"Debian, Ubuntu: apt-get install {LIBRARIES}" if sys.platform.startswith("linux") else INSTALL
+    return f"Qt is installed but does not start{library}; {hint}"
 
-    if not any(find_spec(name) for name in ("PySide6", "PyQt6")):
+
+def check_window() -> None:
+    """Raise MissingDependencyError, which says what to install, unless windows can be opened.
+
+    Qt's part for X is loaded here, because Qt ends the whole process where a library of the system is missing.
+    """
+    bindings = [spec for spec in map(find_spec, ("PySide6", "PyQt6")) if spec is not None]
+    if not bindings:
         raise MissingDependencyError(INSTALL)
+    if not sys.platform.startswith("linux") or os.environ.get("WAYLAND_DISPLAY"):
+        return
+    try:
+        for plugin in Path(bindings[0].origin or "").parent.glob("Qt*/plugins/platforms/libqxcb.so"):
+            ctypes.CDLL(str(plugin))
+    except OSError as error:
+        raise MissingDependencyError(without_library(str(error))) from None
 
 
 def application() -> Any:

@@ -12,15 +12,10 @@ import sys
 from importlib.util import find_spec
 from typing import Any
 
-from .display import INSTALL
+from .display import INSTALL, without_library
 
 BINDINGS = {"PySide6": "PySide6-Essentials", "PyQt6": "PyQt6"}
 """Python's bindings of Qt and the packages that they come in."""
-LIBRARIES = (
-    "libdbus-1-3 libglib2.0-0 libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-render-util0 "
-    "libxcb-shape0 libxcb-xkb1 libxkbcommon-x11-0 libxkbcommon0"
-)
-"""What Qt's wheels need of a Debian or Ubuntu system."""
 SECONDS = 20.0
 _CODE = "from {binding}.QtGui import QGuiApplication as A; a = A([]); print(a.platformName())"
 
@@ -85,6 +80,4 @@ def _explained(said: str) -> str:
             f"{display.partition('qt.qpa.xcb: ')[2] or display}; check DISPLAY and its permission (xhost, XAUTHORITY)"
         )
     missing = next((line.split("ImportError: ")[-1] for line in lines if "cannot open shared object" in line), "")
-    library = f" ({missing})" if missing else ""
-    hint = f"Debian, Ubuntu: apt-get install {LIBRARIES}" if sys.platform.startswith("linux") else INSTALL
-    return f"Qt is installed but does not start{library}; {hint}"
+    return without_library(missing)
