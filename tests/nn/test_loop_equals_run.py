@@ -1,27 +1,17 @@
-"""A hand-written loop over objects and a `Run` on arrays do the same, whatever the optimiser and the loss."""
+"""A hand-written loop over objects and a `Run` do the same, whatever the optimiser and the loss."""
 
 from __future__ import annotations
-
-import copy
 
 import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.learning import LOSSES, OPTIMISERS, make_optimizer
+from kit.networks import NETWORKS
+from kit.runs import ENGINES, far, make_data, make_run
 from scalarviz import nn, optim
 
 STEPS, SAMPLES = 15, 8
-
-
-class Signed(optim.Optimizer):
-    """A user's own: state, the learning rate and the step number all count."""
-
-    state = ("mean", "seen")
-
-    def update(self, w, g, state, lr, t):
-        mean = 0.8 * state["mean"] + 0.2 * g
-        seen = state["seen"] + g * g
-        return w - lr * mean / (1 + (seen / t).sqrt()), {"mean": mean, "seen": seen}
 
 
 def softly(outputs, targets):
@@ -29,74 +19,40 @@ def softly(outputs, targets):
     return sum((sv.softplus(o - t) + sv.softplus(t - o)) for o, t in zip(outputs, targets, strict=True))
 
 
-OPTIMISERS = {
-    "sgd": lambda p: optim.SGD(p, lr=0.3),
-    "sgd all": lambda p: optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
-    "adam": lambda p: optim.Adam(p, lr=0.02, weight_decay=0.1),
-    "adamw": lambda p: optim.AdamW(p, lr=0.02),
-    "own": lambda p: Signed(p, lr=0.1),
-}
-LOSSES = {
-    "mse": nn.MSELoss(), "mse sum half": nn.MSELoss("sum", factor=0.5), "l1": nn.L1Loss(), "bce": nn.BCELoss("sum"),
-    "huber": nn.HuberLoss(delta=0.2), "own": softly,
-}  # fmt: skip
-
-
-def data():
-    rng = np.random.default_rng(3)
-    x = rng.random((SAMPLES, 3))
-    return x, 0.2 + 0.6 * x[:, ::-1]
-
-
-def network():
-    net = nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 3), nn.Sigmoid())
-    net.initialize(seed=2)
-    net.freeze("0.weight[1]")
-    return net
-
-
-def by_hand(net, loss, optimiser):
-    x, y = data()
+def loop(net, loss, rule, data):
     for _ in range(STEPS):
-        optimiser.zero_grad()
-        total = sv.sum([loss(net(a), b) for a, b in zip(x, y, strict=True)])
+        rule.zero_grad()
+        total = sv.sum([loss(net(a), b) for a, b in zip(*data, strict=True)])
         if nn.batch_reduction(loss) == "mean":
-            total = total / len(x)
+            total = total / len(data[0])
         total.backward()
-        optimiser.step()
+        rule.step()
     return total.data
 
 
-@pytest.mark.parametrize(("loss", "optimiser"), [
-    *(("mse", o) for o in OPTIMISERS), *((loss, "adam") for loss in LOSSES if loss != "mse"), ("own", "own"),
-])  # fmt: skip
 @pytest.mark.parametrize("engine", ["numpy", "objects"])
-def test_a_loop_and_a_run_end_at_the_same_weights(loss, optimiser, engine):
-    one, other = network(), network()
-    make, criterion = OPTIMISERS[optimiser], LOSSES[loss]
-    last = by_hand(one, criterion, make(one.parameters()))
-    run = sv.Run(
-        other, criterion, make(other.parameters()), data=data(), batch_size=SAMPLES, engine=engine, dtype="float64"
-    )
-    run.step(STEPS)
-    assert run.loss == pytest.approx(last, rel=1e-11)
-    for name, wanted in one.state_dict().items():
-        found = other.state_dict()[name]
-        assert np.linalg.norm(found - wanted) <= 1e-11 * np.linalg.norm(wanted), name
-    run.close()
+@pytest.mark.parametrize(
+    ("loss", "rule"), [*(("mse", rule) for rule in (*OPTIMISERS, "own")), *((name, "sgd_all") for name in LOSSES)]
+)
+def test_a_loop_and_a_run_end_at_the_same_weights(loss, rule, engine):
+    network = "rgb" if LOSSES[loss].outputs == "probabilities" else "classes"
+    net = NETWORKS[network].ours()
+    last = loop(net, LOSSES[loss].ours(), make_optimizer(rule, net.parameters()), make_data(network, loss, SAMPLES))
+    with make_run(network, loss, rule, engine=engine, samples=SAMPLES, batch_size=None) as run:
+        run.step(STEPS)
+        assert run.loss == pytest.approx(last, rel=1e-11)
+        for name, wanted in net.state_dict().items():
+            assert far(run.state_dict()[name], wanted) <= 1e-11, name
 
 
 def test_a_loop_goes_on_where_a_run_ended():
-    net = network()
-    twin = copy.deepcopy(net)
-    opt = optim.Adam(net.parameters(), lr=0.02)
-    run = sv.Run(net, nn.MSELoss(), opt, data=data(), batch_size=SAMPLES, engine="numpy", dtype="float64")
-    run.step(STEPS)
-    run.close()
-    by_hand(net, nn.MSELoss(), opt)
+    net, twin = NETWORKS["mlp"].ours(), NETWORKS["mlp"].ours()
+    data, rule = make_data("mlp", "mse", SAMPLES), optim.Adam(net.parameters(), lr=0.02)
+    with sv.Run(net, softly, rule, data=data, batch_size=SAMPLES, engine="numpy", dtype="float64") as run:
+        run.step(STEPS)
+    loop(net, softly, rule, data)
     alone = optim.Adam(twin.parameters(), lr=0.02)
-    by_hand(twin, nn.MSELoss(), alone)
-    by_hand(twin, nn.MSELoss(), alone)
+    loop(twin, softly, alone, data), loop(twin, softly, alone, data)
     for name, wanted in twin.state_dict().items():
         np.testing.assert_allclose(net.state_dict()[name], wanted, rtol=1e-9)
 
@@ -112,19 +68,18 @@ class Aside(nn.Module):
         return self.last(self.first(x)[:1])
 
 
-@pytest.mark.parametrize("optimiser", ["sgd all", "adamw"])
-@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
-def test_weights_that_the_loss_does_not_read_do_not_decay(optimiser, engine):
-    one, other = Aside(), Aside()
+@pytest.mark.parametrize("rule", ["sgd_all", "adamw_decay"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_weights_that_the_loss_does_not_read_do_not_decay(rule, engine):
+    one, other, data = Aside(), Aside(), make_data("rgb", "mse", SAMPLES)
     before = other.state_dict()
-    by_hand(one, LOSSES["mse"], OPTIMISERS[optimiser](one.parameters()))
-    run = sv.Run(
-        other, LOSSES["mse"], OPTIMISERS[optimiser](other.parameters()), data=data(), engine=engine, dtype="float64"
-    )
-    run.step(STEPS)
-    found, wanted = run.state_dict(), one.state_dict()
-    run.close()
+    loop(one, nn.MSELoss(), make_optimizer(rule, one.parameters()), data)
+    with sv.Run(
+        other, nn.MSELoss(), make_optimizer(rule, other.parameters()), data=data, engine=engine, dtype="float64"
+    ) as run:
+        run.step(STEPS)
+        found = run.state_dict()
     np.testing.assert_array_equal(found["aside.weight"], before["aside.weight"])
     np.testing.assert_array_equal(found["first.weight"][1], before["first.weight"][1])
-    for name, array in wanted.items():
+    for name, array in one.state_dict().items():
         np.testing.assert_allclose(found[name], array, rtol=1e-10, err_msg=name)
