@@ -189,32 +189,6 @@ def test_a_run_saves_the_running_statistics_and_takes_those_of_a_file(tmp_path):
     np.testing.assert_array_equal(third.predict(x), run.predict(x))
 
 
-def test_an_array_of_a_module_is_a_constant_of_a_run(tmp_path):
-    def made(scale):
-        net = Scaled()
-        net.scale[0] = scale
-        data = np.ones((6, 2)), np.ones((6, 2))
-        return Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data, engine="numpy", dtype="float64")
-
-    run, other = made(2.0), made(1.0)
-    run.step(3)
-    run.save(tmp_path / "a.safetensors")
-    before = other.frame().values
-    with pytest.raises(sv.ScalarvizError, match="scale differ from the model's"):
-        other.load(tmp_path / "a.safetensors")
-    np.testing.assert_array_equal(other.frame().values, before)
-
-
-class Scaled(nn.Module):
-    def __init__(self):
-        self.register_buffer("scale", [2.0, 3.0])
-        self.register_buffer("count", np.array(4, np.int64))
-        self.w = sv.Weight(1.5)
-
-    def forward(self, x):
-        return [self.w * v * s for v, s in zip(x, self.scale.tolist(), strict=True)]
-
-
 def test_pytorchs_weights_load_by_name_and_predict_the_same(tmp_path, torch):
     from safetensors.torch import save_file
 
