@@ -87,6 +87,8 @@ class Past:
         What the next undo and redo would do, in the words of the edit; empty where there is nothing.
     steps : ndarray of int64, shape (N,), or None
         Where it can stand, in order, if not at every step from `first` to `newest`.
+    seed : int or None
+        What drew the first weights of that branch, where a restart did.
     """
 
     first: int
@@ -98,6 +100,7 @@ class Past:
     undo: str = ""
     redo: str = ""
     steps: NDArray[np.int64] | None = None
+    seed: int | None = None
 
     def nearest(self, step: int) -> int:
         """The step nearest to `step` at which one can stand."""

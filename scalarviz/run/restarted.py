@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 6
 """Weights that an error names."""
-SEEDED = "restart with seed "
-"""What the past says of a line that was begun with weights of another seed, before that."""
 
 
 def restarted(home: State, today: State) -> State:
@@ -83,14 +81,9 @@ def _with(today: State, weights: Any, arrays: dict[str, Any], before: int, home:
 
 def seed_shown(frame: Frame) -> int:
     """The seed of the first weights of the line of steps that a frame is on: the run's, or that of a restart."""
-    past, seed = frame.past, 0 if frame.settings is None else frame.settings.seed
-    lines = {} if past is None else {branch.number: branch for branch in past.branches}
-    line = next((branch for branch in lines.values() if branch.current), None)
-    while line is not None:
-        if line.why.startswith(SEEDED):
-            return int(line.why.removeprefix(SEEDED))
-        line = None if line.parent is None else lines.get(line.parent)
-    return seed
+    if frame.past is not None and frame.past.seed is not None:
+        return frame.past.seed
+    return 0 if frame.settings is None else frame.settings.seed
 
 
 def seeded_as_before(run: Run, home: State) -> NDArray[Any]:

@@ -61,13 +61,13 @@ def _edit(value: str, reader: Reader, had: Had) -> Edit | None:
     if value == now or settings is None:
         return None
     before, rate = had.get(value, {}), settings.numbers.get("lr")
-    momentum = ((MOMENTUM, before.get(MOMENTUM, USUAL_MOMENTUM) if value == MOMENTUM else 0.0),)
+    momentum = before.get(MOMENTUM, USUAL_MOMENTUM) if value == MOMENTUM else 0.0
     if value in _PLAIN and now in _PLAIN:
-        return SetOptimizer(momentum)
+        return _set_momentum(momentum, settings.numbers, before)
     kind = "SGD" if value in _PLAIN else value
     if not ((value in _PLAIN) == (now in _PLAIN) and now in OPTIMIZERS and rate is not None):
         rate = before.get("lr", usual_rate(value, reader))
-    numbers = {"lr": rate, **_special(kind, before), **(dict(momentum) if value == MOMENTUM else {})}
+    numbers = {"lr": rate, **_special(kind, before), **({MOMENTUM: momentum} if value == MOMENTUM else {})}
     return Change(optimizer=kind, numbers=tuple(numbers.items()))
 
 
@@ -95,7 +95,14 @@ def _momentum_of(reader: Reader) -> float | None:
 
 
 def _momentum_edit(value: float, reader: Reader) -> Edit:
-    return SetOptimizer(((MOMENTUM, float(value)),))
+    return _set_momentum(float(value), {} if reader.settings is None else reader.settings.numbers, {})
+
+
+def _set_momentum(momentum: float, now: Mapping[str, Any], before: Mapping[str, Any]) -> Edit:
+    """Without momentum SGD cannot look ahead, and with it again it does so where it did before."""
+    ahead = bool(momentum and before.get("nesterov") and not now.get("dampening"))
+    changes = ahead or (not momentum and now.get("nesterov"))
+    return SetOptimizer(((MOMENTUM, momentum), *((("nesterov", ahead),) if changes else ())))
 
 
 MOMENTUM_CONTROL = Slider(

@@ -11,7 +11,7 @@ from ..scalar.store import Gate
 from . import state
 from .edits import Applied
 from .past import Branch
-from .restarted import SEEDED, redrawn, restarted, seeded, seeded_as_before
+from .restarted import redrawn, restarted, seeded, seeded_as_before
 from .signals import Whole
 from .timeline import Timeline
 from .timeline.timeline import Progress
@@ -145,8 +145,8 @@ class Travel:
         if drawn is None and home.parts["graph"].blocks != today.parts["graph"].blocks:
             drawn = seeded_as_before(run, home)
         again = restarted(home, today) if drawn is None else redrawn(drawn, home, today)
-        why = "restart" if seed is None else f"{SEEDED}{seed}"
-        with Whole(), self.timeline.jump(why, place):
+        why = "restart" if seed is None else f"restart with seed {seed}"
+        with Whole(), self.timeline.jump(why, place, self.timeline.line.seed if seed is None else seed):
             state.put(run, again)
 
     @in_turn

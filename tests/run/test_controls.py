@@ -322,6 +322,20 @@ def test_the_momentum_has_a_slider_where_there_is_one():
     assert (values(run)["momentum"], values(run)["optimiser"]) == (None, "SGD")
 
 
+@pytest.mark.parametrize("act", [
+    lambda run, had: switched(run, had, "SGD"), lambda run, had: move(run, "momentum", 0.0),
+])  # fmt: skip
+def test_sgd_looks_no_further_ahead_than_its_momentum(act):
+    """Nesterov's rule needs momentum: it goes with it, and with the rule that had it it comes back."""
+    run, had = run_of("sgd_nesterov"), {}
+    keep_rule(had, reader(run))
+    act(run, had)
+    assert (rule_of(reader(run)), run.optimizer.nesterov) == ("SGD", False)
+    run.step(2)
+    switched(run, had, "momentum")
+    assert (run.optimizer.momentum, run.optimizer.nesterov) == (0.9, True)
+
+
 # ---- layers
 
 
@@ -398,15 +412,17 @@ def test_new_layers_are_drawn_as_the_others_were_and_what_has_no_weights_stays()
         assert ((now >= 0.25) & (now < 0.75)).all() if tensor.role == "weight" else (now == 0).all()
 
 
-def test_the_seed_is_that_of_the_line_that_is_shown():
+@pytest.mark.parametrize("steps", [0, 1])
+@pytest.mark.parametrize("budget", [None, 0])
+def test_the_seed_is_that_of_the_line_that_is_shown_though_its_branch_made_room(steps, budget):
     run = make_run(seed=0)
-    assert seed_shown(run.frame()) == 0
-    run.step(2)
-    run.restart(seed=7)
-    run.step(1)
-    assert seed_shown(run.frame()) == 7
-    run.restart()
-    assert seed_shown(run.frame()) == 7  # begun anew from the same weights
-    run.undo()
-    run.undo()
-    assert seed_shown(run.frame()) == 0
+    run.timeline.budget = run.timeline.budget if budget is None else budget
+    seeds = [seed_shown(run.frame())]
+    for how in ({"seed": 7}, {}, {"seed": 9}):  # without one it begins anew with the same weights
+        run.step(steps)
+        run.restart(**how)
+        seeds.append(seed_shown(run.frame()))
+    assert seeds == [0, 7, 7, 9]
+    if budget is None:
+        run.undo()
+        assert seed_shown(run.frame()) == 7

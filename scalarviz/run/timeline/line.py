@@ -92,6 +92,8 @@ class Line:
         Edits that stay as they are, although the hand that made the last of them goes on: something refers to them.
     jumped : bool
         Whether it began by a change to other numbers altogether: where it begins is a place of its own.
+    seed : int or None
+        What drew its first weights, where a restart did.
     """
 
     number: int
@@ -110,6 +112,7 @@ class Line:
     rest: int = 0
     settled: int = 0
     jumped: bool = False
+    seed: int | None = None
 
     @property
     def own(self) -> list[Applied]:

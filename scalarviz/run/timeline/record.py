@@ -140,7 +140,8 @@ class Record:
             first, _ = self.span
             flags = tuple(Flag(step, name) for step, name in sorted(self._flags().items()))
             undo, redo = now[2], self._redo[-1][2] if self._redo else ""
-            found = Past(first, newest, line.history.curve(), tuple(line.edits), self.branches(), flags, undo, redo)
+            found = Past(first, newest, line.history.curve(), tuple(line.edits), self.branches(), flags, undo, redo,
+                         seed=line.seed)  # fmt: skip
             self._seen = now, found
         return self._seen[1]
 
@@ -204,7 +205,7 @@ class Record:
         way, step, edits = place
         parent, history = way.owner(step, edits), way.history.fork(step)
         way.settle(edits)
-        line = Line(self._count, parent, step, edits, history, way.edits[:edits], step, why, came)
+        line = Line(self._count, parent, step, edits, history, way.edits[:edits], step, why, came, seed=parent.seed)
         self._to_line(line)
         return line
 

@@ -354,8 +354,11 @@ class Timeline(Record):
         return what
 
     @contextmanager
-    def jump(self, why: str, place: Place | None = None) -> Iterator[None]:
-        """Around a change to other numbers altogether: they begin a line of their own, perhaps from a place."""
+    def jump(self, why: str, place: Place | None = None, seed: int | None = None) -> Iterator[None]:
+        """Around a change to other numbers altogether: they begin a line of their own, perhaps from a place.
+
+        `seed` drew them, if one did.
+        """
         self.enter()
         if self._closed:
             yield
@@ -372,7 +375,7 @@ class Timeline(Record):
             steps = self._run.steps
             line = Line(self._count, None, steps, 0, self.line.history.fork(None), [], steps, why, came)
             self._to_line(line)
-        line.jumped = True
+        line.jumped, line.seed = True, line.seed if seed is None else seed
         start = Key(self._run.steps, line.before, self._run.whole(), self.keyframes.clock, whole=True)
         self.keyframes.add(line, start)
         self._nothing_to_redo()
