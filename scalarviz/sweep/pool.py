@@ -5,6 +5,7 @@ Every process is a ``ProcessPoolExecutor`` of its own: so it is known which job 
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections import deque
@@ -18,6 +19,7 @@ from typing import Any
 
 from ..checks import integer
 from ..errors import StateError
+from ..process import runs
 from .worker import begin, ready, shielded
 
 AHEAD = 2
@@ -192,6 +194,8 @@ class _Slot:
 
     def take(self, task: _Task) -> bool:
         """Let the process do this after all else; False where it is no more, and those before are yet to be told so."""
+        if os.name == "posix" and not self.tasks and self.pid and not runs(self.pid):
+            self.renew()  # it died idle, and nobody has said so yet: this job was not its fault
         for _ in range(2):
             try:
                 if self._executor is None:
