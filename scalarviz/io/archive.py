@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import FileFormatError, InputError, listing, shown
 from ..memory import check_memory
 from .atomic import StrPath, path_text
-from .readable import check_source, unreadable
+from .readable import check_source, of_disk, unreadable
 
 Array = NDArray[Any]
 HOW = "np.savez(path, x=inputs, y=targets) makes one"
@@ -53,9 +53,9 @@ def read_arrays(path: StrPath, names: Sequence[str], needed: Sequence[str], what
         raise
     except MemoryError:
         raise InputError(f"{said}: the memory does not suffice for what it says to hold") from None
-    except PermissionError as error:
-        raise unreadable(path, error) from None
-    except Exception:  # what NumPy, zip and the ways to pack raise of bytes that are none of theirs, OSError included
+    except Exception as error:  # what NumPy, zip and the ways to pack raise of bytes that are none of theirs
+        if of_disk(error):
+            raise unreadable(path, error) from None
         raise FileFormatError(f"{said} is no .npz file of numbers, or a damaged one; {HOW}") from None
 
 

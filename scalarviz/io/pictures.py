@@ -28,7 +28,7 @@ from ..errors import (
 )
 from .atomic import StrPath, as_path, check_target, path_text, write_bytes
 from .grey import is_deep, level
-from .readable import check_source, unreadable
+from .readable import check_source, of_disk, unreadable
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
@@ -110,13 +110,13 @@ def load_picture(path: StrPath) -> Picture:
         raise FileFormatError(f"{path} is not a picture; those that are read are {listing(_kinds())}") from None
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {error}") from None
-    except PermissionError as error:
-        raise unreadable(path, error) from None
     except Image.DecompressionBombError:
         raise FileFormatError(f"{path} is too large: it has more than {LARGEST:,} pixels; make it smaller") from None
     except MemoryError:
         raise FileFormatError(f"{path} is too large for the memory of this machine; make it smaller") from None
     except Exception as error:  # pillow's decoders raise whatever they stumble over, from TypeError to struct.error
+        if of_disk(error):
+            raise unreadable(path, error) from None
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise FileFormatError(f"{path} is damaged or of an unsupported kind: {reason}") from None
 

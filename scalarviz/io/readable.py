@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
+from typing import TypeGuard
 
 from ..errors import InputError
 from .atomic import StrPath, as_path, path_text
@@ -38,6 +40,11 @@ def check_source(path: StrPath, what: str) -> Path:
     if not stat.S_ISREG(mode):
         raise InputError(f"{path_text(path)} is no regular file but a device or a pipe; copy what it gives into a file")
     return name
+
+
+def of_disk(error: Exception) -> TypeGuard[OSError]:
+    """Whether the system could not read a file; False where a library stumbled over what stands in it."""
+    return isinstance(error, OSError) and error.errno not in (None, errno.EINVAL, errno.EOVERFLOW)
 
 
 def unreadable(path: StrPath, error: OSError) -> InputError:
