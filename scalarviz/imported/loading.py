@@ -7,6 +7,8 @@ from dataclasses import replace
 from math import prod
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from ..checks import text
 from ..errors import InputError, TypeMismatchError, shown
 from ..io.atomic import StrPath
@@ -19,7 +21,7 @@ from .ids import uncut
 from .lanes import alone, entries, output_axes
 from .layers.table import Facts
 from .needed import check_given, check_known
-from .nodes import folded
+from .nodes import Tensors, folded
 from .operators.table import supported
 from .sides import checked
 
@@ -116,8 +118,10 @@ def loaded(
 def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mapping[str, Any] | None) -> Loaded:
     check_supported(graph)
     constants = folded(graph)
+    read = {name for node in graph.nodes for name in node.inputs if name} | {port.name for port in graph.outputs}
+    _check_masks(graph, constants, read)
     given = entries(graph, batch, checked(graph, sides))
-    calm = replace(graph, nodes=tuple(step for node in graph.nodes for step in _in_use(node)))
+    calm = replace(graph, nodes=tuple(step for node in graph.nodes for step in _in_use(node, read)))
     try:
         one = alone(calm, constants, given)
     except InputError:
@@ -160,7 +164,20 @@ def check_supported(graph: Graph) -> None:
     raise InputError(f"{graph.name}: {count:,} of {len(graph.nodes):,} nodes cannot be computed here: {said}")
 
 
-def _in_use(node: Node) -> list[Node]:
+def _check_masks(graph: Graph, constants: Tensors, read: set[str]) -> None:
+    """Refuse a dropout in training whose mask is used: each step of a run draws another one, and keeps none."""
+    for node in graph.nodes:
+        ratio, training = (*node.inputs[1:], "", "")[:2]
+        used = node.operator == "Dropout" and not read.isdisjoint(node.outputs[1:])
+        if used and np.any(constants.get(training, False)) and np.any(constants.get(ratio, 0.5)):
+            raise InputError(
+                f"{graph.name}: Dropout {shown(node.name)} is in training and its mask {shown(node.outputs[1])} is "
+                "used; a mask is drawn anew in each step and cannot be kept: write the file with training_mode false, "
+                "or use the first output alone"
+            )
+
+
+def _in_use(node: Node, read: set[str]) -> list[Node]:
     """A node that trains as it computes in use: samples are tried out one by one."""
     if node.operator == "BatchNormalization" and node.attributes.get("training_mode"):
         statistics = zip(node.inputs[3:], node.outputs[1:], strict=False)  # in use they stay what they are
@@ -168,8 +185,8 @@ def _in_use(node: Node) -> list[Node]:
             replace(node, attributes={**node.attributes, "training_mode": 0}, outputs=node.outputs[:1]),
             *(Node("Identity", (given,), (same,), name=node.name) for given, same in statistics if same),
         ]
-    if node.operator == "Dropout" and len(node.inputs) > 2 and not any(node.outputs[1:]):
-        return [replace(node, inputs=node.inputs[:2])]
+    if node.operator == "Dropout" and len(node.inputs) > 2 and read.isdisjoint(node.outputs[1:]):
+        return [replace(node, inputs=node.inputs[:2], outputs=node.outputs[:1])]
     return [node]
 
 

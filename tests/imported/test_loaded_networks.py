@@ -125,8 +125,9 @@ def test_a_file_in_training_is_loaded_in_training(tmp_path):
     made = Made("N", 4, opset=15)
     h = batch_norm(made, gemm(made, "x", "fc", 4, 4), "bn", 4, training_mode=1, momentum=0.8)
     made.nodes[-1].output.extend(["mean_out", "var_out"])
-    drop = made.node("Dropout", h, made.constant("ratio", np.float32(0.25)), made.constant("on", np.array(True)))
-    made.node("Relu", drop, to="y")
+    drop = made.node("Dropout", h, made.constant("ratio", np.float32(0.25)), made.constant("on", np.array(True)),
+                     to="drop mask")  # fmt: skip
+    made.node("Relu", drop.split()[0], to="y")
     net = sv.load_onnx(made.save(tmp_path))
     modes = {type(part).__name__: part.training for part in net}
     assert modes == {"Linear": False, "BatchNorm1d": True, "Dropout": True, "ReLU": False}

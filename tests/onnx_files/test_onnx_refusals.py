@@ -148,6 +148,14 @@ def large():
     return made
 
 
+def masked():
+    made = Made("N", 3)
+    made.node("Dropout", "x", made.constant("ratio", np.float32(0.5)), made.constant("on", np.array(True)),
+              name="drop", to="d mask")  # fmt: skip
+    made.node("Where", "mask", "d", "x", to="y")
+    return made
+
+
 def load(folder, made, *outputs, **options):
     return sv.load_onnx(made.save(folder, *outputs), **options)
 
@@ -158,6 +166,7 @@ SIDES = ("{'K': 4, 'L': 2}", "{'L': 0}", "{'L': -1}", "{'L': 2.5}", "{'L': '2'}"
          "{'y': (2, 3)}", "{'x': np.array([2, 3])}", "{'x[1]': 2}", "[2]", "{3: 3}", "3")  # fmt: skip
 UNREAD = {
     "samples are mixed": ("load(it, pairs())", InputError, "MatMul 'all_pairs'", "x axis 0", "batch=False"),
+    "a mask is used": ("load(it, masked())", InputError, "Dropout 'drop'", "'mask'", "training_mode"),
     "four samples": ("load(it, four(), 'z')", InputError, "4 samples", "Reshape 'hard'", "dynamic_axes"),
     "no such side": ("load(it, mlp(), batch='M')", InputError, "batch='M'", "x", "batch_size"),
     "no such axis": ("load(it, mlp(), batch=2)", InputError, "batch=2", "'x'"),
