@@ -138,14 +138,6 @@ def test_a_condition_is_what_python_makes_of_it(text):
     assert named().holds(f"{text}\nand x == x") is bool(python(f"{text} and x == x"))
 
 
-@pytest.mark.ci
-@settings(max_examples=150)
-@given(NUMBER, TRUTH)
-def test_many_texts_are_what_python_makes_of_them(number, truth):
-    test_a_number_is_what_python_makes_of_it.hypothesis.inner_test(number)
-    test_a_condition_is_what_python_makes_of_it.hypothesis.inner_test(truth)
-
-
 # the tensor "weight" is [[3, -4, 0], [0, 0, 12]], "bias" [1e-300, -1e300]
 HOLD = [
     "max(weight) == 12", "min(weight) == -4", "sum(weight) == 11", "mean(weight) == 11 / 6",
@@ -157,7 +149,8 @@ HOLD = [
     "sum(weight[1]) == 12", "norm(weight[0]) == 5", "'weight'[0][1] == -4", '"loss" == 5', "'a b' * 2 == 14",
     '"and" + "7" == 6', "x < y or x > y", "weight > 11", "min(3, x, 2) == 1.5",
     "pi * x > 4.7 and e < 2.72 and x < inf", "bias > 0", "norm(bias) == 1e300", "sign(bias[1]) == -1",
-    "step == 0", "nan(loss)", "not nan", "lr == 0.1", "1 < x < 2 < 3",
+    "step == 0", "nan(loss)", "not nan", "lr == 0.1", "1 < x < 2 < 3", "9**9**9**9 == inf and 1e400 / x == inf",
+    "nan(10**400 - 10**400 + x)", "nan((0 - 8)**(x / 4.5))", "0**0 == x / 1.5", "log(x - x) == -inf",
 ]  # fmt: skip
 
 
@@ -167,17 +160,19 @@ def test_functions_of_whole_tensors_and_places_in_them(text):
     assert not named().holds(f"not ({text})") or ">" in text  # of a tensor, one element is enough
 
 
-OPERATIONS = {
-    1: ("abs", "cos", "exp", "log", "neg", "relu", "sigmoid", "sin", "softplus", "sqrt", "square", "tanh"),
-    2: ("add", "div", "maximum", "minimum", "mul", "pow", "sub", "leaky_relu"), 3: ("clip", "where"),
-}  # fmt: skip
+OPERATIONS = (
+    "abs cos exp log neg relu sigmoid sin softplus sqrt square tanh", "add div maximum minimum mul pow sub leaky_relu",
+    "clip where",
+)  # fmt: skip
+"""Of one number, of two, of three."""
 
 
-@pytest.mark.parametrize(("name", "count"), [(name, count) for count, names in OPERATIONS.items() for name in names])
+@pytest.mark.parametrize(("name", "count"), [(name, k) for k, row in enumerate(OPERATIONS, 1) for name in row.split()])
 def test_every_operation_has_the_value_that_it_has_in_a_graph(name, count):
     numbers = (0.7, 1.3, 2.1)[:count]
-    wanted = getattr(sv, name)(*numbers).data
-    assert named().holds(f"abs({name}({', '.join(map(repr, numbers))}) - {wanted!r}) < 1e-14 and x > 0")
+    assert named().holds(
+        f"abs({name}{numbers} - {getattr(sv, name)(*numbers).data!r}) < 1e-14 and x > 0".replace(",)", ")")
+    )
 
 
 def test_what_looks_back_over_random_numbers():
@@ -259,26 +254,21 @@ def test_bad_texts_are_refused_with_the_caret_at_the_fault(text):
 
 
 PIECES = [
-    "loss", "lr", "grad", "0.weight", "0.bias", "dead", "nan", "before", "changes", "crosses", "and", "or",
-    "not", "(", ")", "[", "]", ",", "0", "1", "-", "+", "*", "/", "**", "<", ">", "==", "max", "exp",
-    "where", "2.5e", '"', "'0.bias'", "9" * 30, "x", ".", "=", "\x00", "é", "＋", "\ud800", "lambda",
-    "__class__", ":=", "eval",
+    "loss", "0.weight", "dead", "before", "changes", "crosses", "and", "not", "(", ")", "[", "]", ",", "0", "-", "**",
+    "<", "==", "max", "where", "2.5e", '"', "'0.bias'", "9" * 30, "x", ".", "=", "\x00", "é", "＋", "\ud800", "lambda",
 ]  # fmt: skip
 
 
 @settings(max_examples=150)
 @given(st.text(max_size=60) | st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join))
-@example("9" * 9999 + "x")
 @example("1e" + "9" * 9998)
-@example("1." * 5000)
 @example("a." * 5000)
 @example("1<" * 4999 + "1")
 @example("0.weight" + "[0]" * 3330)
 @example("max(" + "1," * 4990 + "1)")
 @example("x" * 10_001)
 def test_any_text_is_read_or_refused_in_few_words(text):
-    run = broken_run()
-    said = ""
+    run, said = broken_run(), ""
     try:
         run.break_on(text)
     except ScalarvizError as error:
@@ -324,13 +314,11 @@ def grad(frame):
 STATES = {
     "grad > 0.02": lambda f: grad(f) > 0.02,
     "0.02 < grad < 0.03 or loss < 0.08": lambda f: 0.02 < grad(f) < 0.03 or f.loss < 0.08,
-    "loss < 0.085": lambda f: f.loss < 0.085,
     "loss > 0.08 and not step > 20": lambda f: f.loss > 0.08 and not f.step > 20,
     "lr < 0.04": lambda f: f.lr < 0.04,
     "0.weight[1][0] < -0.9": lambda f: w(f)[1, 0] < -0.9,
     "grad(0.weight[1][0]) > 0": lambda f: g(f)[1, 0] > 0,
     "grad(0.weight)[1][0] > 0": lambda f: g(f)[1, 0] > 0,
-    "max(abs(0.weight)) > 0.7": lambda f: np.abs(w(f)).max() > 0.7,
     "norm(0.weight) * 2 >= 3.2": lambda f: math.sqrt((w(f) ** 2).sum()) * 2 >= 3.2,
     "any(0.weight > 0.6) and loss < 0.09": lambda f: bool((w(f) > 0.6).any()) and f.loss < 0.09,
     "0.weight > 0.55": lambda f: w(f) > 0.55,
@@ -338,7 +326,6 @@ STATES = {
     "dead(1)[2]": lambda f: f.dead["1"][2],
     "dead(0)": lambda f: f.dead["1"],
     "sum(dead) >= 3": lambda f: f.dead["1"].sum() >= 3,
-    "step / 7 == 3": lambda f: f.step == 21,
     "step < 10 or step == 20": lambda f: f.step < 10 or f.step == 20,
     "0.weight[0][0] == 99": lambda f: False,
 }
@@ -349,6 +336,7 @@ EVENTS = {
     "grad changes and loss < before(loss)": lambda f, b: grad(f) != grad(b) and f.loss < b.loss,
     "sign(0.weight - 0.3) changes": lambda f, b: np.sign(w(f) - 0.3) != np.sign(w(b) - 0.3),
 }
+EVERY = [*STATES, *EVENTS]
 
 
 def rises(text, now, before):
@@ -392,7 +380,6 @@ def whole(run):
     return bits(run), run.frame().past.undo, run.frame().past.redo, place(run), run.span, len(run.branches)
 
 
-EVERY = [*STATES, *EVENTS]
 WALKS = [
     *(("numpy", text) for text in EVERY),
     *(pytest.param("objects", text, marks=pytest.mark.ci) for text in EVERY[3::9]),
@@ -411,43 +398,35 @@ def test_break_on_find_and_holds_agree_with_a_walk_by_hand(engine, text):
     assert (point.hits, point.step) == (len(wanted), wanted[-1] if wanted else None)
     assert run.values.tobytes() == frames[40].values.tobytes()
     assert run.frame().gradient.tobytes() == frames[40].gradient.tobytes()
-    assert run.history.loss.tobytes() == frames[40].curve.loss.tobytes()
     before = whole(run)
     assert found_backwards(run, text, 41) == wanted
     assert whole(run) == before
     run.to(0)
     assert run.stopped_by is None
     assert stops(run, 40) == wanted  # the record is followed likewise
-    if text in STATES:
-        for step in (0, 1, 7, 30, 40):
-            run.to(step)
-            assert run.holds(text) is bool(np.any(STATES[text](frames[step])))
-    else:
+    for step in (0, 1, 7, 30, 40) if text in STATES else ():
+        run.to(step)
+        assert run.holds(text) is bool(np.any(STATES[text](frames[step])))
+    if text in EVENTS:
         with pytest.raises(ExpressionError):
             run.holds(text)
 
 
+EDITED = st.tuples(st.integers(0, 40), st.integers(0, 11), st.floats(-1, 1, width=32))
+
+
 @settings(max_examples=4)
-@given(
-    st.sampled_from([*STATES, *EVENTS]),
-    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 11), st.floats(-1, 1, width=32)), max_size=4),
-    st.integers(0, 41),
-    st.integers(0, 40),
-)
+@given(st.sampled_from(EVERY), st.lists(EDITED, max_size=4), st.integers(0, 41), st.integers(0, 40))
 def test_edits_stop_nothing_and_find_sees_them(text, edits, before, stand):
-    run, frames, arrived = make(), [], []
+    run, frames = make(), []
     run.break_on(text)
-    frames.append(run.frame())
     for step in range(41):
         if step:
             run.step()
-            arrived.append(run.frame())
-            assert (run.stopped_by is not None) == rises(text, arrived[-1], frames[-1])
-            frames.append(arrived[-1])
-        for at, index, value in edits:
-            if at == step:
-                run.set_weights(index, [value])
-                frames[-1] = run.frame()
+            assert (run.stopped_by is not None) == rises(text, run.frame(), frames[-1])
+        for _, index, value in (edit for edit in edits if edit[0] == step):
+            run.set_weights(index, [value])
+        frames.append(run.frame())
     last = [step for step in range(1, before) if rises(text, frames[step], frames[step - 1])][-1:]
     run.to(stand)
     was = whole(run)
@@ -457,15 +436,12 @@ def test_edits_stop_nothing_and_find_sees_them(text, edits, before, stand):
 
 def test_losses_are_watched_in_calls_of_many_steps():
     """Conditions of losses cost next to nothing: what is told on the way comes once a call of the engine."""
-    run, calls = make(), []
-    run.step(300)
-    run.break_on("loss < -1")
-    run.step(300, progress=lambda run: calls.append(run.steps))
-    assert len(calls) < 150
-    run.break_on("grad > 1e9")
-    calls.clear()
-    run.step(20, progress=lambda run: calls.append(run.steps))
-    assert len(calls) == 20
+    for text, least, most in (("loss < -1", 1, 149), ("grad > 1e9", 300, 300)):
+        run, calls = make(), []
+        run.break_on(text)
+        run.step(300)
+        run.step(300, progress=lambda run, calls=calls: calls.append(run.steps))
+        assert least <= len(calls) <= most
 
 
 def test_find_on_a_branch_and_across_a_change_of_the_model():
@@ -488,7 +464,6 @@ def test_find_on_a_branch_and_across_a_change_of_the_model():
     run.change(model=nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid()))
     run.step(10)
     assert (run.steps, gone.enabled, gone.hits) == (35, False, 0)
-    assert "2.weight" in repr(gone)
     run.undo()
     run.step(10)
     assert (run.steps, gone.enabled, gone.hits) == (30, True, 1)
@@ -496,7 +471,7 @@ def test_find_on_a_branch_and_across_a_change_of_the_model():
 
 def test_a_search_can_be_given_up_and_a_progress_may_raise():
     run, told = make(), []
-    run.step(300)
+    run.step(100)
     before = whole(run)
     assert run.find("0.weight[0][0] == 99", progress=told.append) is None
     assert told == sorted(told)
@@ -535,19 +510,22 @@ def test_several_at_one_step_are_all_counted_and_said():
     stop = run.stopped_by
     assert (run.steps, [p.hits for p in points]) == (15, [1, 1, 1, 0])
     assert (stop.step, stop.breakpoints) == (15, tuple(points[:3]))
-    for fact in ("breakpoint 1", "step == 15", "breakpoint 2", "step / 3 == 5", "1 more"):
-        assert fact in str(stop)
+    assert all(fact in str(stop) for fact in ("breakpoint 1", "step == 15", "breakpoint 2", "step / 3 == 5", "1 more"))
     assert len(str(stop)) < 300
 
 
-def test_once_disabled_removed_and_jumps():
+def test_once_disabled_removed_jumps_and_what_the_list_says():
     run = make()
+    assert "run.break_on" in repr(run.breakpoints)
     once, twice = run.break_on("step / 5 == 1 or step / 5 == 2", once=True), run.break_on("step == 8 or step == 12")
     assert stops(run, 20) == [5, 8, 12]
     assert (once.enabled, once.hits, twice.enabled, twice.hits) == (False, 1, True, 2)
     run.to(0)
     run.breakpoints.disable(2)
     assert stops(run, 20) == []
+    rows = [line.split()[-2:] for line in str(run.breakpoints).splitlines()[1:3]]
+    assert rows == [["1", "5"], ["2", "12"]]
+    assert "disabled" in repr(twice)
     run.to(0)
     run.breakpoints.enable(once)
     twice.enabled = True
@@ -560,27 +538,10 @@ def test_once_disabled_removed_and_jumps():
     assert [point.number for point in run.breakpoints] == [1]
     run.breakpoints.clear()
     assert len(run.breakpoints) == 0
-    assert run.break_on("loss < 0").number == 3  # a number is never given twice
+    long = run.break_on(" + ".join(["loss"] * 300) + " > 99")
+    assert long.number == 3  # a number is never given twice
+    assert max(map(len, [repr(long), *str(run.breakpoints).splitlines()])) < 140
     assert run.breakpoints[0] is run.breakpoints[:1][0]
-
-
-def test_the_list_says_condition_state_hits_and_last_step():
-    run = make()
-    assert "run.break_on" in repr(run.breakpoints)
-    points = [run.break_on("step == 400"), run.break_on("0.weight[2][1] < -9", once=True), run.break_on("nan")]
-    points[2].enabled = False
-    points[1].enabled = False
-    run.step(400)
-    points[1].enabled = True
-    run.break_on(" + ".join(["loss"] * 300) + " > 99")
-    rows = [line.split() for line in str(run.breakpoints).splitlines()[1:4]]
-    assert rows[0][-3:] == ["on", "1", "400"]
-    assert [row[-2:] for row in rows[1:]] == [["once", "0"], ["off", "0"]]
-    said = ("1", "step == 400", "400"), ("2", "once"), ("3", "nan", "disabled")
-    for point, facts in zip(points, said, strict=True):
-        assert all(fact in repr(point) for fact in facts)
-    assert max(map(len, str(run.breakpoints).splitlines())) < 80
-    assert len(repr(run.breakpoints[3])) < 140
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -592,11 +553,9 @@ def test_the_stop_says_numbers_and_the_weight_in_question(engine):
         run.breakpoints.clear()
         run.break_on(text)
         run.step(50)
-        frame = run.frame()
-        index = int(np.abs(frame.gradient).argmax()) if weight is None else weight
+        index = int(np.abs(run.frame().gradient).argmax()) if weight is None else weight
         assert run.stopped_by.weights == (() if index == () else (index,)), text
-        if weight is None:
-            assert run.weight_name(index) in str(run.stopped_by)
+        assert weight is not None or run.weight_name(index) in str(run.stopped_by)
     run = make(engine)
     run.break_on("0.weight > 0.7")
     run.step(50)
@@ -611,11 +570,7 @@ def test_the_stop_says_numbers_and_the_weight_in_question(engine):
     then = run.values[4]
     run.step()
     assert f"0.weight[1][1] {now:.6g}, before {then:.6g}" in str(run.stopped_by)
-    assert (now < 1.2) != (then < 1.2)
-
-
-def test_a_unit_that_died_is_named():
-    run = make()
+    run = make(engine)
     before = run.frame().dead["1"]
     run.break_on("dead")
     run.step(500)
@@ -640,10 +595,10 @@ def test_every_weight_has_a_name_that_conditions_know():
 # ---- divergence
 
 
-def diverging(engine, lr=30.0):
+def diverging(engine):
     """Its loss becomes infinite after some steps."""
     net = nn.Sequential(nn.Linear(3, 3, seed=0))
-    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=lr), (X, 1 - X), engine=engine)
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=30.0), (X, 1 - X), engine=engine)
     run.call_seconds = 10.0  # the steps to come are one call
     return run
 
@@ -664,17 +619,10 @@ def test_a_run_that_diverges_says_so_all_the_same(engine):
         point = run.break_on(text)
         assert fate(run) == plain
         assert (point.hits, run.stopped_by is not None) == (hits, bool(hits))
+        for index in run.stopped_by.weights if "nan" in text else ():
+            assert run.weight_name(index) in str(run.stopped_by)
     run = diverging(engine)
     run.break_on(f"step == {end - 1}")
     run.step(80)
     assert run.steps == end - 1  # a loss before the divergence stops first
     assert fate(run) == plain
-
-
-def test_the_first_weight_that_is_lost_is_in_question():
-    run = diverging("numpy", 1e39)
-    run.break_on("nan")
-    said, *_ = fate(run)
-    for index in run.stopped_by.weights:
-        assert run.weight_name(index) in said
-        assert run.weight_name(index) in str(run.stopped_by)
