@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,17 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_I
 settings.register_profile("any machine", parent=settings(), deadline=None)  # an example may take long on a busy one
 settings.load_profile("any machine")
 ORACLE = Path(__file__).parent / "oracle"
+
+
+@pytest.fixture(autouse=True)
+def no_thread_stays():
+    """Fail a test that leaves a thread of the package behind: a recording, a sweep or a window that nobody closed."""
+    before = set(threading.enumerate())
+    yield
+    until = time.monotonic() + 5
+    while left := [t for t in threading.enumerate() if t not in before and t.name.startswith("scalarviz")]:
+        assert time.monotonic() < until, f"left behind: {left}"
+        time.sleep(0.01)
 
 
 @functools.cache

@@ -5,7 +5,6 @@ The tests may run as root, whom no mode stops: they look at modes, not at who ma
 
 from __future__ import annotations
 
-import functools
 import os
 import stat
 
@@ -31,11 +30,13 @@ def build(seed=0):
     return sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=data, engine="numpy")
 
 
-@functools.cache
-def recorded():
-    recording = sv.Recording(run := build())
-    run.step(1)
-    return recording
+def recorded(write):
+    def record(path):
+        with sv.Recording(run := build()) as recording:
+            run.step(1)
+            write(recording, path)
+
+    return record
 
 
 def film(kind):
@@ -66,8 +67,8 @@ WRITERS = {
     "bytes.bin": lambda path: io.write_bytes(path, b"new"),
     "tensors.safetensors": lambda path: io.save_tensors(path, {"w": np.ones(2)}),
     "run.safetensors": lambda path: build().save(path),
-    "run.svz": lambda path: recorded().save(path),
-    "page.html": lambda path: recorded().save_html(path),
+    "run.svz": recorded(sv.Recording.save),
+    "page.html": recorded(sv.Recording.save_html),
     "player.html": write_player,
     "runs.svs": sweep,
     "runs.csv": table,
