@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError, listing
+from ..errors import FileFormatError, InputError, listing
 from .edits.applied import Applied
 from .frame import Curve, Frame, Stage, Tensor
 from .past import Past
@@ -254,8 +254,8 @@ class RecordedPair(Played):
             return np.asarray(np.sqrt(a * b))
 
     def weight_records(self, index: int) -> tuple[WeightRecord | None, ...]:
-        """How a weight by its flat index moved in `a` and in `b`: on the branch of each, from its first step."""
-        return tuple(one.weight_record(int(own[index])) for one, own in zip(self.pair, self._indices, strict=True))
+        """How a weight by its flat index moved in `a` and in `b`, each on its branch; None: the file is damaged."""
+        return tuple(_moved(one, int(own[index])) for one, own in zip(self.pair, self._indices, strict=True))
 
     # ---- what there is
 
@@ -294,6 +294,14 @@ class RecordedPair(Played):
             return "the size of a difference is shown by its colour: G shows it with its sign"
         said = (f"{name}: {why}" for name, one in zip(NAMES, self.pair, strict=True) if (why := one.lacks(quantity)))
         return next(said, "")
+
+
+def _moved(one: Played, index: int) -> WeightRecord | None:
+    """How a weight moved in one of them."""
+    try:
+        return one.weight_record(index)
+    except FileFormatError:  # frames that cannot be read are said where they are shown
+        return None
 
 
 def _outline(stage: Stage) -> tuple[object, ...]:

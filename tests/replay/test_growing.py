@@ -1,247 +1,277 @@
-"""A recording that is shown while it is written: the window goes along, and says when nothing more comes."""
+"""Recordings that are shown while they are written: the window goes along, and says when nothing more comes."""
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
-import threading
-import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz import Run, nn, optim
-from scalarviz.run.recorded_source import RecordedSource
-from scalarviz.run.recording import following
-from scalarviz.view.benches import bench_of
-from scalarviz.view.watch.replay import Replay
-from scalarviz.view.window.unseen import Unseen
+from kit.runs import make_run
+from scalarviz import nn
 
-pytestmark = pytest.mark.gl
-X = np.random.default_rng(0).random((8, 3))
+pytestmark = [pytest.mark.gl, pytest.mark.usefixtures("at_once")]
 ALONG = "still being recorded: at its end it goes along"
 
 
-def run():
-    net = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Linear(4, 3, seed=2))
-    return Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.2), (X, 1 - X), engine="numpy")
+class Growing:
+    """A run of some steps and its recording, which goes on."""
 
+    def __init__(self, path, steps, weights=1, **options):
+        self.run = make_run(optimizer="sgd", dtype="float32", weights=weights)
+        self.recording = sv.Recording(self.run, path=path, **options)
+        self.path = self.recording.path
+        self.step(steps)
 
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch):
-    """Looked for without a pause worth the name; no thread stays."""
-    monkeypatch.setattr(following, "PAUSE", 0.01)
-    monkeypatch.setattr(following, "SHARE", 0)
-    yield
-    assert not [thread for thread in threading.enumerate() if thread.name == "scalarviz-following"]
+    def step(self, count):
+        self.run.step(count)
+        self.recording.flush()
 
-
-def shown(read):
-    """What is read as a source, and its window."""
-    source = RecordedSource(read)
-    host = Unseen(lambda size: Replay(bench_of(source, size, hands=True)), (1280, 720))
-    host.pass_time()
-    return source, host
+    def shows(self, frame):
+        assert frame.values.tobytes() == self.run.values.tobytes()
+        return True
 
 
 @pytest.fixture
-def recorded(tmp_path):
-    """A run of 10 steps, its recording, which goes on, and its window."""
-    done = run()
-    with sv.Recording(done, gradients=True, updates=True, path=tmp_path / "run.svz") as recording:
-        done.step(10)
-        recording.flush()
-        with sv.load_recording(recording.path) as read:
-            source, host = shown(read)
-            yield done, recording, host
-            host.close_soon()
-            source.close()
+def one(tmp_path, window):
+    """A recording that grows from 10 steps on, and its window."""
+    grows = Growing(tmp_path / "run.svz", 10, gradients=True, updates=True)
+    with grows.recording, sv.load_recording(grows.path) as read:
+        host = window(read)
+        yield grows, host
+        host.close()
+        host.source.close()
 
 
-def until(host, condition):
-    end = time.monotonic() + 60
-    while not condition(host.view):
-        assert time.monotonic() < end, (host.view.shown.step, host.view.pace_text(), host.view.notice())
-        host.pass_time()
-        time.sleep(0.005)
+def newest(host):
+    return host.source.past.newest
 
 
-def press(host, *keys):
-    for key in keys:
-        host.view.key(key)
-        host.pass_time()
-    return host.view.shown.step
-
-
-def newest(view):
-    return view.shown.past.newest
-
-
-def test_at_its_end_it_goes_along_and_the_time_bar_becomes_longer(recorded):
-    done, recording, host = recorded
+def test_at_its_end_it_goes_along_and_says_that_the_recording_is_complete(one):
+    grows, host = one
     assert ALONG in host.view.pace_text()
-    assert press(host, "End") == 10
+    assert host.press("End") == 10
     for steps in (1, 30):
-        done.step(steps)
-        recording.flush()
-        until(host, lambda view: view.shown.step == done.steps)
-        assert host.view.shown.values.tobytes() == np.asarray(done.values, np.float32).tobytes()
-        assert host.view.shown.loss == done.loss
-        assert newest(host.view) == done.steps
-        assert host.view.shown.curve.step.tolist() == list(range(1, done.steps + 1))
+        grows.step(steps)
+        host.until(lambda: host.shown.step == grows.run.steps)
+        assert grows.shows(host.shown)
+        assert (host.shown.loss, host.shown.past.newest) == (grows.run.loss, grows.run.steps)
+        assert host.shown.curve.step.tolist() == list(range(1, grows.run.steps + 1))
     host.picture()
-    plan = host.view.bench.bar._plan
-    assert plan.scale.at(41) - plan.scale.at(10) > 2 * (plan.scale.at(10) - plan.scale.at(0))
+    ten, end = host.time_bar(10)[0], host.time_bar(41)[0]
+    assert end - ten > 2 * (ten - host.time_bar(0)[0])
+    grows.step(5)
+    grows.recording.close()
+    host.until(lambda: host.says("complete"))
+    assert host.says("it ends at step 46")
+    assert (host.shown.step, ALONG in host.view.pace_text()) == (46, False)
+    host.view.say("")
+    grows.run.step(5)
+    for _ in range(5):
+        host.pass_time()
+    assert (host.shown.step, host.view.notice()) == (46, "")
 
 
-def test_elsewhere_it_stays_and_end_leads_to_the_newest(recorded):
-    done, recording, host = recorded
-    press(host, "End")
-    assert press(host, "Left", "Left") == 8
-    before = host.view.shown.values.copy()
-    done.step(20)
-    recording.flush()
-    until(host, lambda view: view.bench.subject.source.past.newest == 30)
+def test_elsewhere_it_stays_and_end_leads_to_the_newest(one):
+    grows, host = one
+    assert [host.press(key) for key in ("End", "Left", "Left")] == [10, 9, 8]
+    before = host.shown.values.copy()
+    grows.step(20)
+    host.until(lambda: newest(host) == 30)
     host.pass_time()
-    assert host.view.shown.step == 8
-    assert np.array_equal(host.view.shown.values, before)
-    assert newest(host.view) == 30
-    assert press(host, "End") == 30
+    assert (host.shown.step, host.shown.past.newest) == (8, 30)
+    assert np.array_equal(host.shown.values, before)
+    assert host.press("End") == 30
 
 
-def test_it_goes_along_to_another_branch_and_shows_the_one_that_was_left(recorded):
-    done, recording, host = recorded
-    press(host, "End")
-    done.back(4)
-    done.set_weights(0, [2.0])
-    done.step(1)
-    recording.flush()
-    until(host, lambda view: view.shown.step == 7)
-    assert "another branch, at step 7" in host.view.notice()
-    assert [(b.number, b.newest, b.current) for b in host.view.shown.past.branches] == [(0, 10, False), (1, 7, True)]
-    assert [edit.step for edit in host.view.shown.past.edits] == [6]
-    assert host.view.shown.values.tobytes() == np.asarray(done.values, np.float32).tobytes()
+def test_it_goes_along_to_another_branch_and_shows_the_one_that_was_left(one):
+    grows, host = one
+    host.press("End")
+    grows.run.back(4)
+    grows.run.set_weights(0, [2.0])
+    grows.step(1)
+    host.until(lambda: host.shown.step == 7)
+    assert host.says("another branch, at step")  # 6 or 7: the edit may be in the file before the step
+    past = host.shown.past
+    assert [(b.number, b.newest, b.current) for b in past.branches] == [(0, 10, False), (1, 7, True)]
+    assert [edit.step for edit in past.edits] == [6]
+    assert grows.shows(host.shown)
     host.view.travels.switch(0)  # who went back himself is left there
     host.pass_time()
-    done.step(5)
-    recording.flush()
-    until(host, lambda view: (1, 12) in [(b.number, b.newest) for b in view.bench.subject.source.past.branches])
+    grows.step(5)
+    host.until(lambda: (1, 12) in [(b.number, b.newest) for b in host.source.past.branches])
     host.pass_time()
-    assert host.view.shown.step == 10
-    assert [b.current for b in host.view.shown.past.branches] == [True, False]
+    assert host.shown.step == 10
+    assert [b.current for b in host.shown.past.branches] == [True, False]
 
 
-def test_what_plays_goes_on_from_where_it_is(recorded):
-    done, recording, host = recorded
-    press(host, "Space")
+def test_what_plays_goes_on_from_where_it_is(one):
+    grows, host = one
+    host.press("Space")
     seen = []
     for _ in range(60):
         host.pass_time(1 / 60)
-        seen.append(host.view.shown.step)
+        seen.append(host.shown.step)
     assert 0 < seen[-1] < 10
-    done.step(200)
-    recording.flush()
-    until(host, lambda view: newest(view) == 210)
+    grows.step(200)
+    host.until(lambda: newest(host) == 210)
     while host.view.playback.running:
         host.pass_time(1 / 60)
-        seen.append(host.view.shown.step)
+        seen.append(host.shown.step)
     assert seen == sorted(seen)
     assert len(set(seen)) > 100  # no leap to where the longer recording would have been by now
     assert seen[-1] == 210
 
 
-def test_frames_that_are_let_go_of_leave_it_at_the_one_before(tmp_path):
-    done = run()
-    with sv.Recording(done, path=tmp_path / "run.svz", budget=150_000) as recording:
-        done.step(9)
-        recording.flush()
-        with sv.load_recording(recording.path) as read:
-            source, host = shown(read)
-            press(host, "End")
-            assert press(host, "Left", "Left") == 7
-            done.step(1000)
-            recording.flush()
-            every = recording.every
-            assert every > 1
-            until(host, lambda view: newest(view) == 1009 - 1009 % every)
-            until(host, lambda view: view.shown.step == 7 - 7 % every)  # it lets go of them bit by bit
-            assert host.view.shown.step in source.steps
-            host.close_soon()
-            source.close()
+def test_frames_that_are_let_go_of_leave_it_at_the_one_before(tmp_path, window):
+    grows = Growing(tmp_path / "run.svz", 9, budget=150_000)
+    with grows.recording, sv.load_recording(grows.path) as read:
+        host = window(read)
+        assert [host.press(key) for key in ("End", "Left", "Left")] == [9, 8, 7]
+        grows.step(1000)
+        every = grows.recording.every
+        assert every > 1
+        host.until(lambda: newest(host) == 1009 - 1009 % every)
+        host.until(lambda: host.shown.step == 7 - 7 % every)  # it lets go of them bit by bit
+        assert host.shown.step in host.source.steps
+        host.close()
+        host.source.close()
 
 
-def test_that_it_is_complete_is_said_and_one_file_is_left(recorded, tmp_path):
-    done, recording, host = recorded
-    press(host, "End")
-    done.step(5)
-    recording.close()
-    until(host, lambda view: "complete" in view.notice())
-    assert host.view.notice() == "the recording is complete: it ends at step 15"
-    assert host.view.shown.step == 15
-    assert ALONG not in host.view.pace_text()
-    host.view.say("")
-    done.step(5)
-    for _ in range(5):
-        host.pass_time()
-    assert host.view.shown.step == 15
-    assert not host.view.notice()
-
-
-def test_a_file_that_is_removed_meanwhile_is_shown_as_far_as_it_came(recorded):
-    _, recording, host = recorded
-    shutil.rmtree(recording.path.parent)
-    until(host, lambda view: view.notice())
-    assert "there is no recording" in host.view.notice()
-    assert "it ends at step 10" in host.view.notice()
-    for key, step in (("End", 10), ("Left", 9), ("Home", 0)):
-        assert press(host, key) == step
+def test_a_file_that_is_removed_meanwhile_is_shown_as_far_as_it_came(one):
+    grows, host = one
+    shutil.rmtree(grows.path.parent)
+    host.until(host.view.notice)
+    assert host.says("there is no recording")
+    assert host.says("it ends at step 10")
+    assert [host.press(key) for key in ("End", "Left", "Home")] == [10, 9, 0]
 
 
 WRITER = """
 import sys
-sys.path.insert(0, {folder!r})
-import importlib.util
-spec = importlib.util.spec_from_file_location("growing", {file!r})
-growing = importlib.util.module_from_spec(spec); spec.loader.exec_module(growing)
+sys.path.insert(0, sys.argv[1])
 import scalarviz as sv
-done = growing.run()
-recording = sv.Recording(done, path={path!r})
+from kit.runs import make_run
+run = make_run(optimizer="sgd", dtype="float32")
+recording = sv.Recording(run, path=sys.argv[2])
 for line in sys.stdin:
-    done.step(int(line))
+    run.step(int(line))
     recording.flush()
-    print(done.steps, flush=True)
+    print(run.steps, flush=True)
 """
 
 
-@pytest.mark.ci  # a program anew
-def test_another_program_writes_it_and_is_killed(tmp_path):
+def test_another_program_writes_it_and_is_killed(tmp_path, window):
     path = tmp_path / "run.svz"
-    code = WRITER.format(folder=os.path.dirname(__file__), file=__file__, path=str(path))
-    with subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1, text=True) as writer:
-        for steps in (10, 20):
-            writer.stdin.write(f"{steps}\n")
-            writer.stdin.flush()
-            assert int(writer.stdout.readline()) == (steps if steps == 10 else 30)
-            if steps == 10:
-                read = sv.load_recording(path)
-                assert read.growing
-                assert not read.complete
-                source, host = shown(read)
-                press(host, "End")
-        until(host, lambda view: view.shown.step == 30)
-        writer.kill()
-    until(host, lambda view: "ended without closing it" in view.notice())
-    assert host.view.shown.step == 30
-    host.close_soon()
-    source.close()
-    read.close()
+    command = [sys.executable, "-c", WRITER, str(Path(__file__).parents[1]), str(path)]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, bufsize=1) as writer:
+
+        def step(count):
+            writer.stdin.write(f"{count}\n")
+            return int(writer.stdout.readline())
+
+        assert step(10) == 10
+        with sv.load_recording(path) as read:
+            assert (read.growing, read.complete) == (True, False)
+            host = window(read)
+            host.press("End")
+            assert step(20) == 30
+            host.until(lambda: host.shown.step == 30)
+            writer.kill()
+            host.until(lambda: host.says("ended without closing it"))
+            assert host.shown.step == 30
+            host.close()
+            host.source.close()
     assert [part.name for part in tmp_path.iterdir()] == ["run.svz"]  # who read it last repaired it
-    expected = run()
+    expected = make_run(optimizer="sgd", dtype="float32")
+    expected.step(30)
     with sv.load_recording(path) as again:
-        assert not again.growing
-        assert not again.complete
-        expected.step(30)
-        assert again.frame(-1).values.tobytes() == np.asarray(expected.values, np.float32).tobytes()
+        assert (again.growing, again.complete) == (False, False)
+        assert again.frame(-1).values.tobytes() == expected.values.tobytes()
+
+
+# ---- two that are compared
+
+
+@pytest.fixture
+def two(tmp_path, window):
+    """Two recordings that grow from 10 and from 4 steps on, and the window of both."""
+    a, b = (Growing(tmp_path / f"{name}.svz", steps, weights=steps, activations=True)
+            for name, steps in (("a", 10), ("b", 4)))  # fmt: skip
+    with a.recording, b.recording, sv.load_recording(a.path) as first, sv.load_recording(b.path) as second:
+        host = window(first.compare(second))
+        yield a, b, host
+        host.close()
+        for source in host.source.pair:
+            source.close()
+
+
+def test_at_its_end_it_goes_along_with_both_until_they_end(two):
+    a, b, host = two
+    assert f"both are {ALONG}" in host.view.pace_text()
+    host.press("End")
+    b.step(3)  # the one that is behind: the step stays, its numbers are newer
+    host.until(lambda: host.shown.b.step == 7)
+    assert host.shown.step == 10
+    assert b.shows(host.shown.b)
+    b.step(9)
+    a.step(10)
+    host.until(lambda: (host.shown.a.step, host.shown.b.step) == (20, 16))
+    frame = host.shown
+    assert frame.step == 20
+    assert a.shows(frame.a)
+    assert np.array_equal(frame.values, b.run.values.astype(float) - a.run.values)
+    for _ in range(30):  # words are written ten times a second
+        host.pass_time()
+    host.picture()
+    assert host.bench.bar.other.step.tolist() == list(range(1, 17))
+    assert {"20", "16", "its last before 20"} <= set(host.words())
+    a.recording.close()
+    host.until(lambda: host.says("a: the recording is complete: it ends at step 20"))
+    assert "b is still being recorded" in host.view.pace_text()
+    b.step(20)
+    host.until(lambda: host.shown.step == 36)
+    assert host.shown.a.step == 20
+    b.recording.close()
+    host.until(lambda: "being recorded" not in host.view.pace_text())
+
+
+def test_elsewhere_the_two_stay_and_their_card_has_what_is_new(two):
+    a, _, host = two
+    host.press("Home")
+    host.select(2)
+    before = host.shown.values.copy()
+    a.step(20)
+    host.until(lambda: host.shown.past.newest == 30)
+    assert host.shown.step == 0
+    assert np.array_equal(host.shown.values, before)
+    first, second = host.bench._chosen.records
+    assert (first.steps[-1], second.steps[-1], first.values[-1]) == (30, 4, a.run.values[2])
+    assert host.source.steps.tolist() == list(range(31))
+
+
+def test_another_branch_is_followed_and_of_another_network_what_was_compared_stays(two):
+    a, b, host = two
+    host.press("End")
+    a.run.back(4)
+    a.run.set_weights(0, [2.0])
+    a.step(7)
+    host.until(lambda: host.shown.a.step == 13)
+    assert a.shows(host.shown.a)
+    assert [edit.what.partition(":")[0] for edit in host.shown.past.edits] == ["a"]
+    before = a.run.values.copy()
+    a.run.change(model=nn.Sequential(nn.Linear(3, 7, seed=1), nn.Tanh(), nn.Linear(7, 3, seed=1)))
+    a.step(5)
+    host.until(lambda: host.says("got another network"))
+    b.step(10)
+    host.until(lambda: host.shown.b.step == 14)
+    frame = host.shown
+    assert b.shows(frame.b)
+    assert frame.a.step <= 13
+    assert frame.a.step < 13 or np.array_equal(frame.a.values, before)
+    assert any("when it got another network" in clause for clause in host.source.left_out)
+    host.picture()

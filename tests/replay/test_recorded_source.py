@@ -1,175 +1,177 @@
-"""A recording as a source: it stands at recorded steps only, with the numbers of the run, and does nothing else."""
+"""What a window asks of a recording and of two: they stand at recorded steps, with the numbers that were recorded."""
 
 from __future__ import annotations
+
+import bisect
 
 import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz import Run, nn, optim
+from kit.files import frame_parts, same
+from kit.refusals import refusals
+from scalarviz import nn
 from scalarviz.errors import InputError, StateError
-from scalarviz.run.edits import SetWeights
-from scalarviz.run.past import Past
-from scalarviz.run.recorded_source import RecordedSource
-from scalarviz.run.source import Can
 
-X = np.random.default_rng(0).random((16, 3))
-ALL = {"gradients": True, "updates": True, "activations": True}
+edits = sv.run.edits
 
 
-def run():
-    net = nn.Sequential(nn.Linear(3, 3, seed=1), nn.Sigmoid())
-    return Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), (X, 1 - X), engine="numpy")
+def wider(hidden, seed=1):
+    return nn.Sequential(nn.Linear(3, hidden, seed=seed), nn.Tanh(), nn.Linear(hidden, 3, seed=seed), nn.Sigmoid())
 
 
-@pytest.fixture
-def recorded(tmp_path):
-    """``recorded(every, steps, **what is kept)``: a run that was recorded, and its recording as a source."""
-    files = []
-
-    def made(every=1, steps=20, then=lambda run: None, **kept):
-        done = run()
-        path = tmp_path / f"{len(files)}.svz"
-        with sv.Recording(done, every=every, path=path, **(kept or ALL)):
-            done.step(steps)
-            then(done)
-        files.append(sv.load_recording(path))
-        return done, RecordedSource(files[-1])
-
-    yield made
-    for file in files:
-        file.close()
-
-
-def branch(done):
+def branch(run):
     """Back to the fourth step, where a weight is set, and eight more."""
-    done.to(4)
-    done.do(SetWeights(0, np.array([2.0])))
-    done.step(8)
+    run.to(4)
+    run.set_weights(0, [2.0])
+    run.step(8)
 
 
-def test_every_frame_has_the_numbers_of_the_run_at_that_step(recorded):
-    made, source = recorded(every=5)
-    for step in (0, 5, 20, 10):
-        source.to(step)
+# ---- one
+
+
+def test_it_stands_where_the_run_stood_on_every_branch(record, window):
+    run, recording = record(steps=10, then=branch)
+    source = window(recording, size=(160, 160)).source
+    for number, span in ((1, (0, 12)), (0, (0, 10))):
+        source.switch(number)
+        run.switch(number)
+        assert (source.span, source.frame().step, source.steps.tolist()) == (span, span[1], list(range(span[1] + 1)))
+        for step in (*range(span[1] + 1), 4):
+            source.to(step)
+            run.to(step)
+            frame = source.frame()
+            assert same(frame_parts(frame), frame_parts(run.frame(run.sample(0)[0])))
+            assert frame.curve.loss.tobytes() == run.frame().curve.loss.tobytes()
+            assert (frame.past.first, frame.past.newest, len(frame.past.curve.step)) == (*span, span[1])
+            assert (source.edits, frame.values[0] == 2.0) == (number and step >= 4, step == 4 and number == 1)
+        assert [(e.step, e.what) for e in frame.past.edits] == [(4, "0.weight[0][0] = 2")] * number
+        assert [b.number for b in frame.past.branches if b.current] == [number]
+
+
+def test_what_is_not_there_is_said(source):
+    every = source(every=5)
+    assert (every.spread, source().spread) == ("recorded every 5 steps", "")
+    every.to(10)
+    for step, words in ((3, "recorded are 0 and 5, of 5 from 0 to 20"), (19, "recorded are 15 and 20"),
+                        (21, "recorded are 0 to 20"), (-1, "recorded are 0 to 20")):  # fmt: skip
+        with pytest.raises(InputError, match=words):
+            every.to(step)
+        assert every.frame().step == 10
+    past = every.past
+    assert [past.nearest(step) for step in (-3, 2, 3, 99)] == [0, 0, 5, 20]
+    assert [past.beside(5, by) for by in (-2, -1, 1, 3, 4)] == [-1, 0, 10, 20, 21]
+    assert (past.beside(7, 1), past.beside(7, -1)) == (10, 5)
+    bare = source(kept={"updates": True})
+    assert "gradients=True" in bare.lacks("gradient") == bare.lacks("|gradient|")
+    assert bare.lacks("update") == bare.lacks("update/value") == bare.lacks("weight") == ""
+
+
+def test_the_batch_that_is_told_is_that_of_the_frame(source):
+    def smaller(run):
+        run.batch_size = 4
+        run.step(5)
+
+    made = source(steps=5, then=smaller)
+    for step, batch in ((0, 24), (4, 24), (6, 4), (10, 4)):
         made.to(step)
-        got, wanted = source.frame(), made.frame(X[0])
-        assert got.step == step
-        for part in ("values", "gradient", "update", "computed", "frozen"):
-            np.testing.assert_array_equal(getattr(got, part), getattr(wanted, part))
-        np.testing.assert_array_equal(got.loss, wanted.loss)
-        assert got.activations.keys() == wanted.activations.keys()
-    made.close()
+        assert (made.facts.batch_size, made.facts.whole) == (batch, batch == 24)
+        assert made.frame().settings.batch_size == batch
 
 
-def test_the_curve_ends_at_the_step_shown_and_the_past_at_the_newest(recorded):
-    made, source = recorded()
-    source.to(7)
-    frame = source.frame()
-    assert frame.curve.step.tolist() == list(range(1, 8))
-    np.testing.assert_array_equal(frame.curve.loss, made.history.loss[:7])
-    assert (frame.past.first, frame.past.newest) == source.span == (0, 20)
-    assert frame.past.curve.step.tolist() == list(range(1, 21))
+# ---- two
 
 
-def test_what_cannot_be_done_is_refused_before_and_after_it_is_asked(recorded):
-    _, source = recorded()
-    assert source.can == Can(go=True)
-    for asked in (
-        lambda: source.predict(X),
-        source.train,
-        lambda: source.edit(SetWeights(0, np.zeros(1))),
-        lambda: source.ask(lambda run: None),
-        lambda: source.tell(loss=1.0),
-    ):
-        with pytest.raises(StateError, match="the recording"):
-            asked()
+def test_the_difference_is_b_less_a_each_at_its_last_step_that_is_not_after(record):
+    for first, second in (((20, 1), (20, 1)), ((20, 5), (12, 4))):
+        a, b = (record(steps=steps, every=every, weights=every + k)[1]
+                for k, (steps, every) in enumerate((first, second)))  # fmt: skip
+        pair = a.compare(b)
+        assert pair.steps.tolist() == sorted({*a.steps.tolist(), *b.steps.tolist()})
+        for step in pair.steps.tolist():
+            pair.to(step)
+            frame = pair.frame()
+            ends = [bisect.bisect_right(one.steps.tolist(), step) - 1 for one in (a, b)]
+            one, other = (read.frame(at) for read, at in zip((a, b), ends, strict=True))
+            assert (frame.step, frame.a.step, frame.b.step) == (step, one.step, other.step)
+            for part in ("values", "gradient", "update"):
+                wanted = getattr(other, part).astype(np.float64) - getattr(one, part)
+                np.testing.assert_array_equal(getattr(frame, part), wanted)
+            assert (frame.a.loss, frame.b.loss) == pytest.approx((one.loss, other.loss), nan_ok=True)
+        pair.to(9)
+        assert pair.frame().step == max(step for step in pair.steps if step <= 9)
+    itself = a.compare(a)
+    assert not any(itself.frame_at(place).values.any() for place in range(len(itself.steps)))
 
 
-@pytest.mark.parametrize(
-    ("step", "words"),
-    [(3, "recorded are 0 and 5, of 5 from 0 to 20"), (19, "recorded are 15 and 20"), (21, "recorded are 0 to 20"),
-     (-1, "recorded are 0 to 20")],
-)  # fmt: skip
-def test_a_step_that_was_not_recorded_names_its_neighbours(step, words, recorded):
-    _, source = recorded(every=5)
-    source.to(10)
-    with pytest.raises(InputError, match=words):
-        source.to(step)
-    assert source.frame().step == 10
+def test_what_cannot_be_compared_is_named_and_left_out(record):
+    four, five = record(name="four")[1], record("mlp", steps=0, then=lambda run: run.change(model=wider(5)))[1]
+    pair = four.compare(five)
+    assert [tensor.name for tensor in pair.tensors] == ["2.bias"]
+    assert pair.left_out[:3] == (
+        f"0.weight is 4×3 in four, 5×3 in {pair.names[1]}", f"0.bias is 4 in four, 5 in {pair.names[1]}",
+        f"2.weight is 3×4 in four, 3×5 in {pair.names[1]}",
+    )  # fmt: skip
+    assert pair.frame().values.shape == (3,)
+    branches = record(steps=10, then=branch, name="run")[1]
+    pair = branches.compare(branches.on(branches.branches[0]))
+    assert pair.left_out == ("1 other branch of run, branch 1", "1 other branch of run, branch 0")
+    assert (pair.span, [edit.what for edit in pair.past.edits]) == ((0, 12), ["a: 0.weight[0][0] = 2"])
+    assert len(four.compare(four).stages) == 4
+    for name, words, how in (
+        ("acts", "the layers are not the same", {"then": lambda run: run.change(activation="relu")}),
+        ("moved", "of different samples", {"sample": 3}), ("bare", "which bare has not", {"kept": {}}),
+    ):  # fmt: skip
+        other = record(name=name, **how)[1]
+        assert any(words in line for line in four.compare(other).left_out)
+        assert (four.compare(other).stages, len(four.compare(other).tensors)) == ((), 4)
+    bare = four.compare(other)
+    assert bare.lacks("gradient").startswith("b: no gradients were recorded")
+    assert "no share" in bare.lacks("update/value")
+    assert bare.lacks("|gradient|")
+    assert (bare.lacks("weight"), four.compare(five).lacks("update")) == ("", "")
 
 
-def test_quantities_that_were_not_recorded_say_so(recorded):
-    _, source = recorded(updates=True)
-    assert "gradients=True" in source.lacks("gradient") == source.lacks("|gradient|")
-    assert source.lacks("update") == source.lacks("update/value") == source.lacks("weight") == ""
-    assert not source.frame().computed.any()
+@pytest.mark.parametrize("hidden", [4, 5])
+def test_a_network_that_became_another_one_is_compared_as_it_ends(record, hidden):
+    done = record(steps=5, then=lambda run: (run.change(model=wider(5)), run.step(5)))[1]
+    other = record(steps=0, then=lambda run: (run.change(model=wider(hidden)), run.restart(), run.step(12)))[1]
+    for turned in (False, True):
+        reads = (other, done) if turned else (done, other)
+        pair = reads[0].compare(reads[1])
+        assert pair.span == (5, 12)
+        assert any("before step 5, when it had another network" in line for line in pair.left_out)
+        assert len(pair.tensors) == (4 if hidden == 5 else 1)
+        for place, step in enumerate(pair.steps):
+            frame, frames = pair.frame_at(place), [read.frame(read.at(int(step))) for read in reads]
+            for tensor in pair.tensors:
+                one, two = (own.of(f.values) for read, f in zip(reads, frames, strict=True)
+                            for own in read.shapes(-1).tensors
+                            if (own.name, own.shape) == (tensor.name, tensor.shape))  # fmt: skip
+                np.testing.assert_array_equal(tensor.of(frame.values), two.astype(float) - one)
+        assert pair.weight_records(0)[int(turned)].steps.min() == 5
 
 
-def test_a_branch_has_the_steps_that_it_shares_and_its_own(recorded):
-    made, source = recorded(steps=10, then=branch)
-    assert source.span == (0, 12)
-    assert source.steps.tolist() == list(range(13))
-    frames = {}
-    for step in range(13):
-        source.to(step)
-        frames[step] = source.frame()
-        made.to(step)
-        np.testing.assert_array_equal(frames[step].values, made.frame().values)
-    assert [(e.step, e.what) for e in frames[12].past.edits] == [(4, "0.weight[0][0] = 2")]
-    assert [b.number for b in frames[12].past.branches if b.current] == [1]
-    assert (source.edits, frames[4].values[0]) == (1, 2.0)
-    source.switch(0)
-    assert (source.span, source.frame().step, source.edits) == ((0, 10), 10, 0)
-    source.to(4)
-    assert source.frame().values[0] != 2.0
-    made.close()
+def late(record):
+    return record(steps=0, then=lambda run: (run.restore(run.state_dict(), run.optimizer_state(), 500), run.step(3)))[1]
 
 
-def test_how_a_weight_moved_is_read_from_the_frames(recorded):
-    made, source = recorded(every=5)
-    record = source.weight_record(3)
-    assert record.steps.tolist() == [0, 5, 10, 15, 20]
-    wanted = [(made.to(step), made.frame().values[3])[1] for step in record.steps.tolist()]
-    np.testing.assert_array_equal(record.values, wanted)
-    made.close()
+@refusals({
+    "trained": (lambda source, record: source().train(), StateError, "the recording"),
+    "predicts": (lambda source, record: source().predict([[0.0] * 3]), StateError, "the recording"),
+    "edited": (lambda source, record: source().edit(edits.SetWeights(0, [0.0])), StateError, "the recording"),
+    "asked": (lambda source, record: source().ask(lambda run: None), StateError, "the recording"),
+    "told": (lambda source, record: source().tell(loss=1.0), StateError, "the recording"),
+    "pair switched": (lambda source, record: two(record).switch(0), StateError, "comparison", "another branch"),
+    "pair trained": (lambda source, record: two(record).train(), StateError, "comparison", "trained"),
+    "pair, no such step": (lambda source, record: two(record).to(21), InputError, "no step 21", "0 to 20"),
+    "nothing shared": (lambda source, record: record("mlp")[1].compare(record("no bias")[1]), InputError,
+                       "nothing to compare", "0.weight 4×3", "allowed"),
+    "no step shared": (lambda source, record: record(steps=5)[1].compare(late(record)), InputError, "share a step"),
+})  # fmt: skip
+def test_refused(refusal, source, record):
+    refusal.check(source, record)
 
 
-@pytest.mark.parametrize(
-    ("every", "words"), [(1, ""), (5, "recorded every 5 steps"), (7, "recorded every 7 steps")]
-)  # fmt: skip
-def test_which_steps_there_are_is_said(every, words, recorded):
-    assert recorded(every=every)[1].spread == words
-
-
-def test_a_place_between_two_recorded_steps_belongs_to_the_nearest_and_lies_beside_both():
-    past = Past(0, 20, steps=np.array([0, 4, 10, 20]))
-    assert [past.nearest(step) for step in (-3, 0, 1, 6, 8, 14, 16, 99)] == [0, 0, 0, 4, 10, 10, 20, 20]
-    assert [past.beside(4, by) for by in (-2, -1, 1, 2, 3)] == [-1, 0, 10, 20, 21]
-    assert (past.beside(7, 1), past.beside(7, -1)) == (10, 4)
-    every = Past(0, 20)
-    assert (every.nearest(7), every.beside(7, 5), every.beside(7, -9)) == (7, 12, -2)
-
-
-def test_where_a_weight_last_changed_its_sign(recorded):
-    made, source = recorded(every=2, steps=60)
-    values = {step: (made.to(step), made.frame().values.copy())[1] for step in source.steps.tolist()}
-    for index in range(12):
-        source.to(60)
-        signs = [np.sign(values[step][index]) for step in source.steps.tolist()]
-        changes = [k for k in range(1, len(signs)) if signs[k] != signs[k - 1]]
-        assert source.last_sign_change(index) == (int(source.steps[changes[-1]]) if changes else None)
-    made.close()
-
-
-def test_the_batch_that_is_told_is_that_of_the_frame(recorded):
-    def smaller(done):
-        done.batch_size = 4
-        done.step(5)
-
-    _, source = recorded(steps=5, then=smaller)
-    for step, batch in ((0, 16), (4, 16), (6, 4), (10, 4)):
-        source.to(step)
-        assert source.facts.batch_size == batch
-        assert source.facts.whole is (batch == 16)
-        assert source.frame().settings.batch_size == batch
+def two(record):
+    return record()[1].compare(record()[1])
