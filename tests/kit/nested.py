@@ -1,4 +1,4 @@
-"""Values in nested lists: made from an array, in one row, as numbers."""
+"""Values in nested lists: made from an array, in one row, as numbers; the nodes of a graph."""
 
 from __future__ import annotations
 
@@ -22,3 +22,17 @@ def flat(x: Any) -> list[Any]:
 def numbers(x: Any, what: str = "data") -> np.ndarray:
     """The data of all Values, or their ``grad``."""
     return np.array([getattr(v, what) for v in flat(x)])
+
+
+def ordered(root: Any) -> list[Any]:
+    """The nodes of a graph, each behind its parents."""
+    found: dict[int, Any] = {}
+
+    def walk(node: Any) -> None:
+        if id(node) not in found:
+            for parent in node.parents:
+                walk(parent)
+            found[id(node)] = node
+
+    walk(root)
+    return list(found.values())

@@ -1,0 +1,552 @@
+"""What pupils hand in is checked: right answers pass, and each usual slip is called by its name, with a hint."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import scalarviz as sv
+from kit.nested import ordered
+from scalarviz import check, nn, optim
+from scalarviz.errors import ScalarvizError
+from scalarviz.scalar import ops
+
+RIGHT = None
+COUNTER = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def begun_anew():
+    check.forget()
+
+
+def judged(report, cause):
+    """Whether it passed, or failed with this cause: an empty one where no usual slip looks like it."""
+    assert (bool(report), report.cause) == (cause is RIGHT, cause or ""), report.text
+
+
+# ---- slopes
+
+
+def square(x):
+    return x**2
+
+
+def product_and_sum(x, y):
+    return x * y + x
+
+
+def generated(x, y):
+    yield y + 1
+    yield x
+
+
+def generated_for_ever(x, y):
+    while True:
+        yield x
+
+
+def generated_wrongly(x, y):
+    yield y + 1
+    raise ValueError("no second one")
+
+
+GRADIENTS = {
+    product_and_sum: {
+        "right": (lambda x, y: (y + 1, x), RIGHT),
+        "numpy": (lambda x, y: np.array([y + 1, x]), RIGHT),
+        "values": (lambda x, y: (sv.Value(y + 1), sv.Value(x)), RIGHT),
+        "generator": (generated, RIGHT),
+        "map": (lambda x, y: map(float, (y + 1, x)), RIGHT),
+        "views of a dict": (lambda x, y: {"x": y + 1, "y": x}.values(), RIGHT),
+        "row of a matrix": (lambda x, y: np.array([[y + 1, x]]), RIGHT),
+        "column of a matrix": (lambda x, y: np.array([[y + 1], [x]]), RIGHT),
+        "any number of arguments": (lambda *both: (both[1] + 1, both[0]), RIGHT),
+        "vectorised": (np.vectorize(lambda x, y: (y + 1, x)), RIGHT),
+        "defaults": (lambda x, y=0.0, more=1.0: (y + more, x), RIGHT),
+        "path": (lambda x, y: (y, x), "path"),
+        "swapped": (lambda x, y: (x, y + 1), "swapped"),
+        "sign": (lambda x, y: (y + 1, -x), "sign"),
+        "other": (lambda x, y: (y + 1, y + 1), "other"),
+        "zero": (lambda x, y: (y + 1, 0), "zero"),
+        "value": (lambda x, y: (y + 1, x * y + x), "value"),
+        "one": (lambda x, y: (y + 1, 1.0), "one"),
+        "nan": (lambda x, y: (y + 1, math.nan), "nan"),
+        "for ever": (generated_for_ever, "count"),
+        "breaks": (generated_wrongly, "raises"),
+        "a dict": (lambda x, y: {"x": 1.0, "y": 2.0}, "count"),
+        "a set": (lambda x, y: {y + 1, x}, "count"),
+        "too few": (lambda x, y, *more: x, "count"),
+        "none": (lambda *both: None, "none"),
+    },
+    square: {
+        "factor": (lambda x: x, "factor"),
+        "default": (lambda x, power=2: power * x, RIGHT),
+        "annotated": (lambda x, more=(): (2 * x,), RIGHT),
+        "raises": (lambda x: x / 0, "raises"),
+        "count": (lambda x: (x, x), "count"),
+        "kind": (lambda x: "2 * x", "kind"),
+        "random": (lambda x: next(COUNTER), "random"),
+        "arguments": (lambda x, y, z: x, "arguments"),
+        "empty": (lambda x: ..., "empty"),
+        "nothing": (..., "empty"),
+    },
+    (lambda x: x * x): {"only one of two": (lambda x: x, "path")},
+    (lambda x: (x * x).sin()): {"inner": (lambda x: math.cos(x * x), "inner")},
+    (lambda x: x.sin() ** 2): {"slope": (math.cos, "slope")},
+    (lambda x: x * x + x.sin()): {"flipped": (lambda x: 2 * x - math.cos(x), "flipped")},
+    (lambda x: x**3): {
+        "too often": (lambda x: 3 * x**3, "input"), "missing": (lambda x: 3 * x, "missing"),
+        "factor and too often": (lambda x: -3 * x**3, "input"),
+    },
+    (lambda x: x * abs(x)): {"region": (lambda x: 2 * x, "region")},
+    (lambda x: x.sin() * 3 + x): {"unknown": (math.cosh, "")},
+    (lambda x, y: x.relu() + (y - 1).abs() + sv.log(y)): {
+        "away from kinks": (lambda x, y: (float(x > 0), math.copysign(1, y - 1) + 1 / y), RIGHT)
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("of", "name"), [(of, name) for of, rows in GRADIENTS.items() for name in rows])
+def test_slopes_by_hand(of, name):
+    slopes, cause = GRADIENTS[of][name]
+    for seed in (0, 3):
+        report = check.gradient(slopes, of=of, seed=seed)
+        if cause == "empty":
+            assert report.state == "empty"
+            continue
+        judged(report, cause)
+        if not report and cause not in ("nan", "count", "raises", "none", "kind", "random", "arguments"):
+            assert abs(report.got - report.expected) > 1e-5
+            assert ("Looks like" in report.text) is bool(cause)
+
+
+FUNCTIONS = {
+    "right": (lambda x, y: (x * y).tanh() + x, RIGHT),
+    "factor": (lambda x: x * x.data, "factor"),
+    "none": (lambda x: None, "none"),
+    "kind": (lambda x: x.data, "kind"),
+    "random": (lambda x: x + next(COUNTER), "random"),
+    "raises": (lambda x: x.nonsense, "raises"),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_values_are_compared_with_differences(name):
+    function, cause = FUNCTIONS[name]
+    judged(check.gradient(function), cause)
+
+
+# ---- backward rules
+
+
+def pull(rule, add=True):
+    """A rule of nodes: what it gives to both parents is added, or put there."""
+
+    def pulled(node):
+        parents, before = node.parents, [parent.grad for parent in node.parents]
+        for k, (parent, slope) in enumerate(zip(parents, rule(node, *(p.data for p in parents)), strict=True)):
+            kept = {True: parent.grad, False: 0.0, "first": before[k]}[add]
+            parent.grad = kept + slope
+
+    return pulled
+
+
+RULES = {
+    "right": (lambda a, b, up: (up * b, up * a), "mul", RIGHT),
+    "one input": (lambda a, up: up * (1 - math.tanh(a) ** 2), "tanh", RIGHT),
+    "of a function": (lambda a, b, up: (up * b, up * a), lambda a, b: a * b, RIGHT),
+    "log": (lambda a, up: up / a, "log", RIGHT),
+    "defaults": (lambda a, b, up=1.0: (b * up, a * up), "mul", RIGHT),
+    "any number": (lambda *given: (given[1] * given[2], given[0] * given[2]), "mul", RIGHT),
+    "upstream": (lambda a, b, up=1.0: (b, a), "mul", "upstream"),
+    "local": (lambda a, b, up: (up, up), "mul", "local"),
+    "twice": (lambda a, b, up: (up * up * b, up * a), "mul", "twice"),
+    "added": (lambda a, b, up: (up + b, up + a), "mul", "added"),
+    "sign": (lambda a, b, up: (up, up), "sub", "sign"),
+    "swapped": (lambda a, b, up: (up * a, up * b), "mul", "swapped"),
+    "factor": (lambda a, up: up * a, "square", "factor"),
+    "upstream and factor": (lambda a, up: a, "square", "upstream"),
+    "output": (lambda a, up: up * (1 - a * a), "tanh", "output"),
+    "result": (lambda a, up: up * 2 * a * a, "square", "result"),
+    "region": (lambda a, up: up, "relu", "local"),
+    "too often": (lambda a, b, up: (up / b, -up * a / b), "div", "input"),
+    "node": (pull(lambda node, a, b: (node.grad * b, node.grad * a)), "mul", RIGHT),
+    "node overwrites": (pull(lambda node, a, b: (node.grad * b, node.grad * a), False), "mul", "overwrite"),
+    "node forgets": (pull(lambda node, a, b: (node.grad * b, node.grad * a), "first"), "mul", "overwrite"),
+    "node alone": (pull(lambda node, a, b: (b, a)), "mul", "upstream"),
+    "node does nothing": (lambda node: None, "mul", "zero"),
+    "node writes text": (lambda node: setattr(node.parents[0], "grad", "1"), "neg", "kind"),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_backward_rule(name):
+    rule, of, cause = RULES[name]
+    judged(check.backward(rule, of=of), cause)
+
+
+BETWEEN = {"huber": (0.1, 2), "smooth_l1": (0.1, 2)}  # a width is positive
+
+
+@pytest.mark.parametrize("name", [n for n, op in ops.TABLE.items() if any(op.partials)])
+def test_every_operation_of_the_table_is_right(name):
+    judged(check.backward(name, between=BETWEEN.get(name)), RIGHT)
+
+
+def walk_in(order, keep=False, root_grad=1.0, sign=1.0):
+    def walk(root):
+        root.grad = root_grad
+        for node in order(root):
+            for parent, slope in zip(node.parents, node.local_gradients, strict=True):
+                parent.grad = sign * node.grad * slope + (0.0 if keep else parent.grad)
+
+    return walk
+
+
+def youngest_first(root):
+    return ordered(root)[::-1]
+
+
+def as_found(root):
+    nodes = [root]
+    for node in nodes:
+        nodes += [p for p in node.parents if all(p is not n for n in nodes)]
+    return list(dict.fromkeys(nodes))
+
+
+def recursion(node, first=True):
+    if first:
+        node.grad = 1.0
+    for parent, slope in zip(node.parents, node.local_gradients, strict=True):
+        parent.grad += node.grad * slope
+        recursion(parent, False)
+
+
+def doubled(root):
+    root.backward()
+    for node in ordered(root):
+        node.grad *= 2
+
+
+WALKS = [
+    (walk_in(youngest_first), RIGHT), (lambda root: root.backward(), RIGHT), (walk_in(ordered), "order"),
+    (walk_in(as_found), "found"), (walk_in(youngest_first, keep=True), "overwrite"),
+    (walk_in(youngest_first, root_grad=0.0), "root"), (walk_in(youngest_first, sign=-1.0), "sign"),
+    (recursion, "visits"), (doubled, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("walk", "cause"), WALKS)
+def test_a_whole_walk(walk, cause):
+    judged(check.backward(walk), cause)
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.randoms(use_true_random=False), st.booleans())
+def test_overwriting_has_a_name_in_every_order_that_is_right(choice, keep):
+    """Nodes in any order in which each comes after all of its users."""
+
+    def some_order(root):
+        left, found = {id(node): node for node in ordered(root)}, []
+        while left:
+            used = {id(parent) for node in left.values() for parent in node.parents}
+            node = choice.choice([node for key, node in left.items() if key not in used])
+            found.append(left.pop(id(node)))
+        return found
+
+    judged(check.backward(walk_in(some_order, keep=keep)), "overwrite" if keep else RIGHT)
+
+
+def test_an_operation_of_ones_own():
+    try:
+        cube = sv.register("check_cube", "a", "a * a * a", ("2 * a * a",))
+        for op in ("check_cube", cube):
+            report = check.backward(op)
+            assert (report.cause, report.where) == ("factor", "a")
+        sv.register("check_cube_2", "a", "a * a * a", ("a * a",))
+        assert check.backward("check_cube_2").hint  # the same exercise: its formula says so
+        report = check.gradient(lambda x: cube(x) + x.sin())
+        assert report.cause == "operation"
+        assert "check_cube" in report.text
+    finally:
+        ops.TABLE.pop("check_cube", None), ops.TABLE.pop("check_cube_2", None)
+
+
+# ---- what is said
+
+
+def test_an_exercise_that_is_not_filled_in_says_where():
+    def slopes(x):
+        two = 2
+        return two * ...
+
+    said = check.gradient(slopes, of=square).text
+    assert f"line {slopes.__code__.co_firstlineno + 2}: return two * ..." in said
+
+    def rule(a, b, upstream): ...
+
+    class Neuron(nn.Module):
+        def forward(self, x):
+            return ...
+
+    like = nn.Perceptron(3)
+    empty = check.backward(rule, of="mul"), check.answer(..., 3.0), check.module(Neuron, like=like)
+    assert {report.state for report in (*empty, check.module(..., like=like))} == {"empty"}
+
+
+def test_an_error_is_told_with_its_line_and_where_and_ctrl_c_goes_through():
+    def slopes(x):
+        table = {}
+        return table["slope"]
+
+    said = check.gradient(slopes, of=square).text
+    assert all(fact in said for fact in ("KeyError: 'slope'", 'return table["slope"]', "at x = "))
+
+    def interrupted(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        check.gradient(interrupted, of=square)
+
+
+def test_the_second_failing_call_gives_a_hint_and_a_right_one_begins_anew():
+    def slopes(x):
+        return ...
+
+    assert not any(check.gradient(slopes, of=square).hint for _ in range(3))  # an empty one does not count
+
+    def slopes(x):
+        return x
+
+    first, second = (check.gradient(slopes, of=square, hint="Look at section 2.") for _ in range(2))
+    assert (first.hint, "Hint" in first.text) == ("", False)
+    assert second.hint.endswith(" Look at section 2.")
+    assert second.hint in second.text
+    assert not check.gradient(lambda x: x, of=square).hint  # another exercise
+
+    def slopes(x):
+        return 2 * x
+
+    assert check.gradient(slopes, of=square)
+
+    def slopes(x):
+        return x
+
+    assert not check.gradient(slopes, of=square).hint
+
+
+def test_a_hint_belongs_to_one_question_also_when_its_cell_is_run_again():
+    first = "check.answer(1, lambda: 2 + 2, hint='of the first')"
+    other = "check.answer(1, lambda: 3 * 3, hint='of the other')"  # of the same title
+
+    def cell(source, number):
+        return eval(compile(source, f"<cell {number}>", "eval"), {"check": check}).hint
+
+    hints = [cell(first, 1), cell(other, 2), cell(first, 3), cell(other, 4)]
+    assert hints[:2] == ["", ""]
+    assert "of the first" in hints[2]
+    assert "of the other" in hints[3]
+    assert [bool(check.answer("no", truth).hint) for truth in ("yes", "maybe", "yes")] == [False, False, True]
+
+
+def test_a_report_is_text_and_a_box_that_is_escaped():
+    report = check.gradient(lambda x: x, of=square)
+    assert str(report) == repr(report) == report.text
+    assert "0 of 50" in report.text
+
+    def slopes(x):
+        raise ValueError("<script>alert(1)</script>")
+
+    box = check.gradient(slopes, of=square)._repr_html_()
+    assert "<script>" not in box
+    assert "&lt;script&gt;" in box
+    assert 'role="status"' in box
+    right = check.gradient(lambda x: 2 * x, of=square)
+    assert "50" in right.text
+    assert right._repr_html_() != box
+
+
+# ---- answers, steps, modules
+
+ANSWERS = [
+    (-3.0, 3.0, "sign"), (6.0, 3.0, "factor"), (1.5, lambda: 3.0, "factor"), (3.5, sv.Value(3.0), "large"),
+    (2.9, 3, "small"), (math.nan, 3, "nan"), (None, 3, "none"), ("3", 3, "kind"), (3, "overwrite", "kind"),
+    ("order", "overwrite", ""), (1025, 1024, "large"), (4191.0, lambda: 4192, "small"), (3.001, 3, RIGHT),
+    (sv.Value(2.0), lambda: 2, RIGHT), ("Zero Grad", "zero_grad", RIGHT), (np.array([1024.0]), 1024, RIGHT),
+    (1025.0, 1024.0, RIGHT), (1030, 1024.0 + 5, RIGHT),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer", "truth", "cause"), ANSWERS)
+def test_answers(answer, truth, cause):
+    report = check.answer(answer, truth)
+    judged(report, cause)
+    assert report.expected is None
+    assert "overwrite" not in report.text or report
+
+
+def step_torch(optimizer, loss):
+    optimizer.zero_grad()
+    loss().backward()
+    optimizer.step()
+
+
+def step_without_zero(optimizer, loss):
+    loss().backward()
+    optimizer.step()
+
+
+def step_clears_too_late(optimizer, loss):
+    loss().backward()
+    optimizer.zero_grad()
+    optimizer.step()
+
+
+def step_early(optimizer, loss):
+    optimizer.step()
+    optimizer.zero_grad()
+    loss().backward()
+
+
+def put(rule, chosen=slice(None)):
+    """A step by hand; `rule` gives the new number of a weight."""
+
+    def step(weights, loss, lr):
+        for weight in weights:
+            weight.zero_grad()
+        loss().backward()
+        for weight in weights[chosen]:
+            weight.data = rule(weight.data, weight.grad, lr)
+
+    return step
+
+
+def sgd(w, g, lr):
+    return w - lr * g
+
+
+STEPS = [
+    (put(sgd), RIGHT), (step_torch, RIGHT),
+    (lambda weights, loss, lr: step_torch(optim.SGD(weights, lr=lr), loss), RIGHT),
+    (step_without_zero, "zero_grad"), (step_clears_too_late, "nothing"), (step_early, "early"),
+    (put(lambda w, g, lr: w + lr * g), "sign"), (put(lambda w, g, lr: w - g), "lr"),
+    (put(lambda w, g, lr: w - 2 * lr * g), "factor"), (put(lambda w, g, lr: w - 0.05 * g), "constant"),
+    (put(lambda w, g, lr: -lr * g), "replaced"), (put(lambda w, g, lr: w), "nothing"), (put(sgd, slice(1)), "some"),
+    (put(sgd, slice(1, None)), "some"), (put(lambda w, g, lr: math.inf), "nan"),
+    (lambda weights, loss, lr: None, "nothing"), (lambda weights: None, "arguments"),
+    (lambda weights, loss, lr: weights.nonsense, "raises"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("step", "cause"), STEPS)
+def test_steps_of_training(step, cause):
+    judged(check.training(step), cause)
+
+
+def cleared(weights, loss, lr):
+    weights.clear()
+
+
+def numbers_instead(weights, loss, lr):
+    loss().backward()
+    weights[:] = [w.data - lr * w.grad for w in weights]
+
+
+@pytest.mark.parametrize("step", [cleared, numbers_instead])
+def test_a_step_that_empties_the_list_of_weights_is_told(step):
+    report = check.training(step)
+    assert not report
+    assert "the list `weights`" in str(report)
+
+
+class Neuron(nn.Module):
+    def __init__(self, inputs=3):
+        self.w, self.b = [sv.Weight(0.0) for _ in range(inputs)], sv.Weight(0.0)
+
+    def total(self, x):
+        return sv.dot(self.w, x, self.b)
+
+    def forward(self, x):
+        return sv.tanh(self.total(x))
+
+
+def neuron(forward, **more):
+    return type("Neuron", (Neuron,), {"forward": forward, **more})
+
+
+def plain_floats(self):
+    self.w, self.b = [0.1, 0.2, 0.3], sv.Weight(0.0)
+
+
+MODULES = {
+    RIGHT: Neuron,
+    "activation": neuron(lambda self, x: self.total(x)),
+    "bias": neuron(lambda self, x: sv.tanh(sv.dot(self.w, x))),
+    "sign": neuron(lambda self, x: -sv.tanh(self.total(x))),
+    "factor": neuron(lambda self, x: sv.tanh(self.total(x)) * 2),
+    "inputs": neuron(lambda self, x: sv.tanh(sv.dot(self.w, x[::-1], self.b))),
+    "terms": neuron(lambda self, x: sv.tanh(sv.dot(self.w[:2], x[:2], self.b))),
+    "detached": neuron(lambda self, x: sv.tanh(sv.dot([w.data for w in self.w], x, self.b))),
+    "parameters": neuron(lambda self, x: sv.tanh(self.b * x[0]), __init__=plain_floats),
+    "none": neuron(lambda self, x: None),
+    "kind": neuron(lambda self, x: 1.0),
+    "count": neuron(lambda self, x: [self.total(x), self.total(x)]),
+    "random": neuron(lambda self, x: self.total(x) + next(COUNTER)),
+    "raises": neuron(lambda self, x: self.nonsense),
+}
+
+
+@pytest.mark.parametrize("cause", MODULES)
+def test_a_module_against_a_ready_made_one(cause):
+    like = nn.Perceptron(3, activation=nn.Tanh(), seed=1)
+    before = like.state_dict()
+    judged(check.module(MODULES[cause], like=like), cause)
+    assert all((before[name] == array).all() for name, array in like.state_dict().items())
+
+
+def test_a_module_with_layers_with_arguments_made_already_or_by_itself():
+    like = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 2))
+
+    class Net(nn.Module):
+        def __init__(self, hidden):
+            self.first, self.second = nn.Linear(2, hidden), nn.Linear(hidden, 2)
+
+        def forward(self, x):
+            return self.second([sv.tanh(v) for v in self.first(x)])
+
+    assert check.module(Net, 3, like=like, inputs=2)
+    assert check.module(Net(3), like=like, inputs=2)
+    report = check.module(Net, 4, like=like, inputs=2)
+    assert (report.cause, report.got, report.expected) == ("parameters", 22, 17)
+    empty = type("Empty", (nn.Module,), {"forward": lambda self, x: x[0]})
+    for module, cause in ((Neuron, RIGHT), (MODULES["detached"], "detached"), (empty, "parameters"), (int, "kind")):
+        judged(check.module(module, inputs=3), cause)
+
+
+# ---- bad arguments of those who write exercises
+
+BAD = [
+    "gradient(3, of=square)", "gradient('mul', of=square)", "gradient(square, of=3)", "gradient(square, of='nonsense')",
+    "gradient(square, of=lambda x: x.data)", "gradient(lambda: 1.0, of=lambda: sv.Value(1.0))",
+    "gradient(square, of=square, between=3)", "gradient(square, of=square, between=(2, -2))",
+    "gradient(square, of=square, between=(0, math.inf))", "gradient(lambda x: x, of=sv.log, between=(-2, -1))",
+    "gradient(square, of=square, tolerance=0)", "gradient(square, of=square, hint=3)",
+    "gradient(square, of=square, seed=-1)", "gradient(square, by=square)", "backward('nonsense')", "backward('lt')",
+    "backward(3)", "backward(lambda a, b: 1)", "backward(lambda node: None, of=lambda a, b: a * b + a)", "training(3)",
+    "training(put(sgd), tolerance=-1)", "training(put(sgd), square)", "module(3, inputs=3)", "module(Neuron)",
+    "module(Neuron, like=3)", "module(Neuron, inputs=0)", "answer(1.0)", "answer(1.0, None)", "answer(1.0, [1.0])",
+    "answer(1.0, 1.0, title=3)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", BAD)
+def test_bad_arguments_are_refused_in_words(call):
+    with pytest.raises(ScalarvizError) as caught:
+        eval(f"check.{call}")
+    assert len(str(caught.value)) > 20
