@@ -40,7 +40,6 @@ def test_what_slices_are():
     assert p[1][..., 2] is p[1, 2]
     assert p[3:1].shape == (0, 3)
     assert p[:, 0][2] is p[2, 0]
-    assert [w is v for w, v in zip(p[[3, 0]][1], p[0], strict=True)] == [True] * 3
     assert list(p[::2, 1]) == [p[0, 1], p[2, 1]]
     assert (len(p[[3, 1]]), p[:, 0].numel(), len(p * p), [len(row) for row in p * p]) == (2, 4, 4, [3] * 4)
 
@@ -87,7 +86,6 @@ def test_a_penalty_is_one_node_and_makes_no_weights():
     assert penalty.data == pytest.approx(float((net.weight.data**2).sum() + (net.bias.data**2).sum()), rel=1e-12)
     np.testing.assert_array_equal(net.weight.grad, 2 * net.weight.data)
     assert net.weight.held() == []
-    assert net.weight[3, 4].has_grad
     assert len(sv.record(lambda x: (net.weight * net.weight).sum() * x[0], 1).nodes) == 3
 
 
@@ -150,27 +148,6 @@ def test_a_recording_has_no_number_of_it():
     assert repr(total) == "Symbol(op=total)"
     with pytest.raises(TracingError, match="left its recording"):
         total.local_gradients  # noqa: B018
-
-
-@pytest.mark.parametrize("engine", ["numpy", "numba"])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_long_sums_in_pieces(engine, dtype):
-    """Longer than a piece of `tape.totals`, with a rest; against NumPy in float64."""
-    net = nn.Linear(50, 51, seed=0)
-
-    def loss(outputs, targets):
-        p = net.weight
-        return (p * p).sum() + 0.5 * abs(p).sum() + p.sum() * net.bias.sum() + 0.0 * outputs[0]
-
-    rule, data = optim.SGD(net.parameters(), lr=0.0), (np.ones((2, 50)), np.ones((2, 1)))
-    run = sv.Run(net, loss, rule, data=data, engine=engine, dtype=dtype)
-    run.step(1)
-    w, b = net.weight.data.astype(np.float64), net.bias.data.astype(np.float64)
-    rel = 1e-6 if dtype == "float32" else 1e-13
-    assert run.loss == pytest.approx((w**2).sum() + 0.5 * abs(w).sum() + w.sum() * b.sum(), rel=rel, abs=10 * rel)
-    np.testing.assert_allclose(net.weight.grad, 2 * w + 0.5 * np.sign(w) + b.sum(), rtol=rel, atol=rel)
-    np.testing.assert_allclose(net.bias.grad, np.full(51, w.sum()), rtol=10 * rel, atol=10 * rel)
-    run.close()
 
 
 def test_as_numpy():
@@ -253,6 +230,8 @@ def test_ids_of_the_data_choose_rows(name):
     nested = C[[[Value(0.0), Value(3.0)], [Value(2.0), Value(1.0)]]]
     np.testing.assert_array_equal(nested.data, P[[[0, 3], [2, 1]]])
     assert [v.data for v in nn.Parameter([5.0, 6.0])[[Value(1.0), 0]]] == [6.0, 5.0]
+    tape = sv.record(lambda x: [C[0], [x[0], 2.0], C * x[1], (np.array([1.0, 2.0]), 3)], 2)
+    assert len(tape.outputs) == 3 + 2 + 12 + 2 + 1  # nothing of nested outputs is lost
     with pytest.raises(IndexError, match="no row 4"):
         C[[Value(4.0)]]
     endless: list = []
@@ -260,18 +239,6 @@ def test_ids_of_the_data_choose_rows(name):
     for index, text in ((endless, "levels"), ([[Value(0.0)], [Value(1.0), 2]], "ragged")):
         with pytest.raises(ValueError, match=text):
             C[index]
-
-
-def test_what_is_returned_may_be_nested_anyhow():
-    """Arrays, rows of parameters and numbers in lists: nothing of it is lost."""
-    p = nn.Parameter(P)
-    tape = sv.record(lambda x: [p[0], [x[0], 2.0], p * x[1], (np.array([1.0, 2.0]), 3)], 2)
-    assert len(tape.outputs) == 3 + 2 + 12 + 2 + 1
-    net = type("Net", (nn.Module,), {"forward": lambda self, x: [p[0] * x[0], [x[0], 4.0]]})()
-    run = sv.Run(
-        net, lambda o, t: sv.sum(o[0]) + sv.sum(o[1]), optim.SGD([p], lr=0.1), data=([[2.0]], [[0.0]]), engine="numpy"
-    )
-    assert run.predict([[2.0]]).ravel().tolist() == [3.0, -4.0, 1.0, 2.0, 4.0]
 
 
 def test_parameters_in_pytorchs_words():
@@ -356,17 +323,6 @@ def test_freezing_rows_and_all():
     assert not p[0][0].frozen
 
 
-def test_lone_weights_load_as_numbers():
-    class Line(nn.Module):
-        def __init__(self):
-            self.slope = Weight(2.0)
-
-    line = Line()
-    assert line.state_dict()["slope"].shape == ()
-    line.load_state_dict({"slope": np.array(5.0)})
-    assert line.slope.data == 5.0
-
-
 def test_setting_a_number_asks_nobody_for_its_name(monkeypatch):
     """The walk through the network took four fifths of the time."""
     net = nn.Sequential(nn.Linear(2, 2, seed=1))
@@ -391,25 +347,14 @@ X = [0.5, -1.0]
 
 def test_it_is_a_list_as_before():
     out = NET(X)
-    assert isinstance(out, list)
-    assert len(out) == 1
-    assert isinstance(out[0], Value)
-    assert list(out) == [out[0]]
+    assert (isinstance(out, list), list(out), type(nn.Linear(2, 2, seed=0)(X))) == (True, [out[0]], list)
     other = [1.0]
-    assert [*out, 1.0] == out + other == [out[0], 1.0]
-    assert other + out == [1.0, out[0]]
+    assert ([*out, 1.0], other + out) == (out + other, [1.0, out[0]])
     assert type(out + other) is type(other + out) is type(out + out) is list
-    assert len(out + out) == 2
-    assert repr(out) == f"[{out[0]!r}]"
-    assert str(out) == f"{out}" == f"[{out[0]!r}]"
-    assert out
+    assert repr(out) == str(out) == f"{out}" == f"[{out[0]!r}]"
     joined = out
     joined += [2.0]
     assert len(joined) == 2
-
-
-def test_more_outputs_are_a_plain_list():
-    assert type(nn.Linear(2, 2, seed=0)(X)) is list
 
 
 OPERATIONS = {

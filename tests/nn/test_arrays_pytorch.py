@@ -7,7 +7,6 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import Value, nn, optim
-from scalarviz.errors import TracingError
 
 torch = None  # `with_pytorch` sets it
 
@@ -177,65 +176,8 @@ def test_penalties_in_a_run_train_as_in_pytorch(engine):
     run.close()
 
 
-@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
-def test_rows_chosen_by_inputs_compute_too(engine):
-    """Token and position of a letter model, as it is typed with PyTorch."""
-
-    class Letters(nn.Module):
-        def __init__(self):
-            draw = np.random.default_rng(2)
-            self.wte, self.wpe = nn.Parameter(draw.normal(size=(4, 3))), nn.Parameter(draw.normal(size=(2, 3)))
-
-        def forward(self, x):
-            return ((self.wte[x[0]] + self.wpe[x[1]]) ** 2 * self.wte[:, 0].sum()).tanh()
-
-    x, y = np.array([[0, 1], [3, 0], [2, 1], [3, 1]]), np.zeros((4, 3))
-    net = Letters()
-    wte, wpe = (torch.tensor(p.data, requires_grad=True) for p in net.parameters())
-    wanted = ((wte[x[:, 0]] + wpe[x[:, 1]]) ** 2 * wte[:, 0].sum()).tanh()
-    (wanted**2).mean().backward()
-    rule = optim.SGD(net.parameters(), lr=0.0)
-    run = sv.Run(net, nn.MSELoss(), rule, data=(x, y), batch_size=4, engine=engine, dtype="float64")
-    np.testing.assert_allclose(run.predict(x), wanted.detach().numpy(), rtol=1e-12)
-    run.step(1)
-    for p, tensor in zip(net.parameters(), (wte, wpe), strict=True):
-        np.testing.assert_allclose(p.grad, tensor.grad.numpy(), rtol=1e-11, atol=1e-14)
-    run.close()
-    assert net.wte[Value(3.0)].shape == (3,)
-    assert net.wte[Value(3.0), 1] is net.wte[3, 1]
-
-
 def test_functions_take_a_dimension():
     p = nn.Parameter(P)
     np.testing.assert_allclose(sv.softmax(p * 1, 1).data, torch.tensor(P).softmax(1).numpy(), rtol=1e-14)
     np.testing.assert_allclose(sv.log_softmax(p * 1, 0).data, torch.tensor(P).log_softmax(0).numpy(), rtol=1e-14)
     assert [v.data for v in sv.log_softmax(P[0])] == pytest.approx(torch.tensor(P[0]).log_softmax(0).tolist())
-
-
-@pytest.mark.parametrize("name", ["numpy", "numba"])
-def test_in_a_run(name):
-    """A norm over positions and attention, typed with arrays, is recorded like any other formula."""
-    p = nn.Parameter(P)
-
-    def model(x):
-        rows = p * np.array(x, dtype=object)
-        normed = (rows - rows.mean(0, keepdim=True)) / (rows.var(0, keepdim=True, unbiased=False) + 1e-5).sqrt()
-        return ((normed @ normed.t()).softmax(1) @ normed).sum(0)
-
-    run = sv.Run(model, nn.MSELoss(), optim.SGD([p], lr=0.1), data=(P[:3], P[1:]), engine=name, dtype="float64")
-    q = torch.tensor(P, requires_grad=True)
-    rule = torch.optim.SGD([q], lr=0.1)
-    for _ in range(3):
-        loss = torch.tensor(0.0)
-        for x, t in zip(torch.tensor(P[:3]), torch.tensor(P[1:]), strict=True):
-            rows = q * x
-            normed = (rows - rows.mean(0)) / torch.sqrt(rows.var(0, unbiased=False) + 1e-5)
-            loss = loss + (((normed @ normed.T).softmax(1) @ normed).sum(0) - t).square().mean() / 3
-        rule.zero_grad()
-        loss.backward()
-        rule.step()
-        run.step()
-        assert run.loss == pytest.approx(loss.item(), rel=1e-12)
-    np.testing.assert_allclose(p.data, q.detach().numpy(), rtol=1e-11)
-    with pytest.raises(TracingError):
-        sv.record(lambda x: sv.sum(p.detach() * np.array(x, dtype=object) + (p * x[0]).detach().sum(0)), 3)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.learning import OPTIMISERS
-from kit.runs import ENGINES, by_pytorch, far, make_run
+from kit.learning import FAMILIES, OPTIMISERS
 from scalarviz import Weight, nn, optim
 from scalarviz.nn.utils import clip_grad_norm_, clip_grad_value_
 from scalarviz.optim import lr_scheduler
@@ -87,7 +86,7 @@ def schedule(draw):
     return rows
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 @pytest.mark.parametrize("name", NAMES)
 def test_options_groups_and_schedules_at_random(name, seed, torch):
     draw = Random(f"{name}-{seed}")
@@ -132,8 +131,9 @@ def curvature(w, shift):
     return (w - shift) + 0.3 * np.exp(-w * w)
 
 
-@pytest.mark.parametrize("held", ["parameter", "weights"])
-@pytest.mark.parametrize("name", OPTIMISERS)
+@pytest.mark.parametrize(
+    ("name", "held"), [*((n, "parameter") for n in OPTIMISERS), *((n, "weights") for n in FAMILIES)]
+)
 def test_a_hundred_steps_are_pytorchs(name, held, torch):
     kind, settings = OPTIMISERS[name]
     draw = np.random.default_rng(11)
@@ -153,16 +153,6 @@ def test_a_hundred_steps_are_pytorchs(name, held, torch):
         reference.step()
     assert rule.steps == 100
     np.testing.assert_allclose(p.data, theirs.detach().numpy(), rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", OPTIMISERS)
-def test_a_run_trains_as_pytorch(name, engine, torch):
-    run, theirs = make_run("mlp", "mse", name, engine=engine, batch_size=None), by_pytorch("mlp", "mse", name)
-    run.step(5)
-    for _ in range(5):
-        _, _, state = next(theirs)
-    assert all(far(run.state_dict()[path], array) < 1e-10 for path, array in state.items())
 
 
 BY_HAND = {
@@ -268,17 +258,6 @@ def test_an_update_that_cannot_be_recorded_still_works_weight_by_weight():
         np.testing.assert_allclose(found, wanted, rtol=1e-13)
     with pytest.raises(sv.ScalarvizError, match=r"sv\.where"):
         Branching([Weight(1.0)]).tape()
-
-
-def test_a_changed_hyperparameter_counts_at_the_next_step():
-    w = Weight(1.0)
-    opt = optim.SGD([w], lr=0.1, weight_decay=0.0)
-    w.grad = 1.0
-    opt.step()
-    assert w.data == pytest.approx(0.9)
-    opt.lr, opt.weight_decay = 0.5, 1.0
-    opt.step()
-    assert w.data == pytest.approx(0.9 - 0.5 * 1.9)
 
 
 def test_updates_may_use_every_kind_of_node():
