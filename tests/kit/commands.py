@@ -131,6 +131,12 @@ def make_scene(name: str, **flags) -> sv.Scene:
     return loaded.begun(loaded.options(**{"engine": "numpy", **flags}))
 
 
+def flags_of(command: str) -> set[str]:
+    """The flags and arguments of a command, as `tests/frozen` has them."""
+    surface = (Path(__file__).parents[1] / "frozen" / "surface.txt").read_text(encoding="utf-8")
+    return set(re.findall(rf"^command {command} (\S+)$", surface, re.MULTILINE))
+
+
 def reader_of(scene: sv.Scene) -> Reader:
     """What the scene's controls read, now."""
     source, frame = RunSource(scene.run), scene.run.frame()
