@@ -1,93 +1,152 @@
-"""Every exercise of every lesson: empty, solved and with its usual slips; the messages are read."""
+"""Every exercise of every lesson: empty, solved and with its usual slips; the messages are read.
+
+A lesson's exercise is a cell with the tag ``exercise: name`` that ends in a call of ``sv.check``. ``solutions/NN.py``
+has percent cells ``# %% name: solution`` and ``# %% name: slip cause`` (no cause: one that no check can know). Each
+stands in the place of the statements of the exercise that define the same names.
+"""
 
 from __future__ import annotations
 
 import ast
-import importlib
+import contextlib
+import io
+import linecache
 import re
 import sys
+import types
+from functools import cache
 from pathlib import Path
 
+import jupytext
+import numpy as np
 import pytest
 
+import scalarviz as sv
 from scalarviz.check import Report
 from scalarviz.check.words import LOOKS
 
-sys.path.append(str(Path(__file__).parent))
-exercises = importlib.import_module("exercises")
-TABLE = [(number, name) for number in exercises.numbers() for _, name in exercises.cells_of(number) if name]
-each_exercise = pytest.mark.parametrize(("number", "name"), TABLE)
+SOLUTIONS = Path(__file__).parent / "solutions"
+NOTEBOOKS = SOLUTIONS.parents[2] / "notebooks"
+NUMBERS = sorted(path.stem for path in SOLUTIONS.glob("*.py"))
 
 
-def exercise(number, name):
-    return exercises.gone_through(number)[name]
+@cache
+def cells_of(number):
+    """The code cells of a lesson as (source, name of the exercise or "")."""
+    (source,) = NOTEBOOKS.glob(f"{number}-*.py")
+    cells = [cell for cell in jupytext.read(source).cells if cell.cell_type == "code"]
+    tags = [" ".join(cell.metadata.get("tags", ())).partition("exercise: ")[2] for cell in cells]
+    return [(cell.source, name) for cell, name in zip(cells, tags, strict=True)]
 
 
-def test_there_are_exercises():
-    assert len(TABLE) >= 3 * len(exercises.numbers())
+def variants_of(number):
+    """What is handed in, by the name of the exercise: "solution" or "slip", the cause that is called, the source."""
+    text = (SOLUTIONS / f"{number}.py").read_text(encoding="utf-8")
+    found = {}
+    for head, source in re.findall(r"^# %% (.+)\n((?:(?!# %%).*\n)*)", text, re.MULTILINE):
+        name, kind, cause = re.fullmatch(r"([\w-]+): (solution|slip) ?(\w*)", head.strip()).groups()
+        found.setdefault(name, []).append((kind, cause, source.strip()))
+    return found
 
 
-def test_every_notebook_is_small():
-    sizes = {path.name: path.stat().st_size for path in exercises.NOTEBOOKS.glob("*.ipynb")}
-    assert len(sizes) >= len(exercises.numbers())
-    assert {name: size for name, size in sizes.items() if size > 300_000} == {}
+def defined(statement):
+    """The names that a statement defines."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return {statement.name}
+    names = [node for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    return {node.id for node in names}
+
+
+def handed_in(cell, source):
+    """The exercise with a variant in the place of what it defines."""
+    names = set().union(*(defined(statement) for statement in ast.parse(source).body))
+    kept = [statement for statement in ast.parse(cell).body if not defined(statement) & names]
+    return "\n\n".join([source, *(ast.get_source_segment(cell, statement) for statement in kept)])
+
+
+def run(source, namespace, title):
+    """Run a cell; gives its last expression."""
+    file = f"<{title}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    body = ast.parse(source).body
+    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+    exec(compile(ast.Module(body, []), file, "exec"), namespace)
+    return None if last is None else eval(compile(ast.Expression(last.value), file, "eval"), namespace)
+
+
+@cache
+def gone_through(number):
+    """Of each exercise of a lesson: its source, the report of the empty cell, and variants with their two reports.
+
+    Pictures are looked at elsewhere: here they would cost half the time.
+    """
+    module = types.ModuleType(f"lesson_{number}")
+    sys.modules[module.__name__] = module  # dataclasses look for it
+    namespace, variants, found = vars(module), variants_of(number), {}
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
+        for owner, name in ((sv, "live"), (sv, "player"), (sv, "lesson"), (sv.view, "render"), (sv.view, "picture")):
+            patch.setattr(owner, name, lambda *_, **__: np.zeros((4, 4, 3), np.uint8), raising=False)
+        for k, (source, name) in enumerate(cells_of(number)):
+            title = f"lesson {number}, cell {k}"
+            if not name:
+                run(source, namespace, title)
+                continue
+            sv.check.forget()
+            tried = []
+            for j, variant in enumerate(variants.get(name, ())):
+                changed = handed_in(source, variant[2])
+                reports = [run(changed, dict(namespace), f"{title}, variant {j}") for _ in range(2)]
+                tried.append((*variant, *reports))
+                sv.check.forget()
+            found[name] = source, run(source, namespace, title), tried
+    assert variants.keys() == found.keys()
+    return found
+
+
+EXERCISES = {(number, name): source for number in NUMBERS for source, name in cells_of(number) if name}
+each_exercise = pytest.mark.parametrize(("number", "name"), EXERCISES)
 
 
 @each_exercise
-def test_empty_it_says_what_to_fill_in(number, name):
-    report = exercise(number, name).empty
-    assert isinstance(report, Report)
-    assert (report.state, bool(report)) == ("empty", False), report
-    assert re.search(r"(Fill in the \.\.\.|Put something in the place of the \.\.\.)", report.text)
-
-
-@each_exercise
-def test_the_solution_is_right(number, name):
-    there = exercise(number, name)
-    solved = [r for v, r in zip(there.variants, there.found, strict=True) if v.kind == "solution"]
+def test_empty_it_says_what_to_fill_in_and_the_solution_is_right(number, name):
+    _, empty, tried = gone_through(number)[name]
+    assert isinstance(empty, Report)
+    assert (empty.state, bool(empty)) == ("empty", False), empty
+    assert re.search(r"(Fill in the \.\.\.|Put something in the place of the \.\.\.)", empty.text)
+    solved = [first for kind, _, _, first, _ in tried if kind == "solution"]
     assert [bool(report) for report in solved] == [True], solved
 
 
 @each_exercise
-def test_slips_are_called_by_their_names(number, name):
-    there = exercise(number, name)
-    slips = [(v, r) for v, r in zip(there.variants, there.found, strict=True) if v.kind == "slip"]
+def test_slips_are_called_by_their_names_and_the_second_time_there_is_a_hint_and_never_the_answer(number, name):
+    source, _, tried = gone_through(number)[name]
+    (solution,) = (text for kind, _, text, *_ in tried if kind == "solution")
+    answer = solution.splitlines()[-1].partition("return ")[2] or solution.partition("= ")[2]
+    slips = [variant for variant in tried if variant[0] == "slip"]
     assert len(slips) >= 3
-    for variant, report in slips:
-        assert report.state in ("wrong", "failed"), (variant.source, report)
-        assert report.cause == variant.cause, f"{variant.source}\n{report}"
-        assert ("Looks like" in report.text) is (report.cause in LOOKS)
-        assert "not yet" in report.text or "not " in report.text or report.state == "failed"
+    for _, cause, text, first, second in slips:
+        assert first.state in ("wrong", "failed"), (text, first)
+        assert first.cause == cause, f"{text}\n{first}"
+        assert ("Looks like" in first.text) is (cause in LOOKS)
+        assert "not " in first.text or first.state == "failed"
+        if first.state == "wrong":
+            assert not first.hint
+            assert second.hint
+            assert "Hint: " in second.text
+            assert hint_of(source) in second.hint
+            if len(answer) > 3:  # a single letter stands in many words
+                assert answer not in second.text
 
 
 def hint_of(source):
     """What the author of an exercise says at the second try."""
-    call = ast.parse(source).body[-1].value
-    said = [word.value.value for word in call.keywords if word.arg == "hint"]
+    said = [word.value.value for word in ast.parse(source).body[-1].value.keywords if word.arg == "hint"]
     return said[0] if said else ""
 
 
-def test_every_answer_has_a_hint_of_its_own():
+def test_there_are_exercises_and_every_answer_has_a_hint_of_its_own():
     """A number or a word says nothing of how it came about: nobody but the author can lead."""
-    hints = {}
-    for number, name in TABLE:
-        source = exercise(number, name).source
-        if "check.answer" in source:
-            hints[number, name] = hint_of(source)
+    assert len(EXERCISES) >= 3 * len(NUMBERS) == 33
+    hints = {where: hint_of(source) for where, source in EXERCISES.items() if "check.answer" in source}
     assert [where for where, hint in hints.items() if len(hint.split()) < 4] == []
     assert len(set(hints.values())) == len(hints) > 20
-
-
-@each_exercise
-def test_the_second_time_there_is_a_hint_and_never_the_answer(number, name):
-    there = exercise(number, name)
-    (solution,) = (v.source for v in there.variants if v.kind == "solution")
-    answer = solution.splitlines()[-1].partition("return ")[2] or solution.partition("= ")[2]
-    for variant, first, second in zip(there.variants, there.found, there.again, strict=True):
-        if variant.kind == "slip" and first.state == "wrong":
-            assert not first.hint
-            assert second.hint
-            assert "Hint: " in second.text
-            assert hint_of(there.source) in second.hint
-            if len(answer) > 3:  # a single letter stands in many words
-                assert answer not in second.text
