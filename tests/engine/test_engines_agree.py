@@ -53,8 +53,14 @@ def test_a_network_has_the_loss_and_the_gradient_of_the_objects(network, engine)
 
 
 @others
-@pytest.mark.parametrize("loss", FITTING)
-@pytest.mark.parametrize("network", ["mlp", *(pytest.param(name, marks=ci) for name in NETWORKS if name != "mlp")])
+@pytest.mark.parametrize(
+    ("network", "loss"),
+    [
+        *(("mlp", loss) for loss in FITTING), ("rgb", "bce"), ("classes", "nll"),
+        *(pytest.param(network, FITTING[(3 * k + j) % len(FITTING)], marks=ci)
+          for k, network in enumerate(NETWORKS) if network != "mlp" for j in range(4)),
+    ],
+)  # fmt: skip
 def test_a_loss_has_the_gradient_of_the_objects(network, loss, engine):
     outputs = int(np.prod(NETWORKS[network].outputs))
     if outputs == 1 and LOSSES[loss].targets in ("classes", "shares"):

@@ -10,7 +10,7 @@ import pytest
 import scalarviz as sv
 from kit.learning import LOSSES
 from kit.refusals import refusals
-from kit.runs import ENGINES, bits, by_pytorch, far, make_run
+from kit.runs import ENGINES, bits, far
 from scalarviz import Run, Value, nn, optim
 from scalarviz.errors import DivergedError, InputError, TracingError
 
@@ -69,34 +69,6 @@ def test_gradients_are_those_of_finite_differences(name):
     found = loss([x, 0.5, 0.25], target)
     found.backward()
     assert math.isnan(found.data) or LOSSES[name].kind == "NLLLoss"
-
-
-def net_of(name):
-    return "rgb" if LOSSES[name].outputs == "probabilities" else "classes"
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", LOSSES)
-def test_a_run_trains_as_pytorch(name, engine, torch):
-    run, theirs = (
-        make_run(net_of(name), name, "sgd", engine=engine, batch_size=None),
-        by_pytorch(net_of(name), name, "sgd"),
-    )
-    for _ in range(4):
-        run.step()
-        value, _, state = next(theirs)
-        assert run.loss == pytest.approx(value, rel=1e-12)
-        for path, array in state.items():
-            assert far(run.state_dict()[path], array) < 1e-11
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_engines_agree_on_shuffled_batches(name):
-    runs = [make_run(net_of(name), name, "sgd", engine=engine, batch_size=5) for engine in ("objects", "numpy")]
-    for run in runs:
-        run.step(6)
-    assert far(runs[1].values, runs[0].values) < 1e-11
-    assert far(runs[1].history.loss, runs[0].history.loss) < 1e-11
 
 
 # ---- targets that count differently: weights of classes, samples that are left out
@@ -160,22 +132,16 @@ def test_each_batch_has_its_own_divisor_as_in_pytorch(name, reduction, way, torc
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", UNEVEN)
 def test_engines_agree_on_divisors(name, way):
-    runs = [uneven(name, engine, **WAYS[way]) for engine in ("objects", "numpy")]
-    for run in runs:
+    found = {}
+    for engine, dtype in (("objects", "float64"), ("numpy", "float64"), ("numba", "float64"), ("numba", "float32")):
+        run = uneven(name, engine, dtype=dtype, **WAYS[way])
         run.step(6)
-    np.testing.assert_allclose(runs[1].history.loss, runs[0].history.loss, rtol=1e-12, atol=1e-14)
-    np.testing.assert_allclose(runs[1].values, runs[0].values, rtol=1e-11, atol=1e-13)
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", UNEVEN)
-def test_numba_agrees_on_divisors(name, dtype):
-    run, exact = uneven(name, "numba", dtype=dtype), uneven(name)
-    run.step(6)
-    exact.step(6)
-    assert far(run.history.loss, exact.history.loss) < (2e-6 if dtype == "float32" else 1e-11)
-    assert far(run.values, exact.values) < (1e-5 if dtype == "float32" else 1e-11)
+        found[engine, dtype] = run.history.loss, run.values
+    losses, values = found.pop(("objects", "float64"))
+    for (engine, dtype), (other_losses, other_values) in found.items():
+        exact = dtype == "float64"
+        assert far(other_losses, losses) < (1e-12 if engine == "numpy" else 1e-11 if exact else 2e-6), (engine, dtype)
+        assert far(other_values, values) < (1e-11 if exact else 1e-5), (engine, dtype)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -297,12 +263,6 @@ def test_ends_and_kinks():
         assert value.grad == grad
 
 
-def test_derivatives_with_respect_to_targets_and_factors():
-    for name, points in {"bce_with_logits": [(0.7, 0.3, 2.5), (-1.7, 0.9, 0.5)], "smooth_l1": [(0.7, 1.5)]}.items():
-        assert all(sv.gradcheck(sv.scalar.function(name), *point) for point in points)
-    assert sv.gradcheck(lambda x, m: sv.scalar.function("hinge_embedding")(x, -1.0, m), 0.7, 1.5)
-
-
 def test_a_users_loss_is_averaged_and_may_check_its_targets():
     def mine(o, t):
         return o[0]
@@ -326,8 +286,7 @@ def test_a_users_loss_is_averaged_and_may_check_its_targets():
         Run(net, Positive(), optim.SGD(net.parameters(), 0.1), (X, -np.ones(N)))
 
 
-@pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
-@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.float32])
+@pytest.mark.parametrize(("shape", "dtype"), [((-1,), np.uint8), ((-1, 1), np.int64), ((-1, 1), np.float32)])
 def test_a_column_of_class_numbers_is_the_target(shape, dtype):
     y = np.maximum(Y, 0).astype(dtype).reshape(shape)
     net = nn.Linear(3, 4, seed=1)

@@ -234,75 +234,61 @@ def test_a_state_dict_goes_on_where_it_stood_through_json_copies_and_pickles(nam
             assert twin.lr_schedule.optimizer is twin
 
 
-NO_NUMBERS = [None, "1", [1.0], 1j, float("nan"), float("inf")]
+NO_NUMBERS = [None, "1", [1.0], 1j, float("nan"), float("inf"), -1]
+CYCLE = {"max_lr": 1, "total_steps": 3}
+HUGE = [0, 1.5, None, 2**53 + 1, 10**400]
 BAD = {
-    "StepLR": [{"step_size": 0}, {"step_size": 1.5}, {"step_size": None}, {"step_size": 2, "gamma": -1},
-               *({"step_size": 2, "gamma": bad} for bad in NO_NUMBERS)],
-    "MultiStepLR": [{"milestones": 3}, {"milestones": "12"}, {"milestones": [1, -1]}, {"milestones": [1.5]},
-                    {"milestones": [1], "gamma": None}],
-    "ExponentialLR": [{"gamma": -0.1}, *({"gamma": bad} for bad in NO_NUMBERS)],
-    "CosineAnnealingLR": [{"T_max": 0}, {"T_max": 2.5}, {"T_max": 3, "eta_min": -1}, {"T_max": 3, "eta_min": "0"}],
-    "LinearLR": [{"start_factor": 0}, {"start_factor": 2}, {"end_factor": 2}, {"end_factor": -1}, {"total_iters": 0}],
-    "OneCycleLR": [{"max_lr": 1}, {"max_lr": -1, "total_steps": 3}, {"max_lr": [1, 2], "total_steps": 3},
-                   {"max_lr": 1, "total_steps": 0}, {"max_lr": 1, "epochs": 3}, {"max_lr": 1, "total_steps": 3,
-                   "anneal_strategy": "sin"}, {"max_lr": 1, "total_steps": 3, "pct_start": 2},
-                   {"max_lr": 1, "total_steps": 3, "div_factor": 0},
-                   {"max_lr": 1, "total_steps": 3, "cycle_momentum": 3},
-                   {"max_lr": 1, "total_steps": 3, "max_momentum": 1},
-                   {"max_lr": 1, "total_steps": 3, "base_momentum": -1},
-                   {"max_lr": 1, "total_steps": 3, "base_momentum": [0.1, 0.2]}],
+    "StepLR": [*({"step_size": bad} for bad in HUGE), *({"step_size": 2, "gamma": bad} for bad in NO_NUMBERS),
+               {"step_size": 3, "unit": "minute"}, {"step_size": 3, "verbose": True},
+               *({"step_size": 3, "last_epoch": bad} for bad in (0, 5, -2, True, None))],
+    "MultiStepLR": [{"milestones": 3}, {"milestones": "12"}, {"milestones": [1, -1]}, {"milestones": [1.5]}],
+    "ExponentialLR": [{"gamma": -0.1}],
+    "CosineAnnealingLR": [{"T_max": 3, "eta_min": -1}, *({"T_max": bad} for bad in HUGE)],
+    "LinearLR": [{"start_factor": 0}, {"start_factor": 2}, {"end_factor": 2}, {"end_factor": -1},
+                 *({"total_iters": bad} for bad in HUGE)],
+    "OneCycleLR": [{"max_lr": 1}, {"max_lr": 1, "epochs": 3}, {"max_lr": 1, "epochs": 2, "steps_per_epoch": 2**63},
+                   *(CYCLE | one for one in (
+                       {"max_lr": -1}, {"max_lr": [1, 2]}, {"total_steps": 0}, {"anneal_strategy": "sin"},
+                       {"pct_start": 2}, {"div_factor": 0}, {"cycle_momentum": 3}, {"max_momentum": 1},
+                       {"base_momentum": -1}, {"base_momentum": [0.1, 0.2]}))],
     "LambdaLR": [{"lr_lambda": None}, {"lr_lambda": 3}, {"lr_lambda": [decay, decay]}, {"lr_lambda": lambda k: -1.0},
                  {"lr_lambda": lambda k: "a"}, {"lr_lambda": lambda k: float("nan")}],
-    "ReduceLROnPlateau": [{"mode": "low"}, {"factor": 1.0}, {"factor": -1}, {"patience": -1}, {"cooldown": 0.5},
-                          {"threshold": None}, {"threshold_mode": "x"}, {"min_lr": [1, 2]}, {"eps": -1}, {"every": 0}],
+    "ReduceLROnPlateau": [{"mode": "low"}, {"factor": 1.0}, {"factor": -1}, {"patience": -1}, {"patience": 10**400},
+                          {"cooldown": 0.5}, {"cooldown": 2**63}, {"every": 2**63}, {"every": 0}, {"threshold": None},
+                          {"threshold_mode": "x"}, {"min_lr": [1, 2]}, {"eps": -1}],
     "SequentialLR": [{"schedulers": 3, "milestones": [1]}, {"schedulers": [3], "milestones": []},
                      {"schedulers": [], "milestones": []}],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "settings"), [(name, one) for name, cases in BAD.items() for one in cases])
-def test_bad_arguments_are_refused_and_leave_the_optimiser_as_it_was(name, settings):
-    optimizer = ours(0.3)
-    given = dict(settings)
+def test_bad_arguments_are_refused_by_name_and_leave_the_optimiser_as_it_was(name, settings):
+    optimizer, given = ours(0.3), dict(settings)
     if name == "OneCycleLR":
         given.setdefault("cycle_momentum", False)
-    with pytest.raises(ScalarvizError):
+    with pytest.raises(ScalarvizError) as caught:
         getattr(lr_scheduler, name)(optimizer, **given)
+    assert any(word.rstrip("s") in str(caught.value) for word in (name, *settings))
     assert (optimizer.lr, optimizer.lr_schedule) == (0.3, None)
 
 
 def test_other_things_that_do_not_fit():
-    optimizer = ours()
-    for wrong in (None, 3, "sgd", nn.Linear(2, 1)):
-        with pytest.raises(TypeMismatchError, match="optimiser"):
-            lr_scheduler.StepLR(wrong, 3)
-    with pytest.raises(InputError, match="unit"):
-        lr_scheduler.StepLR(optimizer, 3, unit="minute")
-    for wrong in (0, 5, -2, True, None):
-        with pytest.raises(InputError, match="initial_lr" if wrong in (0, 5) and wrong is not True else "last_epoch"):
-            lr_scheduler.StepLR(optimizer, 3, last_epoch=wrong)
-    with pytest.raises(TypeMismatchError, match="verbose"):
-        lr_scheduler.StepLR(optimizer, 3, verbose=True)
-    with pytest.raises(TypeMismatchError, match="LRScheduler"):
-        optimizer.lr_schedule = "StepLR"
-    schedule = lr_scheduler.StepLR(optimizer, 3)
-    for wrong in ({}, {"stepped": 1}, None, 3, {**schedule.state_dict(), "stepped": -1},
-                  {**schedule.state_dict(), "scales": [1.0, 2.0]}, {**schedule.state_dict(), "more": 1}):  # fmt: skip
-        with pytest.raises(ScalarvizError):
-            schedule.load_state_dict(wrong)
-    other = ours()
-    with pytest.raises(InputError, match="the optimiser that it is made for"):
-        lr_scheduler.SequentialLR(other, [schedule], [])
-    plateau = lr_scheduler.ReduceLROnPlateau(optimizer)
-    with pytest.raises(InputError, match="looks at losses"):
-        lr_scheduler.SequentialLR(optimizer, [plateau], [])
-    for wrong in (None, "1", [1]):
-        with pytest.raises(ScalarvizError):
-            plateau.step(wrong)
-    parts = [lr_scheduler.StepLR(optimizer, 3), lr_scheduler.StepLR(optimizer, 3)]
-    for wrong in ([], [0], [1, 2], "1", None, [-1]):
-        with pytest.raises(ScalarvizError):
-            lr_scheduler.SequentialLR(optimizer, parts, wrong)
+    optimizer, other = ours(), ours()
+    schedule, plateau = lr_scheduler.StepLR(optimizer, 3), lr_scheduler.ReduceLROnPlateau(other)
+    state, parts = schedule.state_dict(), [lr_scheduler.StepLR(optimizer, 3), lr_scheduler.StepLR(optimizer, 3)]
+    for call, facts in (
+        *((lambda w=wrong: lr_scheduler.StepLR(w, 3), "optimiser") for wrong in (None, 3, "sgd", nn.Linear(2, 1))),
+        *((lambda w=wrong: schedule.load_state_dict(w), None) for wrong in (
+            {}, {"stepped": 1}, None, 3, state | {"stepped": -1}, state | {"scales": [1.0, 2.0]}, state | {"more": 1})),
+        *((lambda w=wrong: lr_scheduler.SequentialLR(optimizer, parts, w), None)
+          for wrong in ([], [0], [1, 2], "1", None, [-1])),
+        *((lambda w=wrong: plateau.step(w), None) for wrong in (None, "1", [1])),
+        (lambda: setattr(optimizer, "lr_schedule", "StepLR"), "LRScheduler"),
+        (lambda: lr_scheduler.SequentialLR(other, [schedule], []), "the optimiser that it is made for"),
+        (lambda: lr_scheduler.SequentialLR(other, [plateau], []), "looks at losses"),
+    ):  # fmt: skip
+        with pytest.raises(ScalarvizError, match=facts):
+            call()
 
 
 def test_a_schedule_of_ones_own_says_its_rates():
@@ -341,20 +327,6 @@ def test_a_function_that_looks_a_count_up_is_called_with_numbers(name):
     counts = np.arange(55)
     assert schedule.at(counts)[:, 0].tolist() == [0.5 * float(FACTORS[name](k)) for k in counts.tolist()]
     assert "called with numbers" in schedule.remark
-
-
-@pytest.mark.parametrize("number", [2**53 + 1, 2**63, 10**400])
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [("StepLR", "step_size"), ("CosineAnnealingLR", "T_max"), ("LinearLR", "total_iters"),
-     ("ReduceLROnPlateau", "patience"), ("ReduceLROnPlateau", "every"), ("ReduceLROnPlateau", "cooldown")],
-)  # fmt: skip
-def test_a_count_of_steps_that_no_float_holds_is_refused(kind, name, number):
-    optimizer = optim.SGD([sv.Weight(1.0)], lr=0.5)
-    with pytest.raises(InputError, match=name):
-        getattr(lr_scheduler, kind)(optimizer, **{name: number})
-    with pytest.raises(InputError, match="epoch"):
-        lr_scheduler.OneCycleLR(optimizer, 0.1, epochs=2, steps_per_epoch=number, cycle_momentum=False)
 
 
 @pytest.mark.parametrize(
