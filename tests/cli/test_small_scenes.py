@@ -1,39 +1,27 @@
-"""What neuron, xor, uinn, rgb and digits compute, against the same written out in NumPy or worked out on paper.
-
-Internals: the modules of the scenes, for their points, data and docstrings.
-"""
+"""What neuron, xor, uinn, rgb and digits compute, against the same written out in NumPy or worked out on paper."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import struct
+from collections import Counter
 
 import numpy as np
 import pytest
 import safetensors.numpy
-from scalarviz.scenes import neuron, uinn, xor
-from scalarviz.scenes._digits_data import load_digits
+from scalarviz.scenes import neuron, uinn
 
 import scalarviz as sv
-from kit.commands import make_scene, moment_of, weights_in
+from kit.commands import make_scene, weights_in
 from scalarviz import data, nn, optim
 from scalarviz.io import load_picture, load_tensors, read_cube, save_picture
-from scalarviz.optim import lr_scheduler
-from scalarviz.run.panels import ColourCube, LossCurve, Pictures
+from scalarviz.run import panels
 
 # ---- neuron
 
 
-def test_the_points_are_as_the_file_says():
-    x, y = neuron.points(0.0, 3)
-    assert (x.shape, y.shape) == ((9, 1), (9, 1))
-    assert (x.mean(), (x**2).mean()) == (pytest.approx(0.5), pytest.approx(1.0))
-    np.testing.assert_allclose(y, 0.8 * x + 0.5)
-
-
-@pytest.mark.parametrize("rate", [0.1, 0.25, 0.5, 0.9, 1.1])
-@pytest.mark.parametrize("steps", [1, 7])
+@pytest.mark.parametrize(("rate", "steps"), [(0.1, 7), (0.25, 1), (0.5, 1), (0.9, 7), (1.1, 7)])
 def test_each_step_goes_the_same_share_of_the_way(blind, rate, steps):
     """The loss is (w - w*)^2 and a constant, so w - w* is multiplied by 1 - 2 lr; w* = mean(x y) = 0.8 + 0.5 / 2."""
     line = blind("neuron", "--steps", steps, "--lr", rate, "--w", 3.0, "--dtype", "float64", "--json").json
@@ -42,17 +30,13 @@ def test_each_step_goes_the_same_share_of_the_way(blind, rate, steps):
     assert line["loss"] == pytest.approx(away**2 + 0.75 * 0.25, rel=1e-9)  # what no line through 0 can reach
 
 
-@pytest.mark.parametrize(("weights", "wanted"), [(1, {"w": 1.05}), (2, {"w": 0.8, "b": 0.5})])
-def test_the_defaults_arrive(blind, weights, wanted):
-    line = blind("neuron", "--weights", weights, "--json").json
-    assert {name: line[name] for name in wanted} == pytest.approx(wanted, abs=5e-3)
-    assert line["weights"] == weights
-
-
 def test_with_noise_it_is_the_least_squares(blind):
     flags = ("--weights", 2, "--noise", 0.4, "--seed", 5, "--steps", 400, "--dtype", "float64")
     line = blind("neuron", *flags, "--json").json
-    x, y = neuron.points(0.4, 5)
+    (x, plain), (again, y) = neuron.points(0.0, 5), neuron.points(0.4, 5)
+    assert (x == again).all()
+    assert (x.shape, x.mean(), (x**2).mean()) == ((9, 1), pytest.approx(0.5), pytest.approx(1.0))
+    np.testing.assert_allclose(plain, 0.8 * x + 0.5)
     assert [line["w"], line["b"]] == pytest.approx(np.polyfit(x[:, 0], y[:, 0], 1).tolist(), abs=1e-6)
     assert not np.allclose(y, neuron.points(0.4, 6)[1])
 
@@ -88,67 +72,24 @@ def test_the_full_batch_of_xor_is_gradient_descent_by_hand(blind, factor):
     assert line["loss"] == pytest.approx(factor * ((answers(last)[1] - EITHER) ** 2).sum(), rel=1e-9)
 
 
-@pytest.mark.parametrize("steps", [37, 38, 39, 40, pytest.param(2000, marks=pytest.mark.ci)])
-def test_loss_and_right_are_of_all_four_samples(blind, steps):
-    result = blind("xor", "--steps", steps, "--save", "w.safetensors", "--json")
-    found = answers(load_tensors("w.safetensors")[0])[1]
-    assert result.json["loss"] == pytest.approx(0.5 * ((found - EITHER) ** 2).sum(), rel=1e-5)
-    assert f"loss {result.json['loss']:.5g}," in result.err
-    right = result.json["right"]
-    assert (right, type(right)) == ((np.abs(found - EITHER) < 0.3).sum(), int)
-    assert right == 4 or steps < 2000
-
-
-def test_the_log_has_what_the_network_said_at_every_hundredth_step_and_changes_no_bit(blind):
-    assert blind("xor", "--steps", 250, "--log", "log.csv", "--save", "logged.safetensors").code == 0
+def test_loss_right_and_log_are_of_all_four_samples_and_the_log_changes_no_bit(blind):
     assert blind("xor", "--steps", 250, "--save", "plain.safetensors").code == 0
+    assert blind("xor", "--steps", 250, "--log", "log.csv", "--save", "logged.safetensors").code == 0
     assert weights_in("logged.safetensors") == weights_in("plain.safetensors")
     with open("log.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert [int(row["step"]) for row in rows] == [step for step in (0, 100, 200) for _ in range(4)]
-    assert blind("xor", "--steps", 200, "--save", "w.safetensors").code == 0
-    found, last = answers(load_tensors("w.safetensors")[0])[1], rows[-4:]
-    assert [[float(row[name]) for name in ("x", "y", "1")] for row in last] == BITS.tolist()
-    np.testing.assert_allclose([float(row["computed"]) for row in last], found, rtol=1e-5, atol=1e-6)
+    for steps in (37, 38, 40, 200):
+        result = blind("xor", "--steps", steps, "--save", "w.safetensors", "--json")
+        found = answers(load_tensors("w.safetensors")[0])[1]
+        assert result.json["loss"] == pytest.approx(0.5 * ((found - EITHER) ** 2).sum(), rel=1e-5)
+        assert f"loss {result.json['loss']:.5g}," in result.err
+        right = result.json["right"]
+        assert (right, type(right)) == ((np.abs(found - EITHER) < 0.3).sum(), int)
+    assert [[float(row[name]) for name in ("x", "y", "1")] for row in rows[-4:]] == BITS.tolist()
+    np.testing.assert_allclose([float(row["computed"]) for row in rows[-4:]], found, rtol=1e-5, atol=1e-6)
     for row in rows:
         assert float(row["error"]) == pytest.approx(float(row["computed"]) - float(row["expected"]), abs=1e-6)
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize(("steps", "said"), [(0, " of the four answers "), (2000, "All four answers are now right.")])
-def test_xor_has_learnt_when_all_four_are_right(steps, said):
-    """The loss of a seed that is stuck falls by half as well."""
-    made = make_scene("xor")
-    made.run.step(steps)
-    moment = moment_of(made)
-    assert made.story.reached(moment) == (steps == 2000)
-    assert said in made.story.claim(moment)
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize(
-    ("flags", "four"), [((), True), (("--seed", 42), False), (("--seed", 0, "--activation", "sigmoid"), False)]
-)
-def test_seeds_of_which_the_file_says_so_are_stuck(cli, flags, four):
-    line = cli("xor", "--headless", "--engine", "numba", *flags, "--json").json
-    assert (line["steps"], line["right"] == 4) == (20_000, four)
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize(
-    ("activation", "batch", "factor", "learnt"),
-    [("tanh", 1, 0.5, 59), ("tanh", 4, 1, 58), ("sigmoid", 1, 0.5, 30), ("sigmoid", 4, 0.5, 53)],
-)
-def test_how_many_seeds_learn_it(activation, batch, factor, learnt):
-    """The table in the scene's own words; engines differ in the last bits, by which a seed or two may tip over."""
-    right = 0
-    for seed in range(60):
-        options = xor.Options(activation=activation, batch=batch, factor=factor, seed=seed, headless=True)
-        with xor.build(options).run as run:
-            run.step(options.steps)
-            right += xor.FOUR.right(run) == 4
-    assert abs(right - learnt) <= 1
-    assert f"{activation:<10}  {batch:<7}  " in str(xor.__doc__)
 
 
 # ---- uinn
@@ -173,7 +114,7 @@ def passed(layers):
     return entering, row
 
 
-@pytest.mark.parametrize("hidden", ["8,8", "5", "4,3,6"])
+@pytest.mark.parametrize("hidden", ["5", "4,3,6"])
 def test_uinn_is_two_passes_of_back_propagation_by_hand(blind, hidden):
     """First the derivative by each layer's output, along the chain; then each layer's weight and bias."""
     flags = ("--hidden", hidden, "--seed", 2, "--lr", 0.03, "--dtype", "float64")
@@ -204,40 +145,15 @@ def test_uinn_begins_as_he_and_others_have_it(blind):
                 assert np.std(numbers) == pytest.approx(bound / np.sqrt(3), rel=0.15)
 
 
-@pytest.mark.ci
-def test_every_one_of_the_first_twenty_seeds_learns_it():
-    stuck = []
-    for seed in range(20):
-        with make_scene("uinn", seed=seed).run as run:
-            run.step(uinn.Options().steps)
-            found = run.predict(PAIRS)
-        stuck += [seed] * (not ((found > 0.5) == (EQUAL > 0.5)).all())
-    assert stuck == []
-
-
-def test_the_defaults_of_uinn(blind):
-    line = blind("uinn", "--json").json
-    assert (line["steps"], line["weights"], line["right"]) == (1000, 105, 4)
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [(0.25, "0.2500"), (-0.25, "\N{MINUS SIGN}0.2500"), (-0.00001, "0.0000"), (float("nan"), "NaN"),
-     (float("inf"), "+\N{INFINITY}"), (-float("inf"), "\N{MINUS SIGN}\N{INFINITY}"), (-1e30, "\N{MINUS SIGN}1.00e30")],
-)  # fmt: skip
-def test_the_table_writes_numbers_as_the_rest_of_the_picture_does(number, text):
-    class Moment:
-        def predict(self, inputs):
-            return np.full((len(inputs), 1), number)
-
-    assert [row[2] for row in uinn.FOUR.rows(Moment())] == [text] * 4
+def test_the_table_writes_numbers_as_the_rest_of_the_picture_does():
+    texts = {0.25: "0.2500", -0.25: "\N{MINUS SIGN}0.2500", -0.00001: "0.0000", np.nan: "NaN", np.inf: "+\N{INFINITY}",
+             -np.inf: "\N{MINUS SIGN}\N{INFINITY}", -1e30: "\N{MINUS SIGN}1.00e30"}  # fmt: skip
+    for number, text in texts.items():
+        moment = type("Moment", (), {"predict": lambda self, x, number=number: np.full((len(x), 1), number)})()
+        assert [row[2] for row in uinn.FOUR.rows(moment)] == [text] * 4
 
 
 # ---- rgb
-
-
-def panel_of(scene, kind):
-    return next(panel for panel in scene.panels if isinstance(panel, kind))
 
 
 def test_rgb_by_hand_gives_the_same_loss(rgb):
@@ -255,43 +171,12 @@ def test_rgb_by_hand_gives_the_same_loss(rgb):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize(
-    ("flags", "bound"),
-    [((), 0.004), (("--hidden", "16,16", "--optimizer", "adam", "--lr", "0.01"), 0.0003)],
-)
-def test_invert_is_learnt(rgb, flags, bound):
-    assert rgb("--steps", 3000, "--seed", 0, *flags, "--json").json["loss"] < bound
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("target", data.TARGETS)
-def test_every_target_is_learnt_somewhat(rgb, target):
-    flags = ("--target", target, "--optimizer", "adam", "--lr", "0.05", "--batch", 100, "--json")
-    assert rgb("--steps", 300, *flags).json["loss"] < 0.3 * rgb("--steps", 1, *flags).json["loss"]
-
-
-@pytest.mark.ci
-def test_pairs_of_colours(rgb):
-    pairs = ("--pair", "#ff8800:#0044cc", "--pair", "#000:#fff", "--optimizer", "adam", "--lr", "0.05")
-    assert rgb("--steps", 2000, *pairs, "--save", "w.safetensors", "--json").json["loss"] < 1e-3
-    scene = make_scene("rgb", load="w.safetensors", pair=["#ff8800:#0044cc"])
-    got = scene.run.predict(data.parse_colour("#ff8800")[None])[0]
-    np.testing.assert_allclose(got, data.parse_colour("#0044cc"), atol=0.05)
-
-
-@pytest.fixture
-def pictures(tmp_path):
-    """A photograph-like picture, its grade, and another picture with alpha."""
+def test_a_colour_grade_is_learnt_and_applied(rgb, tmp_path):
     rng = np.random.default_rng(0)
     source = rng.random((24, 32, 3))
     save_picture(tmp_path / "photo.png", source)
     save_picture(tmp_path / "graded.png", data.target("warm")(source))
     save_picture(tmp_path / "in.png", rng.random((5, 7, 3)), np.linspace(0, 1, 35).reshape(5, 7))
-
-
-@pytest.mark.ci
-@pytest.mark.usefixtures("pictures")
-def test_a_colour_grade_is_learnt_and_applied(rgb):
     grade = ("--source", "photo.png", "--graded", "graded.png")
     wanted = ("--apply", "in.png", "--output", "out.png", "--export-lut", "grade.cube")
     flags = ("--hidden", "16", "--optimizer", "adam", "--steps", 1500, "--batch", 768)
@@ -302,23 +187,26 @@ def test_a_colour_grade_is_learnt_and_applied(rgb):
     lut = read_cube("grade.cube")  # it says the same as the network did, up to interpolation and 8 bits
     assert lut.points == 33
     assert np.abs(lut(before.rgb) - after.rgb).max() < 1 / 255
-    assert rgb(*grade, "--steps", 30, "--batch", 100).code == 0
 
 
-@pytest.mark.usefixtures("pictures")
+def panel_of(scene, kind):
+    return next(panel for panel in scene.panels if isinstance(panel, kind))
+
+
 def test_what_is_learnt_of_pictures_is_said(monkeypatch, tmp_path):
     monkeypatch.setattr("scalarviz.scenes._rgb_task.LEARNT", 100)
-    scene = make_scene("rgb", source=tmp_path / "photo.png", graded=tmp_path / "graded.png")
-    assert panel_of(scene, LossCurve).label == "100 pixels"
+    save_picture(tmp_path / "photo.png", np.random.default_rng(0).random((24, 32, 3)))
+    scene = make_scene("rgb", source=tmp_path / "photo.png", graded=tmp_path / "photo.png")
+    assert panel_of(scene, panels.LossCurve).label == "100 pixels"
     assert scene.notes == ["learning from 100 of 768 pixels, evenly spread"]
     values, alpha = np.zeros((2, 2, 3)), np.array([[1.0, 0.0], [0.0, 0.0]])
     values[0, 1:] = 1
     save_picture(tmp_path / "a.png", values, alpha)  # pixels under full transparency are not learnt from
     scene = make_scene("rgb", source=tmp_path / "a.png", graded=tmp_path / "a.png")
-    assert panel_of(scene, LossCurve).label == "1 pixel"
-    assert panel_of(scene, ColourCube).inputs.tolist() == [[0, 0, 0]]
+    assert panel_of(scene, panels.LossCurve).label == "1 pixel"
+    assert panel_of(scene, panels.ColourCube).inputs.tolist() == [[0, 0, 0]]
     save_picture(tmp_path / "my.jpg", np.random.default_rng(0).random((30, 600, 3)))
-    shown = panel_of(make_scene("rgb", picture=tmp_path / "my.jpg", target="gray"), Pictures)
+    shown = panel_of(make_scene("rgb", picture=tmp_path / "my.jpg", target="gray"), panels.Pictures)
     assert shown.source.shape == (8, 160, 3)
     np.testing.assert_allclose(shown.target, data.target("gray")(shown.source))
 
@@ -350,15 +238,14 @@ def test_threads_show_in_no_number(cli, monkeypatch):
 
 # ---- schedules
 
-BASE = 0.5
 RATES = {
-    None: lambda k: np.full(len(k), BASE),
-    "constant": lambda k: np.full(len(k), BASE),
-    "linear": lambda k: BASE * np.maximum(1 - k / 40, 0),
-    "linear:20": lambda k: BASE * np.maximum(1 - k / 20, 0),
-    "cosine": lambda k: np.where(k < 40, BASE * (1 + np.cos(np.pi * k / 40)) / 2, 0),
-    "cosine:10": lambda k: np.where(k < 10, BASE * (1 + np.cos(np.pi * k / 10)) / 2, 0),
-    "step:7": lambda k: BASE * 0.1 ** (k // 7),
+    None: lambda k: np.full(len(k), 0.5),
+    "constant": lambda k: np.full(len(k), 0.5),
+    "linear": lambda k: 0.5 * np.maximum(1 - k / 40, 0),
+    "linear:20": lambda k: 0.5 * np.maximum(1 - k / 20, 0),
+    "cosine": lambda k: np.where(k < 40, 0.5 * (1 + np.cos(np.pi * k / 40)) / 2, 0),
+    "cosine:10": lambda k: np.where(k < 10, 0.5 * (1 + np.cos(np.pi * k / 10)) / 2, 0),
+    "step:7": lambda k: 0.5 * 0.1 ** (k // 7),
 }
 
 
@@ -368,38 +255,50 @@ def rates(said, count=60, **more):
     return scene.run.history.lr
 
 
-@pytest.mark.parametrize("said", RATES)
-def test_the_rates_are_those_that_the_word_says(said):
-    np.testing.assert_allclose(rates(said), RATES[said](np.arange(60)), rtol=1e-12, atol=1e-15)
-
-
-def test_the_rates_of_cycle_decay_and_plateau():
+def test_the_rates_are_those_that_the_word_says():
+    for said, wanted in RATES.items():
+        np.testing.assert_allclose(rates(said), wanted(np.arange(60)), rtol=1e-12, atol=1e-15, err_msg=said)
     up = rates("cycle:50")
-    assert (up[0], up.max()) == (pytest.approx(BASE / 25), pytest.approx(BASE))
-    assert (up[51:] < BASE * 1e-5).all()
+    assert (up[0], up.max()) == (pytest.approx(0.5 / 25), pytest.approx(0.5))
+    assert (up[51:] < 0.5 * 1e-5).all()
     assert (np.diff(up[: up.argmax()]) > 0).all()
     assert (np.diff(up[up.argmax() : 50]) < 0).all()
     down = rates("decay:100", count=150)
-    np.testing.assert_allclose(down[:60], BASE)
+    np.testing.assert_allclose(down[:60], 0.5)
     assert (np.diff(down[60:100]) < 0).all()
-    np.testing.assert_allclose(down[101:], BASE / 10)
+    np.testing.assert_allclose(down[101:], 0.5 / 10)
     tenths = rates("plateau:1", count=400, lr=2.0)
     assert set(np.round(np.log10(tenths / 2.0)).astype(int)) <= set(range(-9, 1))
     assert (np.diff(tenths) <= 0).all()
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize(
-    ("scene", "usual"),
-    [("digits", None), ("microgpt", lr_scheduler.LinearLR), ("texture", lr_scheduler.SequentialLR)],
-)
-def test_a_scene_has_a_schedule_of_its_own_and_takes_another(scene, usual):
-    for said, kind in (({}, usual), ({"schedule": "step:2"}, lr_scheduler.StepLR)):
-        with make_scene(scene, steps=5, **said).run as run:
-            assert type(run.optimizer.lr_schedule) is (kind or type(None))
-
-
 # ---- digits
+
+
+@pytest.mark.ci
+def test_the_accuracy_of_digits_is_that_of_the_saved_weights_by_hand(blind):
+    """Of scikit-learn's digits that are not trained on; convolution, rectifier and pool written out in NumPy."""
+    line = blind("digits", "--steps", 60, "--save", "w.safetensors", "--json").json
+    theirs = pytest.importorskip("sklearn.datasets").load_digits()
+    pictures = (theirs.data / 16).astype(np.float32)
+    x, y = make_scene("digits").run.samples()
+    trained = Counter((picture.tobytes(), int(label)) for picture, label in zip(x, y[:, 0], strict=True))
+    every = Counter((picture.tobytes(), int(label)) for picture, label in zip(pictures, theirs.target, strict=True))
+    assert trained <= every
+    rest = [*(every - trained).elements()]
+    assert (len(x), len(rest)) == (1438, 359)
+    labels = np.array([label for _, label in rest])
+    assert np.bincount(labels, minlength=10).min() > 0.07 * len(labels)
+    w, maps = load_tensors("w.safetensors")[0], np.stack([np.frombuffer(p, np.float32) for p, _ in rest])
+    maps = maps.reshape(-1, 1, 8, 8)
+    for name in ("0", "3"):
+        padded = np.pad(maps, ((0, 0), (0, 0), (1, 1), (1, 1)))
+        patches = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
+        maps = np.einsum("nchwij,ocij->nohw", patches, w[f"{name}.weight"]) + w[f"{name}.bias"][:, None, None]
+        n, c, h, width = maps.shape
+        maps = np.maximum(maps, 0).reshape(n, c, h // 2, 2, width // 2, 2).max(axis=(3, 5))
+    logits = maps.reshape(len(maps), -1) @ w["7.weight"].T + w["7.bias"]
+    assert line["accuracy"] == pytest.approx((logits.argmax(1) == labels).mean(), abs=5e-5)
 
 
 def write_idx(path, array):
@@ -408,86 +307,28 @@ def write_idx(path, array):
     path.write_bytes(gzip.compress(head + array.tobytes()) if path.suffix == ".gz" else head + array.tobytes())
 
 
-@pytest.fixture
-def mnist(tmp_path):
-    """Four files of pictures of 12 x 8 pixels; each digit is a bright bar in a place of its own."""
-    folder = tmp_path / "mnist"
-    folder.mkdir()
+def test_files_of_mnist_and_those_that_cannot_be_used(blind, tmp_path):
     for part, count, end in (("train", 200, ""), ("t10k", 50, ".gz")):
-        labels = np.arange(count, dtype=np.uint8) % 10
-        pictures = np.zeros((count, 8, 12), np.uint8)
-        for picture, label in zip(pictures, labels, strict=True):
-            picture[label // 5 * 4 : label // 5 * 4 + 3, label % 5 * 2 : label % 5 * 2 + 2] = 255
-        write_idx(folder / f"{part}-images-idx3-ubyte{end}", pictures)
-        write_idx(folder / f"{part}-labels-idx1-ubyte{end}", labels)
-    return folder
+        write_idx(tmp_path / f"{part}-images-idx3-ubyte{end}", np.zeros((count, 8, 12), np.uint8))
+        write_idx(tmp_path / f"{part}-labels-idx1-ubyte{end}", np.arange(count, dtype=np.uint8) % 10)
 
+    def run():
+        return blind("digits", "--data", f"mnist:{tmp_path}", "--steps", 1, "--batch", 4, "--json")
 
-@pytest.mark.ci
-def test_the_digits_are_scikit_learns_and_training_and_test_share_none():
-    theirs, ours = pytest.importorskip("sklearn.datasets").load_digits(), load_digits("sklearn")
-    assert (ours.train.shape, len(ours.test)) == ((1438, 1, 8, 8), 359)
-    pictures = np.concatenate([ours.train, ours.test]).reshape(-1, 64) * 16
-    labels = np.concatenate([ours.train_labels, ours.test_labels])
-    order, theirs_order = (np.lexsort(np.c_[p, t].T) for p, t in ((pictures, labels), (theirs.data, theirs.target)))
-    np.testing.assert_array_equal(pictures[order], theirs.data[theirs_order])
-    np.testing.assert_array_equal(labels[order], theirs.target[theirs_order])
-    for part in (ours.train_labels, ours.test_labels):
-        assert np.bincount(part, minlength=10).min() > 0.07 * len(part)
-    np.testing.assert_array_equal(ours.test, load_digits("sklearn").test)
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("seed", [0, 6])
-def test_the_default_steps_read_95_of_100_digits_that_were_not_trained_on(blind, seed):
-    result = blind("digits", "--seed", seed, "--json")
-    assert result.json["accuracy"] >= 0.95
-    assert f"accuracy {result.json['accuracy']:.4g}" in result.err
-
-
-@pytest.mark.ci
-def test_the_accuracy_of_digits_is_that_of_the_saved_weights_by_hand(blind):
-    """Convolution, rectifier and pool written out in NumPy."""
-    line = blind("digits", "--steps", 60, "--save", "w.safetensors", "--json").json
-    w, test = load_tensors("w.safetensors")[0], load_digits("sklearn")
-    maps = test.test
-    for name in ("0", "3"):
-        padded = np.pad(maps, ((0, 0), (0, 0), (1, 1), (1, 1)))
-        patches = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))
-        maps = np.einsum("nchwij,ocij->nohw", patches, w[f"{name}.weight"]) + w[f"{name}.bias"][:, None, None]
-        n, c, h, width = maps.shape
-        maps = np.maximum(maps, 0).reshape(n, c, h // 2, 2, width // 2, 2).max(axis=(3, 5))
-    logits = maps.reshape(len(maps), -1) @ w["7.weight"].T + w["7.bias"]
-    assert line["accuracy"] == pytest.approx((logits.argmax(1) == test.test_labels).mean(), abs=5e-5)
-
-
-@pytest.mark.ci
-def test_mnist_files_plain_and_zipped(blind, mnist):
-    flags = ("--data", f"mnist:{mnist}", "--steps", 150, "--lr", 0.02, "--batch", 10**6)
-    line = blind("digits", *flags, "--json").json
-    assert line["weights"] == 6 * 9 + 6 + 12 * 54 + 12 + 10 * 12 * 2 * 3 + 10
-    assert line["accuracy"] > 0.9
-
-
-def test_mnist_files_that_cannot_be_used(blind, mnist):
-    def refused(*says):
-        result = blind("digits", "--data", f"mnist:{mnist}", "--steps", 1)
+    assert run().json["weights"] == 6 * 9 + 6 + 12 * 54 + 12 + 10 * 12 * 2 * 3 + 10
+    labels, tests = tmp_path / "train-labels-idx1-ubyte", tmp_path / "t10k-images-idx3-ubyte"
+    good = labels.read_bytes()
+    for change, says in (
+        (lambda: labels.write_bytes(good[:-1] + b"\x0b"), ("label 199 is 11", "0 to 9")),
+        (lambda: labels.write_bytes(good[:20]), ("is cut short",)),
+        (lambda: write_idx(labels, np.zeros(7, np.uint8)), ("has 200 pictures",)),
+        (labels.unlink, ("holds no train-labels-idx1-ubyte and no",)),
+        (lambda: (labels.write_bytes(good), write_idx(tests, np.zeros((50, 9, 9), np.uint8))), ("12 x 8", "9 x 9")),
+    ):
+        change()
+        result = run()
         assert (result.code, result.err.count("\n")) == (2, 1), result.err
         assert all(said in result.err for said in says), result.err
-
-    labels = mnist / "train-labels-idx1-ubyte"
-    good = labels.read_bytes()
-    labels.write_bytes(good[:-1] + b"\x0b")
-    refused("label 199 is 11", "0 to 9")
-    labels.write_bytes(good[:20])
-    refused("is cut short")
-    write_idx(labels, np.zeros(7, np.uint8))
-    refused("has 200 pictures")
-    labels.unlink()
-    refused("holds no train-labels-idx1-ubyte and no")
-    labels.write_bytes(good)
-    write_idx(mnist / "t10k-images-idx3-ubyte", np.zeros((50, 9, 9), np.uint8))
-    refused("12 x 8", "9 x 9")
 
 
 def test_a_file_of_another_optimiser_is_refused_in_one_line(blind, tmp_path):

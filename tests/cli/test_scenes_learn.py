@@ -1,0 +1,105 @@
+"""Every scene learns what its file says, from seeds that it says it of."""
+
+from __future__ import annotations
+
+import operator
+import shlex
+
+import numpy as np
+import pytest
+from scalarviz.scenes import texture, xor
+
+from kit.commands import SCENES, load_scene, make_scene, moment_of
+from scalarviz import data
+
+pytestmark = pytest.mark.ci
+LESS, MORE = operator.lt, operator.gt
+ADAM = "--optimizer adam --lr"
+LEARNT = [
+    ("neuron", "", "w", MORE, 1.045), ("neuron", "--weights 2", "b", LESS, 0.505),
+    ("xor", "", "right", MORE, 3), ("uinn", "", "right", MORE, 3), ("expression", "", "rms", LESS, 0.035),
+    ("rgb", "--steps 3000", "loss", LESS, 0.004),
+    ("rgb", f"--steps 3000 --hidden 16,16 {ADAM} 0.01", "loss", LESS, 0.0003),
+    ("rgb", f"--steps 2000 --pair #ff8800:#0044cc --pair #000:#fff {ADAM} 0.05", "loss", LESS, 1e-3),
+    *(("rgb", f"--steps 300 --target {name} {ADAM} 0.05 --batch 100", "loss", LESS, 0.02) for name in data.TARGETS),
+    ("digits", "", "accuracy", MORE, 0.95), ("digits", "--seed 6", "accuracy", MORE, 0.95),
+    ("microgpt", "--text words.txt --embd 4 --heads 2 --context 5 --batch 100 --steps 60", "test_loss", LESS, 2.8),
+    ("texture", "--photo astronaut --steps 1000", "psnr", MORE, 19),
+    ("playground", "--seed 13", "accuracy", MORE, 0.97),
+    ("playground", "--data plane --steps 1500", "test_loss", LESS, 0.005),
+    # the published page's easiest state: the squares of x and y, and nothing between
+    ("playground", "--hidden '' --features x2,y2 --lr 0.1 --steps 1500", "accuracy", MORE, 0.97),
+    ("playground", "--csv three.csv --lr 0.1", "accuracy", MORE, 0.97),
+    ("playground", "--csv two.csv", "accuracy", MORE, 0.97),
+    ("playground", "--csv curve.csv", "test_loss", LESS, 0.01),
+]  # fmt: skip
+
+
+def write_tables():
+    """Clouds of points in units of their own, a word each; a curve; words."""
+    rng = np.random.default_rng(0)
+    clouds = {"ash": (10.0, 200.0), "elm": (14.0, 260.0), "oak": (18.0, 190.0)}
+    for file, kinds in (("three.csv", clouds), ("two.csv", ("ash", "oak"))):
+        rows = [(*(rng.normal(clouds[kind], (0.5, 6.0))), kind) for kind in kinds for _ in range(60)]
+        with open(file, "w") as out:
+            out.write("leaf,height,tree\n" + "".join(f"{a:.4f},{b:.3f},{kind}\n" for a, b, kind in rows))
+    with open("curve.csv", "w") as out:
+        rows = "".join(f"{a:.3f};{1000 + 3 * a:.2f}\n".replace(".", ",") for a in np.linspace(20, 60, 200))
+        out.write("t;p\n" + rows)
+    with open("words.txt", "w") as out:
+        out.write("\n".join(f"{a}{b}{c}" for a in "abc" for b in "ou" for c in "xyz"))
+
+
+def test_the_table_has_every_scene():
+    assert {name for name, *_ in LEARNT} == set(SCENES)
+
+
+@pytest.mark.parametrize(("name", "flags", "key", "compared", "bound"), LEARNT)
+def test_a_scene_learns_what_its_file_says(cli, name, flags, key, compared, bound):
+    write_tables()
+    result = cli(name, *shlex.split(flags), "--headless", "--engine", "numba", "--json")
+    assert compared(result.json[key], bound), result.out
+    if name == "texture":  # the file says it, and what the encoding is worth
+        plain = cli(name, *shlex.split(flags), "--encoding", "none", "--headless", "--json").json[key]
+        assert all(f"{number:.1f} dB" in texture.__doc__ for number in (result.json[key], plain))
+
+
+@pytest.mark.parametrize(
+    ("name", "flags", "seeds", "steps", "key", "compared", "bound"),
+    [
+        ("uinn", {}, 20, 1000, "right", MORE, 3),
+        ("expression", {}, 20, 2000, "rms", LESS, 0.035),
+        ("playground", {}, 20, 3000, "accuracy", MORE, 0.97),
+        ("playground", {"data": "spiral", "features": "x,y,sinx,siny", "hidden": (8, 8)}, 20, 10_000, "accuracy", MORE,
+         0.95),
+        ("playground", {"data": "spiral", "optimizer": "adam", "batch": 50, "hidden": (8, 8)}, 20, 10_000, "accuracy",
+         MORE, 0.90),
+    ],
+)  # fmt: skip
+def test_the_first_seeds_learn_it(name, flags, seeds, steps, key, compared, bound):
+    """The lines of the scenes' docstrings."""
+    report = load_scene(name).module.report
+    for seed in range(seeds):
+        scene = make_scene(name, engine="numba", seed=seed, **flags)
+        scene.run.step(steps)
+        assert compared(report(scene)[key], bound), (seed, report(scene))
+        assert name != "expression" or "off, on average" in scene.told.claim(moment_of(scene))
+        scene.run.close()
+
+
+@pytest.mark.parametrize(
+    ("activation", "batch", "factor", "learnt"),
+    [("tanh", 1, 0.5, 59), ("tanh", 4, 1, 58), ("sigmoid", 1, 0.5, 30), ("sigmoid", 4, 0.5, 53)],
+)
+def test_how_many_seeds_of_xor_learn_it(activation, batch, factor, learnt):
+    """The table in the scene's own words; engines differ in the last bits, by which a seed or two may tip over."""
+    right = 0
+    for seed in range(60):
+        scene = make_scene("xor", engine="numba", activation=activation, batch=batch, factor=factor, seed=seed)
+        scene.run.step(xor.Options().steps)
+        right += xor.FOUR.right(scene.run) == 4
+        if activation == "tanh" and batch == 1:  # the loss of a seed that is stuck falls by half as well
+            assert scene.story.reached(moment_of(scene)) == (xor.FOUR.right(scene.run) == 4) == (seed != 42)
+        scene.run.close()
+    assert abs(right - learnt) <= 1
+    assert f"{activation:<10}  {batch:<7}  " in str(xor.__doc__)
