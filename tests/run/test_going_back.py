@@ -36,7 +36,7 @@ def span(branch: Any) -> tuple[Any, ...]:
     return branch.first, branch.newest, branch.parent, branch.current
 
 
-def test_steps_in_the_past_follow_the_record_with_its_edits():
+def test_an_edit_in_the_past_begins_a_branch_and_the_old_future_stays():
     run = make()
     run.step(5)
     run.lr = 0.5
@@ -45,33 +45,33 @@ def test_steps_in_the_past_follow_the_record_with_its_edits():
     end, log = everything(run), run.log
     run.back(8)
     assert (run.steps, run.lr, run.log) == (2, 0.02, [])
-    assert run.frame().curve.step.tolist() == [1, 2]
     assert run.frame().past.curve.step.tolist() == list(range(1, 11))
     run.step(3)
     assert (run.lr, run.log) == (0.5, log)  # one stands after all edits of a step
-    run.step(5)
-    assert everything(run) == end
-    assert len(run.branches) == 1
     assert [run.to(step) and run.frame().past.undo for step in (10, 2, 7)] == ["0.bias[0] = 2", "", "0.bias[0] = 2"]
-
-
-def test_an_edit_in_the_past_begins_a_branch_and_the_old_future_stays():
-    run = make()
-    run.step(10)
-    end = everything(run)
     run.to(4)
+    before = everything(run)
     run.lr = 0.1
+    edited = everything(run)
     run.step(3)
     old, new = run.branches
     assert (span(old), span(new), new.why) == ((0, 10, None, False), (4, 7, 0, True), "lr = 0.1")
     assert new.curve.step.tolist() == [5, 6, 7]
     assert run.history.step.tolist() == list(range(1, 8))
+    assert (run.span, [len(line.step) for line in run.history.lines]) == ((0, 7), [10, 7])
+    run.undo()  # it has the future that the edit left
+    assert (everything(run), run.span, len(run.branches)) == (before, (0, 10), 2)
+    run.redo()
     assert run.span == (0, 7)
-    assert [len(line.step) for line in run.history.lines] == [10, 7]
-    run.switch(old)
-    assert everything(run) == end
+    run.to(4)
+    assert everything(run) == edited
+    run.undo()
+    run.step(6)  # the record is followed
+    assert (everything(run), len(run.branches)) == (end, 2)
     run.to(6, new)
     assert (run.steps, run.lr) == (6, 0.1)
+    run.switch(old)
+    assert everything(run) == end
 
 
 def test_undo_goes_before_the_last_edits_one_by_one_and_redo_returns():
@@ -83,11 +83,8 @@ def test_undo_goes_before_the_last_edits_one_by_one_and_redo_returns():
     run.step(20)
     moments.append(everything(run))
     for k in (3, 2, 1, 0):
-        words = run.frame().past.undo
-        assert run.undo() == words == f"lr = {0.1 * (k + 1):.6g}"
+        assert run.undo() == f"lr = {0.1 * (k + 1):.6g}"
         assert everything(run) == moments[k]
-    with pytest.raises(StateError, match="undo"):
-        run.undo()
     run.step(1)  # new steps, without the edit
     assert run.lr == 0.02
     for k in range(4):
@@ -101,27 +98,6 @@ def test_undo_goes_before_the_last_edits_one_by_one_and_redo_returns():
     run.lr = 0.3
     with pytest.raises(StateError, match="redo"):
         run.redo()
-
-
-def test_undo_of_an_edit_in_the_past_has_the_future_that_it_left():
-    run = make()
-    run.step(20)
-    end = everything(run)
-    run.to(8)
-    before = everything(run)
-    run.model[0].bias[0].data = 2.0
-    edited = everything(run)
-    run.step(3)
-    assert run.span == (0, 11)
-    run.undo()
-    assert (everything(run), run.span, len(run.branches)) == (before, (0, 20), 2)
-    run.redo()
-    assert run.span == (0, 11)
-    run.to(8)
-    assert everything(run) == edited
-    run.undo()
-    run.step(12)  # the record is followed
-    assert (everything(run), len(run.branches)) == (end, 2)
 
 
 def test_edits_of_one_gesture_are_one_until_somebody_keeps_a_state_between_them():
@@ -168,7 +144,6 @@ def test_a_write_through_a_view_is_an_edit_of_the_moment_at_which_it_is_found(wr
     assert run.values[0] != 0.5  # a view was lent
     run.model[0].weight[0][0].data = 0.5
     run.model[2].bias.frozen = True
-    assert len(run.log) == 2
     run.step(1)
     assert len(run.log) == 2
 
@@ -180,9 +155,7 @@ def test_undo_of_a_loaded_file(tmp_path):
     run.step(4)
     before = everything(run)
     run.load(tmp_path / "w.safetensors")
-    assert run.span == (7, 7)
-    assert len(run.history) == 0
-    assert np.isnan(run.loss)
+    assert (run.span, len(run.history), np.isnan(run.loss)) == ((7, 7), 0, True)
     run.step(3)
     assert (run.span, run.history.step.tolist()) == ((7, 10), [8, 9, 10])
     with pytest.raises(InputError, match="7 to 10"):
@@ -195,9 +168,8 @@ def test_undo_of_a_loaded_file(tmp_path):
     run.restart(seed=4)  # its optimiser counts from one
     assert (run.steps, run.frame().computed.any()) == (7, False)
     plain = make(weights=4)
-    plain.change(batch_size=24)  # the order of samples is that of the step
-    run.change(batch_size=24)
     for each in (run, plain):
+        each.change(batch_size=24)  # the order of samples is that of the step
         each.step(5)
     assert run.values.tobytes() == plain.values.tobytes()
 
@@ -271,21 +243,6 @@ def test_a_diverged_run_goes_back_to_before_and_to_the_bad_step_again():
     assert np.isfinite(run.loss)
 
 
-@pytest.mark.parametrize("engine", ["numpy", "numba"])
-def test_one_step_a_call_stands_at_the_bad_step_as_many_do(engine):
-    one, many = (make_run("classes", optimizer="sgd", engine=engine, dtype="float32") for _ in range(2))
-    told = []
-    for run, count in ((one, 1), (many, 100)):
-        run.lr = 3e3
-        with pytest.raises(DivergedError) as caught:
-            for _ in range(100):
-                run.step(count)
-        told.append(str(caught.value).split(". ")[0])
-    assert one.steps > 3
-    assert told[0] == told[1]
-    assert (one.steps, one.values.tobytes()) == (many.steps, many.values.tobytes())
-
-
 def test_names_of_moments_belong_to_the_line():
     def flags() -> list[tuple[int, str]]:
         return [(flag.step, flag.name) for flag in run.frame().past.flags]
@@ -300,7 +257,6 @@ def test_names_of_moments_belong_to_the_line():
     run.step(1)
     assert flags() == [(3, "early"), (5, "here")]
     run.name("", 3)
-    assert flags() == [(5, "here")]
     run.switch(0)
     assert flags() == [(5, "here"), (9, "late")]
 
@@ -355,8 +311,8 @@ def test_a_seed_draws_as_the_initialiser_that_drew_last(rule):
         run.restart(seed=seed)
         assert run.values.tobytes() == drawn(seed).values.tobytes()
         run.step(4)
-        ends.append(run.values.copy())
-    assert ends[0].tobytes() == ends[2].tobytes() != ends[1].tobytes()
+        ends.append(run.values.tobytes())
+    assert ends[0] == ends[2] != ends[1]
     assert len(run.branches) == 4
 
 
@@ -370,7 +326,6 @@ def test_after_another_network_a_restart_draws_its_weights_and_keeps_those_of_th
     wide = NETWORKS["wide"].ours(2)
     wide.initialize(nn.init.kaiming_uniform(), seed=2)
     run.change(model=wide)
-    run.step(2)
     run.restart(seed)
     twin = copy.deepcopy(wide)
     twin.initialize(nn.init.kaiming_uniform(), seed=run.seed if seed is None else seed)
@@ -382,19 +337,14 @@ def test_after_another_network_a_restart_draws_its_weights_and_keeps_those_of_th
     first = run.values.copy()
     run.step(2)
     run.change(activation="relu", model=nn.Sequential(*list(run.model)[:2], nn.Linear(4, 3, seed=8)))
-    run.step(2)
     run.restart()
     assert run.values[:16].tobytes() == first[:16].tobytes()
     assert isinstance(run.model[1], nn.ReLU)
-
-
-def test_a_restart_without_a_seed_names_new_weights_that_were_made_by_hand():
-    run, own = make(), sv.Weight(0.5, name="own")
-    run.step(3)
+    run.step()
+    own = sv.Weight(0.5, name="own")
     run.change(model=lambda row: [own * row[0]] * 3, optimizer=optim.SGD([own], lr=0.1))
     with pytest.raises(StateError, match=r"31 .* 1 .*own.*by hand"):
         run.restart()
-    assert run.steps == 3
 
 
 # ---- ends
@@ -410,26 +360,16 @@ def test_a_closed_or_taken_over_run_frees_its_past_and_refuses_to_go(end):
     run.back(5)
     run.lr = 0.2
     kept = end(run)
-    assert run.timeline.nbytes == 0
-    assert run.frame().past is None
+    assert (run.timeline.nbytes, run.frame().past) == (0, None)
     assert [done.what for done in run.log] == ["lr = 0.2"]
-    for call in (run.back, lambda: run.to(3), run.undo, run.redo, run.restart, lambda: run.switch(0), run.step):
+    for call in ("back()", "to(3)", "undo()", "redo()", "restart()", "switch(0)", "step()"):
         with pytest.raises(StateError):
-            call()
-    del kept
-
-
-def test_a_run_and_its_past_die_by_reference_counting():
-    run = make()
-    run.step(5)
-    run.back(2)
-    run.lr = 0.3
+            eval(f"run.{call}", {"run": run})
     ref = weakref.ref(run)
     gc.disable()
     try:
-        run.close()
-        del run
-        assert ref() is None
+        del kept, run
+        assert ref() is None  # by reference counting alone
     finally:
         gc.enable()
 
@@ -448,9 +388,6 @@ def test_going_back_and_forth_holds_no_more():
     assert held[1][0] - held[0][0] < 500
     assert held[1][1] <= 2 * held[0][1] + 500_000
     assert len(run.branches) == 1
-
-
-# ---- little room
 
 
 def test_a_branch_that_made_room_is_refused_in_words():
@@ -481,9 +418,6 @@ def test_a_branch_that_made_room_is_refused_in_words():
             getattr(run, act)()
 
 
-# ---- states
-
-
 def test_a_state_shares_no_array_with_the_run_and_is_of_it_alone():
     run = make(samples=2000)
     run.step(2)
@@ -494,7 +428,6 @@ def test_a_state_shares_no_array_with_the_run_and_is_of_it_alone():
     assert state.nbytes < inputs  # its data is not copied
     run.take(state)
     assert everything(run) == then
-    assert run.loss == run.frame().loss
     assert copy.deepcopy({"then": state})["then"] is state
     with pytest.raises(StateError, match="save"):
         pickle.dumps(state)

@@ -56,8 +56,13 @@ class Walk:
         self.revisited = 0
 
     def look(self) -> Any:
-        """At a place that was seen before everything is as it was then."""
-        now, there = everything(self.run), place(self.run)
+        """At a place that was seen before everything is as it was then; and what is told of the past fits."""
+        now, there, frame = everything(self.run), place(self.run), self.run.frame()
+        past, steps = frame.past, frame.curve.step.tolist()
+        assert (past.first, past.newest) == self.run.span
+        assert steps == past.curve.step[past.curve.step <= frame.step].tolist()
+        assert [branch.current for branch in self.run.branches].count(True) == 1
+        assert list(self.run.log) == [done for done in past.edits if done.step <= frame.step]
         self.revisited += there in self.seen
         assert self.seen.setdefault(there, now) == now, there[0]
         return now
@@ -81,13 +86,15 @@ class Walk:
             return
         after, count = self.look(), len(self.run.log) - logged
         for _ in range(count):
-            self.run.undo()
+            words = self.run.frame().past.undo
+            assert self.run.undo() == words
         assert count <= 0 or everything(self.run) == before
         for _ in range(count):
-            if not self.run.frame().past.redo:  # its branch made room
+            words = self.run.frame().past.redo
+            if not words:  # its branch made room
                 assert self.run.timeline.budget < 100_000
                 return
-            self.run.redo()
+            assert self.run.redo() == words
         assert everything(self.run) == after
 
     def go(self, count: int, kinds: dict[str, Done], moves: dict[str, Done]) -> Walk:
@@ -141,11 +148,12 @@ def walked(kind: str, seed: int, count: int, kinds: dict[str, Done], moves: dict
 
 def check_history(kind: str, run: Run, folder: Path) -> None:
     """A fresh run that does what survived has the same bits on every branch; a file lets another one go on."""
+    run.timeline.budget = 2**40  # no branch makes room for those that are looked at
     for branch in [branch for branch in run.branches if branch.newest > branch.first][-3:]:
         run.switch(branch)
-        whole = min(line.number for line in run.branches) == 0  # else the first branch made room for others
-        if whole and len(place(run)) == 4:  # it began with the run, and not by a restart
-            assert everything(done_again(run, made(kind))) == everything(run)
+        if run.span[0] > 0:  # it began with a state, and what led there made room
+            continue
+        assert everything(done_again(run, made(kind))) == everything(run)
     if type(run.optimizer.lr_schedule).__name__ != "LambdaLR":  # a function is not written
         other = made(kind)
         other.refill(*run.samples())
