@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import StateError
 from ...scalar.mask import Draws
 from ...tape import Instruction, Program
 from ..problem import Array
@@ -61,7 +62,11 @@ class RowProgram:
         rows[program.input_rows] = inputs[program.input_index]
         rows[program.constant_rows] = self.constants[:, None]
         for mask in self.masks:
-            assert draws is not None  # masks of no step at all
+            if draws is None:  # masks of no step at all
+                raise StateError(
+                    "the model draws random numbers in evaluation too, so it has no prediction: a Dropout that "
+                    "forward() makes anew is always in training; make it in __init__, or use it if self.training only"
+                )
             factors = draws.factors(mask.call, mask.units, inputs.shape[1], float(mask.numbers[0]), self.dtype)
             rows[mask.dst : mask.dst + mask.count] = factors
         with np.errstate(all="ignore"):
