@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kit.runs import make_run
 from scalarviz.run import History
 
 
@@ -11,7 +12,7 @@ def check(found, expected):
         assert [*zip(*map(np.ndarray.tolist, line.curve()), strict=True)] == steps
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(20))
 def test_random_forks_are_those_of_plain_lists(seed):
     random = np.random.default_rng(seed)
     found, lists, kept, here = [History()], [[]], [], 0
@@ -58,3 +59,15 @@ def test_branches_of_a_long_run_hold_their_own_steps_alone():
         lines.append(line)
     assert sum(each.nbytes for each in lines) < 3 * lines[0].nbytes
     assert line.step.tolist() == list(range(1, 90_060))
+
+
+@pytest.mark.ci
+def test_find_in_a_history_that_was_thinned_computes_what_is_missing_again():
+    run = make_run("one weight", optimizer="sgd", engine="numba", samples=2, batch_size=1)
+    run.step(1_100_000)
+    kept = set(run.history.step.tolist())
+    step = next(step for step in range(1_000, 2_000) if step not in kept)
+    run.to(step)
+    loss = run.loss
+    run.to(1_100_000)
+    assert run.find(f"loss == {loss!r}", step + 3) == step
