@@ -1,24 +1,12 @@
-"""A control sets what its flag sets: with the flag, or with the control moved at step 0, a run has the same bits.
-
-Internals: the contents of the panel of controls, which only a window shows.
-"""
+"""A control sets what its flag sets: with the flag, or with the control moved at step 0, a run has the same bits."""
 
 from __future__ import annotations
-
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from kit.commands import make_scene, reader_of, write_small_files
-from scalarviz.cli.here import scene_names
-from scalarviz.run.controls import Segments
-from scalarviz.run.scene_file import load_scene
-from scalarviz.view.controls.contents import Contents
-from scalarviz.view.controls.panel import OPENS
-from scalarviz.view.watch.live import LiveView
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.unseen import Unseen
+from kit.commands import SCENES, controls_of, load_scene, make_scene, reader_of, write_small_files
+from scalarviz.run import controls
 
 RATES = [(0.003, {"lr": 0.003}), (0.25, {"lr": 0.25})]
 RULES = [(rule, {"optimizer": rule.lower()}) for rule in ("momentum", "Adam", "AdamW")]
@@ -84,21 +72,8 @@ def made(tmp_path_factory):
     return lambda name, **given: make_scene(name, **{**small.get(name, {}), **given})
 
 
-def items(scene):
-    """The controls of the panel by their names; who does what is no edit."""
-    does = SimpleNamespace(
-        speed=1.0, speeds=(0.5, 1.0, 2.0, float("inf")), run=scene.run, keys_of=lambda action: action,
-        send=lambda action: None, hurry=lambda speed: None, copy=lambda words: None,
-        reseed=lambda seed: scene.run.restart(seed=seed),
-    )  # fmt: skip
-    contents = Contents(does, scene.controls, scene.command, scene.hide)
-    rows = contents.rows(reader_of(scene), {})
-    assert contents.troubles == []
-    return {item.name: item for row in rows for item in row.items if row.look != "tools"}
-
-
 def moved(scene, label, value):
-    control = items(scene)[label].control
+    control = controls_of(scene)[label]
     edit = control.change(control.taken(value), reader_of(scene))
     if edit is not None:
         scene.run.do(edit)
@@ -114,14 +89,15 @@ def cases(table):
     ]
 
 
-def test_all_scenes_are_there():
-    assert set(MOVED) == set(scene_names())
-
-
-@pytest.mark.parametrize("name", MOVED)
-def test_every_control_that_names_a_flag_is_looked_at(name, made):
-    named = {label for label, item in items(made(name)).items() if item.control.flag}
-    assert named == set(MOVED[name]) | set(FITS.get(name, {}))
+@pytest.mark.parametrize("name", SCENES)
+def test_every_control_that_names_a_flag_is_looked_at_and_its_choices_are_the_flags(name, made):
+    named = {label: control for label, control in controls_of(made(name)).items() if control.flag}
+    assert named.keys() == set(MOVED[name]) | set(FITS.get(name, {}))
+    for label, control in named.items():
+        if isinstance(control, controls.Segments) and label != "regularisation":
+            for choice in control.choices:
+                value = choice.lower() if isinstance(choice, str) else choice
+                load_scene(name).options(**{control.flag[2:]: value})
 
 
 @pytest.mark.parametrize(("name", "label", "value", "given"), cases(MOVED))
@@ -148,47 +124,3 @@ def test_what_fits_goes_on_and_the_rest_is_that_of_the_flag(name, label, value, 
     assert len(now) > len(before)
     assert set(before.tolist()) <= set(now.tolist())
     assert (np.isin(now, before) | (now == drawn)).all()
-
-
-@pytest.mark.gl
-@pytest.mark.ci
-@pytest.mark.parametrize("name", MOVED)
-def test_no_pixel_outside_of_the_panel_changes_when_it_opens(name, made):
-    host = Unseen(lambda size: LiveView(made(name), size, playing=False), (1280, 720))
-    host.pass_time()
-    with offscreen():
-        live = host.view
-        assert isinstance(live, LiveView)
-        live.step(2)
-    live.worker.settle()
-    host.pass_time(0.2)
-    while live.bench.moving:  # the range of the colours grows, numbers in words lag behind
-        host.pass_time(0.2)
-    before = host.picture().astype(int)
-    with offscreen():
-        live.key("p", "p")
-    for _ in range(4):
-        host.pass_time(OPENS)
-    box = live.bench.controls.box
-    assert box is not None
-    assert live.bench.controls.stands
-    changed = np.abs(host.picture().astype(int) - before).max(axis=2)
-    assert changed[:, : int(box[0]) - 1].max() <= 2
-    assert (changed[:, int(box[0]) + 1 :] > 8).any()
-    with offscreen():
-        live.key("Escape", "")
-    host.pass_time(0.2)
-    while live.bench.moving:
-        host.pass_time(0.2)
-    assert np.abs(host.picture().astype(int) - before).max() <= 2
-    live.close()
-
-
-@pytest.mark.parametrize("name", MOVED)
-def test_each_choice_is_one_of_the_flag(name, made):
-    options = load_scene(name).options
-    for item in items(made(name)).values():
-        control = item.control
-        if isinstance(control, Segments) and control.flag and control.label != "regularisation":
-            for choice in control.choices:
-                options(**{control.flag[2:]: choice.lower() if isinstance(choice, str) else choice})

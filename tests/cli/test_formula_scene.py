@@ -1,7 +1,4 @@
-"""What `scalarviz expression` fits, against least squares and NumPy, and the graph beside its cubes.
-
-Internals: the picture's drawers, to count the points that are drawn.
-"""
+"""What `scalarviz expression` fits, against least squares and NumPy, and the graph beside its cubes."""
 
 from __future__ import annotations
 
@@ -9,30 +6,16 @@ import math
 
 import numpy as np
 import pytest
-from scalarviz.scenes import expression
 
 import scalarviz as sv
 from kit.commands import make_scene, moment_of
-from scalarviz.run.panels import GraphPanel, PlaneMap
-from scalarviz.run.run_source import RunSource
-from scalarviz.view.panels.curve_fit import CurveFitDrawer
-from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.workbench import Workbench
+from scalarviz.run import panels
 
 
 @pytest.fixture
 def run(blind):
     """`scalarviz expression` with its line."""
     return lambda *arguments: blind("expression", "--json", *arguments)
-
-
-@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.ci) for k in range(1, 20))])
-def test_the_scenes_own_formula_follows_its_table_from_every_seed(seed):
-    scene = make_scene("expression", seed=seed)
-    scene.run.step(2000)
-    assert expression.report(scene)["rms"] < 0.035
-    assert "off, on average" in scene.told.claim(moment_of(scene))
 
 
 def test_a_line_through_a_table_is_that_of_least_squares(run, tmp_path):
@@ -91,8 +74,8 @@ def test_a_formula_without_inputs_is_fitted_to_the_mean(run, tmp_path):
 def test_the_graph_has_the_numbers_of_the_moment_and_touches_nothing():
     """Values against the formula in NumPy, gradients against the run's own for a batch of that one row."""
     scene = make_scene("expression", steps=100, dtype="float64")
-    panel = next(panel for panel in scene.panels if isinstance(panel, GraphPanel))
-    source = RunSource(scene.run)
+    panel = next(panel for panel in scene.panels if isinstance(panel, panels.GraphPanel))
+    source = moment_of(scene).source
     early = scene.run.frame(scene.probe)
     scene.run.step(100)
     before = scene.run.values.copy(), scene.run.frame().gradient.copy()
@@ -125,7 +108,7 @@ def _all(root):
 
 def test_between_the_rows_there_is_no_error_to_draw():
     scene = make_scene("expression")
-    panel = next(panel for panel in scene.panels if isinstance(panel, GraphPanel))
+    panel = next(panel for panel in scene.panels if isinstance(panel, panels.GraphPanel))
     made = panel.made(moment_of(scene, scene.run.frame([0.0123])))
     assert made.note == "at a place between the rows"
     assert made.roots[0].op == "add"
@@ -159,11 +142,6 @@ def test_another_column_is_learnt_beside_columns_of_words(run, tmp_path):
     assert said.json["weight b"] == pytest.approx(offset, abs=1e-4)
 
 
-def test_a_formula_with_many_weights_is_drawn_and_too_many_are_refused(run):
-    many = " + ".join(f"w{k}*x**{k}" for k in range(30))
-    assert run("--expr", many, "--steps", "2", "--lr", "1e-6").json["weights"] == 30
-
-
 @pytest.mark.gl
 @pytest.mark.ci
 def test_the_picture_has_the_graph_above_the_cubes():
@@ -177,21 +155,11 @@ def test_the_picture_has_the_graph_above_the_cubes():
     assert sv.view.render(scene, (640, 360)).shape == (360, 640, 3)
 
 
-@pytest.mark.gl
-@pytest.mark.ci
 def test_of_many_rows_some_are_drawn(tmp_path):
     rng = np.random.default_rng(0)
-    for names, expr in (("x,y", "a*x + b"), ("u,v,y", "a*u + b*v")):
-        rows = rng.uniform(-1, 1, (5000, names.count(",") + 1))
-        path = tmp_path / f"{len(names)}.csv"
-        path.write_text(f"{names}\n" + "\n".join(",".join(f"{n:.4f}" for n in row) for row in rows))
-        scene = make_scene("expression", expr=expr, csv=path)
-        subject = subject_of(scene)
-        with offscreen():
-            bench = Workbench(subject, (1280, 720), "dark", None, "weight")
-            bench.update(subject.frame(), "")
-        line = next((d for d in bench.side.drawers.values() if isinstance(d, CurveFitDrawer)), None)
-        plane = next((panel for panel in scene.panels if isinstance(panel, PlaneMap)), None)
-        assert (line is None) != (plane is None)
-        drawn = line._spots if line is not None else plane.points(None).x
-        assert drawn.shape == (2000, 2)
+    rows = rng.uniform(-1, 1, (5000, 3))
+    path = tmp_path / "table.csv"
+    path.write_text("u,v,y\n" + "\n".join(",".join(f"{n:.4f}" for n in row) for row in rows))
+    scene = make_scene("expression", expr="a*u + b*v", csv=path)
+    (plane,) = (panel for panel in scene.panels if isinstance(panel, panels.PlaneMap))
+    assert plane.points(None).x.shape == (2000, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pkgutil
 import pty
 import re
 import resource
@@ -13,9 +14,12 @@ import subprocess
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,9 +27,13 @@ from PIL import Image
 
 import scalarviz as sv
 from scalarviz.cli.main import main
+from scalarviz.engine import cpu
 from scalarviz.io import load_tensors
 from scalarviz.run import Moment
-from scalarviz.run.controls import Reader
+from scalarviz.run.controls import Control, Reader
+from scalarviz.run.layers import LAYERS
+from scalarviz.run.own_controls import own_controls
+from scalarviz.run.rule_controls import keep_rule
 from scalarviz.run.run_source import RunSource
 from scalarviz.run.scene_file import load_scene
 
@@ -144,6 +152,28 @@ def reader_of(scene: sv.Scene) -> Reader:
     return Reader(frame, source, scene.options)
 
 
+def controls_of(scene: sv.Scene) -> dict[str, Any]:
+    """All controls that a window of the scene has, by name; who does what is no edit."""
+    from scalarviz.view.controls.contents import Contents
+
+    does = SimpleNamespace(
+        speed=1.0, speeds=(0.5, 1.0, 2.0, float("inf")), run=scene.run, keys_of=lambda action: action,
+        send=lambda action: None, hurry=lambda speed: None, copy=lambda words: None,
+        reseed=lambda seed: scene.run.restart(seed=seed),
+    )  # fmt: skip
+    contents = Contents(does, scene.controls, scene.command, scene.hide)
+    rows = contents.rows(reader_of(scene), {})
+    assert contents.troubles == []
+    return {item.name: item.control for row in rows for item in row.items if row.look != "tools"}
+
+
+def controls_of(reader: Reader, had: dict | None = None, bends: Sequence[str] = ()) -> dict[str, Control]:
+    """What a window lets a hand set of every run, by label; `had` remembers rules of the optimiser, as a window does."""
+    if had is not None:
+        keep_rule(had, reader)
+    return {one.label: one for one in (*own_controls(reader, bends, had), LAYERS)}
+
+
 def moment_of(scene: sv.Scene | sv.Run, frame=None) -> Moment:
     """What panels are made of, now or of a frame."""
     run = getattr(scene, "run", scene)
@@ -165,6 +195,14 @@ def weights_in(path: str | Path) -> dict[str, bytes]:
     return {name: (array.dtype.str.encode() + array.tobytes()) for name, array in load_tensors(path)[0].items()}
 
 
+def page_of(path: str | Path) -> dict:
+    """What a page says of its run."""
+    from scalarviz.view.browser.pack import bytes_of
+
+    packed = re.search(r'id="run">([^<]*)<', Path(path).read_text(encoding="utf-8"))
+    return json.loads(zlib.decompress(bytes_of(packed[1]), -15))
+
+
 def listing(folder: str | Path = ".") -> dict[str, int | None]:
     """All that lies in a folder and below it, with sizes; hidden files of a test aside."""
     found = sorted(p for p in Path(folder).rglob("*") if not p.name.startswith("."))
@@ -172,6 +210,12 @@ def listing(folder: str | Path = ".") -> dict[str, int | None]:
         str(p.relative_to(folder)): None if p.is_dir() or p.is_symlink() or p.is_fifo() else p.stat().st_size
         for p in found
     }
+
+
+def kernel_folders(dtype: str) -> tuple[Path, str]:
+    """Where the compiled kernels lie, and the name of the folder for this version of everything."""
+    cpu.warmup((dtype,))
+    return cpu.cache.units.folder(), cpu.cache.place.key()
 
 
 # ---- in this process
@@ -215,6 +259,7 @@ def press(monkeypatch):
     """Have a signal sent so many times, usually Ctrl-C, at the beginning of a function's call of that number."""
 
     def at(owner, name, times=1, call=1, number=signal.SIGINT):
+        owner = pkgutil.resolve_name(owner) if isinstance(owner, str) else owner
         genuine, calls = getattr(owner, name), []
 
         def pressed(self, *arguments, **named):
