@@ -30,10 +30,7 @@ from scalarviz.cli.main import main
 from scalarviz.engine import cpu
 from scalarviz.io import load_tensors
 from scalarviz.run import Moment
-from scalarviz.run.controls import Control, Reader
-from scalarviz.run.layers import LAYERS
-from scalarviz.run.own_controls import own_controls
-from scalarviz.run.rule_controls import keep_rule
+from scalarviz.run.controls import Reader
 from scalarviz.run.run_source import RunSource
 from scalarviz.run.scene_file import load_scene
 
@@ -165,13 +162,6 @@ def controls_of(scene: sv.Scene) -> dict[str, Any]:
     rows = contents.rows(reader_of(scene), {})
     assert contents.troubles == []
     return {item.name: item.control for row in rows for item in row.items if row.look != "tools"}
-
-
-def controls_of(reader: Reader, had: dict | None = None, bends: Sequence[str] = ()) -> dict[str, Control]:
-    """What a window lets a hand set of every run, by label; `had` remembers rules of the optimiser, as a window does."""
-    if had is not None:
-        keep_rule(had, reader)
-    return {one.label: one for one in (*own_controls(reader, bends, had), LAYERS)}
 
 
 def moment_of(scene: sv.Scene | sv.Run, frame=None) -> Moment:

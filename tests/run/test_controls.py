@@ -1,12 +1,12 @@
 """What a hand may set: a control reads what is set at a moment, and changes it by an edit like any other.
 
-Of the internals it takes the controls that every run has, and `RunSource`: a view alone puts them together.
+Of the internals it takes the controls that every run has: a window alone puts them together.
+`cli/test_controls_and_flags.py` has the law that a control at the first step is its flag.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,49 +15,46 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import scalarviz as sv
+from kit.commands import reader_of
 from kit.learning import make_optimizer
 from kit.networks import mlp
 from kit.refusals import refusals
 from kit.runs import bits, make_run
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, StateError, TypeMismatchError
-from scalarviz.run.controls import (
-    MOST_LAYERS,
-    MOST_UNITS,
-    Button,
-    Control,
-    Reader,
-    Segments,
-    Slider,
-    Switch,
-    fewer,
-    more,
-)
-from scalarviz.run.edits import Change, Refill, SetBatchSize, SetLimits, SetOptimizer, SetSchedule
-from scalarviz.run.layers import LAYERS, hidden_edit, hidden_of
-from scalarviz.run.own_controls import own_controls, tick_values
-from scalarviz.run.restarted import seed_shown
-from scalarviz.run.rule_controls import keep_rule, rule_control, rule_of
-from scalarviz.run.run_source import RunSource
+from scalarviz.run.controls import MOST_LAYERS, MOST_UNITS, Button, Reader, Segments, Slider, Switch
+from scalarviz.run.layers import LAYERS
+from scalarviz.run.own_controls import own_controls
+from scalarviz.run.rule_controls import keep_rule
 
 SETS = {"value": lambda reader: 1.0, "change": lambda value, reader: None}
 
 
+def scene(run=None, **options):
+    return sv.Scene("s", make_run() if run is None else run, **options)
+
+
 def reader(run, options=None):
-    return Reader(run.frame(), RunSource(run), options)
+    return reader_of(scene(run, options=options))
 
 
-def named(run):
-    return {one.label: one for one in own_controls(reader(run))}
+def controls_of(reader, had=None, bends=()):
+    """Those of every run, by label; `had` remembers the rules that there were, as a window does."""
+    if had is not None:
+        keep_rule(had, reader)
+    return {one.label: one for one in (*own_controls(reader, bends, had), LAYERS)}
 
 
-def values(run):
-    return {label: one.value(reader(run)) for label, one in named(run).items()}
+def values(run, had=None):
+    return {label: one.value(reader(run)) for label, one in controls_of(reader(run), had).items()}
 
 
-def move(run, label, value):
-    """Set a control of a run."""
-    run.do(named(run)[label].change(value, reader(run)))
+def move(run, label, value, had=None, options=None):
+    """Set a control of a run, unless it is set already; `had` remembers what there was before."""
+    edit = controls_of(reader(run), had)[label].change(value, reader(run, options))
+    if edit is not None:
+        run.do(edit)
+    return edit
 
 
 def run_of(rule="sgd", **options):
@@ -79,62 +76,39 @@ def segments(choices):
     return Segments("kind", "", "Does.", choices=choices, **SETS)
 
 
-def scene(**options):
-    return sv.Scene("s", make_run(), **options)
-
-
 T, V = TypeMismatchError, InputError
 HUGE = 10**400
 ROWS = {
-    "label": (lambda: switch(3), T, "label", 3),
-    "no label": (lambda: switch(""), V, "label", "1 to 28"),
-    "two lines": (lambda: switch("a\nb"), V, "label", "1 to 28"),
-    "long label": (lambda: switch("a" * 29), V, "label", "1 to 28"),
-    "flag": (lambda: switch("a", "noise"), V, "flag", "noise", "--name"),
-    "no flag": (lambda: switch("a", None), T, "flag"),
-    "nothing done": (lambda: switch("a", "", " "), V, "what it does", "1 to 120"),
-    "much done": (lambda: switch("a", "", "a" * 121), V, "what it does", "1 to 120"),
-    "done is None": (lambda: switch("a", "", None), T, "what it does"),
-    "value": (lambda: slider(value=3), T, "value", "function"),
-    "change": (lambda: slider(change=None), T, "change", "function"),
-    "anew": (lambda: slider(anew="yes"), T, "anew", "yes", "True or False"),
-    "least": (lambda: slider(least="0"), T, "least", "number"),
-    "most": (lambda: slider(most=True), T, "most", "number", "True"),
-    "infinite": (lambda: slider(most=math.inf), V, "most", "finite", "inf"),
-    **{f"huge {end}": (lambda end=end: slider(**{end: HUGE}), V, end, "finite") for end in ("least", "most", "usual")},
-    "empty track": (lambda: slider(least=1.0), V, 1.0, "least < most"),
-    "log": (lambda: slider(log=True), V, "0 < least < most"),
-    "log is a number": (lambda: slider(log=2), T, "log", "True or False"),
-    "whole": (lambda: slider(whole=2), T, "whole", "True or False"),
-    "usual outside": (lambda: slider(usual=2.0), V, "usual", 2.0, "0 to 1"),
-    "usual is a text": (lambda: slider(usual="a"), T, "usual", "number"),
-    "usual is NaN": (lambda: slider(usual=math.nan), V, "usual", "finite"),
-    "a text": (lambda: segments("abc"), T, "abc", "row of values"),
-    "a number": (lambda: segments(3), T, 3, "row of values"),
-    "one": (lambda: segments((1,)), V, "two to twelve"),
-    "thirteen": (lambda: segments(range(13)), V, "two to twelve"),
-    "the same twice": (lambda: segments((1, 2, 1)), V, "different"),
-    "no kind": (lambda: Control("a", "", "Does.", **SETS), T, "Button, Slider, Segments, Switch"),
-    "no value": (lambda: Switch("a", "", "Does.", change=lambda v, r: None), V, "value="),
-    "taken: a text": (lambda: slider().taken("1"), T, "'1'", "number"),
-    "taken: True": (lambda: slider().taken(True), T, "True", "number"),
-    "taken: NaN": (lambda: slider().taken(math.nan), V, "nan", "finite"),
-    "taken: huge": (lambda: slider().taken(HUGE), V, "finite"),
-    "taken: half": (lambda: slider(whole=True).taken(0.5), V, 0.5, "whole"),
-    "taken: another": (lambda: segments(("a", "b")).taken("c"), V, "'c'", "a, b"),
-    "taken: yes": (lambda: switch("on").taken("yes"), T, "yes", "True or False"),
-    **{f"units {units}": (lambda units=units: LAYERS.taken(units), V, "layers")
-       for units in (3, "4,2", (0,), (1.5,), (-1, 2), (10**6,), (1,) * 7, None)},
-    "scene: no tuple": (lambda: scene(controls=slider()), T, "Button"),
-    "scene: none": (lambda: scene(controls=(3,)), T, "Button"),
-    "scene: twice": (lambda: scene(controls=(slider(), slider())), V, "noise"),
-    "scene: command": (lambda: scene(command="scalarviz rgb"), T, "command", "function"),
-    "batch": (lambda: move(run_of(), "batch", 201), V, 201),
-    "momentum": (lambda: move(run_of("sgd_momentum"), "momentum", -0.1), V, "-0.1"),
+    "switch(3)": (T, "label", 3), "switch('')": (V, "label", "1 to 28"), "switch('a\\nb')": (V, "label", "1 to 28"),
+    "switch('a' * 29)": (V, "label", "1 to 28"), "switch('a', 'noise')": (V, "flag", "noise", "--name"),
+    "switch('a', None)": (T, "flag"), "switch('a', '', ' ')": (V, "what it does", "1 to 120"),
+    "switch('a', '', 'a' * 121)": (V, "what it does", "1 to 120"), "switch('a', '', None)": (T, "what it does"),
+    "slider(value=3)": (T, "value", "function"), "slider(change=None)": (T, "change", "function"),
+    "slider(anew='yes')": (T, "anew", "yes", "True or False"), "slider(least='0')": (T, "least", "number"),
+    "slider(most=True)": (T, "most", "number", "True"), "slider(most=math.inf)": (V, "most", "finite", "inf"),
+    "slider(least=HUGE)": (V, "least", "finite"), "slider(usual=HUGE)": (V, "usual", "finite"),
+    "slider(least=1.0)": (V, 1.0, "least < most"), "slider(log=True)": (V, "0 < least < most"),
+    "slider(log=2)": (T, "log", "True or False"), "slider(whole=2)": (T, "whole", "True or False"),
+    "slider(usual=2.0)": (V, "usual", 2.0, "0 to 1"), "slider(usual='a')": (T, "usual", "number"),
+    "slider(usual=math.nan)": (V, "usual", "finite"), "segments('abc')": (T, "abc", "row of values"),
+    "segments(3)": (T, 3, "row of values"), "segments((1,))": (V, "two to twelve"),
+    "segments(range(13))": (V, "two to twelve"), "segments((1, 2, 1))": (V, "different"),
+    "sv.run.controls.Control('a', '', 'Does.', **SETS)": (T, "Button, Slider, Segments, Switch"),
+    "Switch('a', '', 'Does.', change=lambda v, r: None)": (V, "value="),
+    "slider().taken('1')": (T, "'1'", "number"), "slider().taken(True)": (T, "True", "number"),
+    "slider().taken(math.nan)": (V, "nan", "finite"), "slider().taken(HUGE)": (V, "finite"),
+    "slider(whole=True).taken(0.5)": (V, 0.5, "whole"), "segments(('a', 'b')).taken('c')": (V, "'c'", "a, b"),
+    "switch('on').taken('yes')": (T, "yes", "True or False"),
+    **{f"LAYERS.taken({units})": (V, "layers")
+       for units in (3, "'4,2'", (0,), (1.5,), (-1, 2), (10**6,), (1,) * 7, None)},
+    "scene(controls=slider())": (T, "Button"), "scene(controls=(3,))": (T, "Button"),
+    "scene(controls=(slider(), slider()))": (V, "noise"),
+    "scene(command='scalarviz rgb')": (T, "command", "function"), "move(run_of(), 'batch', 201)": (V, 201),
+    "move(run_of('sgd_momentum'), 'momentum', -0.1)": (V, "-0.1"),
 }  # fmt: skip
 
 
-@refusals(ROWS)
+@refusals(ROWS, globals())
 def test_refused(refusal):
     refusal.check()
 
@@ -143,10 +117,8 @@ def test_a_scene_keeps_what_it_was_given():
     noise, press = slider(), Button("a", "", "Does.", change=lambda value, reader: None)
     made = scene(controls=[noise, press], command=lambda reader: f"scalarviz s {reader.options}", options=7)
     assert made.controls == (noise, press)
-    assert made.command(reader(made.run, 7)) == "scalarviz s 7"
-    assert scene().controls == ()
-    assert press.value(reader(made.run)) is True
-    assert replace(noise, anew=True).anew
+    assert made.command(reader_of(made)) == "scalarviz s 7"
+    assert press.value(reader_of(made)) is True
 
 
 @given(st.floats(0, 1), st.booleans())
@@ -162,8 +134,6 @@ def test_decades_are_equally_long_where_a_slider_is_logarithmic():
     assert [track.at(k / 4) for k in range(5)] == [0.001, 0.01, 0.1, 1.0, 10.0]
     assert [track.share(value) for value in (1e-9, 0.001, 0.1, 10.0, 1e9, math.nan)] == [0, 0, 0.5, 1, 1, 0]
     assert slider(least=0, most=10, whole=True).at(0.44) == 4.0
-    assert tick_values(track) == (1e-3, 1e-2, 1e-1, 1.0, 10.0)
-    assert tick_values(slider()) == (0.0, 0.5, 1.0)
 
 
 # ---- the moment that is read
@@ -173,10 +143,9 @@ def test_a_value_belongs_to_the_moment_that_is_read():
     run = run_of()
     before = reader(run)
     run.step(2)
-    for edit in (SetOptimizer((("lr", 0.25), ("momentum", 0.9))), SetBatchSize(8), SetLimits(l2=0.01)):
-        run.do(edit)
+    run.change(lr=0.25, momentum=0.9, batch_size=8, l2=0.01)
     x, y = run.samples()
-    run.do(Refill(1 - x, y))
+    run.refill(1 - x, y)
     for one, wanted in ((before, (0.05, 0.0, 16, 0.0)), (reader(run, 3), (0.25, 0.9, 8, 0.01))):
         had = one.settings
         assert (had.numbers["lr"], had.numbers["momentum"], had.batch_size, had.limits.l2) == wanted
@@ -186,13 +155,9 @@ def test_a_value_belongs_to_the_moment_that_is_read():
     assert (now.options, now.facts.optimizer) == (3, "SGD")
     assert [stage.kind for stage in now.stages] == ["linear", "tanh", "linear", "sigmoid"]
     assert [tensor.name for tensor in now.tensors] == ["0.weight", "0.bias", "2.weight", "2.bias"]
-    assert before.data is not now.data is reader(run).data
-
-
-def test_what_learns_nothing_has_no_settings_no_samples_and_no_controls():
-    watched = sv.watch({"a": np.eye(3)})
+    watched = sv.watch({"a": np.eye(3)})  # what learns nothing has none of them
     one = Reader(watched.frame(), watched)
-    assert (one.settings, one.data, one.stages, own_controls(one)) == (None, None, (), ())
+    assert (one.settings, one.data, one.stages, list(controls_of(one))) == (None, None, (), ["layers"])
     with pytest.raises(StateError, match="samples"):
         one.samples()
 
@@ -200,41 +165,38 @@ def test_what_learns_nothing_has_no_settings_no_samples_and_no_controls():
 # ---- those that every run has
 
 USUAL = {"learning rate": 0.05, "batch": 16, "optimiser": "SGD", "momentum": None, "regularisation": "none",
-         "regularisation rate": None, "activation": "tanh"}  # fmt: skip
+         "regularisation rate": None, "activation": "tanh", "layers": (4,)}  # fmt: skip
 MOVES = [
-    ("learning rate", 0.25, SetOptimizer((("lr", 0.25),)), {}),
-    ("batch", 128, SetBatchSize(128), {}),
-    ("optimiser", "momentum", SetOptimizer((("momentum", 0.9),)), {"momentum": 0.9}),
-    ("optimiser", "Adam", Change(optimizer="Adam", numbers=(("lr", 0.01),)), {"learning rate": 0.01}),
-    ("regularisation", "L1", SetLimits(l1=1e-3), {"regularisation rate": 1e-3}),
-    ("regularisation", "L2", SetLimits(l2=1e-3), {"regularisation rate": 1e-3}),
-    ("activation", "relu", Change(activation="relu"), {}),
+    ("learning rate", 0.25, lambda run: run.change(lr=0.25), {}),
+    ("batch", 128, lambda run: run.change(batch_size=128), {}),
+    ("optimiser", "momentum", lambda run: run.change(momentum=0.9), {"momentum": 0.9}),
+    ("optimiser", "Adam", lambda run: run.change(optimizer="Adam", lr=0.01), {"learning rate": 0.01}),
+    ("regularisation", "L1", lambda run: run.change(l1=1e-3), {"regularisation rate": 1e-3}),
+    ("regularisation", "L2", lambda run: run.change(l2=1e-3), {"regularisation rate": 1e-3}),
+    ("activation", "relu", lambda run: run.change(activation="relu"), {}),
 ]
 
 
-@pytest.mark.parametrize(("label", "value", "edit", "more"), MOVES)
-def test_each_changes_a_run_as_its_edit_does_and_reads_it(label, value, edit, more):
+@pytest.mark.parametrize(("label", "value", "act", "more"), MOVES)
+def test_each_changes_a_run_as_its_edit_does_and_reads_it(label, value, act, more):
     one, other = run_of(), run_of()
     assert values(one) == USUAL
     for each in (one, other):
         each.step(3)
     move(one, label, value)
-    other.do(edit)
+    act(other)
     assert values(one) == USUAL | {label: value} | more
     if label not in ("learning rate", "batch"):
-        assert named(one)[label].change(value, reader(one)) is None  # what is set already is no edit
+        assert move(one, label, value) is None  # what is set already is no edit
     for each in (one, other):
         each.step(3)
     assert bits(one) == bits(other)
-    rate = named(one)["learning rate"]
-    assert (rate.usual, tick_values(rate)) == (0.05, (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0))
 
 
 def test_a_penalty_keeps_its_size_when_it_becomes_the_other_and_clipping_stays():
     run = run_of("rmsprop", l1=0.02, clip_norm=1.0)
-    assert values(run)["optimiser"] == "RMSprop"
     move(run, "regularisation", "L2")
-    assert values(run)["regularisation rate"] == 0.02
+    assert (values(run)["optimiser"], values(run)["regularisation rate"]) == ("RMSprop", 0.02)
     move(run, "regularisation rate", 0.5)
     limits = run.frame().settings.limits
     assert (limits.l1, limits.l2, limits.clip_norm) == (0.0, 0.5, 1.0)
@@ -242,57 +204,55 @@ def test_a_penalty_keeps_its_size_when_it_becomes_the_other_and_clipping_stays()
 
 def test_choices_are_those_that_there_can_be():
     run = run_of()
+    x, y = run.samples()
     for count, wanted in ((200, (1, 16, 128, 200)), (5, (1, 2, 3, 4, 5)), (9, (1, 4, 9))):
-        x, y = run.samples()
-        run.do(SetBatchSize(min(count, 4)))
-        run.do(Refill(np.tile(x, (9, 1))[:count], np.tile(y, (9, 1))[:count]))
-        assert set(wanted) <= set(named(run)["batch"].choices)
-        assert max(named(run)["batch"].choices) == count
-    run.do(SetBatchSize(1))
-    run.do(Refill(x[:1], y[:1]))
+        run.batch_size = min(count, 4)
+        run.refill(x[:count], y[:count])
+        choices = controls_of(reader(run))["batch"].choices
+        assert set(wanted) <= set(choices)
+        assert max(choices) == count
+    run.batch_size = 1
+    run.refill(x[:1], y[:1])
     assert values(run)["batch"] is None
     for bends, more_of in (((), ()), (("relu", "leaky_relu"), ("leaky_relu",))):
-        assert own_controls(reader(run), bends)[-1].choices == ("tanh", "relu", "gelu", "sigmoid", *more_of)
+        control = controls_of(reader(run), bends=bends)["activation"]
+        assert control.choices == ("tanh", "relu", "gelu", "sigmoid", *more_of)
 
 
 # ---- an optimiser that comes back
-
-
-def switched(run, had, *rules):
-    for rule in rules:
-        keep_rule(had, reader(run))
-        run.do(rule_control(had).change(rule, reader(run)))
-
 
 RULES = {"SGD": "sgd_decay", "momentum": "sgd_momentum", "Adam": "adam_betas", "AdamW": "adamw_decay",
          "RMSprop": "rmsprop_all", "Adagrad": "adagrad_all"}  # fmt: skip
 
 
-@pytest.mark.parametrize("first", RULES)
+@pytest.mark.parametrize("first", [*RULES, "nesterov"])
 def test_there_and_back_at_the_first_step_is_as_if_nothing_had_been(first):
-    for other in {"SGD", "momentum", "Adam", "AdamW"} - {first}:
-        one, plain = run_of(RULES[first]), run_of(RULES[first])
-        switched(one, {}, other, first)
-        one.step(3)
-        plain.step(3)
+    kind, back = RULES.get(first, "sgd_nesterov"), first if first in RULES else "momentum"
+    for other in {"SGD", "momentum", "Adam", "AdamW"} - {back}:
+        one, plain, had = run_of(kind), run_of(kind), {}
+        move(one, "optimiser", other, had)
+        one.step(0)
+        move(one, "optimiser", back, had)
+        for each in (one, plain):
+            each.step(3)
         assert one.optimizer.hyperparameters() == plain.optimizer.hyperparameters()
         assert one.values.tobytes() == plain.values.tobytes()
 
 
 def test_a_rule_has_the_rate_it_had_last_that_of_its_family_of_the_scene_or_the_usual_one():
     run, had = run_of(), {"RMSprop": {}}
-    run.do(SetOptimizer((("lr", 0.7),)))
+    run.lr = 0.7
     for rule, wanted in (("Adam", 0.01), ("SGD", 0.7), ("Adam", 0.002), ("AdamW", 0.002), ("RMSprop", 0.002)):
-        switched(run, had, rule)
-        assert (run.lr, rule_of(reader(run))) == (wanted, rule)
+        move(run, "optimiser", rule, had)
+        assert (run.lr, values(run)["optimiser"]) == (wanted, rule)
         if wanted == 0.01:
-            run.do(SetOptimizer((("lr", 0.002),)))
-    assert rule_control(had).choices == ("SGD", "momentum", "Adam", "AdamW", "RMSprop")
+            run.lr = 0.002
+    assert controls_of(reader(run), had)["optimiser"].choices == ("SGD", "momentum", "Adam", "AdamW", "RMSprop")
     run = run_of("adam")
-    rates = {"sgd": 0.5, "momentum": 0.4, "adam": 0.03, "adamw": 0.02}
+    rates = SimpleNamespace(rate_of={"sgd": 0.5, "momentum": 0.4, "adam": 0.03, "adamw": 0.02}.__getitem__)
     for rule, rate in (("SGD", 0.5), ("AdamW", 0.02), ("momentum", 0.4)):
-        run.do(rule_control({}).change(rule, reader(run, SimpleNamespace(rate_of=rates.__getitem__))))
-        assert (run.lr, rule_of(reader(run))) == (rate, rule)
+        move(run, "optimiser", rule, {}, rates)
+        assert (run.lr, values(run)["optimiser"]) == (rate, rule)
     move(run, "optimiser", "Adam")
     move(run, "optimiser", "SGD")
     assert run.lr == 0.1
@@ -300,40 +260,31 @@ def test_a_rule_has_the_rate_it_had_last_that_of_its_family_of_the_scene_or_the_
 
 def test_a_schedule_ends_with_its_optimiser():
     run, had = run_of(), {}
-    run.do(SetSchedule(optim.lr_scheduler.LinearLR(run.optimizer, 1.0, 0.0, total_iters=100)))
+    optim.lr_scheduler.LinearLR(run.optimizer, 1.0, 0.0, total_iters=100)
     run.step(10)
-    switched(run, had, "Adam")
+    move(run, "optimiser", "Adam", had)
     assert run.optimizer.lr_schedule is None
     assert "schedule" in run.log[-1].what
-    switched(run, had, "SGD")
+    move(run, "optimiser", "SGD", had)
     assert run.lr == pytest.approx(0.045)  # that of the moment at which it was left
 
 
-def test_the_momentum_has_a_slider_where_there_is_one():
-    run, other = run_of(), run_of()
-    switched(run, {}, "momentum")
+@pytest.mark.parametrize("rule", ["sgd", "sgd_nesterov"])
+def test_the_momentum_has_a_slider_where_there_is_one_and_without_it_sgd_does_not_look_ahead(rule):
+    run, other, had = run_of(rule), run_of(rule), {}
+    move(run, "optimiser", "momentum", had)
     move(run, "momentum", 0.5)
     assert (values(run)["momentum"], values(run)["optimiser"]) == (0.5, "momentum")
     other.change(momentum=0.5)
     for each in (run, other):
         each.step(3)
     assert bits(run) == bits(other)
-    move(run, "momentum", 0.0)
-    assert (values(run)["momentum"], values(run)["optimiser"]) == (None, "SGD")
-
-
-@pytest.mark.parametrize("act", [
-    lambda run, had: switched(run, had, "SGD"), lambda run, had: move(run, "momentum", 0.0),
-])  # fmt: skip
-def test_sgd_looks_no_further_ahead_than_its_momentum(act):
-    """Nesterov's rule needs momentum: it goes with it, and with the rule that had it it comes back."""
-    run, had = run_of("sgd_nesterov"), {}
-    keep_rule(had, reader(run))
-    act(run, had)
-    assert (rule_of(reader(run)), run.optimizer.nesterov) == ("SGD", False)
-    run.step(2)
-    switched(run, had, "momentum")
-    assert (run.optimizer.momentum, run.optimizer.nesterov) == (0.9, True)
+    for label, value in (("momentum", 0.0), ("optimiser", "SGD")):
+        controls_of(reader(run), had)
+        move(run, label, value)
+        assert (values(run)["momentum"], values(run)["optimiser"], run.optimizer.nesterov) == (None, "SGD", False)
+        move(run, "optimiser", "momentum", had)
+        assert (run.optimizer.momentum, run.optimizer.nesterov) == (0.5, rule == "sgd_nesterov")
 
 
 # ---- layers
@@ -345,8 +296,8 @@ def layered(net, loss=None, targets=2):
     return sv.Run(net, loss or nn.MSELoss(), make_optimizer("sgd", net.parameters()), (X, Y), seed=3, engine="numpy")
 
 
-def plain(*hidden, last=2):
-    net = mlp(2, *hidden, last, last="Identity")(nn)
+def plain(*hidden):
+    net = mlp(2, *hidden, 2, last="Identity")(nn)
     net.initialize(nn.init.pytorch_default(), seed=3)
     return net
 
@@ -355,19 +306,18 @@ def test_layers_of_equal_shapes_go_on_and_the_others_are_those_of_a_new_network_
     run = layered(plain(4))
     run.step(3)
     kept = run.values[:12].copy()  # 4 x 2 weights and 4 biases
-    run.do(hidden_edit((4, 3), reader(run)))
+    move(run, "layers", (4, 3))
     fresh = np.concatenate([np.ravel(part.data) for part in plain(4, 3).parameters()])
     assert np.array_equal(run.values[:12], kept)
     assert np.allclose(run.values[12:], fresh[12:])
     assert values(run)["activation"] == "tanh"
-    for hidden in ((4, 3), (), (6,)):  # all may go, and come again
-        if hidden != hidden_of(reader(run)):
-            run.do(hidden_edit(hidden, reader(run)))
-        assert hidden_of(reader(run)) == hidden
-        assert hidden_edit(hidden, reader(run)) is None
+    for hidden in ((), (6,)):  # all may go, and come again
+        move(run, "layers", hidden)
+        assert values(run)["layers"] == hidden
+        assert move(run, "layers", hidden) is None
         run.step(1)
-    run.do(hidden_edit((0, 10**9, *[2] * 20), reader(run)))
-    hidden = hidden_of(reader(run))
+    move(run, "layers", (0, 10**9, *[2] * 20))
+    hidden = values(run)["layers"]
     assert (len(hidden), min(hidden), max(hidden)) == (MOST_LAYERS, 1, MOST_UNITS)
 
 
@@ -388,23 +338,15 @@ OTHERS = {
 @pytest.mark.parametrize("net", OTHERS)
 def test_other_networks_have_no_layers_to_change(net):
     run = layered(OTHERS[net](), targets=1)
-    assert hidden_of(reader(run)) is None
-    assert hidden_edit((3,), reader(run)) is None
-
-
-def test_a_layer_grows_and_shrinks_on_the_same_rungs():
-    rung = 1
-    while more(rung) < MOST_UNITS:
-        assert fewer(more(rung)) == rung
-        rung = more(rung)
-    assert (fewer(1), more(MOST_UNITS)) == (0, MOST_UNITS)
+    assert values(run)["layers"] is None
+    assert move(run, "layers", (3,)) is None
 
 
 def test_new_layers_are_drawn_as_the_others_were_and_what_has_no_weights_stays():
     net = nn.Sequential(nn.Linear(2, 3), nn.LeakyReLU(0.3), nn.Linear(3, 2), nn.LogSoftmax())
     net.initialize(nn.init.uniform(0.25, 0.75), seed=3)
     run = layered(net, nn.NLLLoss())
-    run.do(hidden_edit((5, 4), reader(run)))
+    move(run, "layers", (5, 4))
     kinds = [type(part).__name__ for part in run.model]
     assert kinds == ["Linear", "LeakyReLU", "Linear", "LeakyReLU", "Linear", "LogSoftmax"]
     for tensor in run.tensors:
@@ -413,16 +355,15 @@ def test_new_layers_are_drawn_as_the_others_were_and_what_has_no_weights_stays()
 
 
 @pytest.mark.parametrize("steps", [0, 1])
-@pytest.mark.parametrize("budget", [None, 0])
-def test_the_seed_is_that_of_the_line_that_is_shown_though_its_branch_made_room(steps, budget):
-    run = make_run(seed=0)
-    run.timeline.budget = run.timeline.budget if budget is None else budget
-    seeds = [seed_shown(run.frame())]
-    for how in ({"seed": 7}, {}, {"seed": 9}):  # without one it begins anew with the same weights
+@pytest.mark.parametrize("budget", [2**30, 0])
+def test_the_past_knows_what_drew_the_first_weights_though_their_branch_made_room(steps, budget):
+    run, seeds = make_run(), []
+    run.timeline.budget = budget
+    for how in ({}, {"seed": 7}, {}, {"seed": 9}):  # without one it begins anew with the same weights
         run.step(steps)
         run.restart(**how)
-        seeds.append(seed_shown(run.frame()))
-    assert seeds == [0, 7, 7, 9]
-    if budget is None:
+        seeds.append(run.frame().past.seed)
+    assert seeds == [None, 7, 7, 9]
+    if budget:
         run.undo()
-        assert seed_shown(run.frame()) == 7
+        assert run.frame().past.seed == 7
