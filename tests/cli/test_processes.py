@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
-import random
 import signal
 import subprocess
 import sys
@@ -27,13 +25,15 @@ INTERRUPTED = "scalarviz: interrupted"
 # ---- streams
 
 
-@pytest.mark.parametrize(
-    "streams", ["2>&-", ">&-", "<&-", ">&- 2>&-", ">&- 2>&- <&-", "2>/dev/full", ">/dev/full", "2>&- <&-"]
-)
-@pytest.mark.parametrize("line", [False, True], ids=["", "json"])
-def test_a_run_trains_and_saves_whatever_its_streams_are(tmp_path, streams, line):
-    result = process(tmp_path, *RGB, *(["--json"] if line else []), streams=streams)
-    lost = line and any(word in streams.split() for word in (">&-", ">/dev/full"))
+STREAMS = {"2>&-": "", ">&-": "--json", "<&-": "", ">&- 2>&-": "--json", ">&- 2>&- <&-": "", "2>/dev/full": "--json",
+           ">/dev/full": "--json", "2>&- <&-": "--json"}  # fmt: skip
+
+
+@pytest.mark.parametrize("streams", STREAMS)
+def test_a_run_trains_and_saves_whatever_its_streams_are(tmp_path, streams):
+    line = STREAMS[streams]
+    result = process(tmp_path, *RGB, *line.split(), streams=streams)
+    lost = bool(line) and any(word in streams.split() for word in (">&-", ">/dev/full"))
     assert result.code == (2 if lost else 0), result.err
     if line and not lost:
         assert result.json["steps"] == 30
@@ -46,13 +46,13 @@ def test_a_run_trains_and_saves_whatever_its_streams_are(tmp_path, streams, line
     assert weights_in(tmp_path / "w.safetensors").keys() >= {"0.weight", "0.bias"}
 
 
-@pytest.mark.parametrize("streams", [">&-", ">/dev/full", ">&- 2>&-"])
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["scenes"], ["rgb", "--help"]])
-def test_a_result_that_cannot_be_written_is_one_line_and_an_error(tmp_path, arguments, streams, unbuffered):
-    if unbuffered and (streams != ">/dev/full" or len(arguments) > 1):
-        return
-    result = process(tmp_path, *arguments, streams=streams, environment={"PYTHONUNBUFFERED": unbuffered})
+@pytest.mark.parametrize(
+    ("line", "streams", "unbuffered"),
+    [("--help", ">&-", ""), ("scenes", ">/dev/full", ""), ("--version", ">/dev/full", "1"),
+     ("rgb --help", ">&- 2>&-", "")],
+)  # fmt: skip
+def test_a_result_that_cannot_be_written_is_one_line_and_an_error(tmp_path, line, streams, unbuffered):
+    result = process(tmp_path, *line.split(), streams=streams, environment={"PYTHONUNBUFFERED": unbuffered})
     assert result.code == 2
     assert "Exception ignored" not in result.err
     said = result.err.splitlines()
@@ -61,10 +61,9 @@ def test_a_result_that_cannot_be_written_is_one_line_and_an_error(tmp_path, argu
         assert said == ["scalarviz: cannot write the result to stdout: no space left on device"]
 
 
-@pytest.mark.parametrize("streams", ["2>&-", "2>/dev/full"])
-@pytest.mark.parametrize("arguments", [["rgb", "--steps", "0"], ["nonsense"]])
-def test_wrong_use_that_nobody_can_be_told_keeps_its_exit_code(tmp_path, arguments, streams):
-    result = process(tmp_path, *arguments, streams=streams)
+@pytest.mark.parametrize(("line", "streams"), [("rgb --steps 0", "2>&-"), ("nonsense", "2>/dev/full")])
+def test_wrong_use_that_nobody_can_be_told_keeps_its_exit_code(tmp_path, line, streams):
+    result = process(tmp_path, *line.split(), streams=streams)
     assert (result.code, result.out) == (2, "")
 
 
@@ -80,7 +79,7 @@ def test_a_descriptor_that_is_closed_is_no_file_of_the_run(tmp_path):
     assert int((tmp_path / "weights").read_text()) > 2
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["rgb", "--help"], ["scenes"], ["rgb", "--load", "é€.safetensors"]])
+@pytest.mark.parametrize("arguments", [["rgb", "--help"], ["rgb", "--load", "é€.safetensors"]])
 def test_letters_that_the_streams_cannot_encode(tmp_path, arguments):
     around = {"PYTHONIOENCODING": "ascii", "LANG": "C", "COLUMNS": "1"}
     result = process(tmp_path, *arguments, environment=around)
@@ -146,16 +145,16 @@ def test_the_program_alone_is_its_help_where_no_window_can_be(programs, tmp_path
 # ---- places
 
 
-def test_a_working_folder_that_is_gone(tmp_path):
-    for more, code in [("", 0), ("--save w.safetensors", 2), ("--out x.png", 2)]:
-        (tmp_path / "gone").mkdir(exist_ok=True)
-        line = f'rmdir ../gone; exec "$0" -P -m scalarviz rgb --headless --engine numpy --steps 2 {more}'
-        result = subprocess.run(
-            ["sh", "-c", line, sys.executable], cwd=tmp_path / "gone", capture_output=True, text=True, check=False
-        )
-        assert result.returncode == code, result.stderr
-        assert "Traceback" not in result.stderr
-        assert code == 0 or "no such file or directory" in result.stderr
+@pytest.mark.parametrize(("more", "code"), [("", 0), ("--save w.safetensors --out x.png", 2)])
+def test_a_working_folder_that_is_gone(tmp_path, more, code):
+    (tmp_path / "gone").mkdir()
+    line = f'rmdir ../gone; exec "$0" -P -m scalarviz rgb --headless --engine numpy --steps 2 {more}'
+    result = subprocess.run(
+        ["sh", "-c", line, sys.executable], cwd=tmp_path / "gone", capture_output=True, text=True, check=False
+    )
+    assert result.returncode == code, result.stderr
+    assert "Traceback" not in result.stderr
+    assert code == 0 or "no such file or directory" in result.stderr
 
 
 @pytest.mark.gl
@@ -228,9 +227,8 @@ COMMAND = "import sys; sys.argv[0] = 'scalarviz'; from scalarviz.__main__ import
 WAYS = {"module": ["-m", "scalarviz"], "program": ["-c", COMMAND]}
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("imports", [3, *sorted(random.Random(3).sample(range(2, 380), 5))])
-def test_an_interrupt_while_modules_are_loaded_is_one_line(imports, way):
+@pytest.mark.parametrize(("way", "imports"), [("module", 3), ("program", 62), ("module", 140), ("program", 301)])
+def test_an_interrupt_while_modules_are_loaded_is_one_line(way, imports):
     """From the first module on that is loaded for the command; before it Python itself starts. -X importtime tells."""
     run = ["rgb", "--headless", "--engine", "numpy", "--steps", "1000"]
     lines, listening = [], 0
@@ -323,11 +321,9 @@ def own(folder, text, *arguments, name="mine.py"):
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ("def report(scene):\n    return 5\n", "report(scene): AttributeError"),
         ("def report(scene):\n    raise KeyError('r')\n", "line 13: KeyError: 'r'"),
         ("def report(scene):\n    return {'a': 'text'}\n", "report(scene): ValueError"),
         ("def finish(scene, options):\n    return 5\n", "finish(scene, options): TypeError"),
-        ("def finish(scene, options):\n    raise KeyError('f')\n", "line 13: KeyError: 'f'"),
     ],
 )
 def test_what_fails_after_the_training_keeps_nothing_else_from_being_written(tmp_path, more, says):
@@ -339,17 +335,12 @@ def test_what_fails_after_the_training_keeps_nothing_else_from_being_written(tmp
     assert weights_in(tmp_path / "w.safetensors")
 
 
-@pytest.mark.parametrize("name", ["random.py", "json.py", "typing.py", "numpy.py", "rich.py", "scalarviz.py", "PIL.py"])
-def test_a_scene_may_be_called_like_a_module(tmp_path, name):
-    result = own(tmp_path, OWN, "--json", "--save", "w.safetensors", name=name)
+@pytest.mark.parametrize("name", ["random.py", "numpy.py", "scalarviz.py"])
+def test_a_scene_may_be_called_like_a_module_and_finds_the_files_beside_it(tmp_path, name):
+    (tmp_path / "beside_the_scene.py").write_text("STEPS = 3\n")
+    result = own(tmp_path, "import beside_the_scene\n" + OWN, "--json", "--save", "w.safetensors", name=name)
     assert result.code == 0, result.err
     assert result.json["scene"] == name[:-3]
-
-
-def test_a_scene_finds_the_files_beside_it(tmp_path):
-    (tmp_path / "beside_the_scene.py").write_text("STEPS = 3\n")
-    result = own(tmp_path, "import beside_the_scene\n" + OWN, "--json")
-    assert result.code == 0, result.err
 
 
 def test_a_defect_of_ours_keeps_its_traceback(tmp_path):
@@ -370,7 +361,7 @@ def test_ctrl_c_ends_a_build_without_end(programs, tmp_path):
 # ---- sweeps
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
 def test_a_signal_ends_a_sweep_at_once_and_the_same_command_goes_on(programs, tmp_path, number, code):
     import scalarviz as sv
 
@@ -406,9 +397,3 @@ def test_where_nobody_reads_the_table_of_a_sweep_its_files_are_written(tmp_path,
         assert (result.code, result.last) == (
             2, "scalarviz: cannot write the result to stdout: no space left on device"
         )  # fmt: skip
-
-
-def test_the_program_as_a_module_prints_one_line(tmp_path):
-    result = process(tmp_path, "rgb", "--headless", "--engine", "numpy", "--steps", 5, "--json")
-    assert (result.code, json.loads(result.out)["steps"]) == (0, 5)
-    assert listing(tmp_path) == {}
