@@ -155,6 +155,7 @@ def check_history(kind: str, run: Run, folder: Path) -> None:
             continue
         assert everything(done_again(run, made(kind))) == everything(run)
     if type(run.optimizer.lr_schedule).__name__ != "LambdaLR":  # a function is not written
+        run.to(run.span[1])
         other = made(kind)
         other.refill(*run.samples())
         other.change(batch_size=run.batch_size, sampling=run.sampling, engine=run.engine.name)
