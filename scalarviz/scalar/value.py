@@ -68,7 +68,7 @@ class Value(Labelled):
         self._op = None
         self._parents = ()
         self._order = _next_order()
-        if label:
+        if type(label) is not str or label:
             self.label = label
 
     # ---- the chain rule

@@ -161,7 +161,8 @@ def _unfold(unfold: Any) -> tuple[str, ...] | bool:
         return unfold
     if isinstance(unfold, str):
         return (unfold,)
-    given = tuple(unfold) if isinstance(unfold, Iterable) else (unfold,)
+    one = not isinstance(unfold, Iterable) or (isinstance(unfold, np.ndarray) and unfold.ndim == 0)
+    given = (unfold,) if one else tuple(unfold)
     if not all(isinstance(name, str) for name in given):
         raise TypeMismatchError(f"draw: unfold is a name, several names or True, got {shown(unfold)}")
     return given

@@ -288,7 +288,8 @@ class Opened:
         found = next((s for s in self.stages if s.name == text(stage, "outer_products: stage")), None)
         if found is None:
             raise UnknownNameError(f"there is no stage {shown(stage)}; allowed: {listing(s.name for s in self.stages)}")
-        if not (counts is None or isinstance(counts, Iterable)):
+        given: Any = counts
+        if not (given is None or isinstance(given, Iterable)) or (isinstance(given, np.ndarray) and given.ndim == 0):
             raise TypeMismatchError(f"outer_products: counts are whole numbers, got {shown(counts)}; try [1, 2]")
         if found.weight is None:
             linear = listing(repr(s.name) for s in self.stages if s.weight is not None) or "none"

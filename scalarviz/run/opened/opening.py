@@ -94,7 +94,7 @@ class Opening:
         first, newest = self.timeline.span
         if not first < step <= newest + 1:
             raise InputError(
-                f"open: there is no step {step:,}; allowed: {first + 1:,} to {newest + 1:,}, the coming one"
+                f"open: there is no step {shown(step)}; allowed: {first + 1:,} to {newest + 1:,}, the coming one"
             )
         own = None
         with self._returning():

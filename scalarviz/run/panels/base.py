@@ -58,7 +58,7 @@ class Panel:
             function(self.at, f"{type(self).__name__}: at")
         given: Any = self.place
         if self.among:
-            if given != "among":
+            if not (isinstance(given, str) and given == "among"):
                 raise InputError(f'place of {type(self).__name__}: got {shown(given)}; allowed: "among"')
             return
         if not isinstance(given, Beside) and not (isinstance(given, str) and given in PLACES):

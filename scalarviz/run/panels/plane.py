@@ -95,7 +95,7 @@ class Points:
     def __post_init__(self) -> None:
         places, targets = real_array(self.x, "Points: x"), real_array(self.target, "Points: the targets")
         count = len(places) if places.ndim else 0
-        back = np.zeros(count, bool) if self.held_back is None else np.asarray(self.held_back)
+        back = np.zeros(count, bool) if self.held_back is None else real_array(self.held_back, "Points: held_back")
         if places.shape != (count, 2) or targets.shape != (count,) or back.shape != (count,) or back.dtype != bool:
             raise InputError(
                 f"Points: got shapes {places.shape}, {targets.shape} and {back.shape} {back.dtype}; allowed: "
