@@ -1,6 +1,7 @@
 """Files of runs: what they hold of how a run trains, what stays as it is, and what is refused before anything changes.
 
-`test_files` has the laws of every kind of file; `test_training_rules` lets a fresh run go on from one with every rule.
+`test_files` has the laws of every kind of file; `test_training_rules` lets a fresh run go on from one with every rule;
+`tests/io` has what no file of weights can be.
 """
 
 from __future__ import annotations
@@ -8,10 +9,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import random
 import struct
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,7 @@ def test_a_file_of_another_program_starts_at_step_0_and_wide_numbers_are_rounded
     assert [line.step[-1] for line in run.history.lines] == [4, 2]
 
 
-def test_what_json_cannot_hold_of_an_optimiser_is_written_as_text(tmp_path):
+def test_what_json_cannot_hold_is_written_as_text_and_what_no_file_can_is_refused(tmp_path):
     class Own(optim.Optimizer):
         def __init__(self, params: Any, lr: float, schedule: Any = None, numbers: Any = ()) -> None:
             super().__init__(params, lr)
@@ -158,11 +159,14 @@ def test_what_json_cannot_hold_of_an_optimiser_is_written_as_text(tmp_path):
             return w - lr * g, {}
 
     net = NETWORKS["rgb"].ours()
-    optimizer = Own(net.parameters(), 0.5, abs, (np.float32(0.5), float("inf")))
-    run = Run(net, nn.MSELoss(), optimizer, (X, X), engine="numpy")
-    run.save(tmp_path / "w")
-    held = text_of(tmp_path / "w")["hyperparameters"]
-    assert held == {"lr": 0.5, "schedule": "<built-in function abs>", "numbers": [0.5, "inf"]}
+    rule = Own(net.parameters(), 0.5, abs, (np.float32(0.5), float("inf")))
+    Run(net, nn.MSELoss(), rule, (X, X), engine="numpy").save(tmp_path / "w")
+    held = {"lr": 0.5, "schedule": "<built-in function abs>", "numbers": [0.5, "inf"]}
+    assert text_of(tmp_path / "w")["hyperparameters"] == held
+    for tensors, notes in (({"\ud800": np.zeros(3)}, {}), ({"w": np.zeros(3)}, {"note": "\ud800"})):
+        with pytest.raises(InputError, match="UTF-8"):
+            save_tensors(tmp_path / "new", tensors, notes)
+    assert not (tmp_path / "new").exists()
 
 
 # ---- earlier versions
@@ -271,41 +275,32 @@ def test_a_file_whose_text_was_edited_is_refused(name, tmp_path):
 
 
 def test_whatever_bits_are_changed_a_run_keeps_its_own_or_gets_what_was_saved(tmp_path):
-    source, path = make(), tmp_path / "w.safetensors"
+    source, path, run, taken = make(), tmp_path / "w.safetensors", make(), 0
     source.step(3)
     source.save(path, {"who": "me"})
-    good, chance, run, harmless = path.read_bytes(), random.Random(0), make(), 0
-    before = run.values.tobytes()
+    good, chance, allowed = path.read_bytes(), random.Random(0), {run.values.tobytes(), source.values.tobytes()}
     for _ in range(60):
         data = bytearray(good)
         data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
         path.write_bytes(data)
-        try:
+        with suppress(FileFormatError, InputError):
             run.load(path)
-        except (FileFormatError, InputError):
-            assert run.values.tobytes() == before
-        else:  # only where nothing that counts was changed, such as a space between two entries
-            harmless += 1
-            assert (run.values.tobytes(), run.steps) == (source.values.tobytes(), 3)
-            before = run.values.tobytes()
-    assert harmless < 5
+            taken += 1  # only where nothing that counts was changed, such as a space between two entries
+        assert run.values.tobytes() in allowed
+    assert taken < 5
 
 
 NONSENSE: dict[str, tuple[Any, ...]] = {
     '{"steps": 1e400}': ("1e400", "finite"), '{"steps": 9223372036854775808}': ("steps", 9007199254740992),
-    '{"steps": ' + "9" * 4000 + "}": ("steps",), '{"steps": ' + "9" * 5000 + "}": ("cannot",),
-    '{"steps": -1}': ("steps", -1), '{"steps": 1.5}': ("steps", 1.5), '{"steps": true}': ("steps",),
-    '{"steps": "7"}': ("steps",), '{"steps": null}': ("steps",), '{"steps": [1]}': ("steps",),
-    '{"steps": NaN}': ("NaN", "finite"), '{"steps": 1, "steps": 2}': ("steps", "twice"), '{"seed": -1}': ("seed",),
-    '{"seed": 1e3}': ("seed",), '{"seed": 18446744073709551616}': ("seed",), '{"dtype": "float16"}': ("float16",),
+    '{"steps": ' + "9" * 5000 + "}": ("cannot",), '{"steps": -1}': ("steps", -1), '{"steps": 1.5}': ("steps", 1.5),
+    '{"steps": true}': ("steps",), '{"steps": "7"}': ("steps",), '{"steps": NaN}': ("NaN", "finite"),
+    '{"steps": 1, "steps": 2}': ("steps", "twice"), '{"seed": -1}': ("seed",), '{"seed": 1e3}': ("seed",),
+    '{"seed": 18446744073709551616}': ("seed",), '{"dtype": "float16"}': ("float16",),
     '{"dtype": ["float32"]}': ("dtype",), '{"optimizer": {}}': ("optimizer",), '{"hyperparameters": [1]}': ("hyperp",),
     '{"optimizer": "SGD", "hyperparameters": {"lr": -1}}': ("lr", -1),
     '{"optimizer": "SGD", "hyperparameters": {"lr": "fast"}}': ("lr", "fast"),
-    '{"optimizer": "SGD", "hyperparameters": {"lr": true}}': ("lr",),
-    '{"optimizer": "SGD", "hyperparameters": {"lr": Infinity}}': ("Infinity", "finite"),
     '{"optimizer": "SGD", "hyperparameters": {"x": {"y": 1}}}': ("hyperparameters",), '{"notes": {"a": 1}}': ("notes",),
-    '{"notes": "' + "n" * 10000 + '"}': ("notes",), "[]": ("names",), "7": ("names",), "": ("cannot",),
-    "{": ("cannot",), "[" * 100000: (), '{"steps": ' + "[" * 100000: (),
+    '{"notes": "' + "n" * 10000 + '"}': ("notes",), "7": ("names",), "": ("cannot",), '{"steps": ' + "[" * 100000: (),
 }  # fmt: skip
 
 
@@ -322,22 +317,17 @@ def stepping(**parts: Any) -> dict[str, Any]:
 WRONG: list[tuple[str, Any, str]] = [
     ("groups", [], "groups"), ("groups", [{}], "members"), ("groups", {}, "groups"), ("groups", [{"lr": -1}, {}], "lr"),
     ("groups", [{"lr": 1}, {"speed": 1}], "speed"), ("groups", [{"lr": 1}, {"lr": [1]}], "lr"),
-    ("groups", [{"momentum": "a"}, {}], "momentum"), ("groups", [{"lr": None}, {}], "lr"),
-    ("groups", [{}, {"a": {"b": 1}}], "groups"), ("members", {"x": []}, "members"),
-    ("members", {"0.bias": [4, 2]}, "members"), ("members", {"0.bias": [4, 0]}, "groups"),
-    ("members", {"0.bias": ["a", 0]}, "members"), ("momenta", [0.5], "momenta"), ("momenta", 3, "momenta"),
-    ("momenta", [0.5, "a"], "momenta"), ("initial", [0.5], "initial"), ("initial", [0.5, -1], "initial"),
-    ("initial", "ab", "initial"), ("limits", [], "limits"), ("limits", {"l3": 1}, "limits"),
-    ("limits", {"l1": -1}, "l1"), ("limits", {"clip_norm": 0}, "clip_norm"), ("limits", {"l1": "a"}, "l1"),
-    ("before", "a", "before"),
+    ("groups", [{"momentum": "a"}, {}], "momentum"), ("groups", [{}, {"a": {"b": 1}}], "groups"),
+    ("members", {"x": []}, "members"), ("members", {"0.bias": [4, 2]}, "members"),
+    ("members", {"0.bias": [4, 0]}, "groups"), ("momenta", [0.5], "momenta"), ("momenta", [0.5, "a"], "momenta"),
+    ("initial", [0.5], "initial"), ("initial", [0.5, -1], "initial"), ("limits", [], "limits"),
+    ("limits", {"l3": 1}, "limits"), ("limits", {"l1": -1}, "l1"), ("limits", {"clip_norm": 0}, "clip_norm"),
     ("before", True, "before"), ("before", 2**60, "before"), ("frozen", [], "frozen"),
     ("frozen", {"x": [0, 1]}, "frozen"), ("frozen", {"0.weight": [0]}, "frozen"),
-    ("frozen", {"0.weight": [0, 99]}, "frozen"), ("frozen", {"0.weight": [0, "a"]}, "frozen"),
-    ("schedule", {"kind": "StepLR"}, "schedule"), ("schedule", {"kind": 3, "state": {}}, "schedule"),
+    ("frozen", {"0.weight": [0, 99]}, "frozen"), ("schedule", {"kind": 3, "state": {}}, "schedule"),
     ("schedule", {"kind": "Own", "state": {}, "base_lrs": [1, 1]}, "Own"),
-    ("schedule", stepping(base_lrs=[1]), "base_lrs"), ("schedule", stepping(arguments={}), "step_size"),
-    ("schedule", stepping(arguments={"step_size": 0}), "step_size"), ("schedule", stepping(), "state"),
-    ("schedule", stepping(arguments={"a": 1}), "argument"),
+    ("schedule", stepping(base_lrs=[1]), "base_lrs"), ("schedule", stepping(arguments={"step_size": 0}), "step_size"),
+    ("schedule", stepping(), "state"), ("schedule", stepping(arguments={"a": 1}), "argument"),
     ("schedule", stepping(state={"stepped": -3, "within": 0, "scales": [1.0, 1.0]}), "stepped"),
     ("schedule", stepping(state={"stepped": 3, "within": 0, "scales": [1.0]}), "scales"),
     ("schedule", stepping(kind="SequentialLR", arguments={"schedulers": [{}]}), "parts"),
@@ -373,38 +363,3 @@ def test_numbers_that_a_run_cannot_take_are_refused_by_name(name, number, dtype,
         tensors[name][0, 1] = number
     save_tensors(tmp_path / "w", tensors, {KEY: text[KEY]})
     refused(tmp_path / "w", fact, name.split("optimizer.")[-1], run=make(momentum, dtype=dtype))
-
-
-BIG = b'{"a":{"dtype":"F32","shape":[0,4611686018427387904],"data_offsets":[0,0]}}'
-HEADERS: dict[str, bytes] = {
-    "seven bytes": b"1234567",
-    "a huge header": struct.pack("<Q", 2**62) + b"{}",
-    "a header longer than the file": struct.pack("<Q", 99_000_000) + b"{}",
-    "a nested header": struct.pack("<Q", 100_000) + b"[" * 100_000,
-    "a header that is no text": struct.pack("<Q", 4) + b"\xff\xfe\xfd\xfc",
-    "a tensor twice": struct.pack("<Q", 10) + b'{"a":1,"a"' + b":1}",
-    "a tensor too big": struct.pack("<Q", len(BIG)) + BIG,
-}
-
-
-@pytest.mark.parametrize("name", HEADERS)
-def test_bytes_that_are_no_file_of_weights_are_refused(name, tmp_path):
-    (tmp_path / "w").write_bytes(HEADERS[name])
-    refused(tmp_path / "w")
-
-
-def test_places_that_are_no_file_and_names_that_cannot_be_are_refused(tmp_path):
-    run, other = make(), make()
-    run.save(tmp_path / "cut")
-    (tmp_path / "cut").write_bytes((tmp_path / "cut").read_bytes()[:-1])
-    os.mkfifo(tmp_path / "pipe")
-    for path, fact in ((tmp_path / "cut", "weights"), (tmp_path / "pipe", "pipe"), (Path("/dev/zero"), "device"),
-                       (tmp_path / ("n" * 5000), "name")):  # fmt: skip
-        refused(path, fact, run=other)
-    for name in ("a\0b", "\ud800"):
-        with pytest.raises(InputError, match="name"):
-            run.load(name)
-    for tensors, notes in (({"\ud800": np.zeros(3)}, {}), ({"w": np.zeros(3)}, {"note": "\ud800"})):
-        with pytest.raises(InputError, match="UTF-8"):
-            save_tensors(tmp_path / "w", tensors, notes)
-    assert not (tmp_path / "w").exists()
