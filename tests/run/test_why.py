@@ -114,10 +114,6 @@ def test_what_it_says_of_sums_of_other_values_and_of_weights_that_stay(capsys):
     assert "changed" in str(why)
     run.model[0].weight[0][1].frozen = True
     assert "frozen" in str(run.why(1, step=4))
-    lone, read = sv.Weight(0.5, name="lone"), sv.Weight(0.3, name="read")
-    data = make_data("one weight", "mse", 8)
-    run = Run(lambda x: [read * x[0]], nn.MSELoss(), optim.SGD([lone, read], lr=0.1), data, engine="numpy")
-    assert "gradient is 0" in str(run.why("lone"))
     tied = make_run("tied", batch_size=None)
     text = str(tied.why(0))
     assert {int(use) for use in tied.open().terms(0)["use"]} == {0, 1}
@@ -294,57 +290,23 @@ def test_every_printed_equation_of_twelve_weights_is_true(optimizer):
                 assert 1 / (1 + np.exp(-step.factors[0])) == pytest.approx(step.value, rel=1e-12)
 
 
-def test_the_small_steps_of_twelve_weights_are_named_and_ordered():
-    run = after(make_run("rgb", optimizer="sgd", batch_size=None), 3)
-    run.model[0].weight[1][1].frozen = True
-    opened = run.open()
-    steps, words = opened.micro_steps(), [phase.words for phase in opened.phases()]
-    assert words == [
-        "12 gradients cleared", "9 products, 3 sums, 3 σ", f"{opened.loss:.4g}", "3 δ", "12 gradients", "12 weights",
-    ]  # fmt: skip
-    updates = [step for step in steps if step.phase == "update"]
-    assert [int(step.weights[0]) for step in updates] == [0, 1, 2, 9, 3, 4, 5, 10, 6, 7, 8, 11]
-    assert updates[0].formula == "w − lr · g"
-    stays = next(step for step in updates if step.weights[0] == 4)
-    assert "frozen" in stays.numbers
-    assert stays.value == run.values[4]
-    arriving = [int(step.weights[0]) for step in steps if step.phase == "gradients"]
-    assert arriving == [9, 10, 11, 2, 5, 8, 1, 4, 7, 0, 3, 6]
-    assert all("mean of 24" in step.numbers for step in steps if step.kind == "gradient")
-    np.testing.assert_allclose(
-        [step.value for step in steps if step.kind == "sum"], opened.rows["0"].mean(axis=1), rtol=1e-12
-    )
-    formulas = {step.formula for step in run.open(sample=0).micro_steps() if step.phase == "backward"}
-    assert formulas == {"2/3 · (y − t) · y · (1 − y)"}
-
-
-def test_larger_networks_and_weights_used_often_go_by_stages():
-    steps = make_run("wide").open().micro_steps()
-    assert [(s.phase, s.stage) for s in steps] == [
-        ("zero", ""), *(("forward", str(k)) for k in range(6)), ("loss", ""),
-        *(("backward", str(k)) for k in (4, 2, 0)), *(("gradients", str(k)) for k in (4, 2, 0)),
-        *(("update", str(k)) for k in (0, 2, 4)),
-    ]  # fmt: skip
+def test_larger_networks_and_weights_used_often_go_by_stages_and_what_nothing_reads_is_left_out():
+    counts = Counter((s.phase, s.stage) for s in make_run("wide").open().micro_steps())
+    assert set(counts.values()) == {1}
+    assert [stage for phase, stage in counts if phase == "gradients"] == ["4", "2", "0"]
     layer = nn.Linear(3, 3, seed=1)
     net = nn.Sequential(*[layer, nn.Tanh()] * 40)
     run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), make_data("rgb", "mse", 8), engine="numpy")
     assert Counter(s.phase for s in run.open().micro_steps()) == {
         "zero": 1, "forward": 80, "loss": 1, "backward": 40, "gradients": 1, "update": 1,
     }  # fmt: skip
-
-
-def test_one_layer_beside_a_weight_that_nothing_reads_and_a_layer_used_twice():
     net, lone = nn.Linear(3, 2, seed=1), sv.Weight(0.5)
     data = make_data("no bias", "mse", 16)
     run = Run(net, nn.MSELoss(), optim.SGD([*net.parameters(), lone], lr=0.1), data, engine="numpy")
     steps = run.open(sample=0).micro_steps()
     assert [int(s.weights[0]) for s in steps if s.phase == "update"] == [0, 1, 2, 6, 3, 4, 5, 7, 8]
     assert [int(s.weights[0]) for s in steps if s.phase == "gradients"] == [8, 6, 7, 2, 5, 1, 4, 0, 3]
-    assert next(s for s in steps if s.phase == "gradients").value == 0.0
     deltas = [s for s in make_run("tied").open(sample=2).micro_steps() if s.kind == "delta"]
-    assert [(s.stage, *s.units.tolist()) for s in deltas] == [
-        (at, k) for at in ("layer (2)", "layer") for k in range(3)
-    ]
     assert [s.formula for s in deltas] == ["2/3 · (y − t)"] * 3 + ["(Σ w · δ) · (1 − y²)"] * 3
 
 
@@ -374,22 +336,20 @@ def rgb():
     return after(make_run("rgb"), 5)
 
 
-@refusals(
-    {
-        "misspelt": (lambda: rgb().why("0.wieght[0][0]"), UnknownNameError, "0.wieght[0][0]", "0.weight"),
-        "too few places": (lambda: rgb().why("0.weight[0]"), InputError, "(3, 3)", 2),
-        "no such place": (lambda: rgb().why("0.weight[3][0]"), InputError, "(3, 3)", 0),
-        "of another run": (lambda: rgb().why(rgb().model[0].weight[0][0]), InputError, "this run"),
-        "a parameter": (lambda: (r := rgb()).why(r.model[0].weight), TypeMismatchError, "0.weight", 9),
-        "no such number": (lambda: rgb().why(12), OutOfRangeError, 12),
-        **{f"weight {bad!r}": (lambda bad=bad: rgb().why(bad), TypeMismatchError, "Weight", "name")
-           for bad in (1.5, None, True, [0])},
-        **{f"step {bad}": (lambda bad=bad: rgb().why(0, step=bad), InputError, bad, "1 to 6") for bad in (0, 7, 100)},
-        "part of a step": (lambda: rgb().why(0, step=1.5), InputError, "whole number"),
-        "compared too late": (lambda: rgb().compare(0, 6), InputError, 6, "0 to 5"),
-        "fewer than none": (lambda: rgb().compare(0, 2, most=-1), InputError, "most", "whole number"),
-    }
-)  # fmt: skip
+V, T = InputError, TypeMismatchError
+ROWS = {
+    "rgb().why('0.wieght[0][0]')": (UnknownNameError, "0.wieght[0][0]", "0.weight"),
+    "rgb().why('0.weight[0]')": (V, "(3, 3)", 2), "rgb().why('0.weight[3][0]')": (V, "(3, 3)", 0),
+    "rgb().why(rgb().model[0].weight[0][0])": (V, "this run"),
+    "(r := rgb()).why(r.model[0].weight)": (T, "0.weight", 9), "rgb().why(12)": (OutOfRangeError, 12),
+    **{f"rgb().why({bad!r})": (T, "Weight", "name") for bad in (1.5, None, True, [0])},
+    **{f"rgb().why(0, step={bad})": (V, bad, "1 to 6") for bad in (0, 7)},
+    "rgb().why(0, step=1.5)": (V, "whole number"), "rgb().compare(0, 6)": (V, 6, "0 to 5"),
+    "rgb().compare(0, 2, most=-1)": (V, "most", "whole number"),
+}  # fmt: skip
+
+
+@refusals(ROWS, globals())
 def test_refusals(refusal):
     refusal.check()
 
