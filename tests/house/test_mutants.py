@@ -77,12 +77,8 @@ def test_a_mutant_is_found_where_its_function_moved(checkout):
 def test_each_line_of_code_may_be_drawn(checkout):
     drawn = faults.drawn(checkout, faults.files(checkout), {"python": 40}, seed=3)
     assert set(drawn) <= set(all_mutants())
-    assert {mutant.before for mutant in drawn} == {
-        "if count > 10:",
-        "return count - 7",
-        "return count",
-        "return count + 1",
-    }
+    wanted = {"if count > 10:", "return count - 7", "return count", "return count + 1"}
+    assert {mutant.before for mutant in drawn} == wanted
 
 
 @pytest.mark.ci
@@ -97,19 +93,8 @@ def test_the_run_tells_killed_mutants_from_survivors_and_goes_on_where_it_stoppe
     cover, results = checkout / "build/cover.json.gz", checkout / "build/results.jsonl"
     tool = [sys.executable, mutants.__file__]
     subprocess.run([*tool, "cover", "--suite", checkout, "--out", cover], check=True)
-    command = [
-        "run",
-        "--workers",
-        "1",
-        "--product",
-        checkout,
-        "--suite",
-        checkout,
-        "--cover",
-        cover,
-        "--results",
-        results,
-    ]
+    places = {"--product": checkout, "--suite": checkout, "--cover": cover, "--results": results}
+    command = ["run", "--workers", "1", *(part for pair in places.items() for part in pair)]
     mutants.main(list(map(str, command)))
     said = capsys.readouterr().out
     before = results.read_text()

@@ -14,9 +14,7 @@ All runs happen in private copies of the checkout. `faults` says what a mutant i
 from __future__ import annotations
 
 import argparse
-import ast
 import gzip
-import itertools
 import json
 import os
 import random
@@ -32,11 +30,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # this file is run as a script, too
-from kit.called import COMPILED, merged
+from kit.called import merged
 from kit.faults import KEY, ROOMS, Mutant, drawn, files, find
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,12 +43,12 @@ SAMPLES = {
     "held_out": (2, {"python": 120, "kernel": 15, "text": 15}),
 }
 """Seed and how many of each kind. Kernels are what numba compiles (COMPILED); text is JavaScript and GLSL."""
-LIMITS = {"python": 45, "kernel": 120, "text": 120}
+LIMITS = {"python": 80, "kernel": 160, "text": 160}
 """Processor seconds of one mutant. A changed kernel is compiled again, and browsers start slowly."""
-CHOSEN = 0.55
-"""Share of the limit that the chosen tests need without a fault."""
+CHOSEN = 0.3
+"""Share of the limit that the chosen tests need without a fault: a time-out says something."""
 STOPPING = threading.Event()
-OUTCOMES = ("killed", "survived", "slow", "unreached", "gone")
+OUTCOMES = ("killed", "survived", "unreached", "gone")
 
 
 # Running tests in a private copy
@@ -74,6 +71,12 @@ class Copy:
         for name in ("scenes", "notebooks"):  # setup.cfg installs them inside the package
             (folder / "scalarviz" / name).symlink_to(f"../{name}")
         self.renew_cache()
+        code = "import scalarviz, scalarviz.scenes as s; print(scalarviz.__file__, s.__file__)"
+        environment = os.environ | {"PYTHONPATH": str(folder)}
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)
+        if done.stdout.count(str(folder)) != 2:
+            raise SystemExit(f"the tests would import {done.stdout}{done.stderr}, not the copy in {folder}")
 
     def renew_cache(self) -> None:
         """Take the user's compiled kernels again: a mutant of the engine may have spoilt those of the copy."""
@@ -127,15 +130,6 @@ class Copy:
             log.seek(0)
             return None if stopped else process.returncode, used, log.read()
 
-    def imports_from_here(self) -> None:
-        """Stop where the tests would import another checkout."""
-        code = "import scalarviz, scalarviz.scenes as s; print(scalarviz.__file__, s.__file__)"
-        environment = os.environ | {"PYTHONPATH": str(self.folder)}
-        command = [sys.executable, "-c", code]
-        done = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)
-        if done.stdout.count(str(self.folder)) != 2:
-            raise SystemExit(f"the tests would import {done.stdout}{done.stderr}, not the copy in {self.folder}")
-
 
 def processes(session: int) -> Iterator[tuple[int, list[str]]]:
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -169,11 +163,7 @@ def culprit(log: str, tests: list[str]) -> str:
 
 @dataclass
 class Result:
-    """What came of a mutant.
-
-    killed; survived; slow: stopped, and the tests are not quick without it either; unreached: no quick test calls the
-    function; gone: the function or the statement is no more.
-    """
+    """What came of a mutant; unreached: no quick test calls the function; gone: the statement is no more."""
 
     outcome: str
     by: str = ""
@@ -185,45 +175,33 @@ class Cover:
     """Which tests call which function: a file of the command ``cover``, or a folder that the plugin `called` filled."""
 
     def __init__(self, path: Path) -> None:
-        if path.is_dir():
-            known = merged(path)
-        elif path.exists():
-            known = json.loads(gzip.decompress(path.read_bytes()))
-        else:
+        if not path.exists():
             raise SystemExit(f"there is no {path}: `{Path(__file__).name} cover` makes it")
-        self.names, self.tests = known["functions"], {test["test"]: test for test in known["tests"] if test["test"]}
+        known = merged(path) if path.is_dir() else json.loads(gzip.decompress(path.read_bytes()))
+        self.tests = {test["test"]: test for test in known["tests"] if test["test"]}
         self.of_function: dict[str, set[str]] = {}
         for test in self.tests.values():
             for number in test["functions"] if test["passed"] else ():
-                self.of_function.setdefault(self.names[number], set()).add(test["test"])
+                self.of_function.setdefault(known["functions"][number], set()).add(test["test"])
 
-    def of_files(self, paths: set[str]) -> set[str]:
-        named = (tests for name, tests in self.of_function.items() if name.split("::")[0] in paths)
-        return set().union(*named)
+    def calling(self, mutant: Mutant, file: str) -> set[str]:
+        """Tests that call the function; where none does, those of its file, or of the folders around it.
 
-    def calling(self, mutant: Mutant, file: str, root: Path) -> set[str]:
-        """Tests that call the function; where none does, those of its file, or of the files that import it.
-
-        A compiled kernel is never called in Python, so that the tests of those who import it are always taken.
+        A compiled kernel is never called in Python, so that the tests of its engine are taken.
         """
         if mutant.kind == "text":
             kind = "browser" if file.endswith(".js") else "gl"
             return {name for name, test in self.tests.items() if test["kind"] == kind}
-        tests = self.of_function.get(f"{file}::{mutant.function}", set())
-        if not tests:
-            moved = (found for name, found in self.of_function.items() if name.endswith(f"::{mutant.function}"))
-            tests = set().union(*moved) if mutant.kind != "kernel" else tests
-        paths = {file}
-        for _ in range(6):
-            outside = any(not path.startswith(COMPILED) for path in paths)
-            if tests and (mutant.kind != "kernel" or outside):
-                break
-            tests = tests | self.of_files(paths)
-            paths = paths | {path for path in files(root) if imports(root, path) & paths}
-        return tests
+        ends = [f"{file}::{mutant.function}", *([f"::{mutant.function}"] if mutant.kind == "python" else [])]
+        tests = (found for end in ends for name, found in self.of_function.items() if name.endswith(end))
+        found, place = set().union(*tests), file
+        while not found and place:
+            found = set().union(*(tests for name, tests in self.of_function.items() if name.startswith(place)))
+            place = place.rpartition("/")[0]
+        return found
 
-    def chosen(self, mutant: Mutant, file: str, root: Path, seconds: float, failing: set[str]) -> list[str]:
-        """Some of them, for so many seconds: the quickest for half of the time, and as many drawn by chance.
+    def chosen(self, mutant: Mutant, file: str, failing: set[str]) -> list[str]:
+        """Some of them, for the time that there is: the quickest for half of it, and as many drawn by chance.
 
         Of kernels and texts those come first that have a word in common with the function.
         """
@@ -233,32 +211,17 @@ class Cover:
             in_common = 0 if mutant.kind == "python" else sum(word in name.lower() for word in words)
             return -in_common, self.tests[name]["seconds"]
 
-        quick = sorted(self.calling(mutant, file, root), key=order)
+        quick, seconds = sorted(self.calling(mutant, file), key=order), CHOSEN * LIMITS[mutant.kind]
         by_chance = random.Random(mutant.key).sample(quick, len(quick))
         found, opened, spent = dict[str, None](), set[str](), 0.0
         for name, most in [*((name, seconds / 2) for name in quick), *((name, seconds) for name in by_chance)]:
             path = name.split("::")[0]
             cost = self.tests[name]["seconds"] + 0.3 * (path not in opened)
-            if name in found or {name, path} & failing or (found and spent + cost > most) or cost > LIMITS[mutant.kind]:
-                continue
-            found[name] = None
-            opened.add(path)
-            spent += cost
+            if name not in found and not {name, path} & failing and (spent + cost <= most or not found):
+                found[name] = None
+                opened.add(path)
+                spent += cost
         return list(found)
-
-
-@cache
-def imports(root: Path, file: str) -> set[str]:
-    """The files of the product that a file imports, its functions included."""
-    if not file.endswith(".py"):
-        return set()
-    found, package = set(), Path(f"scalarviz/{file}" if file.startswith("scenes/") else file).parent
-    for node in ast.walk(ast.parse((root / file).read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            base = [*package.parts[: len(package.parts) - node.level + 1], *(node.module or "").split(".")]
-            bases = ["/".join(filter(None, [*base, name])) for name in ("", *(alias.name for alias in node.names))]
-            found |= {f"{path}{end}" for path in bases for end in (".py", "/__init__.py")}
-    return {path.replace("scalarviz/scenes/", "scenes/") for path in found} & set(files(root))
 
 
 class Judge:
@@ -267,13 +230,9 @@ class Judge:
     def __init__(self, cover: Cover, results: Path) -> None:
         self.cover, self.results, self.lock = cover, results, threading.Lock()
         results.parent.mkdir(parents=True, exist_ok=True)
-        self.passes: dict[str, bool] = {}
-        self.done: dict[str, dict] = {}
-        for row in read_rows(results) if results.exists() else ():
-            if "test" in row:
-                self.passes[row["test"]] = row["passes"]
-            else:
-                self.done[mutant_of(row).key] = row
+        rows = read_rows(results) if results.exists() else []
+        self.passes: dict[str, bool] = {row["test"]: row["passes"] for row in rows if "test" in row}
+        self.done: dict[str, dict] = {mutant_of(row).key: row for row in rows if "test" not in row}
 
     def keep(self, row: dict) -> None:
         if not STOPPING.is_set():  # tests that were stopped say nothing
@@ -281,60 +240,51 @@ class Judge:
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
     def judge(self, mutant: Mutant, here: Copy) -> Result:
-        place = find(mutant, here.folder)
+        place, limit, total = find(mutant, here.folder), LIMITS[mutant.kind], 0.0
         if place is None:
             return Result("gone")
-        limit, share, total = LIMITS[mutant.kind], CHOSEN, 0.0
-        for _ in range(9):
-            failing = {test for test, passes in self.passes.items() if not passes}
-            tests = self.cover.chosen(mutant, place[0], here.folder, limit * share, failing)
+        for _ in range(9):  # each time without the tests that fail anyway
+            tests = self.cover.chosen(mutant, place[0], {test for test, passes in self.passes.items() if not passes})
             if not tests:
-                return Result("unreached")
+                break
             status, seconds, log = here.test_mutant(*place, tests, limit)
             total += seconds
             if status == 0:
                 return Result("survived", "", total, len(tests))
-            if status is None and sum(self.cover.tests[test]["seconds"] for test in tests) < limit / 3:
-                return Result("killed", "time", total, len(tests))
-            if status is None and share <= 1 / 3:
-                break
-            if status is None:
-                share = 1 / 3  # so few that another time-out says something
-                continue
-            by = culprit(log, tests)
-            if not by and status < 0:
-                return Result("killed", f"signal {-status}", total, len(tests))
+            by = "time" if status is None else culprit(log, tests)
+            if status is None or (status < 0 and not by):
+                return Result("killed", by or f"signal {-status}", total, len(tests))
             if by not in self.passes:
                 self.passes[by] = here.test([by] if by else tests, 3 * limit)[0] == 0
                 self.keep({"test": by, "passes": self.passes[by], "log": "" if self.passes[by] else log[-600:]})
             if self.passes[by]:
                 return Result("killed", by, total, len(tests))
-        return Result("slow", "", total, len(tests))
+        return Result("unreached", "", total)
 
-    def judge_all(self, mutants: list[Mutant], product: Path, suite: Path, workers: int, minutes: float) -> list[dict]:
+    def judge_all(self, mutants: list[Mutant], options: argparse.Namespace) -> list[dict]:
         """Results of those that are judged within the minutes, in their order."""
         left = iter([mutant for mutant in mutants if mutant.key not in self.done])
-        until = time.monotonic() + 60 * minutes
+        until = time.monotonic() + 60 * options.minutes
         with tempfile.TemporaryDirectory(prefix="mutants-") as place:
 
             def work(number: int) -> None:
-                here = Copy(product, suite, Path(place) / f"copy{number}")
-                here.imports_from_here()
+                here = Copy(options.product, options.suite, Path(place) / f"copy{number}")
                 while time.monotonic() < until and not STOPPING.is_set():
                     with self.lock:
                         mutant = next(left, None)
                     if mutant is None:
                         return
                     row = asdict(mutant) | asdict(self.judge(mutant, here))
-                    if STOPPING.is_set():
-                        return
-                    self.done[mutant.key] = row
-                    self.keep(row)
-                    print(f"{row['outcome']:9} {row['seconds']:4.0f} s {described(mutant)}  {row['by']}", flush=True)
+                    if not STOPPING.is_set():
+                        self.done[mutant.key] = row
+                        self.keep(row)
+                        print(
+                            f"{row['outcome']:9} {row['seconds']:4.0f} s {described(mutant)}  {row['by']}", flush=True
+                        )
 
-            with ThreadPoolExecutor(workers) as pool:
+            with ThreadPoolExecutor(options.workers) as pool:
                 try:
-                    for done in [pool.submit(work, number) for number in range(workers)]:
+                    for done in [pool.submit(work, number) for number in range(options.workers)]:
                         done.result()
                 except BaseException:  # Ctrl-C, SIGTERM, or one of the workers failed
                     STOPPING.set()
@@ -378,19 +328,6 @@ def record_cover(options: argparse.Namespace) -> None:
         options.out.write_bytes(gzip.compress(json.dumps(merged(Path(place) / "lines")).encode()))
 
 
-def print_seconds(options: argparse.Namespace) -> None:
-    """Print processor seconds and numbers of tests by folder and kind."""
-    table: dict[str, dict[str, list[float]]] = {}
-    for name, test in Cover(options.cover).tests.items():
-        for row in (name.split("/")[1] if name.count("/") > 1 else "tests", "all"):
-            table.setdefault(row, {}).setdefault(test["kind"], []).append(test["seconds"])
-    kinds = ["pure", "gl", "subprocess", "simulator", "browser"]
-    print(f"{'seconds (tests)':16}" + "".join(f"{kind:>17}" for kind in [*kinds, "all"]))
-    for row, found in sorted(table.items(), key=lambda item: item[0] == "all"):
-        cells = [*(found.get(kind, []) for kind in kinds), list(itertools.chain(*found.values()))]
-        print(f"{row:16}" + "".join(f"{sum(cell):9.1f} ({len(cell):5})" for cell in cells))
-
-
 def changed_lines(product: Path, since: str) -> dict[str, set[int]]:
     """Lines of the product that changed since a commit, by file."""
     command = ["git", "diff", "-U0", since, "--", *ROOMS]
@@ -417,7 +354,7 @@ def run_mutants(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as place:
         results = Path(place) / "results.jsonl" if options.changed else options.results
         judge = Judge(Cover(options.cover), results)
-        rows = judge.judge_all(mutants, options.product, options.suite, options.workers, options.minutes)
+        rows = judge.judge_all(mutants, options)
     print_report(rows, len(mutants))
 
 
@@ -456,7 +393,6 @@ def try_mutants(options: argparse.Namespace) -> None:
     mutants = random.Random(options.seed).sample(found := drawn(ROOT, paths, counts, options.seed), len(found))
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:
         here = Copy(ROOT, options.suite, Path(place) / "copy")
-        here.imports_from_here()
         status, seconds, log = here.test(options.tests, 600)
         if status != 0:
             raise SystemExit(f"the tests have to pass without a mutant (exit {status}):\n{log[-3000:]}")
@@ -489,7 +425,6 @@ def main(arguments: list[str] | None = None) -> None:
     command("sample", draw_samples, product)
     pytest = "pytest", {"nargs": "*", "help": "after --: arguments of pytest"}
     command("cover", record_cover, suite, ("--out", cover), pytest)
-    command("seconds", print_seconds, ("--cover", cover))
     command(
         "run", run_mutants, suite, results, product, ("--cover", cover),
         ("--samples", {"nargs": "+", "default": ["sample"], "choices": list(SAMPLES)}),
