@@ -186,13 +186,13 @@ sv.load_recording(_) || None, 3, b'run.svz', 'no such file.svz', '.', __file__
 sv.load_onnx(_) || None, 3, 'no such file.onnx', '.', __file__
 sv.draw(_) | None, '1', 3.0, {}, [], ['a'], nn.Linear, linear(), nn.Parameter([1.0]), abs
 sv.draw(w.value, _) | 1.0, None
-sv.draw(linear(), _) | None, 'a', [1.0], [1.0, 2.0, 'a']
+sv.draw(linear(), _) | None, circle(), 'a', [1.0], [1.0, 2.0, 'a']
 sv.draw(w.value, theme=_) | None, 3, 'blue'
 sv.draw(w.value, chains=_) | None, 3, 'yes'
 sv.draw(w.value, digits=_) | '4', -1, 13, 2.5, True, [4]
 sv.draw(w.value, unfold=_) | None, 3, '0', ['0'], [3]
 sv.draw(w.value).save(_) | None, 3, 'a.jpg', 'a'
-sv.record(_, 1) | None, 'f', 3
+sv.record(_, 1) || None, 'f', 3
 sv.record(lambda v: v, _) | None, '1', -1, 1.5
 sv.record(lambda v: v, 1, _) | None, '1', -1, 1.5
 sv.record(lambda v: v, 1, loss=_) | 'f', 3

@@ -27,16 +27,17 @@ def called(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[list[Va
         return every(function(*given), "draw: what is called"), last_calls(function)
 
 
-def named(x: Any, name: str) -> Any:
-    """The same sample as Values: ``x``, a row ``x1, x2``, or nested lists ``x[0][1]``."""
-    if isinstance(x, Value) or not isinstance(x, list | tuple | np.ndarray | float | int | np.number):
+def named(x: Any, name: str, levels: int = 40) -> Any:
+    """The same sample as Values: ``x``, a row ``x1, x2``, or nested lists ``x[0][1]``; below so many levels as it is."""
+    if levels == 0 or isinstance(x, Value) or not isinstance(x, list | tuple | np.ndarray | float | int | np.number):
         return x
     if isinstance(x, np.ndarray):
         x = x.tolist()
     if not isinstance(x, list | tuple):
         return Value(x, name)
     flat = not any(isinstance(part, list | tuple | np.ndarray) for part in x)
-    return [named(part, f"{name}{k + 1}" if flat and "[" not in name else f"{name}[{k}]") for k, part in enumerate(x)]
+    names = (f"{name}{k + 1}" if flat and "[" not in name else f"{name}[{k}]" for k in range(len(x)))
+    return [named(part, each, levels - 1) for part, each in zip(x, names, strict=True)]
 
 
 @contextmanager
