@@ -28,7 +28,7 @@ def called(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[list[Va
 
 
 def named(x: Any, name: str, levels: int = 40) -> Any:
-    """The same sample as Values: ``x``, a row ``x1, x2``, or nested lists ``x[0][1]``; below so many levels as it is."""
+    """The same sample as Values: ``x``, a row ``x1, x2``, or nested lists ``x[0][1]``; deeper ones as they are."""
     if levels == 0 or isinstance(x, Value) or not isinstance(x, list | tuple | np.ndarray | float | int | np.number):
         return x
     if isinstance(x, np.ndarray):
