@@ -151,7 +151,8 @@ def check_history(kind: str, run: Run, folder: Path) -> None:
     run.timeline.budget = 2**40  # no branch makes room for those that are looked at
     for branch in [branch for branch in run.branches if branch.newest > branch.first][-3:]:
         run.switch(branch)
-        if run.span[0] > 0:  # it began with a state, and what led there made room
+        *_, (root, _, _) = run.timeline.line.path()
+        if root.number > 0:  # it began with a state, and what led there made room
             continue
         assert everything(done_again(run, made(kind))) == everything(run)
     if type(run.optimizer.lr_schedule).__name__ != "LambdaLR":  # a function is not written
