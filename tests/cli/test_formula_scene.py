@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-import scalarviz as sv
 from kit.commands import make_scene, moment_of
 from scalarviz.run import panels
 
@@ -140,19 +139,6 @@ def test_another_column_is_learnt_beside_columns_of_words(run, tmp_path):
     slope, offset = np.polyfit(x, y, 1)
     assert said.json["weight a"] == pytest.approx(slope, abs=1e-4)
     assert said.json["weight b"] == pytest.approx(offset, abs=1e-4)
-
-
-@pytest.mark.gl
-@pytest.mark.ci
-def test_the_picture_has_the_graph_above_the_cubes():
-    scene = make_scene("expression", steps=10)
-    with_graph = sv.view.render(scene)
-    band = with_graph[90:390, 30:900].astype(int)
-    without = sv.view.render(scene.run)[90:390, 30:900].astype(int)
-    assert np.abs(band - without).max(axis=2).astype(bool).mean() > 0.03
-    violet = np.abs(band - np.array([0xC9, 0xB0, 0xFF])).max(axis=2) < 12  # gradients
-    assert violet.sum() > 100
-    assert sv.view.render(scene, (640, 360)).shape == (360, 640, 3)
 
 
 def test_of_many_rows_some_are_drawn(tmp_path):

@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.commands import SCENES, listing, weights_in, write_small_files
-from scalarviz.cli.main import scene_names
+from kit.commands import SCENES, listing, load_scene, weights_in, write_small_files
 from scalarviz.io import load_tensors
-from scalarviz.run.scene_file import load_scene
 
 OF_EVERY_SCENE = ["scene", "steps", "loss", "weights", "engine", "dtype", "seed", "steps_per_s", "seconds"]
 
@@ -42,10 +40,9 @@ def every_scene(wide=True):
 
 
 def test_every_scene_is_in_the_registry_and_in_the_list(cli):
-    assert set(SCENES) == set(scene_names())
     lines = dict(line.split(maxsplit=1) for line in cli("scenes").out.splitlines())
-    assert {name: load_scene(name).summary for name in SCENES} == {
-        name: " ".join(lines[name].split()) for name in SCENES
+    assert {name: " ".join(text.split()) for name, text in lines.items()} == {
+        name: load_scene(name).summary for name in SCENES
     }
 
 
@@ -67,6 +64,8 @@ def test_the_line_says_the_run_and_nothing_is_written_that_is_not_named(small, t
     assert (plain.code, plain.out) == (0, "")
     assert "step 3" in plain.err
     assert listing(tmp_path) == before
+    losses = [small(name, "--steps", 3, "--seed", seed, "--json").json["loss"] for seed in (7, 8)]
+    assert losses[0] == line["loss"] != losses[1]
 
 
 @pytest.mark.ci
@@ -106,14 +105,6 @@ def test_a_recording_changes_no_bit_and_holds_the_weights(small, tmp_path, name,
         for key in arrays.keys() & recorded.values.keys():
             assert np.array_equal(recorded.values[key][-1], arrays[key].astype(np.float32)), key
         assert {recorded.opened(1, alone=alone).step for alone in (True, False)} == {3}
-
-
-@pytest.mark.ci
-@every_scene(wide=False)
-def test_a_seed_is_one_run(small, name, flags):
-    for seed, file in ((1, "a"), (1, "b"), (2, "c")):
-        assert small(name, "--seed", seed, "--steps", 2, "--save", f"{file}.safetensors").code == 0
-    assert weights_in("a.safetensors") == weights_in("b.safetensors") != weights_in("c.safetensors")
 
 
 @pytest.mark.ci
@@ -163,11 +154,10 @@ def test_a_run_that_diverges_keeps_the_former_weights_and_its_recording(blind, s
 SIGNALS = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated")}
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("times", [1, 2])
-@pytest.mark.parametrize("name", ["rgb", "xor"])
-def test_a_signal_ends_a_run_after_a_step_and_what_was_named_is_whole(small, press, number, times, name):
+@pytest.mark.parametrize(("number", "times"), [(number, times) for number in SIGNALS for times in (1, 2)])
+def test_a_signal_ends_a_run_after_a_step_and_what_was_named_is_whole(small, press, number, times):
     """The weights are those of a run of as many steps; the recording is closed, and goes as far."""
+    name = "rgb" if times == 1 else "xor"
     press(sv.Run, "step", times, number=number)
     wanted = ("--every", 1, "--recording", "run.svz", "--save", "w.safetensors", "--json")
     result = small(name, "--steps", 10**9, *wanted)
@@ -212,16 +202,12 @@ def test_a_run_stops_where_a_condition_becomes_true(rgb, tmp_path):
     before = rgb("--steps", line["steps"] - 1, "--json").json
     assert before["loss"] >= 0.01
     assert "stopped_by" not in before
+    never = rgb("--steps", 300, "--json", "--break", "loss < 0.001")
+    assert (never.code, never.json["steps"], never.json["stopped_by"]) == (0, 300, None)
+    assert never.json["loss"] == rgb("--steps", 300, "--json").json["loss"]
     crossed = rgb("--steps", 500, "--break", "0.weight[2][1] crosses 0", "--save", "w.safetensors")
     assert (crossed.code, os.listdir(tmp_path)) == (3, ["w.safetensors"])
     assert load_tensors("w.safetensors")[0]["0.weight"][2, 1] < 0
-
-
-def test_a_condition_that_never_becomes_true_changes_nothing(rgb):
-    plain = rgb("--steps", 300, "--json").json
-    other = rgb("--steps", 300, "--json", "--break", "loss < 0.001")
-    assert (other.code, other.json["loss"], other.json["steps"]) == (0, plain["loss"], 300)
-    assert other.json["stopped_by"] is None
 
 
 # ---- flags and files
@@ -262,31 +248,24 @@ def test_threads_reach_the_run(rgb, monkeypatch, flags, wanted):
     result = rgb("--steps", 1, *flags)
     assert (result.code, given) == (0, [wanted])
     assert ("only numba takes more" in result.err) == (wanted is not None and wanted > 1)
+    for options, threads in (({}, 1), ({"out": ["x.png"]}, 1), ({"threads": 3}, 3), ({"headless": True}, None)):
+        assert load_scene("rgb").options(**options).of_run["threads"] == threads  # one beside a picture
 
 
-@pytest.mark.parametrize(
-    ("options", "threads"), [({}, 1), ({"out": ["x.png"]}, 1), ({"threads": 3}, 3), ({"headless": True}, None)]
-)
-def test_one_thread_beside_a_picture(options, threads):
-    assert load_scene("rgb").options(**options).of_run["threads"] == threads
+PAIRS = "--pair #000:#fff --pair #fff:#000"
+BATCHES = {
+    "": "",
+    "--pair #000:#fff --batch 16": "a batch is the one colour that there is, not 16",
+    f"{PAIRS} --batch 64": "a batch is all 2 colours that there are, not 64",
+    f"{PAIRS} --batch 2": "",
+    "--pair #000:#fff": "",  # nobody asked for more
+    "--pair #000:#fff --batch 16 --sampling replacement": "",  # drawn out of all
+}
 
 
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        ((), ""),
-        (("--pair", "#000:#fff", "--batch", 16), "a batch is the one colour that there is, not 16"),
-        (
-            ("--pair", "#000:#fff", "--pair", "#fff:#000", "--batch", 64),
-            "a batch is all 2 colours that there are, not 64",
-        ),
-        (("--pair", "#000:#fff", "--pair", "#fff:#000", "--batch", 2), ""),
-        (("--pair", "#000:#fff"), ""),  # nobody asked for more
-        (("--pair", "#000:#fff", "--batch", 16, "--sampling", "replacement"), ""),  # drawn out of all
-    ],
-)
-def test_a_batch_that_is_larger_than_the_data_is_said(rgb, flags, said):
-    result = rgb("--steps", 2, *flags)
+@pytest.mark.parametrize("flags", BATCHES)
+def test_a_batch_that_is_larger_than_the_data_is_said(rgb, flags):
+    result = rgb("--steps", 2, *flags.split())
     assert result.code == 0
-    assert said in result.err
-    assert ("a batch is" in result.err) == bool(said)
+    assert BATCHES[flags] in result.err
+    assert ("a batch is" in result.err) == bool(BATCHES[flags])

@@ -10,11 +10,10 @@ from collections import Counter
 import numpy as np
 import pytest
 import safetensors.numpy
-from scalarviz.scenes import neuron, uinn
+from scalarviz.scenes import neuron
 
-import scalarviz as sv
 from kit.commands import make_scene, weights_in
-from scalarviz import data, nn, optim
+from scalarviz import data
 from scalarviz.io import load_picture, load_tensors, read_cube, save_picture
 from scalarviz.run import panels
 
@@ -135,24 +134,6 @@ def test_uinn_is_two_passes_of_back_propagation_by_hand(blind, hidden):
         np.testing.assert_allclose(bias, b, rtol=1e-9, atol=1e-12)
 
 
-def test_uinn_begins_as_he_and_others_have_it(blind):
-    assert blind("uinn", "--hidden", "300,200", "--lr", 1e-30, "--steps", 1, "--save", "w.safetensors").code == 0
-    for w, b in layers_in("w.safetensors"):
-        for numbers, bound in ((w, np.sqrt(6 / w.shape[1])), (b, np.sqrt(6 / w.shape[0]))):
-            assert np.abs(numbers).max() <= bound
-            if numbers.size >= 200:
-                assert np.abs(numbers).max() > 0.9 * bound
-                assert np.std(numbers) == pytest.approx(bound / np.sqrt(3), rel=0.15)
-
-
-def test_the_table_writes_numbers_as_the_rest_of_the_picture_does():
-    texts = {0.25: "0.2500", -0.25: "\N{MINUS SIGN}0.2500", -0.00001: "0.0000", np.nan: "NaN", np.inf: "+\N{INFINITY}",
-             -np.inf: "\N{MINUS SIGN}\N{INFINITY}", -1e30: "\N{MINUS SIGN}1.00e30"}  # fmt: skip
-    for number, text in texts.items():
-        moment = type("Moment", (), {"predict": lambda self, x, number=number: np.full((len(x), 1), number)})()
-        assert [row[2] for row in uinn.FOUR.rows(moment)] == [text] * 4
-
-
 # ---- rgb
 
 
@@ -223,17 +204,6 @@ def test_weights_of_pytorch_are_loaded_by_name(rgb):
     safetensors.numpy.save_file({n: rng.random(s).astype(np.float32) for n, s in names.items()}, "torch.safetensors")
     line = rgb("--load", "torch.safetensors", "--steps", 2, "--json").json
     assert (line["steps"], line["weights"]) == (2, 38)
-
-
-@pytest.mark.ci
-def test_threads_show_in_no_number(cli, monkeypatch):
-    monkeypatch.setattr("scalarviz.engine.cpu.team.processors", lambda: 2)
-    for threads in (1, 2):
-        flags = ("--hidden", "16,16", "--batch", 4000, "--threads", threads, "--save", f"{threads}.safetensors")
-        result = cli("rgb", "--headless", "--engine", "numba", "--steps", 20, *flags)
-        assert result.code == 0
-        assert f"numba, {threads} thread" in result.err
-    assert weights_in("1.safetensors") == weights_in("2.safetensors")
 
 
 # ---- schedules
@@ -329,14 +299,3 @@ def test_files_of_mnist_and_those_that_cannot_be_used(blind, tmp_path):
         result = run()
         assert (result.code, result.err.count("\n")) == (2, 1), result.err
         assert all(said in result.err for said in says), result.err
-
-
-def test_a_file_of_another_optimiser_is_refused_in_one_line(blind, tmp_path):
-    run = make_scene("digits").run
-    x, y = run.samples()
-    sgd = optim.SGD(run.model.parameters(), lr=0.1)
-    other = sv.Run(run.model, nn.CrossEntropyLoss(), sgd, (x.reshape(-1, 1, 8, 8), y), engine="numpy")
-    other.save(tmp_path / "sgd.safetensors")
-    result = blind("digits", "--steps", 1, "--load", "sgd.safetensors")
-    assert (result.code, result.err.count("\n")) == (2, 1)
-    assert "trained with SGD, this run uses Adam" in result.err

@@ -157,27 +157,6 @@ def test_a_transform_is_switched_live_and_undone(picture, random):
     run.close()
 
 
-def test_another_picture_is_learnt_from_then_on(picture):
-    scene = built(picture)
-    run, painting = scene.run, scene.panels[0]
-    run.step(3)
-    new = RNG.random((3, 5, 3))
-    run.do(painting.other(new))
-    run.step(3)
-    assert (run.problem.data.shape[1], run.problem.batch) == (15, 15)
-    np.testing.assert_allclose(painting.wanted(moment_of(scene)), new, atol=1e-6)
-    run.undo()
-    assert painting.wanted(moment_of(scene)).shape == (6, 8, 3)
-
-
-def test_a_penalty_makes_smaller_weights(paint, picture):
-    sizes = []
-    for l2 in (0, 0.01):
-        assert paint(picture, "--steps", 200, "--l2", l2, "--save", "w.safetensors").code == 0
-        sizes.append(sum(float((a**2).sum()) for a in load_tensors("w.safetensors")[0].values()))
-    assert sizes[1] < 0.9 * sizes[0]
-
-
 @pytest.mark.parametrize(
     ("make", "said"),
     [

@@ -27,7 +27,6 @@ from PIL import Image
 
 import scalarviz as sv
 from scalarviz.cli.main import main
-from scalarviz.engine import cpu
 from scalarviz.io import load_tensors
 from scalarviz.run import Moment
 from scalarviz.run.controls import Reader
@@ -200,12 +199,6 @@ def listing(folder: str | Path = ".") -> dict[str, int | None]:
         str(p.relative_to(folder)): None if p.is_dir() or p.is_symlink() or p.is_fifo() else p.stat().st_size
         for p in found
     }
-
-
-def kernel_folders(dtype: str) -> tuple[Path, str]:
-    """Where the compiled kernels lie, and the name of the folder for this version of everything."""
-    cpu.warmup((dtype,))
-    return cpu.cache.units.folder(), cpu.cache.place.key()
 
 
 # ---- in this process

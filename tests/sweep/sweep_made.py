@@ -1,4 +1,4 @@
-"""What tests of sweeps let other processes build; these import it by its name."""
+"""What tests of sweeps let other processes build, which import it by its name; and what they compare."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import scalarviz as sv
-from scalarviz import nn, optim
+from scalarviz import nn, optim, process
 
 INPUTS = np.random.default_rng(0).random((8, 3))
 
@@ -52,3 +52,42 @@ def held(seed: int, lr: float = 0.5, door: str = "") -> sv.Run:
     while seed >= int(Path(door).read_text(encoding="ascii")):
         time.sleep(0.02)
     return small(seed, lr)
+
+
+def going(path, seeds=3):
+    """A sweep of two rates, computed here into a file."""
+    return sv.sweep(small, {"lr": [0.1, 0.2]}, seeds, steps=3, workers=0, keyframes=2, results=path)
+
+
+def told(results):
+    """What is compared of results: all but the time that they took."""
+    return {
+        r.number: [r.options, r.seed, r.state, r.steps, r.loss, np.array(r.curve), r.tries, r.error, r.metrics,
+                   r.reached, r.processor, dict(r.weights), {step: dict(kept) for step, kept in r.keyframes.items()},
+                   dict(r.optimizer), r.rule]
+        for r in results
+    }  # fmt: skip
+
+
+def read(path):
+    """The same of a file."""
+    with sv.sweep.Results(path) as there:
+        found = told(there.results())
+        for number, parts in found.items():
+            optimizer, rule = there.rule(number)
+            keyframes = {step: dict(kept) for step, kept in there.keyframes(number).items()}
+            parts[11:] = [dict(there.weights(number)), keyframes, dict(optimizer), rule]
+        return found
+
+
+def until(condition, seconds=60.0):
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not become so"
+        time.sleep(0.01)
+
+
+def gone(pids):
+    """Wait until processes are no more."""
+    until(lambda: not any(map(process.runs, pids)))

@@ -1,15 +1,9 @@
 """A file of results that was damaged, changed or is not alone in its folder: what is read of it is what was written,
-the rest is computed again.
-
-It writes single cells with a checksum that is right, as somebody who means harm would: names and checksums of rows are
-internal.
-"""
+the rest is computed again."""
 
 from __future__ import annotations
 
-import csv
 import itertools
-import json
 import os
 import random
 import shutil
@@ -22,39 +16,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sweep_made import small
+from sweep_made import going, told
 
 import scalarviz as sv
 from kit.files import flipped, same
-from scalarviz.engine.processors import _of_linux
 from scalarviz.errors import FileFormatError, InputError, ScalarvizError
-from scalarviz.run.recording.checksums import checksum
-from scalarviz.sweep.rows import COLUMNS
-from scalarviz.sweep.table import summary, write_table
 
 HERE = str(Path(__file__).parent)
 KILLED = f"""
 import os, signal, sys
 sys.path.append({HERE!r})
-import scalarviz as sv
-from sweep_made import small
-going = sv.sweep(small, {{"lr": [0.1, 0.2]}}, 3, steps=3, workers=0, keyframes=2, results=sys.argv[1])
-next(going)
+from sweep_made import going
+begun = going(sys.argv[1])
+next(begun)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 POSIX = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed as POSIX has it")
 
 
-def going(path, seeds=3):
-    return sv.sweep(small, {"lr": [0.1, 0.2]}, seeds, steps=3, workers=0, keyframes=2, results=path)
-
-
 def parts(result):
     return [result.options, result.seed, result.state, result.loss, np.array(result.curve), result.error]
-
-
-def told(results):
-    return {r.number: [*parts(r), dict(r.weights)] for r in results}
 
 
 @pytest.fixture(scope="module")
@@ -77,9 +58,10 @@ def damage(path, *changes):
             database.execute(change)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(40))
 def test_what_is_read_of_a_damaged_file_is_what_was_written(made, tmp_path, seed):
-    content, results, path = made[0].read_bytes(), made[1], tmp_path / "changed.svs"
+    content, path = made[0].read_bytes(), tmp_path / "changed.svs"
+    results = {number: (few[:3] + few[4:6] + few[7:8], few[11]) for number, few in made[1].items()}
     place = random.Random(seed).randrange(len(content))
     one = content[:place] + bytes([content[place] ^ 1 << seed % 8]) + content[place + 1 :]
     path.write_bytes(flipped(content, seed) if seed % 2 else one)
@@ -87,8 +69,8 @@ def test_what_is_read_of_a_damaged_file_is_what_was_written(made, tmp_path, seed
     try:
         with sv.sweep.Results(path) as found:
             for result in found.results():
-                assert same(parts(result), results[result.number][:6])
-                assert not (weights := found.weights(result.number)) or same(dict(weights), results[result.number][6])
+                assert same(parts(result), results[result.number][0])
+                assert not (weights := found.weights(result.number)) or same(dict(weights), results[result.number][1])
             said = [*found.damaged.values()]
     except ScalarvizError as error:
         said.append(str(error))
@@ -112,41 +94,6 @@ def test_runs_that_are_damaged_are_computed_again(made, path):
         assert same(told(again), made[1])
     with sv.sweep.Results(path) as there:
         assert (there.missing(), there.torn()) == ([], set())
-
-
-def rewritten(path, **cells):
-    """Other cells in the first row, whose checksum is right."""
-    with closing(sqlite3.connect(path)) as database, database:
-        found = database.execute(f"SELECT {', '.join(COLUMNS)} FROM result WHERE number = 0").fetchone()
-        row = tuple({**dict(zip(COLUMNS, found, strict=True)), **cells}.values())
-        marks = ", ".join("?" * (len(row) + 1))
-        database.execute(f"INSERT OR REPLACE INTO result VALUES ({marks})", (*row, checksum(row)))
-
-
-@pytest.mark.parametrize("cells", [
-    {"seed": "7"}, {"options": '{"lr": 0.2}'}, {"options": '{"lr": "\\ud800"}'},
-    {"options": '{"lr": 0.1, "save": "other.safetensors"}'}, {"options": json.dumps({"lr": "x" * 1_000_000})},
-    {"options": json.dumps({f"o{k}": k for k in range(2000)})},
-], ids=range(6))  # fmt: skip
-def test_a_run_of_another_sweep_in_a_file_is_damage_and_computed_again(made, path, cells):
-    rewritten(path, **cells)
-    with sv.sweep.Results(path) as found:
-        assert [result.number for result in found.results()] == [1, 2, 3, 4, 5]
-        assert list(found.damaged) == [0]
-    with going(path) as again:
-        assert again.before == 5
-        assert same(told(again), made[1])
-
-
-def test_letters_that_are_no_text_are_written_and_told_as_their_numbers(path, tmp_path):
-    rewritten(path, metrics=json.dumps({"\udfff\x1b[31m": 1.0, "m" * 100_000: 2.0}))
-    with sv.sweep.Results(path) as found:
-        results = list(found.results())
-    write_table(tmp_path / "t.csv", results)
-    with open(tmp_path / "t.csv", newline="", encoding="utf-8") as file:
-        assert "\\udfff\x1b[31m" in next(csv.reader(file))
-    heads, _ = summary(results)
-    assert all(head.isprintable() and len(head) < 200 for head in heads)
 
 
 # ---- what stands beside
@@ -212,9 +159,3 @@ def test_whichever_runs_are_there_the_others_are_computed(made, tmp_path, order)
         with going(path) as again:
             assert sorted(again.futures) == sorted(order[:count])
             assert same(told(again), made[1])
-
-
-def test_processors_of_one_name_are_told_apart_by_their_numbers():
-    """A result says on which processor it was computed."""
-    text = "processor\t: 0\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\nstepping\t: 1\n\nmodel\t: 99\n"
-    assert _of_linux(text) == "AMD EPYC (25.17.1)"

@@ -8,18 +8,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 import sweep_made as made
 
+import scalarviz as sv
 from scalarviz.errors import InputError, StateError
-from scalarviz.process import runs
-from scalarviz.sweep.pool import Pool, WorkerDiedError
-from scalarviz.sweep.results import Results
-from scalarviz.sweep.sweep import sweep
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks at processes as Linux shows them")
 
@@ -32,11 +28,11 @@ CLIENT = f"""
 import sys
 sys.path.append({HERE!r})
 import sweep_made as made
-from scalarviz.sweep.sweep import sweep
+import scalarviz as sv
 if __name__ == "__main__":
     path, door = sys.argv[1:]
     more = {{"results": path, "workers": 2, "keyframes": 1, "options": {{"door": door}}}}
-    going = sweep(made.held, {{"lr": [0.1, 0.5]}}, {SEEDS}, steps=20, **more)
+    going = sv.sweep(made.held, {{"lr": [0.1, 0.5]}}, {SEEDS}, steps=20, **more)
     print(going.before, flush=True)
     for result in going:
         print(result.number, flush=True)
@@ -45,15 +41,16 @@ if __name__ == "__main__":
 
 def whole():
     """What the client's sweep comes to where nobody kills anything."""
-    return list(sweep(made.small, {"lr": [0.1, 0.5]}, SEEDS, steps=20, workers=0, keyframes=1))
+    return list(sv.sweep(made.small, {"lr": [0.1, 0.5]}, SEEDS, steps=20, workers=0, keyframes=1))
 
 
 def children(pid: int) -> list[int]:
-    """Processes that a process has started and that live."""
+    """Processes that a process has started and that live, but for multiprocessing's tracker, which lives as long."""
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         found += [int(child) for child in task.read_text(encoding="ascii").split()]
-    return [child for child in found if runs(child)]
+    found = [child for child in found if made.process.runs(child)]
+    return [child for child in found if b"resource_tracker" not in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def sockets(pid: int) -> list[str]:
@@ -67,18 +64,6 @@ def sockets(pid: int) -> list[str]:
     return [name for name in found if name.startswith("socket:")]
 
 
-def until(condition, seconds=60.0):
-    """Wait until something is so."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not become so"
-        time.sleep(0.01)
-
-
-def gone(pids):
-    until(lambda: not any(map(runs, pids)))
-
-
 def bits(results):
     return {r.number: (r.seed, r.options, {n: a.tobytes() for n, a in r.weights.items()}) for r in results}
 
@@ -86,7 +71,7 @@ def bits(results):
 def test_processes_give_the_bits_of_this_one_and_are_gone_afterwards():
     before = set(children(os.getpid()))
     mine = sockets(os.getpid())
-    with sweep(made.small, {"lr": [0.1, 0.5]}, SEEDS, steps=20, workers=2, keyframes=1) as going:
+    with sv.sweep(made.small, {"lr": [0.1, 0.5]}, SEEDS, steps=20, workers=2, keyframes=1) as going:
         results = [next(going)]
         workers = [pid for pid in children(os.getpid()) if pid not in before]
         assert len(workers) >= 2
@@ -95,66 +80,47 @@ def test_processes_give_the_bits_of_this_one_and_are_gone_afterwards():
         results += list(going)
     assert sorted(r.number for r in results) == list(range(2 * SEEDS))
     assert bits(results) == bits(whole())
-    assert not Pool(1).pids
-    tracker = set(children(os.getpid())) - before  # multiprocessing's own, which lives as long as this process
-    assert len(tracker) <= 1
+    assert set(children(os.getpid())) <= before
 
 
 def test_closing_ends_a_job_that_goes_on(tmp_path):
-    going = sweep(made.slow, {}, 4, steps=1, workers=2, options={"folder": str(tmp_path)})
-    until(lambda: len(list(tmp_path.iterdir())) == 2)
+    going = sv.sweep(made.slow, {}, 4, steps=1, workers=2, options={"folder": str(tmp_path)})
+    made.until(lambda: len(list(tmp_path.iterdir())) == 2)
     pids = [int(path.name.partition("-")[2]) for path in tmp_path.iterdir()]
     future = going.futures[0]
     going.close()
-    gone(pids)
+    made.gone(pids)
     with pytest.raises(StateError, match="closed before"):
         future.result()
     assert list(going) == []
 
 
 def test_what_kills_its_process_is_tried_three_times_and_named(tmp_path):
-    results = {r.seed: r for r in sweep(made.killed_once, {}, 4, steps=5, workers=2, options={"folder": str(tmp_path)})}
+    results = {
+        r.seed: r for r in sv.sweep(made.killed_once, {}, 4, steps=5, workers=2, options={"folder": str(tmp_path)})
+    }
     assert [results[seed].state for seed in range(4)] == ["done", "done", "failed", "done"]
     assert [results[seed].tries for seed in range(4)] == [1, 2, 3, 1]
     assert "begun 3 times; its process ended before it was done" in results[2].error
 
 
-def test_a_pool_says_in_which_call_a_process_died_and_goes_on():
-    with Pool(1) as pool:
-        futures = [pool.submit(os.getpid), pool.submit(os._exit, 3), pool.submit(os.getpid)]
-        first, last = futures[0].result(60), futures[2].result(60)
-        assert first != last
-        with pytest.raises(WorkerDiedError):
-            futures[1].result(60)
-        with pytest.raises(ZeroDivisionError):
-            pool.submit(divmod, 1, 0).result(60)
-        (idle,) = pool.pids
-        os.kill(idle, signal.SIGKILL)
-        gone([idle])
-        assert pool.submit(os.getpid).result(60) not in (first, last)
-    with pytest.raises(StateError, match="closed"):
-        pool.submit(os.getpid)
-
-
 def test_killed_workers_lose_and_double_nothing(tmp_path):
-    choice, path = random.Random(5), tmp_path / "runs.svs"
-    with sweep(made.paced, {"lr": [0.1, 0.5]}, SEEDS, steps=20, results=path, workers=2, keyframes=1) as going:
-        killed = 0
-        results = []
+    choice, path, before = random.Random(5), tmp_path / "runs.svs", set(children(os.getpid()))
+    with sv.sweep(made.paced, {"lr": [0.1, 0.5]}, SEEDS, steps=20, results=path, workers=2, keyframes=1) as going:
+        killed, results = 0, []
         for result in going:
             results.append(result)
-            if killed < KILLS and len(results) % 4 == 1:
-                pids = going._driver._executor.pids  # type: ignore[attr-defined]
-                if pids:
-                    os.kill(choice.choice(pids), signal.SIGKILL)
-                    killed += 1
+            pids = sorted(set(children(os.getpid())) - before)
+            if killed < KILLS and len(results) % 4 == 1 and pids:
+                os.kill(choice.choice(pids), signal.SIGKILL)
+                killed += 1
     assert killed == KILLS
     assert all(r.tries <= 3 for r in results)
     assert bits(results) == bits(read(path)) == bits(whole())
 
 
 def read(path):
-    with Results(path) as there:
+    with sv.sweep.Results(path) as there:
         return [
             r.__class__(**{**{n: getattr(r, n) for n in r.__slots__}, "weights": there.weights(r.number)})
             for r in there.results()
@@ -187,19 +153,19 @@ def test_a_killed_client_leaves_whole_results_and_no_process(tmp_path):
             pids = children(client.pid)
             if not last:
                 with pytest.raises(InputError, match=f"another sweep, process {client.pid}:"):
-                    sweep(made.held, {"lr": [0.1, 0.5]}, SEEDS, **again)
+                    sv.sweep(made.held, {"lr": [0.1, 0.5]}, SEEDS, **again)
                 client.send_signal(signal.SIGKILL)
             client.stdout.read()
             client.wait(60)
-        gone(pids)
-        with Results(path) as there:
+        made.gone(pids)
+        with sv.sweep.Results(path) as there:
             now = {r.number for r in there.results()}
         assert done <= now
         done = now
     with closing(sqlite3.connect(path)) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     assert done == set(range(2 * SEEDS))
-    rest = list(sweep(made.held, {"lr": [0.1, 0.5]}, SEEDS, **again))
+    rest = list(sv.sweep(made.held, {"lr": [0.1, 0.5]}, SEEDS, **again))
     assert bits(rest) == bits(whole())
 
 
@@ -223,28 +189,29 @@ def test_a_terminal_that_closes_ends_only_who_started_the_processes(tmp_path):
         _, said = client.communicate(timeout=60)
     assert (client.returncode, said) == (0, "")
     assert {result.tries for result in read(path)} == {1}
-    gone(pids)
+    made.gone(pids)
 
 
 SHIELDED = """
 import os, signal
 from concurrent.futures import ProcessPoolExecutor
-from scalarviz.sweep.pool import Pool
+import scalarviz as sv
+import sweep_made
 real = ProcessPoolExecutor.submit
 def submit(self, *arguments):
     print(*sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ()))), flush=True)
     return real(self, *arguments)
 if __name__ == "__main__":
     ProcessPoolExecutor.submit = submit
-    with Pool(1) as pool:
-        pool.submit(os.getpid).result(60)
+    list(sv.sweep(sweep_made.small, {}, 1, steps=1, workers=1))
 """
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals of POSIX")
 def test_a_process_that_begins_hears_no_terminal():
     """Ctrl-C in its first moments ended it with a traceback; Python's tracker lets signals in again as it starts."""
-    run = subprocess.run([sys.executable, "-c", SHIELDED], capture_output=True, text=True, timeout=120, check=True)
+    code = f"import sys; sys.path.append({HERE!r})\n{SHIELDED}"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert run.stdout.splitlines()[0] == f"{int(signal.SIGHUP)} {int(signal.SIGINT)}"
 
 
@@ -253,16 +220,16 @@ def test_what_cannot_be_sent_is_said_before():
         return made.small(seed)
 
     with pytest.raises(InputError, match="inside cannot be sent to other processes"):
-        sweep(inside, {}, 2, steps=5, workers=2)
-    assert len(list(sweep(inside, {}, 2, steps=5, workers=0))) == 2
+        sv.sweep(inside, {}, 2, steps=5, workers=2)
+    assert len(list(sv.sweep(inside, {}, 2, steps=5, workers=0))) == 2
 
 
 @pytest.mark.ci
 def test_a_script_that_would_start_itself_again_is_told_so(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
-        f"import sys\nsys.path.append({HERE!r})\nimport sweep_made as made\nimport scalarviz.sweep.sweep as s\n"
-        "print(len(list(s.sweep(made.small, {}, 2, steps=5, workers=1))))\n",
+        f"import sys\nsys.path.append({HERE!r})\nimport sweep_made as made\nimport scalarviz as sv\n"
+        "print(len(list(sv.sweep(made.small, {}, 2, steps=5, workers=1))))\n",
         encoding="utf-8",
     )
     run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)

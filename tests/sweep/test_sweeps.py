@@ -25,28 +25,6 @@ def swept(path=None, seeds=3, grid=None, build=made.small, **more):
     return sv.sweep(build, grid or GRID, seeds, results=path, workers=0, **{"steps": 20, **more})
 
 
-def told(results):
-    """What is compared of results: all but the time that they took."""
-    return {
-        r.number: [r.options, r.seed, r.state, r.steps, r.loss, np.array(r.curve), r.tries, r.error, r.metrics,
-                   r.reached, r.processor, dict(r.weights), {step: dict(kept) for step,
-                       kept in r.keyframes.items()},
-                   dict(r.optimizer), r.rule]
-        for r in results
-    }  # fmt: skip
-
-
-def read(path):
-    """The same of a file."""
-    with sv.sweep.Results(path) as there:
-        found = told(there.results())
-        for number, parts in found.items():
-            optimizer, rule = there.rule(number)
-            keyframes = {step: dict(kept) for step, kept in there.keyframes(number).items()}
-            parts[11:] = [dict(there.weights(number)), keyframes, dict(optimizer), rule]
-        return found
-
-
 # ---- a run of a sweep is the run alone
 
 SMALL = {"engine": "numpy", "batch": 16}
@@ -212,9 +190,9 @@ def test_options_that_are_no_numbers_are_those_of_their_run(tmp_path):
 def test_the_file_gives_back_what_was_computed(tmp_path, name):
     path = tmp_path / "runs.svs"
     build, grid, options = BUILDS[name]
-    results = told(swept(path, 2, grid, build, options=options, keyframes=3))
-    assert same(read(path), results)
-    assert same(told(swept(path, 2, grid, build, options=options, keyframes=3)), results)
+    results = made.told(swept(path, 2, grid, build, options=options, keyframes=3))
+    assert same(made.read(path), results)
+    assert same(made.told(swept(path, 2, grid, build, options=options, keyframes=3)), results)
     with sv.sweep.Results(path) as there:
         assert all(not r.weights for r in there.results())  # until they are asked for
         assert (there.missing(), there.about.total, there.about.grid) == ([], 4, grid)
@@ -237,11 +215,11 @@ def test_a_sweep_goes_on_where_it_stopped_and_computes_nothing_twice(tmp_path, f
     again = swept(path)
     assert (again.before, list(again.futures)) == (first, list(range(first, 6)))
     results = list(again)
-    assert same(told(results), told(swept()))
+    assert same(made.told(results), made.told(swept()))
     assert [r.seconds for r in results[:first]] == seconds  # these were read
     third = swept(path)
     assert not third.futures
-    assert same(told(third), told(results))
+    assert same(made.told(third), made.told(results))
 
 
 def test_more_seeds_may_be_added_and_nothing_else_changed(tmp_path):
@@ -249,7 +227,7 @@ def test_more_seeds_may_be_added_and_nothing_else_changed(tmp_path):
     list(swept(path, 2))
     more = swept(path, 3)
     assert more.before == 4
-    assert same(told(more), told(swept()))
+    assert same(made.told(more), made.told(swept()))
     content = path.read_bytes()
     others = {"grid": {"lr": [0.1, 0.6]}}, {"keyframes": 1}, {"seeds": 2}, {"seeds": [0, 2, 1, 3]}
     for other in (*others, {"build": made.held, "options": {"door": "x"}}):
@@ -265,7 +243,7 @@ def test_a_second_sweep_into_a_file_is_refused_with_the_process_of_the_first(tmp
         with pytest.raises(InputError, match=f"process {os.getpid()}"):
             swept(path)
         assert len(list(first)) == 5
-    assert same(told(swept(path)), told(swept()))
+    assert same(made.told(swept(path)), made.told(swept()))
 
 
 def test_a_writer_that_is_no_more_keeps_nobody_out(tmp_path):
@@ -309,7 +287,7 @@ def test_a_failed_run_is_told_kept_and_computed_again(tmp_path):
     assert failed.state == "failed"
     assert "FileNotFoundError" in failed.error
     assert not failed.weights
-    assert read(path)[0][2] == "failed"
+    assert made.read(path)[0][2] == "failed"
     folder.mkdir()
     (done,) = swept(path, **call)
     assert done.state == "done"
