@@ -5,9 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import shutil
 import signal
-import socket
 import sqlite3
 import sys
 import time
@@ -18,13 +16,9 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.commands import NO_DISPLAY, SMALL_PICTURE, listing, make_scene, python, weights_in
-from scalarviz.cli.here import scene_files
-from scalarviz.engine.arrays.trainer import NumpyTrainer
-from scalarviz.engine.cpu import warmup
-from scalarviz.engine.cpu.cache import place, units
+from kit.commands import NO_DISPLAY, SCENES, SMALL_PICTURE, listing, make_scene, python, weights_in
 from scalarviz.errors import MissingDependencyError
-from scalarviz.io import load_picture, load_tensors, read_cube, save_picture
+from scalarviz.io import load_tensors, save_picture
 
 pytestmark = [
     pytest.mark.gl,
@@ -62,16 +56,13 @@ def test_a_window_trains_stays_at_the_end_and_closes_at_the_second_escape(window
     assert weights_in("w.safetensors") == weights_in("blind.safetensors")
 
 
-@pytest.mark.parametrize(("number", "code"), SIGNALS)
-def test_signals_close_it_and_everything_is_written(window, tmp_path, number, code):
+def test_ctrl_c_closes_it_and_everything_is_written(window, tmp_path):
     save_picture(tmp_path / "in.png", np.random.default_rng(0).random((4, 5, 3)))
     wanted = ("--save", "w.safetensors", "--apply", "in.png", "--output", "out.png", "--export-lut", "x.cube", "--json")
     run = window(*wanted).opened()
-    run.process.send_signal(number)
-    assert run.ended() == code, run.err
+    run.process.send_signal(signal.SIGINT)
+    assert run.ended() == 130, run.err
     assert listing(tmp_path).keys() == {"in.png", "out.png", "w.safetensors", "x.cube"}
-    assert load_picture(tmp_path / "out.png").size == (5, 4)
-    assert read_cube(tmp_path / "x.cube").points == 33
     assert 0 < json.loads(run.out)["steps"] < 3000
     assert "the files were written" in run.err
 
@@ -84,42 +75,27 @@ def test_a_signal_before_the_window_is_up_ends_it_too(window, line):
     assert run.ended() == 130, run.err
 
 
-def test_a_window_begins_by_itself_and_a_paused_one_waits(window, x_server):
-    with x_server() as (_, other):
-        begun, paused = window("--steps", 3000, "--json"), window("--paused", "--json", screen=other)
-        paused.opened(begins=False), begun.opened(begins=False)
-        time.sleep(6)  # both at once
-        for run in (begun, paused):
-            run.key("ctrl+q")
-            assert run.ended() == 0, run.err
-    assert json.loads(begun.out)["steps"] > 0
-    assert json.loads(paused.out)["steps"] == 0
-
-
-OWN = '''"""Fails while it is watched."""
-import numpy as np
+OWN = """import numpy as np
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run.scene import Scene
 
 def build(options):
     net = nn.Sequential(nn.Linear(2, 2))
     calls = []
     def model(x):
         calls.append(1)
-        if len(calls) > {last}:
+        if len(calls) > 50:
             raise ValueError("my own mistake")
         return net(x)
     X = np.random.default_rng(0).random((4, 2))
     run = sv.Run(model, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=(X, X), engine="objects")
-    return Scene("mine", run)
-'''
+    return sv.Scene("mine", run)
+"""
 
 
-@pytest.mark.parametrize("last", [10**9, 50])
 @pytest.mark.parametrize("headless", [False, True])
-def test_what_stops_the_training_of_an_own_scene_is_said_with_its_step(program, tmp_path, headless, last):
-    (tmp_path / "mine.py").write_text(OWN.format(last=last))
+def test_what_stops_the_training_of_an_own_scene_is_said_with_its_step(program, tmp_path, headless):
+    (tmp_path / "mine.py").write_text(OWN)
     flags = ("--headless",) if headless else ("--duration", 0.5)
     run = program("mine.py", *SMALL_PICTURE, "--steps", 100, "--save", "w.safetensors", *flags, "--json")
     if not headless:
@@ -127,14 +103,13 @@ def test_what_stops_the_training_of_an_own_scene_is_said_with_its_step(program, 
         time.sleep(1.5)
         assert run.process.poll() is None  # the window stays and shows it
         run.key("ctrl+q")
-    assert run.ended(traceback=last == 50) == (2 if last == 50 else 0), run.err
+    assert run.ended(traceback=True) == 2, run.err
     assert (tmp_path / "w.safetensors").exists()  # what was learnt until then
-    if last == 50:
-        said = run.err.splitlines()[-1]
-        assert said.startswith("scalarviz: training stopped after step ")
-        assert "ValueError: my own mistake" in said
-        assert run.out == ""
-        assert "in model" in run.err  # where, for whoever wrote the scene
+    said = run.err.splitlines()[-1]
+    assert said.startswith("scalarviz: training stopped after step ")
+    assert "ValueError: my own mistake" in said
+    assert run.out == ""
+    assert "in model" in run.err  # where, for whoever wrote the scene
 
 
 def test_a_run_that_diverges_in_a_window_keeps_the_former_weights(window, tmp_path):
@@ -180,43 +155,6 @@ def same(recorded, run):
     run.to(stood)
 
 
-def test_what_hands_do_to_the_run_is_in_the_file(window, tmp_path):
-    """Held against a run that is moved in the same way without a window or a file."""
-    path = tmp_path / "run.svz"
-    run = window(*RECORDED).opened(begins=False)
-    expected = make_scene("rgb").run
-    for key, stands in (("Right", (0, 1)), ("Right", (0, 2)), ("Right", (0, 3)), ("Up", None), ("Right", (0, 4)),
-                        ("Left", (0, 3)), ("Left", (0, 2)), ("Up", None), ("Right", (1, 3)),
-                        ("Right", (1, 4))):  # fmt: skip
-        run.key(key)  # one key, one event, whenever that is
-        if stands is None:  # twice the learning rate; in the past: a branch
-            expected.lr = 2 * make_scene("rgb").run.lr
-        else:
-            run.until(lambda stands=stands: where(path) == stands)
-            expected.to(stands[1]) if key == "Left" else expected.step(1)
-    run.key("r")  # begins anew, and plays
-    run.until(lambda: where(path) > (2, 5))
-    run.until(lambda: (tmp_path / "w.safetensors").exists() or run.key("Escape"))
-    assert run.ended() == 0, run.err
-    assert "wrote run.svz" in run.err
-    is_whole(path)
-    expected.restart()
-    with sv.load_recording(path) as recorded:
-        assert not recorded.remark
-        expected.step(recorded.step)
-        assert [branch.number for branch in recorded.branches] == [0, 1, 2]
-        assert recorded.branch == 2
-        for branch in (0, 1, 2):
-            expected.switch(branch)
-            with recorded.on(branch) as way:
-                assert way.steps.tolist() == [*range(expected.steps + 1)]
-                assert [edit.what for edit in way.edits] == [edit.what for edit in expected.frame().past.edits]
-                same(way, expected)
-        last = load_tensors(tmp_path / "w.safetensors")[0]
-        for name, values in recorded.values.items():
-            assert np.array_equal(values[-1], last[name].astype(np.float32)), name
-
-
 @pytest.mark.parametrize(("way", "code"), [("SIGTERM", 143), ("the display goes away", 2), ("kill -9", -9)])
 def test_however_it_ends_while_it_trains_the_file_is_what_was_trained(window, tmp_path, x_server, way, code):
     path = tmp_path / "run.svz"
@@ -251,7 +189,7 @@ def test_however_it_ends_while_it_trains_the_file_is_what_was_trained(window, tm
 
 def test_a_scene_is_entered_and_left_by_keys(program):
     run = program(terminal=True).shows("all scenes")
-    run.key(*["Right"] * list(scene_files()).index("rgb"), "Return")
+    run.key(*["Right"] * sorted(SCENES).index("rgb"), "Return")
     run.shows("rgb")
     run.key("Escape")
     run.shows("all scenes")
@@ -270,31 +208,12 @@ def test_a_signal_ends_it_also_while_a_scene_is_built(program, number, code):
     assert run.ended() == code
 
 
-def test_a_display_that_goes_away_from_all_scenes_is_said(programs, x_server):
-    with x_server() as (server, screen):
-        run = programs(screen=screen, terminal=True).shows("all scenes")
-        server.kill()
-        assert run.ended(60) == 2
-    assert run.err.count("the display went away") == 1
-
-
-def test_the_tour_is_walked_by_keys_and_ends_on_the_wall(program):
-    run = program("tour", terminal=True).shows("tour")
-    time.sleep(3)
-    run.key("space", "Right", "Left")
-    time.sleep(2)
-    run.key("Escape")
-    run.shows("all scenes")
-    run.key("ctrl+q")
-    assert run.ended() == 0
-
-
 def test_every_scene_has_a_door_and_nothing_was_imported_for_it():
     code = (
         "from scalarviz.cli import rooms; import sys; found = rooms.rooms(); print([d.name for d in found.doors]);"
         "print([m for m in sys.modules if m.startswith('scalarviz.scenes.')])"
     )
-    assert python(code).out.splitlines() == [str(list(scene_files())), "[]"]
+    assert python(code).out.splitlines() == [str(sorted(SCENES)), "[]"]
 
 
 # ---- no window after all
@@ -321,14 +240,6 @@ def test_where_no_window_can_be_a_film_is_made_and_why_is_said(cli, tmp_path, mo
     assert result.code == 0
     assert sum(said in line for line in result.err.splitlines()) == 1, result.err
     assert sorted(os.listdir(tmp_path / "out")) == ["rgb.mp4", "rgb.png"]
-
-
-def test_a_qt_that_lacks_a_library_is_explained():
-    from scalarviz.view.window.qt_trial import _explained
-
-    said = _explained("Traceback\nImportError: libEGL.so.1: cannot open shared object file: No such file")
-    assert all(word in said for word in ("libEGL.so.1", "libxcb-cursor0"))
-    assert "apt-get install" in _explained("qt.qpa.plugin: Could not load the Qt platform plugin")
 
 
 @pytest.mark.parametrize("flags", [["--headless"], ["--out", "x.png"]])
@@ -377,28 +288,9 @@ def test_only_a_first_start_in_a_window_may_change_engine(cli, monkeypatch, disp
     monkeypatch.setenv("DISPLAY", display)
     monkeypatch.setattr("scalarviz.view.window.qt_trial.WindowProbe", lambda: SimpleNamespace(reason=lambda: ""))
     monkeypatch.setattr(importlib.import_module("scalarviz.view.show"), "show", show)
-    monkeypatch.setattr("scalarviz.engine.cpu.NumbaTrainer", NumpyTrainer, raising=False)  # compiling is not the matter
+    numpy_trainer = importlib.import_module("scalarviz.engine.arrays.trainer").NumpyTrainer
+    monkeypatch.setattr(
+        "scalarviz.engine.cpu.NumbaTrainer", numpy_trainer, raising=False
+    )  # compiling is not the matter
     assert cli("rgb", *SMALL_PICTURE, "--steps", 4, "--duration", 0.3, *flags).code == 0
     assert [all(both) for both in told] == [may]
-
-
-def test_a_first_start_goes_on_with_numba_when_the_kernels_are_there(program, tmp_path):
-    """The process that compiles is played by this one, which has the kernels already."""
-    warmup(("float32",))
-    folder = tmp_path / "cache"
-    version = folder / place.key()
-    version.mkdir(parents=True)
-    owner = {"pid": os.getpid(), "host": socket.gethostname(), "token": "x"}
-    (version / "warmup.lock").write_text(json.dumps(owner))
-    arguments = ("rgb", *SMALL_PICTURE, "--steps", 10**6, "--save", "w.safetensors")
-    run = program(*arguments, SCALARVIZ_CACHE_DIR=str(folder), SCALARVIZ_WARMUP="1").opened()
-    run.until(lambda: "a window goes on with them" in run.err)
-    assert "numpy, 1 thread" in run.err
-    assert "numba from step" not in run.err
-    for unit in units.folder().glob("*-float32"):  # whole or not there at all, as the process does it
-        shutil.copytree(unit, version / f"copy-{unit.name}").rename(version / unit.name)
-    run.until(lambda: "the fast kernels are ready: numba from step" in run.err)
-    run.key("ctrl+q")
-    assert run.ended() == 0
-    assert "nan steps/s" not in run.err
-    assert (tmp_path / "w.safetensors").is_file()
