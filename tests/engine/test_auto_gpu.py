@@ -91,16 +91,12 @@ def test_a_long_step_takes_the_gpu_once_and_says_why(gpu):
     assert gpu.asked == [0]  # once, at the start
 
 
-@pytest.mark.parametrize(("batch", "width"), [(1, 64), (256, 4)])
-def test_a_short_step_does_not_even_ask(gpu, batch, width):
-    assert make(batch=batch, width=width).engine.name in ("numba", "numpy")
-    assert gpu.asked == []
-
-
-@pytest.mark.parametrize("engine", ["numpy", "numba", "objects"])
-def test_who_names_an_engine_gets_that(gpu, engine):
-    run = make(engine, batch=2)
-    assert (run.engine.name, run.engine.why, gpu.asked) == (engine, "asked for", [])
+def test_a_short_step_and_who_names_an_engine_do_not_even_ask(gpu):
+    for batch, width in ((1, 64), (256, 4)):
+        assert make(batch=batch, width=width).engine.name in ("numba", "numpy")
+    for engine in ("numpy", "numba", "objects"):
+        run = make(engine, batch=2)
+        assert (run.engine.name, run.engine.why, gpu.asked) == (engine, "asked for", [])
 
 
 def test_many_small_instructions_do_not_repay_their_launches(gpu):

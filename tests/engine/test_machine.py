@@ -91,7 +91,7 @@ def pictures():
 
 
 class Typed(nn.Module):
-    """20,000 rows typed with operators: each number of a layer is a formula of those below."""
+    """13,000 rows typed with operators: each number of a layer is a formula of those below."""
 
     def __init__(self, layers):
         draw = np.random.default_rng(5)
@@ -118,16 +118,15 @@ class Typed(nn.Module):
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("kind", ["pictures", "typed"])
 def test_large_programs_agree_with_numpy_in_blocks_and_threads(kind, dtype, two_processors, monkeypatch):
-    net, n_in, n_out = (pictures(), 784, 10) if kind == "pictures" else (Typed(60), 40, 40)
+    net, n_in, n_out = (pictures(), 784, 10) if kind == "pictures" else (Typed(40), 40, 40)
     draw = np.random.default_rng(3)
     data = draw.normal(size=(75, n_in)), draw.normal(size=(75, n_out))
     given = {"loss": nn.MSELoss(), "data": data, "dtype": dtype}
     wanted = loss_and_gradient(net, engine="numpy", **given)
     found = [loss_and_gradient(net, engine="numba", threads=threads, **given) for threads in (1, 2)]
     assert found[0].tobytes() == found[1].tobytes()
-    for block in (32, 256):
-        blocks_of(block, monkeypatch)
-        found.append(loss_and_gradient(net, engine="numba", **given))
+    blocks_of(32, monkeypatch)
+    found.append(loss_and_gradient(net, engine="numba", **given))
     assert max(far(each, wanted) for each in found) <= TOLERANCE[dtype] * 2
 
 
@@ -234,25 +233,6 @@ def test_two_threads_have_the_bits_of_one_and_the_gradient_of_numpy(batch, sampl
     run.adopt_engine("numpy")
     run.step()
     assert far(gradient, run.frame().gradient) < 1e-12
-
-
-def test_rows_outside_of_layers_count_as_work(two_processors):
-    found, x = [], np.random.default_rng(0).random((4096, 2))
-    for threads in (1, 2):
-        w = [sv.Weight(0.1 * k) for k in range(1, 4)]
-
-        def model(x, w=w):
-            y = x[0]
-            for _ in range(20):
-                y = (w[0] * y * x[1] + w[1]).tanh() * w[2]
-            return y
-
-        rule = optim.SGD(w, lr=0.1)
-        with Run(model, nn.MSELoss(), rule, (x, x[:, :1]), engine="numba", threads=threads) as run:
-            run.step(3)
-            found.append((run.engine.threads, run.values.tobytes()))
-    assert [threads for threads, _ in found] == [1, 2]
-    assert found[0][1] == found[1][1]
 
 
 def test_one_thread_where_two_do_not_pay_and_as_many_as_there_are(two_processors, monkeypatch):
@@ -442,8 +422,12 @@ def test_known_updates_are_one_kernel_with_the_bits_of_their_rows(rule):
 
 
 @vectors
-@pytest.mark.parametrize("batch", [1, 5, 13, *(pytest.param(n, marks=pytest.mark.ci) for n in (6, 20, 40))])
-@pytest.mark.parametrize("rule", ["sgd", "sgd_momentum", "adam", "adamw_decay", "sgd_decay"])
+@pytest.mark.parametrize(("rule", "batch"), [
+    ("sgd", 1), ("sgd_momentum", 5), ("adam", 13),
+    *(pytest.param(*row, marks=pytest.mark.ci) for row in (
+        ("adamw_decay", 1), ("sgd_decay", 13), ("adam", 1), ("adam", 5), ("sgd", 6), ("sgd_momentum", 20),
+        ("adamw_decay", 40))),
+])  # fmt: skip
 def test_gradients_that_go_to_the_update_at_once_have_the_same_bits(rule, batch):
     """Of a wide layer of its own; others are used twice, come in no order, or have no part in the loss."""
 

@@ -34,7 +34,7 @@ def python(setting, *arguments):
 @pytest.mark.parametrize("setting", BROKEN)
 def test_who_asks_for_numba_is_told_in_one_line_and_auto_takes_numpy(setting):
     rgb = ["-m", "scalarviz", "rgb", "--headless", "--steps", "2", "--json", "--engine", "numba"]
-    for command in (rgb, ["-m", "scalarviz", "warmup"]):
+    for command in (rgb, ["-m", "scalarviz", "warmup"])[: 1 + ("JIT" in setting)]:
         result = python(setting, *command)
         assert (result.returncode, result.stdout) == (2, "")
         (line,) = result.stderr.splitlines()

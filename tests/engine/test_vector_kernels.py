@@ -179,51 +179,6 @@ def test_a_weighted_sum_reads_no_weight_behind_its_own(kept, count, dtype):
     assert close(bench.values([0])[0], expected, dtype)
 
 
-KINDS = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64")
-
-
-def samples_of(kind, shape, layout, seed):
-    """Numbers over the whole range of a dtype; those of a sample lie side by side, those of a row, or neither."""
-    random = np.random.default_rng(seed)
-    ends = None if kind.startswith("f") else np.iinfo(kind)
-    array = (
-        random.normal(size=shape).astype(kind)
-        if ends is None
-        else random.integers(ends.min, ends.max, shape, kind, endpoint=True)
-    )
-    if layout == 2:
-        room = np.zeros((2 * shape[0], 3 * shape[1]), kind)
-        room[::2, ::3] = array
-        return room[::2, ::3]
-    return np.array(array, order="CF"[layout])
-
-
-@pytest.mark.parametrize("plain", ["", "_plain"])
-@dtypes
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_kernels_load_what_numpy_converts(kind, dtype, plain):
-    """All lanes, rows of all counts around the width of a vector; nothing else of the workspace is written."""
-    name = ("load" if kind == dtype else f"load_{kind}") + plain
-    call = loader.callable_at(loader.kernel_address(name, dtype))
-    width = 64 // np.dtype(dtype).itemsize
-    for case in range(30):
-        random = np.random.default_rng(case)
-        count, lanes, samples = int(random.integers(1, 40)), int(random.integers(1, 50)), 60
-        source = samples_of(kind, (count, samples), case % 3, case)
-        room = np.full((count + 4, -(-lanes // width) * width), -77.0, dtype)
-        space = np.zeros(wire.ALONE + 2, np.int64)
-        space[[wire.BASE, wire.STRIDE]] = room.ctypes.data, room.strides[0]
-        ids = random.integers(0, samples, lanes + 3)
-        start = int(random.integers(0, 3)) if case % 2 else int(random.integers(0, samples - lanes))
-        line = np.array([0, 2, count, source.ctypes.data, *source.strides], np.int64)
-        chosen = ids.ctypes.data if case % 2 else None
-        pointers = line.ctypes.data, space.ctypes.data, chosen, room.ctypes.data, source.ctypes.data
-        call(*pointers, room.ctypes.data, lanes, start)
-        taken = ids[start:][:lanes] if case % 2 else np.arange(start, start + lanes)
-        assert room[2 : 2 + count, :lanes].tobytes() == source[:, taken].astype(dtype).tobytes()
-        np.testing.assert_array_equal(np.delete(room, range(2, 2 + count), 0), -77.0)
-
-
 # ---- other processors
 
 

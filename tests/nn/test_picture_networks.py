@@ -150,29 +150,6 @@ def test_a_picture_of_unknown_shape_is_a_row(make, shape, stages):
         assert sv.view.render(run, size=(320, 240)).shape == (240, 320, 3)
 
 
-def test_a_run_saves_the_running_statistics_and_takes_those_of_a_file(tmp_path):
-    def made(scale):
-        net = nn.Sequential(nn.Linear(2, 3, seed=1), nn.BatchNorm1d(3)).eval()
-        net[1].running_var[:] = scale
-        data = np.random.default_rng(0).random((6, 2)), np.ones((6, 3))
-        return net, Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data, engine="numpy", dtype="float64")
-
-    net, run = made(2.0)
-    run.step(3)
-    assert net[1].running_var.tolist() == [2.0] * 3
-    run.save(tmp_path / "a.safetensors")
-    net.load_state_dict(sv.io.load_tensors(tmp_path / "a.safetensors")[0], strict=False)
-    assert "1.running_var" in run.state_dict()
-    _, other = made(2.0)
-    other.load(tmp_path / "a.safetensors")
-    np.testing.assert_array_equal(other.frame().values, run.frame().values)
-    _, third = made(1.0)
-    third.load(tmp_path / "a.safetensors")
-    np.testing.assert_array_equal(third.frame().values, run.frame().values)
-    x = np.random.default_rng(1).random((3, 2))
-    np.testing.assert_array_equal(third.predict(x), run.predict(x))
-
-
 def test_pytorchs_weights_load_by_name_and_predict_the_same(tmp_path, torch):
     from safetensors.torch import save_file
 
@@ -202,23 +179,3 @@ def test_pytorchs_weights_load_by_name_and_predict_the_same(tmp_path, torch):
     saved = sv.io.load_tensors(tmp_path / "back.safetensors")[0]
     back.load_state_dict({k: torch.from_numpy(a) for k, a in saved.items()})
     np.testing.assert_array_equal(back.eval()(x).detach().numpy(), wanted)
-
-
-def test_a_run_of_float32_goes_to_pytorch_bit_for_bit(tmp_path, torch):
-    from safetensors.torch import load_file
-
-    net = nn.Sequential(nn.Linear(2, 4, seed=0), nn.BatchNorm1d(4), nn.Tanh(), nn.Linear(4, 1, seed=1))
-    x = np.random.default_rng(0).standard_normal((8, 2))
-    with sv.Run(net, nn.MSELoss(), sv.optim.Adam(net.parameters()), data=(x, x[:, :1]), engine="numpy") as run:
-        run.step(5)
-        sv.io.save_tensors(tmp_path / "net.safetensors", net.state_dict())
-        wanted = run.predict(x)
-    t = torch.nn
-    theirs = t.Sequential(t.Linear(2, 4), t.BatchNorm1d(4), t.Tanh(), t.Linear(4, 1)).eval()
-    theirs.load_state_dict(load_file(tmp_path / "net.safetensors"))
-    assert theirs[1].num_batches_tracked == 5
-    for part, array in net.state_dict().items():
-        np.testing.assert_array_equal(theirs.state_dict()[part].numpy(), array)
-    with torch.no_grad():
-        found = theirs(torch.tensor(x, dtype=torch.float32)).numpy()
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)

@@ -58,11 +58,7 @@ ARRAYS = [
 ]  # fmt: skip
 NUMBERS = {
     f"{type(junk).__name__} {k}": (lambda junk=junk, call=call: call(junk), TypeMismatchError, "number")
-    for k, (junk, call) in enumerate(
-        (junk, call)
-        for junk in JUNK
-        for call in (Value, Weight, sv.exp, Value(1.0).__add__, lambda x: optim.SGD([Weight()], lr=x))
-    )
+    for k, (junk, call) in enumerate((junk, call) for junk in JUNK for call in (Value, sv.exp, Value(1.0).__add__))
 }
 WEIGHTS = {
     "a negative rate": (lambda: Weight(1.0).step(lr=-1), InputError, "lr", "-1"),

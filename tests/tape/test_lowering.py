@@ -197,7 +197,8 @@ def weighted(outputs, targets):
 
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 @pytest.mark.parametrize(("dtype", "samples"), [
-    ("float64", 5), *(pytest.param(d, n, marks=pytest.mark.ci) for d in TOLERANCE for n in (1, 5, 40)),
+    ("float64", 5), *(pytest.param(*row, marks=pytest.mark.ci)
+                      for row in (("float32", 1), ("float32", 40), ("float64", 40))),
 ])  # fmt: skip
 @pytest.mark.parametrize("name", GRAPHS)
 def test_every_engine_computes_what_was_typed(name, dtype, samples, engine):
