@@ -43,9 +43,9 @@ SAMPLES = {
     "held_out": (2, {"python": 120, "kernel": 15, "text": 15}),
 }
 """Seed and how many of each kind. Kernels are what numba compiles (COMPILED); text is JavaScript and GLSL."""
-LIMITS = {"python": 80, "kernel": 160, "text": 160}
+LIMITS = {"python": 45, "kernel": 120, "text": 120}
 """Processor seconds of one mutant. A changed kernel is compiled again, and browsers start slowly."""
-CHOSEN = 0.3
+CHOSEN = 0.4
 """Share of the limit that the chosen tests need without a fault: a time-out says something."""
 STOPPING = threading.Event()
 OUTCOMES = ("killed", "survived", "unreached", "gone")
