@@ -43,24 +43,14 @@ def test_a_list_is_one_tensor_of_its_shape_and_a_weight_is_found_by_each_of_its_
     assert {index: run.weight_name(index) for index in named} == named
     weight = run.model.w[2][1]
     assert weight.name == "w.2.1"
+    assert list(run.state_dict()) == list(run.model.state_dict())
+    Typed().load_state_dict(run.state_dict())
     run.step(1)
     opened = run.open()
     for given in (weight, "w[2][1]", "w.2.1"):
         assert opened.update(given).before == opened.update(7).before == run.values[7]
     with pytest.raises(UnknownNameError, match=r"w\[0\.\.3\]\[0\.\.2\]"):
         opened.update("v.2.1")
-
-
-def test_files_have_the_names_of_the_model(tmp_path):
-    run = run_of(Typed())
-    run.step(3)
-    assert list(run.state_dict()) == list(run.model.state_dict())
-    run.save(tmp_path / "run.safetensors")
-    before = run.values.copy()
-    run.step(2)
-    run.load(tmp_path / "run.safetensors")
-    np.testing.assert_array_equal(run.values, before)
-    Typed().load_state_dict(run.state_dict())
 
 
 class Parts(nn.Module):

@@ -11,7 +11,6 @@ import pytest
 import scalarviz as sv
 from kit.runs import ENGINES, far
 from scalarviz import nn, optim
-from scalarviz.optim.lr_scheduler import LambdaLR
 
 pytestmark = pytest.mark.ci
 FAST = ENGINES[1:]
@@ -106,7 +105,7 @@ def test_max_margin(engine, torch):
     net = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 1))
     net.initialize(nn.init.uniform(-1.0, 1.0), seed=3)
     parts, optimizer = tensors(torch, net.parameters()), optim.SGD(net.parameters(), lr=1.0)
-    LambdaLR(optimizer, lambda k: 1.0 - 0.9 * k / 100)
+    optim.lr_scheduler.LambdaLR(optimizer, lambda k: 1.0 - 0.9 * k / 100)
     run = sv.Run(
         net, lambda o, t: (1 - t[0] * o[0]).relu() + 1e-4 * sum(w * w for w in net.weights()), optimizer,
         data=(X, y[:, None]), engine=engine, dtype="float64",
@@ -197,39 +196,3 @@ def test_a_head_of_attention(engine, torch):
         return (out - torch.tensor(Y)).square().mean()
 
     steps_alike(run, torch.optim.SGD(parts, lr=0.05), loss, 5)
-
-
-# ---- what they learn
-
-
-class RNN(nn.Module):
-    """Letters in, letters out, one after another: min-char-rnn with its inner loop written out."""
-
-    def __init__(self, vocabulary, hidden):
-        self.hidden = hidden
-        self.inner = nn.Linear(vocabulary + hidden, hidden, seed=1)
-        self.outer = nn.Linear(hidden, vocabulary, seed=2)
-
-    def forward(self, letters):
-        h, logits = [0.0] * self.hidden, []
-        for x in letters:
-            h = [v.tanh() for v in self.inner([*x, *h])]
-            logits.append(self.outer(h))
-        return logits
-
-
-def test_an_unrolled_rnn_learns_a_line_by_heart():
-    text, length = "a net reads one letter at a time ", 8
-    chars = sorted(set(text))
-    found = np.array([chars.index(c) for c in text * 2])
-    X = np.stack([np.eye(len(chars))[found[k : k + length]] for k in range(len(text))])
-    Y = np.stack([found[k + 1 : k + length + 1] for k in range(len(text))])
-    rnn, loss_of_one = RNN(len(chars), 24), nn.CrossEntropyLoss()
-
-    def loss(outputs, targets):
-        return sv.sum([loss_of_one(row, t) for row, t in zip(outputs, targets, strict=True)])
-
-    run = sv.Run(rnn, loss, optim.Adam(rnn.parameters(), lr=0.02), (X, Y), engine="numpy")
-    run.step(200)
-    said = run.predict(X).reshape(len(text), length, len(chars)).argmax(axis=2)
-    assert (said[:, -1] == Y[:, -1]).all()  # eight letters are enough to know the next

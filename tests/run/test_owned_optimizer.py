@@ -25,34 +25,6 @@ def make(net: Any = None) -> Run:
     return Run(net, nn.MSELoss(), optimizer, (X, 1 - X), engine="numpy", dtype="float64")
 
 
-def by_hand(net: Any, optimizer: Any, steps: int) -> None:
-    for _ in range(steps):
-        optimizer.zero_grad()
-        for x in X:
-            nn.MSELoss()(net(x), list(1 - x)).backward(1 / len(X))
-        optimizer.step()
-
-
-@pytest.mark.parametrize("end", ["closed", "dropped"])
-def test_a_loop_by_hand_goes_on_where_a_run_ended(end):
-    gc.disable()
-    try:
-        run = make()
-        net, optimizer = run.model, run.optimizer
-        run.step(3)
-        if end == "closed":
-            run.close()
-        del run
-    finally:
-        gc.enable()
-    assert optimizer.steps == 3
-    by_hand(net, optimizer, 3)
-    other = NETWORKS["mlp"].ours()
-    by_hand(other, optim.Adam(other.parameters(), lr=0.01), 6)
-    for mine, its in zip(net.parameters(), other.parameters(), strict=True):
-        np.testing.assert_allclose(mine.data, its.data, rtol=1e-12)
-
-
 @pytest.mark.parametrize("kept", [lambda o: o, copy.deepcopy, copy.copy, lambda o: pickle.loads(pickle.dumps(o))])
 def test_what_an_optimiser_says_beside_a_run_is_the_runs(kept):
     run = make()

@@ -205,9 +205,6 @@ def test_a_weight_that_stays_says_why():
         update = opened.update(index)
         assert (update.lines, update.after, update.before) == ((), run.values[index], run.values[index])
         assert fact in update.why
-        assert update.gradient != 0
-    run.step(1)
-    np.testing.assert_allclose(opened.new_values, run.values, rtol=1e-14)
 
 
 ANY = (
@@ -232,10 +229,3 @@ def test_any_rule_of_the_users_own(program):
             return w - lr * sv.tanh(pool[-1]), {"s": sv.tanh(pool[len(pool) // 2])}
 
     check_lines(run_with(lambda parameters: Mine(parameters, lr=0.1), steps=2))
-
-
-@pytest.mark.ci
-@settings(max_examples=60)
-@given(RULE)
-def test_many_rules(program):
-    test_any_rule_of_the_users_own.hypothesis.inner_test(program)
