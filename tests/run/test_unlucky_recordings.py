@@ -42,10 +42,30 @@ def frames_of(path):
         return len(recorded)
 
 
-def with_it(monkeypatch, connection):
-    """SQLite is reached through such connections."""
+def before_each(monkeypatch, does):
+    """SQLite does a statement after `does` was told of it."""
     genuine = sqlite3.connect
-    monkeypatch.setattr(sqlite3, "connect", lambda *a, **options: genuine(*a, **options, factory=connection))
+
+    class Told(sqlite3.Connection):
+        def execute(self, statement, *values):
+            does(statement)
+            return super().execute(statement, *values)
+
+        def executemany(self, statement, values):
+            does(statement)
+            return super().executemany(statement, values)
+
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **options: genuine(*a, **options, factory=Told))
+
+
+def full(monkeypatch, words, error):
+    """Statements with these words fail."""
+
+    def fails(statement):
+        if words in statement:
+            raise sqlite3.OperationalError(error)
+
+    before_each(monkeypatch, fails)
 
 
 # ---- the disk
@@ -75,14 +95,7 @@ def test_on_a_full_disk_training_goes_on_and_it_is_said_once(action, tmp_path, c
 
 def test_what_cannot_be_begun_leaves_nothing(tmp_path, monkeypatch):
     """A disk that is full before the first frame: the log is made already. No place for temporary files."""
-
-    class Full(sqlite3.Connection):
-        def execute(self, statement, *values):
-            if "wal_checkpoint" in statement:
-                raise sqlite3.OperationalError("disk I/O error")
-            return super().execute(statement, *values)
-
-    with_it(monkeypatch, Full)
+    full(monkeypatch, "wal_checkpoint", "disk I/O error")
     with pytest.raises(InputError, match=r"run\.svz.*disk I/O error"):
         sv.Recording(make_run(), path=tmp_path / "run.svz")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
@@ -92,12 +105,7 @@ def test_what_cannot_be_begun_leaves_nothing(tmp_path, monkeypatch):
 
 
 def test_every_frame_comes_to_a_slow_disk(tmp_path, monkeypatch):
-    class Slow(sqlite3.Connection):
-        def execute(self, statement, *values):
-            time.sleep(0.002 if statement == "BEGIN" else 0)
-            return super().execute(statement, *values)
-
-    with_it(monkeypatch, Slow)
+    before_each(monkeypatch, lambda statement: time.sleep(0.002 if statement == "BEGIN" else 0))
     run = make_run(**BIG)
     with sv.Recording(run, path=tmp_path / "run.svz", gradients=True, updates=True):
         run.step(150)
@@ -109,14 +117,13 @@ def test_every_frame_comes_to_a_slow_disk(tmp_path, monkeypatch):
 @pytest.mark.ci
 @pytest.mark.parametrize("way", ["removed", "moved", "another"])
 def test_a_file_that_goes_away_is_said_and_what_it_held_can_be_saved(tmp_path, way):
-    folder, run, said = tmp_path / "folder", make_run(), list[str]()
+    folder, run, said, others = tmp_path / "folder", make_run(), list[str](), {}
     recording = sv.Recording(run, path=folder / "run.svz")
     recording.tell = said.append
     run.step(10)
     recording.flush()
     assert not said
     shutil.rmtree(folder) if way != "moved" else folder.rename(tmp_path / "elsewhere")
-    others = {}
     if way == "another":  # a recording of the same name, which is still being written: none of its files are ours
         other = sv.Recording(make_run(), path=folder / "run.svz")
         other.flush()
@@ -126,31 +133,24 @@ def test_a_file_that_goes_away_is_said_and_what_it_held_can_be_saved(tmp_path, w
         run.step(1)
         recording.flush()
         time.sleep(0.05)
+    gone = run.steps
     run.step(50)
-    assert said == [recording.trouble]
-    assert "run.svz" in recording.trouble
     recording.save(tmp_path / "saved.svz")
     recording.close()
     recording.save(tmp_path / "again.svz")
-    assert len(said) == 1
-    assert frames_of(tmp_path / "saved.svz") == frames_of(tmp_path / "again.svz") == run.steps - 50 + 1
-    assert folder.exists() == (way == "another")
-    assert left(folder) == others
+    assert said == [recording.trouble]
+    assert "run.svz" in recording.trouble
+    assert frames_of(tmp_path / "saved.svz") == frames_of(tmp_path / "again.svz") == gone + 1
+    assert (folder.exists(), left(folder)) == (way == "another", others)
     if way == "another":
         other.close()
 
 
 def test_pictures_that_cannot_be_written_cost_no_number(tmp_path, monkeypatch):
-    class Full(sqlite3.Connection):
-        def executemany(self, statement, values):
-            if "picture" in statement:
-                raise sqlite3.OperationalError("database or disk is full")
-            return super().executemany(statement, values)
-
     run = make_run()
     recording = sv.Recording(sv.Scene("s", run), path=tmp_path / "run.svz", panels=True)
     run.step(5)
-    with_it(monkeypatch, Full)
+    full(monkeypatch, "INSERT INTO picture", "database or disk is full")
     with pytest.warns(RuntimeWarning, match=r"run\.svz.*full"):
         recording.close()
     monkeypatch.undo()
@@ -227,14 +227,12 @@ def test_a_dropped_recording_is_made_whole_by_whichever_thread_finds_it(named, f
     """Cycles are looked for in any thread, in the one that writes too, which cannot wait for its own end."""
     collects, dropped, before = threading.Event(), threading.Event(), set(threading.enumerate())
 
-    class Collecting(sqlite3.Connection):
-        def execute(self, statement, *values):
-            if collects.is_set() and statement == "BEGIN" and threading.current_thread() not in before:
-                dropped.wait(30)
-                gc.collect()
-            return super().execute(statement, *values)
+    def collect(statement):
+        if collects.is_set() and statement == "BEGIN" and threading.current_thread() not in before:
+            dropped.wait(30)
+            gc.collect()
 
-    with_it(monkeypatch, Collecting)
+    before_each(monkeypatch, collect)
     run = make_run()
     recording = sv.Recording(run, path=tmp_path / "run.svz" if named else None)
     path = recording.path
