@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx
 import pytest
 
 import scalarviz as sv
@@ -12,6 +11,8 @@ from scalarviz.errors import InputError
 from scalarviz.io import save_picture
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="no onnxruntime (make test-all installs it)")
+
+from kit.onnx_files import Made  # noqa: E402
 
 
 @pytest.fixture
@@ -92,23 +93,12 @@ def test_odd_things_in_a_folder_are_named(trained, tmp_path, odd):
     assert all(said in result.err for said in ODD[odd])
 
 
-def open_sides(path):
-    """A convolution and a mean over any picture: a file that leaves height and width open."""
-    weight = np.random.default_rng(3).normal(size=(2, 1, 3, 3)).astype(np.float32)
-    nodes = [onnx.helper.make_node("Conv", ["x", "weight", "bias"], ["conv"], pads=[1, 1, 1, 1]),
-             onnx.helper.make_node("GlobalAveragePool", ["conv"], ["mean"]),
-             onnx.helper.make_node("Flatten", ["mean"], ["y"])]  # fmt: skip
-    number = onnx.TensorProto.FLOAT
-    graph = onnx.helper.make_graph(
-        nodes, "g", [onnx.helper.make_tensor_value_info("x", number, ["N", 1, "high", None])],
-        [onnx.helper.make_tensor_value_info("y", number, ["N", 2])],
-        [onnx.numpy_helper.from_array(weight, "weight"), onnx.numpy_helper.from_array(np.zeros(2, np.float32), "bias")],
-    )  # fmt: skip
-    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
-
-
 def test_sides_that_the_file_leaves_open_are_those_of_the_data(trained, tmp_path):
-    open_sides("open.onnx")
+    """A convolution and a mean over any picture: a file that leaves height and width open."""
+    net = Made("N", 1, "high", None)
+    mean = net.node("GlobalAveragePool", net.node("Conv", "x", net.weight("w", 2, 1, 3, 3), pads=[1, 1, 1, 1]))
+    net.node("Flatten", mean, to="y")
+    net.save(tmp_path, "y").rename("open.onnx")
     bright = np.linspace(0, 1, 20, dtype=np.float32)
     x = np.broadcast_to(bright[:, None, None, None], (20, 1, 4, 6))
     np.savez("open.npz", x=x, y=(bright > 0.5).astype(int))

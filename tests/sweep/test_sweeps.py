@@ -44,10 +44,12 @@ def alone(build, seed, options):
 
 
 @pytest.mark.parametrize("name", BUILDS)
-def test_every_combination_has_every_seed_and_the_bits_of_the_run_alone(name):
+def test_every_combination_has_every_seed_and_the_bits_of_the_run_alone_and_the_file_gives_them_back(tmp_path, name):
+    path = tmp_path / "runs.svs"
     build, grid, options = BUILDS[name]
     ((swept_name, values),) = grid.items()
-    results = list(swept(seeds=2, grid=grid, build=build, options=options, steps=12, keyframes=3))
+    call = {"seeds": 2, "grid": grid, "build": build, "options": options, "steps": 12, "keyframes": 3}
+    results = list(swept(path, **call))
     found = [(r.number, r.options[swept_name], r.seed) for r in results]
     assert found == [(0, values[0], 0), (1, values[1], 0), (2, values[0], 1), (3, values[1], 1)]
     for result in results:
@@ -60,21 +62,28 @@ def test_every_combination_has_every_seed_and_the_bits_of_the_run_alone(name):
         assert same(dict(result.optimizer), dict(run.optimizer_state()))
         assert result.loss == pytest.approx(run.evaluate(*run.samples()), rel=1e-6)
         assert result.curve[:, 0].tolist() == list(range(1, 13))
+    told = made.told(results)
+    assert same(made.read(path), told)
+    assert same(made.told(swept(path, **call)), told)
+    with sv.sweep.Results(path) as there:
+        assert all(not r.weights for r in there.results())  # until they are asked for
+        assert (there.missing(), there.about.total, there.about.grid) == ([], 4, grid)
+        assert there.about.place(3) == ({swept_name: values[1]}, 1)
+        assert [list(there.weights(k)) for k in range(4)] == [list(told[k][11]) for k in range(4)]  # in this order
+        with pytest.raises(InputError, match="4"):
+            there.weights(4)
+    assert os.listdir(tmp_path) == ["runs.svs"]  # one file, without a log
 
 
-@pytest.mark.parametrize(("name", "options"), [("xor", {"lr": 1e-30}), ("rgb", {"lr": 1e-30, "batch": 1024})])
-def test_the_curve_is_on_the_scale_of_the_loss_at_the_end(name, options):
+def test_a_curve_is_on_the_scale_of_the_loss_at_the_end_and_a_long_one_has_the_means_of_its_stretches():
     """With steps too small to change a weight each epoch's mean is the loss of all samples, summed or not."""
-    (result,) = sv.sweep(name, None, 1, steps=100, options={"engine": "numpy", **options}, workers=0)
-    assert result.curve[:, 1].mean() == pytest.approx(result.loss, rel=1e-4)
-
-
-def test_a_long_curve_is_told_by_the_means_of_its_stretches():
+    for name, options in (("xor", {"lr": 1e-30}), ("rgb", {"lr": 1e-30, "batch": 1024})):
+        (result,) = sv.sweep(name, None, 1, steps=100, options={"engine": "numpy", **options}, workers=0)
+        assert result.curve[:, 1].mean() == pytest.approx(result.loss, rel=1e-4)
     (result,) = swept(seeds=1, grid={"lr": [0.1]}, steps=399)
-    run = made.small(0, 0.1)
+    run, first = made.small(0, 0.1), 0
     run.step(399)
     assert len(result.curve) == 200
-    first = 0
     for last, mean in result.curve:
         assert mean == pytest.approx(run.history.loss[first : int(last)].mean())
         first = int(last)
@@ -186,25 +195,7 @@ def test_options_that_are_no_numbers_are_those_of_their_run(tmp_path):
 # ---- the file
 
 
-@pytest.mark.parametrize("name", BUILDS)
-def test_the_file_gives_back_what_was_computed(tmp_path, name):
-    path = tmp_path / "runs.svs"
-    build, grid, options = BUILDS[name]
-    results = made.told(swept(path, 2, grid, build, options=options, keyframes=3))
-    assert same(made.read(path), results)
-    assert same(made.told(swept(path, 2, grid, build, options=options, keyframes=3)), results)
-    with sv.sweep.Results(path) as there:
-        assert all(not r.weights for r in there.results())  # until they are asked for
-        assert (there.missing(), there.about.total, there.about.grid) == ([], 4, grid)
-        ((option, values),) = grid.items()
-        assert there.about.place(3) == ({option: values[1]}, 1)
-        assert [list(there.weights(k)) for k in range(4)] == [list(results[k][11]) for k in range(4)]  # in this order
-        with pytest.raises(InputError, match="4"):
-            there.weights(4)
-    assert os.listdir(tmp_path) == ["runs.svs"]  # one file, without a log
-
-
-@pytest.mark.parametrize("first", [0, 2, 5, 6])
+@pytest.mark.parametrize("first", [0, 5, 6])
 def test_a_sweep_goes_on_where_it_stopped_and_computes_nothing_twice(tmp_path, first):
     path = tmp_path / "runs.svs"
     begun = swept(path)
