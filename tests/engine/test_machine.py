@@ -91,7 +91,7 @@ def pictures():
 
 
 class Typed(nn.Module):
-    """13,000 rows typed with operators: each number of a layer is a formula of those below."""
+    """8,000 rows typed with operators: each number of a layer is a formula of those below."""
 
     def __init__(self, layers):
         draw = np.random.default_rng(5)
@@ -115,10 +115,9 @@ class Typed(nn.Module):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("kind", ["pictures", "typed"])
+@pytest.mark.parametrize(("kind", "dtype"), [("pictures", "float32"), ("typed", "float64"), ("typed", "float32")])
 def test_large_programs_agree_with_numpy_in_blocks_and_threads(kind, dtype, two_processors, monkeypatch):
-    net, n_in, n_out = (pictures(), 784, 10) if kind == "pictures" else (Typed(40), 40, 40)
+    net, n_in, n_out = (pictures(), 784, 10) if kind == "pictures" else (Typed(24), 40, 40)
     draw = np.random.default_rng(3)
     data = draw.normal(size=(75, n_in)), draw.normal(size=(75, n_out))
     given = {"loss": nn.MSELoss(), "data": data, "dtype": dtype}
