@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kit.commands import load_scene, make_scene, moment_of, turn
-from kit.playground import (
+from kit.inside_scenes import (
     CLASSES,
     KINDS,
     PEAKS,
@@ -266,7 +266,7 @@ def test_a_feature_that_comes_has_a_column_more_and_changes_no_other_number():
     x = np.array([[0.5, 1.0], [0.5, 1.0 + 2 * np.pi]])
     column = run.model[1].weight.data[:, 2]
     inner = run.model[1].bias.data + x @ weights.T + np.sin(x[:, 1:]) * column
-    np.testing.assert_allclose(moment_of(scene).rows(x, ["1"])["1"], inner, rtol=1e-6)
+    np.testing.assert_allclose(moment_of(scene).rows(x, "1")["1"], inner, rtol=1e-6)
     assert not run.frame().frozen.any()
 
 

@@ -1,7 +1,4 @@
-"""What `scalarviz texture` paints, against NumPy: places, encodings, transforms, pictures of every kind.
-
-Internals: its network and its places (`scenes._texture_net`, `_texture_task`), which no command hands out.
-"""
+"""What `scalarviz texture` paints, against NumPy: places, encodings, transforms, pictures of every kind."""
 
 from __future__ import annotations
 
@@ -11,11 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PIL import Image
-from scalarviz.scenes._texture_net import triangles
-from scalarviz.scenes._texture_task import DRAWN, TRANSFORMS, Motif, Places, bilinear, pixel_places
 
 import scalarviz as sv
 from kit.commands import make_scene, moment_of, reader_of
+from kit.inside_scenes import DRAWN, TRANSFORMS, Motif, Places, bilinear, pixel_places, triangles
 from scalarviz.io import load_picture, load_tensors
 
 RNG = np.random.default_rng(5)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from kit.commands import main, make_scene, moment_of, reader_of, turn, write_small_files
-from kit.playground import HIDDEN, AddPoint, Hand, SetHidden, SwitchFeature
+from kit.inside_scenes import HIDDEN, AddPoint, Hand, SetHidden, SwitchFeature
 from scalarviz.io import load_tensors
 from scalarviz.run import edits, panels
 

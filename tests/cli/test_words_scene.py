@@ -1,7 +1,4 @@
-"""What `scalarviz microgpt` computes, shows and invents, against the script that it follows, written out in NumPy.
-
-Internals: its network and its words (`scenes._gpt`, `scenes._words`), which no command hands out.
-"""
+"""What `scalarviz microgpt` computes, shows and invents, against the script that it follows, written out in NumPy."""
 
 from __future__ import annotations
 
@@ -9,11 +6,19 @@ import itertools
 
 import numpy as np
 import pytest
-from scalarviz.scenes._gpt import GPT, next_letter, weights_of
-from scalarviz.scenes._gpt_looked_at import board, new_word, read
-from scalarviz.scenes._words import NAMES, Words, load_words
 
 from kit.commands import load_scene, make_scene, moment_of
+from kit.inside_scenes import (
+    GPT,
+    NAMES,
+    Words,
+    board,
+    load_words,
+    new_word,
+    next_letter,
+    read_gpt,
+    weights_of,
+)
 from scalarviz import Run, optim
 
 
@@ -88,7 +93,7 @@ def test_what_the_picture_shows_is_what_the_network_says(words, layers):
               dtype="float64", batch_size=10)  # fmt: skip
     run.step(5)
     ids = [few.end, *few.ids("olivia")]
-    found = read(moment_of(run), ids, 2, layers)
+    found = read_gpt(moment_of(run), ids, 2, layers)
     logits = run.predict(few.samples(["olivia"])[0]).reshape(8, few.tokens)[: len(ids)]
     likely = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(found.likely, likely, rtol=1e-10)
@@ -107,7 +112,7 @@ def test_new_words_are_drawn_by_their_probabilities(words):
     few = Words(words.letters, words.train, words.test, 8)
     run = Run(net, next_letter, optim.Adam(net.parameters(), lr=0.01), few.samples(words.train[:9]), engine="numpy")
     moment = moment_of(run)
-    likely = read(moment, [few.end], 2, 1).likely[0] ** (1 / 0.6)
+    likely = read_gpt(moment, [few.end], 2, 1).likely[0] ** (1 / 0.6)
     wanted = likely[:26] / likely.sum()
     made = [new_word(moment, few, 2, 1, number, 0.6).word for number in range(400)]
     assert made == [new_word(moment, few, 2, 1, number, 0.6).word for number in range(400)]

@@ -1,9 +1,12 @@
-"""What hands do to the scene `playground`: its points, tables and edits, which no command hands out."""
+"""What is inside of the scenes, which no command hands out: networks, words, places, points; what hands do to them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from scalarviz.scenes._gpt import GPT, next_letter, weights_of
+from scalarviz.scenes._gpt_looked_at import board, new_word
+from scalarviz.scenes._gpt_looked_at import read as read_gpt
 from scalarviz.scenes._known_points import CLASSES, PointSet, Recipe, points_for
 from scalarviz.scenes._own_points import own_points
 from scalarviz.scenes._playground_controls import HIDDEN
@@ -11,13 +14,18 @@ from scalarviz.scenes._playground_edits import AddPoint, OtherPoints, RemovePoin
 from scalarviz.scenes._playground_net import SetHidden
 from scalarviz.scenes._playground_panels import Hand, held_back
 from scalarviz.scenes._points import KINDS, PEAKS, points_of
+from scalarviz.scenes._texture_net import triangles
+from scalarviz.scenes._texture_task import DRAWN, TRANSFORMS, Motif, Places, bilinear, pixel_places
+from scalarviz.scenes._words import NAMES, Words, load_words
 
 import scalarviz as sv
 from scalarviz.io import parse_csv
 
 __all__ = [
-    "CLASSES", "HIDDEN", "KINDS", "PEAKS", "AddPoint", "Hand", "RemovePoint", "SetHidden", "SwitchFeature", "held_back",
-    "of_table", "other", "own_points", "points_of",
+    "CLASSES", "DRAWN", "GPT", "HIDDEN", "KINDS", "NAMES", "PEAKS", "TRANSFORMS", "AddPoint", "Hand", "Motif", "Places",
+    "RemovePoint", "SetHidden", "SwitchFeature", "Words", "bilinear", "board", "held_back", "load_words", "new_word",
+    "next_letter", "of_table", "other", "own_points", "pixel_places", "points_of", "read_gpt", "triangles",
+    "weights_of",
 ]  # fmt: skip
 
 
