@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import partial
 from threading import Event
 from typing import Any, NoReturn
@@ -17,11 +19,10 @@ from ..engine.choose import choose, known
 from ..engine.limits import Limits
 from ..engine.problem import DTYPES, SAMPLINGS, Problem, Sampling
 from ..engine.processors import processors
-from ..errors import StateError
+from ..errors import StateError, UnknownAttributeError, shown
 from ..nn import batch_reduction, batch_shares
 from ..scalar.store import Gate, Store
 from ..tape import Plan
-from .attributes import can_be_set, not_set
 from .breaking import Breaking
 from .callbacks import CallingBack
 from .checks import batch_of, of_values, positive, seed_of
@@ -47,6 +48,24 @@ from .travel import Travel
 from .turns import handed_on, in_turn
 
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
+_CALLS = {
+    "loss_function": "run.change(loss=...)",
+    "seed": "run.restart(seed=...) for other weights, or a new Run(..., seed=...) for another order of the samples",
+    "dtype": "a new Run(..., dtype=...)",
+    "threads": "a new Run(..., threads=...)",
+    "device": "run.change(engine=...)",
+    "learning_rate": "run.lr = ...",
+    "values": "run.set_weights(start, numbers)",
+    "weights": "run.set_weights(start, numbers)",
+    "steps": "run.step(n) or run.to(step)",
+    "stages": "run.change(model=...)",
+    "tensors": "run.change(model=...)",
+    "breakpoints": "run.break_on(condition)",
+    "data": "run.refill(inputs, targets)",
+    "inputs": "run.refill(inputs, targets)",
+    "targets": "run.set_targets(targets)",
+}
+"""By attribute, what changes it where :meth:`Run.change` has no argument of that name."""
 
 
 class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingBack):
@@ -109,8 +128,8 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
     seed: int
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name[:1] != "_" and not can_be_set(self, name):
-            raise not_set(self, name)
+        if name[:1] != "_" and not _can_be_set(self, name):
+            raise _not_set(self, name)
         object.__setattr__(self, name, value)
 
     @explained({"device": "it is engine= here", "epochs": _STEPS, "optim": "it is called optimizer"}, "Run")
@@ -409,3 +428,25 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         if "_training" not in self.__dict__:
             return "Run(being made)"  # the run that it takes its weights from may name it
         return f"Run({self.n_weights} weights, step {self.steps}, loss {self.loss:.4g}, {self.engine})"
+
+
+def _can_be_set(run: Run, name: str) -> bool:
+    """Whether assigning to a public attribute does something: it is an edit, or what a subclass has in its body."""
+    known: Any = inspect.getattr_static(type(run), name, None)
+    if isinstance(known, property):
+        return known.fset is not None
+    return known is not None and not hasattr(type(known), "__get__")
+
+
+def _not_set(run: Run, name: str) -> UnknownAttributeError:
+    """The error for an assignment to an attribute of a run that changes nothing."""
+    changed = dict.fromkeys(inspect.signature(run.change).parameters)
+    changed |= dict.fromkeys(run.optimizer.hyperparameters())
+    if name in _CALLS or name in changed:
+        how = _CALLS.get(name) or f"run.change({name}=...)"
+        return UnknownAttributeError(f"run.{name} cannot be set; use {how}")
+    if name in dir(run):
+        return UnknownAttributeError(f"run.{name} cannot be set; it is the Run's own")
+    near = get_close_matches(name, [*(n for n in dir(run) if n[0] != "_"), *changed, *_CALLS], 1, 0.7)
+    meant = f"did you mean {near[0]!r}?" if near else "a class of your own has its attributes in its body"
+    return UnknownAttributeError(f"a Run has no attribute {shown(name)}, nothing would read it; {meant}")
