@@ -2,7 +2,8 @@
 
 A lesson's exercise is a cell with the tag ``exercise: name`` that ends in a call of ``sv.check``. ``solutions/NN.py``
 has percent cells ``# %% name: solution`` and ``# %% name: slip cause`` (no cause: one that no check can know). Each
-stands in the place of the statements of the exercise that define the same names.
+stands in the place of the statements of the exercise that define the same names. ``# slip cause: old => new`` in the
+cell of a solution is that solution with `new` for `old`.
 """
 
 from __future__ import annotations
@@ -43,9 +44,13 @@ def variants_of(number):
     """What is handed in, by the name of the exercise: "solution" or "slip", the cause that is called, the source."""
     text = (SOLUTIONS / f"{number}.py").read_text(encoding="utf-8")
     found = {}
-    for head, source in re.findall(r"^# %% (.+)\n((?:(?!# %%).*\n)*)", text, re.MULTILINE):
+    for head, cell in re.findall(r"^# %% (.+)\n((?:(?!# %%).*\n)*)", text, re.MULTILINE):
         name, kind, cause = re.fullmatch(r"([\w-]+): (solution|slip) ?(\w*)", head.strip()).groups()
-        found.setdefault(name, []).append((kind, cause, source.strip()))
+        slips = re.findall(r"^# slip ?(\w*): (.+) => (.+)$", cell, re.MULTILINE)
+        source = re.sub(r"^# slip.*\n", "", cell, flags=re.MULTILINE).strip()
+        assert all(source.count(old) == 1 for _, old, _ in slips), name
+        found.setdefault(name, []).append((kind, cause, source))
+        found[name] += [("slip", cause, source.replace(old, new)) for cause, old, new in slips]
     return found
 
 

@@ -1,38 +1,20 @@
 # %% by-hand: solution
+# slip sign: = 18 => = -18
+# slip factor: 18 => 9
+# slip small: 18 => 6
 answer = 18
-# %% by-hand: slip sign
-answer = -18
-# %% by-hand: slip factor
-answer = 9
-# %% by-hand: slip small
-answer = 6
 
 
 # %% product-rule: solution
+# slip swapped: x, upstream * w => w, upstream * x
+# slip upstream: upstream * x, upstream * => x,
+# slip added: * x, upstream * => + x, upstream +
 def rule(w, x, upstream):
     return upstream * x, upstream * w
 
 
-# %% product-rule: slip swapped
-def rule(w, x, upstream):
-    return upstream * w, upstream * x
-
-
-# %% product-rule: slip upstream
-def rule(w, x, upstream):
-    return x, w
-
-
-# %% product-rule: slip added
-def rule(w, x, upstream):
-    return upstream + x, upstream + w
-
-
 # %% one-step: solution
+# slip factor: 125 => 25
+# slip large: 0.125 => 8
+# slip small: 125 => 05
 answer = 0.125
-# %% one-step: slip factor
-answer = 0.25
-# %% one-step: slip large
-answer = 8
-# %% one-step: slip small
-answer = 0.05

@@ -39,69 +39,28 @@ class Unit(nn.Module):
 
 
 # %% error-slopes: solution
+# slip swapped: return 2 * (out - target), -2 => return -2 * (out - target), 2
+# slip factor: 2 * (out - target), -2 * (out - target) => out - target, target - out
+# slip sign: , -2 => , 2
+# slip value: 2 * (out - target), -2 * (out - target) => (out - target) ** 2, (out - target) ** 2
 def slopes(out, target):
     return 2 * (out - target), -2 * (out - target)
 
 
-# %% error-slopes: slip swapped
-def slopes(out, target):
-    return -2 * (out - target), 2 * (out - target)
-
-
-# %% error-slopes: slip factor
-def slopes(out, target):
-    return out - target, target - out
-
-
-# %% error-slopes: slip sign
-def slopes(out, target):
-    return 2 * (out - target), 2 * (out - target)
-
-
-# %% error-slopes: slip value
-def slopes(out, target):
-    return (out - target) ** 2, (out - target) ** 2
-
-
 # %% bare-step: solution
+# slip sign: - => +
+# slip lr: - lr * weight => - weight
+# slip zero_grad: weight.grad = 0.0 => pass
 def step(weights, loss, lr):
     for weight in weights:
         weight.grad = 0.0
-    loss().backward()
-    for weight in weights:
-        weight.data = weight.data - lr * weight.grad
-
-
-# %% bare-step: slip sign
-def step(weights, loss, lr):
-    for weight in weights:
-        weight.grad = 0.0
-    loss().backward()
-    for weight in weights:
-        weight.data = weight.data + lr * weight.grad
-
-
-# %% bare-step: slip lr
-def step(weights, loss, lr):
-    for weight in weights:
-        weight.grad = 0.0
-    loss().backward()
-    for weight in weights:
-        weight.data = weight.data - weight.grad
-
-
-# %% bare-step: slip zero_grad
-def step(weights, loss, lr):
     loss().backward()
     for weight in weights:
         weight.data = weight.data - lr * weight.grad
 
 
 # %% products: solution
+# slip small: 243 => 27
+# slip large: 243 => 324
+# slip small: 243 => 9
 answer = 243
-# %% products: slip small
-answer = 27
-# %% products: slip large
-answer = 324
-# %% products: slip small
-answer = 9

@@ -1,32 +1,25 @@
 # %% by-hand: solution
+# slip factor: 7 => 14
+# slip sign: = 7 => = -7
+# slip small: 7 => 6
 answer = 7
-# %% by-hand: slip factor
-answer = 14
-# %% by-hand: slip sign
-answer = -7
-# %% by-hand: slip small
-answer = 6
 
 # %% too-early: solution
+# slip large: 1 => 7
+# slip sign: = 1 => = -1
+# slip small: 1 => 0
 answer = 1
-# %% too-early: slip large
-answer = 7
-# %% too-early: slip sign
-answer = -1
-# %% too-early: slip small
-answer = 0
 
 # %% in-order: solution
+# slip: t s q p => p q s t
+# slip: s q => q s
+# slip: q p => p q
 answer = "t s q p"
-# %% in-order: slip
-answer = "p q s t"
-# %% in-order: slip
-answer = "t q s p"
-# %% in-order: slip
-answer = "t s p q"
 
 
 # %% whole-walk: solution
+# slip order: reversed(order) => order
+# slip root: root.grad = 1.0 => pass
 def backward(root):
     order = []
 
@@ -39,22 +32,6 @@ def backward(root):
     visit(root)
     root.grad = 1.0
     for node in reversed(order):
-        push(node)
-
-
-# %% whole-walk: slip order
-def backward(root):
-    order = []
-
-    def visit(node):
-        if node not in order:
-            for parent in node.parents:
-                visit(parent)
-            order.append(node)
-
-    visit(root)
-    root.grad = 1.0
-    for node in order:
         push(node)
 
 
@@ -79,21 +56,6 @@ def backward(root):
             visit(parent)
 
     visit(root)
-
-
-# %% whole-walk: slip root
-def backward(root):
-    order = []
-
-    def visit(node):
-        if node not in order:
-            for parent in node.parents:
-                visit(parent)
-            order.append(node)
-
-    visit(root)
-    for node in reversed(order):
-        push(node)
 
 
 # %% whole-walk: slip overwrite

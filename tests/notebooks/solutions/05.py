@@ -1,47 +1,23 @@
 # %% three-times: solution
+# slip small: 18 => 6
+# slip factor: 18 => 9
+# slip sign: = 18 => = -18
 answer = 18
-# %% three-times: slip small
-answer = 6
-# %% three-times: slip factor
-answer = 9
-# %% three-times: slip sign
-answer = -18
 
 
 # %% in-parts: solution
+# slip path: return 2 * w => return w
+# slip swapped: 2 * w * x + 1, w * w => w * w, 2 * w * x + 1
+# slip path: x + 1 => x
+# slip value: 2 * w * x + 1 => w * w * x + w
 def slopes(w, x):
     return 2 * w * x + 1, w * w
 
 
-# %% in-parts: slip path
-def slopes(w, x):
-    return w * x + 1, w * w
-
-
-# %% in-parts: slip swapped
-def slopes(w, x):
-    return w * w, 2 * w * x + 1
-
-
-# %% in-parts: slip path
-def slopes(w, x):
-    return 2 * w * x, w * w
-
-
-# %% in-parts: slip value
-def slopes(w, x):
-    return w * w * x + w, w * w
-
-
 # %% the-loop: solution
+# slip zero_grad: optimizer.zero_grad() => pass
 def step(optimizer, loss):
     optimizer.zero_grad()
-    loss().backward()
-    optimizer.step()
-
-
-# %% the-loop: slip zero_grad
-def step(optimizer, loss):
     loss().backward()
     optimizer.step()
 
@@ -61,10 +37,7 @@ def step(optimizer, loss):
 
 
 # %% portions: solution
+# slip large: 3 => 4
+# slip factor: 3 => 12
+# slip sign: = 3 => = -3
 answer = 3
-# %% portions: slip large
-answer = 4
-# %% portions: slip factor
-answer = 12
-# %% portions: slip sign
-answer = -3

@@ -1,50 +1,26 @@
 # %% hardest: solution
+# slip: f"pupil {max(range(8), key=lambda pupil: abs(pulls(1)[pupil]))} => "pupil 4
+# slip: abs(pulls(1)[pupil]) => pulls(1)[pupil]
+# slip: f"pupil {max(range(8), key=lambda pupil: abs(pulls(1)[pupil]))} => "pupil 0
 answer = f"pupil {max(range(8), key=lambda pupil: abs(pulls(1)[pupil]))}"
-# %% hardest: slip
-answer = "pupil 4"
-# %% hardest: slip
-answer = f"pupil {max(range(8), key=lambda pupil: pulls(1)[pupil])}"
-# %% hardest: slip
-answer = "pupil 0"
 
 # %% whole-pull: solution
+# slip large: )) => )) / 8
+# slip sign: = sum => = -sum
+# slip large: sum(pulls(1) => max(pulls(1), key=abs
 answer = sum(pulls(1))
-# %% whole-pull: slip large
-answer = sum(pulls(1)) / 8
-# %% whole-pull: slip sign
-answer = -sum(pulls(1))
-# %% whole-pull: slip large
-answer = max(pulls(1), key=abs)
 
 # %% half-speed: solution
+# slip small: 7 => 6
+# slip small: 7 => 5
+# slip large: 7 => 10
 answer = 7
-# %% half-speed: slip small
-answer = 6
-# %% half-speed: slip small
-answer = 5
-# %% half-speed: slip large
-answer = 10
 
 
 # %% two-pupils: solution
+# slip slope: (first + 3 * second) / 2, (first + second) / 2 => first + 3 * second, first + second
+# slip other: + 3 * second => + second
+# slip swapped: 3 * second) / 2, (first + => second) / 2, (first + 3 *
 def slopes(w, b):
     first, second = 2 * (w + b - 2), 2 * (3 * w + b - 4)
     return (first + 3 * second) / 2, (first + second) / 2
-
-
-# %% two-pupils: slip slope
-def slopes(w, b):
-    first, second = 2 * (w + b - 2), 2 * (3 * w + b - 4)
-    return first + 3 * second, first + second
-
-
-# %% two-pupils: slip other
-def slopes(w, b):
-    first, second = 2 * (w + b - 2), 2 * (3 * w + b - 4)
-    return (first + second) / 2, (first + second) / 2
-
-
-# %% two-pupils: slip swapped
-def slopes(w, b):
-    first, second = 2 * (w + b - 2), 2 * (3 * w + b - 4)
-    return (first + second) / 2, (first + 3 * second) / 2

@@ -1,40 +1,29 @@
 # %% patient-a: solution
+# slip: rate => dead
+# slip: rate => saturated
+# slip: rate => symmetric
 answer = "rate"
-# %% patient-a: slip
-answer = "dead"
-# %% patient-a: slip
-answer = "saturated"
-# %% patient-a: slip
-answer = "symmetric"
+
 # %% patient-b: solution
+# slip: bias => symmetric
+# slip: bias => rate
+# slip: bias => dead
 answer = "bias"
-# %% patient-b: slip
-answer = "symmetric"
-# %% patient-b: slip
-answer = "rate"
-# %% patient-b: slip
-answer = "dead"
+
 # %% patient-c: solution
+# slip: dead => saturated
+# slip: dead => symmetric
+# slip: dead => rate
 answer = "dead"
-# %% patient-c: slip
-answer = "saturated"
-# %% patient-c: slip
-answer = "symmetric"
-# %% patient-c: slip
-answer = "rate"
+
 # %% patient-d: solution
+# slip: saturated => dead
+# slip: saturated => bias
+# slip: saturated => symmetric
 answer = "saturated"
-# %% patient-d: slip
-answer = "dead"
-# %% patient-d: slip
-answer = "bias"
-# %% patient-d: slip
-answer = "symmetric"
+
 # %% patient-e: solution
+# slip: symmetric => bias
+# slip: symmetric => rate
+# slip: symmetric => saturated
 answer = "symmetric"
-# %% patient-e: slip
-answer = "bias"
-# %% patient-e: slip
-answer = "rate"
-# %% patient-e: slip
-answer = "saturated"
