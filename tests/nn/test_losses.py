@@ -138,10 +138,11 @@ def test_engines_agree_on_divisors(name, way):
         run.step(6)
         found[engine, dtype] = run.history.loss, run.values
     losses, values = found.pop(("objects", "float64"))
-    for (engine, dtype), (other_losses, other_values) in found.items():
-        exact = dtype == "float64"
-        assert far(other_losses, losses) < (1e-12 if engine == "numpy" else 1e-11 if exact else 2e-6), (engine, dtype)
-        assert far(other_values, values) < (1e-11 if exact else 1e-5), (engine, dtype)
+    np.testing.assert_allclose(found["numpy", "float64"][0], losses, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(found["numpy", "float64"][1], values, rtol=1e-11, atol=1e-13)
+    for dtype, of_losses, of_values in (("float64", 1e-11, 1e-11), ("float32", 2e-6, 1e-5)):
+        assert far(found["numba", dtype][0], losses) < of_losses
+        assert far(found["numba", dtype][1], values) < of_values
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -14,7 +14,7 @@ import scalarviz as sv
 from kit.refusals import refusals
 from scalarviz import Value, Weight, nn, optim
 from scalarviz.errors import InputError, OutOfRangeError, StateError, TypeMismatchError
-from scalarviz.nn.utils import clip_grad_norm_, clip_grad_value_
+from scalarviz.nn import utils
 
 PICTURE = np.ones((1, 4, 4))
 X = [[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]
@@ -404,7 +404,7 @@ def test_the_store_of_a_lone_weight_is_not_copied_without_it():
         copy.deepcopy(optim.SGD(weights()))
 
 
-@pytest.mark.parametrize("clip", [clip_grad_norm_, clip_grad_value_])
+@pytest.mark.parametrize("clip", [utils.clip_grad_norm_, utils.clip_grad_value_])
 def test_clipping(clip):
     for bad in (None, 3, "net", [3], [None], np.zeros(3), nn.Linear(1, 1), [[nn.Parameter([1.0])]]):
         with pytest.raises(sv.ScalarvizError, match=clip.__name__):
@@ -414,9 +414,9 @@ def test_clipping(clip):
         with pytest.raises(sv.ScalarvizError, match=clip.__name__):
             clip([p], bad)
         with pytest.raises(sv.ScalarvizError, match="norm_type"):
-            clip_grad_norm_([p], 1.0, bad)
+            utils.clip_grad_norm_([p], 1.0, bad)
     with pytest.raises(sv.ScalarvizError, match="error_if_nonfinite"):
-        clip_grad_norm_([p], 1.0, 2.0, "yes")
+        utils.clip_grad_norm_([p], 1.0, 2.0, "yes")
 
 
 # ---- state that does not fit

@@ -11,7 +11,7 @@ import pytest
 import scalarviz as sv
 from kit.learning import FAMILIES, OPTIMISERS
 from scalarviz import Weight, nn, optim
-from scalarviz.nn.utils import clip_grad_norm_, clip_grad_value_
+from scalarviz.nn import utils
 from scalarviz.optim import lr_scheduler
 
 STEPS = 20
@@ -356,10 +356,10 @@ def test_clipped_gradients_are_pytorchs(gradients, most, kind, torch):
     for p, g in zip(other, gradients, strict=True):
         p.grad = torch.tensor(g)
     if kind == "value":
-        torch.nn.utils.clip_grad_value_(other, most), clip_grad_value_(own, most)
+        torch.nn.utils.clip_grad_value_(other, most), utils.clip_grad_value_(own, most)
     else:
         wanted = float(torch.nn.utils.clip_grad_norm_(other, most, kind))
-        np.testing.assert_allclose(clip_grad_norm_(own, most, kind), wanted, rtol=1e-12)
+        np.testing.assert_allclose(utils.clip_grad_norm_(own, most, kind), wanted, rtol=1e-12)
     for p, q in zip(own, other, strict=True):
         np.testing.assert_allclose(p.grad, q.grad.numpy(), rtol=0 if kind == "value" else 1e-12)
 
@@ -368,17 +368,17 @@ def test_weights_one_by_one_and_those_without_a_gradient():
     p, lone, none = nn.Parameter([1.0, 2.0]), Weight(1.0), Weight(5.0)
     p.grad = [3.0, 0.0]
     lone.grad = 4.0
-    assert clip_grad_norm_([p[0], lone, none, lone], 1.0) == 5.0
+    assert utils.clip_grad_norm_([p[0], lone, none, lone], 1.0) == 5.0
     assert math.hypot(p.grad[0], lone.grad) == pytest.approx(1.0, rel=1e-6)
     assert none.grad == 0.0
-    assert clip_grad_norm_([none], 1.0) == 0.0
-    assert clip_grad_norm_([], 1.0) == 0.0
-    clip_grad_value_(p, 0.1)
+    assert utils.clip_grad_norm_([none], 1.0) == 0.0
+    assert utils.clip_grad_norm_([], 1.0) == 0.0
+    utils.clip_grad_value_(p, 0.1)
     assert p.grad.tolist() == [0.1, 0.0]
 
 
 def test_a_length_that_is_not_finite_can_be_refused():
     own = ours([np.array([math.inf, 1.0])])
     with pytest.raises(sv.ScalarvizError, match="inf; nothing was changed"):
-        clip_grad_norm_(own, 1.0, error_if_nonfinite=True)
+        utils.clip_grad_norm_(own, 1.0, error_if_nonfinite=True)
     assert own[0].grad.tolist() == [math.inf, 1.0]
