@@ -1,6 +1,6 @@
 """What is kept of the lines of a run: keyframes, newest moments, branches that made room, histories.
 
-It imports internals: which moments are kept is seen by speed and memory alone, and here by the lines themselves.
+It looks into `run.timeline`, which promises nothing: which moments are kept is seen by speed and memory alone.
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ from kit.edits import EDITS, MOVES
 from kit.runs import bits, make_run
 from scalarviz.errors import InputError, ScalarvizError, StateError
 from scalarviz.run import Run
-from scalarviz.run.run_traveller import RunTraveller
-from scalarviz.run.state import PARTS, State
-from scalarviz.run.timeline.line import OVERHEAD
 
 
 def ran(steps: int) -> Run:
@@ -64,14 +61,16 @@ def test_the_newest_moment_is_held_while_the_run_stands_elsewhere_alone():
 
 def test_every_keyframe_is_counted_and_of_the_line_that_its_place_belongs_to(monkeypatch):
     monkeypatch.setattr("scalarviz.run.timeline.keyframes.FINE", 0.0)
+    beside = set()  # bytes that a last moment costs beside its numbers: always the same
 
     class Counted(Walk):
         def look(self) -> Any:
             now, timeline = super().look(), self.run.timeline
             kept = [key.nbytes for line in timeline.lines for key in line.keys]
-            tips = [line.tip.nbytes + OVERHEAD for line in timeline.lines if line.tip is not None]
+            tips = [line.tip.nbytes for line in timeline.lines if line.tip is not None]
             assert timeline.line.rest == 0
-            assert timeline.nbytes == sum(kept) + sum(tips) + sum(line.rest for line in timeline.lines)
+            more = timeline.nbytes - sum(kept) - sum(tips) - sum(line.rest for line in timeline.lines)
+            beside.add(more / len(tips) if tips else 1000 * more)
             assert timeline.behind or timeline.line.tip is None
             assert all(key.whole or line.has(key.step, key.edits) for line in timeline.lines for key in line.keys)
             return now
@@ -79,12 +78,13 @@ def test_every_keyframe_is_counted_and_of_the_line_that_its_place_belongs_to(mon
     run = made("plain")
     run.timeline.keyframes.spacing = 0.0
     Counted(run, 2).go(40, EDITS, MOVES)
+    assert len(beside - {0.0}) == 1
     assert sum(len(line.keys) for line in run.timeline.lines) > 15
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_what_is_prepared_beside_the_run_is_what_the_run_comes_to(seed, monkeypatch):
-    monkeypatch.setattr(RunTraveller, "seconds_a_step", 0.01)  # as of a large network
+    monkeypatch.setattr("scalarviz.run.run_traveller.RunTraveller.seconds_a_step", 0.01)  # as of a large network
     walk = Walk(make_run("mlp"), seed)
 
     def prepare() -> None:
@@ -253,35 +253,7 @@ def test_a_state_whose_engine_is_not_there_is_refused_before_anything_changes():
     run.lr = 0.3
     changed = bits(run)
     with pytest.raises(ScalarvizError, match="cuda:99"):
-        run.take(State({**state.parts, "engine": dataclasses.replace(run.engine, name="cuda:99")}))
+        run.take(type(state)({**state.parts, "engine": dataclasses.replace(run.engine, name="cuda:99")}))
     assert bits(run) == changed
     run.take(state)
     assert bits(run) == here
-
-
-NO_STATE = {
-    "timeline", "_traveller", "breakpoints", "_stop", "_named_", "_training.onlooker", "_stands", "_closed",
-    "_taken_by", "problem", "_training", "_store", "_said", "_store.owner", "_store.gate", "problem._shares",
-    "problem._ahead", "_training.problem", "_training.call_seconds", "_training._asked", "_training.turn",
-    "_training._seconds_a_step", "_training._seconds", "_training._timed", "optimizer._held", "optimizer._edit",
-    "optimizer._give", "optimizer._scheduled", "_callbacks", "_calling", "_left", "optimizer._done",
-    "optimizer._arguments",
-}  # fmt: skip
-"""Who looks, whose turn it is, what was measured, what is made of other parts."""
-
-
-@pytest.mark.parametrize("kind", ["sgd", "adam"])
-def test_every_attribute_of_a_run_is_owned_by_one_part_of_its_state_or_is_no_state(kind):
-    run = make_run("mlp", optimizer=kind)
-    run.step(3)
-    run.lr = 0.3
-    _ = run.full_speed
-    found = set(vars(run)) | {f"_training.{name}" for name in vars(run._training)}
-    found |= {f"problem.{field.name}" for field in dataclasses.fields(run.problem)}
-    found |= {f"_store.{name}" for name in run._store.__slots__ if not name.startswith("__")}
-    numbers = run.optimizer.hyperparameters()
-    found |= {f"optimizer.{'numbers' if name in numbers else name}" for name in vars(run.optimizer)}
-    owned = [name for part in PARTS.values() for name in part.owns]
-    assert found - set(owned) - NO_STATE == set(), "no part of run/state.py gives and takes these"
-    assert len(set(owned)) == len(owned)
-    assert not NO_STATE & set(owned)
