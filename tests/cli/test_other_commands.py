@@ -335,11 +335,6 @@ def test_the_terminal_tells_quartiles_and_every_combination_or_of_many_every_val
     out = here(*short, "--grid", "lr=0.1..0.5:3", "--grid", "batch=1 4", "--seeds", "7..7").out
     lines = [line.split() for line in out.splitlines() if line.strip()]
     assert [line[:2] for line in lines[2:]] == [[lr, b] for lr in ("0.1", "0.3", "0.5") for b in "14"]
-    count = 21  # of more than 40 combinations each value has a line
-    out = here(*short, "--grid", f"lr=0.1..1:{count}", "--grid", "batch=1 4", "--seeds", 1).out
-    lines = [line.split() for line in out.splitlines() if line.strip()]
-    assert lines[0][:2] == ["option", "value"]
-    assert [line[:3] for line in lines[-2:]] == [["batch", "1", str(count)], ["batch", "4", str(count)]]
 
 
 @pytest.mark.ci

@@ -191,6 +191,10 @@ def test_groups_count_what_learnt_diverged_and_failed_in_the_order_of_the_grid()
     assert (group.losses, group.quartiles[1]) == ([0.1, 0.3, math.inf], 0.3)
     assert group.of_metric("right") == quartiles([0, 1])
     assert groups([run(0), run(1)])[0].learnt is None
+    many = [run(k, lr=k % 21, batch=1 + 3 * (k // 21)) for k in range(42)]
+    heads, lines = summary(many)  # of more than 40 combinations each value has a line
+    assert list(heads[:3]) == ["option", "value", "runs"]
+    assert [list(line[:3]) for line in lines[-2:]] == [["batch", "1", "21"], ["batch", "4", "21"]]
 
 
 @given(st.permutations(range(6)))
