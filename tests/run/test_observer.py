@@ -16,7 +16,6 @@ from kit.edits import CHANGES, EDITS, MOVES
 from kit.networks import SMALL
 from kit.refusals import refusals
 from kit.runs import bits, make_run
-from scalarviz import nn
 from scalarviz.errors import DivergedError, InputError, ScalarvizError, StateError, TypeMismatchError
 
 
@@ -205,6 +204,15 @@ def test_removing_itself_the_next_one_and_with_the_run():
         other.remove()
     with pytest.raises(StateError, match="closed"):
         run.on_step(once)
+    dies = make_run()
+    last, there = dies.on_step(lambda run: None), weakref.ref(dies)
+    gc.disable()
+    try:
+        dies.step(3)
+        del dies
+        assert (there(), last.active) == (None, False)
+    finally:
+        gc.enable()
 
 
 def test_it_may_go_back_and_breakpoints_stop_after_it():
@@ -218,24 +226,6 @@ def test_it_may_go_back_and_breakpoints_stop_after_it():
     run.break_on("step == 12")
     run.step(20)
     assert (run.steps, found, run.stopped_by is None) == (12, [4, 8, 12], False)
-
-
-def test_a_run_that_nobody_holds_is_gone_at_once():
-    run = make_run()
-    handle, net = run.on_step(lambda run: None, every=2), run.model
-    run.step(3)
-    run.change(activation="relu", model=nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 3), nn.Sigmoid()))
-    run.step(3)
-    there = weakref.ref(run)
-    gc.disable()
-    try:
-        del run
-        assert there() is None
-    finally:
-        gc.enable()
-    assert not handle.active
-    handle.remove()
-    net[0].weight.data = np.zeros((4, 3))  # the weights are free again
 
 
 @refusals(
