@@ -1,24 +1,282 @@
-"""Operators on Values: gradients as PyTorch has them, layers that engines know, and inputs that do not fit.
-
-Each operator is called by itself, through the table that files are loaded by, so that one that is wrong is named.
-"""
+"""Operators by themselves, called through the table that files are loaded by, so that one that is wrong is named: the
+standard's own cases (`onnx.backend.test`), their gradients by differences and, where these say nothing, by PyTorch;
+layers that engines know; inputs that do not fit."""
 
 from __future__ import annotations
 
+import functools
+import importlib
+import pkgutil
+import re
+import warnings
+from collections import Counter
+from pathlib import Path
+
 import numpy as np
+import onnx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx import TensorProto, defs, numpy_helper
+from onnx.backend.test.runner import Runner
 
 import scalarviz as sv
 from kit.refusals import Refusal
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, ScalarvizError
-from scalarviz.imported.operators.table import TABLE, Call
+from scalarviz.imported.operators.alike import each
+from scalarviz.imported.operators.table import TABLE, Call, supported
+from scalarviz.imported.operators.versions import VERSIONS
 from scalarviz.nn._array import Values, values
 from scalarviz.onnx.graph import Node
+from scalarviz.onnx.reading import graph_of
 from scalarviz.scalar.value import as_value
 from scalarviz.tape.lower import lower
+
+KINDS = {1: np.float32, 7: np.int64, 9: np.bool_, 11: np.float64}
+"""Element types whose cases have to pass."""
+SLOW = {"attention", "averagepool", "image_decoder", "lppool", "maxpool"}
+"""Files of cases that take longer to make than all others together."""
+NUMBERS_ONLY = {"ArgMax", "ArgMin", "Ceil", "Floor", "Hardmax", "Mod", "NonZero", "Round"}
+"""Operators without a derivative: of numbers that are known alone."""
+PLACES = {f"test_maxpool_with_argmax_2d_precomputed_{name}" for name in ("pads", "strides")}
+"""Cases that ask where the largest number stands."""
+SETTINGS = {"Dropout": {1}, "OneHot": {0, 1}, "Range": {0, 1, 2}, "Resize": {1, 2}, "Upsample": {1}}
+"""Floating inputs that are no data: a ratio, a depth, bounds, scales."""
+MOST = 5_000
+"""Numbers of an input that are made one Value each."""
+UNSTEADY = {
+    "test_pow": "negative to the power of what is no whole number: NaN beside it",
+    "test_pow_types_int64_float32": "the result is a whole number",
+}
+"""Cases at a place where differences say nothing."""
+
+
+@functools.cache
+def cases(slow):
+    """The standard's cases of nodes, those of `SLOW` alone or all others."""
+    from onnx.backend.test.case import node
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # NumPy's, of what the cases compute
+        known = len(node._NodeTestCases)
+        for module in pkgutil.iter_modules(node.__path__):
+            if (module.name in SLOW) == slow:
+                importlib.import_module(f"{node.__name__}.{module.name}")
+    return node._NodeTestCases[known:]
+
+
+def element_types(case):
+    graph = case.model.graph
+    return {
+        port.type.tensor_type.elem_type if port.type.HasField("tensor_type") else -1
+        for port in [*graph.input, *graph.output]
+    }
+
+
+def operator_of(case):
+    """Of a case of one node of the standard's; empty for others."""
+    nodes = case.model.graph.node
+    return nodes[0].op_type if len(nodes) == 1 and not nodes[0].domain else ""
+
+
+def listed(*, slow=False):
+    """Cases of one node whose operator is known and whose types are those of `KINDS`."""
+    return [case for case in cases(slow) if operator_of(case) in VERSIONS and element_types(case) <= set(KINDS)]
+
+
+def array_of(given):
+    return numpy_helper.to_array(given) if isinstance(given, TensorProto) else np.asarray(given)
+
+
+def is_data(case, place, array):
+    """Whether an input is made of Values where the graph computes."""
+    return array.dtype.kind == "f" and place not in SETTINGS.get(operator_of(case), ())
+
+
+def as_values(array):
+    return values([as_value(x) for x in np.asarray(array, np.float64).ravel().tolist()], np.shape(array))
+
+
+def run(case, inputs):
+    """The outputs of a graph whose inputs are numbers or Values."""
+    graph = graph_of(case.model, case.name)
+    known = dict(graph.constants)
+    known.update(zip([port.name for port in graph.inputs], inputs, strict=True))
+    types = {port.name: port.dtype for port in graph.inputs}
+    for node in graph.nodes:
+        assert supported(node, graph.opset) == ""
+        given = tuple(known[name] if name else None for name in node.inputs)
+        dtypes = tuple(types.get(name) for name in node.inputs)
+        known.update(zip(node.outputs, TABLE[node.operator](Call(node, given, graph.opset, dtypes)), strict=False))
+    return [known[port.name] for port in graph.outputs]
+
+
+def numbers_of(case, found):
+    """Outputs as numbers of the types that the case wants."""
+    ports = case.model.graph.output
+    return [
+        x.data.astype(KINDS[port.type.tensor_type.elem_type]) if isinstance(x, Values) else x
+        for x, port in zip(found, ports, strict=True)
+    ]
+
+
+def check(case, computed):
+    """Compare with what the standard says; `computed`: floating inputs as Values."""
+    for inputs, wanted in case.data_sets:
+        given = [array_of(x) for x in inputs]
+        if computed:
+            given = [as_values(x) if is_data(case, k, x) else x for k, x in enumerate(given)]
+        found = numbers_of(case, run(case, given))
+        Runner.assert_similar_outputs([array_of(x) for x in wanted], found, case.rtol, case.atol)
+
+
+def outcomes(tried, computed):
+    """How many cases pass, and what is said of the others."""
+    passed, wrong = 0, []
+    for case in tried:
+        try:
+            check(case, computed)
+            passed += 1
+        except ScalarvizError as error:
+            wrong.append((case.name, operator_of(case), f"refused: {error}"))
+        except Exception as error:
+            wrong.append((case.name, operator_of(case), f"{type(error).__name__}: {str(error)[:300]}"))
+    return passed, wrong
+
+
+def surprises(wrong):
+    """Of cases with computed inputs: all but those that are for known numbers alone, which say so."""
+    return [found for found in wrong if not (found[1] in NUMBERS_ONLY or found[0] in PLACES) or "known" not in found[2]]
+
+
+def test_every_case_of_a_listed_operator_gives_the_standards_numbers():
+    passed, wrong = outcomes(listed(), computed=False)
+    assert wrong == []
+    assert passed >= 250
+
+
+def test_every_case_with_computed_inputs_gives_them_too():
+    passed, wrong = outcomes(listed(), computed=True)
+    assert surprises(wrong) == []
+    assert passed >= 250
+
+
+def test_every_listed_operator_has_a_function_and_every_function_is_listed():
+    assert set(TABLE) == set(VERSIONS)
+
+
+def test_the_versions_are_those_of_the_standard():
+    history = {name: set() for name in VERSIONS}
+    for schema in defs.get_all_schemas_with_history():
+        if not schema.domain and schema.name in VERSIONS:
+            history[schema.name].add(schema.since_version)
+    for name, (oldest, newest) in VERSIONS.items():
+        assert newest == max(history[name]), name  # a newer onnx knows a newer one: read what has changed
+        assert oldest <= max([v for v in history[name] if v <= 9], default=oldest), name  # opset 9 can be read
+        assert oldest in history[name], name
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "onnx.md"
+
+
+def test_the_docs_name_every_operator_once_and_those_for_known_numbers():
+    (table,) = re.findall(r"(?ms)^## Operators$.*?\n((?:\|[^\n]*\n)+)", DOCS.read_text(encoding="utf-8"))
+    named = re.findall(r"`(\w+)`(°?)", table)
+    assert Counter(name for name, _ in named) == dict.fromkeys(VERSIONS, 1)
+    assert {name for name, mark in named if mark} == NUMBERS_ONLY
+
+
+# ---- gradients
+
+
+def moved(case, rng):
+    """The inputs of a case in float64, a little beside the round numbers at which many curves have a kink."""
+    given = [array_of(x) for x in case.data_sets[0][0]]
+    return [x + rng.uniform(0.005, 0.02, x.shape) if is_data(case, k, x) else x for k, x in enumerate(given)]
+
+
+def derivatives(case, rng):
+    """Along a random direction, of the outputs in random shares: by the graph and by differences. None: no graph."""
+    given = moved(case, rng)
+    ways = [rng.normal(size=x.shape) if is_data(case, k, x) else None for k, x in enumerate(given)]
+    graph = [x if way is None else as_values(x) for x, way in zip(given, ways, strict=True)]
+    outputs = {k: x for k, x in enumerate(run(case, graph)) if isinstance(x, Values) and x.size}
+    if not outputs:
+        return None
+    shares = {k: rng.normal(size=x.shape) for k, x in outputs.items()}
+
+    def at(step):
+        found = run(case, [x if way is None else x + step * way for x, way in zip(given, ways, strict=True)])
+        with np.errstate(invalid="ignore"):
+            return sum((found[k] * share).sum() for k, share in shares.items())
+
+    if not np.isfinite(at(0.0)):  # an input or the result of no numbers is infinite
+        return None
+    sum(each("mul", outputs[k], share).sum() for k, share in shares.items()).backward()
+    exact = sum((x.grad * way).sum() for x, way in zip(graph, ways, strict=True) if way is not None)
+    return exact, (at(1e-6) - at(-1e-6)) / 2e-6
+
+
+def compared(tried):
+    rng, counts, wrong = np.random.default_rng(0), Counter(), []
+    for case in tried:
+        name = operator_of(case)
+        if name in NUMBERS_ONLY or case.name in {*UNSTEADY, *PLACES} or not element_types(case) & {1, 11}:
+            continue
+        found = derivatives(case, rng)
+        if found is not None:
+            counts[name] += 1
+            if not np.isclose(*found, rtol=1e-5, atol=1e-6):
+                wrong.append((case.name, *found))
+    return counts, wrong
+
+
+def test_gradients_are_those_of_differences():
+    counts, wrong = compared(listed())
+    assert wrong == []
+    assert len(counts) >= 60
+
+
+@pytest.mark.ci
+def test_pools_give_the_standards_numbers_and_the_gradients_of_differences():
+    tried = listed(slow=True)
+    assert {operator_of(case) for case in tried} >= {"AveragePool", "LpPool", "MaxPool"}
+    assert outcomes(tried, computed=False)[1] == []
+    small = [case for case in tried if all(np.size(array_of(x)) <= MOST for x in case.data_sets[0][0])]
+    assert len(small) >= 30
+    assert surprises(outcomes(small, computed=True)[1]) == []
+    assert compared(small)[1] == []
+
+
+@pytest.mark.ci
+def test_the_docs_say_how_many_of_the_standards_cases_pass():
+    everything = [*cases(False), *cases(True)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from onnx.backend.test.loader import load_model_tests
+
+        names = {case.name for case in everything}
+        everything += [case for case in load_model_tests(kind="node") if case.name not in names]
+    graphs = [graph_of(case.model, case.name) for case in everything]
+    known = [case for case, graph in zip(everything, graphs, strict=True)
+             if not any(supported(node, graph.opset) for node in graph.nodes)]  # fmt: skip
+    passed, wrong = outcomes(known, computed=False)
+    assert [one for one in wrong if not one[2].startswith("refused")] == []
+    refused = len(everything) - passed
+    tried = [*listed(), *listed(slow=True)]
+    small = [case for case in tried if all(np.size(array_of(x)) <= MOST for x in case.data_sets[0][0])]
+    as_graphs, _ = outcomes(small, computed=True)
+    text = " ".join(DOCS.read_text(encoding="utf-8").split())
+    if f"onnx {onnx.__version__})" in text:  # of another version the numbers are others
+        assert f"brings {len(everything):,} cases" in text
+        assert f"{passed:,} of them pass, {refused:,} ask for" in text
+        assert f"all {len(tried):,} cases of one node" in text
+        assert f"and {as_graphs:,} of them as graphs" in text
+    assert passed >= 1000
+
+
+# ---- where differences say nothing, and where the standard has no case: PyTorch
 
 OPSET = 22
 
@@ -29,23 +287,15 @@ def call(operator, inputs, opset=OPSET, outputs=1, **attributes):
     return TABLE[operator](Call(node, tuple(inputs), opset))
 
 
-def as_values(array):
-    return values([as_value(x) for x in np.asarray(array, np.float64).ravel().tolist()], np.shape(array))
-
-
 def i64(*numbers):
     return np.array(numbers, np.int64)
 
-
-# ---- PyTorch
 
 X = np.random.default_rng(3).normal(size=(2, 4, 6))
 PICTURE = np.random.default_rng(4).normal(size=(2, 4, 7, 6))
 KERNEL = np.random.default_rng(5).normal(size=(6, 2, 3, 2))
 BIAS = np.random.default_rng(6).normal(size=6)
-ROWS, TABLE_2 = np.random.default_rng(7).normal(size=(3, 5)), np.random.default_rng(8).normal(size=(5, 4))
 TIES = np.array([[1.0, -2.0, 1.0, 0.0], [0.0, 0.0, 3.0, 3.0]])
-CHANNELS = [np.random.default_rng(k).normal(size=4) for k in range(9, 13)]
 
 CASES = {
     "abs at 0": ("Abs", [TIES], {}, lambda t, x: t.abs(x)),
@@ -56,21 +306,6 @@ CASES = {
     "min of equals": ("Min", [TIES, TIES[:, ::-1].copy()], {}, lambda t, a, b: t.minimum(a, b)),
     "largest, the first of equals": (
         "MaxPool", [TIES[:, None]], {"kernel_shape": (4,)}, lambda t, x: t.nn.functional.max_pool1d(x, 4),
-    ),
-    "broadcast product": ("Mul", [X, X[0, :, :1]], {}, lambda t, a, b: a * b),
-    "power": ("Pow", [np.abs(X), X[0]], {}, lambda t, a, b: a**b),
-    "gelu": ("Gelu", [X], {}, lambda t, x: t.nn.functional.gelu(x)),
-    "selu": ("Selu", [X], {}, lambda t, x: t.nn.functional.selu(x)),
-    "celu": ("Celu", [X], {"alpha": 0.7}, lambda t, x: t.nn.functional.celu(x, 0.7)),
-    "mish": ("Mish", [X], {}, lambda t, x: t.nn.functional.mish(x)),
-    "hard swish": ("HardSwish", [X], {}, lambda t, x: t.nn.functional.hardswish(x)),
-    "prelu": ("PRelu", [X, np.full((4, 1), 0.2)], {}, lambda t, x, a: t.nn.functional.prelu(x, a.reshape(-1))),
-    "softmax": ("Softmax", [X], {"axis": 1}, lambda t, x: t.softmax(x, 1)),
-    "log softmax": ("LogSoftmax", [X], {}, lambda t, x: t.log_softmax(x, -1)),
-    "matrix product": ("MatMul", [X, X.transpose(0, 2, 1)], {}, lambda t, a, b: a @ b),
-    "gemm": (
-        "Gemm", [ROWS, TABLE_2.T.copy(), TABLE_2[0]], {"transB": 1, "alpha": 0.5, "beta": 2.0},
-        lambda t, a, b, c: 0.5 * (a @ b.T) + 2.0 * c,
     ),
     "convolution in groups": (
         "Conv", [PICTURE, KERNEL, BIAS],
@@ -86,15 +321,10 @@ CASES = {
         {"group": 2, "strides": (2, 3), "pads": (1, 0, 1, 0), "dilations": (2, 1), "output_padding": (1, 2)},
         lambda t, x, w, b: t.nn.functional.conv_transpose2d(x, w, b, (2, 3), (1, 0), (1, 2), 2, (2, 1)),
     ),
-    "sum by names": (
-        "Einsum", [X, X.transpose(1, 2, 0).copy()], {"equation": "bij, kjb -> bik"},
-        lambda t, a, b: t.einsum("bij,kjb->bik", a, b),
-    ),
     "sum by names, of three": (
         "Einsum", [X[0], X[1].T.copy(), X[0]], {"equation": "ij,jk,il->kl"},
         lambda t, a, b, c: t.einsum("ij,jk,il->kl", a, b, c),
     ),
-    "diagonal": ("Einsum", [X[:, :, :4].copy()], {"equation": "...ii"}, lambda t, x: t.einsum("bii->b", x)),
     "parts replaced": (
         "ScatterND", [X, np.array([[0, 2], [1, 0]]), X[0, :2]], {},
         lambda t, x, u: t.index_put(x, (t.tensor([0, 1]), t.tensor([2, 0])), u),
@@ -117,34 +347,6 @@ CASES = {
         "MaxPool", [PICTURE], {"kernel_shape": (3, 2), "dilations": (1, 2), "pads": (1, 0, 1, 0)},
         lambda t, x: t.nn.functional.max_pool2d(x, (3, 2), (1, 1), (1, 0), (1, 2)),
     ),
-    "batch norm": (
-        "BatchNormalization", [PICTURE, *CHANNELS[:3], np.abs(CHANNELS[3])], {},
-        lambda t, x, w, b, m, v: (x - m[:, None, None]) / t.sqrt(v + 1e-5)[:, None, None] * w[:, None, None]
-        + b[:, None, None],
-    ),
-    "batch norm in training": (
-        "BatchNormalization", [PICTURE, *CHANNELS[:2], np.zeros(4), np.ones(4)], {"training_mode": 1},
-        lambda t, x, w, b, m, v: t.nn.functional.batch_norm(x, None, None, w, b, True),
-    ),
-    "layer norm": (
-        "LayerNormalization", [X, X[0], X[1]], {"axis": 1},
-        lambda t, x, w, b: t.nn.functional.layer_norm(x, (4, 6), w, b),
-    ),
-    "group norm": (
-        "GroupNormalization", [PICTURE, *CHANNELS[:2]], {"num_groups": 2},
-        lambda t, x, w, b: t.nn.functional.group_norm(x, 2, w, b),
-    ),
-    "instance norm": (
-        "InstanceNormalization", [PICTURE, *CHANNELS[:2]], {},
-        lambda t, x, w, b: t.nn.functional.instance_norm(x, None, None, w, b),
-    ),
-    "mean": ("ReduceMean", [X, i64(0, 2)], {}, lambda t, x: x.mean((0, 2), keepdim=True)),
-    "log of sums of exponentials": ("ReduceLogSumExp", [X, i64(1)], {"keepdims": 0}, lambda t,
-        x: t.logsumexp(x, 1)),
-    "length": ("ReduceL2", [X, i64(-1)], {"keepdims": 0}, lambda t, x: x.norm(dim=-1)),
-    "product": ("ReduceProd", [X, i64(2)], {"keepdims": 0}, lambda t, x: x.prod(2)),
-    "choice": ("Where", [X > 0, X, X[::-1].copy()], {}, lambda t, c, a, b: t.where(c, a, b)),
-    "rows of a table": ("Gather", [TABLE_2, i64(0, 4, 0)], {}, lambda t, x, *_: x[[0, 4, 0]]),
     "border of what is inside": (
         "Pad", [X, i64(0, 0, 2, 0, 0, 1)], {"mode": "reflect"},
         lambda t, x: t.nn.functional.pad(x, (2, 1), mode="reflect"),
@@ -152,14 +354,9 @@ CASES = {
 }  # fmt: skip
 
 
-ROUGH = {"celu", "selu"}
-"""The standard's constants of selu are those of float32, and PyTorch takes 1 / alpha of celu in float32."""
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_are_pytorchs(torch, name):
     operator, inputs, attributes, function = CASES[name]
-    near = 1e-6 if name in ROUGH else 1e-9
     arrays = [np.asarray(x) for x in inputs]
     floats = [x.dtype == np.float64 and x.ndim > 0 for x in arrays]
     made = [as_values(x) if is_float else x for x, is_float in zip(arrays, floats, strict=True)]
@@ -168,14 +365,14 @@ def test_values_and_gradients_are_pytorchs(torch, name):
         call(operator, made, **attributes),
         function(torch, *[x for x in tensors if x.dtype != torch.int64]),
     )
-    np.testing.assert_allclose(found.data.reshape(wanted.shape), wanted.detach().numpy(), rtol=near, atol=1e-12)
+    np.testing.assert_allclose(found.data.reshape(wanted.shape), wanted.detach().numpy(), rtol=1e-9, atol=1e-12)
     shares = np.random.default_rng(0).normal(size=found.shape)
     (found * shares).sum().backward()
     (wanted * torch.tensor(shares.reshape(wanted.shape))).sum().backward()
     for x, tensor, is_float in zip(made, tensors, floats, strict=True):
         if is_float:
             expected = 0.0 if tensor.grad is None else tensor.grad.numpy()
-            np.testing.assert_allclose(x.grad, np.broadcast_to(expected, x.shape), rtol=near, atol=0.1 * near)
+            np.testing.assert_allclose(x.grad, np.broadcast_to(expected, x.shape), rtol=1e-9, atol=1e-10)
 
 
 # ---- what engines make of it
@@ -283,7 +480,7 @@ def test_in_training_they_are_our_own_layers(name, engine):
 
 # ---- what does not fit
 
-SIX, THREE, HALF, MOST = np.ones(6), np.ones(3), as_values([0.5]), ("134,217,728 numbers",)
+SIX, THREE, HALF, MANY = np.ones(6), np.ones(3), as_values([0.5]), ("134,217,728 numbers",)
 UNFIT = {
     "sides": ("Reshape", [SIX, i64(4, 2)], {}, "(6,)", "4, 2"),
     "computed sides": ("Reshape", [SIX, as_values([3.0, 2.0])], {}, "input 1", "computed"),
@@ -296,11 +493,11 @@ UNFIT = {
     "shapes": ("Add", [THREE, as_values(np.ones(4))], {}, "(3,)", "(4,)"),
     "no slope": ("Floor", [HALF], {}, "derivative"), "rounding": ("Cast", [HALF], {"to": 7}, "int64"),
     "a type": ("Cast", [np.ones(2)], {"to": 16}, "16"), "an index": ("Gather", [THREE, i64(3)], {}, "-3", "2"),
-    "terabytes": ("ConstantOfShape", [i64(1 << 20, 1 << 20)], {}, *MOST),
+    "terabytes": ("ConstantOfShape", [i64(1 << 20, 1 << 20)], {}, *MANY),
     "many Values": ("Expand", [as_values([1.0]), i64(1 << 30)], {}, "2,000,000 Values"),
-    "a wide border": ("Pad", [np.ones(2), i64(1 << 60, 1 << 60)], {}, *MOST),
-    "tiles": ("Tile", [np.ones(2), i64(1 << 40)], {}, *MOST),
-    "a range": ("Range", [np.array(0), np.array(1 << 40), np.array(1)], {}, *MOST),
+    "a wide border": ("Pad", [np.ones(2), i64(1 << 60, 1 << 60)], {}, *MANY),
+    "tiles": ("Tile", [np.ones(2), i64(1 << 40)], {}, *MANY),
+    "a range": ("Range", [np.array(0), np.array(1 << 40), np.array(1)], {}, *MANY),
     "an outer sum": ("Add", [as_values(np.ones((2000, 1))), np.ones(2000)], {}, "2,000,000 Values"),
     "a pool's border": ("AveragePool", [np.ones((1, 1, 3))], {"kernel_shape": (2,), "pads": (0, 1 << 40)},
         "134,217,728"),
@@ -318,7 +515,7 @@ def test_what_does_not_fit_is_said_in_one_line_that_names_the_node(name):
     assert [fact for fact in facts if fact not in str(caught.value)] == []
 
 
-SETTINGS = {
+ODD = {
     "axis": (0, 1, -1, 5, -7), "axes": ((0,), (1, -1), (9,), ()), "perm": ((1, 0), (0, 0)), "group": (0, 1, 2, -1),
     "kernel_shape": ((2,), (1, 1), (0,), ()), "strides": ((1,), (0,), (1, 2)), "to": (1, 7, 9, 99),
         "keepdims": (0, 1),
@@ -344,11 +541,11 @@ def operands(draw):
 @given(
     st.sampled_from(sorted(TABLE)),
     st.lists(st.none() | operands(), max_size=4),
-    st.dictionaries(st.sampled_from(sorted(SETTINGS)), st.integers(0, 9), max_size=3),
+    st.dictionaries(st.sampled_from(sorted(ODD)), st.integers(0, 9), max_size=3),
     st.sampled_from([9, 12, 17, 22]),
 )
 def test_whatever_is_given_an_operator_computes_or_says_why_not(operator, inputs, chosen, opset):
-    attributes = {name: SETTINGS[name][k % len(SETTINGS[name])] for name, k in chosen.items()}
+    attributes = {name: ODD[name][k % len(ODD[name])] for name, k in chosen.items()}
     try:
         found = call(operator, inputs, opset, outputs=2, **attributes)
     except ScalarvizError as error:
