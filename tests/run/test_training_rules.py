@@ -333,22 +333,6 @@ def test_limits_of_frozen_weights_of_many_samples_and_of_several_threads(engine)
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
 
 
-def test_penalties_that_are_written_in_the_loss_are_the_same():
-    net = NET.ours()
-
-    def loss(outputs: Any, targets: Any) -> Any:
-        flat = [w for p in net.parameters() for r in p for w in (r if hasattr(r, "__iter__") else [r])]
-        return nn.MSELoss()(outputs, targets) + 0.05 * sv.sum([w * w for w in flat])
-
-    typed = Run(net, loss, optim.SGD(net.parameters(), lr=0.05), (X, Y), engine="numpy", dtype="float64")
-    run = make("sgd")
-    run.change(l2=0.05)
-    typed.step(10)
-    run.step(10)
-    np.testing.assert_allclose(typed.history.loss, run.history.loss, rtol=1e-12)
-    np.testing.assert_allclose(typed.values, run.values, rtol=1e-10)
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_weight_of_0_has_no_l1_and_a_gradient_that_is_not_finite_stays_so(engine):
     net = NETWORKS["one weight"].ours()
