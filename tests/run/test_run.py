@@ -1,4 +1,4 @@
-"""`Run`: whose the weights are, what a frame holds, prediction, divergence, saving; what is no run is refused."""
+"""`Run`: whose weights and optimiser are, what a frame holds, divergence, files; what is no run is refused."""
 
 from __future__ import annotations
 
@@ -145,6 +145,62 @@ def test_weights_that_the_optimiser_does_not_hold_get_gradients_only(engine):
         assert same(tensor.of(frame.values), before[tensor.name]) == (tensor.name != "0.bias")
 
 
+@pytest.mark.parametrize("kept", [lambda o: o, copy.deepcopy, copy.copy, lambda o: pickle.loads(pickle.dumps(o))])
+def test_what_an_optimiser_says_beside_a_run_is_the_runs(kept):
+    run = make()
+    run.step(5)
+    optimizer = kept(run.optimizer)
+    assert optimizer.steps == optimizer.state_dict()["steps"] == 5
+    moments = np.concatenate([run.optimizer_state()[f"exp_avg.{t.name}"].ravel() for t in run.tensors])
+    assert moments.any()
+    for found in (optimizer.state_arrays()["exp_avg"], optimizer.state_dict()["state"]["exp_avg"]):
+        assert found.tobytes() == moments.tobytes()
+    optimizer.state_arrays()["exp_avg"][:] = 7.0  # a copy
+    run.step()
+    assert run.optimizer.steps == 6
+    assert run.optimizer.state_arrays()["exp_avg"].max() < 1.0
+
+
+def test_weights_that_no_other_run_takes_stand_alone():
+    encoder, one, two = nn.Linear(3, 4, seed=1), nn.Linear(4, 3, seed=2), nn.Linear(4, 3, seed=3)
+    first = make(nn.Sequential(encoder, nn.Tanh(), one))
+    first.step(3)
+    kept = one.weight.data.copy()
+    second = make(nn.Sequential(encoder, nn.Tanh(), two))
+    one.weight[0][0].data = 3.0  # a run that nobody may step said no
+    one.freeze()
+    second.step(2)
+    assert one.weight[0][0].data == 3.0
+    assert one.weight.data[1:].tobytes() == kept[1:].tobytes()
+    with pytest.raises(StateError, match="another Run"):
+        first.step()
+    first.close()
+    second.step()
+    assert two.weight.data.tobytes() == second.state_dict()["2.weight"].tobytes()
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_recording_a_model_pauses_the_collector_of_cycles_and_leaves_it_as_it_was(on):
+    seen = []
+
+    class Broken(nn.Module):
+        def __init__(self) -> None:
+            self.w = sv.Weight(1.0)
+
+        def forward(self, x):
+            seen.append(gc.isenabled())
+            raise ZeroDivisionError
+
+    was, net = gc.isenabled(), Broken()
+    try:
+        (gc.enable if on else gc.disable)()
+        with pytest.raises(ZeroDivisionError):
+            Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (np.ones((2, 1)), np.ones((2, 1))))
+        assert (seen, gc.isenabled()) == ([False], on)
+    finally:
+        (gc.enable if was else gc.disable)()
+
+
 # ---- what is seen
 
 
@@ -273,6 +329,33 @@ def test_loading_what_does_not_fit_lists_everything_and_changes_nothing(tmp_path
 
 
 # ---- what is refused
+
+FIXED = {
+    "loss_function": "change(loss=", "seed": "restart(seed=", "model": "change(model=", "dtype": "dtype=",
+    "optimizer": "change(optimizer=", "engine": "change(engine=", "momentum": "change(momentum=", "l2": "change(l2=",
+    "steps": "run.to(", "learning_rate": "run.lr", "batchsize": "'batch_size'", "momentm": "'momentum'",
+    "step": "cannot be set", "problem": "cannot be set", "full_speed": "cannot be set", "other": "no attribute",
+}  # fmt: skip
+"""By attribute, what the refusal says."""
+
+
+class Noted(Run):
+    note = ""
+
+
+def test_an_attribute_is_an_edit_or_is_refused_with_the_call_that_changes_it():
+    net = small()
+    run = Noted(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), (X, Y), engine="numpy")
+    before = {**vars(run)}
+    for name, said in FIXED.items():
+        with pytest.raises(sv.ScalarvizError) as refused:
+            setattr(run, name, 9)
+        assert name in str(refused.value)
+        assert said in str(refused.value)
+    assert vars(run) == before
+    run.note, run.lr, run.batch_size = "its own", 0.25, 2
+    assert (run.note, run.optimizer.lr, run.problem.batch, len(run.log)) == ("its own", 0.25, 2, 2)
+
 
 P, C = np.zeros((4, 1, 8, 8)), np.arange(4)
 NAN, INF, COPIES = np.nan, np.inf, (copy.copy, copy.deepcopy, pickle.dumps)
