@@ -117,6 +117,8 @@ def test_what_cannot_be_compared_is_named_and_left_out(record):
     pair = branches.compare(branches.on(branches.branches[0]))
     assert pair.left_out == ("1 other branch of run, branch 1", "1 other branch of run, branch 0")
     assert (pair.span, [edit.what for edit in pair.past.edits]) == ((0, 12), ["a: 0.weight[0][0] = 2"])
+    pair.to(4)
+    assert (pair.frame().edited, pair.frame().a.edited, pair.frame().b.edited) == (True, True, False)
     assert len(four.compare(four).stages) == 4
     for name, words, how in (
         ("acts", "the layers are not the same", {"then": lambda run: run.change(activation="relu")}),

@@ -39,8 +39,8 @@ def killed(path, seed, steps):
     return path
 
 
-def closed(path, seed, steps, network="mlp"):
-    run = make_run(network, weights=seed)
+def closed(path, steps):
+    run = make_run()
     with sv.Recording(run, path=path, gradients=True, updates=True):
         run.step(steps)
     return path
@@ -63,18 +63,36 @@ def nothing_may_be_written(monkeypatch):
 # ---- whose log stands beside it
 
 
-def test_what_was_not_closed_is_repaired(tmp_path):
-    path = killed(tmp_path / "run.svz", 1, 50)
-    assert path.with_name("run.svz-wal").stat().st_size
-    assert steps_of(path) == list(range(51))
-    assert list(left(tmp_path)) == ["run.svz"]
+@pytest.mark.parametrize("log", ["whole", "begun anew", "without a name"])
+def test_what_was_not_closed_is_repaired(log, tmp_path, connections):
+    """A log is begun anew when it was cleared; earlier programs gave it no name."""
+    run, path = make_run(), tmp_path / "run.svz"
+    with sv.Recording(run, path=tmp_path / "first.svz") as recording:
+        for _ in range(3):
+            run.step(20)
+            recording.flush()
+            if log == "begun anew":
+                connections[-1].execute("PRAGMA wal_checkpoint(RESTART)")
+        run.step(20)
+        leave(path, recording)
+    recording.path.unlink()
+    if log == "without a name":
+        with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            database.execute("DELETE FROM meta WHERE name = 'log'")
+            for suffix in ("", "-wal"):
+                shutil.copy(f"{path}{suffix}", f"{tmp_path / 'old.svz'}{suffix}")
+        path.unlink()
+        path = tmp_path / "old.svz"
+    assert path.with_name(f"{path.name}-wal").stat().st_size
+    assert steps_of(path) == list(range(81))
+    assert list(left(tmp_path)) == [path.name]
 
 
 def test_where_nothing_may_be_written_a_copy_is_read(tmp_path, nothing_may_be_written):
     (tmp_path / "real").mkdir()
     path, link = killed(tmp_path / "real" / "run.svz", 1, 50), tmp_path / "link.svz"
     link.symlink_to(path)
-    whole = closed(tmp_path / "whole.svz", 1, 9)
+    whole = closed(tmp_path / "whole.svz", 9)
     before = left(tmp_path)
     for one in (path, path, link, whole):  # beside a link stands nothing
         assert steps_of(one) == list(range(10 if one == whole else 51))
@@ -86,7 +104,7 @@ def test_where_nothing_may_be_written_a_copy_is_read(tmp_path, nothing_may_be_wr
 
 def test_the_log_of_another_recording_is_left_out(tmp_path):
     path, other = killed(tmp_path / "run.svz", 7, 35), killed(tmp_path / "other.svz", 9, 15)
-    os.replace(closed(tmp_path / "whole.svz", 1, 20), path)
+    os.replace(closed(tmp_path / "whole.svz", 20), path)
     before = left(tmp_path)
     for _ in range(2):
         with sv.load_recording(path) as recorded, sv.load_recording(path) as again:
@@ -97,28 +115,6 @@ def test_the_log_of_another_recording_is_left_out(tmp_path):
     with pytest.raises(FileFormatError, match=r"run\.svz-wal"):  # nothing but the log holds frames
         sv.load_recording(path)
     assert steps_of(other) == list(range(16))
-
-
-def test_logs_that_were_begun_anew_are_its_own(tmp_path, connections):
-    run = make_run()
-    with sv.Recording(run, path=tmp_path / "first.svz") as recording:
-        database = connections[-1]
-        for _ in range(5):
-            run.step(20)
-            recording.flush()
-            database.execute("PRAGMA wal_checkpoint(RESTART)")
-        run.step(20)
-        path = leave(tmp_path / "run.svz", recording)
-    assert steps_of(path) == list(range(121))
-
-
-def test_a_log_of_a_time_when_logs_were_not_named_is_read(tmp_path):
-    path, old = killed(tmp_path / "run.svz", 7, 35), tmp_path / "old.svz"
-    with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        database.execute("DELETE FROM meta WHERE name = 'log'")
-        for suffix in ("", "-wal"):
-            shutil.copy(f"{path}{suffix}", f"{old}{suffix}")
-    assert steps_of(old) == list(range(36))
 
 
 # ---- one moment, whoever writes meanwhile
@@ -225,24 +221,20 @@ def test_who_holds_no_moment_lets_the_log_be_cleared_and_is_told_what_is_gone(tm
 # ---- a file that is replaced while it is read
 
 
-def in_place(path, other):
+def overwritten(path, other, first):
+    """In place; its old bytes go before or after the new ones are there."""
     with path.open("r+b") as file:
-        file.truncate(0)
-        file.write(other.read_bytes())
-
-
-def over(path, other):
-    with path.open("r+b") as file:
+        file.truncate(0 if first else path.stat().st_size)
         file.write(other.read_bytes())
         file.truncate()
 
 
-def half(path, other):
-    os.truncate(path, path.stat().st_size // 2)
-
-
-def moved(path, other):
-    os.replace(other, path)
+CHANGES = {
+    "emptied first": lambda path, other: overwritten(path, other, first=True),
+    "written over": lambda path, other: overwritten(path, other, first=False),
+    "half": lambda path, other: os.truncate(path, path.stat().st_size // 2),
+    "moved": lambda path, other: os.replace(other, path),
+}
 
 
 @pytest.fixture(scope="module")
@@ -259,22 +251,22 @@ def two(tmp_path_factory):
 
 @POSIX
 @pytest.mark.ci
-@pytest.mark.parametrize("change", [in_place, over, half, moved])
+@pytest.mark.parametrize("change", CHANGES)
 def test_of_a_file_that_is_changed_while_it_is_read_no_number_is_foreign(two, tmp_path, change):
     path, other = (Path(shutil.copy(one, tmp_path / one.name)) for one in two)
     with sv.load_recording(two[0]) as whole:
         truth = [whole.frame(k).values.tobytes() for k in range(len(whole))]
     with sv.load_recording(path) as recorded:
-        change(path, other)
+        CHANGES[change](path, other)
         said = []
         for k, true in enumerate(truth):
             try:
                 assert recorded.frame(k).values.tobytes() == true
             except FileFormatError as error:
                 said.append(str(error))
-        assert bool(said) != (change is moved)
+        assert bool(said) != (change == "moved")
         assert all("changed" in line for line in said)
-        if change is not half:
+        if change != "half":
             with pytest.raises((FileFormatError, InputError), match=r"one\.svz"):
                 recorded.newer()
 
