@@ -13,6 +13,7 @@ from kit.learning import LOSSES, SCHEDULES, make_schedule
 from kit.runs import ENGINES
 from scalarviz import nn, optim
 
+FITTING = [row for row in LOSSES.values() if row.outputs == "numbers"]
 PACES = [name for name in SCHEDULES if name not in ("plateau", "one cycle")]
 SEEDS = [*range(4), *(pytest.param(seed, marks=pytest.mark.ci) for seed in range(4, 40))]
 
@@ -43,16 +44,6 @@ def rule_of(draw, norms, parameters):
     return getattr(optim, kind)(parameters, lr=rate, **given)
 
 
-def loss_of(draw, outputs, batch):
-    weight = [draw.uniform(0.2, 2.0) for _ in range(outputs)]
-    left_out = 0 if batch >= 8 else -100  # a batch of nothing but left-out samples has no loss: NaN, as in PyTorch
-    return draw.choice([
-        (nn.MSELoss(), False), (nn.SmoothL1Loss(), False), (nn.MSELoss("sum"), False), (nn.CrossEntropyLoss(), True),
-        (nn.CrossEntropyLoss(weight=weight), True),
-        (nn.CrossEntropyLoss(label_smoothing=0.2, ignore_index=left_out), True),
-    ])  # fmt: skip
-
-
 def run_of(seed, engine, threads=1, dtype="float64"):
     draw, random = Random(seed), np.random.default_rng(seed)
     shape = (draw.randint(1, 9),) if seed % 3 else (draw.randint(1, 2), draw.randint(2, 6), draw.randint(2, 6))
@@ -60,13 +51,13 @@ def run_of(seed, engine, threads=1, dtype="float64"):
     norms = seed % 4 if batch > 2 else 0
     net = Masked(draw, shape, norms)
     outputs = net.behind[4].out_features
-    loss, classes = loss_of(draw, outputs, batch)
+    loss = draw.choice(FITTING)
     samples, rule = draw.choice([9, 24, 40]), rule_of(draw, norms, net.parameters())
     make_schedule(draw.choice([None, None, *PACES]), rule)
-    targets = random.integers(0, outputs, samples) if classes else random.random((samples, outputs))
     options = {"engine": engine, "dtype": dtype, "threads": threads, "seed": seed, "batch_size": batch}
     options["sampling"] = draw.choice(["epochs", "epochs", "replacement"])
-    return sv.Run(net, loss, rule, (random.normal(size=(samples, *shape)), targets), **options)
+    data = random.normal(size=(samples, *shape)), loss.wanted(samples, outputs, seed)
+    return sv.Run(net, loss.ours(), rule, data, **options)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -201,7 +192,7 @@ def test_a_random_network_trains_as_pytorchs(torch, seed, engine):
     samples = parts.batch + draw.choice([0, 3, 20])
     size = (samples, *parts.input)
     x = make.integers(0, 7, size).astype(float) if parts.alphabet else make.normal(size=size)
-    lossf = draw.choice([row for row in LOSSES.values() if row.outputs == "numbers"])
+    lossf = draw.choice(FITTING)
     y = lossf.wanted(samples, CLASSES, seed)
     rule, numbers = draw.choice(RULES)
     numbers = numbers | {"lr": draw.choice([0.003, 0.02])} | ({} if rule == "SGD" else {"eps": 1e-3})

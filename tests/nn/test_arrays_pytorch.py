@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz import Value, nn, optim
+from scalarviz import Value, nn
 
 torch = None  # `with_pytorch` sets it
 
@@ -93,14 +93,6 @@ def theirs(expression):
     return tuple(found.shape), found.detach().numpy(), *grads
 
 
-@pytest.mark.parametrize("name", EXPRESSIONS)
-def test_as_pytorch(name):
-    found, wanted = ours(EXPRESSIONS[name]), theirs(EXPRESSIONS[name])
-    assert found[0] == wanted[0]
-    for a, b in zip(found[1:], wanted[1:], strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
-
-
 FUNCTIONS = {
     "tanh": (lambda p, q: sv.tanh(p + q), lambda p, q: torch.tanh(p + q)),
     "exp": (lambda p, q: sv.exp(p), lambda p, q: torch.exp(p)),
@@ -113,71 +105,18 @@ FUNCTIONS = {
     "sum": (lambda p, q: sv.sum(p), lambda p, q: torch.sum(p)),
     "mean": (lambda p, q: sv.mean(p * q), lambda p, q: torch.mean(p * q)),
     "max": (lambda p, q: sv.max(p) + sv.min(p * p), lambda p, q: torch.max(p) + torch.min(p * p)),
+    "softmax": (lambda p, q: sv.softmax(p * 1, 1), lambda p, q: p.softmax(1)),
+    "log_softmax": (lambda p, q: sv.log_softmax(p * 1, 0), lambda p, q: p.log_softmax(0)),
 }
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_of_arrays(name):
-    found, wanted = ours(FUNCTIONS[name][0]), theirs(FUNCTIONS[name][1])
+EVERY = {name: (call, call) for name, call in EXPRESSIONS.items()}
+EVERY |= {f"sv: {name}": both for name, both in FUNCTIONS.items()}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_as_pytorch(name):
+    found, wanted = (make(call) for make, call in zip((ours, theirs), EVERY[name], strict=True))
     assert found[0] == wanted[0]
     for a, b in zip(found[1:], wanted[1:], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
-
-
-class Own(nn.Module):
-    """A network of Parameters alone, typed as with PyTorch."""
-
-    def __init__(self):
-        draw = np.random.default_rng(0)
-        self.w1, self.b1 = nn.Parameter(draw.normal(size=(16, 3))), nn.Parameter(np.zeros(16))
-        self.w2 = nn.Parameter(draw.normal(size=(2, 16)))
-
-    def forward(self, x):
-        hidden = (self.w1 @ x + self.b1).tanh()
-        return self.w2 @ hidden + self.w2[:, 0] * 0.5
-
-
-X = np.random.default_rng(1).normal(size=(12, 3))
-Y = np.stack([X.sum(axis=1), X[:, 0] * X[:, 1]], axis=1)
-
-
-def torch_run(steps):
-    net = Own()
-    w1, b1, w2 = (torch.tensor(p.data, requires_grad=True) for p in net.parameters())
-    x, y = torch.tensor(X), torch.tensor(Y)
-    losses = []
-    for _ in range(steps):
-        hidden = (x @ w1.T + b1).tanh()
-        loss = torch.nn.functional.mse_loss(hidden @ w2.T + w2[:, 0] * 0.5, y)
-        loss = loss + 0.01 * sum((p * p).sum() for p in (w1, b1, w2)) + 0.001 * w1.abs().sum() + 0.1 * b1.mean() ** 2
-        losses.append(loss.item())
-        loss.backward()
-        with torch.no_grad():
-            for p in (w1, b1, w2):
-                p -= 0.05 * p.grad  # noqa: PLW2901
-                p.grad = None
-    return losses, [p.detach().numpy() for p in (w1, b1, w2)]
-
-
-@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
-def test_penalties_in_a_run_train_as_in_pytorch(engine):
-    net, mse = Own(), nn.MSELoss()
-
-    def loss(outputs, targets):
-        penalty = 0.01 * sum((p * p).sum() for p in net.parameters())
-        return mse(outputs, targets) + penalty + 0.001 * net.w1.abs().sum() + 0.1 * net.b1.mean() ** 2
-
-    run = sv.Run(net, loss, optim.SGD(net.parameters(), lr=0.05), data=(X, Y), engine=engine, dtype="float64")
-    run.step(12)
-    wanted, parameters = torch_run(12)
-    np.testing.assert_allclose(run.history.loss, wanted, rtol=1e-12)
-    for p, tensor in zip(net.parameters(), parameters, strict=True):
-        np.testing.assert_allclose(p.data, tensor, rtol=1e-11, atol=1e-13)
-    run.close()
-
-
-def test_functions_take_a_dimension():
-    p = nn.Parameter(P)
-    np.testing.assert_allclose(sv.softmax(p * 1, 1).data, torch.tensor(P).softmax(1).numpy(), rtol=1e-14)
-    np.testing.assert_allclose(sv.log_softmax(p * 1, 0).data, torch.tensor(P).log_softmax(0).numpy(), rtol=1e-14)
-    assert [v.data for v in sv.log_softmax(P[0])] == pytest.approx(torch.tensor(P[0]).log_softmax(0).tolist())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kit.nested import flat
 from kit.networks import each
 from kit.runs import ENGINES
 from scalarviz import Run, nn, optim, rng
@@ -47,10 +46,8 @@ def masks(p, units):
         step = 0
 
         def forward(self, x):
-            if not self.training:
-                return x
             zero = rng.dropped(SEED, 0, self.step, np.arange(units), np.arange(len(x)), p)
-            return x * torch.tensor(np.where(zero, 0.0, 1 / (1 - p)).T)
+            return x * torch.tensor(np.where(zero, 0.0, 1 / (1 - p)).T) if self.training else x
 
     return Masked()
 
@@ -109,6 +106,7 @@ def partly(layers):
 
 MODELS = {
     "mlp": (mlp, 3), "affine=False": (lambda layers: mlp(layers, affine=False), 3),
+    "bias=False": (lambda layers: mlp(layers, bias=False), 3),
     "momentum=None": (lambda layers: mlp(layers, momentum=None), 3),
     "momentum=0.3": (lambda layers: mlp(layers, momentum=0.3, eps=1e-3), 3),
     "no statistics": (lambda layers: mlp(layers, track_running_stats=False), 3), "behind dropout": (masked, 3),
@@ -231,63 +229,3 @@ def test_statistics_that_are_set_to_none_are_those_of_pytorch(which, momentum):
         again = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), engine="numpy", dtype="float64")
         np.testing.assert_allclose(again.predict(x), theirs.eval()(torch.tensor(x)).numpy(), rtol=0, atol=1e-12)
     assert predicted.shape == (N, 2)
-
-
-# ---- by hand
-
-
-SHAPES = {
-    "rows": (nn.BatchNorm1d, (5, 3)),
-    "long rows": (nn.BatchNorm1d, (4, 3, 2)),
-    "square": (nn.BatchNorm1d, (3, 3)),
-    "pictures": (nn.BatchNorm2d, (2, 3, 2, 4)),
-    "one picture": (nn.BatchNorm2d, (1, 3, 2, 2)),
-}
-
-
-ARGUMENTS = [
-    {}, {"momentum": None}, {"momentum": 1.0, "eps": 0.3}, {"affine": False}, {"track_running_stats": False},
-    {"bias": False},
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("given", ARGUMENTS, ids=str)
-@pytest.mark.parametrize("name", SHAPES)
-def test_training_by_hand_agrees_with_pytorch(name, given):
-    """Values, gradients of input, weight and bias, and the running statistics after three batches; then eval()."""
-    kind, shape = SHAPES[name]
-    r = np.random.default_rng(7)
-    ours, theirs = kind(3, **given), getattr(torch.nn, kind.__name__)(3, **given).double()
-    if ours.weight is not None:
-        for part in ours.parameters():
-            part.data = r.normal(size=3)
-        theirs.load_state_dict({k: torch.tensor(a) for k, a in ours.state_dict().items()})
-    for _ in range(3):
-        x, upstream = r.normal(size=shape) * 2 + 1, r.normal(size=shape)
-        given_x = torch.tensor(x, requires_grad=True)
-        wanted = theirs(given_x)
-        theirs.zero_grad()
-        (wanted * torch.tensor(upstream)).sum().backward()
-        ours.zero_grad()
-        found = flat(ours(x))
-        np.testing.assert_allclose([v.data for v in found], wanted.detach().numpy().ravel(), rtol=0, atol=1e-12)
-        slopes = ours.backward(upstream.ravel().tolist())
-        np.testing.assert_allclose(slopes, given_x.grad.numpy().ravel(), rtol=0, atol=1e-11)
-        for part, like in zip(ours.parameters(), theirs.parameters(), strict=True):
-            np.testing.assert_allclose(part.grad, like.grad.numpy(), rtol=0, atol=1e-11)
-        _same_state(ours, theirs)
-    if name == "square":  # PyTorch takes it as samples, here it is asked which is meant
-        return
-    ours.eval(), theirs.eval()
-    with torch.no_grad():
-        wanted = theirs(torch.tensor(x)).numpy()
-    np.testing.assert_allclose([v.data for v in flat(ours(x))], wanted.ravel(), rtol=0, atol=1e-12)
-    _same_state(ours, theirs)
-
-
-def _same_state(ours, theirs):
-    found, wanted = ours.state_dict(), {k: a.numpy() for k, a in theirs.state_dict().items()}
-    assert list(found) == list(wanted)
-    for k, array in wanted.items():
-        assert (found[k].shape, found[k].dtype) == (array.shape, array.dtype)
-        np.testing.assert_allclose(found[k], array, rtol=0, atol=1e-13, err_msg=k)
