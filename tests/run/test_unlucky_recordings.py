@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import gc
+import mmap
 import os
 import random
-import select
 import shutil
 import signal
 import sqlite3
-import struct
 import subprocess
 import sys
 import tempfile
@@ -256,7 +255,6 @@ def test_a_dropped_recording_is_made_whole_by_whichever_thread_finds_it(named, f
 
 STEPS, EDITED = 1500, 97
 """How far each is trained, and after how many steps it is edited again and again."""
-WORD = struct.Struct("<q")
 
 
 def trained(run):
@@ -268,45 +266,41 @@ def trained(run):
         yield run
 
 
-def record(path, pipe, choice):
-    """Until somebody ends this process; it tells up to which step all is in the file, below 0 that it is closed."""
-    run, early = make_run(dtype="float32"), choice.random() < 0.1
-    os.write(pipe, WORD.pack(0) if early else b"")
+def record(path, sure, choice):
+    """Until somebody ends this process; `sure` tells up to which step all is in the file, below 0 before it begins."""
+    run, early, ends = make_run(dtype="float32"), choice.random() < 0.1, choice.choice([0, 40, STEPS])
+    sure[0] = 0 if early else -1
     kept: dict[str, Any] = {"gradients": True, "updates": True, "activations": True}
     recording = sv.Recording(run, path=path, budget=choice.choice([200_000, 200_000_000]), **kept)
-    os.write(pipe, b"" if early else WORD.pack(0))
-    ends = choice.choice([0, 40, STEPS])
+    sure[0] = 0
     for each in trained(run):
         if each.steps == ends:
             recording.close()
-            os.write(pipe, WORD.pack(-each.steps))
+            sure[0] = each.steps
             break
         if each.steps % 10 == 0:
             recording.flush()
-            os.write(pipe, WORD.pack(each.steps))
+            sure[0] = each.steps
     time.sleep(60)
 
 
 def kill(path, choice):
     """Fork one that records, and kill it at any moment of its first second; up to where it was sure."""
-    reader, writer = os.pipe()
+    sure = np.frombuffer(mmap.mmap(-1, 8), np.int64)
+    sure[0] = -1
     if (pid := os.fork()) == 0:
         try:
-            os.close(reader)
-            record(path, writer, random.Random(choice.random()))
+            record(path, sure, random.Random(choice.random()))
         finally:
             os._exit(1)
-    os.close(writer)
-    with os.fdopen(reader, "rb", buffering=0) as pipe:
-        told, end = pipe.read(8), time.monotonic() + choice.uniform(0.0, 1.0) ** 3
-        while (wait := end - time.monotonic()) > 0:
-            if select.select([pipe], [], [], wait)[0]:
-                told += pipe.read(4096)
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        while more := pipe.read(4096):
-            told += more
-    return max((abs(WORD.unpack_from(told, at)[0]) for at in range(0, len(told) - 7, 8)), default=0)
+    end = time.monotonic() + 60
+    while sure[0] < 0:
+        assert time.monotonic() < end
+        time.sleep(0.001)
+    time.sleep(choice.uniform(0.0, 1.0) ** 3)
+    os.kill(pid, signal.SIGKILL)
+    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+    return int(sure[0])
 
 
 def check(path, sure, values):
