@@ -1,4 +1,7 @@
 """One law over all writers: an old file keeps its mode, a read-only one is refused, a new one has the mode of `open`.
+Of folders for files that nobody keeps what a killed process left goes away, and nothing else.
+
+It imports writers and the folders' maker from where they stand: no user calls these alone.
 
 The tests may run as root, whom no mode stops: they look at modes, not at who may read.
 """
@@ -7,6 +10,10 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +21,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import io, nn, optim
 from scalarviz.errors import InputError
+from scalarviz.io.scratch import scratch
 from scalarviz.lessons import copy, lessons
 from scalarviz.sweep.table import write_table
 from scalarviz.view.browser.link import write_player
@@ -137,3 +145,36 @@ def test_a_read_only_lesson_that_is_kept_stops_no_copy(tmp_path):
     kept.write_bytes(b"a pupil's")
     kept.chmod(0o444)
     assert copy(tmp_path).kept == [kept]
+
+
+# ---- folders that nobody keeps
+
+MAKES = """
+import os, sys, tempfile
+from scalarviz.io.scratch import scratch
+folder = tempfile.mkdtemp(prefix=scratch())
+open(os.path.join(folder, "run.svz"), "w").close()
+print(os.path.basename(folder), flush=True)
+sys.stdin.read()
+os._exit(9)
+"""
+
+
+def test_only_folders_of_processes_that_are_no_more_go(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", MAKES], env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        name = other.stdout.readline().strip()
+        mine = Path(tempfile.mkdtemp(prefix=scratch()))
+        assert {path.name for path in tmp_path.iterdir()} == {name, mine.name}  # it lives
+        other.communicate("")
+    kept = [mine, tmp_path / "scalarviz-rescued", tmp_path / "somebody"]
+    for path in kept[1:]:
+        path.mkdir()
+    link = tmp_path / f"{name}link"
+    link.symlink_to(tmp_path / "somebody")
+    assert scratch() == mine.name[: len(scratch())]
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in [*kept, link]}
