@@ -49,9 +49,33 @@ def gl(fakes, libraries, *parts, user="0", system="Linux", apt='echo "apt $@" >&
     return run("system-libraries", *parts)
 
 
-def test_nothing_is_said_where_the_libraries_are(fakes):
-    result = gl(fakes, ALL)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+NAMES = {"pictures": "libegl1 libgl1 libfontconfig1", "tests": "xvfb xdotool chromium"}
+SAID = {
+    "the libraries are there": ({"libraries": ALL}, (), ""),
+    "macOS needs none": ({"libraries": "nothing", "system": "Darwin"}, (), ""),
+    "somebody else than root": ({"user": "1000"}, (), f"type this once: sudo apt-get install {NAMES['pictures']}"),
+    "a window": ({"user": "1000"}, ("window",), "libxcb-cursor0"),
+    "a window and the tests": ({"user": "1000"}, ("window", "tests"), "libxkbcommon0 xvfb xdotool chromium"),
+    "the tests": ({"user": "1000", "libraries": ALL}, ("tests",), f"apt-get install {NAMES['tests']}"),
+    "an X server is there": (
+        {"user": "1000", "libraries": ALL, "there": "Xvfb"}, ("tests",), "apt-get install xdotool chromium"
+    ),
+    **{f"{name} is a browser": (
+        {"user": "1000", "libraries": ALL, "there": name}, ("tests",), "apt-get install xvfb xdotool"
+    ) for name in ("chromium", "chromium-browser", "google-chrome")},
+    "another Linux": ({"apt": ""}, (), f"your system's packages for them (Debian calls them {NAMES['pictures']})"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_what_is_missing_is_said_with_the_line_to_type(fakes, name):
+    given, parts, words = SAID[name]
+    if "there" in (given := dict(given)):
+        fakes[0](given.pop("there"), "exit 0")
+    result = gl(fakes, given.pop("libraries", "nothing"), *parts, **given)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert words in result.stdout if words else result.stdout == ""
+    assert ("libxcb" in result.stdout, "xvfb" in result.stdout) == ("window" in parts, "xvfb" in words)
 
 
 def test_root_on_debian_gets_them_installed_and_is_told(fakes, tmp_path):
@@ -61,37 +85,6 @@ def test_root_on_debian_gets_them_installed_and_is_told(fakes, tmp_path):
     assert "libEGL.so.1 libfontconfig.so.1" in result.stdout
     assert "installing them" in result.stdout
     assert "install -y -qq --no-install-recommends libegl1 libfontconfig1\n" in log.read_text()
-
-
-def test_others_get_the_line_to_type(fakes, tmp_path):
-    result = gl(fakes, "nothing", user="1000", apt=f"touch {tmp_path}/ran")
-    assert result.returncode == 0
-    assert "type this once: sudo apt-get install libegl1 libgl1 libfontconfig1" in result.stdout
-    assert not (tmp_path / "ran").exists()
-
-
-def test_a_window_and_the_tests_need_more(fakes):
-    pictures = gl(fakes, "nothing", user="1000").stdout
-    window = gl(fakes, "nothing", "window", user="1000").stdout
-    tests = gl(fakes, "nothing", "window", "tests", user="1000").stdout
-    assert "libxcb" not in pictures
-    assert "libxcb-cursor0" in window
-    assert "xvfb" not in window
-    assert "libxcb-cursor0" in tests
-    assert tests.rstrip().endswith("libxkbcommon0 xvfb xdotool chromium")
-
-
-def test_a_command_that_is_there_is_not_asked_for(fakes):
-    fakes[0]("Xvfb", "exit 0")
-    assert gl(fakes, ALL, "tests", user="1000").stdout.rstrip().endswith("apt-get install xdotool chromium")
-
-
-@pytest.mark.parametrize("name", ["chromium", "chromium-browser", "google-chrome"])
-def test_a_browser_is_one_by_any_name(fakes, name):
-    fakes[0](name, "exit 0")
-    said = gl(fakes, ALL, "tests", user="1000").stdout
-    assert said.rstrip().endswith("apt-get install xvfb xdotool")
-    assert "|" not in said
 
 
 def test_a_package_that_does_not_exist_keeps_no_other_away(fakes, tmp_path):
@@ -112,21 +105,11 @@ def test_the_make_targets_ask_for_what_they_need():
     assert "tools/" not in makefile
 
 
-def test_another_linux_gets_the_names(fakes):
-    said = gl(fakes, "nothing", apt="").stdout
-    assert "libEGL.so.1 libGL.so.1 libfontconfig.so.1" in said
-    assert "your system's packages for them (Debian calls them libegl1 libgl1 libfontconfig1)" in said
-
-
 def test_a_failed_installation_is_said_and_stops_nothing(fakes):
     result = gl(fakes, "nothing", apt="echo no network; exit 100")
     assert result.returncode == 0
     assert "no network" in result.stderr
     assert "training still works" in result.stderr
-
-
-def test_macos_needs_nothing(fakes):
-    assert gl(fakes, "nothing", system="Darwin").stdout == ""
 
 
 # ---- find-python: a fake Python answers the check with its exit code and -V with its version
