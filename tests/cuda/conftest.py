@@ -19,7 +19,7 @@ if FOLDER not in sys.path:
 
 def key_of_tests():
     """Of the compilers and the kernels, and of what plays machine code here."""
-    texts = [Path(FOLDER, "fake_parts.py").read_bytes()]
+    texts = [Path(FOLDER, "fake_driver.py").read_bytes()]
     return hashlib.sha256(b"".join([key().encode(), *texts])).hexdigest()[:16]
 
 

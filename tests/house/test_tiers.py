@@ -51,7 +51,7 @@ def test_slow_and_marked(): burn(0.4)
 def run(folder, text, *flags, has=HAS, **environment):
     """Pytest over a file of `text`, with numba-cuda there or not as `has` says (an empty module stands for it)."""
     (folder / "test_some.py").write_text(text, encoding="utf-8")
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers = \n  cuda\n  ci\n  hunt\n  slow\n", encoding="utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = \n  cuda\n  ci\n  hunt\n", encoding="utf-8")
     (folder / "fake").mkdir()
     hidden = "" if has else "import sys\nsys.modules['numba_cuda'] = None\n"
     (folder / "fake" / "plugin_of_test.py").write_text(hidden, encoding="utf-8")

@@ -49,10 +49,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark what belongs to a later tier by what it needs."""
     folder = item.path.relative_to(TESTS).parts[0] if item.path.is_relative_to(TESTS) else ""
-    marks = {mark.name for mark in item.iter_markers()}
-    if marks >= {"slow", "cuda"}:
-        item.add_marker("hunt")
-    elif marks & {"slow", "cuda"} or folder in FOLDERS or FIXTURES & set(getattr(item, "fixturenames", ())):
+    compiles = item.get_closest_marker("cuda") is not None
+    if compiles or folder in FOLDERS or FIXTURES & set(getattr(item, "fixturenames", ())):
         item.add_marker("ci")
 
 

@@ -1,6 +1,7 @@
 """What each instruction means, as a line of Python over NumPy vectors; a basic block is the text of a function.
 
-A value is an array with one number a thread, or with a single number where all threads have the same.
+A value is an array with one number a thread, or with a single number where all threads have the same. The table has
+what the compiler makes of the project's kernels; any other instruction is refused by its name.
 """
 
 from __future__ import annotations
@@ -8,49 +9,189 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+from numba import vectorize
+from numba.extending import intrinsic
 
-from .text import SIZES, Statement, Unsupported, Variable, split
+from .text import SIZES, Unsupported, split
 
+# ---- arithmetic that NumPy has no operator for
+
+
+@intrinsic
+def _fused(typing, a, b, c):
+    return a(a, b, c), lambda context, builder, signature, args: builder.fma(*args)
+
+
+@vectorize(["float32(float32,float32,float32)", "float64(float64,float64,float64)"], cache=True)
+def fma(a, b, c):
+    """The processor's own instruction, so it is exact in both widths."""
+    return _fused(a, b, c)
+
+
+def fma_directed(a, b, c, mode):
+    """Float32 ``a * b + c`` rounded "rz", "rm" or "rp": the nearest one, corrected by the sign of what it lacks."""
+    near, p, c = fma(a, b, c), a.astype("f8") * b, c.astype("f8")
+    s = p + c  # the product is exact; the sum and its error are, together
+    part = s - p
+    rest = (s - near) + ((p - (s - part)) + (c - part))
+    down = (rest < 0) & ((mode == "rm") | ((mode == "rz") & (near > 0)))
+    up = (rest > 0) & ((mode == "rp") | ((mode == "rz") & (near < 0)))
+    inf = np.float32(np.inf)
+    return np.where(down, np.nextafter(near, -inf), np.where(up, np.nextafter(near, inf), near))
+
+
+def flush(a):
+    """``.ftz``: a subnormal number becomes zero and keeps its sign."""
+    return np.where(np.abs(a) < np.finfo(a.dtype).tiny, np.copysign(a.dtype.type(0), a), a)
+
+
+def saturate(a):
+    """``.sat``: into [0, 1]; NaN becomes +0."""
+    kind = a.dtype.type
+    return np.where(np.isnan(a), kind(0), np.minimum(np.maximum(a, kind(0)), kind(1)) + kind(0))
+
+
+def minimum(a, b):
+    """The number where the other is NaN; -0 below +0."""
+    return np.where(a == b, np.where(np.signbit(a), a, b), np.fmin(a, b))
+
+
+def to_integer(a, mode, kind):
+    """A conversion that stops at the bounds. NaN: 0, but from float64 or to 64 bits the upper bit alone."""
+    kind, limits, r = np.dtype(kind), np.iinfo(kind), ROUND[mode](a)
+    end = np.float64(2.0) ** (limits.bits - (limits.min < 0))  # the first number above; exact in every type
+    low, high, nan = r < np.float64(limits.min), r >= end, np.isnan(r)
+    out = np.where(low | high | nan, a.dtype.type(0), r).astype(kind)
+    out = np.where(high, kind.type(limits.max), np.where(low, kind.type(limits.min), out))
+    odd = 0 if a.dtype != np.float64 and limits.bits != 64 else 1 << (limits.bits - 1)
+    return np.where(nan, np.array([odd], f"u{limits.bits // 8}").view(kind), out)
+
+
+def gross_reciprocal(a):
+    """``rcp.approx.ftz.f64``: from the upper half of the number, to an upper half."""
+    upper = np.uint64(0xFFFFFFFF00000000)
+    r = flush(np.float64(1) / flush((a.view(np.uint64) & upper).view(np.float64)))
+    return (r.view(np.uint64) & upper).view(np.float64)
+
+
+def through_double(function, a):
+    """An approximate float32 function: that of float64, rounded (the device may be off in its last bits)."""
+    return function(a.astype(np.float64)).astype(np.float32)
+
+
+def mulhi(a, b):
+    """The upper half of the product."""
+    size, signed = a.dtype.itemsize, a.dtype.kind == "i"
+    if size < 8:
+        return ((a.astype(f"{a.dtype.kind}8") * b) >> (8 * size)).astype(a.dtype)
+    p, q, mask, half = a.view("u8"), b.view("u8"), np.uint64(0xFFFFFFFF), np.uint64(32)
+    al, ah, bl, bh = p & mask, p >> half, q & mask, q >> half
+    low, one, two = al * bl, ah * bl, al * bh
+    middle = (low >> half) + (one & mask) + (two & mask)
+    r = (ah * bh + (one >> half) + (two >> half) + (middle >> half)).view(a.dtype)
+    return r - np.where(a < 0, b, 0) - np.where(b < 0, a, 0) if signed else r
+
+
+def divide(a, b):
+    """Towards zero."""
+    if a.dtype.kind == "u":
+        return a // b
+    safe = np.where((a == np.iinfo(a.dtype).min) & (b == -1), a.dtype.type(1), b)  # overflows to itself
+    q = a // safe
+    return q + ((a % safe != 0) & ((a < 0) != (safe < 0))).astype(a.dtype)
+
+
+def shift_left(a, by):
+    bits = 8 * a.dtype.itemsize
+    return np.where(by < bits, a << np.minimum(by, bits - 1).astype(a.dtype), a.dtype.type(0))
+
+
+def shift_right(a, by):
+    bits = 8 * a.dtype.itemsize
+    shifted = a >> np.minimum(by, bits - 1).astype(a.dtype)
+    return shifted if a.dtype.kind == "i" else np.where(by < bits, shifted, a.dtype.type(0))
+
+
+def clz(a):
+    """Leading zeros: smear the highest one downwards, then count."""
+    bits = 8 * a.dtype.itemsize
+    for k in (1, 2, 4, 8, 16, 32)[: bits.bit_length() - 1]:
+        a = a | (a >> a.dtype.type(k))
+    return np.uint32(bits) - np.bitwise_count(a).astype(np.uint32)
+
+
+def bfi(field, base, position, length):
+    at, one = position & np.uint32(255), np.ones(1, base.dtype)
+    where = shift_left(shift_left(one, length & np.uint32(255)) - one, at)
+    return (base & ~where) | (shift_left(field, at) & where)
+
+
+def add_carry(a, b, carry):
+    s = a + b
+    r = s + carry.astype(a.dtype)
+    return r, (s < a) | (r < s)
+
+
+def sub_carry(a, b, borrow):
+    d = a - b
+    r = d - borrow.astype(a.dtype)
+    return r, (a < b) | (r > d)
+
+
+ROUND = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+
+# ---- the table
+
+QUIET = ("rn", "ftz", "sat", "lo")
+TABLE = {
+    "add": ("fi", "ttt", "{0} + {1}"), "sub": ("fi", "ttt", "{0} - {1}"), "mul": ("fi", "ttt", "{0} * {1}"),
+    "fma": ("f", "tttt", "fma({0}, {1}, {2})"), "mad": ("i", "tttt", "{0} * {1} + {2}"),
+    "mul.hi": ("i", "ttt", "mulhi({0}, {1})"), "div": ("f", "ttt", "{0} / {1}"),
+    "mul.wide": ("i", "wtt", "{0}.astype('{w}') * {1}.astype('{w}')"),
+    "neg": ("fi", "tt", "-({0})"), "abs": ("f", "tt", "np.abs({0})"), "copysign": ("f", "ttt", "np.copysign({1}, {0})"),
+    "sqrt": ("f", "tt", "np.sqrt({0})"), "rcp": ("f", "tt", "{0}.dtype.type(1) / {0}"),
+    "ex2.approx": ("f", "tt", "through_double(np.exp2, {0})"), "sin.approx": ("f", "tt", "through_double(np.sin, {0})"),
+    "and": ("ip", "ttt", "{0} & {1}"), "or": ("ip", "ttt", "{0} | {1}"), "xor": ("ip", "ttt", "{0} ^ {1}"),
+    "not": ("ip", "tt", "~{0}"), "selp": ("fi", "tttp", "np.where({2}, {0}, {1})"),
+    "shl": ("i", "ttc", "shift_left({0}, {1})"), "shr": ("i", "ttc", "shift_right({0}, {1})"),
+    "clz": ("i", "ct", "clz({0})"), "bfi": ("i", "tttcc", "bfi({0}, {1}, {2}, {3})"),
+}  # fmt: skip
+"""For which types (float, whole, unsigned, predicate); types of the result and of the operands (the instruction's own,
+twice as wide, u32, predicate); the expression."""
+WHOLE = ("s32", "s64", "u32", "u64")
+BY_TYPE = {
+    "rcp.approx.f32": TABLE["rcp"], "rcp.approx.f64": ("f", "tt", "gross_reciprocal({0})"),
+    **{f"div.{kind}": ("i", "ttt", "divide({0}, x.nonzero({1}, T))") for kind in WHOLE},
+    **{f"rem.{kind}": ("i", "ttt", "{0} - divide({0}, x.nonzero({1}, T)) * {1}") for kind in WHOLE},
+    **{f"{name}.{kind}": ("i", "ttt", f"np.{name}imum({{0}}, {{1}})") for name in ("min", "max") for kind in WHOLE},
+    **{f"min.{kind}": ("f", "ttt", "minimum({0}, {1})") for kind in ("f32", "f64")},
+    **{f"max.{kind}": ("f", "ttt", "-minimum(-({0}), -({1}))") for kind in ("f32", "f64")},
+    **{f"add.{mode}.f32": ("f", "ttt", f"fma_directed({{0}}, F4(1), {{1}}, '{mode}')") for mode in ("rz", "rm", "rp")},
+    **{f"fma.{mode}.f32": ("f", "tttt", f"fma_directed({{0}}, {{1}}, {{2}}, '{mode}')") for mode in ("rz", "rm", "rp")},
+}  # fmt: skip
+COMPARE = {
+    "eq": "{0} == {1}", "ne": "{0} != {1}", "lt": "{0} < {1}", "le": "{0} <= {1}", "gt": "{0} > {1}", "ge": "{0} >= {1}"
+}  # fmt: skip
+OF_FLOATS = COMPARE | {
+    "ne": "({0} < {1}) | ({0} > {1})", "equ": "~(({0} < {1}) | ({0} > {1}))", "neu": "{0} != {1}",
+    "ltu": "~({0} >= {1})", "leu": "~({0} > {1})", "gtu": "~({0} <= {1})", "geu": "~({0} < {1})",
+    "num": "~(np.isnan({0}) | np.isnan({1}))", "nan": "np.isnan({0}) | np.isnan({1})",
+}  # fmt: skip
+"""Of floats: the ordered ones are false for NaN, those with "u" are true."""
 CC = "%CC"  # the carry flag
-SPECIAL = re.compile(
-    r"%(tid|ntid|ctaid|nctaid)\.([xyz])$|%(laneid|warpid|nwarpid|smid|gridid|clock|clock64|dynamic_smem_size|total_smem_size)$"
-)
+SPECIAL = re.compile(r"%(n?tid|n?ctaid)\.([xyz])$")
 
 
-def code(kind: str) -> str:
+def code(kind):
     """The NumPy code of a PTX type: "u4" for b32 and u32, "i4" for s32."""
-    if kind == "pred":
-        return "b1"
-    if kind not in SIZES or kind == "b128":
+    if kind not in SIZES:
         raise Unsupported(f"type {kind}")
-    return {"b": "u", "u": "u", "s": "i", "f": "f"}[kind[0]] + str(SIZES[kind])
+    return "b1" if kind == "pred" else {"b": "u", "u": "u", "s": "i", "f": "f"}[kind[0]] + str(SIZES[kind])
 
 
-@dataclass
-class Words:
-    """What the blocks of a kernel share: types of the names, constants, symbols."""
-
-    registers: dict[str, str]
-    parameters: dict[str, tuple[int, Variable]]
-    spaces: dict[str, str]  # symbol -> its state space
-    contract: bool = False  # fuse a product with the sum that it goes into, as ptxas may where both let it
-    constants: dict[str, Any] = field(default_factory=dict)
-
-    def constant(self, value: bytes, dtype: str) -> str:
-        name = f"k_{dtype}_{value.hex()}"
-        if name not in self.constants:
-            array = np.frombuffer(value, dtype).copy()
-            array.flags.writeable = False
-            self.constants[name] = array
-        return name
-
-
-def number(text: str, dtype: str) -> bytes | None:
+def number(text, dtype):
     """The bytes of a literal as that type; None if it is no literal."""
     size = int(dtype[1:])
     if re.fullmatch(r"0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}", text):
@@ -58,83 +199,86 @@ def number(text: str, dtype: str) -> bytes | None:
         if dtype[0] != "f" or len(raw) == size:
             return raw[:size]
         return np.array(struct.unpack("<f" if len(raw) == 4 else "<d", raw)[0], dtype).tobytes()
-    if re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", text):
-        value = int(text.rstrip("U"), 0) if "x" in text.lower() else int(text.rstrip("U"))
-        if dtype == "b1":
-            return bytes([value != 0])
-        if dtype[0] == "f":
-            return np.array(float(value), dtype).tobytes()
-        return (value % (1 << 8 * size)).to_bytes(size, "little")
-    if re.fullmatch(r"-?\d+\.\d*([eE][-+]?\d+)?", text):
-        return np.array(float(text), dtype).tobytes()
-    return None
+    if not re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|\d+)U?", text):
+        return None
+    value = int(text.rstrip("U"), 0)
+    if dtype == "b1":
+        return bytes([value != 0])
+    return (
+        np.array(float(value), dtype).tobytes()
+        if dtype[0] == "f"
+        else (value % (1 << 8 * size)).to_bytes(size, "little")
+    )
+
+
+class Words:
+    """What the blocks of a kernel share: types of the names, state spaces of the symbols, constants.
+
+    contract: a product is fused with the sum that it goes into, as ptxas may do it where neither names a rounding.
+    """
+
+    def __init__(self, registers, spaces, contract):
+        self.registers, self.spaces, self.contract, self.constants = registers, spaces, contract, {}
+
+    def constant(self, value, dtype):
+        name = f"k_{dtype}_{value.hex()}"
+        if name not in self.constants:
+            self.constants[name] = np.frombuffer(value, dtype)
+        return name
+
+
+def local(name):
+    """The Python name of a register or of a call's parameter."""
+    return "v_" + re.sub(r"\W", "_", name)
 
 
 class Emitter:
     """Writes the lines of one block and notes which names it reads before it writes them, and which it writes."""
 
-    def __init__(self, words: Words) -> None:
-        self.words = words
-        self.lines: list[str] = []
-        self.uses: set[str] = set()
-        self.defs: set[str] = set()
-        self.written: Counter[str] = Counter()  # how often a name was written so far
-        self.products: dict[str, tuple[str, str, dict[str, int]]] = {}  # factors, and how often they were written then
-        self.line = 0
+    def __init__(self, words):
+        self.words, self.lines, self.uses, self.defs, self.line = words, [], set(), set(), 0
+        self.written = Counter()  # how often a name was written so far
+        self.products = {}  # factors, and how often they were written then
 
-    @staticmethod
-    def local(name: str) -> str:
-        """The Python name of a register or of a call's parameter."""
-        return "v_" + re.sub(r"\W", "_", name)
-
-    def fail(self, what: str) -> Unsupported:
+    def fail(self, what):
         return Unsupported(f"line {self.line}: {what}")
 
-    def variable(self, name: str) -> str:
+    def variable(self, name):
         if name not in self.defs:
             self.uses.add(name)
-        return self.local(name)
+        return local(name)
 
-    def register(self, name: str, kind: str) -> str:
-        """The value of a register as that type: its lower bits if it is wider."""
-        have, want = code(self.words.registers[name]), code(kind)
-        have = have.replace("i", "u")
-        text = self.variable(name)
-        if have == want:
-            return text
-        if have[1:] == want[1:] and "b" not in (have[0], want[0]):
-            return f"{text}.view('{want}')"
-        if int(have[1:]) > int(want[1:]) and have[0] == "u" and want[0] != "b":
-            return f"{text}.astype('u{want[1:]}').view('{want}')"
-        raise self.fail(f"{name}, a {self.words.registers[name]}, as {kind}")
-
-    def read(self, operand: str, kind: str) -> str:
-        """An expression of an operand's value as that type."""
-        if operand in self.words.registers:
-            return self.register(operand, kind)
-        if operand[0] == "!" and operand[1:] in self.words.registers:
-            return f"~{self.register(operand[1:], kind)}"
+    def read(self, operand, kind):
+        """An expression of an operand's value as that type: the lower bits of a register that is wider."""
+        want, name = code(kind), operand.removeprefix("!")
+        if name in self.words.registers:
+            have, text = code(self.words.registers[name]).replace("i", "u"), self.variable(name)
+            if have[1:] == want[1:] and (have == want or "b" not in (have[0], want[0])):
+                text = text if have == want else f"{text}.view('{want}')"
+            elif int(have[1:]) > int(want[1:]) and have[0] == "u" and want[0] != "b":
+                text = f"{text}.astype('u{want[1:]}').view('{want}')"
+            else:
+                raise self.fail(f"{name}, a {self.words.registers[name]}, as {kind}")
+            return text if name == operand else f"~{text}"
         if SPECIAL.match(operand):
-            return f"x.special('{operand[1:]}', T).astype('{code(kind)}')"
-        literal = number(operand, code(kind))
+            return f"x.special('{operand[1:]}', T).astype('{want}')"
+        literal = number(operand, want)
         if literal is not None:
-            return self.words.constant(literal, code(kind))
+            return self.words.constant(literal, want)
         name, offset = self.symbol(operand)
-        if name in self.words.spaces:
-            return f"x.symbol('{name}', {offset})"
-        raise self.fail(f"operand {operand}")
+        if name not in self.words.spaces:
+            raise self.fail(f"operand {operand}")
+        return f"x.symbol('{name}', {offset})"
 
-    def symbol(self, text: str) -> tuple[str, int]:
+    def symbol(self, text):
         """``name+4`` -> name and offset."""
         found = re.fullmatch(r"\s*([#%$\w.]+)\s*(?:\+\s*(-?\w+))?\s*", text)
         if found is None:
             raise self.fail(f"operand {text}")
         return found[1], int(found[2], 0) if found[2] else 0
 
-    def write(self, name: str, kind: str, text: str) -> None:
+    def write(self, name, kind, text):
         """Give a register the value of an expression of that type; a narrower one is extended."""
-        if name == "_":
-            return
         if name not in self.words.registers:
             raise self.fail(f"a result in {name}")
         have, want = code(kind), code(self.words.registers[name]).replace("i", "u")
@@ -147,520 +291,161 @@ class Emitter:
                 raise self.fail(f"{kind} into {name}, a {self.words.registers[name]}")
         self.defs.add(name)
         self.written[name] += 1
-        self.lines.append(f"{self.local(name)} = {text}")
+        self.lines.append(f"{local(name)} = {text}")
 
-    def keep_product(self, name: str, operands: Sequence[str], p: str, q: str) -> None:
-        """A product that may be fused with a sum behind it."""
-        if self.words.contract:
-            self.products[name] = p, q, {n: self.written[n] for n in (name, *operands)}
-
-    def product(self, name: str) -> tuple[str, str] | None:
-        """The factors of a register that is a product still, where products are fused."""
-        p, q, then = self.products.get(name, ("", "", {"": 1}))
-        return (p, q) if all(self.written[n] == k for n, k in then.items()) else None
-
-    def address(self, operand: str) -> tuple[str, str]:
+    def address(self, operand):
         """An operand in brackets: the symbol it names ("" for a register), and the address as an expression."""
-        inner = operand.strip()[1:-1].strip()
-        name, offset = self.symbol(inner) if number(inner, "u8") is None else (inner, 0)
-        if name in self.words.registers or number(name, "u8") is not None:
-            text = self.read(name, self.words.registers.get(name, "b64"))
-            if code(self.words.registers.get(name, "b64")) == "u4":  # 32-bit shared addresses
-                text = f"{text}.astype('u8')"
-            if offset:
-                text += " + " + self.words.constant((offset % (1 << 64)).to_bytes(8, "little"), "u8")
-            return "", text
-        return name, str(offset)
+        name, offset = self.symbol(operand.strip()[1:-1])
+        if name not in self.words.registers:
+            return name, str(offset)
+        text = self.read(name, self.words.registers[name])
+        text = f"{text}.astype('u8')" if code(self.words.registers[name]) == "u4" else text  # 32-bit shared addresses
+        if offset:
+            text += " + " + self.words.constant((offset % (1 << 64)).to_bytes(8, "little"), "u8")
+        return "", text
 
-    def vector(self, operand: str) -> list[str]:
-        """``{a, b}`` -> its parts; a single operand is a part."""
-        return split(operand.strip()[1:-1]) if operand.startswith("{") else [operand]
-
-    def emit(self, statement: Statement) -> None:
-        from .instructions import HANDLERS
-
-        self.line = statement.line
-        handler = HANDLERS.get(statement.opcode[0])
-        if handler is None:
-            raise self.fail(f"instruction {'.'.join(statement.opcode)}")
-        before = len(self.lines)
-        handler(self, statement.opcode, statement.operands)
+    def emit(self, statement):
+        self.line, op, a = statement.line, statement.opcode, statement.operands
+        before, own = len(self.lines), OWN.get(op[0])
+        if own is not None:
+            own(self, op, a)
+        elif "cc" in op or op[0] in ("addc", "subc", "madc"):
+            self.carry(op, a)
+        else:
+            self.from_table(op, a)
         if any("x." in line for line in self.lines[before:]):  # what may raise says where it stands
-            self.lines.insert(before, f"x.line = {statement.line}")
+            self.lines.insert(before, f"x.line = {self.line}")
 
-
-Opcode = tuple[str, ...]
-Handler = Callable[["Emitter", Opcode, Sequence[str]], None]
-HANDLERS: dict[str, Handler] = {}
-DIRECTED = {"rz": 1, "rm": 2, "rp": 3}
-
-
-def handles(*names: str) -> Callable[[Handler], Handler]:
-    def keep(handler: Handler) -> Handler:
-        HANDLERS.update(dict.fromkeys(names, handler))
-        return handler
-
-    return keep
-
-
-def mode(op: Opcode) -> int:
-    """The rounding mode if it is another than to nearest."""
-    return next((DIRECTED[part] for part in op if part in DIRECTED), 0)
-
-
-def values(e: Emitter, op: Opcode, operands: Sequence[str], kind: str) -> list[str]:
-    """The operands' values, flushed where the instruction says ``.ftz``."""
-    texts = [e.read(operand, kind) for operand in operands]
-    return [f"flush({t})" for t in texts] if "ftz" in op and kind[0] == "f" else texts
-
-
-def finish(e: Emitter, op: Opcode, name: str, kind: str, text: str) -> None:
-    """Write a result, flushed and saturated where the instruction says so."""
-    if kind[0] == "f":
+    def from_table(self, op, a):
+        kind, name = op[-1], ".".join(part for part in op[:-1] if part not in QUIET)
+        kinds, types, text = BY_TYPE.get(f"{name}.{kind}") or TABLE.get(name, ("", "", ""))
+        is_of = {"f": "f", "p": "p", "u": "ui"}.get(kind[0], "i")
+        if not set(kinds) & set(is_of) or len(a) != len(types) or (is_of != "f" and {"ftz", "sat"} & set(op)):
+            raise self.fail(f"instruction {'.'.join(op)}")
+        names = {
+            "t": kind,
+            "c": "u32",
+            "p": "pred",
+            "w": kind[0] + str(2 * int(kind[1:] or 0)) if is_of in "ui" else "",
+        }
+        given = [self.read(operand, names[t]) for operand, t in zip(a[1:], types[1:], strict=True)]
+        given = [f"flush({text})" for text in given] if "ftz" in op else given
+        wide = code(names["w"]) if "w" in types else ""
+        text = self.fused(op, a, given) or text.format(*given, w=wide)
         text = f"flush({text})" if "ftz" in op else text
-        text = f"saturate({text})" if "sat" in op else text
-    e.write(name, kind, text)
+        self.write(a[0], names[types[0]], f"saturate({text})" if "sat" in op else text)
+        if self.words.contract and op in (("mul", "f32"), ("mul", "f64")):
+            self.products[a[0]] = *given, {n: self.written[n] for n in a}
 
-
-@handles("add", "sub")
-def _add(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    kind, minus = op[-1], op[0] == "sub"
-    if "cc" in op:
-        _carry(e, op[0], kind, a[0], e.read(a[1], kind), e.read(a[2], kind), False, True)
-        return
-    p, q = values(e, op, a[1:], kind)
-    if "sat" in op and kind == "s32":
-        e.write(a[0], kind, f"clamp({p}.astype('i8') {'-' if minus else '+'} {q}, I4)")
-    elif mode(op) and kind == "f32":
-        q = f"-({q})" if minus else q
-        finish(e, op, a[0], kind, f"fma_directed({p}, F4(1), {q}, {mode(op)})")
-    elif mode(op):
-        finish(e, op, a[0], kind, f"add_directed({p}, {'-' if minus else ''}({q}), {mode(op)})")
-    else:
-        finish(e, op, a[0], kind, _fused(e, op, a, p, q) or f"{p} {'-' if minus else '+'} {q}")
-
-
-def _fused(e: Emitter, op: Opcode, a: Sequence[str], p: str, q: str) -> str:
-    """A sum with a product as ptxas may do it, in one rounding; empty if it is none."""
-    if op not in (("add", "f32"), ("sub", "f32"), ("add", "f64"), ("sub", "f64")):
+    def fused(self, op, a, given):
+        """A sum with a product as ptxas may do it, in one rounding; empty if it is none."""
+        if op not in (("add", "f32"), ("sub", "f32"), ("add", "f64"), ("sub", "f64")):
+            return ""
+        minus = "-" if op[0] == "sub" else ""
+        for k in (1, 2):
+            p, q, then = self.products.get(a[k], ("", "", {"": 1}))
+            if all(self.written[n] == count for n, count in then.items()):
+                return f"fma({p}, {q}, {minus}({given[1]}))" if k == 1 else f"fma({minus}({p}), {q}, {given[0]})"
         return ""
-    minus = "-" if op[0] == "sub" else ""
-    if factors := e.product(a[1]):
-        return f"fma({factors[0]}, {factors[1]}, {minus}({q}))"
-    if factors := e.product(a[2]):
-        return f"fma({minus}({factors[0]}), {factors[1]}, {p})"
-    return ""
 
+    def carry(self, op, a):
+        """An addition that takes or gives the carry flag, on unsigned words."""
+        kind = f"u{op[-1][1:]}"
+        p, *others, q = (self.read(operand, kind) for operand in a[1:])
+        if op[0].startswith("mad"):
+            p = f"mulhi({p}, {others[0]})" if "hi" in op else f"{p} * {others[0]}"
+        flag = self.variable(CC) if op[0].endswith("c") else self.words.constant(b"\0", "b1")
+        self.lines.append(f"t0, t1 = {'sub' if op[0][:3] == 'sub' else 'add'}_carry({p}, {q}, {flag})")
+        self.write(a[0], kind, "t0")
+        if "cc" in op:
+            self.write(CC, "pred", "t1")
 
-@handles("addc", "subc")
-def _addc(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    kind = op[-1]
-    _carry(e, op[0][:3], kind, a[0], e.read(a[1], kind), e.read(a[2], kind), True, "cc" in op)
+    def compare(self, op, a):
+        table = OF_FLOATS if op[-1][0] == "f" else COMPARE
+        if len(op) != 3 or op[1] not in table or len(a) != 3:
+            raise self.fail(f"instruction {'.'.join(op)}")
+        self.write(a[0], "pred", table[op[1]].format(self.read(a[1], op[-1]), self.read(a[2], op[-1])))
 
-
-def _carry(e: Emitter, which: str, kind: str, name: str, p: str, q: str, takes: bool, gives: bool) -> None:
-    """An addition that takes or gives the carry flag, on unsigned words."""
-    word = f"u{code(kind)[1:]}"
-    flag = e.variable(CC) if takes else e.words.constant(b"\0", "b1")
-    function = "add_carry" if which == "add" else "sub_borrow"
-    e.lines.append(f"t0, t1 = {function}(({p}).view('{word}'), ({q}).view('{word}'), {flag})")
-    e.write(name, f"u{kind[1:]}", "t0")
-    if gives:
-        e.write(CC, "pred", "t1")
-
-
-@handles("mul")
-def _mul(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    kind = op[-1]
-    p, q = values(e, op, a[1:], kind)
-    if kind[0] == "f":
-        if mode(op):
-            text = (
-                f"mul_directed({p}, {q}, {mode(op)})"
-                if kind == "f64"
-                else (f"fma_directed({p}, {q}, F4(-0.0), {mode(op)})")
-            )
+    def move(self, op, a):
+        """A register, or one as two halves."""
+        size = SIZES[op[-1]]
+        kind, half, shift = op[-1], f"u{4 * size}", self.words.constant((4 * size).to_bytes(size, "little"), f"u{size}")
+        if a[0].startswith("{"):
+            self.lines.append(f"t0 = {self.read(a[1], kind)}")
+            for name, text in zip(split(a[0][1:-1]), ("t0", f"(t0 >> {shift})"), strict=True):
+                self.write(name, half, f"{text}.astype('{code(half)}')")
+        elif a[1].startswith("{"):
+            low, high = (f"{self.read(name, half)}.astype('{code(kind)}')" for name in split(a[1][1:-1]))
+            self.write(a[0], kind, f"{low} | ({high} << {shift})")
         else:
-            text = f"{p} * {q}"
-        finish(e, op, a[0], kind, text)
-        if op in (("mul", "f32"), ("mul", "f64")):
-            e.keep_product(a[0], a[1:], p, q)
-    else:
-        e.write(a[0], *_product(op, kind, p, q))
+            self.write(a[0], kind, self.read(a[1], kind))
 
+    def convert(self, op, a):
+        to, of, extra = op[-2], op[-1], set(op[1:-2]) - {"rn"}
+        text, whole = self.read(a[1], of), next((part for part in op if part in ROUND), None)
+        rounds, saturates = of[0] == "f" and (to[0] != "f" or whole is not None), of[0] == to[0] == "f" and "sat" in op
+        if extra != {part for part, there in ((whole, rounds), ("sat", saturates)) if there}:
+            raise self.fail(f"instruction {'.'.join(op)}")
+        if rounds:
+            text = f"ROUND['{whole}']({text})" if to[0] == "f" else f"to_integer({text}, '{whole}', '{code(to)}')"
+        text = text if of == to or to[0] != "f" == of[0] else f"{text}.astype('{code(to)}')"
+        text = f"saturate({text})" if saturates else text
+        self.write(a[0], to, text)
 
-def _product(op: Opcode, kind: str, p: str, q: str) -> tuple[str, str]:
-    """The lower half, the upper half or the whole of an integer product: its type and its text."""
-    if "wide" in op:
-        wide = f"{kind[0]}{2 * int(kind[1:])}"
-        return wide, f"{p}.astype('{code(wide)}') * {q}.astype('{code(wide)}')"
-    return kind, f"mulhi({p}, {q})" if "hi" in op else f"{p} * {q}"
+    def to_global(self, op, a):
+        if op[1:3] != ("to", "global"):
+            raise self.fail(f"instruction {'.'.join(op)}")
+        self.write(a[0], "u64", self.read(a[1], "u64"))
 
+    def place(self, op, operand):
+        """State space and address of a load or store, or "param" and the parameter with its offset."""
+        space = next((part for part in op[1:] if part in ("global", "shared", "local", "param")), "")
+        symbol, text = self.address(operand)
+        if not space:
+            raise self.fail(f"instruction {'.'.join(op)}")
+        if space == "param":
+            return space, (symbol, int(text))
+        return space, f"x.symbol('{symbol}', {text})" if symbol else text
 
-@handles("mad", "madc", "fma")
-def _mad(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    kind = op[-1]
-    if kind[0] == "f":
-        p, q, r = values(e, op, a[1:], kind)
-        if mode(op) and kind == "f64":
-            raise e.fail("fma of float64 in another rounding mode")
-        finish(e, op, a[0], kind, f"fma_directed({p}, {q}, {r}, {mode(op)})" if mode(op) else f"fma({p}, {q}, {r})")
-        return
-    wide, product = _product(op, kind, e.read(a[1], kind), e.read(a[2], kind))
-    r = e.read(a[3], wide)
-    if "cc" in op or op[0] == "madc":
-        _carry(e, "add", wide, a[0], product, r, op[0] == "madc", "cc" in op)
-    else:
-        e.write(a[0], wide, f"{product} + {r}")
-
-
-@handles("div", "rem")
-def _div(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    kind = op[-1]
-    p, q = values(e, op, a[1:], kind)
-    if kind[0] == "f":
-        if mode(op):
-            raise e.fail("division in another rounding mode")
-        finish(e, op, a[0], kind, f"{p} / {q}")
-        return
-    e.lines.append(f"t0 = {q}")
-    e.lines.append("x.nonzero(t0, T)")
-    e.write(a[0], kind, f"{'divide' if op[0] == 'div' else 'remainder'}({p}, t0)")
-
-
-@handles("neg")
-def _neg(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    (p,) = values(e, op, a[1:], op[-1])
-    finish(e, op, a[0], op[-1], f"-({p})")
-
-
-@handles("abs")
-def _abs(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    (p,) = values(e, op, a[1:], op[-1])
-    finish(e, op, a[0], op[-1], f"np.abs({p})")
-
-
-@handles("min", "max")
-def _min(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    kind = op[-1]
-    if len(a) != 3 or "xorsign" in op:
-        raise e.fail(".".join(op))
-    p, q = values(e, op, a[1:], kind)
-    if kind[0] == "f":
-        finish(e, op, a[0], kind, f"{op[0]}imum({p}, {q}, {'NaN' in op})")
-    else:
-        e.write(a[0], kind, f"np.{op[0]}imum({p}, {q})")
-
-
-@handles("sqrt", "rcp", "rsqrt", "ex2", "lg2", "sin", "cos", "tanh")
-def _function(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    kind = op[-1]
-    if mode(op):
-        raise e.fail(".".join(op))
-    (p,) = values(e, op, a[1:], kind)
-    if op[0] == "rcp" and kind == "f64" and "approx" in op:
-        e.write(a[0], kind, f"gross_reciprocal({p})")
-        return
-    texts = {"sqrt": f"np.sqrt({p})", "rcp": f"{'F4' if kind == 'f32' else 'F8'}(1) / {p}", "rsqrt": f"rsqrt({p})"}
-    text = texts.get(op[0])
-    if text is None:
-        name = {"ex2": "exp2", "lg2": "log2"}.get(op[0], op[0])
-        text = f"through_double(np.{name}, {p})"
-    if op[0] == "tanh":
-        text = f"rough({text}, 11)"
-    finish(e, op, a[0], kind, text)
-
-
-@handles("and", "or", "xor")
-def _logic(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    sign = {"and": "&", "or": "|", "xor": "^"}[op[0]]
-    e.write(a[0], op[-1], f"{e.read(a[1], op[-1])} {sign} {e.read(a[2], op[-1])}")
-
-
-@handles("not")
-def _not(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    e.write(a[0], op[-1], f"~{e.read(a[1], op[-1])}")
-
-
-@handles("shl", "shr")
-def _shift(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    name = "shift_left" if op[0] == "shl" else "shift_right"
-    e.write(a[0], op[-1], f"{name}({e.read(a[1], op[-1])}, {e.read(a[2], 'u32')})")
-
-
-@handles("popc", "clz", "bfind")
-def _count(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    kind = op[-1]
-    if op[0] == "bfind":
-        if kind[0] != "u" or "shiftamt" in op:
-            raise e.fail(".".join(op))
-        e.write(a[0], "u32", f"U4({8 * SIZES[kind] - 1}) - clz({e.read(a[1], kind)})")
-    else:
-        e.write(a[0], "u32", f"{op[0]}({e.read(a[1], kind)})")
-
-
-@handles("brev")
-def _brev(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    e.write(a[0], op[-1], f"brev({e.read(a[1], op[-1])})")
-
-
-@handles("bfe")
-def _bfe(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    e.write(a[0], op[-1], f"bfe({e.read(a[1], op[-1])}, {e.read(a[2], 'u32')}, {e.read(a[3], 'u32')})")
-
-
-@handles("bfi")
-def _bfi(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    field, base = e.read(a[1], op[-1]), e.read(a[2], op[-1])
-    e.write(a[0], op[-1], f"bfi({field}, {base}, {e.read(a[3], 'u32')}, {e.read(a[4], 'u32')})")
-
-
-@handles("shf")
-def _shf(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    p, q, r = (e.read(operand, "u32") for operand in a[1:])
-    e.write(a[0], "u32", f"funnel({p}, {q}, {r}, '{op[1]}', '{op[2]}')")
-
-
-@handles("prmt")
-def _prmt(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    if op[1] != "b32":
-        raise e.fail(".".join(op))
-    p, q, r = (e.read(operand, "u32") for operand in a[1:])
-    e.write(a[0], "u32", f"permute({p}, {q}, {r})")
-
-
-@handles("lop3")
-def _lop3(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    p, q, r = (e.read(operand, "u32") for operand in a[1:4])
-    e.write(a[0], "u32", f"lop3({p}, {q}, {r}, {int(a[4], 0)})")
-
-
-@handles("copysign")
-def _copysign(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    e.write(a[0], op[-1], f"np.copysign({e.read(a[2], op[-1])}, {e.read(a[1], op[-1])})")
-
-
-@handles("testp")
-def _testp(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    p = e.read(a[1], op[-1])
-    tests = {
-        "finite": f"np.isfinite({p})",
-        "infinite": f"np.isinf({p})",
-        "number": f"~np.isnan({p})",
-        "notanumber": f"np.isnan({p})",
-    }
-    if op[1] not in tests:
-        raise e.fail(".".join(op))
-    e.write(a[0], "pred", tests[op[1]])
-
-
-COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-UNSIGNED = {"lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
-NOT_ORDERED = {"ltu": ">=", "leu": ">", "gtu": "<=", "geu": "<"}  # true for NaN: the opposite is false
-
-
-def comparison(e: Emitter, test: str, kind: str, p: str, q: str) -> str:
-    """A comparison of numbers; of floats NaN-aware."""
-    if kind[0] != "f":
-        return f"({p} {(COMPARE | UNSIGNED)[test]} {q})"
-    special = {
-        "ne": f"(({p} < {q}) | ({p} > {q}))",
-        "neu": f"({p} != {q})",
-        "equ": f"~(({p} < {q}) | ({p} > {q}))",
-        "num": f"~(np.isnan({p}) | np.isnan({q}))",
-        "nan": f"(np.isnan({p}) | np.isnan({q}))",
-    }
-    if test in special:
-        return special[test]
-    if test in NOT_ORDERED:
-        return f"~({p} {NOT_ORDERED[test]} {q})"
-    if test not in COMPARE:
-        raise e.fail(f"comparison {test}")
-    return f"({p} {COMPARE[test]} {q})"
-
-
-@handles("setp", "set")
-def _setp(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    kind, test = op[-1], op[1]
-    p, q = values(e, op, a[1:3], kind)
-    text = comparison(e, test, kind, p, q)
-    names = [name.strip() for name in a[0].split("|")]
-    join = next((part for part in op if part in ("and", "or", "xor")), None)
-    third = e.read(a[3], "pred") if join else ""
-    sign = {"and": "&", "or": "|", "xor": "^", None: ""}[join]
-    e.lines.append(f"t0 = {text}")
-    results = [f"t0 {sign} {third}", f"~t0 {sign} {third}"]
-    if op[0] == "setp":
-        for name, result in zip(names, results, strict=False):
-            e.write(name, "pred", result)
-    elif op[-2][0] == "f":
-        e.write(names[0], "f32", f"({results[0]}).astype('f4')")
-    else:
-        e.write(names[0], "s32", f"-({results[0]}).astype('i4')")
-
-
-@handles("selp")
-def _selp(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    e.write(a[0], op[-1], f"np.where({e.read(a[3], 'pred')}, {e.read(a[1], op[-1])}, {e.read(a[2], op[-1])})")
-
-
-@handles("slct")
-def _slct(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    kind = op[-2]
-    e.write(a[0], kind, f"np.where({e.read(a[3], op[-1])} >= 0, {e.read(a[1], kind)}, {e.read(a[2], kind)})")
-
-
-SPACES = ("global", "shared", "local", "param", "const")
-
-
-@handles("mov")
-def _mov(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    kind = op[-1]
-    if a[0].startswith("{"):
-        names = e.vector(a[0])
-        part = 8 * SIZES[kind] // len(names)
-        e.lines.append(f"t0 = {e.read(a[1], f'u{kind[1:]}')}")
+    def load(self, op, a):
+        kind, names = op[-1], split(a[0].strip("{}"))
+        space, at = self.place(op, a[1])
         for k, name in enumerate(names):
-            text = f"(t0 >> {e.words.constant((part * k).to_bytes(SIZES[kind], 'little'), f'u{SIZES[kind]}')})"
-            e.write(name, f"u{part}", f"{text}.astype('u{part // 8}')")
-    elif a[1].startswith("{"):
-        names, wide = e.vector(a[1]), f"u{SIZES[kind]}"
-        part = 8 * SIZES[kind] // len(names)
-        texts = []
-        for k, name in enumerate(names):
-            shift = e.words.constant((part * k).to_bytes(SIZES[kind], "little"), wide)
-            texts.append(f"({e.read(name, f'u{part}')}.astype('{wide}') << {shift})")
-        e.write(a[0], f"u{kind[1:]}", " | ".join(texts))
-    else:
-        e.write(a[0], kind, e.read(a[1], kind))
+            if space == "param":
+                slot = f"{at[0]}+{at[1] + k * SIZES[kind]}"
+                inlined = at[0].startswith("#")
+                if inlined and slot not in self.words.registers:
+                    raise self.fail(f"a parameter {slot} that nobody stored so")
+                offset = at[1] + k * SIZES[kind]
+                text = self.read(slot, kind) if inlined else f"x.parameter('{at[0]}', {offset}, '{code(kind)}')"
+                self.write(name, kind, text)
+                continue
+            if k == 0:
+                constant = ", True" if "nc" in op else ""
+                self.lines.append(f"t = x.load('{space}', T, {at}, '{code(kind)}', {len(names)}{constant})")
+            self.write(name, kind, f"t[{k}]")
 
-
-@handles("cvt")
-def _cvt(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    to, of = op[-2], op[-1]
-    p = e.read(a[1], of)
-    if of[0] == "f" and "ftz" in op:
-        p = f"flush({p})"
-    whole = next((part for part in op if part in ("rni", "rzi", "rmi", "rpi")), None)
-    turned = next((n for part, n in (("rz", 1), ("rm", 2), ("rp", 3)) if part in op), 0)
-    if of[0] != "f" and to[0] != "f":
-        text = f"clamp({p}, np.dtype('{code(to)}'))" if "sat" in op else f"{p}.astype('{code(to)}')"
-    elif of[0] != "f":
-        if turned:
-            if to != "f32" or SIZES[of] > 4:
-                raise e.fail(".".join(op))
-            text = f"narrow({p}.astype('f8'), {turned})"
-        else:
-            text = f"{p}.astype('{code(to)}')"
-    elif to[0] != "f":
-        text = f"to_integer({p}, '{whole}', np.dtype('{code(to)}'))"
-    else:
-        text = f"ROUND['{whole}']({p})" if whole else p
-        if turned and (of, to) == ("f64", "f32"):
-            text = f"narrow({text}, {turned})"
-        elif of != to:
-            if turned:
-                raise e.fail(".".join(op))
-            text = f"{text}.astype('{code(to)}')"
-        text = f"flush({text})" if "ftz" in op else text
-        text = f"saturate({text})" if "sat" in op else text
-    e.write(a[0], to, text)
-
-
-@handles("cvta")
-def _cvta(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    space = next(part for part in op if part in SPACES)
-    p = e.read(a[1], "u64")
-    if space in ("shared", "local"):
-        p += f" {'-' if 'to' in op else '+'} x.{space}_window"
-    e.write(a[0], "u64", p)
-
-
-@handles("isspacep")
-def _isspacep(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    e.write(a[0], "pred", f"x.is_space('{op[1]}', {e.read(a[1], 'u64')})")
-
-
-def _space(op: Opcode) -> str:
-    """The state space; "" is generic. ``shared::cta`` is "shared"."""
-    for part in op[1:]:
-        if part.split("::")[0] in SPACES:
-            return part.split("::")[0]
-    return ""
-
-
-@handles("ld", "ldu")
-def _ld(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    kind, space = op[-1], _space(op)
-    names = e.vector(a[0])
-    symbol, text = e.address(a[1])
-    if space == "param" and symbol.startswith("#"):
-        for k, name in enumerate(names):
-            slot = f"{symbol}+{int(text) + k * SIZES[kind]}"
-            if slot not in e.words.registers:
-                raise e.fail(f"a parameter {slot} that nobody stored so")
-            e.write(name, kind, e.register(slot, kind))
-        return
-    if space == "param":
-        for k, name in enumerate(names):
-            e.write(name, kind, f"x.parameter('{symbol}', {int(text) + k * SIZES[kind]}, '{code(kind)}')")
-        return
-    if symbol:
-        text, space = f"x.symbol('{symbol}', {text})", space or e.words.spaces[symbol]
-    space = "global" if space == "const" else space
-    nc = ", True" if "nc" in op else ""
-    e.lines.append(f"t = x.load('{space}', T, {text}, '{code(kind)}', {len(names)}{nc})")
-    for k, name in enumerate(names):
-        e.write(name, kind, f"t[{k}]")
-
-
-@handles("st")
-def _st(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    kind, space = op[-1], _space(op)
-    parts = e.vector(a[1])
-    symbol, text = e.address(a[0])
-    if space == "param":
+    def store(self, op, a):
+        kind, parts = op[-1], split(a[1].strip("{}"))
+        space, at = self.place(op, a[0])
+        if space != "param":
+            given = ", ".join(self.read(part, kind) for part in parts)
+            self.lines.append(f"x.store('{space}', T, {at}, '{code(kind)}', ({given},))")
+            return
         for k, part in enumerate(parts):
-            slot = f"{symbol}+{int(text) + k * SIZES[kind]}"
-            e.words.registers.setdefault(slot, kind)
-            e.write(slot, kind, e.read(part, kind))
-        return
-    if symbol:
-        text, space = f"x.symbol('{symbol}', {text})", space or e.words.spaces[symbol]
-    given = ", ".join(e.read(part, kind) for part in parts)
-    e.lines.append(f"x.store('{space}', T, {text}, '{code(kind)}', ({given},))")
+            slot = f"{at[0]}+{at[1] + k * SIZES[kind]}"
+            self.words.registers.setdefault(slot, kind)
+            self.write(slot, kind, self.read(part, kind))
+
+    def luck(self, op, a):
+        raise self.fail(f"{'.'.join(op)}: atomics make sums depend on luck; kernels here have none")
+
+    def nothing(self, op, a):
+        """Orders memory: every access here is done at once, in order. (``bar.warp.sync`` alone.)"""
 
 
-@handles("shfl")
-def _shfl(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    if op[1] != "sync":
-        raise e.fail(".".join(op))
-    names = [name.strip() for name in a[0].split("|")]
-    p, q, r = (e.read(operand, "u32") for operand in a[1:4])
-    e.lines.append(f"t0, t1 = x.shuffle('{op[2]}', T, {p}, {q}, {r}, {e.read(a[4], 'u32')})")
-    e.write(names[0], "u32", "t0")
-    if len(names) > 1:
-        e.write(names[1], "pred", "t1")
-
-
-@handles("vote")
-def _vote(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    if op[1] != "sync":
-        raise e.fail(".".join(op))
-    kind = "u32" if op[2] == "ballot" else "pred"
-    e.write(a[0], kind, f"x.vote('{op[2]}', T, {e.read(a[1], 'pred')}, {e.read(a[2], 'u32')})")
-
-
-@handles("activemask")
-def _activemask(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    e.write(a[0], "u32", "x.vote('ballot', T, np.ones(1, bool), None)")
-
-
-@handles("membar", "fence", "prefetch", "prefetchu", "nanosleep", "bar")
-def _nothing(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    """Orders memory, or warms a cache: every access here is done at once, in order. (``bar.warp.sync`` alone.)"""
-
-
-@handles("atom", "red", "atomicAdd")
-def _atomic(e: Emitter, op: Opcode, a: Sequence[str]) -> None:
-    raise e.fail(f"{'.'.join(op)}: atomics make sums depend on luck; kernels here have none")
+OWN = {
+    "setp": Emitter.compare, "mov": Emitter.move, "cvt": Emitter.convert, "cvta": Emitter.to_global,
+    "ld": Emitter.load, "st": Emitter.store, "atom": Emitter.luck, "red": Emitter.luck, "atomicAdd": Emitter.luck,
+    "membar": Emitter.nothing, "fence": Emitter.nothing, "bar": Emitter.nothing,
+}  # fmt: skip

@@ -35,25 +35,19 @@ NOT_HERE = {
     "test_auto_gpu::*": "it puts a GPU there by itself",
 }
 """Tests of every engine that do not hold in the simulator, and why."""
-SLOW = (
-    "test_edits::test_the_written_log_*", "test_timeline::*",
-)  # fmt: skip
-"""Tests of every engine that take seconds in the simulator."""
-DEAR = (
-    "test_change_wanderings::*[[]1-*",
-    "test_change_wanderings::*[[]2-*",
-    "test_opened::test_where_nothing_is_left_to_learn_*",
-    "test_random_pytorch::*[[]2?-*",
-    "test_random_pytorch::*[[]3?-*",
-    "test_random_pytorch::*[[]4?-*",
+RARE = (
+    "test_edits::test_the_written_log_*", "test_timeline::*", "test_change_wanderings::*[[][12]-*",
+    "test_opened::test_where_nothing_is_left_to_learn_*", "test_random_pytorch::*[[][234]?-*",
     "test_rule_wanderings::*[[]1-*",
-    "test_timeline::*[[]1-*",
-    "test_timeline::*[[]2-*",
-)
-"""Those that take long, beside others that show the same: marked slow and cuda, so that `.ci/run` leaves them out.
+)  # fmt: skip
+"""Tests of every engine that take seconds in the simulator, beside others that show the same: hunted.
 
 So are the wide products of the other engines, which are marked ci."""
 jit.simulated = simulated
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "rare: takes long in the simulator")
 
 
 def pytest_ignore_collect(collection_path):
@@ -94,11 +88,8 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if item not in other]
     config.hook.pytest_deselected(items=list(other))
     for item in items:
-        dear = _named(item, DEAR) or (HERE not in item.path.parents and item.get_closest_marker("ci"))
-        if _named(item, SLOW) or dear:
-            item.add_marker(pytest.mark.slow)
-        if dear:
-            item.add_marker(pytest.mark.cuda)
+        if _named(item, RARE) or (HERE not in item.path.parents and item.get_closest_marker("ci")):
+            item.add_marker(pytest.mark.rare)
 
 
 def _is_ours(item):
