@@ -3,8 +3,6 @@
 The only file of this folder that imports internals: a real window wants a screen, and `Unseen` stands in for one.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 

@@ -1,7 +1,5 @@
 """Two recordings side by side: three columns of one camera, a range for the two, one for the difference."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recordings that are shown while they are written: the window goes along, and says when nothing more comes."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a window asks of a recording and of two: they stand at recorded steps, with the numbers that were recorded."""
 
-from __future__ import annotations
-
 import bisect
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recorded micro-steps in a window: the keys of a run, and the pictures of the run that was recorded."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

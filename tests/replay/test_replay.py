@@ -1,7 +1,5 @@
 """A recording in a window: it looks as the run did, plays, goes to recorded steps, and says what it cannot do."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

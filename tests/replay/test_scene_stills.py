@@ -1,7 +1,5 @@
 """A still of a recording of a scene is that of the scene at the same step, pixel by pixel."""
 
-from __future__ import annotations
-
 import importlib
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 It imports engines and the part of a run that calls them: a user sees them as ``run.engine`` only.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 

@@ -3,8 +3,6 @@
 Engines that cannot be made are made to fail by the names under which a run finds them.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Laws of every kind of file: it gives back what was saved; a bad one is refused; a failed write loses nothing."""
 
-from __future__ import annotations
-
 import errno
 import functools
 import os

@@ -1,7 +1,5 @@
 """Recordings that somebody changed, or a disk forgot: what cannot be is refused in words, what can be read is read."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import random

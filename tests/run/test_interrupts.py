@@ -1,7 +1,5 @@
 """Ctrl-C, or an error of the model, at any moment: the run stands at a whole step and goes on with the same bits."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import signal

@@ -1,7 +1,5 @@
 """What a Run does until its first step is done grows as the network does: calls of functions are counted, not time."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

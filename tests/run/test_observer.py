@@ -1,7 +1,5 @@
 """The observer changes nothing: a run that is questioned all the time beside one that nobody asks. And `on_step`."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import re

@@ -1,7 +1,5 @@
 """Data that is not ours: files mapped into memory and objects that are asked. The bits are those from memory."""
 
-from __future__ import annotations
-
 import gc
 import os
 import warnings

@@ -3,8 +3,6 @@
 Every lesson is named by where it stands; a number is compared with all the digits that are printed there.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

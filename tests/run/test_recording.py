@@ -1,7 +1,5 @@
 """Laws of recordings: the file says what the run said, wherever it was moved, and training does not notice it."""
 
-from __future__ import annotations
-
 import os
 import threading
 from contextlib import ExitStack, suppress

@@ -1,7 +1,5 @@
 """Micro-steps in a recording: those of the step that follows each frame, and files that somebody has changed."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import zlib

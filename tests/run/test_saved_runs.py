@@ -4,8 +4,6 @@
 `tests/io` has what no file of weights can be.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Several have one recording open: readers see one moment, logs stay with their file, nobody reads foreign numbers."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

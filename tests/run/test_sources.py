@@ -3,8 +3,6 @@
 It imports internals: a user meets sources only through a window, which makes one of a run, of weights or of arrays.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What a scene says and where its plates are placed: words and places are checked, claims are measured."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scalarviz.scenes import digits, rgb

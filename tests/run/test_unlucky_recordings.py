@@ -1,7 +1,5 @@
 """Recordings on a full, slow or lost disk, in programs that fork or are killed: training goes on, nothing is lost."""
 
-from __future__ import annotations
-
 import gc
 import mmap
 import os

@@ -4,8 +4,6 @@ Of the internals it takes `Pace`, as how often a loop is looked at is seen from 
 without a window.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 import time

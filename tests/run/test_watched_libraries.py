@@ -1,7 +1,5 @@
 """What PyTorch, JAX, flax and equinox train is watched as they keep it: one law over a loop of each, and their ways."""
 
-from __future__ import annotations
-
 import warnings
 from importlib.util import find_spec
 from types import SimpleNamespace

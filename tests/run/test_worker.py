@@ -4,8 +4,6 @@ It imports the worker, and the first start that changes its engine: a user meets
 these tests do without.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import gc
