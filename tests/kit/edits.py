@@ -20,6 +20,7 @@ from scalarviz import nn
 from scalarviz.run import Run
 
 from .learning import SCHEDULES, make_schedule
+from .runs import bits
 
 edits = sv.run.edits
 Random = np.random.Generator
@@ -286,6 +287,11 @@ def trains_by(run: Run) -> tuple[Any, ...]:
         optimizer.group_of.tolist(), repr(schedule), schedule and schedule.state_dict(),
         frame.settings and frame.settings.limits,
     )  # fmt: skip
+
+
+def everything(run: Run) -> tuple[Any, ...]:
+    """All that the moment, and the steps to come, are made of."""
+    return bits(run), trains_by(run)
 
 
 def done_again(run: Run, other: Run) -> Run:

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scalarviz as sv
-from kit.edits import trains_by
+from kit.edits import everything
 from kit.networks import NETWORKS
-from kit.runs import ENGINES, bits
+from kit.runs import ENGINES
 from scalarviz import nn, optim
 from scalarviz.errors import StateError
 from scalarviz.run import Run
@@ -30,10 +30,6 @@ def deeper() -> Any:
 def run_of(net: Any, kind: Any = optim.SGD, engine: str = "numpy", **more: Any) -> Run:
     optimizer = kind(net.parameters(), lr=0.1)
     return Run(net, nn.MSELoss(), optimizer, (X, 1 - X), engine=engine, dtype="float64", seed=3, **more)
-
-
-def everything(run: Run) -> Any:
-    return bits(run), trains_by(run)
 
 
 def like(run: Run, folder: Any) -> Run:

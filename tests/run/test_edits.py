@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scalarviz as sv
-from kit.edits import CHANGES, EDITS, trains_by
+from kit.edits import CHANGES, EDITS, everything
 from kit.networks import NETWORKS
-from kit.runs import ENGINES, bits, make_run
+from kit.runs import ENGINES, make_run
 from scalarviz import nn, optim
 from scalarviz.errors import StateError
 from scalarviz.run import Run
@@ -122,7 +122,7 @@ def test_the_written_log_makes_the_same_run_again(engine, optimizer):
         for edit in (applied.edit,) if applied.does is None else applied.does:
             again.do(edits.read_edit(edits.write_edit(edit)))
     again.step(run.steps - again.steps)
-    assert (bits(again), trains_by(again)) == (bits(run), trains_by(run))
+    assert everything(again) == everything(run)
 
 
 def test_everything_from_outside_stands_in_the_log():
@@ -310,7 +310,7 @@ def test_several_edits_do_what_each_does_in_turn_and_are_undone_as_one():
     one, other = make_run("mlp"), make_run("mlp")
     for run in (one, other):
         run.step(7)
-    before = bits(one), trains_by(one)
+    before = everything(one)
     one.do(edits.Several(parts(), "another task"))
     for edit in parts():
         other.do(edit)
@@ -319,7 +319,7 @@ def test_several_edits_do_what_each_does_in_turn_and_are_undone_as_one():
     np.testing.assert_array_equal(one.values, other.values)
     assert ([done.what for done in one.log], len(other.log)) == (["another task"], 5)
     one.undo()
-    assert (bits(one), trains_by(one)) == before
+    assert everything(one) == before
 
 
 def test_a_gesture_of_the_same_parts_is_one_edit():

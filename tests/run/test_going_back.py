@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.edits import done_again, trains_by
+from kit.edits import done_again, everything
 from kit.learning import make_optimizer
 from kit.networks import NETWORKS
-from kit.runs import ENGINES, bits, make_run
+from kit.runs import ENGINES, make_run
 from scalarviz import nn, optim
 from scalarviz.errors import DivergedError, InputError, StateError
 from scalarviz.run import Run
@@ -26,10 +26,6 @@ X = np.random.default_rng(0).random((24, 3))
 
 def make(engine: str = "numpy", optimizer: str = "adam", **more: Any) -> Run:
     return make_run("mlp", optimizer=optimizer, engine=engine, **more)
-
-
-def everything(run: Run) -> Any:
-    return bits(run), trains_by(run)
 
 
 def span(branch: Any) -> tuple[Any, ...]:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.edits import trains_by
+from kit.edits import everything
 from kit.learning import SCHEDULES, make_schedule
 from kit.networks import NETWORKS
-from kit.runs import ENGINES, bits, make_run
+from kit.runs import ENGINES, make_run
 from scalarviz import Weight, nn, optim
 from scalarviz.errors import InputError, ScalarvizError, StateError
 from scalarviz.optim import lr_scheduler
@@ -32,10 +32,6 @@ def make(schedule: Any = None, engine: str = "numpy", lr: float = 0.4, batch_siz
 
 def halving(optimizer: Any, **given: Any) -> Any:
     return lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5, **given)
-
-
-def everything(run: Run) -> Any:
-    return bits(run), trains_by(run)
 
 
 def rates(run: Run, name: str = "lr") -> list[Any]:

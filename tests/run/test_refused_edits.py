@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.edits import trains_by
+from kit.edits import everything
 from kit.learning import OwnRule
 from kit.networks import NETWORKS
 from kit.refusals import refusals
-from kit.runs import bits, make_run
+from kit.runs import make_run
 from scalarviz import nn, optim
 from scalarviz.errors import FileFormatError, InputError, ScalarvizError, StateError, TypeMismatchError
 from scalarviz.run import Run
@@ -150,9 +150,9 @@ EDITS = {
 def test_what_does_not_fit_is_refused_and_changes_nothing(refusal):
     run, plain = (make_run("mlp", optimizer="sgd", dtype="float32") for _ in range(2))
     run.step(2)
-    before, activation = (bits(run), trains_by(run)), run.model[1]
+    before, activation = everything(run), run.model[1]
     refusal.check(run)
-    assert (bits(run), trains_by(run)) == before
+    assert everything(run) == before
     assert run.model[1] is activation
     assert (run.log, len(run.branches)) == ([], 1)
     run.step(2)

@@ -10,8 +10,8 @@ import pytest
 
 import scalarviz as sv
 from kit import hunt
-from kit.edits import CHANGES, EDITS, JUMPS, MOVES, Done, done_again, one_of, place, trains_by
-from kit.runs import bits, make_run
+from kit.edits import CHANGES, EDITS, JUMPS, MOVES, Done, done_again, everything, one_of, place, trains_by
+from kit.runs import make_run
 from scalarviz.errors import DivergedError, ScalarvizError
 from scalarviz.run import Run
 
@@ -40,10 +40,6 @@ REFUSED: dict[str, Done] = {
     "file": lambda run, random: run.load("/nowhere/at-all"),
     "state": lambda run, random: run.take(make_run("rgb", samples=8).state()),
 }  # fmt: skip
-
-
-def everything(run: Run) -> tuple[Any, ...]:
-    return bits(run), trains_by(run)
 
 
 class Walk:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.edits import trains_by
+from kit.edits import everything, trains_by
 from kit.learning import OPTIMISERS, SCHEDULES, make_schedule
 from kit.networks import NETWORKS
 from kit.runs import ENGINES, bits
@@ -207,13 +207,13 @@ def test_calls_of_any_length_ways_back_and_files_have_the_same_bits(rule, engine
     advance(run, rule, 20)
     for reached in (1, 8, 10, 20):
         advance(cut, rule, reached)
-    end = bits(run), trains_by(run)
-    assert (bits(cut), trains_by(cut)) == end
+    end = everything(run)
+    assert everything(cut) == end
     run.to(3)
     run.to(20)
     run.back(12)
     run.step(12)
-    assert (bits(run), trains_by(run)) == end
+    assert everything(run) == end
     if "lambda" in str(RULES[rule].schedule):  # functions are not written
         return
     run.save(tmp_path / "weights.safetensors")
@@ -221,7 +221,7 @@ def test_calls_of_any_length_ways_back_and_files_have_the_same_bits(rule, engine
     net = NET.ours(seed=9)
     other = Run(net, nn.MSELoss(), plain.on(net)[0], (X, Y), engine=engine, seed=2, batch_size=4, l1=0.3)
     other.step(2)
-    before = bits(other), trains_by(other)
+    before = everything(other)
     other.load(tmp_path / "weights.safetensors")
     for each in (run, other):
         each.step(9)
@@ -231,7 +231,7 @@ def test_calls_of_any_length_ways_back_and_files_have_the_same_bits(rule, engine
         run.history.loss[-9:].tolist(), run.history.lr[-9:].tolist(),
     ]  # fmt: skip
     other.undo()
-    assert (bits(other), trains_by(other)) == before
+    assert everything(other) == before
 
 
 @over(*ENGINES)
