@@ -48,7 +48,7 @@ def _run(setting: Setting, name: str, paths: list[str]) -> None:
         around = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
         found = os.pathsep.join([*map(str, MODULES), str(ROOT), os.environ.get("PYTHONPATH", "")])
         command = [
-            sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "every_engine", "-m", "not slow",
+            sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "every_engine", "-m", "not hunt",
             "-k", "not call_by_call and not numbas_own_threads",
             f"--junitxml={report}", f"--basetemp={Path(folder, 'base')}", *paths,
         ]  # fmt: skip
