@@ -12,9 +12,8 @@ import scalarviz as sv
 from kit.nested import ordered
 from scalarviz import Value, Weight, mistakes, nn, optim
 from scalarviz.errors import ScalarvizError, StateError
-from scalarviz.mistakes import made, patches
-from scalarviz.nn import init
-from scalarviz.scalar import mistaken, walk
+from scalarviz.mistakes import made
+from scalarviz.scalar import mistaken
 
 BLOCKS = {
     "no_zero_grad": mistakes.no_zero_grad,
@@ -27,10 +26,7 @@ BLOCKS = {
     "no_bias_correction": mistakes.no_bias_correction,
 }
 REFUSING = [name for name in BLOCKS if name != "symmetric_init"]
-PLACES = [
-    (walk, "inner_nodes"), (Value, "backward"), (Weight, "backward"), (Weight, "zero_grad"), (nn.Module, "zero_grad"),
-    (optim.Optimizer, "zero_grad"), (optim.Optimizer, "step"), (optim.Adam, "_moments"), (init, "apply"),
-]  # fmt: skip
+PLACES = [(Value, "backward"), (Weight, "backward"), (nn.Module, "zero_grad"), (optim.Optimizer, "step")]
 OWN = {(owner, name): vars(owner)[name] for owner, name in PLACES}
 
 
@@ -38,7 +34,6 @@ OWN = {(owner, name): vars(owner)[name] for owner, name in PLACES}
 def nothing_is_left():
     yield
     assert mistaken.words() == ()
-    assert not patches._users
     assert all(vars(owner)[name] is own for (owner, name), own in OWN.items())
 
 
