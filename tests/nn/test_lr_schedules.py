@@ -113,25 +113,6 @@ def test_many_steps_at_once_have_the_bits_of_single_ones(name, settings):
     assert parts.lr == found[-1]
 
 
-SEQUENCES = [
-    ([("LinearLR", {"start_factor": 0.1, "total_iters": 5}), ("CosineAnnealingLR", {"T_max": 40})], [5]),
-    ([("LinearLR", {}), ("StepLR", {"step_size": 4, "gamma": 0.5}), ("ExponentialLR", {"gamma": 0.9})], [7, 30]),
-    ([("ExponentialLR", {"gamma": 0.9}), ("LambdaLR", {"lr_lambda": decay})], [20]),
-    ([("MultiStepLR", {"milestones": [3, 6]}), ("LinearLR", {"start_factor": 0.5, "total_iters": 8})], [10]),
-]
-
-
-@pytest.mark.parametrize(("parts", "milestones"), SEQUENCES)
-def test_schedules_in_a_row_are_pytorchs(torch, parts, milestones):
-    other = theirs(torch)
-    row = [getattr(torch.optim.lr_scheduler, name)(other, **settings) for name, settings in parts]
-    wanted = their_rates(other, torch.optim.lr_scheduler.SequentialLR(other, row, milestones))
-    optimizer = ours()
-    row = [made(name, settings, optimizer) for name, settings in parts]
-    found = rates_by_hand(optimizer, lr_scheduler.SequentialLR(optimizer, row, milestones))
-    np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
-
-
 PLATEAUS = [
     {},
     {"patience": 2, "factor": 0.5},

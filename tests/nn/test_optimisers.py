@@ -102,7 +102,8 @@ def test_options_groups_and_schedules_at_random(name, seed, torch):
     for space, rule in zip((lr_scheduler, torch.optim.lr_scheduler), rules, strict=True) if made else ():
         plans.append(getattr(space, made[0])(rule, **made[1]))
         if more and made[0] != "OneCycleLR":
-            plans.append(space.SequentialLR(rule, [plans.pop(), space.ExponentialLR(rule, 0.8)], milestones=[7]))
+            row = [plans.pop(), space.LinearLR(rule, 0.5, total_iters=3), space.ExponentialLR(rule, 0.8)]
+            plans.append(space.SequentialLR(rule, row, milestones=[7, 12]))
     for step in range(STEPS):
         for mine, other in zip(ours, theirs, strict=True):
             mine.grad = gradient(mine.data, step)

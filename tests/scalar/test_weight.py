@@ -62,13 +62,6 @@ def test_a_frozen_weight_has_a_gradient_but_does_not_move():
     assert w.data == pytest.approx(1.7)
 
 
-def test_a_gradient_that_was_not_computed_is_told_from_zero():
-    w = Weight(1.0)
-    assert (w.grad, w.has_grad) == (0.0, False)
-    (w * 0.0).backward()
-    assert (w.grad, w.has_grad) == (0.0, True)
-
-
 def test_initialize_is_a_function_of_the_seed():
     a, b = Weight(), Weight()
     a.initialize(-1, 1, seed=3), b.initialize(-1, 1, seed=3)
