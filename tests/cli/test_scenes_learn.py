@@ -86,7 +86,8 @@ def test_the_first_seeds_learn_it(name, flags, seeds, steps, key, compared, boun
         scene = make_scene(name, engine="numba", seed=seed, **flags)
         scene.run.step(steps)
         assert compared(report(scene)[key], bound), (seed, report(scene))
-        assert name != "expression" or "off, on average" in scene.told.claim(moment_of(scene))
+        if name == "expression":
+            assert f" now {report(scene)[key]:.3g} off, on average" in scene.told.claim(moment_of(scene))
         scene.run.close()
 
 

@@ -261,7 +261,7 @@ def started(monkeypatch, tmp_path):
     return commands
 
 
-@pytest.mark.parametrize("flags", [(), ("--headless",), ("--json",), ("--out", "x.png"), ("--engine", "numpy")])
+@pytest.mark.parametrize("flags", [(), ("--headless",), ("--json",), ("--engine", "numpy")])
 def test_a_cold_cache_is_filled_beside_a_run_that_is_watched_alone(cli, started, tmp_path, flags):
     result = cli("rgb", *SMALL_PICTURE, "--steps", 4, "--duration", 0.3, *flags)
     assert result.code == 0
