@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import itertools
 import math
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from kit.edits import place
+from kit.meaning import meaning
 from kit.runs import bits
 from scalarviz import Run, nn, optim
 from scalarviz.errors import DivergedError, ExpressionError, ScalarvizError
@@ -35,13 +35,6 @@ WEIGHTS = {"x": 1.5, "y": -0.25, "a.0.b": 3.0, "Ünder": 1e200, "loss": 5.0, "a 
 NAMES = ["x", "y", '"x"', "'y'", '"a.0.b"', '"a b"', "Ünder"]
 LITERALS = ["0", "1", "2", "0.5", ".25", "3.", "1e3", "2E-1", "1.5e+2", "1e400", "12345678901234567890"]
 UNARY = ("exp", "log", "sqrt", "sin", "cos", "tanh", "abs", "sign", "square")
-F = np.float64
-MEANING = {
-    **{name: getattr(np, name) for name in (*UNARY, "pi", "e", "inf")},
-    **WEIGHTS, "F": F, "max": lambda *x: np.maximum.reduce(x), "min": lambda *x: np.minimum.reduce(x),
-    "pow": np.power, "where": lambda c, a, b: c if np.isnan(c) else a if c else b,
-    "nan": lambda x: F(not np.isfinite(x)), "names": {name: F(number) for name, number in WEIGHTS.items()},
-}  # fmt: skip
 
 
 @functools.cache
@@ -54,39 +47,6 @@ def named():
     run = Run(layer, nn.MSELoss(), optimizer, data, engine="numpy", dtype="float64")
     layer.weight.data, layer.bias.data = [[3.0, -4.0, 0.0], [0.0, 0.0, 12.0]], [1e-300, -1e300]
     return run
-
-
-class InFloats(ast.NodeTransformer):
-    """Literals, names in quotes and truths as float64, so that Python computes as IEEE 754 does."""
-
-    def floats(self, node):
-        return ast.Call(ast.Name("F", ast.Load()), [self.generic_visit(node)], [])
-
-    def visit_Constant(self, node):
-        if isinstance(node.value, str):
-            return ast.Subscript(ast.Name("names", ast.Load()), node, ast.Load())
-        return ast.Call(ast.Name("F", ast.Load()), [ast.Constant(float(node.value))], [])
-
-    visit_Compare = visit_BoolOp = visit_Name = floats
-
-    def visit_BinOp(self, node):
-        node = self.generic_visit(node)
-        if isinstance(node.op, ast.Pow):  # NumPy's function, whose last bit is another than the operator's
-            return ast.Call(ast.Name("pow", ast.Load()), [node.left, node.right], [])
-        return node
-
-    def visit_Call(self, node):
-        node.args = [self.visit(each) for each in node.args]
-        return node
-
-    def visit_UnaryOp(self, node):
-        return self.floats(node) if isinstance(node.op, ast.Not) else self.generic_visit(node)
-
-
-def python(text):
-    tree = ast.fix_missing_locations(InFloats().visit(ast.parse(" ".join(text.split()), mode="eval")))
-    with np.errstate(all="ignore"):
-        return eval(compile(tree, "<text>", "eval"), MEANING)
 
 
 def grown(depth):
@@ -127,7 +87,7 @@ NUMBER, TRUTH = grown(3)
 @example("(0 - 8) ** (1 / 3)")
 @example("1 / 0 - 1 / -0.")
 def test_a_number_is_what_python_makes_of_it(text):
-    wanted = python(text)
+    wanted = meaning(text, WEIGHTS)
     same = f"not ({text}) == ({text})" if np.isnan(wanted) else f"({text}) == {float(wanted)!r}"
     assert named().holds(f"{same} and x == x")
 
@@ -135,7 +95,7 @@ def test_a_number_is_what_python_makes_of_it(text):
 @settings(max_examples=120)
 @given(TRUTH)
 def test_a_condition_is_what_python_makes_of_it(text):
-    assert named().holds(f"{text}\nand x == x") is bool(python(f"{text} and x == x"))
+    assert named().holds(f"{text}\nand x == x") is bool(meaning(f"{text} and x == x", WEIGHTS))
 
 
 # the tensor "weight" is [[3, -4, 0], [0, 0, 12]], "bias" [1e-300, -1e300]

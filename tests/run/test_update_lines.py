@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import math
-import operator
 import re
 
 import numpy as np
@@ -14,6 +11,7 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from kit.learning import OPTIMISERS, make_optimizer
+from kit.meaning import meaning
 from kit.runs import make_data
 from scalarviz import Run, nn, optim
 
@@ -69,36 +67,15 @@ def run_with(rule, steps=4):
     return run
 
 
-FUNCTIONS = {
-    "tanh": math.tanh, "sin": math.sin, "sqrt": math.sqrt, "maximum": max, "minimum": min,
-    "where": lambda condition, a, b: a if condition else b,
-}  # fmt: skip
-OPERATORS = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.Pow: operator.pow, ast.Lt: operator.lt, ast.Gt: operator.gt,
-}  # fmt: skip
 NUMBER = re.compile(r"√([\d.]+(?:e−?\d+)?)")
 
 
 def value_of(text):
-    """What a printed formula gives, by a walk of Python's own tree of it: brackets go deeper than its compiler."""
+    """What a printed formula gives."""
     text = NUMBER.sub(r"√(\1)", text)
     for sign, written in (("−", "-"), ("·", "*"), ("^", "**"), ("²", "**2"), ("√", "sqrt")):
         text = text.replace(sign, written)
-
-    def walk(node):
-        match node:
-            case ast.BinOp():
-                return OPERATORS[type(node.op)](walk(node.left), walk(node.right))
-            case ast.UnaryOp():
-                return -walk(node.operand)
-            case ast.Compare():
-                return OPERATORS[type(node.ops[0])](walk(node.left), walk(node.comparators[0]))
-            case ast.Call():
-                return FUNCTIONS[node.func.id](*map(walk, node.args))
-        return node.value
-
-    return walk(ast.parse(text, mode="eval").body)
+    return meaning(text)
 
 
 def exact(line):
