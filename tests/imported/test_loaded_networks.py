@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from made_networks import NETWORKS, SCOPES, batch_norm, gemm
+from made_networks import NETWORKS, SCOPES, batch_norm
 
 import scalarviz as sv
 from kit.nested import numbers
@@ -123,11 +123,13 @@ def test_what_is_made_of_weights_moves_with_them(tmp_path):
 
 def test_a_file_in_training_is_loaded_in_training(tmp_path):
     made = Made("N", 4, opset=15)
-    h = batch_norm(made, gemm(made, "x", "fc", 4, 4), "bn", 4, training_mode=1, momentum=0.8)
-    made.nodes[-1].output.extend(["mean_out", "var_out"])
-    drop = made.node("Dropout", h, made.constant("ratio", np.float32(0.25)), made.constant("on", np.array(True)),
-                     to="drop mask")  # fmt: skip
-    made.node("Relu", drop.split()[0], to="y")
+    for line in (
+        "a = Gemm(x, fc.weight:4x4, fc.bias:4, transB=1) @/fc/Gemm",
+        f"b mean var = {batch_norm('a', 'bn', 4, ', training_mode=1, momentum=0.8')} @/bn/BatchNormalization",
+        "drop mask = Dropout(b, ratio:=0.25, on:=True)",
+        "y = Relu(drop)",
+    ):
+        made.read(line)
     net = sv.load_onnx(made.save(tmp_path))
     modes = {type(part).__name__: part.training for part in net}
     assert modes == {"Linear": False, "BatchNorm1d": True, "Dropout": True, "ReLU": False}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,30 @@ class Made:
         made.attribute.extend(helper.make_attribute(key, value) for key, value in attributes.items())
         self.nodes.append(made)
         return output
+
+    def read(self, line: str) -> None:
+        """A node as text: ``y = Gemm(x, w:4x3, b:=[0.0, 1.0], {2.0}, transB=1) @its name``.
+
+        ``w:4x3`` is a stored tensor of drawn numbers (``w:4+1``: around 1), ``b:=`` one of these numbers; ``{}`` is a
+        ``Constant`` node, and ``_`` an input that is left out.
+        """
+        said = re.fullmatch(r"(.+?) = (\w+)\((.*)\)(?: @(.*))?", line)
+        assert said, line
+        parts, inputs, attributes = list[str](), list[str](), {}
+        for piece in said[3].split(", "):
+            inside = parts and sum(map(parts[-1].count, "[{")) > sum(map(parts[-1].count, "]}"))
+            parts[-1:] = [f"{parts[-1]}, {piece}"] if inside else [*parts[-1:], piece]
+        for part in parts:
+            if found := re.fullmatch(r"(\w+)=(.+)", part):
+                attributes[found[1]] = eval(found[2])
+            elif found := re.fullmatch(r"(.+):=(.+)", part):
+                array = np.array(eval(found[2], {"inf": np.inf}))
+                inputs.append(self.constant(found[1], array.astype(np.float32) if array.dtype.kind == "f" else array))
+            elif found := re.fullmatch(r"(.+):([\dx]+)(?:\+(\d))?", part):
+                inputs.append(self.weight(found[1], *map(int, found[2].split("x")), shift=float(found[3] or 0)))
+            else:
+                inputs.append(self.fixed(eval(part[1:-1])) if part[0] == "{" else part.removeprefix("_"))
+        self.node(said[2], *inputs, name=said[4] or "", to=said[1], **attributes)
 
     def note(self, key: str, text: str) -> None:
         """Metadata of the last node."""
