@@ -6,6 +6,7 @@ Each is a function of a run and a NumPy generator, and fits any run of a module.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import tempfile
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import numpy as np
 
 import scalarviz as sv
 from scalarviz import nn
+from scalarviz.errors import ScalarvizError
 from scalarviz.run import Run
 
 from .learning import SCHEDULES, make_schedule
@@ -295,10 +297,16 @@ def everything(run: Run) -> tuple[Any, ...]:
 
 
 def done_again(run: Run, other: Run) -> Run:
-    """`other`, which is as `run` was at first, after the steps and edits that led `run` to where it stands."""
+    """`other`, which is as `run` was at first, after the steps and edits that led `run` to where it stands.
+
+    Edits are written and read again in between, where they can be.
+    """
     for done in run.log:
         other.step(done.step - other.steps)
         for edit in (done.edit,) if done.does is None else done.does:
-            other.do(edit)
+            again = edit
+            with contextlib.suppress(ScalarvizError):  # one that holds an object or a function of the user's
+                again = edits.read_edit(edits.write_edit(edit))
+            other.do(again)
     other.step(run.steps - other.steps)
     return other
