@@ -13,6 +13,7 @@ from kit.tiers import has_numba_cuda
 
 pytestmark = pytest.mark.ci  # each runs pytest anew
 HAS = has_numba_cuda()
+PLUGINS = ("-p", "plugin_of_test", "-p", "kit.tiers")
 KIT = str(Path(__file__).resolve().parents[1])
 SKIPS = """
 import pytest
@@ -59,18 +60,7 @@ def run(folder, text, *flags, has=HAS, **environment):
         (folder / "fake" / "numba_cuda.py").touch()
     paths = os.pathsep.join([str(folder / "fake"), KIT, *filter(None, [os.environ.get("PYTHONPATH")])])
     around = {"SCALARVIZ_NO_SKIPS": "", "SCALARVIZ_TEST_CUDA": "", "PYTHONPATH": paths, **environment}
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "plugin_of_test",
-        "-p",
-        "kit.tiers",
-    ]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *PLUGINS]
     return subprocess.run(
         [*command, *flags, str(folder)], env={**os.environ, **around}, capture_output=True, text=True, check=False
     )
