@@ -8,10 +8,11 @@ import pickle
 
 import numpy as np
 import pytest
-from made_networks import NETWORKS, SCOPES, batch_norm
+from onnx.reference import ReferenceEvaluator
 
 import scalarviz as sv
-from kit.nested import numbers
+from kit.exported import NETWORKS, SCOPES, batch_norm
+from kit.nested import flat, numbers
 from kit.onnx_files import Made, agrees, assert_near, computed, drawn
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
@@ -262,3 +263,39 @@ def test_names_are_free_and_stand_below_no_layer(tmp_path):
     assert len(names) == len(set(names)) == len(given)
     assert all(part.isidentifier() and not hasattr(nn.Module, part) for name in names for part in name.split("."))
     agrees(net, path, drawn(4, 3))
+
+
+# ---- by hand: rows of a table of one dimension, and a norm that gives its statistics
+
+
+def test_ids_choose_numbers_of_a_row(tmp_path):
+    made = Made("N", 2, dtype=np.int64)
+    made.read("y = Gather(b:5, x)")
+    net, ids = sv.load_onnx(made.save(tmp_path, "y")), np.array([[3, 1], [0, 4]])
+    wanted = ReferenceEvaluator(made.model("y")).run(None, {"x": ids})[0]
+    assert [numbers(net(row)).tolist() for row in ids] == wanted.tolist()
+
+
+@pytest.mark.parametrize("outputs", [("y", "om", "ov"), ("y", "read")])
+def test_statistics_of_a_norm_in_training_are_outputs(tmp_path, outputs):
+    made = Made("N", 3, 4)
+    made.read("y om ov = BatchNormalization(x, scale:3+1, bias:3+1, mean:3+1, var:=[0.9, 1.0, 1.2], training_mode=1)")
+    made.read("read = Add(om, ov)")
+    net, x = sv.load_onnx(made.save(tmp_path, *outputs)), np.random.default_rng(1).normal(size=(6, 3, 4))
+    reference = ReferenceEvaluator(made.model(*outputs))
+
+    def wanted(batch):
+        found = dict(zip(outputs, reference.run(None, {"x": batch.astype(np.float32)}), strict=True))
+        y = found.pop("y").reshape(len(batch), -1)
+        return np.array([np.concatenate([row, *found.values()]) for row in y])
+
+    assert numbers(net(x[0])) == pytest.approx(wanted(x[:1])[0], rel=1e-5, abs=1e-6)
+    assert [*net.state_dict()] == ["scale", "bias"]  # the statistics are not trained
+
+    def loss(out, _):
+        return sv.sum(flat(out[0])) * sv.sum(out[1]) + sv.sum(out[-1])
+
+    run = sv.Run(net, loss, optim.SGD(net.parameters(), lr=0.1), (x, np.zeros(6)), engine="numpy", dtype="float64")
+    run.step(1)
+    rows = wanted(x)
+    assert run.loss == pytest.approx(np.mean([r[:12].sum() * r[12:15].sum() + r[-3:].sum() for r in rows]), rel=1e-5)

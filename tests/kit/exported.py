@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from kit.onnx_files import Made, drawn
 from scalarviz import nn
+
+from .onnx_files import Made, drawn
 
 SCOPES = "pkg.torch.onnx.name_scopes"
 
