@@ -74,18 +74,6 @@ def test_at_its_end_it_goes_along_and_says_that_the_recording_is_complete(one):
     assert (host.shown.step, host.view.notice()) == (46, "")
 
 
-def test_elsewhere_it_stays_and_end_leads_to_the_newest(one):
-    grows, host = one
-    assert [host.press(key) for key in ("End", "Left", "Left")] == [10, 9, 8]
-    before = host.shown.values.copy()
-    grows.step(20)
-    host.until(lambda: newest(host) == 30)
-    host.pass_time()
-    assert (host.shown.step, host.shown.past.newest) == (8, 30)
-    assert np.array_equal(host.shown.values, before)
-    assert host.press("End") == 30
-
-
 def test_it_goes_along_to_another_branch_and_shows_the_one_that_was_left(one):
     grows, host = one
     host.press("End")
@@ -238,20 +226,6 @@ def test_at_its_end_it_goes_along_with_both_until_they_end(two):
     host.until(lambda: "being recorded" not in host.view.pace_text())
 
 
-def test_elsewhere_the_two_stay_and_their_card_has_what_is_new(two):
-    a, _, host = two
-    host.press("Home")
-    host.select(2)
-    before = host.shown.values.copy()
-    a.step(20)
-    host.until(lambda: host.shown.past.newest == 30)
-    assert host.shown.step == 0
-    assert np.array_equal(host.shown.values, before)
-    first, second = host.bench._chosen.records
-    assert (first.steps[-1], second.steps[-1], first.values[-1]) == (30, 4, a.run.values[2])
-    assert host.source.steps.tolist() == list(range(31))
-
-
 def test_another_branch_is_followed_and_of_another_network_what_was_compared_stays(two):
     a, b, host = two
     host.press("End")
@@ -273,3 +247,19 @@ def test_another_branch_is_followed_and_of_another_network_what_was_compared_sta
     assert frame.a.step < 13 or np.array_equal(frame.a.values, before)
     assert any("when it got another network" in clause for clause in host.source.left_out)
     host.picture()
+
+
+@pytest.mark.parametrize("shown", ["one", "two"])
+def test_elsewhere_it_stays_its_card_has_what_is_new_and_end_leads_there(shown, request):
+    grows, *_, host = request.getfixturevalue(shown)
+    assert [host.press(key) for key in ("End", "Left", "Left")] == [10, 9, 8]
+    host.select(2)
+    before = host.shown.values.copy()
+    grows.step(20)
+    host.until(lambda: host.shown.past.newest == 30)
+    assert (host.shown.step, host.source.steps.tolist()) == (8, list(range(31)))
+    assert np.array_equal(host.shown.values, before)
+    if shown == "two":
+        first, second = host.bench._chosen.records
+        assert (first.steps[-1], second.steps[-1], first.values[-1]) == (30, 4, grows.run.values[2])
+    assert host.press("End") == 30
