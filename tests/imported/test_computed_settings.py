@@ -19,15 +19,18 @@ from scalarviz.scalar.value import as_value
 
 
 def test_all_are_named_at_once(tmp_path):
-    made = Made("N", 4)
-    h = made.node("Gemm", "x", made.weight("fc.weight", 4, 4), transB=1)
-    rounded = made.node("Round", h, name="rounds")
-    floor = made.node("Mul", made.node("Floor", h, name="falls"), made.node("Floor", "x", name="falls too"))
-    place = made.node("Cast", made.node("ArgMax", "x", axis=1, keepdims=1, name="finds"), kind=1)
-    whole = made.node("Cast", made.node("Cast", h, name="cuts", kind=7), kind=1)
-    cut = made.node("Cast", rounded, name="cuts again", kind=7)
-    picked = made.node("GatherElements", h, cut, axis=1, name="picks")
-    made.node("Sum", rounded, floor, place, whole, picked, to="y")
+    made = Made("N", 4).read("""
+h = Gemm(x, fc.weight:4x4, transB=1)
+a = Round(h) @rounds
+b = Floor(h) @falls
+c = Floor(x) @falls too
+d = ArgMax(x, axis=1, keepdims=1) @finds
+e = Cast(d, kind=1)
+f = Cast(h, kind=7) @cuts
+g = Cast(f, kind=1)
+i = Cast(a, kind=7) @cuts again
+j = GatherElements(h, i, axis=1) @picks
+y = Sum(a, b, c, e, g, j)""")
     with pytest.raises(InputError) as caught:
         sv.load_onnx(made.save(tmp_path))
     said = str(caught.value)

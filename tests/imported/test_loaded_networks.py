@@ -123,14 +123,11 @@ def test_what_is_made_of_weights_moves_with_them(tmp_path):
 
 
 def test_a_file_in_training_is_loaded_in_training(tmp_path):
-    made = Made("N", 4, opset=15)
-    for line in (
-        "a = Gemm(x, fc.weight:4x4, fc.bias:4, transB=1) @/fc/Gemm",
-        f"b mean var = {batch_norm('a', 'bn', 4, ', training_mode=1, momentum=0.8')} @/bn/BatchNormalization",
-        "drop mask = Dropout(b, ratio:=0.25, on:=True)",
-        "y = Relu(drop)",
-    ):
-        made.read(line)
+    made = Made("N", 4, opset=15).read(f"""
+a = Gemm(x, fc.weight:4x4, fc.bias:4, transB=1) @/fc/Gemm
+b mean var = {batch_norm("a", "bn", 4, ", training_mode=1, momentum=0.8")} @/bn/BatchNormalization
+drop mask = Dropout(b, ratio:=0.25, on:=True)
+y = Relu(drop)""")
     net = sv.load_onnx(made.save(tmp_path))
     modes = {type(part).__name__: part.training for part in net}
     assert modes == {"Linear": False, "BatchNorm1d": True, "Dropout": True, "ReLU": False}
@@ -155,9 +152,7 @@ def test_rows_between_two_rows_are_none(tmp_path):
     (False, {"x": (2, 4, 3)}, (2, 4, 3)), (False, {"N": 2, "L": 4}, (2, 4, 3)),
 ])  # fmt: skip
 def test_a_sample_has_the_sides_that_are_told_wherever_the_samples_stand(tmp_path, batch, sides, sample):
-    made = Made("N", "L", 3)
-    made.node("Mul", made.node("Tanh", "x"), made.weight("scale", 3), to="y")
-    path = made.save(tmp_path)
+    path = Made("N", "L", 3).read("t = Tanh(x)\ny = Mul(t, scale:3)").save(tmp_path)
     net, x = sv.load_onnx(path, batch=batch, sides=sides), drawn(2, 4, 3)
     wanted, axis = computed(path, x)[0], (batch and 1) or 0
     chosen = [(x, wanted)] if batch is False else [(np.take(x, k, axis), np.take(wanted, k, axis)) for k in range(2)]
@@ -167,8 +162,7 @@ def test_a_sample_has_the_sides_that_are_told_wherever_the_samples_stand(tmp_pat
 
 
 def test_samples_in_columns_and_a_fixed_batch_of_one(tmp_path):
-    made = Made(4, "N")
-    made.node("Gemm", made.node("Transpose", "x", perm=[1, 0]), made.weight("w", 4, 2), to="y")
+    made = Made(4, "N").read("t = Transpose(x, perm=[1, 0])\ny = Gemm(t, w:4x2)")
     path, x = made.save(tmp_path), drawn(4, 5)
     for batch in (None, "N", 1, -1):
         assert_near([numbers(sv.load_onnx(path, batch=batch)(column)) for column in x.T], computed(path, x)[0])
@@ -187,14 +181,14 @@ BY_HAND = {"fc.weight": "CONSTANT_TENSOR", "fc.bias": "CONSTANT_TENSOR", "cos": 
 
 def rotated(turned=False):
     """A gate of one number, a table that no step may change, a matrix that is a buffer, what an exponent made."""
-    made = Made("N", 4)
-    h = made.node("Mul", "x", made.constant("gate", np.float32(0.5)))
-    h = made.node("MatMul", made.node("Mul", h, made.weight("cos", 4)), made.weight("directions", 4, 3))
-    h = made.node("Mul", h, made.weight("exp", 3))
-    h = made.node("MatMul", h, made.weight("val_3" if turned else "fc.weight", 3, 2), name="node_MatMul")
+    made = Made("N", 4).read(f"""
+a = Mul(x, gate:=0.5)
+b = Mul(a, cos:4)
+c = MatMul(b, directions:4x3)
+d = Mul(c, exp:3)
+e = MatMul(d, {"val_3" if turned else "fc.weight"}:3x2) @node_MatMul""")
     made.note(SCOPES, str(["", "fc", "op"]))
-    made.node("Tanh", made.node("Add", h, made.weight("fc.bias", 2)), to="y")
-    return made
+    return made.read("f = Add(e, fc.bias:2)\ny = Tanh(f)")
 
 
 def signature(kinds):
@@ -279,8 +273,8 @@ def test_ids_choose_numbers_of_a_row(tmp_path):
 @pytest.mark.parametrize("outputs", [("y", "om", "ov"), ("y", "read")])
 def test_statistics_of_a_norm_in_training_are_outputs(tmp_path, outputs):
     made = Made("N", 3, 4)
-    made.read("y om ov = BatchNormalization(x, scale:3+1, bias:3+1, mean:3+1, var:=[0.9, 1.0, 1.2], training_mode=1)")
-    made.read("read = Add(om, ov)")
+    made.read("y om ov = BatchNormalization(x, scale:3+1, bias:3+1, mean:3+1, var:=[0.9, 1.0, 1.2], training_mode=1)\n"
+              "read = Add(om, ov)")  # fmt: skip
     net, x = sv.load_onnx(made.save(tmp_path, *outputs)), np.random.default_rng(1).normal(size=(6, 3, 4))
     reference = ReferenceEvaluator(made.model(*outputs))
 

@@ -63,14 +63,6 @@ def test_a_folder_without_permission(tmp_path, monkeypatch):
         check_target(tmp_path / "x.png")
 
 
-def test_a_link_stays_a_link(tmp_path):
-    (tmp_path / "real").write_bytes(b"old")
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    write_bytes(tmp_path / "link", b"new")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "real").read_bytes() == b"new"
-
-
 def test_a_long_name_of_many_bytes(tmp_path):
     path = tmp_path / ("\N{GRINNING FACE}" * 61 + ".bin")
     write_bytes(path, b"new")

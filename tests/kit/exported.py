@@ -36,7 +36,7 @@ class Row:
     def made(self, batch: Any = "N") -> Made:
         x = self.x()
         made = Made(batch, *x.shape[1:], dtype=np.int64 if x.dtype.kind == "i" else np.float32, opset=self.opset)
-        for line in filter(None, self.text.splitlines()):
+        for line in self.text.splitlines():
             node, _, modules = line.partition(" in ")
             made.read(node)
             if modules:

@@ -59,12 +59,17 @@ class Made:
         self.nodes.append(made)
         return output
 
-    def read(self, line: str) -> None:
-        """A node as text: ``y = Gemm(x, w:4x3, b:=[0.0, 1.0], {2.0}, transB=1) @its name``.
+    def read(self, text: str) -> Made:
+        """Nodes as text, one a line: ``y = Gemm(x, w:4x3, b:=[0.0, 1.0], {2.0}, transB=1) @its name``.
 
         ``w:4x3`` is a stored tensor of drawn numbers (``w:4+1``: around 1), ``b:=`` one of these numbers; ``{}`` is a
         ``Constant`` node, and ``_`` an input that is left out.
         """
+        for line in filter(None, text.splitlines()):
+            self._read(line)
+        return self
+
+    def _read(self, line: str) -> None:
         said = re.fullmatch(r"(.+?) = (\w+)\((.*)\)(?: @(.*))?", line)
         assert said, line
         parts, inputs, attributes = list[str](), list[str](), {}

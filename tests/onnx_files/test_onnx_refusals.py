@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-import numpy as np
+import numpy as np  # noqa: F401 (rows)
 import pytest
 
 import scalarviz as sv
@@ -116,44 +116,22 @@ def test_a_shape_that_is_known_is_not_asked_for(tmp_path, name):
 # ---- loading
 
 
+MLP = """
+a = Gemm(x, fc1.weight:4x3, fc1.bias:4, transB=1) @/fc1/Gemm
+b = Relu(a)
+y = Gemm(b, fc2.weight:2x4, transB=1) @/fc2/Gemm
+"""
+PAIRS = "a = Transpose(x, perm=[1, 0])\ny = MatMul(x, a) @all_pairs"
+MASKED = "d mask = Dropout(x, ratio:=0.5, on:=True) @drop\ny = Where(mask, d, x)"
+
+
 def mlp(*shape):
-    made = Made(*(shape or ("batch_size", 3)))
-    h = made.node("Gemm", "x", made.weight("fc1.weight", 4, 3), made.weight("fc1.bias", 4), transB=1, name="/fc1/Gemm")
-    made.node("Gemm", made.node("Relu", h), made.weight("fc2.weight", 2, 4), transB=1, name="/fc2/Gemm", to="y")
-    return made
+    return Made(*(shape or ("batch_size", 3))).read(MLP)
 
 
 def scaled(*shape):
     """Scaled rows, so that each axis of (N, L, 3) can count samples."""
-    made = Made(*shape)
-    made.node("Mul", made.node("Tanh", "x"), made.weight("scale", 3), to="y")
-    return made
-
-
-def pairs():
-    made = Made("N", 3)
-    made.node("MatMul", "x", made.node("Transpose", "x", perm=[1, 0]), to="y", name="all_pairs")
-    return made
-
-
-def four():
-    made = mlp(4, 3)
-    made.node("Reshape", "y", made.constant("shape", np.array([4, 1, 2])), to="z", name="hard")
-    return made
-
-
-def large():
-    made = Made("N", 1500, 1500)
-    made.node("Abs", "x", to="y", name="large")
-    return made
-
-
-def masked():
-    made = Made("N", 3)
-    made.node("Dropout", "x", made.constant("ratio", np.float32(0.5)), made.constant("on", np.array(True)),
-              name="drop", to="d mask")  # fmt: skip
-    made.node("Where", "mask", "d", "x", to="y")
-    return made
+    return Made(*shape).read("t = Tanh(x)\ny = Mul(t, scale:3)")
 
 
 def load(folder, made, *outputs, **options):
@@ -165,9 +143,11 @@ SIDES = ("{'K': 4, 'L': 2}", "{'L': 0}", "{'L': -1}", "{'L': 2.5}", "{'L': '2'}"
              "{'x': ()}",
          "{'y': (2, 3)}", "{'x': np.array([2, 3])}", "{'x[1]': 2}", "[2]", "{3: 3}", "3")  # fmt: skip
 UNREAD = {
-    "samples are mixed": ("load(it, pairs())", InputError, "MatMul 'all_pairs'", "x axis 0", "batch=False"),
-    "a mask is used": ("load(it, masked())", InputError, "Dropout 'drop'", "'mask'", "training_mode"),
-    "four samples": ("load(it, four(), 'z')", InputError, "4 samples", "Reshape 'hard'", "dynamic_axes"),
+    "samples are mixed": ("load(it, Made('N', 3).read(PAIRS))", InputError,
+        "MatMul 'all_pairs'", "x axis 0", "batch=False"),
+    "a mask is used": ("load(it, Made('N', 3).read(MASKED))", InputError, "Dropout 'drop'", "'mask'", "training_mode"),
+    "four samples": ("load(it, mlp(4, 3).read('z = Reshape(y, shape:=[4, 1, 2]) @hard'), 'z')", InputError,
+        "4 samples", "Reshape 'hard'", "dynamic_axes"),
     "no such side": ("load(it, mlp(), batch='M')", InputError, "batch='M'", "x", "batch_size"),
     "no such axis": ("load(it, mlp(), batch=2)", InputError, "batch=2", "'x'"),
     "half an axis": ("load(it, mlp(), batch=1.5)", ScalarvizError, "batch", "1.5"),
@@ -179,7 +159,8 @@ UNREAD = {
     "too large a sample": ("load(it, mlp())(np.ones(4))", InputError, "Linear(3, 4) 'fc1'", "3 inputs", "4"),
     "a sample of another shape": ("load(it, scaled('N', 3))(np.ones((2, 2, 2)))", InputError, "'x'", "(3,)"),
     "two samples": ("load(it, scaled('N', 3))(np.ones(3), np.ones(3))", ScalarvizError, "1 inputs", "(x)", "2"),
-    "many numbers": ("load(it, large())", InputError, "2,250,000", "Abs 'large'"),
+    "many numbers": ("load(it, Made('N', 1500, 1500).read('y = Abs(x) @large'))", InputError,
+        "2,250,000", "Abs 'large'"),
     "a side that is not": ("load(it, scaled('N', None, 3), sides={'length': 3})", InputError, "length", "'N'",
         "'x[1]'", "'x'"),
     **{f"sides {text}": (f"load(it, scaled('N', 'L', 3), sides={text})", BOTH, "sides") for text in SIDES},

@@ -48,10 +48,7 @@ def test_bfloat16_becomes_float32(tmp_path, raw):
 
 
 def two_layers():
-    made = Made("N", 3)
-    h = made.node("Gemm", "x", made.weight("w1", 3, 4), made.weight("b1", 4), name="first")
-    made.node("MatMul", made.node("Relu", h), made.weight("w2", 4, 2), to="y")
-    return made
+    return Made("N", 3).read("a = Gemm(x, w1:3x4, b1:4) @first\nb = Relu(a)\ny = MatMul(b, w2:4x2)")
 
 
 def test_nodes_may_stand_in_any_order(tmp_path):
