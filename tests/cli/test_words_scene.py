@@ -8,17 +8,7 @@ import numpy as np
 import pytest
 
 from kit.commands import load_scene, make_scene, moment_of
-from kit.inside_scenes import (
-    GPT,
-    NAMES,
-    Words,
-    board,
-    load_words,
-    new_word,
-    next_letter,
-    read_gpt,
-    weights_of,
-)
+from kit.inside_scenes import GPT, NAMES, Words, board, load_words, new_word, next_letter, read_gpt, weights_of
 from scalarviz import Run, optim
 
 

@@ -1,9 +1,9 @@
 """Every exercise of every lesson: empty, solved and with its usual slips; the messages are read.
 
-A lesson's exercise is a cell with the tag ``exercise: name`` that ends in a call of ``sv.check``. ``solutions/NN.py``
-has percent cells ``# %% name: solution`` and ``# %% name: slip cause`` (no cause: one that no check can know). Each
-stands in the place of the statements of the exercise that define the same names. ``# slip cause: old => new`` in the
-cell of a solution is that solution with `new` for `old`.
+A lesson's exercise is a cell with the tag ``exercise: name`` that ends in a call of ``sv.check``.
+``solutions/NN.py`` has percent cells ``# %% name: solution`` and ``# %% name: slip cause`` (no cause: one that no
+check can know). Each stands in the place of the statements of the exercise that define the same names.
+``# slip cause: old => new`` in the cell of a solution is that solution with `new` for `old`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def cells_of(number):
 
 
 def variants_of(number):
-    """What is handed in, by the name of the exercise: "solution" or "slip", the cause that is called, the source."""
+    """What is handed in, by the name of the exercise: "solution" or "slip", its cause, its source."""
     text = (SOLUTIONS / f"{number}.py").read_text(encoding="utf-8")
     found = {}
     for head, cell in re.findall(r"^# %% (.+)\n((?:(?!# %%).*\n)*)", text, re.MULTILINE):
@@ -81,7 +81,7 @@ def run(source, namespace, title):
 
 @cache
 def gone_through(number):
-    """Of each exercise of a lesson: its source, the report of the empty cell, and variants with their two reports.
+    """Of each exercise of a lesson: its source, the report of the empty cell, variants with their two reports.
 
     Pictures are looked at elsewhere: here they would cost half the time.
     """
@@ -123,7 +123,7 @@ def test_empty_it_says_what_to_fill_in_and_the_solution_is_right(number, name):
 
 
 @each_exercise
-def test_slips_are_called_by_their_names_and_the_second_time_there_is_a_hint_and_never_the_answer(number, name):
+def test_slips_are_called_by_their_names_and_the_second_time_there_is_a_hint(number, name):
     source, _, tried = gone_through(number)[name]
     (solution,) = (text for kind, _, text, *_ in tried if kind == "solution")
     answer = solution.splitlines()[-1].partition("return ")[2] or solution.partition("= ")[2]

@@ -80,14 +80,12 @@ def test_a_lesson_is_its_scene_live_without_what_is_hidden(monkeypatch):
             assert (scene.run.values == run.values).all()
 
 
-BAD = ["12", "00", "six", "", 0, -1, 10**30]
+NO_NUMBERS = ("12", "00", "six", "", 0, -1, 10**30)
+OTHERS = ("None", "True", "6.0", "'06', seed=-1", "'06', seed='7'", "'06', seed=2**70", "'06', hide=3", "")
+ROWS = {f"sv.lesson({bad!r})": (ScalarvizError, "there are 01, 02") for bad in NO_NUMBERS}
+ROWS |= {f"sv.lesson({bad})": (ScalarvizError,) for bad in (*OTHERS, "'06', hide=('none',)", "'06', size=(1, 1)")}
 
 
-@refusals({
-    **{f"lesson {bad!r}": (lambda bad=bad: sv.lesson(bad), ScalarvizError, "there are 01, 02") for bad in BAD},
-    **{f"sv.lesson({given})": (ScalarvizError,) for given in (
-        "None", "True", "6.0", "'06', seed=-1", "'06', seed='7'", "'06', seed=2**70", "'06', hide=('no such',)",
-        "'06', hide=3", "'06', size=(1, 1)", "")},
-}, globals())  # fmt: skip
+@refusals(ROWS, globals())
 def test_there_is_no_such_lesson(refusal):
     refusal.check()

@@ -1,4 +1,4 @@
-"""Every lesson runs from top to bottom without a network, is what its ``.py`` says, is small, and has all its parts.
+"""Every lesson runs from top to bottom without a network, is what its ``.py`` says, is small and has its parts.
 
 Each notebook is made anew once, in a kernel, by what ``make notebooks`` runs.
 """
@@ -150,7 +150,7 @@ def test_it_has_a_question_a_prediction_exercises_and_a_sentence_to_remember(num
 
 
 @each_lesson
-def test_others_show_its_headlines_as_slides_its_code_as_a_script_and_its_pictures_with_words(number, monkeypatch):
+def test_its_headlines_are_slides_its_code_a_script_and_its_pictures_have_words(number, monkeypatch):
     monkeypatch.setenv("JUPYTER_PATH", str(Path(nbformat.__file__).parents[4] / "share" / "jupyter"))
     notebook = nbformat.read(SOURCES[number].with_suffix(".ipynb"), as_version=4)
     source, resources = nbconvert.ScriptExporter().from_notebook_node(notebook)
@@ -176,7 +176,7 @@ def test_without_html_every_picture_is_in_what_a_notebook_becomes(monkeypatch):
     monkeypatch.setenv("JUPYTER_PATH", str(Path(nbformat.__file__).parents[4] / "share" / "jupyter"))
     notebook = nbformat.read(SOURCES["09"].with_suffix(".ipynb"), as_version=4)
     assert len(held(notebook)) == 2  # a picture, and what was live
-    of_code = nbformat.v4.new_notebook(cells=code(notebook))  # of text Pandoc, which is none of Python's, makes LaTeX
+    of_code = nbformat.v4.new_notebook(cells=code(notebook))  # of text Pandoc makes LaTeX
     _, resources = nbconvert.LatexExporter().from_notebook_node(of_code)
     assert sum(name.endswith((".jpg", ".jpeg")) for name in resources["outputs"]) == 2
     for output, *_ in held(notebook):

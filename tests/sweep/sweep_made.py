@@ -62,9 +62,11 @@ def going(path, seeds=3):
 def told(results):
     """What is compared of results: all but the time that they took."""
     return {
-        r.number: [r.options, r.seed, r.state, r.steps, r.loss, np.array(r.curve), r.tries, r.error, r.metrics,
-                   r.reached, r.processor, dict(r.weights), {step: dict(kept) for step, kept in r.keyframes.items()},
-                   dict(r.optimizer), r.rule]
+        r.number: [
+            r.options, r.seed, r.state, r.steps, r.loss, np.array(r.curve), r.tries, r.error, r.metrics, r.reached,
+            r.processor, dict(r.weights), {step: dict(kept) for step, kept in r.keyframes.items()}, dict(r.optimizer),
+            r.rule,
+        ]
         for r in results
     }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""A sweep computed in this process: each of its runs is the run alone, bit for bit, and its file goes on with it."""
+"""A sweep computed in this process: each of its runs is the run alone, to the bit; its file goes on with it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def alone(build, seed, options):
 
 
 @pytest.mark.parametrize("name", BUILDS)
-def test_every_combination_has_every_seed_and_the_bits_of_the_run_alone_and_the_file_gives_them_back(tmp_path, name):
+def test_each_run_has_the_bits_of_the_run_alone_and_the_file_gives_them_back(tmp_path, name):
     path = tmp_path / "runs.svs"
     build, grid, options = BUILDS[name]
     ((swept_name, values),) = grid.items()
@@ -273,7 +273,8 @@ def test_weights_that_were_given_out_are_not_kept_by_the_sweep():
 
 def test_a_failed_run_is_told_kept_and_computed_again(tmp_path):
     path, folder = tmp_path / "runs.svs", tmp_path / "not there"
-    call = {"build": made.slow, "seeds": 1, "grid": {"seconds": [0.0]}, "steps": 3, "options": {"folder": str(folder)}}
+    options = {"folder": str(folder)}
+    call = {"build": made.slow, "seeds": 1, "grid": {"seconds": [0.0]}, "steps": 3, "options": options}
     (failed,) = swept(path, **call)
     assert failed.state == "failed"
     assert "FileNotFoundError" in failed.error
