@@ -167,7 +167,6 @@ OTHERS = {
     "lone().do(edits.RedrawWeights(((0, 1),)))": (V, "w", "module"),
     "make_run('mlp', optimizer='groups').change(model=NETWORKS['rgb'].ours())": (ANY, "optimizer="),
     "make_run('batch norm').change(batch_size=1)": (V, "batch of 1", "eval()"),
-    "make_run('batch norm', batch_size=1)": (V, "batch of 1"),
     "make_run('classes', 'cross-entropy').add_samples(X[:1], [3])": (V, 3, "sample 0"),
     "make_run('classes', 'cross-entropy').add_samples(X[:1], [0.5])": (V, "whole", 0.5),
     "make_run('picture', 'cross-entropy').add_samples(np.ones((5, 1, 6, 5)), [0] * 5)": (V, 36, 6, 5),

@@ -124,36 +124,6 @@ def test_files_and_closed_runs_leave_them_under_pytorchs_names(tmp_path, dtype):
         other.load(tmp_path / "b.safetensors")
 
 
-# ---- train() and eval()
-
-
-def test_a_norm_in_eval_trains_its_weight_and_stays():
-    net = NETWORKS["batch norm"].ours()
-    net[1].eval()
-    run = run_of(net)
-    run.step(5)
-    assert buffers(run) == BEGUN
-    assert (net[1].weight.data != 1).all()
-    net[1].running_var = [4.0] * 4  # and what is written is seen by the next step
-    loss = run.evaluate(X, Y)
-    run.change(batch_size=24)
-    run.step()
-    np.testing.assert_allclose(run.loss, loss, rtol=1e-12)
-
-
-def test_without_running_statistics_all_given_samples_are_one_batch(torch):
-    def made(space: Any) -> Any:
-        return space.Sequential(space.Linear(3, 4), space.BatchNorm1d(4, track_running_stats=False), space.Tanh(),
-                                space.Linear(4, 2))  # fmt: skip
-
-    net, theirs = made(nn), made(torch.nn).double()
-    theirs.load_state_dict({k: torch.tensor(a) for k, a in net.state_dict().items()})
-    run = run_of(net)
-    for x in (X[:3], X):
-        with torch.no_grad():
-            np.testing.assert_allclose(run.predict(x), theirs(torch.tensor(x)).numpy(), rtol=0, atol=1e-12)
-
-
 def test_the_mode_of_the_net_between_calls_changes_no_training():
     """What is trained was recorded when the Run was made; what is predicted is of the evaluation in either mode."""
     run, same = run_of(), run_of()
