@@ -84,6 +84,7 @@ EDITS = {
     "it.change(betas=(0.1, 0.2))": (V, "betas"), "it.change(nesterov=True)": (V, "momentum"),
     "it.change(lr=0.1, momentum=-3)": (V, "momentum", -3),
     "it.do(edits.SetOptimizer({'lr': 0.1}, 3))": (V, 3, 1),
+    "it.do(edits.SetOptimizer({'lr': 0.1}, -1))": (V, "group", -1),
     "it.do(edits.SetSchedule('StepLR'))": (T, "LRScheduler", "str"),
     "it.do(edits.SetNumbers((), {'lr': 1}))": (T, "SetNumbers"),
     "it.do(edits.SetNumbers(TWO, {'lr': 1}))": (V, "two"),
