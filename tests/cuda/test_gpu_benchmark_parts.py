@@ -43,7 +43,7 @@ def test_kernels(part):
     assert all(row.ok for row in rows)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.hunt)])
 def test_every_operation_is_that_of_numpy(part, dtype):
     ops = importlib.import_module("scalarviz.scalar.ops")
     kernels = importlib.import_module("_gpu_kernels")

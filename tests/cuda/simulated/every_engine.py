@@ -29,20 +29,10 @@ FORMS = {
 """How the engine may do its work: what stands in this folder is tested in all, or in those of a module's `FORMS`."""
 ENGINE, HERE, TESTS = "engine", Path(__file__).parent, Path(__file__).parents[2]
 NOT_HERE = {
-    "test_rehearsal::test_the_run_does_what_was_rehearsed_and_nothing_before*": "it gives up where time runs out",
+    "test_questions::test_the_run_does_what_was_rehearsed_and_nothing_before*": "it gives up where time runs out",
     "test_engine_calls::test_rewinding_brings_back_every_bit_that_a_step_changes*": "it changes numbers in between",
-    "test_engine_calls::test_engines_of_the_host_copy_nothing*": "a GPU is not the host",
-    "test_auto_gpu::*": "it puts a GPU there by itself",
 }
-"""Tests of every engine that do not hold in the simulator, and why."""
-RARE = (
-    "test_edits::test_the_written_log_*", "test_timeline::*", "test_change_wanderings::*[[][12]-*",
-    "test_opened::test_where_nothing_is_left_to_learn_*", "test_random_pytorch::*[[][234]?-*",
-    "test_rule_wanderings::*[[]1-*",
-)  # fmt: skip
-"""Tests of every engine that take seconds in the simulator, beside others that show the same: hunted.
-
-So are the wide products of the other engines, which are marked ci."""
+"""Tests of every engine that do not hold in the simulator, and why. Those that are marked ci are hunted here."""
 jit.simulated = simulated
 
 
@@ -88,7 +78,7 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if item not in other]
     config.hook.pytest_deselected(items=list(other))
     for item in items:
-        if _named(item, RARE) or (HERE not in item.path.parents and item.get_closest_marker("ci")):
+        if HERE not in item.path.parents and item.get_closest_marker("ci"):
             item.add_marker(pytest.mark.rare)
 
 
@@ -98,11 +88,7 @@ def _is_ours(item):
     given = item.callspec.params if hasattr(item, "callspec") else {}
     if given.get("oracle") == "live":  # PyTorch's stored values are as good
         return False
-    return given.get(ENGINE) == "cuda" and not _named(item, NOT_HERE)
-
-
-def _named(item, patterns):
-    return any(fnmatch(f"{item.path.stem}::{item.name}", pattern) for pattern in patterns)
+    return given.get(ENGINE) == "cuda" and not any(fnmatch(f"{item.path.stem}::{item.name}", row) for row in NOT_HERE)
 
 
 @pytest.fixture(autouse=True)
