@@ -22,7 +22,7 @@ from kit.refusals import refusals
 from kit.runs import bits, make_run
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, StateError, TypeMismatchError
-from scalarviz.run.controls import MOST_LAYERS, MOST_UNITS, Button, Reader, Segments, Slider, Switch
+from scalarviz.run.controls import MOST_LAYERS, MOST_UNITS, Button, Reader, Segments, Slider, Switch, fewer, more
 from scalarviz.run.layers import LAYERS
 from scalarviz.run.own_controls import own_controls
 from scalarviz.run.rule_controls import keep_rule
@@ -319,6 +319,14 @@ def test_layers_of_equal_shapes_go_on_and_the_others_are_those_of_a_new_network_
     move(run, "layers", (0, 10**9, *[2] * 20))
     hidden = values(run)["layers"]
     assert (len(hidden), min(hidden), max(hidden)) == (MOST_LAYERS, 1, MOST_UNITS)
+
+
+def test_a_layer_grows_and_shrinks_on_the_same_rungs():
+    rung = 1
+    while more(rung) < MOST_UNITS:
+        assert fewer(more(rung)) == rung
+        rung = more(rung)
+    assert (fewer(1), more(MOST_UNITS)) == (0, MOST_UNITS)
 
 
 class OwnSequence(nn.Sequential):

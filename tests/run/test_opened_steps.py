@@ -445,25 +445,16 @@ def test_numbers_inside_a_function_belong_to_the_stage_that_is_made_of_them():
     weights, layer = [sv.Weight(0.3 + k, name=f"w{k}") for k in range(4)], nn.Linear(3, 3, seed=1)
     model = lambda x: layer([sv.sin(sv.tanh(w * v)) for w, v in zip(weights, x, strict=False)])  # noqa: E731
     rule = optim.SGD([*weights, *layer.parameters()], lr=0.1)
-    opened = Run(model, nn.MSELoss(), rule, make_data("mlp", "mse", 8), engine="numpy").open()
+    opened = Run(model, nn.MSELoss(), rule, make_data("mlp", "mse", 8), engine="numpy", dtype="float64").open()
     (stage,) = opened.stages
     for k in range(3):
         (use,), (met,) = opened.terms(f"w{k}").at, opened.terms(f"w{k}").met
         assert (use.stage, use.units, met.stage, met.units) == (stage.name, (-1,), "input", (k,))
-    assert opened.terms("w3").at == ()
-
-
-def test_a_weight_that_nothing_reads_has_no_terms_and_stays():
-    read, lone = sv.Weight(0.5, name="read"), sv.Weight(0.25, name="lone")
-    data = make_data("one weight", "mse", 8)
-    opened = Run(lambda x: [read * x[0]], nn.MSELoss(), optim.SGD([read, lone], lr=0.1), data, engine="numpy").open()
-    terms = opened.terms("lone")
-    assert (len(terms), terms.count, terms.sum, terms.uses, terms.said) == (0, 0, 0.0, (), "0")
+    terms, update = opened.terms("w3"), opened.update("w3")  # nothing reads it
+    assert (len(terms), terms.count, terms.sum, terms.uses, terms.said, terms.at) == (0, 0, 0.0, (), "0", ())
     assert np.asarray(terms).shape == (0,)
-    assert (opened.moves("lone"), opened.moves("read")) == (False, True)
-    update = opened.update("lone")
-    assert (update.before, update.after, update.lines) == (0.25, 0.25, ())
-    assert update.why in str(update)
+    assert (opened.moves("w3"), opened.moves("w0")) == (False, True)
+    assert (update.before, update.after, update.lines, update.why in str(update)) == (3.3, 3.3, (), True)
 
 
 def test_numbers_that_are_none_stay_none():
