@@ -6,6 +6,7 @@ Parts of the program are broken on purpose.
 from __future__ import annotations
 
 import os
+import pkgutil
 import re
 import signal
 import tempfile
@@ -140,6 +141,8 @@ def test_a_page_has_about_300_frames_or_those_asked_for(rgb, press, tmp_path, fl
     press(Run, "step")  # a signal leaves a page of what there is
     assert rgb("--steps", 10**6, "--every", 1, "--html", "run.html").code == 130
     assert len(page_of("run.html")["steps"]) > 1
+    frames_of = pkgutil.resolve_name("scalarviz.cli.page.frames_of")  # large networks have fewer
+    assert [frames_of(weights) for weights in (12, 10**5, 10**7)] == [300, 200, 24]
 
 
 @pytest.mark.ci

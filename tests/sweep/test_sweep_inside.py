@@ -39,7 +39,7 @@ from scalarviz.sweep.pool import Pool, WorkerDiedError
 from scalarviz.sweep.result import Result
 from scalarviz.sweep.rows import COLUMNS
 from scalarviz.sweep.table import summary, write_table
-from scalarviz.view.sweeps import open_wall, opening, report_of_file
+from scalarviz.view.sweeps import open_wall, opening, report_of_file, wall_picture
 
 EXECUTOR = "scalarviz.sweep.pool.ProcessPoolExecutor"
 
@@ -247,6 +247,8 @@ def test_a_function_that_is_handed_in_builds_the_runs_and_a_file_without_results
     assert opening.runs_of(path).build is None
     runs = opening.runs_of(path, FunctionBuild(small))
     assert runs.standing(runs.results[1]).run.lr == 0.1
+    with pytest.raises(InputError, match="panel, cubes or plots"):
+        wall_picture(path, shows="all")
     sv.sweep("xor", None, 2, steps=5, workers=0, results=none).close()
     for use in (lambda: open_wall(none), lambda: report_of_file(none, tmp_path / "r.html")):
         with pytest.raises(InputError, match="none of its 2 runs is done yet"):
