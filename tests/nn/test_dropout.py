@@ -143,11 +143,8 @@ def test_who_draws_in_evaluation_too_has_no_prediction(engine):
 
     run = run_of(engine, net=Always())
     run.step(2)
-    for ask in (
-        lambda: run.predict([[1.0] * 3]),
-        lambda: run.evaluate(*run.samples()),
-        lambda: run.activations([1.0] * 3),
-    ):
+    x, y = run.samples()
+    for ask in (lambda: run.predict(x), lambda: run.evaluate(x, y), lambda: run.activations(x[0])):
         with pytest.raises(StateError, match=r"random numbers in evaluation.*__init__"):
             ask()
     run.step()

@@ -17,8 +17,11 @@ import scalarviz as sv
 from scalarviz import nn
 from scalarviz.scalar import ops
 from scalarviz.tape import Node, Tape, lower, record
+from scalarviz.tape.gradients import gradient_rows
 from scalarviz.tape.known import MOST, SMALL, Kept
+from scalarviz.tape.ordered import levels, ordered
 from scalarviz.tape.passes import rebuild, share_operands
+from scalarviz.tape.shared import shared_layers
 
 
 def tangle(seed, n=80):
@@ -46,11 +49,62 @@ def tangle(seed, n=80):
     return share_operands(record(forward, 4))
 
 
+def slow_levels(nodes):
+    found = []
+    for node in nodes:
+        found.append(1 + max(found[row] for row in node.operands()) if node.operands() else 0)
+    return found
+
+
+def slow_order(nodes, gets, level, shared):
+    """Rows sorted by tuples that say what belongs together."""
+    names, keys = {}, []
+    for row, node in enumerate(nodes):
+        terms, place = node.terms, shared.get(row)
+        if node.code in ("input", "const", "param"):
+            kind = ("input", "const", "param").index(node.code)
+            keys.append((0, kind, int(not gets[row]), row if node.code == "const" else node.index, 0, row))
+        elif place is not None:
+            same = names.setdefault(("shared", place.group), len(names))
+            keys.append((level[row], 0, same, place.output, place.position, row))
+        elif terms is not None and isinstance(terms.weights, range):  # a row of a layer
+            same = names.setdefault((node.args, len(terms.weights), gets[row]), len(names))
+            keys.append((level[row], 0, same, terms.weights[0], 0, row))
+        elif terms is not None:
+            numbers = terms.weights if terms.kind == "const" else None
+            alike = (terms.kind, len(node.args), numbers, terms.offset, terms.bias, gets[row])
+            keys.append((level[row], 0, names.setdefault(alike, len(names)), 0, 0, row))
+        else:
+            same = names.setdefault((node.code, len(node.args), gets[row]), len(names))
+            keys.append((level[row], 1, same, 0, 0, row))
+    return [key[-1] for key in sorted(keys)]
+
+
 def renamed(node, row_of):
     terms = node.terms
     if terms is not None and terms.kind == "row":
         terms = type(terms)("row", tuple(row_of[r] for r in terms.weights), terms.bias, terms.offset)
     return Node(node.code, tuple(row_of[r] for r in node.args), node.index, node.number, terms)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_are_ordered_as_tuples_would_sort_them(seed):
+    tape = tangle(seed)
+    gets, level = gradient_rows(tape, tape.outputs), slow_levels(tape.nodes)
+    assert levels(tape.nodes) == level
+    shared = shared_layers(tape.nodes, level, gets)
+    order = slow_order(tape.nodes, gets, level, shared)
+    row_of = {old: new for new, old in enumerate(order)}
+
+    found, now, depth, places = ordered(tape, gets)
+
+    assert list(found.nodes) == [renamed(tape.nodes[old], row_of) for old in order]
+    assert now == [gets[old] for old in order]
+    assert depth == slow_levels(found.nodes)
+    assert places == {row_of[row]: place for row, place in shared.items()}
+    assert found.outputs == tuple(row_of[row] for row in tape.outputs)
+    small = record(lambda x: sv.tanh(sv.sin(x[0]) * x[1]), 2)
+    assert ordered(small, [False] * len(small.nodes))[0] is small  # what is in order stays as it is
 
 
 @pytest.mark.parametrize("seed", range(8))
