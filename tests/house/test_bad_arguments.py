@@ -1,10 +1,10 @@
 """One table of calls of everything that is exported, with bad values: each is refused by name, none by accident.
 
-A line is a call, or some with ``;`` between them. Behind ``|`` stand values that it must refuse at the place of ``_``.
-Random calls of the same lines get hostile arguments: they succeed, or the package refuses them in words; an error out
-of NumPy's or Python's insides, a warning, or a state that a refused call changed is a defect. Lines with ``||`` start
-processes, threads or long work, or call what they get: not at random. The layers have a table of their own in
-``tests/nn``, the flags of the command line in ``tests/cli``.
+A line is a call, or some with ``;`` between them; of the words in ``<>`` each is one. Behind ``|`` stand values that it
+must refuse at the place of ``_``. Random calls of the same lines get hostile arguments: they succeed, or the package
+refuses them in words; an error out of NumPy's or Python's insides, a warning, or a state that a refused call changed is
+a defect. Lines with ``||`` start processes, threads or long work, or call what they get: not at random. The layers have
+a table of their own in ``tests/nn``, the flags of the command line in ``tests/cli``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NO_COUNT = [-1, 1.5, "2"]
 HYPER = [None, "1", [1.0], -1, math.nan, math.inf, -math.inf]
 X, Y = np.zeros((4, 3)), np.zeros((4, 2))
 RGB = np.ones((2, 2, 3))
-ONES = np.ones((4, 3))
+ONES, PICTURE = np.ones((4, 3)), np.ones((1, 3, 3))
 AXES = {"across": panels.Axis("x", 0.0, 1.0), "up": panels.Axis("y", 0.0, 1.0)}
 nan, inf = math.nan, math.inf
 
@@ -86,60 +86,36 @@ def never(*_):
     return False
 
 
-UNARY = [
-    "abs",
-    "cos",
-    "exp",
-    "log",
-    "neg",
-    "relu",
-    "leaky_relu",
-    "sigmoid",
-    "sin",
-    "softplus",
-    "sqrt",
-    "square",
-    "tanh",
-]
-SEQUENCES = ["mean", "min", "max", "logsumexp", "softmax", "log_softmax"]
-BINARY = ["add", "div", "maximum", "minimum", "mul", "pow", "sub"]
-OPERATORS = ["add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "pow", "rpow", "lt", "le", "gt", "ge"]
-PLAIN_LAYERS = ["ReLU", "Tanh", "Sigmoid", "Identity"]
-LOSSES = ["L1Loss", "BCELoss", "CrossEntropyLoss"]
-OPTIMISERS = {"SGD": "momentum", "Adam": "eps", "AdamW": "eps"}
-
-LINES = [
-    *(f"sv.{name}(_) | *NO_NUMBERS" for name in UNARY), *(f"w.value.{name}()" for name in UNARY),
-    *(f"sv.{name}(w.value, _) | *NO_NUMBERS" for name in BINARY), *(f"w.value.__{name}__(2)" for name in OPERATORS),
-    *(f"sv.{name}(1.0, 2.0, _) | *NO_NUMBERS" for name in ("clip", "where")),
-    *(f"sv.{name}(_) | [], *NO_SEQUENCES, ['a']" for name in SEQUENCES),
-    *(f"nn.{name}()" for name in PLAIN_LAYERS), *(f"nn.{name}('mean')" for name in LOSSES),
-    *(f"nn.{name}('mean')([0.5, 0.2], [0.1, 0.9])" for name in (*LOSSES[:2], "MSELoss", "HuberLoss")),
-    *(f"optim.{name}(w.loop.parameters(), {word}=_) | *HYPER" for name, more in OPTIMISERS.items()
-      for word in ("lr", "weight_decay", more)),
-    *(f"optim.{name}(_) | None, [], 3, 'w', linear(), [1.0], [None]" for name in OPTIMISERS),
-    *(f"optim.{name}(w.loop.parameters(), betas=_) | None, 0.9, (0.9,), (0.9, 1.0), (-0.1, 0.9), 'ab'"
-      for name in ("Adam", "AdamW")),
-    *(f"setattr({thing}, {name!r}, _)" for thing, names in {
-        "w.adam": "lr betas eps weight_decay weight_decy", "w.sgd": "lr momentum nesterov",
-        "w.weight": "frozen requires_grad name", "w.p": "data grad frozen requires_grad", "w.p[0]": "data grad frozen",
-        "w.run": "call_seconds batch_size"}.items() for name in names.split()),
-    *(f"edits.{call}" for call in ("SetWeights(0, [1.0])", "AddToWeights(0, [1.0])", "SetFrozen(0, [True])",
-        "SetEngine('numpy', 'why')", "SetOptimizer({'lr': 0.1})", "Call(len, 'what')",
-        "read_edit(edits.write_edit(edits.SetWeights(0, np.ones(1))))")),
-    *(f"{call}(np.ones((1, 3, 3)))" for call in ("nn.Conv2d(1, 1, 2)", "nn.MaxPool2d(2)", "nn.AvgPool2d(2)",
-        "nn.Flatten()", "nn.Flatten(2)", "nn.ReLU()", "nn.Softplus(2)", "nn.BatchNorm2d(1).eval()",
-        "nn.LayerNorm(3)")),
-    *(f"io.{call}" for call in ("load_picture('a.png')", "save_picture('b.png', RGB, None)",
-        "check_picture_name('b.png')", "shrink(io.Picture(RGB.astype('f')), 1)", "Picture(RGB, None)",
-        "read_cube('a.cube')", "write_cube('b.cube', w.cube)", "sample(lambda c: c, 2, 't')",
-        "Lut(np.ones((2, 2, 2, 3)), 'title', (0.0, 0.0, 0.0), (1.0, 1.0, 1.0))", "check_lut_name('b.cube')",
-        "save_tensors('b.safetensors', {'a': RGB}, {'a': 'b'})", "save_tensors('b.safetensors', {'a': _})",
-        "load_tensors('kept.safetensors')", "read_idx('a.idx', 3)", "find_idx('.', 'a-idx3-ubyte')",
-        "check_target('c')", "write_bytes('c', b'1')")),
-    *(f"data.{call}" for call in ("target('warm')", "random_colours(3, 0)", "colour_grid(2)",
-        "parse_colour('#ff8800')", "parse_pair('#ff8800:#0044cc')", "hex_colour(RGB[0, 0])")),
-    *"""
+TABLE = """
+sv.<abs cos exp log neg relu leaky_relu sigmoid sin softplus sqrt square tanh>(_) | *NO_NUMBERS
+w.value.<abs cos exp log neg relu leaky_relu sigmoid sin softplus sqrt square tanh>()
+sv.<add div maximum minimum mul pow sub>(w.value, _) | *NO_NUMBERS
+w.value.__<add radd sub rsub mul rmul truediv rtruediv pow rpow lt le gt ge>__(2)
+sv.<clip where>(1.0, 2.0, _) | *NO_NUMBERS
+sv.<mean min max logsumexp softmax log_softmax>(_) | [], *NO_SEQUENCES, ['a']
+nn.<ReLU Tanh Sigmoid Identity>() ; nn.<L1Loss BCELoss CrossEntropyLoss>('mean')
+nn.<L1Loss BCELoss MSELoss HuberLoss>('mean')([0.5, 0.2], [0.1, 0.9])
+optim.<SGD Adam AdamW>(w.loop.parameters(), <lr weight_decay>=_) | *HYPER
+optim.<SGD Adam AdamW>(_) | None, [], 3, 'w', linear(), [1.0], [None]
+optim.<Adam AdamW>(w.loop.parameters(), eps=_) | *HYPER
+optim.<Adam AdamW>(w.loop.parameters(), betas=_) | None, 0.9, (0.9,), (0.9, 1.0), (-0.1, 0.9), 'ab'
+optim.SGD(w.loop.parameters(), momentum=_) | *HYPER
+setattr(w.adam, '<lr betas eps weight_decay weight_decy>', _) ; setattr(w.sgd, '<lr momentum nesterov>', _)
+setattr(w.weight, '<frozen requires_grad name>', _) ; setattr(w.p, '<data grad frozen requires_grad>', _)
+setattr(w.p[0], '<data grad frozen>', _) ; setattr(w.run, '<call_seconds batch_size>', _)
+edits.<SetWeights AddToWeights>(0, [1.0]) ; edits.SetFrozen(0, [True]) ; edits.SetEngine('numpy', 'why')
+edits.SetOptimizer({'lr': 0.1}) ; edits.Call(len, 'what')
+edits.read_edit(edits.write_edit(edits.SetWeights(0, np.ones(1))))
+nn.Conv2d(1, 1, 2)(PICTURE) ; nn.<Max Avg>Pool2d(2)(PICTURE) ; nn.Flatten(<1 2>)(PICTURE)
+nn.<ReLU() Softplus(2) LayerNorm(3)>(PICTURE) ; nn.BatchNorm2d(1).eval()(PICTURE)
+io.load_picture('a.png') ; io.save_picture('b.png', RGB, None) ; io.Picture(RGB, None)
+io.check_picture_name('b.png') ; io.shrink(io.Picture(RGB.astype('f')), 1) ; io.read_cube('a.cube')
+io.write_cube('b.cube', w.cube) ; io.sample(lambda c: c, 2, 't') ; io.check_lut_name('b.cube')
+io.Lut(np.ones((2, 2, 2, 3)), 'title', (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)) ; io.find_idx('.', 'a-idx3-ubyte')
+io.save_tensors('b.safetensors', {'a': RGB}, {'a': 'b'}) ; io.save_tensors('b.safetensors', {'a': _})
+io.load_tensors('kept.safetensors') ; io.read_idx('a.idx', 3) ; io.check_target('c') ; io.write_bytes('c', b'1')
+data.target('warm') ; data.random_colours(3, 0) ; data.colour_grid(2) ; data.parse_colour('#ff8800')
+data.parse_pair('#ff8800:#0044cc') ; data.hex_colour(RGB[0, 0])
 sv.sum(_) | *NO_SEQUENCES, ['a']
 sv.dot([1.0, 2.0], _) | [], [1.0], 'ab', [None, 1.0]
 sv.no_grad(_) | 3, 'f', [print]
@@ -151,8 +127,7 @@ Value(1.0).backward(_) | *NO_NUMBERS
 op.add(w.value, _) | *NO_NUMBERS
 op.lt(_, w.value) | None, '1', [1.0]
 Weight(_) | *NO_NUMBERS
-w.weight.forward(_) | *NO_NUMBERS
-w.weight.backward(_) | *NO_NUMBERS
+w.weight.<forward backward>(_) | *NO_NUMBERS
 w.weight.step(_) | *NO_NUMBERS, -1, nan, inf
 w.weight.initialize(_) | *NO_NUMBERS, 2.0, nan, inf
 w.weight.initialize(seed=_) | *NO_SEED
@@ -178,8 +153,7 @@ sv.player('run.svz', theme=_) || None, 3, 'blue'
 sv.player('run.svz', title=_) || None, 3, b'a'
 sv.Recording(_) || None, 'rgb', 3, linear(), sv.Run, []
 sv.Recording(made(), every=_) || None, 0, *NO_COUNT, True
-sv.Recording(made(), gradients=_) || None, 'yes', 2
-sv.Recording(made(), panels=_) || None, 'yes', 2
+sv.Recording(made(), <gradients panels>=_) || None, 'yes', 2
 sv.Recording(made(), budget=_) || None, *NO_COUNT
 sv.Recording(made(), path=_) || 3, b'run.svz', '.'
 sv.load_recording(_) || None, 3, b'run.svz', 'no such file.svz', '.', __file__
@@ -193,8 +167,7 @@ sv.draw(w.value, digits=_) | '4', -1, 13, 2.5, True, [4]
 sv.draw(w.value, unfold=_) | None, 3, '0', ['0'], [3]
 sv.draw(w.value).save(_) | None, 3, 'a.jpg', 'a'
 sv.record(_, 1) || None, 'f', 3
-sv.record(lambda v: v, _) | None, '1', -1, 1.5
-sv.record(lambda v: v, 1, _) | None, '1', -1, 1.5
+sv.record(lambda v: v, <_ 1,_>) | None, '1', -1, 1.5
 sv.record(lambda v: v, 1, loss=_) | 'f', 3
 sv.record(lambda v: _, 1) | None, 1.0, 'a'
 sv.watch(_) || None, 'rgb', 3.0, object(), {}, [], X[0], nn.Linear, linear(), made(), {'a': 'b'}, {'a': 1j}
@@ -241,20 +214,16 @@ optim.lr_scheduler.StepLR(w.sgd, 2, last_epoch=_) | np.zeros(2)
 groups()[0].__getitem__(_) | ['lr'], np.array(['lr', 'lr'])
 groups()[0].__setitem__(_, 0.1) | {'lr'}
 nn.init.uniform(_) | *HYPER[:3], 2.0, nan
-nn.init.uniform(0, _) | *HYPER
 nn.init.normal(_) | *HYPER[:3], nan
-nn.init.normal(0, _) | *HYPER
-nn.init.xavier_uniform(_) | *HYPER, 0
-nn.init.kaiming_uniform(_) | *HYPER, 0
+nn.init.<uniform normal>(0, _) | *HYPER
+nn.init.<xavier_uniform kaiming_uniform>(_) | *HYPER, 0
 nn.init.manual_seed(_) | *NO_SEED
 nn.init.apply(w.loop, _) | 'uniform', 3, lambda *_: np.zeros(7), lambda *_: 'a'
 w.loop.initialize(seed=_) | *NO_SEED[:-2]
 w.loop.freeze(_) | None, 3, '9.*', ''
-op.add(parameter(), _) | circle()
 op.mul(parameter()[:, [0, 2]], _) | circle()
-op.matmul(parameter(), _) | circle()
-in_place(parameter(), _) | circle()
-sv.gather(parameter(), _) | circle()
+op.<add matmul>(parameter(), _) | circle()
+<in_place sv.gather>(parameter(), _) | circle()
 parameter().__getitem__(_) | circle()
 parameter()[:, [0, 2]].__getitem__(_) | circle(), 9, 2, 2**63, 'a'
 nn.CrossEntropyLoss()([1.0, 2.0], _) | 10**400
@@ -265,23 +234,15 @@ nn.MultiMarginLoss()([1.0, 2.0], _) | [[1, 0]]
 nn.MultiMarginLoss(_) | np.ones(2)
 setattr(nn.Dropout(), 'p', _) | 5, np.ones(2)
 sv.scalar.function(_) | ['exp']
-neurons(across=_) | None, (0.0, 1.0), 'x'
-neurons(up=_) | None, (0.0, 1.0), 'y'
-neurons(inputs=_) | None, X, 'itself'
-neurons(place=_) | None, 'column', 'overlay', 3
+<neurons features>(place=_) | None, 'column', 'overlay', 'left', 3
 neurons(change=_) | (4, 2), 'change', 3
 features(names=_) | None, 'ab', (), ('a', 'a'), (1, 2)
-features(across=_) | None, (0.0, 1.0), 'x'
-features(up=_) | None, (0.0, 1.0), 'y'
-features(values=_) | None, X, 'values'
-features(on=_) | None, (True, False), 'on'
+features(<values on>=_) | None, X, (True, False), 'values'
 features(rows=_) | (0, 1), 'rows', 3
 features(change=_) | 'change', 3
-features(place=_) | None, 'column', 'left'
 plane(title=_) | None, 3, b'a'
-plane(across=_) | None, (0.0, 1.0), 'x'
-plane(up=_) | None, (0.0, 1.0), 'y'
-plane(inputs=_) | None, X, 'itself'
+<plane neurons features>(<across up>=_) | None, (0.0, 1.0), 'x'
+<plane neurons>(inputs=_) | None, X, 'itself'
 plane(output=_) | None, -1, 0.5, '0', True
 plane(span=_) | None, 1.0, (1.0, 0.0), (0.0,), (0.0, nan), (0.0, inf), '01', (0, 1, 2)
 plane(says=_) | None, 'ab', ('a',), ('a', 2), ('a', 'b', 'c')
@@ -292,12 +253,11 @@ plane(edits=_) | print, 'add', (print, print)
 plane(place=_) | None, 'left', 3
 panels.Axis(_, 0.0, 1.0) | None, 3
 panels.Axis('x', _, 1.0) | None, '0', 1.0, 2.0, nan, -inf
-panels.Axis('x', 0.0, 1.0, _) | 1.0, (1.0, 1.0), ('a', 'b'), (0.0, inf)
+panels.Axis('x', 0.0, 1.0, _) | np.ma.masked_all(2), 1.0, (1.0, 1.0), ('a', 'b'), (0.0, inf)
 panels.Points(_, np.zeros(4)) | None, 'a', np.zeros(4), np.zeros((4, 3)), np.zeros((3, 2)), X * 1j
 panels.Points(Y, _) | None, 'a', np.zeros(3), np.zeros((4, 1))
 panels.Points(Y, np.zeros(4), _) | np.zeros(4), [True], 'a', np.zeros((4, 1), bool)
-panels.PointEdits(_, print) | None, 3, 'add'
-panels.PointEdits(print, _) | None, 3, 'remove'
+panels.PointEdits(<_,print print,_>) | None, 3, 'add'
 sv.sum([1.0, w.value]) ; sv.dot([1.0, 2.0], [1.0, w.value], 1.0) ; Weight(1.0, 'name')
 w.weight.initialize(0.0, 1.0, seed=0) ; sv.gradcheck(Value.exp, 1.0, step=1e-5, tolerance=1e-6)
 sv.register('exp', 'a', 'a', ('1',), latex='a') ; sv.record(lambda v: v, 3, 0, loss=None, blocks=())
@@ -336,8 +296,17 @@ panels.Pictures(RGB, RGB, 'photo') ; panels.ColourCube(ONES, ONES)
 panels.TestCurve('test', ONES, ONES, accuracy=False) ; panels.LossCurve('batch', place='column')
 panels.DigitBoard(np.ones((2, 4)), np.array([1, 2]), (2, 2)) ; w.cube(RGB)
 sv.view.render('hostile', (160, 160), theme='dark', cmap=None, quantity='weight')
-""".strip().replace(" ; ", "\n").splitlines(),
-]  # fmt: skip
+"""
+
+
+def expanded(line):
+    """A line for each of the words between < and >."""
+    if not (found := re.search("<(.+?)>", line)):
+        return [line]
+    return [one for word in found[1].split() for one in expanded(line.replace(found[0], word, 1))]
+
+
+LINES = [one for line in TABLE.strip().replace(" ; ", "\n").splitlines() for one in expanded(line)]
 MODULES = {"check", "mistakes", "nn", "optim", "view"}
 REFUSED = [line for line in LINES if " | " in line or " || " in line]
 RANDOM = [line.partition(" | ")[0] for line in LINES if " || " not in line]
@@ -572,7 +541,7 @@ def test_a_refusal_says_what_is_allowed(refusal):
 def test_what_is_allowed_is_taken():
     assert plane(classes=("a", "b"), cells=8, span=(-1, 1), edits=panels.PointEdits(print, print)).cells == 8
     assert panels.Axis("x", -1.0, 1.0, (0.0, 50.0)).units(0.0) == 25.0
-    assert panels.Axis("x", -1.0, 3.0).units(2.0) == 2.0
+    assert panels.Axis("x", -1.0, 3.0, np.array([1.0, 2.0])).units(3.0) == 2.0
     assert not len(panels.Points(np.zeros((0, 2)), np.zeros(0)).back)
     dropout = nn.Dropout(0.5)
     dropout.p = 1

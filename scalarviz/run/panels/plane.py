@@ -56,7 +56,7 @@ class Axis:
         text(self.name, "Axis: the name")
         pair((self.least, self.most), "Axis: its ends, least and most,")
         if self.shown is not None:
-            pair(self.shown, "Axis: shown")
+            object.__setattr__(self, "shown", pair(self.shown, "Axis: shown"))
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -240,8 +240,8 @@ def pair(given: Any, what: str) -> tuple[float, float]:
     """
     try:
         one, other = given
-        fine = not any(isinstance(number, str | bytes) for number in (one, other))
-        low, high = float(one), float(other)
+        fine = not any(isinstance(number, str | bytes) or number is np.ma.masked for number in (one, other))
+        low, high = (float(one), float(other)) if fine else (0.0, 0.0)
         fine = fine and isfinite(low) and isfinite(high) and low < high
     except (TypeError, ValueError, OverflowError):
         fine = False
