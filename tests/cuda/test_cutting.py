@@ -270,8 +270,10 @@ def test_every_weight_of_a_layer_comes_to_its_place():
     to |= dict(ones.tolist())
     assert to == {
         one.weight + j * one.n + k: one.place + j * one.width + k
-        for one in found for j in range(one.outputs) for k in range(one.n)
-    }  # fmt: skip
+        for one in found
+        for j in range(one.outputs)
+        for k in range(one.n)
+    }
     assert (len(found), len(set(to.values())), (fours >= 0).any()) == (3, len(to), True)
 
 

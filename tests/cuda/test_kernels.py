@@ -139,9 +139,11 @@ def test_an_operation_of_the_user(device, monkeypatch):
     """Names that mean something in Python or in a kernel, literals, a branch, an operand without a gradient."""
     monkeypatch.setattr(table, "TABLE", dict(table.TABLE))
     sv.register(
-        "test_lanes", "range lane total", "where(range > 0, range * 1e300 * 1e300 - lane, exp(total) + 1e999)",
+        "test_lanes",
+        "range lane total",
+        "where(range > 0, range * 1e300 * 1e300 - lane, exp(total) + 1e999)",
         ("where(range > 0, total / 0.1, 0)", None, "y * total"),
-    )  # fmt: skip
+    )
     for dtype in DTYPES:
         check_operation("test_lanes", device, dtype)
 
@@ -250,9 +252,15 @@ def layers(args, outputs, bias=True, front="", behind="", uses=1):
     for _ in range(uses):
         count, weights = outputs * positions, np.arange(outputs) * n + first
         instructions.append(
-            Instruction("conv" if positions > 1 else "layer", row, count, args, weights=weights,
-                        bias=first + outputs * n if bias else -1)
-        )  # fmt: skip
+            Instruction(
+                "conv" if positions > 1 else "layer",
+                row,
+                count,
+                args,
+                weights=weights,
+                bias=first + outputs * n if bias else -1,
+            )
+        )
         row += count
         if behind:
             operation(behind, row, np.arange(row - count, row))

@@ -37,10 +37,12 @@ BODY
 }
 """
 STORES = {
-    "OUT2": "st.global.v2.u32 [%rd1], {%r2, %r3};", "OUT8": "st.global.u64 [%rd1], %rd2;",
-    "OUTF": "st.global.f32 [%rd1], %f2;", "OUT": "st.global.u32 [%rd1], %r2;",
+    "OUT2": "st.global.v2.u32 [%rd1], {%r2, %r3};",
+    "OUT8": "st.global.u64 [%rd1], %rd2;",
+    "OUTF": "st.global.f32 [%rd1], %f2;",
+    "OUT": "st.global.u32 [%rd1], %r2;",
     "MINE": "add.s64 %rd7, %rd1, %rd4; st.global.u32 [%rd7], %r2;",
-}  # fmt: skip
+}
 
 
 def run_text(body, first=0, words=4, threads=1, blocks=1, contract=False, races=True):
@@ -172,12 +174,16 @@ def test_a_wrong_address_names_kernel_line_and_thread():
         run_text(AT + "\n", 4, threads=32)
     assert found.value.thread == ((0, 0, 0), (13, 0, 0))
     for body, first, says in (
-        (AT, -1, "out of bounds"), ("mov.u64 %rd1, 0; OUT", 0, "NULL"), ("add.s64 %rd1, %rd1, 2; OUT", 0, "misaligned"),
-        ("st.shared.u32 [%rd5+256], 1;", 0, "out of bounds"), ("div.u32 %r2, 4, %r1;", 0, "division by zero"),
-        ("trap;", 0, "trap"), ("setp.eq.u32 %p1, %r9, 0; @%p1 bar.sync 0;", 0, "31 threads .* never reach the barrier"),
+        (AT, -1, "out of bounds"),
+        ("mov.u64 %rd1, 0; OUT", 0, "NULL"),
+        ("add.s64 %rd1, %rd1, 2; OUT", 0, "misaligned"),
+        ("st.shared.u32 [%rd5+256], 1;", 0, "out of bounds"),
+        ("div.u32 %r2, 4, %r1;", 0, "division by zero"),
+        ("trap;", 0, "trap"),
+        ("setp.eq.u32 %p1, %r9, 0; @%p1 bar.sync 0;", 0, "31 threads .* never reach the barrier"),
         ("setp.eq.u32 %p1, %r9, 0; @%p1 bra L; bar.sync 0; bra M; L: bar.sync 0; M: OUT", 0, "two different barriers"),
         ("bar.sync 0, 16;", 0, "barriers of all threads of a block alone"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(Fault, match=says):
             run_text(body, first, threads=32)
 

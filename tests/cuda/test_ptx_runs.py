@@ -203,7 +203,7 @@ def test_however_the_work_is_cut_it_is_the_same(name, cut, fake_driver):
         agree(name, dtype, batch, 37)
 
 
-@pytest.mark.parametrize("name", WIDE)
+@pytest.mark.parametrize("name", [*list(WIDE)[:-1], pytest.param("many channels", marks=pytest.mark.hunt)])
 def test_wide_layers_agree_with_numpy(name, fake_driver, shape):
     batch = WIDE[name][1]
     shape()
@@ -279,13 +279,13 @@ def test_steps_agree_with_objects(rule, cut, fake_driver):
 def test_calls_and_the_kind_of_launch_change_no_bit(dtype, cut, install_fake_driver):
     fake, seen = install_fake_driver(), []
     for calls in ((9,), (1,) * 9, (4, 0, 5)):
-        found, _, why = ends(calls, name="all kinds", dtype=dtype)
+        found, _, why = ends(calls, name="mlp", dtype=dtype)
         seen.append([array.tobytes() for array in found])
         assert "plain" not in why
     assert cut != "one chunk" or fake.calls["cuGraphLaunch"] >= 8  # the first step is done launch by launch
     fake = install_fake_driver()
     fake.fail("cuStreamBeginCapture", "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", times=99)
-    found, _, why = ends((9,), name="all kinds", dtype=dtype)
+    found, _, why = ends((9,), name="mlp", dtype=dtype)
     seen.append([array.tobytes() for array in found])
     assert cut != "one chunk" or "STREAM_CAPTURE_UNSUPPORTED" in why
     assert all(each == seen[0] for each in seen)
