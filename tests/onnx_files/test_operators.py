@@ -492,6 +492,7 @@ UNFIT = {
         "SAME_LOWER"),
     "shapes": ("Add", [THREE, as_values(np.ones(4))], {}, "(3,)", "(4,)"),
     "no slope": ("Floor", [HALF], {}, "derivative"), "rounding": ("Cast", [HALF], {"to": 7}, "int64"),
+    "a type that nobody knows": ("CastLike", [HALF, HALF], {}, "not known"),
     "a type": ("Cast", [np.ones(2)], {"to": 16}, "16"), "an index": ("Gather", [THREE, i64(3)], {}, "-3", "2"),
     "terabytes": ("ConstantOfShape", [i64(1 << 20, 1 << 20)], {}, *MANY),
     "many Values": ("Expand", [as_values([1.0]), i64(1 << 30)], {}, "2,000,000 Values"),
