@@ -1,6 +1,6 @@
 """Recordings, and windows that show them.
 
-The only file of this folder that imports internals: a real window wants a screen, and `Unseen` stands in for one.
+The only file of this folder that imports internals: a window wants a screen, and `Unseen` stands in for one.
 """
 
 import threading
@@ -122,7 +122,7 @@ def window():
 
 @pytest.fixture
 def record(tmp_path):
-    """``record(network, steps, every, then, kept, **of the run)``: a run, and its recording; `then` goes on with it."""
+    """``record(network, steps, every, then, kept)``: a run, and its recording; `then` goes on with it."""
     files = []
 
     def made(

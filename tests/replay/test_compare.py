@@ -53,7 +53,7 @@ def column(host, picture, number):
 
 
 def differing(host, picture, number, other, of=None):
-    """Share of a column's pixels that are more apart than the light behind the cubes is from place to place."""
+    """Share of a column's pixels that are more apart than the light behind the cubes."""
     one, two = column(host, picture, number)[:, 4:-4], column(host, picture if of is None else of, other)[:, 4:-4]
     return float((np.abs(one.astype(int) - two).max(axis=2) > 24).mean())
 

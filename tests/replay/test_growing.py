@@ -1,4 +1,4 @@
-"""Recordings that are shown while they are written: the window goes along, and says when nothing more comes."""
+"""Recordings that are shown while they are written: the window goes along, and says when they end."""
 
 import shutil
 import subprocess
@@ -186,8 +186,8 @@ def test_another_program_writes_it_and_is_killed(tmp_path, window):
 @pytest.fixture
 def two(tmp_path, window):
     """Two recordings that grow from 10 and from 4 steps on, and the window of both."""
-    a, b = (Growing(tmp_path / f"{name}.svz", steps, weights=steps, activations=True)
-            for name, steps in (("a", 10), ("b", 4)))  # fmt: skip
+    a = Growing(tmp_path / "a.svz", 10, activations=True)
+    b = Growing(tmp_path / "b.svz", 4, weights=2, activations=True)
     with a.recording, b.recording, sv.load_recording(a.path) as first, sv.load_recording(b.path) as second:
         host = window(first.compare(second))
         yield a, b, host

@@ -1,4 +1,4 @@
-"""What a window asks of a recording and of two: they stand at recorded steps, with the numbers that were recorded."""
+"""What a window asks of a recording and of two: they stand at recorded steps, with their numbers."""
 
 import bisect
 
@@ -34,7 +34,8 @@ def test_it_stands_where_the_run_stood_on_every_branch(record, window):
     for number, span in ((1, (0, 12)), (0, (0, 10))):
         source.switch(number)
         run.switch(number)
-        assert (source.span, source.frame().step, source.steps.tolist()) == (span, span[1], list(range(span[1] + 1)))
+        assert (source.span, source.frame().step) == (span, span[1])
+        assert source.steps.tolist() == list(range(span[1] + 1))
         for step in (*range(span[1] + 1), 4):
             source.to(step)
             run.to(step)
@@ -82,8 +83,8 @@ def test_the_batch_that_is_told_is_that_of_the_frame(source):
 
 def test_the_difference_is_b_less_a_each_at_its_last_step_that_is_not_after(record):
     for first, second in (((20, 1), (20, 1)), ((20, 5), (12, 4))):
-        a, b = (record(steps=steps, every=every, weights=every + k)[1]
-                for k, (steps, every) in enumerate((first, second)))  # fmt: skip
+        a = record(steps=first[0], every=first[1])[1]
+        b = record(steps=second[0], every=second[1], weights=2)[1]
         pair = a.compare(b)
         assert pair.steps.tolist() == sorted({*a.steps.tolist(), *b.steps.tolist()})
         for step in pair.steps.tolist():
@@ -103,7 +104,7 @@ def test_the_difference_is_b_less_a_each_at_its_last_step_that_is_not_after(reco
 
 
 def test_what_cannot_be_compared_is_named_and_left_out(record):
-    four, five = record(name="four")[1], record("mlp", steps=0, then=lambda run: run.change(model=wider(5)))[1]
+    four, five = record(name="four")[1], record(steps=0, then=lambda run: run.change(model=wider(5)))[1]
     pair = four.compare(five)
     assert [tensor.name for tensor in pair.tensors] == ["2.bias"]
     assert pair.left_out[:3] == (
@@ -153,7 +154,7 @@ def test_a_network_that_became_another_one_is_compared_as_it_ends(record, hidden
 
 
 def late(record):
-    return record(steps=0, then=lambda run: (run.restore(run.state_dict(), run.optimizer_state(), 500), run.step(3)))[1]
+    return record(steps=0, then=lambda run: run.restore(run.state_dict(), run.optimizer_state(), 500))[1]
 
 
 @refusals({

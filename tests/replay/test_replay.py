@@ -1,4 +1,4 @@
-"""A recording in a window: it looks as the run did, plays, goes to recorded steps, and says what it cannot do."""
+"""A recording in a window: it looks as the run did, plays, goes to recorded steps, says what it cannot do."""
 
 import io
 
@@ -198,7 +198,7 @@ def test_a_cube_tells_its_name_how_it_moved_and_when_its_sign_changed(record, wi
     said = [text for text in host.texts() if text.text.startswith("last update:")]
     (title,) = [text for text in host.texts() if text.text == "value" and text.bold]
     below = [text for text in host.texts() if said[0].y <= text.y < title.y and text.x == said[0].x]
-    assert title.y - max(text.y for text in below) >= 30  # the line between them has nine pixels on either side
+    assert title.y - max(text.y for text in below) >= 30  # a line with nine pixels on either side
     kinds = set()
     for index in range(run.n_weights):
         changes = np.flatnonzero(np.diff(np.sign(values[:, index])))

@@ -17,7 +17,7 @@ SCENES = [("rgb", {}, BIG), ("rgb", {"hidden": (4,)}, (900, 700)), ("xor", {}, B
 
 
 def recorded(name, options, folder, steps):
-    """A scene without the panels that need its network, which are no part of a recording, and its recording."""
+    """A scene without the panels that need its network, and its recording, which has none of them."""
     if name == "digits":
         pytest.importorskip("sklearn", reason="no scikit-learn (extra data)")
     module = importlib.import_module(f"scalarviz.scenes.{name}")

@@ -153,7 +153,7 @@ for name, kind in cycle(kinds.items()):
 
 @pytest.mark.ci
 def test_whoever_is_killed_while_writing_leaves_the_old_file_or_the_new_one(tmp_path):
-    """Of recordings, which grow, `test_unlucky_recordings` says more. What is left beside a file goes with the next."""
+    """`test_unlucky_recordings` has recordings, which grow. What is left beside a file goes with the next."""
     paths = {name: tmp_path / f"{name}{kind.suffix}" for name, kind in REPLACING.items()}
     for wait in (0.001, 0.007):
         command = [sys.executable, "-c", WRITER, str(Path(__file__).parents[1]), str(tmp_path)]

@@ -1,4 +1,4 @@
-"""Data that is not ours: files mapped into memory and objects that are asked. The bits are those from memory."""
+"""Data that is not ours: files mapped into memory and objects that are asked give the bits of memory."""
 
 import gc
 import os
@@ -60,12 +60,12 @@ def same_bits(runs):
 
 
 def law(folder, engine, dtype, batch, sampling, classes, kind, width, threads, moves, other):
-    """Steps, going back, edits, other batches: the bits are those from memory. Of wide samples few are read ahead."""
+    """Steps, going back, edits, other batches: the same bits. Of wide samples few are read ahead."""
     x, y = (X % 2 if kind == "?" else X).astype(kind), CLASSES if classes else Y
     x = np.tile(x, -(-width // WIDTH))[:, :width]
     loss = nn.CrossEntropyLoss(weight=[0.5, 1.0, 2.0]) if classes else None
-    options = {"engine": engine, "batch": batch, "dtype": dtype, "sampling": sampling, "loss": loss, "threads": threads,
-               "width": width}  # fmt: skip
+    options = {"engine": engine, "batch": batch, "dtype": dtype, "sampling": sampling, "loss": loss,
+               "threads": threads, "width": width}  # fmt: skip
     runs = [start(x, y, **options), start(mapped(folder, x), mapped(folder, y), **options)]
     runs.append(start(Store(x), y, **options))
     for run in runs:

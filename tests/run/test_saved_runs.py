@@ -1,7 +1,7 @@
 """Files of runs: what they hold of how a run trains, what stays as it is, and what is refused before anything changes.
 
-`test_files` has the laws of every kind of file; `test_training_rules` lets a fresh run go on from one with every rule;
-`tests/io` has what no file of weights can be.
+`test_files` has the laws of every kind of file; `test_training_rules` lets a fresh run go on from one with every
+rule; `tests/io` has what no file of weights can be.
 """
 
 import base64

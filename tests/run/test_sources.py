@@ -1,6 +1,6 @@
-"""What a view asks of a run: rows, gradients of one sample, how a weight moved; and what has no run, which refuses.
+"""What a view asks of a run: rows, gradients of one sample, how a weight moved; what has no run refuses.
 
-It imports internals: a user meets sources only through a window, which makes one of a run, of weights or of arrays.
+It imports internals: a user meets sources only through a window, which makes one of what it is given.
 """
 
 import numpy as np

@@ -265,7 +265,7 @@ def trained(run):
 
 
 def record(path, sure, choice):
-    """Until somebody ends this process; `sure` tells up to which step all is in the file, below 0 before it begins."""
+    """Until somebody ends it; `sure` tells up to which step all is in the file, below 0 before it begins."""
     run, early, ends = make_run(dtype="float32"), choice.random() < 0.1, choice.choice([0, 40, STEPS])
     sure[0] = 0 if early else -1
     kept: dict[str, Any] = {"gradients": True, "updates": True, "activations": True}

@@ -212,8 +212,8 @@ def test_names_values_gradients_and_updates_are_those_of_the_library(loop, tmp_p
 
 def test_other_numbers_are_shown_with_their_values(torch):
     """Of other precisions, complex ones as pairs, views that negate or conjugate, NaN, a sparse gradient."""
-    tree = {str(kind): torch.tensor([1.5, -0.375], dtype=getattr(torch, kind)) for kind in
-            ("float64", "float16", "bfloat16")}  # fmt: skip
+    kinds = torch.float64, torch.float16, torch.bfloat16
+    tree = {str(kind): torch.tensor([1.5, -0.375], dtype=kind) for kind in kinds}
     assert sv.watch(tree).frame().values.tolist() == [1.5, -0.375] * 3
     net = torch.nn.Linear(2, 2)
     net.rope = torch.nn.Parameter(torch.tensor([1 + 2j, 3 - 4j]))

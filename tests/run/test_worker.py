@@ -1,7 +1,7 @@
 """Beside a thread that trains: what is asked of a run takes its turn, nothing is lost, and no number is torn.
 
-It imports the worker, and the first start that changes its engine: a user meets them only through a window, which
-these tests do without.
+It imports the worker, and the first start that changes its engine: a user meets them only through a window,
+which these tests do without.
 """
 
 import asyncio
@@ -219,7 +219,8 @@ def test_what_is_read_is_of_one_step_and_cannot_be_written_to(fast):
             array[0] = 3.0
     outputs = run.model([0.1, 0.2, 0.3])
     writes = [lambda: setattr(weight, "grad", 1.0), lambda: setattr(run.model[0].weight, "grad", np.zeros((4, 3)))]
-    for change in (*writes, weight.zero_grad, run.model.zero_grad, (outputs[0] * 2.0).backward, run.optimizer.step):
+    writes += [weight.zero_grad, run.model.zero_grad, (outputs[0] * 2.0).backward, run.optimizer.step]
+    for change in writes:
         with pytest.raises(StateError, match=r"thread|by hand"):
             change()
     (x, y), opened = run.samples(), run.open()
