@@ -113,7 +113,7 @@ TEXTS = {
     "large.csv": "x,y,kind\n-1e308,2,u\n1e308,4,v\n", "far.csv": "x,n\n1,1e200\n2,2e200\n3,0\n",
     "near.csv": "x,y,kind\n1e15,2,u\n1000000000000000.125,4,v\n",
     "three.csv": "x,y,kind\n1,2,3\n3,4,b\n5,6,4\n",
-    "none.words": "", "only.words": "only\n", "spaces.words": "good\ntwo words\n",
+    "none.words": "", "only.words": "only\n", "good.words": "anna\nbo\nemma\n", "spaces.words": "good\ntwo words\n",
     "control.words": "ab\ncd\nx\x00y\n", "300.words": "\n".join(chr(0x4E00 + k) for k in range(300)),
     "text.txt": "no picture, no weights", "empty.svz": "", "no.svz": "no recording", "net.pt": "PK\x03\x04",
     "sql.svz": "SQLite format 3\0" + "\0" * 100, "bad.onnx": "hello", "scene.sh": "exit 1",
@@ -185,7 +185,7 @@ def flag_of(name):
     return "--" + {"break_on": "break"}.get(name, name.replace("_", "-"))
 
 
-GIVEN = {"texture": "good.png", "train": "net.onnx --data set.npz"}
+GIVEN = {"texture": "good.png", "microgpt": "--text good.words", "train": "net.onnx --data set.npz"}
 
 
 @pytest.mark.parametrize("command", [*SCENES, "train"])
