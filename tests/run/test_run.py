@@ -101,6 +101,18 @@ def test_a_new_run_takes_the_weights_over():
     new.step(1)  # its weights are still its own
 
 
+def test_a_run_that_fails_while_it_is_made_leaves_the_weights_as_they_were():
+    def loss(outputs, targets):
+        return nn.MSELoss()(outputs, targets)
+
+    net, loss.batch_reduction = small(), "median"
+    before = [part.data.tobytes() for part in net.parameters()]
+    with pytest.raises(InputError, match="median"):
+        make(net, loss=loss, dtype="float32")
+    assert [part.data.tobytes() for part in net.parameters()] == before
+    make(net, dtype="float32")
+
+
 def test_closing_returns_float64_weights_and_the_optimiser():
     net = small()
     run = make(net, dtype="float32")
