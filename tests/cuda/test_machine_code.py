@@ -132,7 +132,7 @@ def some(names):
         yield pytest.param(name, dtype, marks=pytest.mark.hunt if rare and (name, dtype) not in ALLOWED else ())
 
 
-@pytest.mark.parametrize(("name", "dtype"), some(NAMES))
+@pytest.mark.parametrize(("name", "dtype"), list(some(NAMES)))
 def test_a_kernel_has_only_what_it_may_have(name, dtype):
     kernel, may = catalog.find(name, dtype), set(ALLOWED.get((name, dtype), {}))
     found = [faults(kernel, architecture) for architecture in NEWEST]
