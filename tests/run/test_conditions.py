@@ -435,7 +435,7 @@ def test_find_on_a_branch_and_across_a_change_of_the_model():
 
 def test_a_search_can_be_given_up_and_a_progress_may_raise():
     run, told, several = make(), [], []
-    run.step(100)
+    run.step(400)
     before = whole(run)
     assert run.find("0.weight[0][0] == 99", progress=told.append) is None
     assert told == sorted(told)
