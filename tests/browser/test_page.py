@@ -119,9 +119,10 @@ def test_an_address_that_asks_for_what_there_is_not_changes_nothing(page, file):
 def test_it_plays_and_stops(page, file):
     opened(page, file)
     page.keyboard.press("Home")
-    page.get_by_label("recorded steps a second").select_option("120")
+    page.get_by_label("recorded steps a second").select_option("8")
     page.get_by_role("button", name="play", exact=True).click()
     assert page.get_by_role("button", name="pause", exact=True).count() == 1
+    page.get_by_label("recorded steps a second").select_option("120")
     page.wait_for_function("() => scalarviz.frame === 30")
     page.wait_for_function("() => !scalarviz.playing")
     page.get_by_label("recorded steps a second").select_option("8")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.learning import FAMILIES, OPTIMISERS
+from kit.learning import FAMILIES, OPTIMISERS, pytorchs_samples
 from scalarviz import Weight, nn, optim
 from scalarviz.nn import utils
 from scalarviz.optim import lr_scheduler
@@ -32,9 +32,7 @@ def test_every_optimiser_is_here():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_pytorchs_own_inputs(name, torch):
-    from torch.testing._internal.common_optimizers import optim_db
-
-    (info,) = [info for info in optim_db if info.optim_cls.__name__ == name]
+    (info,) = [info for info in pytorchs_samples("common_optimizers").optim_db if info.optim_cls.__name__ == name]
     start = np.linspace(-1.5, 2.0, 6)
     for sample in info.optim_inputs_func(device="cpu"):
         weights, theirs = nn.Parameter(start), torch.tensor(start, requires_grad=True)

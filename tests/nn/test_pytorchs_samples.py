@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit.learning import pytorchs_samples
 from kit.nested import flat, leaves, numbers
 from scalarviz import Run, nn, optim
 
@@ -67,9 +68,7 @@ class Case(NamedTuple):
 def database():
     pytest.importorskip("torch", reason="no PyTorch (extra oracle)")
     pytest.importorskip("expecttest", reason="no expecttest (extra oracle)")
-    from torch.testing._internal.common_modules import module_db
-
-    return {info.name.removeprefix("nn."): info for info in module_db}
+    return {info.name.removeprefix("nn."): info for info in pytorchs_samples("common_modules").module_db}
 
 
 def made(kind, kwargs):
