@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -233,7 +234,7 @@ def test_any_text_is_read_or_refused_in_few_words(text):
         run.break_on(text)
     except ScalarvizError as error:
         said = str(error)
-    assert len(said) < 800
+    assert len(re.sub(r"test_\w+, ", "", said)) < 800  # functions that other tests have registered are among the known
     run.breakpoints.clear()
 
 

@@ -218,6 +218,7 @@ def test_what_was_said_to_be_in_the_file_is_in_it(script, tmp_path):
         assert frames_of(path) == 41
 
 
+@pytest.mark.ci  # the whole process is searched for cycles
 @pytest.mark.parametrize("finder", ["this thread", "the thread that writes"])
 @pytest.mark.parametrize("named", [False, True])
 def test_a_dropped_recording_is_made_whole_by_whichever_thread_finds_it(named, finder, tmp_path, monkeypatch):

@@ -67,14 +67,14 @@ class Search:
                 start = _start_of(timeline, stop)
                 timeline.to(start)
                 with timeline.going("through its past"):
-                    found = self._piece(start, stop, (last - stop) / (last - first), (stop - start) / (last - first))
+                    found = self._piece(start, stop, last - stop, last - first)
                 stop = start
         finally:
             timeline.to(here)
         return found
 
-    def _piece(self, start: int, stop: int, done: float, share: float) -> int | None:
-        """The last step after `start`, where the run stands, to `stop`; a share of all, of which so much is done."""
+    def _piece(self, start: int, stop: int, done: int, steps: int) -> int | None:
+        """The last step after `start`, where the run stands, to `stop`; of all steps, so many are done before."""
         found, (condition, numbers) = None, self._here()
         before = None if condition is None else condition.stands(numbers)
         for step in range(start + 1, stop + 1):
@@ -88,7 +88,7 @@ class Search:
             else:
                 before = condition.stands(numbers)
             if self._progress is not None and (step == stop or (step - start) % TOLD == 0):
-                self._given_up = self._progress(done + share * (step - start) / (stop - start)) is False
+                self._given_up = self._progress((done + step - start) / steps) is False
                 if self._given_up:
                     return None
         return found
