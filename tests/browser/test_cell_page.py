@@ -383,6 +383,18 @@ def test_it_is_shown_twice_and_each_place_lets_go_alone(bridge):
     assert page.evaluate("document.head.querySelectorAll('style').length") == 1  # the test's own
 
 
+def test_a_place_whose_greeting_is_late_passes_over_the_frames_of_others(bridge):
+    live = bridge()
+    page = live.page
+    greeting = page.evaluate("window.other = window.place(); window.outbox.splice(0)")
+    live.click("step")
+    live.pump(lambda: live.step == 1)
+    assert page.evaluate("other.scalarviz.frame") is None
+    for said in greeting:
+        live.shown.hear(said)
+    live.pump(lambda: live.eval("other.scalarviz.frame?.step === 1"))
+
+
 def test_closed_in_python_the_page_says_so_and_asks_for_nothing(bridge):
     live = bridge()
     live.shown.close()

@@ -144,6 +144,8 @@ export class LiveCell {
   // ---- what comes
 
   take(message, buffers) {
+    const others = message.kind === "frame" && !this.document && !message.document;
+    if (others) return;   // sent before our greeting was heard, for places that know the network already
     this.heard = performance.now();
     if (message.kind === "over") this.end(message.why);
     else if (message.kind === "trouble") this.write({ notice: message.why });
