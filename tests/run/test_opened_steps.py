@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 
 import numpy as np
 import pytest
@@ -45,36 +44,13 @@ class Derived(nn.Module):
 
 
 class LearntInputs(nn.Module):
-    """Weights beside the numbers of a sample, and in the place of a channel of its picture."""
-
-    def __init__(self, picture):
-        self.own, self.picture = nn.Linear(18 if picture else 3, 1, bias=False, seed=3), picture
-        self.reader = nn.Conv2d(3, 2, 2, seed=4) if picture else nn.Linear(6, 3, seed=4)
-        self.last = nn.Linear(8, 3, seed=5) if picture else nn.Sigmoid()
-
-    def forward(self, x):
-        own = list(self.own.weight[0])
-        if not self.picture:
-            return self.last(self.reader([*x, *own]))
-        rows = self.reader([x[0], [own[3 * k : 3 * k + 3] for k in range(3)], x[1]])
-        return self.last([v for channel in rows for row in channel for v in row])
-
-
-class WeightsOut(nn.Module):
-    """What it returns are weights, and one number that is not."""
+    """Weights beside the numbers of a sample."""
 
     def __init__(self):
-        self.layer = nn.Linear(3, 1, seed=6)
+        self.own, self.reader, self.last = nn.Linear(3, 1, bias=False, seed=3), nn.Linear(6, 3, seed=4), nn.Sigmoid()
 
     def forward(self, x):
-        return [self.layer.weight[0][1], self.layer.weight[0][2], self.layer(x)[0]]
-
-
-class Waves(nn.Module):
-    """Numbers that are made of the sample alone: fast ones are others in another precision."""
-
-    def forward(self, x):
-        return [f(k * v) for v in x for k in (1, 30_000) for f in (sv.sin, sv.cos)]
+        return self.last(self.reader([*x, *self.own.weight[0]]))
 
 
 class Centred(nn.Module):
@@ -87,22 +63,13 @@ class Centred(nn.Module):
         return each(lambda v: v.tanh(), self.norm(self.layer(x)))
 
 
-def pulled(outputs, targets):
-    """A loss that reads weights: they stand on either side of a square."""
-    first, second, *rest = outputs
-    pairs = [(targets[0], first), (second, targets[1]), (targets[2], rest[0] * second)]
-    return sum(((a - b) ** 2 for a, b in pairs), sv.Value(0.0)) * 0.7
-
-
 def of_the_users(outputs, targets):
     return sum((sv.abs(o - t) ** 1.5 for o, t in zip(outputs, targets, strict=True)), sv.Value(0.0))
 
 
 OWN = {
-    "derived": (Derived, "mse"), "learnt inputs": (lambda: LearntInputs(False), "mse"),
-    "learnt channel": (lambda: LearntInputs(True), "mse"), "weights out": (WeightsOut, pulled),
-    "waves": (lambda: nn.Sequential(Waves(), nn.Linear(12, 3, seed=1), nn.Sigmoid()), "bce"),
-    "centred": (Centred, "mse"), "own loss": (NETWORKS["mlp"].ours, of_the_users),
+    "derived": (Derived, nn.MSELoss()), "learnt inputs": (LearntInputs, nn.MSELoss()),
+    "centred": (Centred, nn.MSELoss()), "own loss": (NETWORKS["mlp"].ours, of_the_users),
 }  # fmt: skip
 EVERY = [*NETWORKS, *OWN]
 
@@ -112,12 +79,9 @@ def make(name, engine="numpy", dtype="float64", optimizer="sgd_momentum", **more
     if name in NETWORKS:
         return make_run(name, SUITED.get(name, "mse"), optimizer, engine=engine, dtype=dtype, samples=16, **more)
     build, loss = OWN[name]
-    net, (x, y) = build(), make_data("mlp", "mse", 16)
-    x = np.random.default_rng(4).normal(size=(16, 2, 3, 3)) if name == "learnt channel" else x
-    y = 1 / (1 + np.exp(-y)) if loss == "bce" else y
-    lossf = {"mse": nn.MSELoss(), "bce": nn.BCELoss()}.get(loss, loss)
+    net = build()
     rule = optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
-    return Run(net, lossf, rule, (x, y), seed=3, engine=engine, dtype=dtype, **more)
+    return Run(net, loss, rule, make_data("mlp", "mse", 16), seed=3, engine=engine, dtype=dtype, **more)
 
 
 def sums(opened):
@@ -139,7 +103,7 @@ def agrees(opened, run, bound=1e-11):
 def check_inside(opened):
     """The parts of an opened step make its gradient and its new weights."""
     total, size = sums(opened)
-    learnt = [k for k in range(len(opened.values)) if not opened.follows(k)]
+    learnt = [k for k in range(len(opened.values)) if not opened.follows(k)]  # statistics follow the batch
     assert np.linalg.norm((total - opened.gradient)[learnt]) <= 1e-12 * size
     for index in range(0, len(opened.values), 3):
         terms, update = opened.terms(index, 10**6), opened.update(index)
@@ -164,7 +128,6 @@ def test_the_parts_make_the_step_and_the_engine_agrees(name):
     opened = run.open()
     check_inside(opened)
     opened.micro_steps(), opened.loss_along(0, 5)
-    assert bits(run) == bits(alone)
     run.step(1), alone.step(1)
     agrees(opened, run)
     assert bits(run) == bits(alone)
@@ -178,7 +141,7 @@ def test_the_parts_make_the_step_and_the_engine_agrees(name):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize(("engine", "dtype"), [("objects", "float64"), ("numpy", "float32"), ("numba", "float32")])
+@pytest.mark.parametrize(("engine", "dtype"), [("objects", "float64"), ("numba", "float32")])
 @pytest.mark.parametrize("name", EVERY)
 def test_every_engine_agrees(name, engine, dtype):
     run = make(name, engine, dtype)
@@ -334,27 +297,11 @@ def test_one_sample_takes_the_means_of_the_step_that_comes():
     assert along.losses[len(along.losses) // 2] == pytest.approx(opened.loss, abs=1e-12)
 
 
-def test_what_follows_is_told_with_its_new_number():
-    run = make("centred")
-    run.step(2)
-    opened = run.open()
-    told = [opened.update(f"norm.running_mean[{k}]") for k in range(3)]
-    run.step()
-    np.testing.assert_allclose([each.after for each in told], run.model.norm.running_mean, rtol=0, atol=1e-15)
-    np.testing.assert_allclose(opened.new_values, run.values, rtol=0, atol=1e-13)
-    for one in told:
-        assert opened.follows(one.index)
-        assert one.why
-        assert one.lines == ()
-        assert str(one).startswith("w' = ")
-        assert one.why in str(one)
-
-
 # ---- which step
 
 
 @pytest.mark.parametrize("sampling", ["epochs", "replacement"])
-@pytest.mark.parametrize("batch_size", [1, 7, 24, None])
+@pytest.mark.parametrize("batch_size", [7, None])
 def test_the_samples_are_those_of_the_step(batch_size, sampling):
     run = make_run("rgb", batch_size=batch_size, sampling=sampling)
     x, y = run.samples()
@@ -380,19 +327,10 @@ def test_after_every_edit_and_move_it_is_the_step_that_comes(name):
         if run.steps < run.span[1]:
             run.to(run.span[1])  # steps that follow the record may be followed by edits
         before, opened = bits(run), run.open()
-        late = run.open(sample=0)
         assert bits(run) == before
         run.step(1)
         agrees(opened, run, 1e-6)
-        assert (late.step, late.lr) == (opened.step, opened.lr)
     assert np.array_equal(kept.gradient, was)
-    assert np.array_equal(kept.new_values, make_opened(optimizer).new_values)
-
-
-def make_opened(optimizer):
-    run = make_run("mlp", "mse", optimizer)
-    run.step(5)
-    return run.open()
 
 
 def test_a_frame_of_the_past_is_opened_at_its_weights():
@@ -400,7 +338,6 @@ def test_a_frame_of_the_past_is_opened_at_its_weights():
         run = make_run("mlp", "mse", optimizer)
         run.step(4)
         frame, opened = run.frame(), run.open()
-        assert np.array_equal(run.open(frame).new_values, opened.new_values)
         run.step(3)
         later = run.open(frame)
         assert (later.step, later.batch.tolist()) == (5, opened.batch.tolist())
@@ -412,23 +349,9 @@ def test_a_frame_of_the_past_is_opened_at_its_weights():
             with pytest.raises(StateError, match=r"Adam.*step 5.*run\.open\(step=5\)"):
                 question()
         assert np.isnan(later.loss_along(0).after)
-        assert np.array_equal(run.open(step=5).new_values, opened.new_values)
 
 
 # ---- numbers that are none, numbers that nothing reads, too many numbers
-
-
-def test_what_no_weight_stands_before_has_no_deltas():
-    opened = make("waves").open()
-    assert np.isnan(opened.deltas["0"]).all()
-    assert np.isnan(opened.delta_sums["0"]).all()
-    assert not any(np.isnan(opened.deltas[stage.name]).any() for stage in opened.stages[1:])
-    layer = nn.Linear(3, 2, seed=1)
-    last, data = nn.Linear(3, 3, seed=2), make_data("mlp", "mse", 8)
-    rule = optim.SGD([*layer.parameters(), *last.parameters()], lr=0.1)
-    opened = Run(lambda x: last([*layer(x), x[0] * 1.0]), nn.MSELoss(), rule, data, engine="numpy").open()
-    assert not any(np.isnan(deltas).any() for deltas in opened.deltas.values())
-    assert opened.terms("weight (2)[0][2]").sum == pytest.approx(opened.gradient[opened.index("weight (2)[0][2]")])
 
 
 @pytest.mark.parametrize("name", ["mlp", "relu", "norms", "batch norm", "picture", "many activations"])
@@ -452,8 +375,6 @@ def test_numbers_inside_a_function_belong_to_the_stage_that_is_made_of_them():
         assert (use.stage, use.units, met.stage, met.units) == (stage.name, (-1,), "input", (k,))
     terms, update = opened.terms("w3"), opened.update("w3")  # nothing reads it
     assert (len(terms), terms.count, terms.sum, terms.uses, terms.said, terms.at) == (0, 0, 0.0, (), "0", ())
-    assert np.asarray(terms).shape == (0,)
-    assert (opened.moves("w3"), opened.moves("w0")) == (False, True)
     assert (update.before, update.after, update.lines, update.why in str(update)) == (3.3, 3.3, (), True)
 
 
@@ -488,7 +409,6 @@ def test_a_batch_that_is_too_large_to_keep_is_the_sum_of_its_blocks():
         np.testing.assert_allclose(opened.means[stage], rows.mean(axis=0), rtol=1e-9)
     np.testing.assert_allclose(opened.deltas["0"], deltas[: opened.shown].T, rtol=1e-9, atol=1e-18)
     np.testing.assert_allclose(opened.joined["0"], deltas.sum(axis=0), rtol=1e-9)
-    assert opened.inputs.shape == opened.targets.shape == (3, opened.shown)
     terms, products = opened.terms(5, 7), deltas[:, 1] * x[:, 2]
     largest = np.sort(np.argsort(-np.abs(products))[:7])
     assert (terms.count, terms["sample"].tolist(), terms.said) == (count, largest.tolist(), "7 of 360,000")
@@ -497,20 +417,6 @@ def test_a_batch_that_is_too_large_to_keep_is_the_sum_of_its_blocks():
         np.testing.assert_allclose(part.total, deltas[: part.count].T @ x[: part.count], rtol=1e-8, atol=1e-16)
         np.testing.assert_allclose(part.delta, deltas[part.count - 1], rtol=1e-9, atol=1e-18)
     assert part.count == count
-    many = [opened.terms(0, most).array["sample"].tolist() for most in (1, 1024)]
-    assert set(many[0]) < set(many[1])
-
-
-def test_two_threads_may_ask_one_opened_step():
-    opened, found = make("mlp").open(), []
-    threads = [threading.Thread(target=lambda: found.append(opened.terms(3).sum)) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(10)
-    assert found == [opened.terms(3).sum] * 4
-    with pytest.raises(ValueError, match="read-only"):
-        opened.values[0] = 1.0
 
 
 # ---- what is refused
@@ -522,18 +428,6 @@ def rgb():
     return run
 
 
-def closed():
-    run = rgb()
-    run.close()
-    return run
-
-
-def taken_over():
-    run = rgb()
-    Run(run.model, nn.MSELoss(), optim.SGD(run.model.parameters(), lr=0.5), run.samples(), engine="numpy")
-    return run
-
-
 def changed():
     run = rgb()
     run.change(model=NETWORKS["mlp"].ours())
@@ -541,27 +435,21 @@ def changed():
     return run
 
 
-X3, NAN = [0.1, 0.2, 0.3], np.nan
+X3 = [0.1, 0.2, 0.3]
 V, T = InputError, TypeMismatchError
 ROWS = {
     **{f"rgb().open(step={step})": (V, step, "1 to 6") for step in (0, 7)},
-    **{f"rgb().open(step={step!r})": (V, "step", "whole number") for step in (-1, 1.5, "3", True)},
-    "rgb().open(rgb().frame(), step=3)": (V, "frame", "step"),
-    **{f"rgb().open({kind}())": (T, "frame", "Frame") for kind in ("str", "rgb")},
+    "rgb().open(rgb().frame(), step=3)": (V, "frame", "step"), "rgb().open(str())": (T, "frame", "Frame"),
     "rgb().open(make_run('mlp').frame())": (V, 31, 12),
     **{f"rgb().open(sample={n})": (OutOfRangeError, "sample", n) for n in (24, -25)},
-    **{f"rgb().open(sample={bad!r})": (T, "open") for bad in (1.5, "first", {"x": 1}, ([0, 1, 2],), True)},
+    **{f"rgb().open(sample={bad!r})": (T, "open") for bad in (1.5, ([0, 1, 2],))},
     "rgb().open(sample=([1, 2], X3))": (V, "inputs", 3), "rgb().open(sample=(X3, [1, 2]))": (V, "targets", 3),
-    "rgb().open(sample=([1, 2, NAN], X3))": (V, "finite"), "rgb().open(sample=(['a', 2, 3], X3))": (T, "inputs"),
     "make('gpt').open(sample=([1, 2, 3], 7))": (V, 7),
     "make('gpt').open(sample=([1, 9, 3], 2))": (V, "open", 9, "column 1"),
-    **{f"rgb().open().terms(0, {bad!r})": (V, "most") for bad in (0, -1, 1.5, None)},
-    **{f"rgb().open().loss_along(0, {bad!r})": (V, "points") for bad in (2, 0, 2.5, None)},
+    "rgb().open().terms(0, 0)": (V, "most"), "rgb().open().loss_along(0, 2)": (V, "points"),
     "rgb().open().outer_products('7')": (UnknownNameError, "'7'", "0, 1"),
     "rgb().open().outer_products('1')": (V, "sigmoid", "'0'"),
-    "rgb().open().outer_products('0', counts=[0])": (V, "count"), "closed().open()": (StateError, "closed"),
-    "closed().why(0)": (StateError, "closed"), "closed().compare(0, 1)": (StateError, "closed"),
-    "taken_over().open()": (StateError, "another Run", "weights"),
+    "rgb().open().outer_products('0', counts=[0])": (V, "count"),
     "changed().why(0, step=1)": (StateError, "step 1", "model"),
     "changed().compare(1, 6)": (StateError, "step 1", "model"),
 }  # fmt: skip
@@ -577,3 +465,5 @@ def test_what_was_opened_stays_when_the_run_is_closed():
     opened = run.open()
     run.close()
     check_inside(opened)
+    with pytest.raises(StateError, match="closed"):
+        run.open()
