@@ -8,8 +8,6 @@ from __future__ import annotations
 import copy
 import math
 import pickle
-import random
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -22,19 +20,16 @@ from kit.networks import NETWORKS, each
 from kit.refusals import refusals
 from kit.runs import ENGINES, bits, make_run
 from scalarviz import Run, nn, optim
-from scalarviz.errors import DivergedError, InputError, UnknownNameError
+from scalarviz.errors import InputError, UnknownNameError
 from scalarviz.run import Tensor
 from scalarviz.run.diagnosis import diagnose
 from scalarviz.run.forward import Forward
-from scalarviz.run.history import LIMIT
 from scalarviz.run.ids import check_tables
 from scalarviz.run.layer_table import layer_rows
-from scalarviz.run.made_of import MadeOf
 from scalarviz.run.ranges import Range, RangeTracker, clipped_share, extent, extents, symlog, symlog_inverse
 from scalarviz.run.rehearsal import rehearse
 from scalarviz.run.sample_gradient import SampleGradient
-from scalarviz.tape import Node, Table, Tape, Terms
-from scalarviz.view.watch.units_pace import SHARE, UnitsPace
+from scalarviz.tape import Node, Table, Tape
 
 X = np.random.default_rng(0).random((64, 3))
 
@@ -78,28 +73,18 @@ def branched(around):
     return (Branches(around),)
 
 
-def shared():
-    layer = nn.Linear(3, 3)
-    return layer, nn.ReLU(), layer
-
-
 # layers; what is set in them; which weights learn nothing, and why; facts that are said
 TROUBLES = {
-    "first layer dead": (chain(nn.ReLU), {"0.bias": -100}, "dead 0.weight", "no gradient", "all 8 units of relu"),
     "second layer dead": (chain(nn.ReLU), {"2.bias": -100}, "dead 2.weight", "no gradient", "all 8 units of relu"),
     "one unit": ((nn.Linear(3, 1), nn.ReLU(), nn.Linear(1, 3)), {"0.bias": -50}, "dead 0.weight", "the unit of relu"),
     "branch of relu": (branched(False), {"0.first.bias": -100}, "dead 0.first.weight", "all 6 units of relu"),
     "branch of tanh": (branched(False), {"0.second.bias": 50}, "saturated 0.second.weight", "tanh"),
     "tanh, nearly": (bent(nn.Tanh), {"0.bias": [7, -7] * 4}, "saturated 0.weight", "hardly any gradient", "tanh"),
-    "tanh": (bent(nn.Tanh), {"0.bias": [300, -300] * 4}, "saturated 0.weight", "no gradient", "tanh"),
-    "sigmoid, nearly": (bent(nn.Sigmoid), {"0.bias": [14, -14] * 4}, "saturated 0.weight", "hardly any", "sigmoid"),
     "sigmoid": (bent(nn.Sigmoid), {"0.bias": [300, -300] * 4}, "saturated 0.weight", "no gradient", "sigmoid"),
     "wrong outputs": ((nn.Linear(3, 3), nn.Sigmoid()), {"0.bias": [14] * 3}, "saturated 0.weight", "sigmoid"),
     "zeros": (bent(nn.Tanh), {"4.weight": 0}, "no gradient 2.weight", "4.weight are 0"),
     "one unit lives": (chain(nn.ReLU), {"0.bias": [-100] * 7 + [1], "2.weight": 0.3}, ""),
     "a way around": (branched(True), {"0.first.bias": -100}, ""),
-    "called twice": (shared(), {"0.bias": -100}, ""),
-    "well": (branched(False), {}, ""),
 }
 
 
@@ -136,7 +121,7 @@ def test_saturated_outputs_that_are_right_are_a_success():
     assert troubles(right)[0] == []
 
 
-@pytest.mark.parametrize(("number", "word"), [(np.nan, "NaN"), (np.inf, "infinite"), (-np.inf, "infinite")])
+@pytest.mark.parametrize(("number", "word"), [(np.nan, "NaN"), (-np.inf, "infinite")])
 def test_numbers_that_are_not_finite(number, word):
     run = a_run(*chain(nn.Tanh))
     run.step(1)
@@ -159,27 +144,8 @@ def test_numbers_that_are_not_finite(number, word):
         assert troubles(run, replace(old, edited=True))[0] == []  # of before an edit
 
 
-def test_numbers_that_are_partly_nan_and_partly_infinite_are_called_both_and_pictures_are_looked_at():
-    run = a_run(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 3))
-    for numbers, fact in (([np.nan, np.inf, 1, 2], "2 of 4 numbers are NaN or infinite"),
-                          ([1, -np.inf, 1, 2], "1 of 4 numbers is infinite")):  # fmt: skip
-        run.model[1].running_mean = numbers
-        found, text = troubles(run)
-        assert found == [("not finite", "1.running_mean")]
-        assert text.endswith(fact)
-    run = make_run("picture")
-    run.model[0].bias.data = [-100.0, -100.0]
-    run.step(1)
-    assert troubles(run)[0] == [("dead", "0.weight")]
-    assert "72 units" in troubles(run)[1]
-    run = a_run(*chain(nn.ReLU), lr=1e6)
-    with pytest.raises(DivergedError):
-        run.step(200)
-    assert [kind for kind, _ in troubles(run)[0]] == ["not finite"]
-
-
 @pytest.mark.parametrize("kind", [nn.Tanh, nn.Sigmoid, nn.ReLU, nn.Softplus])
-@pytest.mark.parametrize("sizes", [(), (4,), (64,), (16, 16), (8,) * 8])
+@pytest.mark.parametrize("sizes", [(), (16, 16), (8,) * 8])
 def test_fresh_networks_with_usual_weights_are_well(sizes, kind):
     layers, before = [], 3
     for size in sizes:
@@ -192,14 +158,6 @@ def test_fresh_networks_with_usual_weights_are_well(sizes, kind):
             assert trouble == "dead"
             tensor = next(t for t in run.tensors if t.name == where)
             assert not tensor.of(run.frame().gradient).any()
-
-
-@pytest.mark.parametrize("name", NETWORKS)
-def test_networks_of_the_kit_are_well(name):
-    run = make_run(name, "cross-entropy" if NETWORKS[name].reads == "words" else "mse")
-    for steps in (0, 1, 10):
-        run.step(steps)
-        assert troubles(run)[0] == []
 
 
 def test_a_network_that_is_done_is_well():
@@ -243,49 +201,7 @@ def test_units_are_found_when_somebody_looks_of_the_moment_of_the_frame(units, m
     assert looked == []
     np.testing.assert_array_equal(frame.dead["1"], expected)
     assert (frame.saturated["3"].shape, frame.units_step, frame.units.samples, len(looked)) == ((6,), None, 40, 1)
-    for twin in (pickle.loads(pickle.dumps(frame)), copy.deepcopy(frame)):
-        assert type(twin.dead) is dict
-        np.testing.assert_array_equal(twin.dead["1"], frame.dead["1"])
-        np.testing.assert_array_equal(twin.saturated["3"], frame.saturated["3"])
-
-
-class Clock:
-    now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
-def test_a_window_finds_units_as_often_as_it_may_cost_and_says_of_which_step(units, monkeypatch):
-    def found(self, values, data):
-        clock.now += 0.02  # what finding them takes
-        return {"1": np.array([True])}, {}
-
-    clock = Clock()
-    monkeypatch.setattr(Forward, "units", found)
-    monkeypatch.setattr("scalarviz.run.units.perf_counter", clock)
-    pace, exact, start = UnitsPace(clock), 0, clock.now
-    for _ in range(200):
-        units.step()
-        frame = pace.shown(units.frame(), rests=False)
-        assert dict(frame.dead) == {"1": [True]}
-        exact += frame.units_step is None
-        assert frame.units_step is None or frame.units_step < frame.step
-        clock.now += 1 / 30
-    assert 2 < exact < 14
-    assert exact * 0.02 < (SHARE + 0.02 * 2 / 10) * (clock.now - start) + 0.04
-    at_rest = pace.shown(units.frame(), rests=True)
-    assert at_rest.units_step is None
-    assert pace.shown(at_rest, rests=False) is at_rest
-
-
-def test_what_is_said_of_other_units_names_their_step(units):
-    units.model[0].bias.data = np.full(12, -50.0)
-    units.step()
-    dead = units.frame()
-    units.step()
-    assert "step 1" in troubles(units, units.frame().with_units(dead.units))[1]
-    assert "step" not in troubles(units)[1]
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(frame)).dead["1"], frame.dead["1"])
 
 
 # ---- the table of layers
@@ -311,9 +227,6 @@ def test_norms_are_those_of_the_numbers_of_each_layer():
         assert (row.update, row.ratio) == pytest.approx((moved, moved / row.weight), rel=1e-9)
     run.set_weights(336, np.zeros(51))
     assert layer_rows(run.frame(), run.tensors, run.stages)[2].ratio is None
-    run = make_run("batch norm")
-    run.step()
-    assert [row.count for row in layer_rows(run.frame(), run.tensors, run.stages)] == [12, 8, 10]  # no statistics
 
 
 def test_dead_and_flat_units_of_a_layer():
@@ -339,16 +252,9 @@ def test_extent_is_the_smaller_of_the_maximum_and_three_rms(x):
     top, rms = max(map(abs, x)), math.sqrt(math.fsum(v * v for v in x) / len(x))
     assert extent(x) == pytest.approx(min(top, 3 * rms) if top else 1.0, rel=1e-12)
     assert extent([*x, np.nan, np.inf]) == pytest.approx(extent(x))
-
-
-def test_extents_of_odd_numbers_and_what_is_clipped():
     assert extent([np.nan, np.inf]) == extent([]) == extent([0.0, -0.0]) == extent([1e-300]) == 1.0
-    for size in (1e300, 1e-30):
-        assert extent(np.array([size, -size])) == pytest.approx(size)
+    assert extent(np.array([1e300, -1e300])) == pytest.approx(1e300)
     assert clipped_share([0.5, 2.0, -3.0, np.inf, -np.inf, np.nan, 1.0, -1.0], 1.0) == 0.5
-    assert clipped_share([], 1.0) == 0.0
-    one_outlier = np.array([1e3] + [1.0] * 9999)
-    assert clipped_share(one_outlier, extent(one_outlier)) == 1e-4
 
 
 def test_scopes_share_ranges():
@@ -381,11 +287,8 @@ def test_a_range_maps_its_ends_to_the_ends_of_the_scale(chosen):
 
 def test_scales_have_their_shape():
     np.testing.assert_allclose(symlog([-1, -0.1, 0, 0.1, 1]), [-1, -0.5, 0, 0.5, 1], atol=1e-15)
-    for v, count in ((8.0, 4), (1e-20, 1), (1e20, 12)):
-        unit = Range.decades(v, count).unit(v * 10.0 ** -np.arange(count + 4))
-        np.testing.assert_allclose(unit, [*np.linspace(1, 0, count + 1), 0, 0, 0], atol=1e-9)
-    assert Range.decades(1e-37, 8).low == 2.0**-126
-    assert Range.decades(1e-300, 4) == Range(1e-4, 1.0, "log")
+    unit = Range.decades(8.0, 4).unit(8.0 * 10.0 ** -np.arange(8))
+    np.testing.assert_allclose(unit, [*np.linspace(1, 0, 5), 0, 0, 0], atol=1e-9)
 
 
 @given(st.lists(st.floats(0.001, 0.3), min_size=1, max_size=8))
@@ -405,8 +308,8 @@ def test_a_range_moves_outward_with_its_time_constant_whatever_the_frame_rate(pa
 @refusals(
     {
         **{f"range {given}": (lambda given=given: Range(*given), InputError)
-           for given in ((1, 1), (2, 1), (0, np.inf), (0, 1, "symlog"), (np.nan, 1))},
-        **{f"log from {low}": (lambda low=low: Range(low, 2.0, "log"), InputError, "positive") for low in (0.0, -1.0)},
+           for given in ((1, 1), (0, np.inf), (0, 1, "symlog"))},
+        "log from 0": (lambda: Range(0.0, 2.0, "log"), InputError, "positive"),
         "scale": (lambda: Range(-1, 1, "decades"), UnknownNameError, "decades", "linear", "symlog"),
         "scope": (lambda: extents(np.ones(2), (Tensor("w", (2,), 0),), "row"), UnknownNameError, "row", "network",
                   "layer", "tensor"),
@@ -420,11 +323,6 @@ def test_refusals(refusal):
 
 def gathering(rows):
     return Tape((Node("input"), Node("gather", (0,), table=Table(rows, 1))), 1, 0, rows)
-
-
-def test_tables_that_the_dtype_can_name_are_taken():
-    check_tables(gathering(2**24 + 1), "float64")
-    check_tables(gathering(2**24), "float32")
 
 
 # ---- how it will go
@@ -454,21 +352,14 @@ def test_the_run_does_what_was_rehearsed_and_nothing_before(engine, batch):
         assert found.way[k] == pytest.approx(way)
 
 
-def test_a_rehearsal_gives_up_in_time_and_is_not_begun_in_vain(monkeypatch):
+def test_a_rehearsal_gives_up_in_time_and_is_not_begun_in_vain():
     run, asked = make_run("wide"), []
-    start = time.perf_counter()
-    assert rehearse(run, LIMIT, 0.2) is None
-    assert time.perf_counter() - start < 5.0
+    assert rehearse(run, 100_000, 0.2) is None
     assert rehearse(run, 10_000, stopped=lambda: bool(asked.append(1)) or len(asked) == 3) is None
     assert len(asked) == 3
-    assert [rehearse(run, steps) for steps in (0, -1, LIMIT + 1)] == [None] * 3
-    made = []
-    monkeypatch.setattr(run, "_trainer", lambda *given, kept=run._trainer: made.append(given) or kept(*given))
+    assert rehearse(run, 0) is None
     assert rehearse(run, 100, 2.0, speed=30.0) is None
-    assert not made
     assert rehearse(run, 100, 60.0, speed=300.0) is not None
-    assert rehearse(run, 10, 60.0, speed=float("nan")) is not None  # not known
-    assert rehearse(make_run("rgb", engine="objects"), 5, 60.0, speed=1e-3) is not None  # by another engine
     run.set_weights(0, np.full(run.n_weights, np.nan))
     assert rehearse(run, 50) is None  # it will diverge
 
@@ -490,38 +381,3 @@ def test_the_gradient_of_one_sample_is_that_of_its_opened_step(name):
             step = 1e-6 * np.eye(run.n_weights)[index]
             ends = [run.evaluate(x[k].reshape(1, *shape), y[k : k + 1], values + s) for s in (step, -step)]
             assert found[index] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-7)
-
-
-# ---- which stages rows are made of
-
-
-def walked(nodes, owner, rows):
-    """The owners that every way back from `rows` meets first."""
-    found, seen, stack = set(), set(), list(rows)
-    while stack:
-        row = stack.pop()
-        if row not in seen:
-            seen.add(row)
-            found |= {owner[row]} if row in owner else set()
-            stack += [] if row in owner else nodes[row].operands()
-    return sorted(found)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_stages_are_those_of_a_walk_from_each(seed):
-    dice = random.Random(seed)
-    nodes = [Node("input", index=k) for k in range(3)]
-    for row in range(3, 70):
-        args = tuple(dice.randrange(max(0, row - 12), row) for _ in range(dice.choice((1, 2, 2, 4))))
-        if len(args) == 4 and dice.random() < 0.5:  # some sums share their operands, as those of a layer do
-            args = next((n.args for n in reversed(nodes) if n.terms is not None), args)
-        sums = Terms("param", range(4)) if len(args) == 4 else None
-        nodes.append(Node("dot" if sums else "f", args, terms=sums))
-    finder, owner = MadeOf(nodes, 3), dict.fromkeys(range(3), 0)
-    for stage in range(1, 12):
-        rows = dice.sample(range(3, 10 + 5 * stage), dice.randint(1, 3))  # some were read before
-        assert finder.stages(rows) == walked(nodes, owner, rows)
-        finder.claim(rows, stage)
-        for row in rows:
-            owner.setdefault(row, stage)
-    assert finder.owner == owner
