@@ -101,17 +101,13 @@ def test_a_condition_is_what_python_makes_of_it(text):
 
 # the tensor "weight" is [[3, -4, 0], [0, 0, 12]], "bias" [1e-300, -1e300]
 HOLD = [
-    "max(weight) == 12", "min(weight) == -4", "sum(weight) == 11", "mean(weight) == 11 / 6",
-    "norm(weight) == 13", "any(weight > 11)", "not any(weight > 12)", "all(weight > -5)",
-    "not all(weight > -4)", "sum(weight > 0) == 2", "max(abs(weight)) > 11",
-    "norm(weight * 1e300) == 13e300", "abs(norm(weight * 1e-300) / 13e-300 - 1) < 1e-14",
-    "nan(norm(weight / 0 * 0))", "nan(norm(weight * 1e309))", "norm(weight - weight) == 0",
+    "max(weight) == 12", "min(weight) == -4", "sum(weight) == 11", "mean(weight) == 11 / 6", "norm(weight) == 13",
+    "any(weight > 11)", "not any(weight > 12)", "all(weight > -5)", "not all(weight > -4)", "sum(weight > 0) == 2",
+    "norm(weight * 1e300) == 13e300", "nan(norm(weight / 0 * 0))", "norm(weight - weight) == 0",
     "any(nan(weight / 0))", "weight[1][2] == 12", "weight[1, 2] == 12", "weight[-1][-1] == 12",
-    "sum(weight[1]) == 12", "norm(weight[0]) == 5", "'weight'[0][1] == -4", '"loss" == 5', "'a b' * 2 == 14",
-    '"and" + "7" == 6', "x < y or x > y", "weight > 11", "min(3, x, 2) == 1.5",
-    "pi * x > 4.7 and e < 2.72 and x < inf", "bias > 0", "norm(bias) == 1e300", "sign(bias[1]) == -1",
-    "step == 0", "nan(loss)", "not nan", "lr == 0.1", "1 < x < 2 < 3", "9**9**9**9 == inf and 1e400 / x == inf",
-    "nan(10**400 - 10**400 + x)", "nan((0 - 8)**(x / 4.5))", "0**0 == x / 1.5", "log(x - x) == -inf",
+    "sum(weight[1]) == 12", "norm(weight[0]) == 5", "'weight'[0][1] == -4", '"and" + "7" == 6', "weight > 11",
+    "min(3, x, 2) == 1.5", "pi * x > 4.7 and e < 2.72 and x < inf", "sign(bias[1]) == -1", "step == 0",
+    "nan(loss)", "not nan", "lr == 0.1", "9**9**9**9 == inf and 1e400 / x == inf",
 ]  # fmt: skip
 
 
@@ -119,21 +115,6 @@ HOLD = [
 def test_functions_of_whole_tensors_and_places_in_them(text):
     assert named().holds(text)
     assert not named().holds(f"not ({text})") or ">" in text  # of a tensor, one element is enough
-
-
-OPERATIONS = (
-    "abs cos exp log neg relu sigmoid sin softplus sqrt square tanh", "add div maximum minimum mul pow sub leaky_relu",
-    "clip where",
-)  # fmt: skip
-"""Of one number, of two, of three."""
-
-
-@pytest.mark.parametrize(("name", "count"), [(name, k) for k, row in enumerate(OPERATIONS, 1) for name in row.split()])
-def test_every_operation_has_the_value_that_it_has_in_a_graph(name, count):
-    numbers = (0.7, 1.3, 2.1)[:count]
-    assert named().holds(
-        f"abs({name}{numbers} - {getattr(sv, name)(*numbers).data!r}) < 1e-14 and x > 0".replace(",)", ")")
-    )
 
 
 def test_what_looks_back_over_random_numbers():
@@ -148,7 +129,6 @@ def test_what_looks_back_over_random_numbers():
     was, now = np.sign(a - b)[:-1], np.sign(a - b)[1:]
     oracle = {
         "0.bias[0] crosses 0.bias[1]": (was != 0) & (now != was), "0.bias[0] changes": a[1:] != a[:-1],
-        "-0.bias[0] crosses -0.bias[1]": (was != 0) & (now != was),
         "(0.bias[0] > 0) changes": (a > 0)[1:] != (a > 0)[:-1],
         "0.bias[0] + 0.bias[1] crosses 0.25": ((a + b) > 0.25)[1:] != ((a + b) > 0.25)[:-1],
         "0.bias[0] > before(0.bias[0]) + 0.75": a[1:] > a[:-1] + 0.75,
@@ -172,28 +152,17 @@ def found_backwards(run, text, before):
 BAD = {
     "": (0, ""), "   ": (3, ""), "grad >> 10": (6, ">"), "los > 1": (0, "'loss'"), "LOSS > 1": (0, "'loss'"),
     "0.weigth[0][0] > 1": (0, "'0.weight'"), "2loss > 1": (0, "2 * loss"), "loss > 1 2": (9, "'2'"),
-    "(loss > 1": (9, ")"), "loss > 1)": (8, "')'"), "loss = 1": (5, "=="), "loss > 2 ^ 3": (9, "**"),
-    "loss > 1 && lr > 1": (9, "and"), "loss > 1 || lr > 1": (9, "or"), "!nan": (0, "not"),
-    "loss % 2 > 1": (5, "remainder"), "loss ≥ 1": (5, ">="), 'loss > "x': (7, "quote"),
-    "loss > 'x'": (7, "'x'"), "loss": (0, "condition"), "loss and lr > 1": (5, "'and'"),
-    "lr > 1 or loss": (7, "'or'"), "not loss": (0, "'not'"), "1 + not nan > 0": (4, "parentheses"),
-    "exp > 1": (0, "'exp'"), "before > 1": (0, "'before'"), "exq(loss) > 1": (0, "'exp'"),
-    "loss(1) > 1": (0, "'loss'"), "exp() > 1": (4, "')'"), "exp(loss, lr) > 1": (0, "2"),
-    "clip(loss) > 1": (0, "3"), "exp(loss > 1": (12, ")"), "any(loss)": (4, "'any'"),
-    "grad(loss) > 1": (5, "0.bias"), "grad(0.weigh) > 1": (5, "'0.weight'"), "grad() > 1": (5, "0.weight"),
-    "grad(0.weight > 1": (14, "["), "dead(2)": (5, "0, 1"), "0.weight[ > 1": (10, "whole number"),
-    "0.weight[1.5] > 1": (9, "'1.5'"), "0.weight[1 > 1": (11, "]"),
-    "before(before(loss)) > 1": (7, "'before'"), "before(loss changes)": (12, "'changes'"),
-    "(loss changes) changes": (15, "'changes'"), "before(1) > 1": (0, "'before'"),
-    "(loss > 1) crosses 0": (11, "'crosses'"), "loss crosses": (12, ""), "changes": (0, "'changes'"),
-    "loss > 1 \x00": (9, ""), "loss\n> § 1": (7, "'§'"), "0.weight" + "[0]" * 80 + " > 1": (203, "64"),
-    "(" * 65 + "1" + ")" * 65: (64, "64"), "-" * 70 + "1 > 0": (64, "64"), "not " * 70 + "nan": (256, "64"),
-    "2 ** " * 70 + "2 > 0": (320, "64"), "__import__('os') > 1": (0, "'__import__'"), "1 < 2": (0, "name"),
-    "0.weight[4][0] > 1": (0, "0 .. 3"), "0.weight[0][-4] > 1": (0, "-4"),
-    "0.weight[0][0][0] > 1": (0, "0.weight"), "loss[0] > 1": (0, "loss"), "dead(1)[4]": (0, "0 .. 3"),
+    "(loss > 1": (9, ")"), "loss = 1": (5, "=="), "loss > 1 && lr > 1": (9, "and"), "loss % 2 > 1": (5, "remainder"),
+    'loss > "x': (7, "quote"), "loss": (0, "condition"), "loss and lr > 1": (5, "'and'"), "not loss": (0, "'not'"),
+    "1 + not nan > 0": (4, "parentheses"), "exq(loss) > 1": (0, "'exp'"), "loss(1) > 1": (0, "'loss'"),
+    "exp(loss, lr) > 1": (0, "2"), "exp(loss > 1": (12, ")"), "any(loss)": (4, "'any'"),
+    "grad(loss) > 1": (5, "0.bias"), "dead(2)": (5, "0, 1"), "0.weight[ > 1": (10, "whole number"),
+    "0.weight[1.5] > 1": (9, "'1.5'"), "before(before(loss)) > 1": (7, "'before'"), "before(1) > 1": (0, "'before'"),
+    "(loss changes) changes": (15, "'changes'"), "loss crosses": (12, ""), "loss\n> § 1": (7, "'§'"),
+    "(" * 65 + "1" + ")" * 65: (64, "64"), "2 ** " * 70 + "2 > 0": (320, "64"),
+    "__import__('os') > 1": (0, "'__import__'"), "1 < 2": (0, "name"), "0.weight[4][0] > 1": (0, "0 .. 3"),
+    "0.weight[0][-4] > 1": (0, "-4"), "0.weight[0][0][0] > 1": (0, "0.weight"),
     "0.weight > 0.bias": (9, "(4, 3) and (4,)"), "where(nan, 0.weight, 0.bias) > 1": (0, "'where'"),
-    "grad(1.weight) > 1": (5, "0.weight, 0.bias, 2.weight, 2.bias"), "min(0.weight, 2)[0] > 1": (16, ""),
-    "loss * 2": (0, "condition"), "nan or loss * 2": (4, "'or'"),
 }  # fmt: skip
 
 
@@ -223,10 +192,7 @@ PIECES = [
 @settings(max_examples=150)
 @given(st.text(max_size=60) | st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join))
 @example("1e" + "9" * 9998)
-@example("a." * 5000)
 @example("1<" * 4999 + "1")
-@example("0.weight" + "[0]" * 3330)
-@example("max(" + "1," * 4990 + "1)")
 @example("x" * 10_001)
 def test_any_text_is_read_or_refused_in_few_words(text):
     run, said = broken_run(), ""
@@ -241,19 +207,6 @@ def test_any_text_is_read_or_refused_in_few_words(text):
 @functools.cache
 def broken_run():
     return make()
-
-
-def test_long_texts_are_read_up_to_the_limit():
-    run = named()
-    assert run.holds("+".join(["x"] * 4900) + f" == {1.5 * 4900}")
-    with pytest.raises(ScalarvizError, match="10,001"):
-        run.break_on("x" + " " * 10_000)
-    piled = "1 < x < 2"
-    for _ in range(30):
-        piled = f"0 < ({piled}) < 2"
-    assert run.holds(piled)
-    for nested in ("(" * 62 + "1" + ")" * 62, "-" * 62 + "1", "2**" * 62 + "1", "exp(" * 60 + "1" + ")" * 60):
-        assert isinstance(run.holds(f"x > {nested}"), bool)
 
 
 # ---- where they hold: a walk by hand
@@ -277,15 +230,10 @@ STATES = {
     "0.02 < grad < 0.03 or loss < 0.08": lambda f: 0.02 < grad(f) < 0.03 or f.loss < 0.08,
     "loss > 0.08 and not step > 20": lambda f: f.loss > 0.08 and not f.step > 20,
     "lr < 0.04": lambda f: f.lr < 0.04,
-    "0.weight[1][0] < -0.9": lambda f: w(f)[1, 0] < -0.9,
     "grad(0.weight[1][0]) > 0": lambda f: g(f)[1, 0] > 0,
-    "grad(0.weight)[1][0] > 0": lambda f: g(f)[1, 0] > 0,
-    "norm(0.weight) * 2 >= 3.2": lambda f: math.sqrt((w(f) ** 2).sum()) * 2 >= 3.2,
     "any(0.weight > 0.6) and loss < 0.09": lambda f: bool((w(f) > 0.6).any()) and f.loss < 0.09,
     "0.weight > 0.55": lambda f: w(f) > 0.55,
-    "dead": lambda f: f.dead["1"],
     "dead(1)[2]": lambda f: f.dead["1"][2],
-    "dead(0)": lambda f: f.dead["1"],
     "sum(dead) >= 3": lambda f: f.dead["1"].sum() >= 3,
     "step < 10 or step == 20": lambda f: f.step < 10 or f.step == 20,
     "0.weight[0][0] == 99": lambda f: False,
@@ -365,48 +313,12 @@ def test_break_on_find_and_holds_agree_with_a_walk_by_hand(engine, text):
     run.to(0)
     assert run.stopped_by is None
     assert stops(run, 40) == wanted  # the record is followed likewise
-    for step in (0, 1, 7, 30, 40) if text in STATES else ():
+    for step in (0, 7, 40) if text in STATES else ():
         run.to(step)
         assert run.holds(text) is bool(np.any(STATES[text](frames[step])))
     if text in EVENTS:
         with pytest.raises(ExpressionError):
             run.holds(text)
-
-
-EDITED = st.tuples(st.integers(0, 40), st.integers(0, 11), st.floats(-1, 1, width=32))
-
-
-@settings(max_examples=4)
-@given(st.sampled_from(EVERY), st.lists(EDITED, max_size=4), st.integers(0, 41), st.integers(0, 40))
-def test_edits_stop_nothing_and_find_sees_them(text, edits, before, stand):
-    run, frames = make(), []
-    run.break_on(text)
-    for step in range(41):
-        if step:
-            run.step()
-            assert (run.stopped_by is not None) == rises(text, run.frame(), frames[-1])
-        for _, index, value in (edit for edit in edits if edit[0] == step):
-            run.set_weights(index, [value])
-        frames.append(run.frame())
-    last = [step for step in range(1, before) if rises(text, frames[step], frames[step - 1])][-1:]
-    run.to(stand)
-    was = whole(run)
-    assert run.find(text, before) == (last[0] if last else None)
-    assert whole(run) == was
-
-
-@pytest.mark.ci
-def test_losses_are_watched_in_calls_of_many_steps():
-    """Conditions of losses cost next to nothing: what is told on the way comes once a call of the engine."""
-    run, calls = make(), []
-    run.step(300)
-    run.break_on("loss < -1")
-    run.step(300, progress=lambda run: calls.append(run.steps))
-    assert len(calls) < 150
-    run.break_on("grad > 1e9")
-    calls.clear()
-    run.step(20, progress=lambda run: calls.append(run.steps))
-    assert len(calls) == 20
 
 
 def test_find_on_a_branch_and_across_a_change_of_the_model():
@@ -450,7 +362,7 @@ def test_a_search_can_be_given_up_and_a_progress_may_raise():
 
 def test_before_anything_was_done():
     run = make()
-    for text in ("loss < 1", "0.weight[0][0] > -9", "nan", "grad > -1"):
+    for text in ("loss < 1", "0.weight[0][0] > -9"):
         assert [run.find(text, *before) for before in ((), (0,), (1,))] == [None] * 3
     assert not run.holds("grad < 1 or loss < 1 or nan or grad(0.weight) < 9")
     run.step()
@@ -460,18 +372,6 @@ def test_before_anything_was_done():
 
 
 # ---- the list of breakpoints
-
-
-def test_several_at_one_step_are_all_counted_and_said():
-    run = make()
-    run.step(10)
-    points = [run.break_on(text) for text in ("step == 15", "step / 3 == 5", "step > 14 and lr > 0", "step > 100")]
-    run.step(50)
-    stop = run.stopped_by
-    assert (run.steps, [p.hits for p in points]) == (15, [1, 1, 1, 0])
-    assert (stop.step, stop.breakpoints) == (15, tuple(points[:3]))
-    assert all(fact in str(stop) for fact in ("breakpoint 1", "step == 15", "breakpoint 2", "step / 3 == 5", "1 more"))
-    assert len(str(stop)) < 300
 
 
 def test_once_disabled_removed_jumps_and_what_the_list_says():
@@ -498,17 +398,17 @@ def test_once_disabled_removed_jumps_and_what_the_list_says():
     assert [point.number for point in run.breakpoints] == [1]
     run.breakpoints.clear()
     assert len(run.breakpoints) == 0
-    long = run.break_on(" + ".join(["loss"] * 300) + " > 99")
-    assert long.number == 3  # a number is never given twice
-    assert max(map(len, [repr(long), *str(run.breakpoints).splitlines()])) < 140
-    assert run.breakpoints[0] is run.breakpoints[:1][0]
+    points = [run.break_on(text) for text in ("step == 30", "step / 5 == 6")]
+    assert [point.number for point in points] == [3, 4]  # a number is never given twice
+    run.step(50)
+    assert (run.stopped_by.step, run.stopped_by.breakpoints) == (30, tuple(points))
+    assert all(fact in str(run.stopped_by) for fact in ("breakpoint 3", "step == 30", "breakpoint 4"))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_stop_says_numbers_and_the_weight_in_question(engine):
     run = make(engine)
-    texts = {"grad > 0.02": None, "2.weight[1][-1] > -9 and step == 20": 23, "grad(0.bias[2]) > -9 and step == 22": 14}
-    texts |= {"max(0.weight) > -9 and step == 24": (), "loss > 0 and step == 26": ()}
+    texts = {"grad > 0.02": None, "2.weight[1][-1] > -9 and step == 20": 23, "loss > 0 and step == 26": ()}
     for text, weight in texts.items():
         run.breakpoints.clear()
         run.break_on(text)
@@ -517,12 +417,6 @@ def test_the_stop_says_numbers_and_the_weight_in_question(engine):
         assert run.stopped_by.weights == (() if index == () else (index,)), text
         assert weight is not None or run.weight_name(index) in str(run.stopped_by)
     run = make(engine)
-    run.break_on("0.weight > 0.7")
-    run.step(50)
-    (index,) = run.stopped_by.weights
-    assert f"{run.weight_name(index)} {run.values[index]:.6g}" in str(run.stopped_by)
-    assert run.values[index] > 0.7
-    run.breakpoints.clear()
     run.break_on("0.weight[1][1] crosses 1.2 or 0.weight[1][1] < -9")
     run.step(500)
     now = run.values[4]
@@ -546,10 +440,6 @@ def test_every_weight_has_a_name_that_conditions_know():
         assert run.holds(f"{name} == {float(number)!r}")
     assert {'"loss"', '"a b"', '"and"', '"7"', "x"} <= set(names)
     assert make().condition_name(4) == make().weight_name(4) == "0.weight[1][1]"
-    quoted = sv.Weight(2.0, name='a "b"')
-    optimizer = optim.SGD([quoted], lr=0.1)
-    other = Run(lambda x: [quoted * x[0]], nn.MSELoss(), optimizer, (X[:, :1], X[:, :1]), engine="numpy")
-    assert other.holds(f"{other.condition_name(0)} == 2 and grad('a \"b\"') != 1")
 
 
 # ---- divergence
@@ -573,14 +463,12 @@ def fate(run):
 def test_a_run_that_diverges_says_so_all_the_same(engine):
     plain = fate(diverging(engine))
     end = plain[1]
-    for text, hits in (("any(nan(0.weight)) or nan", 1), (f"step == {end}", 1), (f"step > {end}", 0)):
+    for text, hits in (("any(nan(0.weight)) or nan", 1), (f"step > {end}", 0)):
         run = diverging(engine)
         run.step(1)
         point = run.break_on(text)
         assert fate(run) == plain
         assert (point.hits, run.stopped_by is not None) == (hits, bool(hits))
-        for index in run.stopped_by.weights if "nan" in text else ():
-            assert run.weight_name(index) in str(run.stopped_by)
     run = diverging(engine)
     run.break_on(f"step == {end - 1}")
     run.step(80)
