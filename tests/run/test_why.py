@@ -68,11 +68,6 @@ def test_the_table_of_a_weight_adds_up_as_printed(name):
         assert any(line.startswith("w' = ") for line in lines)
         if why.divisor != 1:
             divided = next(number(line.split()[-1]) for line in lines if line.startswith(f"/ {why.divisor:g}"))
-            whole, unit = number(column[-1]), float(Decimal(1).scaleb(exactly(column[-1]).as_tuple().exponent))
-            alike = any(
-                f"{whole / why.divisor:.{k}g}" == f"{why.gradient:.{k}g}" == f"{divided:g}" for k in (3, 4, 5, 6)
-            )
-            assert alike or abs(whole / why.divisor - divided) <= 0.51 * unit / why.divisor
             assert divided == pytest.approx(why.gradient, rel=5e-3)
     assert bits(run) == before
 
@@ -88,15 +83,11 @@ def test_the_engines_own_gradient_stands_beside_it(engine):
     assert "will move" in str(coming)
     run.step(1)
     assert coming.update.after == pytest.approx(run.values[4], rel=1e-5)
-
-
-def test_it_is_asked_anywhere_and_the_run_stays():
-    run = after(make_run("mlp"), 40)
-    run.to(20)
     before = bits(run)
-    assert [run.why(0, **step).step for step in ({}, {"step": 35}, {"step": 41})] == [20, 35, 41]
-    assert run.why(0, step=41).now is None
-    assert (bits(run), run.span) == (before, (0, 40))
+    run.to(2)
+    assert [run.why(0, **step).step for step in ({}, {"step": 4}, {"step": 7})] == [2, 4, 7]
+    run.to(6)
+    assert bits(run) == before
 
 
 def test_what_it_says_of_sums_of_other_values_and_of_weights_that_stay(capsys):
@@ -114,32 +105,8 @@ def test_what_it_says_of_sums_of_other_values_and_of_weights_that_stay(capsys):
     assert "changed" in str(why)
     run.model[0].weight[0][1].frozen = True
     assert "frozen" in str(run.why(1, step=4))
-    tied = make_run("tied", batch_size=None)
-    text = str(tied.why(0))
-    assert {int(use) for use in tied.open().terms(0)["use"]} == {0, 1}
-    assert "where" in text
-    assert "layer (2)[0]" in text
-    assert "40 more" in text
-
-
-def test_numbers_that_are_not_finite_are_printed_as_they_are():
-    run = make_run("rgb", batch_size=None)
-    run.set_weights(0, np.full(9, np.inf))
-    why = run.why(0, step=1)
-    assert "nan" in str(why) or "inf" in str(why)
-    assert len(why.rows) == 8
-
-
-def test_where_the_terminal_has_few_letters_it_is_written_in_them(monkeypatch):
-    printed = []
-
-    def to_a_pipe(text):
-        text.encode("cp1252")
-        printed.append(text)
-
-    monkeypatch.setattr("builtins.print", to_a_pipe)
-    make_run("rgb").why(0)
-    assert "w' = w - lr / (1 - 0.9^t) * m' / (sqrt v' / sqrt (1 - 0.999^t) + 1e-08)" in printed[0]
+    text = str(make_run("tied", batch_size=None).why(0))
+    assert all(fact in text for fact in ("where", "layer (2)[0]", "40 more"))
 
 
 # ---- the weights that moved most
@@ -157,12 +124,10 @@ def test_the_weights_that_moved_most():
     assert np.array_equal(found.before, seen[10])
     assert np.array_equal(found.by, seen[25] - seen[10])
     order = np.argsort(-np.abs(seen[25].astype(float) - seen[10]))[:3]
-    assert [row.index for row in found.rows] == order.tolist()
-    assert [row.name for row in found.rows] == [run.weight_name(i) for i in order]
+    assert [(row.index, row.name) for row in found.rows] == [(i, run.weight_name(i)) for i in order]
     lines = str(found).splitlines()
-    assert "9 of 12 weights" in lines[0]
+    assert all(fact in lines[0] for fact in ("9 of 12 weights", "10", "25"))
     assert "6 more" in lines[-1]
-    assert {"10", "25"} <= {word.strip(":") for word in lines[0].split()}
     for line in lines[3:6]:
         old, new, by = (exactly(word) for word in line.split()[-3:])
         assert old + by == new
@@ -194,17 +159,6 @@ def test_the_loss_along_a_weight_is_that_of_the_batch(dtype):
     assert len(opened.loss_along(5, points=3).weights) == 3
 
 
-def test_what_if_reaches_beyond_a_large_step():
-    run = make_run("rgb", optimizer="sgd")
-    run.lr = 500.0
-    opened = run.open()
-    for index in range(12):
-        along = opened.loss_along(index, points=9)
-        assert along.weights[0] < along.after < along.weights[-1]
-        assert abs(along.after - along.value) == pytest.approx(500 * abs(along.slope))
-    assert np.abs(opened.new_values - opened.values).max() > 2
-
-
 # ---- outer products
 
 
@@ -223,17 +177,11 @@ def test_outer_products_sum_up_to_the_gradient(name, sample):
         assert parts == list(range(1, len(opened.batch) + 1))
         few = list(opened.outer_products(stage.name, counts=[1, 4]))
         assert [p.count for p in few] == sorted({c for c in (1, 4) if c <= len(opened.batch)} | {len(opened.batch)})
-        np.testing.assert_allclose(few[-1].total, total, atol=1e-13)
-        given, bias = summed.get(stage.weight.name, (0, 0))
-        summed[stage.weight.name] = given + total, bias + (0 if stage.bias is None else part.bias)
-        tensors = stage.weight, stage.bias
-    for whole, bias in summed.values():  # what all calls of a layer give is the gradient of its weights
-        if len(summed) == 1:
-            np.testing.assert_allclose(whole, tensors[0].of(opened.gradient), atol=1e-13)
-            np.testing.assert_allclose(bias, tensors[1].of(opened.gradient), atol=1e-13)
-    flat = np.concatenate([np.concatenate([whole.ravel(), np.atleast_1d(bias)]) for whole, bias in summed.values()])
-    if name in ("mlp", "residual"):
-        np.testing.assert_allclose(flat, opened.gradient, atol=1e-13)
+        for tensor, found in ((stage.weight, total), (stage.bias, part.bias)):
+            if tensor is not None:
+                summed[tensor] = summed.get(tensor, 0) + found
+    for tensor, found in summed.items():  # what all calls of a layer give is the gradient of its weights
+        np.testing.assert_allclose(found, tensor.of(opened.gradient), atol=1e-13)
 
 
 # ---- small steps
@@ -246,8 +194,7 @@ def test_every_weight_has_a_gradient_and_an_update_among_the_small_steps(name, s
     opened = after(make_run(name, loss), 2).open(sample=sample)
     steps, phases = opened.micro_steps(), opened.phases()
     assert [phase.name for phase in phases] == ["zero", "forward", "loss", "backward", "gradients", "update"]
-    for k, step in enumerate(steps):
-        assert step.phase == next(p.name for p in phases if p.start <= k < p.start + p.count)
+    assert [step.phase for step in steps] == [phase.name for phase in phases for _ in range(phase.count)]
     for phase in ("gradients", "update"):
         mine = [step for step in steps if step.phase == phase]
         learnt = [k for k in range(len(opened.values)) if phase == "update" or not opened.follows(k)]
@@ -294,12 +241,6 @@ def test_larger_networks_and_weights_used_often_go_by_stages_and_what_nothing_re
     counts = Counter((s.phase, s.stage) for s in make_run("wide").open().micro_steps())
     assert set(counts.values()) == {1}
     assert [stage for phase, stage in counts if phase == "gradients"] == ["4", "2", "0"]
-    layer = nn.Linear(3, 3, seed=1)
-    net = nn.Sequential(*[layer, nn.Tanh()] * 40)
-    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), make_data("rgb", "mse", 8), engine="numpy")
-    assert Counter(s.phase for s in run.open().micro_steps()) == {
-        "zero": 1, "forward": 80, "loss": 1, "backward": 40, "gradients": 1, "update": 1,
-    }  # fmt: skip
     net, lone = nn.Linear(3, 2, seed=1), sv.Weight(0.5)
     data = make_data("no bias", "mse", 16)
     run = Run(net, nn.MSELoss(), optim.SGD([*net.parameters(), lone], lr=0.1), data, engine="numpy")
@@ -308,25 +249,6 @@ def test_larger_networks_and_weights_used_often_go_by_stages_and_what_nothing_re
     assert [int(s.weights[0]) for s in steps if s.phase == "gradients"] == [8, 6, 7, 2, 5, 1, 4, 0, 3]
     deltas = [s for s in make_run("tied").open(sample=2).micro_steps() if s.kind == "delta"]
     assert [s.formula for s in deltas] == ["2/3 · (y − t)"] * 3 + ["(Σ w · δ) · (1 − y²)"] * 3
-
-
-@pytest.mark.parametrize("sample", [None, 5])
-def test_an_output_that_the_loss_does_not_read_asks_for_nothing(sample):
-    net = nn.Sequential(nn.Linear(3, 2, seed=1), nn.Sigmoid())
-    loss = lambda outputs, targets: (outputs[0] - targets[0]) ** 2  # noqa: E731
-    data = make_data("no bias", "mse", 16)
-    run = Run(net, loss, optim.SGD(net.parameters(), lr=0.1), data, engine="numpy", dtype="float64")
-    opened = run.open(sample=sample)
-    x = opened.inputs.mean(axis=1)
-    for step in opened.micro_steps():
-        if step.kind == "product":
-            assert step.factors == pytest.approx((opened.values[step.weights[0]], x[step.column]))
-        if step.kind in ("gradient", "delta") and 1 in step.units:
-            assert step.value == 0
-    assert np.array_equal(opened.gradient[[3, 4, 5, 7]], np.zeros(4))
-    assert np.array_equal(opened.deltas["0"][1], np.zeros(opened.shown))
-    run.step(1)
-    assert np.array_equal(run.frame().gradient[[3, 4, 5, 7]], np.zeros(4))
 
 
 # ---- wrong questions
@@ -342,21 +264,11 @@ ROWS = {
     "rgb().why('0.weight[0]')": (V, "(3, 3)", 2), "rgb().why('0.weight[3][0]')": (V, "(3, 3)", 0),
     "rgb().why(rgb().model[0].weight[0][0])": (V, "this run"),
     "(r := rgb()).why(r.model[0].weight)": (T, "0.weight", 9), "rgb().why(12)": (OutOfRangeError, 12),
-    **{f"rgb().why({bad!r})": (T, "Weight", "name") for bad in (1.5, None, True, [0])},
-    **{f"rgb().why(0, step={bad})": (V, bad, "1 to 6") for bad in (0, 7)},
-    "rgb().why(0, step=1.5)": (V, "whole number"), "rgb().compare(0, 6)": (V, 6, "0 to 5"),
-    "rgb().compare(0, 2, most=-1)": (V, "most", "whole number"),
+    "rgb().why(1.5)": (T, "Weight", "name"), "rgb().why(0, step=7)": (V, 7, "1 to 6"),
+    "rgb().compare(0, 6)": (V, 6, "0 to 5"), "rgb().compare(0, 2, most=-1)": (V, "most", "whole number"),
 }  # fmt: skip
 
 
 @refusals(ROWS, globals())
 def test_refusals(refusal):
     refusal.check()
-
-
-def test_a_weight_is_found_by_itself_its_name_and_its_place():
-    run = rgb()
-    opened, weight = run.open(), run.model[0].weight[2][1]
-    assert opened.index(weight) == opened.index("0.weight[2][1]") == opened.index(7) == 7
-    assert opened.name(weight) == "0.weight[2][1]"
-    assert opened.index(run.model[0].bias[0]) == 9
