@@ -1,8 +1,4 @@
-"""What another library trains is followed: its numbers are read where they lie, its steps are counted and recorded.
-
-Of the internals it takes `Pace`, as how often a loop is looked at is seen from outside by a clock only, and the view
-without a window.
-"""
+"""What another library trains is followed: its numbers are read where they lie, its steps are counted and recorded."""
 
 import math
 import threading
@@ -19,10 +15,6 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from kit.refusals import refusals
 from scalarviz.errors import InputError, TypeMismatchError
-from scalarviz.run.watched.pace import Pace
-from scalarviz.view.panels.wording import said_of
-from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.watch.mirror import Mirror
 
 ALWAYS: Any = SimpleNamespace(due=lambda now, rests=False: True, took=lambda start, end: None)
 """It is always time to look: one call copies, the next one looks."""
@@ -40,25 +32,6 @@ class Net:
     scale: Any
     act: Any = math.tanh
     name: str = "net"
-
-
-class Device:
-    """An array of a library that NumPy knows nothing of but that it can be read; JAX's are such, and can be gone."""
-
-    dtype, read = np.dtype(np.float32), 0
-
-    def __init__(self, numbers):
-        self._numbers, self.deleted = np.asarray(numbers, np.float32), False
-
-    @property
-    def shape(self):
-        return self._numbers.shape
-
-    def __array__(self, dtype=None, copy=None):
-        Device.read += 1
-        if self.deleted:
-            raise RuntimeError("Array has been deleted with shape=float32[2].")
-        return fixed(self._numbers.view())
 
 
 def fixed(array):
@@ -154,17 +127,14 @@ def fresh():
     "an array": (lambda watched: sv.watch(np.ones(3)), TypeMismatchError, "ndarray", "{'x': x}"),
     "dates": (lambda watched: sv.watch({"a": np.array(["2026-11-22"], "M8[D]")}), InputError, "'a'", "datetime64"),
     "holds itself": (lambda watched: sv.watch(nested()), InputError, "100"),
-    "budget": (lambda watched: sv.watch({"w": np.ones(2)}, budget=-1), InputError, "budget", "-1"),
-    **{f"recorded {part}": (lambda watched, part=part: sv.Recording(watched, **{part: True}), InputError, part,
-                            "allowed: gradients, updates") for part in ("activations", "deltas", "micro")},
+    "recorded": (lambda watched: sv.Recording(watched, micro=True), InputError, "micro", "allowed: gradients, updates"),
     "turned": (lambda watched: watched.update({"w": np.ones((3, 2))}, loss=1), InputError, "w", "(3, 2)", "(2, 3)"),
-    "new": (lambda watched: watched.update({"v": np.ones((2, 3))}), InputError, "v is new"),
     "missing": (lambda watched: watched.update({}), InputError, "w", "missing"),
     "more": (lambda watched: watched.update({"w": np.ones((2, 3)), "b": np.ones(1)}), InputError, "b is new"),
     "a number": (lambda watched: watched.update(3), InputError, "without a name"),
     "gradients": (lambda watched: watched.update({"w": np.zeros((2, 3))}, {"w": np.ones(2)}), InputError, "grads"),
-    **{f"step {step}": (lambda watched, step=step: watched.update(step=step), (InputError, TypeMismatchError), "step")
-       for step in (-1, 0.5, "3")},
+    **{f"step {step}": (lambda watched, step=step: watched.update(step=step), InputError, "step")
+       for step in (-1, 0.5)},
 })  # fmt: skip
 def test_refused(refusal):
     """Nothing that was given with it is taken over."""
@@ -184,20 +154,17 @@ def test_arrays_are_read_where_they_lie_and_a_change_is_a_step():
     frame = watched.frame()
     assert (frame.step, frame.values.tolist(), frame.update.tolist()) == (1, [1.0] * 4, [1.0] * 4)
     assert watched.frame() is frame  # looking is no step, and a picture sees that nothing is new
-    frame.values[:] = 9
-    assert w.tolist() == [[1, 1], [1, 1]]
     w[0] = np.nan
     assert watched.frame().step == 2
     assert watched.frame().step == 2  # NaN is as it was
 
 
-@pytest.mark.parametrize("said", [{"loss": 1.0}, {}, {"lr": 0.1}])
+@pytest.mark.parametrize("said", [{"loss": 1.0}, {}])
 def test_a_step_that_was_seen_before_it_was_told_counts_once(said):
     """A cell of a notebook does the step, the next one tells of it; the loop goes on after that."""
     w = np.zeros(2)
     watched = sv.watch({"w": w})
-    for _ in range(5):
-        watched.update()  # nothing is said and nothing changed: no step
+    watched.update()  # nothing is said and nothing changed: no step
     assert watched.frame().step == 0
     for step in range(1, 5):
         w += 1
@@ -230,23 +197,6 @@ def test_what_a_step_did_is_known_or_said_to_be_of_several(way):
     assert watched.curve.loss.tolist() == [1 / step for step in range(1, 41)]
 
 
-def test_steps_that_pass_unseen_are_not_read_and_memory_that_is_gone_leaves_the_last_look():
-    watched = sv.watch({"w": Device([0.0, 0.0])})
-    Device.read = 0
-    for step in range(1, 51):
-        new = Device([step, step])
-        watched.update({"w": new}, {"w": Device([1.0, 2.0])}, step=step)
-    with pytest.raises(InputError):
-        watched.update({"w": Device([1.0, 2.0, 3.0])})
-    assert Device.read == 0
-    frame = watched.frame()
-    assert (frame.step, frame.values.tolist(), frame.gradient.tolist()) == (50, [50, 50], [1, 2])
-    new.deleted = True
-    assert watched.frame().values.tolist() == [50, 50]
-    with pytest.raises(InputError, match=r"w: Array has been deleted.*update\(params\)"):
-        watched.look()
-
-
 def test_a_loop_that_begins_again_begins_its_curve_and_its_past_again():
     w = np.zeros(1)
     watched = sv.watch({"w": w})
@@ -260,29 +210,6 @@ def test_a_loop_that_begins_again_begins_its_curve_and_its_past_again():
     assert watched.rounds == 1
     watched.to(2)
     assert watched.frame().values.tolist() == [5.0]
-
-
-@pytest.mark.ci
-def test_a_picture_shows_updates_without_gradients_and_says_of_how_many_steps_they_are():
-    w = np.zeros(6)
-    watched = sv.watch({"w": w})
-    mirror = Mirror(subject_of(watched), (900, 600))
-    for steps in (1, 3):
-        for _ in range(steps):
-            w += steps
-            watched.update(loss=1.0)
-        mirror.tick(0.1)
-        mirror.send("show_updates")
-        mirror.tick(0.1)
-        assert "no update" not in mirror.notice()
-        colouring = mirror.bench.colouring
-        assert (colouring.quantity, colouring.missing(mirror.shown).any()) == ("update", False)
-        frame = watched.frame()
-        assert colouring.flat.tolist() == [steps * frame.together] * 6
-        assert (f"{frame.together} steps" in said_of("update", subject_of(watched), frame)) == (frame.together > 1)
-        mirror.send("show_gradients")
-        mirror.tick(0.1)
-        assert "no gradient" in mirror.notice()
 
 
 # ---- the past
@@ -329,77 +256,41 @@ def test_looks_are_kept_within_their_budget_the_first_and_the_newest_always(budg
     assert len(steps) * 2 >= min(len(gaps), budget // size) - 1
 
 
-def test_looking_gets_its_share_of_the_time():
-    pace, now, spent, looks = Pace(rate=30, share=0.02), 0.0, 0.0, 0
-    while now < 100:
-        if pace.due(now):
-            pace.took(now, now + 0.005)
-            now, spent, looks = now + 0.005, spent + 0.005, looks + 1
-        now += 0.01
-    assert looks > 300
-    assert spent / now <= 0.02
-    pace.touched(now)
-    assert pace.due(now + 0.04)
-    assert not pace.due(now - 0.2 + 1e-9)
-
-
 # ---- threads
 
 
-class Loop:
-    """A thread that stands in the middle of a step, half of its numbers changed, until it is let go on."""
-
-    def __init__(self, w, update):
-        self.w, self.update = w, update
-        self.halfway, self.on, self.done, self.end = (threading.Event() for _ in range(4))
-        self.thread = threading.Thread(target=self.steps, daemon=True)
-
-    def steps(self):
-        for step in (1, 2):
-            self.w[0] += 1
-            if step == 2:
-                self.halfway.set()
-                self.on.wait(30)
-            self.w[1] += 1
-            self.update(loss=1 / step)
-        self.done.set()
-        self.end.wait(30)
-
-    def __enter__(self):
-        self.thread.start()
-        assert self.halfway.wait(30)
-        return self
-
-    def finish(self):
-        self.on.set()
-        assert self.done.wait(30)
-
-    def __exit__(self, *_):
-        self.on.set()
-        self.end.set()
-        self.thread.join(30)
-
-
-@pytest.mark.parametrize("looks", ["a picture", "a recording that begins", "a recording that ends"])
+@pytest.mark.parametrize("looks", ["a picture", "a recording"])
 def test_nobody_looks_in_the_middle_of_a_step_or_counts_it_twice(looks, tmp_path, monkeypatch):
     w = np.zeros(2)
-    watched = sv.watch({"w": w})
-    recording = sv.Recording(watched, path=tmp_path / "a.svz") if looks == "a recording that ends" else None
-    with Loop(w, watched.update) as loop:
-        if looks == "a picture":
-            watched.frame()
-        elif recording is None:
-            recording = sv.Recording(watched, path=tmp_path / "b.svz")
-        else:
-            recording.close()
-        assert watched.last.values[0] == watched.last.values[1]  # it was [2, 1]
-        assert watched.last.step < 2
-        loop.finish()
-        genuine = time.perf_counter
-        monkeypatch.setattr(time, "perf_counter", lambda: genuine() + 1000)  # a thread that lives on idle is looked at
-        assert (watched.frame().step, watched.frame().values.tolist()) == (2, [2, 2])
+    watched, on, halfway, done, end = sv.watch({"w": w}), *(threading.Event() for _ in range(4))
+
+    def loop():
+        """It stands in the middle of its second step, half of its numbers changed, until it is let go on."""
+        for step in (1, 2):
+            w[0] += 1
+            if step == 2:
+                halfway.set()
+                on.wait(30)
+            w[1] += 1
+            watched.update(loss=1 / step)
+        done.set()
+        end.wait(30)
+
+    recording = sv.Recording(watched, path=tmp_path / "a.svz") if looks == "a recording" else None
+    thread = threading.Thread(target=loop, daemon=True)
+    thread.start()
+    assert halfway.wait(30)
+    watched.frame() if recording is None else recording.close()
+    assert watched.last.values[0] == watched.last.values[1]  # it was [2, 1]
+    assert watched.last.step < 2
+    on.set()
+    assert done.wait(30)
+    genuine = time.perf_counter
+    monkeypatch.setattr(time, "perf_counter", lambda: genuine() + 1000)  # a thread that lives on idle is looked at
+    assert (watched.frame().step, watched.frame().values.tolist()) == (2, [2, 2])
+    end.set()
+    thread.join(30)
     if recording is not None:
-        recording.close()
         with sv.load_recording(recording.path) as recorded:
             assert (recorded.values["w"][:, 0] == recorded.values["w"][:, 1]).all()
 
@@ -459,15 +350,14 @@ def test_a_recording_that_begins_later_knows_the_losses_before_and_a_loop_begun_
         assert first.curve.step.tolist() == list(range(1, 8))
 
 
-@pytest.mark.parametrize("every", [1, 2, 5])
-@pytest.mark.parametrize("said", [{}, {"loss": 1.0}])
-def test_a_recording_leaves_open_what_it_does_not_know(tmp_path, every, said):
+@pytest.mark.parametrize("every", [1, 5])
+def test_a_recording_leaves_open_what_it_does_not_know(tmp_path, every):
     w = np.zeros(3)
     watched = sv.watch({"w": w})
     with sv.Recording(watched, every=every, updates=True, path=tmp_path / "w.svz") as recording:
         for step in range(1, 13):
             w += step
-            watched.update(**said)
+            watched.update(loss=1.0)
             if step == 4 and every == 5:  # the numbers were copied for the look at step 5
                 frame = watched.look()
                 assert (frame.step, frame.together, frame.update[0]) == (4, 4, 10)
