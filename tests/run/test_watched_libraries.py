@@ -1,6 +1,5 @@
 """What PyTorch, JAX, flax and equinox train is watched as they keep it: one law over a loop of each, and their ways."""
 
-import warnings
 from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
@@ -26,50 +25,21 @@ class Torch:
         import torch
 
         torch.manual_seed(0)
-        self.torch = torch
-        self.x = self.make()
-        named = dict(self.parameters())
-        named[self.frozen].requires_grad_(False)
-        self.rule = torch.optim.Adam([one for one in named.values() if one.requires_grad], lr=0.05)
-
-    def make(self):
-        nn = self.torch.nn
-        self.net = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 3, bias=False))
-        return self.net
-
-    def parameters(self):
-        return self.net.named_parameters()
+        self.torch, nn = torch, torch.nn
+        self.x = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 3, bias=False))
+        self.x[0].weight.requires_grad_(False)
+        self.rule = torch.optim.Adam([one for one in self.x.parameters() if one.requires_grad], lr=0.05)
 
     def step(self):
         """What the loop tells: parameters, gradients, loss; and the gradients by their names."""
         self.rule.zero_grad()
-        loss = (self.net(self.torch.tensor(X)) - 1).square().mean()
+        loss = (self.x(self.torch.tensor(X)) - 1).square().mean()
         loss.backward()
         self.rule.step()
-        return None, None, loss, {name: one.grad for name, one in self.parameters() if one.grad is not None}
+        return None, None, loss, {name: one.grad for name, one in self.x.named_parameters() if one.grad is not None}
 
     def values(self):
-        return self.net.state_dict()
-
-
-class Several(Torch):
-    """Modules and a tensor in a dict."""
-
-    frozen = "G.bias"
-
-    def make(self):
-        nn = self.torch.nn
-        self.scale = self.torch.ones(3, requires_grad=True)
-        g, d = nn.Linear(3, 3), nn.BatchNorm1d(3)
-        self.named = nn.ModuleDict({"G": g, "D": nn.ModuleList([d])})  # of the same names
-        self.net = lambda x: d(g(x * self.scale)) ** 3
-        return {"G": g, "D": [d], "scale": self.scale}
-
-    def parameters(self):
-        return [*self.named.named_parameters(), ("scale", self.scale)]
-
-    def values(self):
-        return {**self.named.state_dict(), "scale": self.scale.detach()}
+        return self.x.state_dict()
 
 
 class Jax:
@@ -151,15 +121,13 @@ WEIGHT, BIAS, BUFFER, COUNT = "weight", "bias", "buffer", "count"
 NORM = {"weight": WEIGHT, "bias": BIAS, "running_mean": BUFFER, "running_var": BUFFER, "num_batches_tracked": COUNT}
 ROLES: dict[Any, dict[str, str]] = {
     Torch: {"0.weight": WEIGHT, "0.bias": BIAS, **{f"1.{k}": role for k, role in NORM.items()}, "3.weight": WEIGHT},
-    Several: {
-        "G.weight": WEIGHT, "G.bias": BIAS, **{f"D.0.{k}": role for k, role in NORM.items()}, "scale": WEIGHT
-    },
+
     Jax: {"b": WEIGHT, "k": WEIGHT, "w": WEIGHT},
     Nnx: {"first.bias": BIAS, "first.kernel": WEIGHT, "norm.bias": BIAS, "norm.mean": BUFFER, "norm.scale": WEIGHT,
           "norm.var": BUFFER, "rest.0.bias": BIAS, "rest.0.kernel": WEIGHT},
     Equinox: {f"layers.{k}.{name}": name for k in range(2) for name in (WEIGHT, BIAS)},
 }  # fmt: skip
-NEEDS = {Torch: "torch", Several: "torch", Jax: "jax", Nnx: "flax", Equinox: "equinox"}
+NEEDS = {Torch: "torch", Jax: "jax", Nnx: "flax", Equinox: "equinox"}
 LOOPS = [loop for loop, package in NEEDS.items() if find_spec(package)]
 
 
@@ -211,7 +179,7 @@ def test_names_values_gradients_and_updates_are_those_of_the_library(loop, tmp_p
 
 
 def test_other_numbers_are_shown_with_their_values(torch):
-    """Of other precisions, complex ones as pairs, views that negate or conjugate, NaN, a sparse gradient."""
+    """Of other precisions, complex ones as pairs, a view that conjugates, a sparse gradient."""
     kinds = torch.float64, torch.float16, torch.bfloat16
     tree = {str(kind): torch.tensor([1.5, -0.375], dtype=kind) for kind in kinds}
     assert sv.watch(tree).frame().values.tolist() == [1.5, -0.375] * 3
@@ -219,16 +187,11 @@ def test_other_numbers_are_shown_with_their_values(torch):
     net.rope = torch.nn.Parameter(torch.tensor([1 + 2j, 3 - 4j]))
     net.rope.grad = torch.tensor([5 + 6j, 7 + 8j])
     net.register_buffer("turned", torch.tensor([1 + 2j]).conj())
-    net.register_buffer("minus", torch._neg_view(torch.tensor([1.0, -2.0])))
-    with torch.no_grad():
-        net.weight[0] = torch.tensor([float("nan"), float("inf")])
     watched = sv.watch(net)
     frame = watched.frame()
     values, gradient = by_name(watched, frame.values), by_name(watched, frame.gradient)
     assert (values["rope"].tolist(), gradient["rope"].tolist()) == ([[1, 2], [3, -4]], [[5, 6], [7, 8]])
-    assert (values["turned"].tolist(), values["minus"].tolist()) == ([[1, -2]], [-1, 2])
-    assert repr(values["weight"][0].tolist()) == "[nan, inf]"
-    assert watched.frame() is frame  # NaN is as it was: no step
+    assert values["turned"].tolist() == [[1, -2]]
     net = torch.nn.Embedding(5, 2, sparse=True)
     net(torch.tensor([1, 3])).sum().backward()
     assert sv.watch(net).frame().gradient.reshape(5, 2).tolist() == [[0, 0], [1, 1], [0, 0], [1, 1], [0, 0]]
@@ -251,57 +214,17 @@ def test_a_layer_that_is_given_other_weights_is_seen_with_them(torch):
         watched.frame()
 
 
-def test_names_and_roles(torch):
-    class OtherNames(torch.nn.Module):
-        """Its files have other names than its layers, as those of wrappers have, or cannot be made at all."""
-
-        def __init__(self, fails):
-            super().__init__()
-            self.norm, self.fails = torch.nn.BatchNorm1d(3), fails
-            self.register_buffer("mask", torch.ones(3), persistent=False)
-
-        def state_dict(self, *args, **kwargs):
-            if self.fails:
-                raise RuntimeError("sharded")
-            return {f"wrapped.{name}": one for name, one in super().state_dict(*args, **kwargs).items()}
-
-    for fails in (False, True):
-        names = [tensor.name for tensor in sv.watch(OtherNames(fails)).tensors]
-        assert names == [f"norm.{name}" for name in torch.nn.BatchNorm1d(3).state_dict()]
-    watched = sv.watch(torch.nn.ModuleDict({"a": torch.nn.MultiheadAttention(4, 2), "l": torch.nn.LSTM(3, 4)}))
-    biases = {tensor.name for tensor in watched.tensors if tensor.role == "bias"}
-    assert biases == {"a.in_proj_bias", "a.out_proj.bias", "l.bias_ih_l0", "l.bias_hh_l0"}
-    watched.update(step=torch.tensor(5))
-    assert watched.frame().step == 5
-    net = Torch().net
-    assert sv.watch(dict(net.named_parameters())).frame().frozen.any()
-    assert not sv.watch(net.state_dict()).frame().frozen.any()  # there nothing is trained anywhere
-
-
-def linear(torch, **options):
-    return torch.nn.Linear(2, 2, **options)
-
-
-def nested(torch):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a prototype
-        return torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
-
-
 TORCH = {
-    "parameters": (lambda t: sv.watch(linear(t).parameters()), TypeMismatchError, "dict(net.named_parameters())"),
-    "a weight": (lambda t: sv.watch(linear(t).weight), TypeMismatchError, "{'x': x}"),
-    "an optimiser": (lambda t: sv.watch(t.optim.SGD(linear(t).parameters(), lr=0.1)), TypeMismatchError, "network"),
-    "elsewhere": (lambda t: sv.watch(linear(t, device="meta")), InputError, "weight", "meta", "p.detach().cpu()"),
-    "nested": (lambda t: sv.watch({"a": nested(t)}), InputError, "'a'", "numbers"),
-    "lazy": (lambda t: sv.watch(t.nn.LazyLinear(3)), InputError, "shape"),
-    "half a step": (lambda t: sv.watch(linear(t)).update(step=t.tensor(0.5)), InputError, "step", "0.5", ">= 0"),
-}  # fmt: skip
+    "parameters": (lambda nn: sv.watch(nn.Linear(2, 2).parameters()), TypeMismatchError, "named_parameters()"),
+    "a weight": (lambda nn: sv.watch(nn.Linear(2, 2).weight), TypeMismatchError, "{'x': x}"),
+    "elsewhere": (lambda nn: sv.watch(nn.Linear(2, 2, device="meta")), InputError, "weight", "meta", ".cpu()"),
+    "lazy": (lambda nn: sv.watch(nn.LazyLinear(3)), InputError, "shape"),
+}
 
 
 @refusals(TORCH)
 def test_refused_of_pytorch(refusal, torch):
-    refusal.check(torch)
+    refusal.check(torch.nn)
 
 
 # ---- JAX
@@ -316,26 +239,3 @@ if find_spec("jax"):
             jax.jit(lambda p: watched.update(p) or p)({"w": jax.numpy.ones(2)})
         assert "\n" not in str(caught.value)
         assert watched.frame().values.tolist() == [1, 1]
-
-    def test_a_film_in_a_program_of_jax_brings_no_warning(tmp_path):
-        """JAX warns of every fork, as that is by which an encoder begins."""
-        import jax
-
-        jax.numpy.ones(2).block_until_ready()
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            with sv.view.Film(tmp_path / "a.mp4", (64, 64)) as film:
-                film.add(np.zeros((64, 64, 3), np.uint8))
-        assert (tmp_path / "a.mp4").stat().st_size > 100
-
-
-if find_spec("flax"):
-
-    def test_what_linen_wraps_is_found():
-        import jax
-        from flax import linen
-
-        kernel = linen.with_partitioning(linen.initializers.ones, (None, "model"))
-        variables = linen.Dense(2, kernel_init=kernel).init(jax.random.key(0), X)
-        found = {tensor.name: tensor.shape for tensor in sv.watch(variables).tensors}
-        assert found == {"params.kernel.value": (3, 2), "params.bias": (2,)}
