@@ -76,8 +76,9 @@ def budgets() -> dict[str, dict[str, int]]:
 
 @pytest.mark.ci
 def test_no_room_is_larger_than_its_budget():
-    allowed, over = budgets(), []
-    for room, figures in sorted(measured().items()):
+    allowed, figures_now = budgets(), measured()
+    over = [f"{room} is no more: remove its row" for room in sorted(set(allowed) - set(figures_now))]
+    for room, figures in sorted(figures_now.items()):
         if room not in allowed:
             over.append(f"{room} has no budget: give it a row in {TABLE.name}, taken from others")
             continue
@@ -86,11 +87,6 @@ def test_no_room_is_larger_than_its_budget():
             for column, most in allowed[room].items() if figures[column] > most
         ]  # fmt: skip
     assert not over, "\n".join(over)
-
-
-@pytest.mark.ci
-def test_every_budget_is_of_a_room_that_is_there():
-    assert sorted(set(budgets()) - set(measured())) == []
 
 
 def test_a_file_is_measured_by_hand():
