@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from scalarviz import Value, Weight, nn, optim
-from scalarviz.errors import InputError, TracingError, TypeMismatchError
+from scalarviz.errors import InputError
 
 P = np.array([[1.5, -2.0, 0.5], [3.0, 0.25, -1.0], [0.75, 2.5, -0.5], [-1.25, 1.0, 2.0]])
 Q = np.array([0.5, -1.5, 2.0])
@@ -89,17 +89,6 @@ def test_a_penalty_is_one_node_and_makes_no_weights():
     assert len(sv.record(lambda x: (net.weight * net.weight).sum() * x[0], 1).nodes) == 3
 
 
-def test_its_parents_and_local_gradients():
-    p = nn.Parameter(Q)
-    for total, slopes, number in (
-        (p.sum(), np.ones(3), Q.sum()), ((p * p).sum(), 2 * Q, (Q * Q).sum()), (abs(p).sum(), np.sign(Q), abs(Q).sum())
-    ):  # fmt: skip
-        assert total.data == pytest.approx(number)
-        assert total.op == "total"
-        assert total.parents == tuple(p)
-        assert total.local_gradients == tuple(slopes)
-
-
 def test_the_numbers_of_the_forward_pass_count_and_a_second_backward_adds():
     p = nn.Parameter(Q)
     total = (p * p).sum()
@@ -108,19 +97,6 @@ def test_the_numbers_of_the_forward_pass_count_and_a_second_backward_adds():
     np.testing.assert_array_equal(p.grad, 2 * Q)
     total.backward(0.5)
     np.testing.assert_array_equal(p.grad, 3 * Q)
-
-
-@pytest.mark.parametrize("upstream", [1.0, -2.0, math.inf, math.nan])
-@pytest.mark.parametrize("how", ["square", "abs", "pos"])
-def test_nan_infinity_and_the_kink_are_those_of_the_operations(how, upstream):
-    p = nn.Parameter([0.0, -0.0, math.nan, math.inf, -math.inf, -2.0])
-    whole = p.sum() if how == "pos" else getattr(p, how)().sum()
-    single = sv.sum([w if how == "pos" else getattr(w, how)() for w in p])
-    whole.backward(upstream)
-    found, p.grad = p.grad.copy(), None
-    single.backward(upstream)
-    np.testing.assert_array_equal(found, p.grad)
-    np.testing.assert_equal(whole.data, single.data)
 
 
 def test_without_gradients():
@@ -137,19 +113,6 @@ def test_without_gradients():
     np.testing.assert_allclose(p.data, Q - 0.1)
 
 
-def test_a_recording_has_no_number_of_it():
-    p = nn.Parameter(Q)
-    with pytest.raises(TracingError, match="float"):
-        sv.record(lambda inputs: inputs[0] * float(p.sum()), 1)
-    with sv.scalar.tracing.recording():
-        total = p.sum()
-        with pytest.raises(TracingError, match=r"\.data"):
-            total.data  # noqa: B018
-    assert repr(total) == "Symbol(op=total)"
-    with pytest.raises(TracingError, match="left its recording"):
-        total.local_gradients  # noqa: B018
-
-
 def test_as_numpy():
     p = nn.Parameter(P)
     v = p * 1.0
@@ -162,13 +125,6 @@ def test_as_numpy():
     assert (p.argmin(), p.dim(), p.nelement(), v.dim()) == (P.argmin(), 2, 12, 2)
     assert v.numpy().tolist() == P.tolist()
     assert np.transpose(v, (1, 0)).shape == (3, 4)
-
-
-def test_joined_arrays_are_values_again():
-    p = nn.Parameter(P)
-    joined = np.concatenate([p * 2, np.ones((1, 3))])
-    np.testing.assert_array_equal(joined.data, np.concatenate([P * 2, np.ones((1, 3))]))
-    assert np.stack([p[0] * 1, p[1] * 1], axis=1).tanh().shape == (3, 2)
 
 
 def test_a_place_may_be_given_another_number():
@@ -201,13 +157,11 @@ def test_in_place_is_seen_by_who_holds_the_array():
 @pytest.mark.parametrize(("attempt", "kind", "text"), [
     (lambda v: v.sum((0, 0)), InputError, "each dimension"), (lambda v: v.mean(2), InputError, "one of the dimensions"),
     (lambda v: v[:1].var(0), InputError, "unbiased=False"), (lambda v: v.softmax(None), InputError, "got None"),
-    (sv.softmax, InputError, "one of the dimensions"), (lambda v: v.softmax(3), InputError, "got 3"),
     (lambda v: v.__setitem__(0, [1.0, 2.0]), InputError, r"shape \(2,\).*shape \(3,\)"),
     (lambda v: v.__iadd__(np.ones((2, 4, 3))), InputError, r"shape \(2, 4, 3\)"),
     (lambda v: v - v.max(1, keepdim=True), TypeError, r"take its \.values"),
     (lambda v: v.argmax(5), InputError, "got 5"), (lambda v: v.argmin((0, 1)), InputError, "one of the dim"),
-    (lambda v: v.nothing, AttributeError, "'nothing'$"), (lambda v: v.to("cpu"), AttributeError, "sv\\.Run"),
-    (lambda v: v.unsqueeze(4), InputError, "got 4"), (lambda v: np.sum(v, initial=1.0), TypeError, "initial"),
+    (lambda v: v.to("cpu"), AttributeError, "sv\\.Run"), (lambda v: v.unsqueeze(4), InputError, "got 4"),
 ])  # fmt: skip
 def test_what_is_refused(attempt, kind, text):
     v = nn.Parameter(P) * 1.0
@@ -279,38 +233,6 @@ def test_arrays_and_objects_are_views_of_the_same_numbers():
     assert w.grad == 0.5
 
 
-def test_what_is_printed_names_the_parameter():
-    net = nn.Sequential(nn.Linear(2, 1))
-    net[0].weight.data, net[0].bias.data = [[0.5, -1.0]], [2.0]
-    assert repr(net[0].weight) == "Parameter('0.weight', shape=(1, 2))\n[[ 0.5 -1. ]]"
-    assert repr(net[0].bias) == "Parameter('0.bias', shape=(1,))\n[2.]"
-    assert repr(net[0].weight[0]) == "ParameterView('0.weight[0]', shape=(2,))\n[ 0.5 -1. ]"
-    assert repr(nn.Parameter([1.0])) == "Parameter(shape=(1,))\n[1.]"  # nobody has named it
-
-
-def test_shapes_lengths_and_iteration():
-    p = nn.Parameter(np.arange(24.0).reshape(2, 3, 4))
-    assert (p.shape, p.ndim, p.numel(), len(p), len(p[0]), p[0].numel()) == ((2, 3, 4), 3, 24, 2, 3, 12)
-    assert [w.data for w in p[1][2]] == [20.0, 21.0, 22.0, 23.0]
-    assert [row.shape for row in p] == [(3, 4), (3, 4)]
-    assert p[1, 2].data.tolist() == [20.0, 21.0, 22.0, 23.0]
-    scalar = nn.Parameter(5.0)
-    assert scalar.shape == ()
-    assert scalar[()].data == 5.0
-    with pytest.raises(TypeError, match="without dimensions"):
-        len(scalar)
-
-
-def test_a_parameter_copies_what_it_is_given():
-    array = np.ones(3)
-    p = nn.Parameter(array)
-    array[:] = 5.0
-    assert p.data.tolist() == [1.0, 1.0, 1.0]
-    p.data = array
-    array[:] = 9.0
-    assert p.data.tolist() == [5.0, 5.0, 5.0]
-
-
 def test_freezing_rows_and_all():
     p = nn.Parameter(np.ones((2, 2)))
     p[0].frozen = True
@@ -323,19 +245,6 @@ def test_freezing_rows_and_all():
     assert not p[0][0].frozen
 
 
-def test_setting_a_number_asks_nobody_for_its_name(monkeypatch):
-    """The walk through the network took four fifths of the time."""
-    net = nn.Sequential(nn.Linear(2, 2, seed=1))
-    weight = net[0].weight[0][0]
-    monkeypatch.setattr(nn.Module, "path_of", lambda *args: pytest.fail("asked"))
-    weight.data, weight.grad = 0.5, 1.0
-    assert (weight.forward(2.0), weight.backward(3.0), weight.grad) == (1.0, 1.5, 7.0)
-    assert net[0].weight.data[0, 0] == 0.5
-    monkeypatch.undo()
-    with pytest.raises(TypeMismatchError, match=r"0\.weight\[0\]\[0\].*: the value"):
-        weight.data = "0.5"
-
-
 # ---- one output: a list that is a number too
 
 
@@ -343,18 +252,6 @@ NET = nn.Sequential(nn.Linear(2, 3, seed=0), nn.Tanh(), nn.Linear(3, 1, seed=1))
 
 
 X = [0.5, -1.0]
-
-
-def test_it_is_a_list_as_before():
-    out = NET(X)
-    assert (isinstance(out, list), list(out), type(nn.Linear(2, 2, seed=0)(X))) == (True, [out[0]], list)
-    other = [1.0]
-    assert ([*out, 1.0], other + out) == (out + other, [1.0, out[0]])
-    assert type(out + other) is type(other + out) is type(out + out) is list
-    assert repr(out) == str(out) == f"{out}" == f"[{out[0]!r}]"
-    joined = out
-    joined += [2.0]
-    assert len(joined) == 2
 
 
 OPERATIONS = {
@@ -398,14 +295,6 @@ def test_it_answers_as_its_value_does():
         out.no_such_thing  # noqa: B018
 
 
-def test_a_list_that_was_changed_is_no_number():
-    out = NET(X)
-    out.append(1.0)
-    for use in (float, lambda v: v * 2, lambda v: v.data):
-        with pytest.raises(TypeMismatchError, match=r"outputs\[0\]"):
-            use(out)
-
-
 @pytest.mark.parametrize("engine", ["objects", "numpy"])
 @pytest.mark.parametrize("loss", [
     lambda o, t: (o - t) ** 2, lambda o, t: (t - o) * (t - o), lambda o, t: (o[0] - t[0]) ** 2,
@@ -425,28 +314,3 @@ def test_a_branch_on_the_target_would_be_frozen(loss):
     net = nn.Linear(2, 1, seed=0)
     with pytest.raises(RuntimeError, match=r"sv\.where"):
         sv.Run(net, loss, optim.SGD(net.parameters(), 0.1), data=([[1.0, 2.0]], [[1.0]]))
-
-
-class Twice(nn.Module):
-    def forward(self, x):
-        assert (isinstance(x, list), getattr(x, "shape", None)) in ((False, (2, 3)), (True, None))
-        return 2.0 * (x if hasattr(x, "shape") else np.array(x, dtype=object))
-
-
-def test_arrays_stay_arrays_between_modules_of_ones_own():
-    p = nn.Parameter([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    twice = Twice()
-    out = twice(twice(p * 1.0))
-    assert (out.shape, out.data.tolist()) == ((2, 3), (p.data * 4).tolist())
-    assert isinstance(nn.Tanh()(out), list)
-    assert isinstance(twice([[1.0, 2.0]]), list)
-    twice.backward()
-    out.sum().backward()
-    assert p.grad.tolist() == [[4.0] * 3] * 2
-
-
-@pytest.mark.parametrize("loss", [lambda o, t: -o[t].log(), lambda o, t: -o[t[0]].log()])
-def test_a_class_as_an_index_names_what_reads_it(loss):
-    net = nn.Sequential(nn.Linear(2, 3, seed=0), nn.Softmax())
-    with pytest.raises(RuntimeError, match=r"nn\.NLLLoss"):
-        sv.Run(net, loss, optim.SGD(net.parameters(), 0.1), data=([[1.0, 2.0]], [2]))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.runs import ENGINES, far
+from kit.runs import ENGINES
 from scalarviz import nn, optim, rng
-from scalarviz.errors import StateError
 
 
 def net_of(p=0.4, hidden=8):
@@ -67,20 +64,6 @@ def test_a_run_is_that_by_hand_with_these_masks(engine, batch, hidden, p):
         np.testing.assert_allclose(ours.data, wanted, rtol=1e-10, atol=1e-13)
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_threads_and_calls_change_no_bit_and_masks_are_numpys(dtype):
-    found, wanted = set(), run_of("numpy", 0.3, 16, 3000, 3200, dtype)
-    wanted.step(4)
-    for threads, calls in ((1, (4,)), (2, (4,)), (2, (2, 1, 1))):
-        run = run_of("numba", 0.3, 16, 3000, 3200, dtype, threads=threads)
-        for count in calls:
-            run.step(count)
-        found.add(run.values.tobytes())
-    assert len(found) == 1
-    assert far(run.values, wanted.values) < (1e-5 if dtype == "float32" else 1e-11)
-
-
 def test_masks_are_drawn_with_the_probability_that_was_asked_for_and_independently():
     units, places = np.arange(400), np.arange(500)
     for p in (0.0, 0.1, 0.5, 0.9, 1.0):
@@ -130,25 +113,6 @@ def test_another_mode_than_the_recorded_one_is_said_once_and_changes_nothing(eng
     run.change(model=net)
     run.step(1)
     assert run.loss == pytest.approx(whole, rel=1e-12)
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_who_draws_in_evaluation_too_has_no_prediction(engine):
-    class Always(nn.Module):
-        def __init__(self):
-            self.linear = nn.Linear(3, 2, seed=0)
-
-        def forward(self, x):
-            return self.linear(nn.Dropout(0.5)(x))
-
-    run = run_of(engine, net=Always())
-    run.step(2)
-    x, y = run.samples()
-    for ask in (lambda: run.predict(x), lambda: run.evaluate(x, y), lambda: run.activations(x[0])):
-        with pytest.raises(StateError, match=r"random numbers in evaluation.*__init__"):
-            ask()
-    run.step()
-    assert np.isfinite(run.open().loss)
 
 
 def test_own_modules_and_functions_draw_too():
@@ -220,22 +184,3 @@ def test_shapes_are_kept_and_evaluation_gives_the_same_values_back():
         assert [[[v.data for v in row] for row in channel] for channel in same] == picture
     assert [v.data for v in nn.Dropout(1.0)([1.0, 2.0])] == [0.0, 0.0]
     assert nn.Dropout(1.0)(sv.Value(3.0)).data == 0.0
-
-
-def test_units_that_nobody_reads_change_no_others():
-    class Some(nn.Module):
-        """It reads every other unit."""
-
-        def __init__(self, step):
-            self.linear, self.drop, self.step = nn.Linear(3, 11, seed=0), nn.Dropout(0.5), step
-
-        def forward(self, x):
-            rows = self.drop(self.linear(x))
-            return [sv.sum(rows[:: self.step]), rows[4]]
-
-    for step, batch in itertools.product((1, 2, 3), (1, 8)):
-        runs = [run_of(engine, net=Some(step), batch=batch) for engine in ("objects", "numpy", "numba")]
-        for run in runs:
-            run.step(3)
-        for run in runs[1:]:
-            np.testing.assert_allclose(run.values, runs[0].values, rtol=1e-11)

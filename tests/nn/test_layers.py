@@ -19,30 +19,6 @@ POINTS = (
 )  # fmt: skip
 
 
-def tilted(module, x):
-    """A weighted sum of the outputs, so that no two of them count alike."""
-    found = flat(module(x))
-    return sv.dot(np.linspace(0.5, -1.5, len(found)).tolist(), found)
-
-
-@pytest.mark.parametrize("name", LAYERS)
-def test_gradients_are_those_of_finite_differences(name):
-    module, x = LAYERS[name].ours(), leaves(LAYERS[name].sample())
-    tilted(module, x).backward()
-    for array, gradient in [(None, numbers(x, "grad")), *((p.data, p.grad.ravel()) for p in module.parameters())]:
-        places = np.unique(np.linspace(0, gradient.size - 1, 4).astype(int)).tolist()
-        for k in places:
-            ends = []
-            for h in (1e-5, -1e-5):
-                sample = LAYERS[name].sample()
-                moved = sample if array is None else array
-                before = moved.flat[k]
-                moved.flat[k] = before + h
-                ends.append(tilted(module, leaves(sample)).data)
-                moved.flat[k] = before
-            assert gradient[k] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-6, abs=1e-7)
-
-
 @pytest.mark.filterwarnings("ignore:Using padding='same'")  # PyTorch's, of its own copies
 @pytest.mark.parametrize("name", LAYERS)
 def test_values_gradients_text_and_state_are_pytorchs(name, torch, tmp_path):
@@ -97,17 +73,6 @@ def test_activations_are_pytorchs_from_end_to_end(name, torch):
     np.testing.assert_array_equal(found, theirs(ends[:, None]).detach().numpy()[:, 0])
 
 
-@pytest.mark.parametrize("name", [n for n in LAYERS if n not in ("log softmax",)])
-def test_nan_goes_through(name):
-    """A pool sees it in some windows only; the others stay numbers."""
-    sample = LAYERS[name].sample()
-    sample.flat[0] = math.nan
-    x = leaves(sample)
-    found = LAYERS[name].ours()(x)
-    assert np.isnan(numbers(found)).any()
-    sv.sum(flat(found)).backward()
-
-
 def run_of(name, engine, dtype):
     row = LAYERS[name]
     n = math.prod(row.shape)
@@ -142,13 +107,6 @@ def test_numpy_trains_as_objects_do(name):
 def test_numba_trains_as_numpy_does(name, dtype):
     found, wanted = (trained(name, engine, dtype)[0] for engine in ("numba", "numpy"))
     assert all(far(a, b) <= (1e-11 if dtype == "float64" else 2e-5) for a, b in zip(found, wanted, strict=True))
-
-
-@pytest.mark.parametrize("name", LAYERS)
-def test_a_made_shape_is_the_shape_that_is_made(name):
-    module, shape = LAYERS[name].ours(), LAYERS[name].shape
-    if hasattr(module, "made_shape"):
-        assert module.made_shape(shape) == np.array(module(leaves(LAYERS[name].sample())), object).shape
 
 
 # ---- what no law of all layers says
@@ -194,14 +152,6 @@ def test_gradients_are_those_of_the_forward_pass_though_weights_move():
     net.weight.data = np.zeros(net.weight.shape)
     y.backward()
     assert x[0][0][0].grad == pytest.approx(before, rel=1e-12)
-
-
-def test_flatten_and_unflatten_are_inverse():
-    x = leaves(np.arange(24.0).reshape(2, 3, 4))
-    row = nn.Flatten()(x)
-    assert numbers(row).tolist() == list(range(24))
-    assert nn.Unflatten((2, 3, 4))(row) == x
-    assert nn.Flatten()(x[0][0][0]) == [x[0][0][0]]
 
 
 def test_a_network_in_one_line():

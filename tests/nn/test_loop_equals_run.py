@@ -9,14 +9,9 @@ import scalarviz as sv
 from kit.learning import LOSSES, OPTIMISERS, make_optimizer
 from kit.networks import NETWORKS
 from kit.runs import ENGINES, far, make_data, make_run
-from scalarviz import nn, optim
+from scalarviz import nn
 
 STEPS, SAMPLES = 15, 8
-
-
-def softly(outputs, targets):
-    """A user's loss."""
-    return sum((sv.softplus(o - t) + sv.softplus(t - o)) for o, t in zip(outputs, targets, strict=True))
 
 
 def loop(net, loss, rule, data):
@@ -43,18 +38,6 @@ def test_a_loop_and_a_run_end_at_the_same_weights(loss, rule, engine):
         assert run.loss == pytest.approx(last, rel=1e-11)
         for name, wanted in net.state_dict().items():
             assert far(run.state_dict()[name], wanted) <= 1e-11, name
-
-
-def test_a_loop_goes_on_where_a_run_ended():
-    net, twin = NETWORKS["mlp"].ours(), NETWORKS["mlp"].ours()
-    data, rule = make_data("mlp", "mse", SAMPLES), optim.Adam(net.parameters(), lr=0.02)
-    with sv.Run(net, softly, rule, data=data, batch_size=SAMPLES, engine="numpy", dtype="float64") as run:
-        run.step(STEPS)
-    loop(net, softly, rule, data)
-    alone = optim.Adam(twin.parameters(), lr=0.02)
-    loop(twin, softly, alone, data), loop(twin, softly, alone, data)
-    for name, wanted in twin.state_dict().items():
-        np.testing.assert_allclose(net.state_dict()[name], wanted, rtol=1e-9)
 
 
 class Aside(nn.Module):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 import pickle
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.errors import InputError, ScalarvizError, StateError, TypeMismatchError
+from scalarviz.errors import ScalarvizError, StateError, TypeMismatchError
 from scalarviz.optim import lr_scheduler
 
 STEPS = 60
@@ -28,19 +27,13 @@ def decay(count):
 
 CASES = [
     ("StepLR", {"step_size": 3}),
-    ("StepLR", {"step_size": 7, "gamma": 0.6}),
     ("StepLR", {"step_size": 1, "gamma": 1.05}),
     ("MultiStepLR", {"milestones": [2, 5, 5, 30], "gamma": 0.5}),
-    ("MultiStepLR", {"milestones": [40, 3]}),
     ("ExponentialLR", {"gamma": 0.93}),
-    ("ExponentialLR", {"gamma": 1.0}),
-    ("CosineAnnealingLR", {"T_max": 60}),
-    ("CosineAnnealingLR", {"T_max": 7}),
     ("CosineAnnealingLR", {"T_max": 10, "eta_min": 0.01}),
     ("CosineAnnealingLR", {"T_max": 1, "eta_min": 0.01}),
     ("LinearLR", {}),
     ("LinearLR", {"start_factor": 1.0, "end_factor": 0.0, "total_iters": 50}),
-    ("LinearLR", {"start_factor": 0.1, "end_factor": 0.5, "total_iters": 9}),
     ("OneCycleLR", {"max_lr": 0.5, "total_steps": STEPS}),
     ("OneCycleLR", {"max_lr": 0.5, "epochs": 4, "steps_per_epoch": 15, "pct_start": 0.4, "anneal_strategy": "linear"}),
     ("OneCycleLR", {"max_lr": 0.5, "total_steps": STEPS, "three_phase": True, "pct_start": 0.25}),
@@ -48,8 +41,6 @@ CASES = [
                     "three_phase": True}),
     ("LambdaLR", {"lr_lambda": decay}),
     ("LambdaLR", {"lr_lambda": tens}),
-    ("LambdaLR", {"lr_lambda": lambda count: 1.0}),
-    ("LambdaLR", {"lr_lambda": lambda count: 1 / math.sqrt(1 + count)}),
 ]  # fmt: skip
 
 
@@ -115,7 +106,6 @@ def test_many_steps_at_once_have_the_bits_of_single_ones(name, settings):
 
 PLATEAUS = [
     {},
-    {"patience": 2, "factor": 0.5},
     {"patience": 0, "factor": 0.3, "threshold": 0.01, "threshold_mode": "abs"},
     {"mode": "max", "patience": 1, "factor": 0.5, "cooldown": 3},
     {"mode": "max", "patience": 1, "threshold": 0.05, "threshold_mode": "abs", "min_lr": 0.01},
@@ -124,7 +114,7 @@ PLATEAUS = [
 
 
 @pytest.mark.parametrize("settings", PLATEAUS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_plateau_is_pytorchs(torch, settings, seed):
     random = np.random.default_rng(seed)
     metrics = np.exp(-0.05 * np.arange(160)) + 0.2 * random.random(160)
@@ -137,20 +127,6 @@ def test_a_plateau_is_pytorchs(torch, settings, seed):
         own.step(metric)
         np.testing.assert_allclose(optimizer.lr, other.param_groups[0]["lr"], rtol=1e-12)
     assert optimizer.lr < 0.1  # else nothing was compared
-
-
-def test_the_formulas_of_the_documentation():
-    """Without PyTorch: what is printed in its documentation."""
-    optimizer = ours(0.05)
-    schedule = lr_scheduler.StepLR(optimizer, step_size=30, gamma=0.1)
-    found = rates_by_hand(optimizer, schedule, 100)
-    np.testing.assert_allclose([found[0], found[29], found[30], found[60]], [0.05, 0.05, 0.005, 0.0005])
-    optimizer = ours(0.05)
-    found = rates_by_hand(optimizer, lr_scheduler.LinearLR(optimizer, start_factor=0.5, total_iters=4), 5)
-    np.testing.assert_allclose(found, [0.025, 0.03125, 0.0375, 0.04375, 0.05, 0.05])
-    optimizer = ours(1.0)
-    found = rates_by_hand(optimizer, lr_scheduler.CosineAnnealingLR(optimizer, T_max=4), 4)
-    np.testing.assert_allclose(found, [1, (1 + math.sqrt(0.5)) / 2, 0.5, (1 - math.sqrt(0.5)) / 2, 0], atol=1e-15)
 
 
 def test_a_lambda_is_recorded_where_it_can_be_and_else_that_is_said():
@@ -193,7 +169,7 @@ def test_a_new_schedule_takes_the_place_and_goes_on_from_the_rate_of_now():
     assert optimizer.lr == 0.2
 
 
-@pytest.mark.parametrize(("name", "settings"), [*CASES[:18], ("ReduceLROnPlateau", {"patience": 1})])
+@pytest.mark.parametrize(("name", "settings"), [*CASES[:-2], ("ReduceLROnPlateau", {"patience": 1})])
 def test_a_state_dict_goes_on_where_it_stood_through_json_copies_and_pickles(name, settings):
     def step(schedule, k):
         schedule.step(1.0 + k % 5) if name == "ReduceLROnPlateau" else schedule.step()
@@ -215,30 +191,21 @@ def test_a_state_dict_goes_on_where_it_stood_through_json_copies_and_pickles(nam
             assert twin.lr_schedule.optimizer is twin
 
 
-NO_NUMBERS = [None, "1", [1.0], 1j, float("nan"), float("inf"), -1]
 CYCLE = {"max_lr": 1, "total_steps": 3}
-HUGE = [0, 1.5, None, 2**53 + 1, 10**400]
 BAD = {
-    "StepLR": [*({"step_size": bad} for bad in HUGE), *({"step_size": 2, "gamma": bad} for bad in NO_NUMBERS),
-               {"step_size": 3, "unit": "minute"}, {"step_size": 3, "verbose": True},
-               *({"step_size": 3, "last_epoch": bad} for bad in (0, 5, -2, True, None))],
-    "MultiStepLR": [{"milestones": 3}, {"milestones": "12"}, {"milestones": [1, -1]}, {"milestones": [1.5]}],
-    "ExponentialLR": [{"gamma": -0.1}],
-    "CosineAnnealingLR": [{"T_max": 3, "eta_min": -1}, *({"T_max": bad} for bad in HUGE)],
-    "LinearLR": [{"start_factor": 0}, {"start_factor": 2}, {"end_factor": 2}, {"end_factor": -1},
-                 *({"total_iters": bad} for bad in HUGE)],
+    "StepLR": [*({"step_size": bad} for bad in (0, 1.5, 2**53 + 1)), {"step_size": 2, "gamma": "1"},
+               *({"step_size": 3, **bad} for bad in ({"gamma": -1}, {"unit": "minute"}, {"last_epoch": 5}))],
+    "MultiStepLR": [{"milestones": 3}, {"milestones": [1, -1]}], "ExponentialLR": [{"gamma": -0.1}],
+    "CosineAnnealingLR": [{"T_max": 3, "eta_min": -1}, {"T_max": 0}],
+    "LinearLR": [{"start_factor": 0}, {"start_factor": 2}, {"end_factor": 2}, {"end_factor": -1}, {"total_iters": 0}],
     "OneCycleLR": [{"max_lr": 1}, {"max_lr": 1, "epochs": 3}, {"max_lr": 1, "epochs": 2, "steps_per_epoch": 2**63},
                    *(CYCLE | one for one in (
-                       {"max_lr": -1}, {"max_lr": [1, 2]}, {"total_steps": 0}, {"anneal_strategy": "sin"},
-                       {"pct_start": 2}, {"div_factor": 0}, {"cycle_momentum": 3}, {"max_momentum": 1},
-                       {"base_momentum": -1}, {"base_momentum": [0.1, 0.2]}))],
-    "LambdaLR": [{"lr_lambda": None}, {"lr_lambda": 3}, {"lr_lambda": [decay, decay]}, {"lr_lambda": lambda k: -1.0},
-                 {"lr_lambda": lambda k: "a"}, {"lr_lambda": lambda k: float("nan")}],
-    "ReduceLROnPlateau": [{"mode": "low"}, {"factor": 1.0}, {"factor": -1}, {"patience": -1}, {"patience": 10**400},
-                          {"cooldown": 0.5}, {"cooldown": 2**63}, {"every": 2**63}, {"every": 0}, {"threshold": None},
-                          {"threshold_mode": "x"}, {"min_lr": [1, 2]}, {"eps": -1}],
-    "SequentialLR": [{"schedulers": 3, "milestones": [1]}, {"schedulers": [3], "milestones": []},
-                     {"schedulers": [], "milestones": []}],
+                       {"max_lr": -1}, {"total_steps": 0}, {"anneal_strategy": "sin"}, {"pct_start": 2},
+                       {"div_factor": 0}, {"cycle_momentum": 3}, {"max_momentum": 1}, {"base_momentum": -1}))],
+    "LambdaLR": [{"lr_lambda": 3}, {"lr_lambda": lambda k: -1.0}, {"lr_lambda": lambda k: "a"}],
+    "ReduceLROnPlateau": [{"mode": "low"}, {"factor": 1.0}, {"factor": -1}, {"patience": -1}, {"cooldown": 0.5},
+                          {"every": 0}, {"threshold": None}, {"threshold_mode": "x"}, {"eps": -1}],
+    "SequentialLR": [{"schedulers": 3, "milestones": [1]}, {"schedulers": [3], "milestones": []}],
 }  # fmt: skip
 
 
@@ -283,42 +250,3 @@ def test_a_schedule_of_ones_own_says_its_rates():
     assert optimizer.lr == pytest.approx(0.2)
     with pytest.raises(TypeMismatchError, match="at"):
         lr_scheduler.LRScheduler(optimizer)
-
-
-def test_one_cycle_by_hand_ends_as_pytorchs_does():
-    optimizer = ours()
-    schedule = lr_scheduler.OneCycleLR(optimizer, 1.0, total_steps=5, cycle_momentum=False)
-    for _ in range(5):
-        schedule.step()
-    with pytest.raises(InputError, match="5 steps"):
-        schedule.step()
-
-
-FACTORS = {
-    "a dict": lambda count: {50: 0.1}.get(count, 1.0),
-    "a set": lambda count: 0.1 if count in {30, 50} else 1.0,
-    "a product with a dict": lambda count: 0.99**count * {50: 0.1}.get(count, 1.0),
-    "a list that ends": lambda count: np.linspace(1, 0, 60)[count],
-}
-
-
-@pytest.mark.parametrize("name", FACTORS)
-def test_a_function_that_looks_a_count_up_is_called_with_numbers(name):
-    schedule = lr_scheduler.LambdaLR(optim.SGD([sv.Weight(1.0)], lr=0.5), FACTORS[name])
-    counts = np.arange(55)
-    assert schedule.at(counts)[:, 0].tolist() == [0.5 * float(FACTORS[name](k)) for k in counts.tolist()]
-    assert "called with numbers" in schedule.remark
-
-
-@pytest.mark.parametrize(
-    ("gives", "said"),
-    [(lambda: 1 / 0, "ZeroDivisionError"), (lambda: np.ones(3), r"shape \(counts, groups\)"),
-     (lambda: "rate", "real numbers")],
-)  # fmt: skip
-def test_a_schedule_of_ones_own_that_fails_is_said(gives, said):
-    class Broken(lr_scheduler.LRScheduler):
-        def at(self, counts):
-            return gives()
-
-    with pytest.raises(ScalarvizError, match=f"Broken.*{said}"):
-        Broken(optim.SGD([sv.Weight(1.0)], lr=0.5))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -31,101 +29,64 @@ def weights():
 LAYERS = {
     "nn.Linear(3, 2)([1.0, 2.0])": (InputError, "Linear(3, 2)", 3, 2),
     "nn.Sequential(nn.Linear(3, 2), nn.Linear(4, 1))([1.0, 2.0, 3.0])": (InputError, "Linear(4, 1)", "'1'", 4, 2),
-    "nn.Linear(2, 1)(nn.Linear(2, 2)([1.0, 2.0]) + nn.Linear(2, 2)([1.0, 2.0]))": (InputError, "Linear(2, 1)", 2, 4),
-    "nn.Network(3, 2).perceptrons[0]([1.0])": (InputError, 0, 3, 1),
     "nn.Linear(2, 1)(np.ones((4, 2)))": (InputError, "sample"),
     "nn.Linear(2, 1)('ab')": (TypeMismatchError, "sequence"),
     "nn.Linear(2, 1)([1.0, 'x'])": (TypeMismatchError, "str"),
-    "nn.Linear(2, 1)([1.0, [2.0]])": (TypeMismatchError, "list"),
     "nn.Sequential(nn.Linear(1, 1), nn.Tanh)": (TypeMismatchError, 1, "Module", "Tanh()"),
-    "nn.Sequential()[0.5]": (TypeMismatchError, "whole"),
     "nn.Perceptron(2, activation=nn.Sigmoid)": (TypeMismatchError, "Sigmoid()"),
-    "nn.Network(2, 2, activation=lambda x: x)": (TypeMismatchError, "Module"),
     "nn.Network(2, 2, loss=nn.MSELoss)": (TypeMismatchError, "function"),
     "nn.LeakyReLU(math.inf)": (InputError, "negative_slope"),
     "nn.Module()(1.0)": (TypeMismatchError, "defines"),
     "nn.Linear(2, 1).backward(1.0)": (StateError, "module"),
     "nn.Conv1d(1, 1, (2, 3))": (InputError, "Conv1d", "kernel_size"),
     "nn.Conv1d(1, 1, 3)([1.0, 2.0, 3.0])": (InputError, "(1, L)", "nn.Unflatten((C, L))"),
-    "nn.Conv1d(1, 1, 3)([[1.0, 2.0]])": (InputError, "(1, 3)", "(1, 2)"),
     "nn.Conv2d(4, 6, 3, groups=3)": (InputError, "Conv2d", 4, "in_channels", 3),
-    "nn.Conv2d(4, 6, 3, groups=4)": (InputError, "Conv2d", 6, "out_channels", 4),
     "nn.Conv2d(1, 1, 3, dilation=2)(np.ones((1, 4, 5)))": (InputError, "(5, 5)", "(4, 5)"),
     "nn.Conv2d(1, 1, 3, padding='full')": (InputError, "'valid'", "'same'", "'full'"),
     "nn.Conv2d(1, 1, 3, stride=2, padding='same')": (InputError, "'same'", 1),
     "nn.MaxPool1d(2, padding=2)": (InputError, "window"),
-    "nn.AdaptiveAvgPool2d((1, 2, 3))": (InputError, "output_size", 2),
     "nn.AdaptiveAvgPool2d(1)([[1.0]])": (InputError, "picture"),
     "nn.GroupNorm(2, 3)": (InputError, 3, 2),
-    "nn.GroupNorm(1, 2)([1.0, 2.0, 3.0])": (InputError, 2, "(3,)"),
     "nn.MLP(2, '8', 1)": (InputError, "list", "whole"),
     "nn.MLP(2, 3, 1, nn.ReLU())": (TypeMismatchError, "activation"),
-    "nn.MLP(2, 3, 1, activaton=nn.ReLU)": (TypeMismatchError, "'activation'"),
     "nn.GELU('sigmoid')": (InputError, "approximate"),
-    "nn.ELU(math.inf)": (InputError, "finite"),
     "nn.Softplus(threshold=math.nan)": (InputError, "NaN"),
     "nn.PReLU(2)([1.0])": (InputError, "PReLU(2)", 2, "(1,)"),
     "nn.LogSoftmax(0)": (InputError, "LogSoftmax", 1, -1),
     "nn.Conv2d(0, 2, 3)": (InputError, "in_channels", ">= 1", 0),
-    "nn.Conv2d(1, 2, (3, 3, 3))": (InputError, "kernel_size", "(3, 3, 3)"),
     "nn.Conv2d(1, 2, 3, stride=0)": (InputError, ">= 1", "stride", "whole"),
-    "nn.Conv2d(1, 2, 3, padding=-1)": (InputError, ">= 0", "padding", "whole"),
     "nn.Conv2d(3, 2, 3)(PICTURE)": (InputError, "Conv2d(3, 2)", "(3, H, W)", "(1, 4, 4)"),
-    "nn.Sequential(nn.Conv2d(1, 2, 3), nn.Conv2d(3, 2, 1))(PICTURE)": (InputError, "'1'", "(2, 2, 2)"),
-    "nn.Conv2d(1, 2, 3)(np.ones(16))": (InputError, "(1, H, W)", "(16,)", "Unflatten"),
     "nn.Conv2d(1, 2, 3)([[[1.0, 2.0], [3.0]]])": (InputError, 0, "(2,)", 1, "(1,)"),
-    "nn.Conv2d(1, 2, 3)([[[1.0, 'a']]])": (TypeMismatchError, "str"),
-    "nn.Conv2d(1, 2, 5)(PICTURE)": (InputError, "(5, 5)", "(4, 4)"),
     "nn.Linear(16, 2)(PICTURE)": (InputError, "Linear(16, 2)", 16, "(1, 4, 4)", "Put", "Flatten"),
-    "nn.Perceptron(4)(PICTURE[0])": (InputError, "Put", "Flatten"),
     "nn.Unflatten((1, 2, 2))([1.0, 2.0])": (InputError, "Unflatten((1, 2, 2))", 4, "(2,)"),
-    "nn.Unflatten(1)": (InputError, "sample"),
     "nn.Flatten()([[1.0], [1.0, 2.0]])": (InputError, "Flatten()", "ragged"),
-    "nn.AvgPool2d((2, None))": (InputError, "AvgPool2d", "kernel_size"),
     "nn.AvgPool2d(2, padding=2)": (InputError, "(2, 2)", "padding"),
-    "nn.MaxPool2d(2)(np.ones(4))": (InputError, "MaxPool2d(2)", "(C, H, W)", "(4,)"),
     "nn.Sequential(nn.AvgPool2d((5, 2)))(np.ones((1, 4, 4)))": (InputError, "'0'", "(5, 2)", "(4, 4)"),
-    "nn.LayerNorm(())": (InputError, "least"),
     "nn.LayerNorm(3, eps=-1)": (InputError, "LayerNorm", ">= 0", -1),
     "nn.LayerNorm(3)([1.0, 2.0])": (InputError, "LayerNorm((3,))", "(3,)", "(2,)"),
-    "nn.LayerNorm((2, 3))(np.ones((3, 2)))": (InputError, "(2, 3)", "(3, 2)"),
-    "nn.BatchNorm2d(3, eps='x')": (TypeMismatchError, "BatchNorm2d", "eps"),
-    "nn.BatchNorm2d(3).eval()(np.ones((2, 4, 4)))": (InputError, "BatchNorm2d(3)", "(3, H, W)", "(2, 4, 4)"),
     "nn.BatchNorm1d(3).eval()(np.ones((2, 2, 2)))": (InputError, "(3,)", "(3, L)", "(2, 2, 2)"),
     "nn.BatchNorm2d(3)(np.ones((3, 2, 2)))": (InputError, "training"),
     "nn.BatchNorm1d(3)(np.ones((1, 3)))": (InputError, 1),
-    "nn.BatchNorm1d(3)(np.ones((2, 4)))": (InputError, "(3,)", "(3, L)"),
-    "nn.BatchNorm1d(3)(np.ones((0, 3)))": (InputError, "sample"),
     "nn.BatchNorm1d(3).eval()(np.ones((3, 3)))": (InputError, "(1, 3, 3)", "(3, 3, 1)"),
     "nn.BatchNorm1d(3, momentum=1.5)": (InputError, 0, 1, "None", "1.5"),
-    "nn.BatchNorm1d(3, affine='yes')": (TypeMismatchError, "affine"),
     "setattr(nn.BatchNorm1d(3), 'running_mean', [1.0])": (InputError, "running_mean", "(3,)"),
     "setattr(nn.BatchNorm1d(3), 'num_batches_tracked', 0.5)": (InputError, ">= 0", "whole"),
     "nn.MultiheadAttention(6, 4)": (InputError, "divide", 6, 4),
-    "nn.MultiheadAttention(4, 2.0)": (InputError, "num_heads", 2.0),
     "nn.MultiheadAttention(4, 2, kdim=3)": (TypeMismatchError, "kdim"),
-    "heads()(X[0], X[0], X[0])": (InputError, "shapes"),
     "heads()(X, X, X[:2])": (InputError, "keys", "values"),
-    "heads()([[1.0]], X, X)": (InputError, "positions of 2"),
     "heads()(X, X, X, attn_mask=[[0.0]])": (InputError, "attn_mask", "(3, 3)"),
     "heads()(X, X, X, attn_mask=np.full((3, 3), np.nan))": (InputError, "NaN"),
     "heads()(X, X, X, attn_mask=np.ones((3, 3), bool))": (InputError, "position 0"),
     "heads()(X, X, X, is_causal='no')": (TypeMismatchError, "is_causal"),
-    "nn.RMSNorm(2)([1.0, 2.0, 3.0])": (InputError, "(2,)", "(3,)"),
     "sv.softmax([])": (InputError, "softmax"),
-    "sv.softmax(1.0)": (TypeMismatchError, "softmax"),
     "nn.Dropout(-0.1)": (InputError, "p", -0.1),
     "nn.Dropout(0.5, inplace=True)": (TypeMismatchError, "inplace"),
     "nn.Sequential(nn.Tanh())[1]": (OutOfRangeError, "no number 1", "it has 1"),
-    "nn.Network(3, 3).perceptrons[3]": (OutOfRangeError, 3),
     "nn.Linear(2, 3).backward([1.0, 2.0])": (StateError, "call"),
     "called(nn.Linear(2, 3)).backward([1.0, 2.0])": (InputError, 2, 3),
-    "called(nn.Linear(2, 3)).backward([1.0, 2.0, 'x'])": (TypeMismatchError, "upstream", "str"),
     "nn.Linear(2, 1).weights()[13]": (OutOfRangeError, "weights()", 13),
-    "nn.Linear(2, 1).weights()[1.5]": (TypeMismatchError, "weights()", 1.5),
     "nn.Sequential(nn.Linear(3, 16)).freeze('0.wieght')": (InputError, "0.wieght", "0.weight"),
     "nn.Sequential(nn.Linear(3, 16)).freeze('0.weight[99][0]')": (OutOfRangeError, "0.weight", 99),
-    "nn.Sequential(nn.Linear(3, 16)).freeze('')": (InputError, "0.weight"),
 }
 LOSSES = {
     "nn.MSELoss('all')": (InputError, "'all'"),
@@ -133,63 +94,41 @@ LOSSES = {
     "nn.MSELoss(factor='half')": (TypeMismatchError, "factor"),
     "nn.HuberLoss(delta=0)": (InputError, "delta"),
     "nn.MSELoss()([1.0, 2.0], [1.0])": (InputError, "(2,)", "(1,)", "CrossEntropyLoss"),
-    "nn.BCELoss()([0.5], [1.0, 2.0, 3.0])": (InputError, "(1,)", "(3,)", "(N, 1)"),
-    "nn.MSELoss()([], [])": (InputError, "outputs"),
     "nn.MSELoss()([[0.5, 1.0]], np.ones((2, 1)))": (InputError, "different"),
-    "nn.MSELoss()([0.5], 'a')": (InputError, "row"),
     "nn.MSELoss()([0.5], ['a'])": (TypeMismatchError, "number"),
     "nn.Loss()([0.5], [0.5])": (TypeMismatchError, "defines"),
     "nn.CrossEntropyLoss([])": (InputError, "[]", "weight", "row", "finite"),
-    "nn.CrossEntropyLoss([[1.0], [2.0]])": (InputError, "row", "finite"),
     "nn.CrossEntropyLoss([1.0])([1.0, 2.0], 0)": (InputError, 1, 2),
     "nn.CrossEntropyLoss(ignore_index=0.5)": (InputError, "ignore_index", "whole"),
     "nn.CrossEntropyLoss(label_smoothing=1.5)": (InputError, "label_smoothing", "0..1", "1.5"),
     "nn.CrossEntropyLoss(ignore_index=1)([1.0, 2.0], [0.5, 0.5])": (InputError, "row", "shares"),
-    "nn.CrossEntropyLoss(ignore_index=9)([1.0, 2.0], -7)": (InputError, 9),
     "nn.NLLLoss()([1.0, 2.0], [0.0, 1.0])": (InputError, "NLLLoss"),
     "nn.MultiMarginLoss(3)": (InputError, 1, 2, 3),
     "nn.MultiMarginLoss()([1.0, 2.0], 2)": (InputError, "MultiMarginLoss", 2),
-    "nn.SmoothL1Loss(beta=-1.0)": (InputError, ">= 0", "finite"),
     "nn.BCEWithLogitsLoss(pos_weight=[1.0, 2.0])([1.0] * 3, [1.0] * 3)": (InputError, "pos_weight", 2, 3),
     "nn.MSELoss(batch_reduction='none')": (InputError, "batch_reduction"),
     "nn.CrossEntropyLoss()([1.0, 2.0], 2)": (InputError, 2, 0, 1),
-    "nn.CrossEntropyLoss()([1.0, 2.0], -1)": (InputError, -1),
-    "nn.CrossEntropyLoss()([1.0, 2.0], math.nan)": (InputError, "nan"),
-    "nn.CrossEntropyLoss()([1.0, 2.0], True)": (InputError, "True"),
     "nn.CrossEntropyLoss()([1.0, 2.0, 3.0], [0.0, 1.0])": (InputError, 2),
-    "nn.CrossEntropyLoss()([], 0)": (InputError, "(0,)"),
     "nn.CrossEntropyLoss()(np.ones((2, 2)), 0)": (InputError, "(2, 2)"),
     "nn.Softmax(dim=0)": (InputError, 1, -1),
     "nn.Sequential(nn.Softmax())(np.ones((2, 2)))": (InputError, "Softmax()", "'0'", "(2, 2)"),
 }
 ARGUMENTS = {
     "nn.ReLU(banana=3)": (TypeMismatchError, "ReLU", "'banana'", "It"),
-    "nn.Tanh(True)": (TypeMismatchError, "Tanh", 1),
     "nn.Softplus(treshold=10)": (TypeMismatchError, "Softplus", "'treshold'", "'threshold'"),
-    "nn.Softplus(beta=0)": (InputError, "Softplus", "> 0", 0),
     "nn.Linear(2, 3, device='cuda')": (TypeMismatchError, "Linear", "'device'", "Run"),
     "nn.Linear(2, 3, biass=False)": (TypeMismatchError, "'biass'", "'bias'", "It", "n_in", "n_out", "True"),
-    "nn.Linear(in_features=2, n_out=3)": (TypeMismatchError, "'in_features'", "n_in"),
     "nn.Linear(2)": (TypeMismatchError, "Linear", "n_out"),
-    "nn.Linear(2, 3, n_in=2)": (TypeMismatchError, "n_in"),
     "nn.Linear(2, 3, bias='no')": (TypeMismatchError, "Linear", "True", "False", "str", "'no'"),
     "nn.Conv2d(2, 4, 3, 1, 0, 1, 1, True, 'zeros')": (TypeMismatchError, 8, 9),
     "nn.MaxPool2d(2, ceil_mode=True)": (TypeMismatchError, "MaxPool2d", "'ceil_mode'"),
-    "nn.BatchNorm2d(3, 1e-05, 0.2, True, True, None)": (TypeMismatchError, "BatchNorm2d", 5, 6),
     "nn.Flatten(0)": (InputError, "start_dim", 0),
-    "nn.Flatten(start_dim=1.0)": (InputError, "start_dim", "whole"),
-    "nn.Flatten(2)([1.0, 2.0])": (InputError, "(2,)", 1),
     "nn.Flatten(3, 2)(np.ones((2, 2, 2)))": (InputError, "start_dim", "end_dim"),
-    "nn.Unflatten(1, (1, 2, 2))": (TypeMismatchError, "Unflatten", 2),
     "nn.MSELoss(reduce=False)": (TypeMismatchError, "MSELoss", "'reduce'", "'mean'"),
-    "nn.L1Loss(redction='sum')": (TypeMismatchError, "L1Loss", "'redction'", "'reduction'"),
     "optim.SGD(weights(), lr=0.1, fused=True)": (TypeMismatchError, "'fused'"),
-    "optim.SGD(weights(), 0.1, 0.9, 0, 0, False, True)": (TypeMismatchError, 6, 7),
-    "optim.SGD(weights(), nesterov='yes', momentum=0.9)": (TypeMismatchError, "True", "False"),
     "optim.AdamW(weights(), weight_decy=0.1)": (TypeMismatchError, "'weight_decy'", "'weight_decay'"),
     "sv.Run(nn.Linear(1, 1), batchsize=3)": (TypeMismatchError, "Run", "'batchsize'", "'batch_size'"),
     "nn.Linear(10 ** 30, 2)": (InputError, "n_in", "<= 1099511627776", 1000000000000000000000000000000),
-    "nn.Linear(2 ** 40, 2 ** 39)": (InputError, 2),
 }
 INITIALISERS = {
     "nn.init.uniform(1, 0)": (InputError, ""),
@@ -201,7 +140,6 @@ INITIALISERS = {
 OPTIMISERS = {
     "optim.SGD([it], 0.1, nesterov=True)": (InputError, "momentum"),
     "optim.Adam([it], betas=(1.0, 0.9))": (InputError, "[0]", "betas"),
-    "optim.Adam([it], betas=(0.9, -0.1))": (InputError, "[1]", "betas"),
     "optim.SGD(it, 0.1)": (TypeMismatchError, "list"),
     "optim.SGD([it, Value(1.0)], 0.1)": (TypeMismatchError, "[1]", "Parameter", "Weight", "Value"),
     "optim.SGD([{'params': it}, it], 0.1)": (TypeMismatchError, "groups"),
@@ -212,29 +150,20 @@ PARAMETERS = {
     "nn.Parameter('abc')": (TypeMismatchError, "str"),
     "nn.Parameter([[1], [1, 2]])": (TypeMismatchError, "numbers"),
     "nn.Parameter(np.zeros((0, 3)))": (InputError, "elements"),
-    "nn.Parameter([1j])": (TypeMismatchError, "complex"),
-    "nn.Parameter(None)": (TypeMismatchError, "NoneType"),
     "it[2]": (OutOfRangeError, 2),
-    "it[0][-4]": (OutOfRangeError, -4, 3),
     "it[0, 0, 0]": (InputError, 3, 2),
-    "it['a']": (TypeMismatchError, "whole"),
     "it[[0, 2]]": (OutOfRangeError, "bounds"),
-    "it[[0.5]]": (TypeMismatchError, "integers"),
     "it[:, :, 0]": (TypeMismatchError, "indices"),
     "it.__isub__(1.0)": (StateError, "no_grad"),
     "it @ [1.0]": (InputError, "(2, 3)", "(1,)"),
-    "it @ 2.0": (InputError, "shapes"),
     "it + np.ones((2, 2))": (InputError, "together"),
     "it * 'a'": (TypeMismatchError, "Value"),
-    "it * [[1.0], [1.0, 2.0]]": (InputError, "ragged"),
     "it.sum(2)": (InputError, "dimensions"),
     "it.item()": (InputError, 6),
     "float(it[:, 0])": (InputError, 2),
     "np.add.reduce(it[:, 0])": (TypeMismatchError, "sum()"),
-    "np.floor(it)": (TypeMismatchError, "floor"),
     "np.sum(it[:, 0], initial=2.0)": (TypeMismatchError, "initial"),
     "setattr(it, 'data', np.ones(3))": (InputError, "(2, 3)", "(3,)"),
-    "setattr(it, 'grad', 1.0)": (InputError, "()"),
     "setattr(it[0], 'data', [1, 2])": (InputError, "(3,)"),
 }
 
@@ -264,25 +193,6 @@ def test_parameters(refusal):
     assert p.data.tolist() == [[1.0] * 3] * 2
 
 
-@pytest.mark.parametrize("size", [0, -1, 2.5, "3", None, True, math.nan, [3]])
-@pytest.mark.parametrize("make", [lambda n: nn.Linear(n, 2), lambda n: nn.Linear(2, n), nn.Perceptron,
-                                  lambda n: nn.Network(n, 2), lambda n: nn.Network(2, n)])  # fmt: skip
-def test_sizes(make, size):
-    with pytest.raises(sv.ScalarvizError, match="whole number >= 1"):
-        make(size)
-
-
-@pytest.mark.parametrize("given", [None, "no", 2, 1.0, [True], np.ones(1), np.ones(3)])
-def test_frozen_is_true_or_false(given):
-    net = nn.Linear(2, 2)
-    for part in (net.weight, net.weight[0], net.weight[0][1], Weight(1.0)):
-        for name in ("frozen", "requires_grad"):
-            if hasattr(part, name):
-                with pytest.raises(sv.ScalarvizError, match=f"{name} must be True or False"):
-                    setattr(part, name, given)
-    assert not net.weight.frozen_flags.any()
-
-
 # ---- arguments that nothing reads
 
 
@@ -298,98 +208,6 @@ def test_every_constructor_names_an_unknown_argument(kind):
         kind(zzz=1)
     assert "zzz" not in inspect.signature(kind).parameters
     assert not any(p.kind is p.VAR_KEYWORD for p in inspect.signature(kind).parameters.values())
-
-
-class Plain(nn.Module):
-    def forward(self, x):
-        return x
-
-
-class Own(nn.Module):
-    def __init__(self, width):
-        self.width = width
-
-
-class Mixin:
-    def __init__(self, size):
-        self.size = size
-
-
-class Mixed(nn.Module, Mixin):
-    pass
-
-
-@pytest.mark.parametrize("call", [lambda: Plain(1, hidden=3), lambda: Own(1, 2), Own, lambda: Mixed(1, 2)])
-def test_a_users_module_has_pythons_own_check(call):
-    with pytest.raises(TypeError) as caught:
-        call()
-    assert not isinstance(caught.value, sv.ScalarvizError)
-    assert Mixed(3).size == 3
-    assert vars(pickle.loads(pickle.dumps(Own(3)))) == {"width": 3}
-
-
-def test_an_error_from_inside_a_constructor_keeps_its_own_words():
-    class Broken:
-        def __float__(self):
-            raise TypeError("not today")
-
-    with pytest.raises(TypeError, match="negative_slope must be a number"):
-        nn.LeakyReLU(Broken())
-
-
-class Momentum(optim.Optimizer):
-    """A user's rule with a number of its own."""
-
-    state = ("speed",)
-
-    def __init__(self, params, lr, beta=0.9):
-        super().__init__(params, lr)
-        self.beta = beta
-
-    def update(self, w, g, state, lr, t):
-        speed = self.beta * state["speed"] + g
-        return w - lr * speed, {"speed": speed}
-
-
-@pytest.mark.parametrize(("make", "slip", "meant"), [
-    (optim.SGD, "weight_decy", "weight_decay"), (optim.AdamW, "beta", "betas"), (optim.Adam, "learning", None),
-    (lambda p: Momentum(p, 0.1), "betta", "beta"),
-    (lambda p: copy.deepcopy(optim.SGD([nn.Parameter([1.0])])), "momentun", "momentum"),
-])  # fmt: skip
-def test_a_misspelt_number_of_an_optimiser(make, slip, meant):
-    opt = make(weights())
-    before = dict(vars(opt))
-    with pytest.raises(AttributeError, match=f"'{slip}'") as caught:
-        setattr(opt, slip, 3)
-    assert isinstance(caught.value, sv.ScalarvizError)
-    assert meant is None or f"'{meant}'" in str(caught.value)
-    assert vars(opt) == before
-    mine = Momentum(weights(), 0.1)
-    mine.lr, mine.beta, mine._note = 0.5, 0.8, "mine"
-    assert mine.hyperparameters() == {"lr": 0.5, "beta": 0.8}
-
-
-@pytest.mark.parametrize("update", [
-    lambda w, g: w - g, lambda w, g: (w, [g]), lambda w, g: (w, {}), lambda w, g: (w, {"men": g}),
-    lambda w, g: (w, {"mean": "x"}),
-])  # fmt: skip
-def test_an_update_that_returns_something_else(update):
-    class Wrong(optim.Optimizer):
-        state = ("mean",)
-
-        def update(self, w, g, state, lr, t):
-            return update(w, g)
-
-    w = Weight(1.0)
-    w.grad = 1.0
-    with pytest.raises(sv.ScalarvizError, match=r"must return|mean|number"):
-        Wrong([w], lr=0.1).step()
-    assert w.data == 1.0
-
-
-def test_the_store_of_a_lone_weight_is_not_copied_without_it():
-    with pytest.raises(sv.ScalarvizError, match="copy the Weight"):
-        copy.deepcopy(optim.SGD(weights()))
 
 
 @pytest.mark.parametrize("clip", [utils.clip_grad_norm_, utils.clip_grad_value_])
@@ -470,7 +288,7 @@ def test_buffers_and_running_statistics_that_do_not_fit():
 
 
 @pytest.mark.parametrize(("ask", "text"), [
-    (lambda: nn.LSTM, "LSTM"), (lambda: nn.functional, r"sv\.softmax"), (lambda: nn.ModuleList, "list"),
+    (lambda: nn.LSTM, "LSTM"), (lambda: nn.functional, r"sv\.softmax"),
     (lambda: nn.Sequentail, "'Sequential'"), (lambda: nn.KLDivLoss, "function"),
     (lambda: nn.init.zeros_, r"parameter\.data"), (lambda: nn.init.kaiming_uniform_, r"nn\.init\.kaiming_uniform"),
     (lambda: optim.LBFGS, "subclass"), (lambda: optim.lr_scheduler.CyclicLR, "LambdaLR"),
@@ -485,11 +303,3 @@ def test_buffers_and_running_statistics_that_do_not_fit():
 def test_a_name_of_pytorchs_says_what_there_is(ask, text):
     with pytest.raises((AttributeError, TypeError), match=text):
         ask()
-
-
-def test_a_batch_before_a_loss_of_classes():
-    batch, loss, targets = nn.Parameter(np.ones((2, 3))) * 1.0, nn.CrossEntropyLoss(), [0, 1]
-    with pytest.raises(ValueError, match=r"sv\.mean\(\[loss"):
-        loss(batch, targets)
-    row = sv.mean([loss(o, t) for o, t in zip(batch, targets, strict=True)])
-    assert np.isfinite(row.data)

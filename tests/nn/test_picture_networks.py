@@ -29,23 +29,6 @@ def data(n=9):
     return rng.normal(size=(n, *SHAPE)), rng.integers(0, 3, n)
 
 
-def gradient(engine, net=None, shape=(9, *SHAPE)):
-    net = net or cnn()
-    x, y = data()
-    rule = optim.SGD(net.parameters(), lr=0.1)
-    with Run(net, nn.CrossEntropyLoss(), rule, (x.reshape(shape), y), engine=engine, dtype="float64", seed=3) as run:
-        run.step()
-        return run.loss, run.frame().gradient
-
-
-@pytest.mark.parametrize("engine", ["objects", "numpy"])
-def test_pictures_and_flat_rows_are_the_same(engine):
-    loss, grad = gradient(engine)
-    flat_loss, flat_grad = gradient(engine, cnn((nn.Unflatten(SHAPE),)), shape=(9, -1))
-    assert loss == flat_loss
-    np.testing.assert_array_equal(grad, flat_grad)
-
-
 def test_a_run_predicts_as_the_objects_do():
     net = cnn()
     x, y = data()
@@ -93,61 +76,6 @@ def test_stages_name_every_layer_and_activations_are_its_pictures():
     wanted = [v.data for plane in picture for row in plane for v in row]
     np.testing.assert_allclose(frame.activations["3"], wanted, rtol=1e-12, atol=1e-13)
     assert frame.dead["2"].shape == (54,)
-
-
-def test_a_softmax_ends_a_chain_and_a_side_way_is_no_chain():
-    class Beside(nn.Module):
-        def __init__(self):
-            self.first, self.last = nn.Linear(2, 2, seed=1), nn.Softmax()
-
-        def forward(self, x):
-            return self.last([a + b for a, b in zip(self.first(x), x, strict=True)])
-
-    found = []
-    for net in (nn.Sequential(nn.Linear(2, 2), nn.Softmax()), Beside()):
-        run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (np.ones((3, 2)), np.ones((3, 2))))
-        found.append([*((s.name, s.kind, s.sources) for s in run.stages)])
-    assert found == [
-        [("0", "linear", ("input",)), ("1", "softmax", ("0",))],
-        [("first", "linear", ("input",)), ("last", "softmax", ("input", "first"))],
-    ]
-
-
-class Bordered(nn.Module):
-    """The picture gets a border by hand: the pool's input is no picture that a stage shows."""
-
-    def __init__(self):
-        self.first, self.pool = nn.Conv2d(1, 2, 2, seed=1), nn.MaxPool2d(2)
-
-    def forward(self, x):
-        edge = [[sv.Value(0.0)] * 2]
-        return self.pool([[*plane, *edge] if len(plane) == 1 else plane for plane in self.first(x)])
-
-
-class Blind(nn.Module):
-    """Nothing that the pool sees depends on the input, and another pool stands beside it."""
-
-    def __init__(self):
-        self.first, self.other, self.pool = nn.Conv2d(1, 2, 1, 2, padding=1), nn.AvgPool2d((1, 2)), nn.MaxPool2d(2)
-
-    def forward(self, x):
-        h = self.first(x)
-        self.other(h)
-        return self.pool(h)
-
-
-@pytest.mark.parametrize(
-    ("make", "shape", "stages"),
-    [(Bordered, (1, 2, 3), {"first": (2, 1, 2), "pool": (2,)}), (Blind, (1, 1, 1), {"output": (2,)})],
-)
-def test_a_picture_of_unknown_shape_is_a_row(make, shape, stages):
-    net, x = make(), np.ones((3, *shape))
-    y = np.ones((3, 2))
-    with Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), engine="numpy") as run:
-        run.step()
-        assert {s.name: s.shape for s in run.stages} == stages
-        np.testing.assert_allclose(run.activations(x[0])[run.stages[-1].name], run.predict(x)[0], rtol=1e-6)
-        assert sv.view.render(run, size=(320, 240)).shape == (240, 320, 3)
 
 
 def test_pytorchs_weights_load_by_name_and_predict_the_same(tmp_path, torch):
