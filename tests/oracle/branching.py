@@ -1,8 +1,7 @@
-"""Compositions and random graphs with branches, and their gradients by PyTorch: a part of `make_oracle`."""
+"""Random graphs with branches, and their gradients by PyTorch: a part of `make_oracle`."""
 
 from __future__ import annotations
 
-import itertools
 from operator import add, mul, sub, truediv
 from random import Random
 from typing import Any
@@ -11,48 +10,18 @@ import numpy as np
 
 Arrays = dict[str, np.ndarray]
 
-# Compositions of functions with branches, written with the names of a namespace `m`: scalarviz itself, or PyTorch's.
-INSIDE = {
-    "x": lambda m, x: x, "log": lambda m, x: m.log(x), "sqrt": lambda m, x: m.sqrt(x),
-    "square": lambda m, x: m.square(-x),
-}  # fmt: skip
-# ... + 0.0 where the larger of 0 and -0 is taken: which of them that is depends on the length of the row in PyTorch.
-BRANCHES = {
-    "relu": lambda m, x: m.relu(x) + 0.0, "leaky_relu": lambda m, x: m.leaky_relu(x, 0.1), "abs": lambda m, x: m.abs(x),
-    "clip": lambda m, x: m.clip(x, 0.0, 1.0) + 0.0, "clip from below": lambda m, x: m.clip(x, -2.0, np.inf),
-    "minimum": lambda m, x: m.minimum(x, 0.5), "maximum": lambda m, x: m.maximum(0.0, x) + 0.0,
-    "largest": lambda m, x: m.max([-2.0, x, 0.0, 0.0]), "smaller": lambda m, x: m.where(x > 0, x, 0.0),
-    "larger": lambda m, x: m.where(x < 1, 1.0, x),
-    "both": lambda m, x: m.where(x > 0, m.minimum(x, 1.0), m.relu(x)) + 0.0,
-    "condition": lambda m, x: m.where(m.sqrt(x) < 1, 2.0 * x, x),
-}  # fmt: skip
-OUTSIDE = {
-    "x": lambda m, x: x, "sqrt": lambda m, x: m.sqrt(x), "log": lambda m, x: m.log(x), "div": lambda m, x: 1.0 / x,
-    "exp": lambda m, x: m.exp(x), "square": lambda m, x: m.square(x),
-}  # fmt: skip
-UPSTREAMS = [-2.0, 0.0, np.inf, np.nan]
-
-
-def special(dtype: str) -> np.ndarray:
-    """Zeros, denormals, kinks, ordinary numbers, the largest, infinities, NaN."""
-    info = np.finfo(dtype)
-    positive = [0.0, float(info.smallest_subnormal), 0.5, 1.0, 2.0, float(info.max), np.inf]
-    return np.array([*positive, *(-x for x in positive), np.nan], dtype)
-
 
 class Torch:
     """PyTorch under the names of this package, element by element."""
 
-    def __init__(self, dtype: str) -> None:
+    def __init__(self) -> None:
         import torch as t
 
         self.t = t
-        self.real = getattr(t, dtype)
-        self.log, self.sqrt, self.exp, self.square, self.relu, self.abs = t.log, t.sqrt, t.exp, t.square, t.relu, t.abs
-        self.leaky_relu = t.nn.functional.leaky_relu
+        self.log, self.sqrt, self.exp, self.square, self.relu = t.log, t.sqrt, t.exp, t.square, t.relu
 
     def tensor(self, x: Any) -> Any:
-        return x if isinstance(x, self.t.Tensor) else self.t.tensor(x, dtype=self.real)
+        return x if isinstance(x, self.t.Tensor) else self.t.tensor(x, dtype=self.t.float64)
 
     def where(self, c: Any, a: Any, b: Any) -> Any:
         return self.t.where(c, self.tensor(a), self.tensor(b))
@@ -70,23 +39,6 @@ class Torch:
         every = self.t.stack(self.t.broadcast_tensors(*[self.tensor(x) for x in xs]))
         first = self.t.tensor(np.argmax(every.detach().numpy(), axis=0))
         return every.gather(0, first[None])[0]
-
-
-def branches() -> Arrays:
-    """A composition a row, ``OUTSIDE x BRANCHES x INSIDE``: what is read outside, then each upstream's gradients."""
-    out = {}
-    for dtype in ("float64", "float32"):
-        m, rows = Torch(dtype), []
-        for outside, branch, inside in itertools.product(OUTSIDE.values(), BRANCHES.values(), INSIDE.values()):
-            x = m.tensor(special(dtype)).requires_grad_()
-            read = branch(m, inside(m, x))
-            value = outside(m, read)
-            rows.append([read.detach().numpy().copy()])
-            for upstream in UPSTREAMS:
-                (grad,) = m.t.autograd.grad(value, x, m.t.full_like(value, upstream), retain_graph=True)
-                rows[-1].append(grad.numpy())
-        out[dtype] = np.array(rows)
-    return out
 
 
 NUMBERS = [0.0, 1.0, -1.0, 0.5, 2.0, -3.0, 0.7, -0.2]
@@ -126,7 +78,7 @@ def graph(m: Any, steps: list[tuple[Any, ...]], rows: list[Any]) -> Any:
 
 def graphs() -> Arrays:
     """Gradients of random graphs by their weights; a row of NaN where a NaN comes to a branch: a rule of our own."""
-    m, found = Torch("float64"), np.full((GRAPHS, WEIGHTS), np.nan)
+    m, found = Torch(), np.full((GRAPHS, WEIGHTS), np.nan)
     for seed in range(GRAPHS):
         steps, weights, inputs, upstream = recipe(Random(seed))
         leaves = [m.tensor(w).requires_grad_() for w in weights]

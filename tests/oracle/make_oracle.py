@@ -131,7 +131,7 @@ def mixed(a: Any, b: Any, relu: Callable[[Any], Any]) -> Any:
 
 
 GROUPS: dict[str, Callable[[], Arrays]] = {
-    "ops": ops, "expressions": expressions, "branches": branching.branches, "graphs": branching.graphs,
+    "ops": ops, "expressions": expressions, "graphs": branching.graphs,
     "ranges": ranges.ranges,
 }  # fmt: skip
 

@@ -44,43 +44,6 @@ def test_a_layer_is_its_rows_as_dots(rows, columns, bias, which):
     assert np.array(found[0][2]).any(axis=1).tolist() == [k in used for k in range(rows)]
 
 
-def test_infinities_give_nan_without_a_warning():
-    outs = layer(8, 8, False, 0.0)([Value(math.inf)] * 8)
-    assert all(math.isnan(out.data) for out in outs)
-    outs[0].backward()
-
-
-@pytest.mark.parametrize("size", [2, 8])  # row by row, and a layer at a time
-def test_backward_uses_the_values_of_the_forward_pass_and_each_place_of_an_input(size):
-    net, x = layer(size, size, False, 1.0), Value(1.0)
-    outs = net([x] * size)
-    net.weight.data = np.full((size, size), 100.0)
-    sv.sum(outs).backward()
-    assert x.grad == size * size
-
-
-def test_a_second_backward_does_not_double_the_gradient_of_a_layer():
-    net, inner = layer(8, 8, False, 1.0), [Value(0.5).tanh() for _ in range(8)]
-    outs = net(inner)
-    outs[3].backward()
-    outs[3].backward()
-    assert inner[0].grad == 1.0
-    sv.sum(outs).backward()
-    assert inner[0].grad == 8.0
-    np.testing.assert_allclose(net.weight.grad[3], 3 * math.tanh(0.5))
-
-
-@pytest.mark.parametrize("width", [2, 16])  # below and above the width where a layer is one product
-def test_a_sum_of_a_layer_says_what_a_dot_says(width):
-    net, x = nn.Linear(3, width, seed=0), [Value(1.0), Value(2.0), Value(3.0)]
-    out = net(x)[1]
-    assert (out.op, out.parents) == ("dot", (*net.weight[1], *x, net.bias[1]))
-    assert out.local_gradients == (1.0, 2.0, 3.0, *net.weight.data[1], 1.0)
-    assert repr(out) == f"Value(data={out.data:g}, grad=0, op=dot)"
-    out.backward(0.5)
-    assert [p.grad for p in out.parents] == pytest.approx([0.5 * g for g in out.local_gradients])
-
-
 def test_a_layer_of_a_million_weights_makes_no_million_objects():
     net = layer(1024, 1024, True, 1e-3)
     before = len(gc.get_objects())

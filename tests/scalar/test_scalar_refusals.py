@@ -13,8 +13,8 @@ import pytest
 import scalarviz as sv
 from kit.refusals import refusals
 from scalarviz import Value, Weight, checks, data, nn, optim, rng
-from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError, shown
-from scalarviz.scalar import function, ops
+from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
+from scalarviz.scalar import function
 
 
 def circle():
@@ -30,25 +30,18 @@ def register(*arguments):
 REGISTER = {
     "a name that is taken": (register("relu", "a", "a", ("1",)), InputError, "relu", "exists"),
     "a node of graphs": (register("max", "a b", "a", ("1", None)), InputError, "max", "another name"),
-    "another node": (register("const", "a", "a", ("1",)), InputError, "const", "another name"),
     "too few derivatives": (register("t", "a b", "a", ("1",)), InputError, "2 operands", "got 1"),
     "an operand twice": (register("t", "a a", "a", ("1", "1")), InputError, "different"),
     "the result's name": (register("t", "y", "y", ("1",)), InputError, "'y'", "result"),
     "a hidden name": (register("t", "_up", "_up", ("1",)), InputError, "_up", "'_'"),
-    "a word of Python's": (register("t", "a if", "a", ("1", None)), InputError, "identifiers"),
     "four operands": (register("t", "a b c d", "a", ("1",) * 4), InputError, "one to three"),
-    "no operand": (register("t", (), "1", ()), InputError, "one to three"),
     "a chain of comparisons": (register("t", "a", "0 < a < 1", ("1",)), InputError, "one comparison"),
     "a constant of Python's": (register("t", "a", "True", ("1",)), InputError, "allowed"),
-    "two operands of exp": (register("t", "a", "exp(a, a)", ("1",)), InputError, "allowed"),
     "an import": (register("t", "a", "__import__('os')", ("1",)), InputError, "allowed"),
-    "an attribute": (register("t", "a", "a.real", ("1",)), InputError, "allowed"),
     "another name in a derivative": (register("t", "a", "a", ("z",)), InputError, "derivative", "'t'", "'a'"),
     "an operation that is none": (lambda: function("sinus"), UnknownNameError, "sinus", "add, sub", "tanh"),
-    "an entry that is none": (lambda: ops.get("sinus"), UnknownNameError, "sinus", "add, sub", "tanh"),
 }
-JUNK = ["1", b"1", bytearray(b"1"), None, [1.0], {}, 1j, np.array("1"), np.array([1.0]), np.complex64(1), np.ma.masked,
-        np.ma.masked_array(1.0, True), object()]  # fmt: skip
+JUNK = ["1", None, [1.0], 1j, np.array([1.0]), np.ma.masked_array(1.0, True), object()]
 ARRAYS = [
     [1.0, None],  # NumPy makes NaN of None
     [["1"]],
@@ -62,22 +55,17 @@ NUMBERS = {
 }
 WEIGHTS = {
     "a negative rate": (lambda: Weight(1.0).step(lr=-1), InputError, "lr", "-1"),
-    "no finite rate": (lambda: Weight(1.0).step(lr=math.nan), InputError, "finite"),
     "a text for a rate": (lambda: Weight(1.0).step(lr="fast"), TypeMismatchError, "lr", "number"),
     "a text for x": (lambda: Weight(1.0).forward("x"), TypeMismatchError, "x", "number"),
-    "a list from above": (lambda: Weight(1.0).backward([1]), TypeMismatchError, "gradient", "number"),
     "crossed bounds": (lambda: Weight(1.0).initialize(1, 0), InputError, "low", "high"),
-    "infinite bounds": (lambda: Weight(1.0).initialize(0, math.inf), InputError, "finite"),
     "a negative seed": (lambda: Weight(1.0).initialize(seed=-1), InputError, "seed"),
     "a text for a named weight": (lambda: setattr(Weight(1.0, name="w"), "data", "x"), TypeMismatchError, "'w'"),
     "a label that is no text": (lambda: setattr(Value(1.0), "label", 1), TypeMismatchError, "label", "text"),
     "weights for other inputs": (lambda: sv.dot([1.0, 2.0], [1.0] * 3), sv.ScalarvizError, 2, 3),
     "too few operands": (lambda: sv.clip(1.0, 2.0), sv.ScalarvizError, 3, "got 2"),
     "no largest": (lambda: sv.max([]), sv.ScalarvizError, "nothing"),
-    "no logsumexp": (lambda: sv.logsumexp([]), sv.ScalarvizError, "nothing"),
     **{f"one of several {k}": (lambda w=wrong, f=fold: f(Value(1.0), w), TypeMismatchError, "sequence", "imum")
-       for k, (wrong, fold) in enumerate((w, f) for w in ([1.0], (), np.ones(3), "x", {}) for f in (sv.max, sv.min))},
-    "the first of several": (lambda: sv.max([1.0], Value(1.0)), TypeMismatchError, "sequence", "imum"),
+       for k, (wrong, fold) in enumerate((w, f) for w in ([1.0], "x") for f in (sv.max, sv.min))},
     "no point to check": (lambda: sv.gradcheck(lambda: Value(1.0)), sv.ScalarvizError, "one point"),
     "a float to check": (lambda: sv.gradcheck(lambda x: 1.0, 0.5), sv.ScalarvizError, "Value", "float"),
     **{f"endless for {type(module).__name__}": (lambda m=module: m(circle()), sv.ScalarvizError, "nested", 32)
@@ -89,10 +77,8 @@ OF_NUMPY = {
     "no such operation": (np.arctan, "np.arctan", "sv.sin", "sv.register"),
     "reduction": (np.add.reduce, "np.add.reduce"),
     "out": (lambda x: np.sin(x, out=np.zeros(1)), "options"),
-    "array": (lambda x: np.array([1.0, 2.0]) * x, "one number"),
-    "index": (lambda x: [1, 2, 3][x], "index"), "modulo": (lambda x: x % 2, "%"), "2 % x": (lambda x: 2 % x, "%"),
-    "floor": (lambda x: x // 2, "//"), "matmul": (lambda x: x @ x, "@"),
-    "np matmul": (lambda x: np.ones(2) @ x, "matmul"),
+    "array": (lambda x: np.array([1.0, 2.0]) * x, "one number"), "index": (lambda x: [1, 2, 3][x], "index"),
+    "modulo": (lambda x: x % 2, "%"), "floor": (lambda x: x // 2, "//"), "matmul": (lambda x: x @ x, "@"),
 }  # fmt: skip
 PLACES = {
     **{
@@ -157,16 +143,3 @@ def test_python_numbers_of_any_size_and_values_are_an_array():
     assert checks.real_array([Value(1.5), 2], "x").tolist() == [1.5, 2.0]
     assert checks.real_array(np.ones(2, np.float32), "x").dtype == np.float32
     assert len(list(nn.Parameter([1.0, 2.0]))) == 2  # a protocol of Python's that ends at an IndexError
-
-
-def test_a_message_shows_anything_on_one_short_line():
-    class Silent:
-        def __repr__(self):
-            raise RuntimeError
-
-    deep: list[object] = []
-    for _ in range(100_000):
-        deep = [deep]
-    found = [shown(given) for given in (Silent(), 10**5000, circle(), deep, "x" * 5000)]
-    assert found == ["<Silent>", "<int>", "[[...]]", "<list>", "'" + "x" * 56 + "..."]
-    assert shown(np.zeros((3, 3))).count("\n") == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import gc
 import weakref
 
@@ -42,14 +41,6 @@ def test_forward_twice_is_last_in_first_out_and_a_walk_leaves_the_stack_alone():
     assert w.pending() == ()
 
 
-def test_forward_of_a_value_gives_a_node_and_remembers_nothing():
-    w, x = Weight(2.0), Value(3.0)
-    y = w.forward(x)
-    assert (type(y), w.pending()) == (Value, ())
-    y.backward()
-    assert (w.grad, x.grad) == (3.0, 2.0)
-
-
 def test_a_frozen_weight_has_a_gradient_but_does_not_move():
     w = Weight(2.0)
     w.frozen = True
@@ -60,25 +51,6 @@ def test_a_frozen_weight_has_a_gradient_but_does_not_move():
     w.requires_grad = True
     w.step(0.1)
     assert w.data == pytest.approx(1.7)
-
-
-def test_initialize_is_a_function_of_the_seed():
-    a, b = Weight(), Weight()
-    a.initialize(-1, 1, seed=3), b.initialize(-1, 1, seed=3)
-    assert -1 <= a.data == b.data < 1
-    b.initialize(-1, 1, seed=4)
-    assert a.data != b.data
-
-
-def test_names_attributes_and_copies():
-    w = Weight(-3.0, name="slope")
-    assert w.name == "slope"
-    assert (repr(w), repr(Weight(1.0))) == ("Weight('slope', data=-3, grad=0)", "Weight(data=1, grad=0)")
-    w.name, w.frozen, w.grad, w.note = "offset", True, 4.0, "mine"
-    twin = copy.deepcopy(w)
-    twin.data = 9.0
-    assert (w.data, twin.data, twin.grad, twin.frozen, twin.name) == (-3.0, 9.0, 4.0, True, "offset")
-    assert w.note == "mine"
 
 
 # ---- the store

@@ -138,17 +138,6 @@ def test_one_node_after_the_other_gives_the_same_and_so_does_a_module(name):
         np.testing.assert_equal([weight.grad for weight in w], expected)
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_the_rows_of_an_instruction_agree(name):
-    graph, numbers, _ = ALL[name]
-    w = [sv.Weight(0.5) for _ in numbers]
-    plan = lower(record(lambda x: graph(w, x), 2, 2, loss=lambda o, t: o).only(loss=True))
-    for program in (plan.prologue, plan.body):
-        for i in program.instructions if program else ():
-            assert len(set(program.needs_gradient[i.dst : i.dst + i.count].tolist())) == 1
-    assert not plan.body.needs_gradient[plan.body.input_rows].any()
-
-
 def test_the_lowered_program_says_which_rows():
     w = [sv.Weight(0.5) for _ in range(3)]
     plan = lower(record(lambda x: sv.where((w[0] * x[0]).sin() < w[1] * x[1], w[2] * x[0], x[1]), 2))

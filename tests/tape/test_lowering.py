@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ import pytest
 import scalarviz as sv
 from kit.runs import TOLERANCE, far, loss_and_gradient
 from scalarviz import nn
-from scalarviz.tape import lower, record
+from scalarviz.scalar import ops
+from scalarviz.tape import Node, Tape, lower, record
 
 N = 6
 W, V, B = (nn.Parameter(np.random.default_rng(k).normal(size=shape)) for k, shape in enumerate([(N, N), (N, N), (N,)]))
@@ -108,18 +110,12 @@ FRONT = ["rows"]
 GRAPHS = {
     "layer by operators": (linear, ["layer 6"]),
     "with its bias": (lambda x: each(lambda a, b: a + b, linear(x), B), ["layer 6"]),
-    "bias first": (lambda x: each(lambda a, b: b + a, linear(x), B), ["layer 6"]),
     "and an input": (lambda x: each(lambda a, r: a + r, linear(x), x), ["layer 6", "add 6"]),
-    "bias in brackets": (lambda x: each(lambda a, r, b: r + (a + b), linear(x), x, B), ["layer 6", "add 6"]),
-    "minus an input": (lambda x: each(lambda a, r: a - r, linear(x), x), ["layer 6", "sub 6"]),
     "an input minus it": (lambda x: each(lambda a, r: r - a, linear(x), x), ["layer 6", "sub 6"]),
-    "turned": (lambda x: each(lambda a, r: -(a + r), linear(x), x), ["layer 6", "add 6", "neg 6"]),
-    "scaled": (lambda x: each(lambda a: a * 0.5, linear(x)), ["layer 6", "mul 6"]),
     "two layers": (lambda x: each(lambda a, b: a + b, linear(x), linear(x, V)), ["layer 12", "add 6"]),
     "residual": (lambda x: each(lambda a, r: a + r, OWN(x), x), ["layer 6", "add 6"]),
     "bias, residual": (lambda x: each(lambda a, b, r: a + b + r, BARE(x), B, x), ["layer 6", "add 6"]),
     "columns": (lambda x: [sum(w * v for w, v in zip(c, x, strict=True)) for c in zip(*W, strict=True)], ["dot 6"]),
-    "a product each": (lambda x: each(lambda w, v, b: w * v + b, W[0], x, B), ["dot 6"]),
     "terms in any order": (lambda x: [W[0][0] * x[0] + W[0][1] * x[1], W[0][3] * x[1] + x[0] * W[0][2]], ["layer 2"]),
     "scattered weights": (lambda x: [W[0][0] * x[0] + W[0][1] * x[1], W[0][3] * x[0] + W[0][0] * x[1] + 0.5],
                           ["layer 1", "dot 1"]),
@@ -128,10 +124,8 @@ GRAPHS = {
     "a layer on its own results": (lambda x: SMALL(SMALL(x[:3])), ["layer 3", "layer 3"]),
     "an input twice": (used_twice, ["layer 1", "tanh 1", "layer 3"]),
     "mean": (of_rows(mean), [*FRONT, "weighted 1"]),
-    "a factor behind": (of_rows(lambda h: sum(h) * 0.25), [*FRONT, "weighted 1"]),
     "sv.sum": (of_rows(lambda h: sv.sum(h) / N), [*FRONT, "weighted 1"]),
     "squares": (of_rows(lambda h: sum(v * v for v in h) / N), [*FRONT, "product 1", "div 1"]),
-    "powers of two": (of_rows(lambda h: sum(v**2 for v in h)), [*FRONT, "product 1"]),
     "some factors": (of_rows(lambda h: 0.2 * h[0] + 0.3 * h[1] + h[2] / 2 + 1.0), [*FRONT, "weighted 1"]),
     "turned products": (
         of_rows(lambda h: [sum(a * b for a, b in zip(h, h[k:] + h[:k], strict=True)) for k in range(4)]),
@@ -143,7 +137,6 @@ GRAPHS = {
     "softmax": (of_rows(softmax), [*FRONT, "exp 6", "weighted 1", "div 6"]),
     "rms norm": (of_rows(rms_norm), [*FRONT, "product 1", "div 1", "add 1", "pow 1", "mul 6"]),
     "layer norm": (of_rows(layer_norm), [*FRONT, "weighted 1", "squares 1", "sub 6", "add 1", "pow 1", "mul 6"]),
-    "one sum": (of_rows(lambda h: h[0] + h[1]), [*FRONT, "add 1"]),
     "two differences": (of_rows(lambda h: (h[0] - h[1]) - h[2]), [*FRONT, "sub 1", "sub 1"]),
     "a factor behind a difference": (lambda x: each(lambda a, b: (a - b) * 3.0, rows(x), rows(x[::-1])), None),
     "a sum that others read": (of_rows(lambda h: [(s := h[0] + h[1] + h[2]) + h[3] + h[4] + h[5], s * s]),
@@ -153,7 +146,6 @@ GRAPHS = {
     "attention": (lambda x: attention(more(x, 20)),
                   ["conv 60", "product 30", "div 30", "exp 30", "weighted 2", "weighted 2", "weighted 2", "add 4",
                    "div 30", "product 4", "product 4", "product 4", "product 4", "mul 4"]),
-    "largest of two": (of_rows(lambda h: sv.max(h[:2])), [*FRONT, "first_max 1"]),
     "largest of five": (of_rows(lambda h: [sv.max(h[:5]), sv.max(h[1:])]), [*FRONT, "max 2"]),
     "a largest that others read": (of_rows(lambda h: [m := sv.max(h[:3]), sv.max([m, h[3], h[4]])]), None),
     "bare parameters": (lambda x: [sv.maximum(B[0], x[0]), sv.where(x[1] > B[1], B[2], B[3] * x[2]), B[5],
@@ -163,7 +155,6 @@ GRAPHS = {
                          [(LONE[0] * x[0]).sin(), x[0], (LONE[1] * x[1]).exp(), x[2], x[0]], LONE[4]),
         ["dot 2", "sin 1", "exp 1", "dot 1"],
     ),
-    "a bias of any kind": (lambda x: sv.dot([LONE[0]], [x[0]], (x[1] * LONE[1]).tanh()), None),
     "derived weights": (lambda x: [(a := LONE[0] * LONE[1]) * x[0] + (b := (a + LONE[2]).tanh()), b * x[1] + a * x[2],
                                    sv.dot([LONE[3], LONE[4]], [a, b]) * x[0]], ["layer 1"] * 3),
     "encoded inputs": (lambda x: [sv.dot([W[k // N][k % N] for k in range(9)],
@@ -248,7 +239,7 @@ def test_squared_errors_are_one_instruction_where_nobody_else_reads_them(name):
         assert [one for one in made if one.startswith("squares")] == expected
         assert not expected or not any(one.startswith("square ") for one in made)  # nothing is computed twice
         assert not isinstance(loss, nn.MSELoss) or made == ["layer 3", *ERROR]
-    for engine, dtype, samples in itertools.product(("numpy", "numba"), TOLERANCE, (1, 5, 40)):
+    for engine, dtype, samples in itertools.product(("numpy", "numba"), TOLERANCE, (1, 40)):
         random = np.random.default_rng(samples)
         data = random.normal(size=(samples, 2)), random.normal(size=(samples, 3))
         net = nn.Sequential(nn.Linear(2, 3, seed=3), nn.Tanh())
@@ -262,21 +253,17 @@ def test_squared_errors_are_one_instruction_where_nobody_else_reads_them(name):
 class Neuron(nn.Module):
     """As objects of a class keep them: weights, and the bias beside them."""
 
-    def __init__(self, n, k, bias_first):
+    def __init__(self, n, k):
         numbers = np.random.default_rng(k)
-        if bias_first:
-            self.b = sv.Weight(numbers.normal())
-        self.w = [sv.Weight(v) for v in numbers.normal(size=n)]
-        if not bias_first:
-            self.b = sv.Weight(numbers.normal())
+        self.w, self.b = [sv.Weight(v) for v in numbers.normal(size=n)], sv.Weight(numbers.normal())
 
     def forward(self, x):
         return sum((w * v for w, v in zip(self.w, x, strict=True)), self.b).tanh()
 
 
 class Neurons(nn.Module):
-    def __init__(self, *sizes, bias_first=False):
-        self.layers = [[Neuron(n, k, bias_first) for k in range(m)] for n, m in itertools.pairwise(sizes)]
+    def __init__(self, *sizes):
+        self.layers = [[Neuron(n, k) for k in range(m)] for n, m in itertools.pairwise(sizes)]
 
     def forward(self, x):
         for layer in self.layers:
@@ -284,22 +271,18 @@ class Neurons(nn.Module):
         return x
 
 
-def pictures(side, channels=(2, 3), **conv):
+def pictures(side):
     return nn.Sequential(
-        nn.Unflatten((1, side, side)), nn.Conv2d(1, channels[0], 3, seed=1, **conv), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(channels[0], channels[1], 3, padding=1, seed=2), nn.Tanh(), nn.MaxPool2d(2), nn.Flatten(),
+        nn.Unflatten((1, side, side)), nn.Conv2d(1, 2, 3, padding=1, seed=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(2, 3, 3, padding=1, seed=2), nn.Tanh(), nn.MaxPool2d(2), nn.Flatten(),
     )  # fmt: skip
 
 
-NEURONS = ["layer 5", "tanh 5", "layer 4", "tanh 4", "layer 1", "tanh 1"]
 NETWORKS = {
     "layers": (nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2), nn.Sigmoid()), 3,
                ["layer 4", "tanh 4", "layer 2", "sigmoid 2"]),
-    "neurons": (Neurons(3, 5, 4, 1), 3, NEURONS), "bias first": (Neurons(3, 5, 4, 1, bias_first=True), 3, NEURONS),
-    "pictures": (pictures(8, padding=1), 64, ["conv 128", "relu 128", "max 32", "conv 48", "tanh 48", "max 12"]),
-    "large pictures": (pictures(28, (8, 16), padding=1), 784,
-                       ["conv 6272", "relu 6272", "max 1568", "conv 3136", "tanh 3136", "max 784"]),
-    "a large layer": (nn.Linear(1024, 1024), 1024, ["layer 1024"]),
+    "neurons": (Neurons(3, 5, 4, 1), 3, ["layer 5", "tanh 5", "layer 4", "tanh 4", "layer 1", "tanh 1"]),
+    "pictures": (pictures(8), 64, ["conv 128", "relu 128", "max 32", "conv 48", "tanh 48", "max 12"]),
     "a table": (nn.Sequential(nn.Embedding(5, 3), nn.Flatten(), nn.Linear(12, 2)), 4, ["gather 12", "layer 2"]),
     "batch norm": (nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3, affine=False)), 2,
                    ["layer 3", "mean 3", "sub 3", "square 3", "mean 3", "add 3", "sqrt 3", "div 3", "mul 3"]),
@@ -316,9 +299,7 @@ def test_a_network_becomes_few_instructions(name):
     plan = lower(tape.only(outputs=True))
     assert found(plan) == expected
     assert (plan.prologue, plan.encode) == (None, None)
-    if name == "a large layer":
-        assert len(tape.nodes) == 2048
-    if name.startswith("neurons"):
+    if name == "neurons":
         data = [[0.1, 0.2, 0.3]], [[0.5]]
         with sv.Run(net, nn.MSELoss(), sv.optim.SGD(net.parameters(), lr=0.1), data) as run:
             assert list(run.open().terms(net.layers[0][0].b)["x"]) == [1.0]
@@ -362,19 +343,7 @@ def test_a_compensated_sum_keeps_its_order(engine):
         assert 0 < abs(run.predict(x)[0, 0]) < 2e-7
 
 
-def test_neurons_of_a_layer_share_one_tuple_of_rows():
-    """What a layer costs grows with its inputs once."""
-    net = nn.Sequential(nn.Conv2d(1, 5, 2, seed=0), nn.Flatten(), nn.Linear(20, 7, seed=1))
-    tape = record(lambda row: net(np.reshape(row, (1, 3, 3))), 9)
-    operands = [node.args for node in tape.nodes if node.code == "dot"]
-    assert (len(operands), len({id(row) for row in operands}), len(set(operands))) == (27, 5, 5)
-    # weights are made when they are asked for: those of a sum live as long as the recording does
-    weights = nn.Linear(40, 1, seed=3).weight
-    tape = record(lambda row: sum(weights[0][k] * row[k] for k in range(40)), 40)
-    assert sorted(node.index for node in tape.nodes if node.code == "param") == list(range(40))
-
-
-@pytest.mark.parametrize("size", [1, 3, 511, 512, 513, 1541])
+@pytest.mark.parametrize("size", [1, 513])
 @pytest.mark.parametrize("how", ["sum", "square", "abs"])
 def test_sums_over_a_parameter_are_one_node_and_few_instructions(size, how):
     numbers = np.random.default_rng(size).normal(size=size)
@@ -392,10 +361,18 @@ def test_sums_over_a_parameter_are_one_node_and_few_instructions(size, how):
         np.testing.assert_allclose(got, [*(0.5 * slope), 0.5 * value], rtol=1e-12, atol=1e-12)
 
 
-def test_a_million_weights_are_few_instructions():
-    p, q = nn.Parameter(np.ones((1000, 1000))), nn.Parameter(np.ones(5))
-    tape = record(lambda x: ((p * p).sum() + (q.abs().sum() + q[1]) * q.sum()) * x[0], 1)
-    assert len(tape.nodes) < 10
-    assert len(found(lower(tape), "prologue")) < 3000
-    compared = lower(record(lambda x: sv.where(q.sum() > 0, x[0], x[1]) * q[0], 2))
-    assert not compared.prologue.needs_gradient.any()
+def tape_of(number, code="mul"):
+    nodes = (Node("input"), Node("const", number=number), Node(code, (0, 1)), Node("param"), Node("mul", (2, 3)))
+    return Tape(nodes, 1, 0, 1, outputs=(4,))
+
+
+@pytest.mark.parametrize(("one", "other"), [(0.0, -0.0), (1.5, 1.5000000000000002), (float("nan"), 2.0)])
+def test_plans_are_kept_and_numbers_that_differ_by_a_bit_have_plans_of_their_own(monkeypatch, one, other):
+    first, second = lower(tape_of(one)), lower(tape_of(other))
+    assert (lower(tape_of(one)).body is first.body, first.body is not second.body) == (True, True)
+    found = [[n for p in (plan.encode, plan.body) if p for n in p.constants] for plan in (first, second)]
+    np.testing.assert_array_equal(np.signbit(found), np.signbit([[one], [other]]))
+    np.testing.assert_array_equal(found, [[one], [other]])
+    before = lower(tape_of(one, "sub"))
+    monkeypatch.setitem(ops.TABLE, "sub", replace(ops.TABLE["sub"], value="a + b"))
+    assert lower(tape_of(one, "sub")).body is not before.body  # a formula that is registered anew
