@@ -34,7 +34,7 @@ class DeviceTrainer:
     def __init__(self, problem, pause=0, fails=0):
         self.problem, self.device = problem, copied(problem)
         self.engine, self.kept, self.keep, self.calls = NumpyTrainer(self.device), None, False, []
-        self.pause, self.fails, self.looking = pause, fails, True
+        self.pause, self.fails = pause, fails
         self.paused, self.go_on = threading.Event(), threading.Event()
 
     def arrays(self, problem):
@@ -65,7 +65,7 @@ class DeviceTrainer:
 
     def look(self, losses):
         """Does somebody wait?"""
-        if self.looking and self.asked is not None and (readback := self.asked()) is not None:
+        if self.asked is not None and (readback := self.asked()) is not None:
             readback.give(Midway(*(array.copy() for array in self.arrays(self.device)[:3]), losses.copy()))
 
     def gradient(self, step):
@@ -103,7 +103,7 @@ def on_device(steps=0, optimizer="adam", network="mlp", **options):
 # ---- what is kept
 
 
-@pytest.mark.parametrize("cuts", [[60], [1, 7, 52], [1] * 60])
+@pytest.mark.parametrize("cuts", [[60], [1, 7, 52]])
 def test_a_device_trains_as_the_host_does(cuts):
     (run, _), plain = on_device(), make_run()
     for count in cuts:
@@ -132,9 +132,8 @@ def test_a_divergence_stands_at_the_same_step_with_the_same_words(cuts):
     assert ("rewind" in calls) == ("snapshot" in calls) == (len(cuts) == 1)  # one step alone is never undone
 
 
-@pytest.mark.parametrize("fails", [1, 4, 8])
-def test_a_call_that_breaks_off_leaves_the_numbers_of_before(fails):
-    run, trainer = on_device(20, fails=fails)
+def test_a_call_that_breaks_off_leaves_the_numbers_of_before():
+    run, trainer = on_device(20, fails=4)
     before = bits(run)
     with pytest.raises(OSError, match="lost"):
         run.step(8)
@@ -146,49 +145,29 @@ def test_a_call_that_breaks_off_leaves_the_numbers_of_before(fails):
     assert run.values.tobytes() == plain.values.tobytes()
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @pytest.mark.parametrize("engine", ENGINES)
-@given(st.lists(st.sampled_from(["step", "noise", "replace", "rewind", "snapshot"]), max_size=12), st.integers(0, 99))
-@settings(max_examples=5)
-def test_rewinding_brings_back_every_bit_that_a_step_changes(engine, optimizer, actions, seed):
-    run, draw = make_run("rgb", "mse", optimizer, engine=engine), np.random.default_rng(seed)
-    trainer, problem = run._training.trainer, run.problem
+def test_an_engine_of_the_host_sees_lost_numbers_and_rewinds_every_bit(engine):
+    run = make_run("rgb", engine=engine)
+    trainer, values, problem = run._training.trainer, run.problem.store.value, run.problem
 
     def arrays():
-        return (problem.store.value, problem.store.grad, problem.previous, *problem.state)
+        return [array.tobytes() for array in (values, problem.store.grad, problem.previous, *problem.state)]
 
+    with pytest.raises(StateError):
+        trainer.rewind()
+    trainer.train(0, 3, 0.1)
     trainer.snapshot()
-    kept = [array.tobytes() for array in arrays()]
-    for action in [*actions, "rewind"]:
-        if action == "step":
-            trainer.train(int(draw.integers(100)), int(draw.integers(1, 4)), 0.1)
-        elif action == "noise":
-            for array in arrays():
-                array[:] = draw.choice([np.nan, np.inf, -0.0, 1e-30, 3.0], len(array))
-        elif action == "replace":
-            problem.state = [array.copy() for array in problem.state]
-        elif action == "snapshot":
-            trainer.snapshot()
-            kept = [array.tobytes() for array in arrays()]
-        else:
-            trainer.rewind()
-            assert [array.tobytes() for array in arrays()] == kept
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_an_engine_of_the_host_sees_lost_numbers_copies_nothing_and_refuses_to_rewind_to_nothing(engine):
-    run = make_run("rgb", engine=engine)
-    trainer, values = run._training.trainer, run.problem.store.value
-    assert (trainer.call_overhead, trainer.asked) == (0.0, None)
-    assert trainer.finite() is True
+    before = arrays()
     for index in range(len(values)):
         for number in (np.nan, np.inf, -np.inf):
             old, values[index] = values[index], number
             assert trainer.finite() is False
             values[index] = old
     assert trainer.finite() is True
-    with pytest.raises(StateError):
-        make_run("rgb", engine=engine)._training.trainer.rewind()
+    trainer.train(3, 2, 0.1)
+    assert arrays() != before
+    trainer.rewind()
+    assert arrays() == before
 
 
 # ---- frames from the middle of a call
@@ -210,13 +189,10 @@ def held():
 def test_a_frame_from_the_middle_of_a_call_is_that_of_the_step(held, probe):
     run, trainer, worker = held
     first = run.request_frame(probe).result(10)
-    others = [run.request_frame() for _ in range(5)]
-    assert len({id(request.result(10).values) for request in others}) <= 2  # those asked at once share one
     assert (trainer.go_on.is_set(), run.steps) == (False, 10)  # the call is not over
     plain = make_run()
     plain.step(13)
     assert frame_bits(first) == frame_bits(plain.frame(probe))
-    assert worker.latest.values is others[-1].result().values
     run.model[0].weight[0][0].data = 5.0
     behind = run.request_frame()
     with pytest.raises(StateError):
@@ -228,50 +204,6 @@ def test_a_frame_from_the_middle_of_a_call_is_that_of_the_step(held, probe):
     plain.set_weights(0, [5.0])
     assert frame_bits(worker.settle()) == frame_bits(plain.frame())
     assert bits(run)[0] == bits(plain)[0]
-
-
-def test_an_engine_that_does_not_come_to_it_loses_no_request(held):
-    """It is told, drops it, and gives numbers when the call is over and others have answered."""
-    run, trainer, worker = held
-    trainer.looking = False
-    request = run.request_frame()
-    dropped = trainer.asked()
-    assert trainer.asked() is None  # nobody who was not told of before
-    trainer.go_on.set()
-    frame = request.result(10)
-    assert frame.step == 18
-    worker.settle()
-    dropped.give(Midway(*[np.full_like(run.values, 7.0) for _ in range(3)], np.ones(1)))
-    assert request.result() is frame
-    assert (worker.latest.step, worker.latest.values.tobytes()) == (18, run.values.tobytes())
-
-
-def test_an_error_in_the_call_leaves_the_frame_of_before(held):
-    run, trainer, worker = held
-    trainer.looking, trainer.fails = False, 4
-    request = run.request_frame()
-    trainer.go_on.set()
-    assert request.result(10).step == 10
-    assert "the device is lost" in str(worker.error)
-
-
-def test_the_curve_of_a_call_after_a_loaded_step_begins_anew():
-    run, trainer = on_device(10, pause=2)
-    run.restore(run.state_dict(), run.optimizer_state(), 500)
-    assert trainer.asked is None
-    with Worker(run) as worker:
-        assert trainer.asked() is None
-        worker.train_to(505)
-        assert trainer.paused.wait(10)
-        frame = run.request_frame().result(10)
-        trainer.go_on.set()
-        worker.settle()
-        second = DeviceTrainer(run.problem)
-        run._training.change(second)
-        assert (trainer.asked, second.asked()) == (None, None)
-    assert frame.curve.step.tolist() == [501, 502]
-    assert frame.curve.loss.tolist() == run.history.loss[:2].tolist()
-    assert second.asked is None
 
 
 # ---- the length of a call
@@ -291,13 +223,12 @@ class Copying(HostTrainer):
 
     name, breakable = "copying", False
 
-    def __init__(self, problem, clock, overhead, step, claims=None):
-        self.problem, self.clock, self.overhead, self.step = problem, clock, overhead, step
-        self.claims, self.calls = overhead if claims is None else claims, []
+    def __init__(self, problem, clock, overhead, step):
+        self.problem, self.clock, self.overhead, self.step, self.calls = problem, clock, overhead, step, []
 
     def train(self, first, count, lr):
         self.clock.now += self.overhead + count * self.step
-        self.call_overhead = self.claims  # measured while it works
+        self.call_overhead = self.overhead  # measured while it works
         self.calls.append(count)
         return np.ones(count)
 
@@ -305,15 +236,15 @@ class Copying(HostTrainer):
         return 1.0
 
 
-def calls(overhead, step, call_seconds=0.05, count=12, claims=None):
+def calls(overhead, step, call_seconds):
     """Steps of some calls in a row."""
     with pytest.MonkeyPatch.context() as patch:
         clock, run = Clock(), make_run("rgb")
         patch.setattr(training, "time", clock)
-        trainer = Copying(run.problem, clock, overhead, step, claims)
+        trainer = Copying(run.problem, clock, overhead, step)
         run._training.change(trainer)
         run.call_seconds = call_seconds
-        for _ in range(count):
+        for _ in range(12):
             run._training.advance(10**9)
     return trainer.calls
 
@@ -326,12 +257,6 @@ def test_copies_are_a_twentieth_of_a_call_and_it_is_no_longer_than_that_takes(ov
     assert overhead <= OVERHEAD * seconds * (1 + 1e-9)
     assert seconds <= max(call_seconds, overhead / OVERHEAD, overhead + step) + step * (1 + 1e-6)
     assert all(b <= 8 * sum(found[: k + 1]) for k, b in enumerate(found[1:]))  # it grows by what was seen
-
-
-@pytest.mark.parametrize("step", [1e-6, 0.3])
-def test_other_lengths(step):
-    assert calls(0.0, step)[-1] in (max(1, int(0.05 / step)), max(1, int(0.05 / step) - 1))  # nothing is copied
-    assert max(calls(0.0, 1e-3, claims=1.0)) <= math.ceil(19.0 / (OVERHEAD * 1e-3))  # it claims more than it took
 
 
 def test_the_full_speed_is_that_of_the_steps_and_no_step_too_many_is_done(monkeypatch):
@@ -350,30 +275,13 @@ def test_the_full_speed_is_that_of_the_steps_and_no_step_too_many_is_done(monkey
     assert run.steps_per_second == pytest.approx(20 / (clock.now - start))
 
 
-def test_why_says_what_the_engine_remarks_of_now():
-    run = make_run("rgb")
-    trainer = NumpyTrainer(run.problem)
-    run._training.change(trainer)
-    for remark in ("", "plain launches: capture failed", "half the chunk: device memory is short"):
-        trainer.remark = remark
-        assert run.engine.why == "; ".join(filter(None, ["asked for", remark]))
-    state = run.state()
-    trainer.remark = ""
-    run.take(state)  # a remark is no part of the choice
-    assert run.engine.why == "asked for"
-    trainer.remark = "a graph"
-    run.adopt_engine("numba", "faster")
-    assert run.engine.why == "faster"
-
-
 # ---- data that are read in parts
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("batch", [5, 16])
-def test_every_engine_reads_a_file_in_parts(tmp_path, engine, batch, monkeypatch):
+def test_every_engine_reads_a_file_in_parts(tmp_path, engine, monkeypatch):
     monkeypatch.setattr(ahead, "AHEAD_BYTES", 500)  # calls end at what is loaded
-    inside, outside = make_run(engine=engine, batch_size=batch), make_run(engine=engine, batch_size=batch)
+    inside, outside = make_run(engine=engine, batch_size=5), make_run(engine=engine, batch_size=5)
     np.save(tmp_path / "x.npy", outside.samples()[0])
     outside.refill(np.load(tmp_path / "x.npy", mmap_mode="r"), outside.samples()[1])
     inside.refill(*inside.samples())
