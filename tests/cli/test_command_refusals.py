@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,39 +19,19 @@ from scalarviz.io import save_picture, save_tensors
 
 pytestmark = pytest.mark.ci  # some rows train an ONNX file, which `make test` has no package for
 LONG = "n" * 5000
-WHOLE = ["", "x", "1.5", "nan", "1e3", "--steps"]
-NUMBER = ["", "x", "nan", "inf", "-inf", "0", "-1"]
-READ = ["missing.png", "folder", "text.txt"]
-NAME = ["", "x", "Invert", "sgd,adam"]
 BAD_VALUES: dict[str, list[str]] = {
-    "steps": [*WHOLE, "0", "-1", "9" * 20],
-    "seed": [*WHOLE, "-1", str(2**64)],
-    "batch": [*WHOLE, "0", "-5", "100000000"],
-    "fps": [*WHOLE, "0", "1000"],
-    "lr": NUMBER, "target": NAME, "dtype": [*NAME, "float16"],
-    "duration": [*NUMBER, "1e9"],
-    "size": ["", "x", "1280", "1280x", "0x0", "-1x720", "1280x720x3", "99999x99999", "1.5x2", "160x159", "8193x720"],
-    "hidden": ["x", "0", "-1", "16,", ",", "16;16", "1.5", "16,x", "999999"],
-    "threads": ["", "x", "0", "-1", "1.5", "100000"],
-    "engine": [*NAME, "cuda:99", "cuda:-1", "numba:1"],
-    "pair": ["", "#ff8800", "#ff8800:", "red:blue", "#ff8800:#0044cc:#fff", "#gg0000:#000000"],
-    "picture": READ,
-    "source": READ,
-    "graded": READ,
-    "apply": READ,
-    "load": READ,
-    "output": ["folder", "", "text.txt/x.png", "x.txt", "x.mp4"],
-    "out": ["folder", "", "text.txt/x.png", "x", "x.txt", "x.mp3"],
-    "export_lut": ["folder", "", "text.txt/x.png", "x.png"],
-    "save": ["", "w", "x.txt", "folder", "text.txt/w.safetensors"],
-    "recording": ["", "w", "x.txt", "folder", "text.txt/w.svz", "one.svz"],
-    "html": ["", "w", "x.txt", "folder", "text.txt/w.html"],
-    "every": [*WHOLE, "0", "-1", "9" * 20],
-    "schedule": [*NAME, "Cosine", "cosine:", "linear:0", "linear:-1", "linear:x", "linear:1.5", "cycle:1:2", ":5",
-                 "linear:9999999999999", "constant:5", "step", "plateau"],
-    "sampling": [*NAME, "Epochs"],
-    "at": [*WHOLE, "-1", "9" * 20],
-    "break_on": ["", "loss", "loss <", "no_such > 1", "__import__('os')", "0.weight[9][9] > 0", "(" * 200,
+    "steps": ["", "1.5", "1e3", "--steps", "0", "9" * 20], "seed": ["-1", str(2**64)], "batch": ["0", "100000000"],
+    "fps": ["1000"], "lr": ["x", "inf", "0", "-1"], "dtype": ["float16"], "duration": ["0", "1e9"],
+    "size": ["1280", "0x0", "1280x720x3", "1.5x2", "160x159", "8193x720"],
+    "hidden": ["0", "16,", "16;16", "999999"], "threads": ["0", "100000"], "engine": ["", "cuda:99", "numba:1"],
+    "pair": ["#ff8800", "red:blue", "#ff8800:#0044cc:#fff"], "picture": ["missing.png", "folder", "text.txt"],
+    "source": ["folder"], "apply": ["text.txt"], "load": ["missing.png", "text.txt"],
+    "output": ["folder", "text.txt/x.png", "x.mp4"], "out": ["folder", "", "text.txt/x.png", "x.mp3"],
+    "export_lut": ["x.png"], "save": ["folder", "text.txt/w.safetensors"], "recording": ["w", "one.svz"],
+    "html": ["folder"], "every": ["0", "9" * 20], "sampling": ["Epochs"], "at": ["-1", "9" * 20],
+    "schedule": ["Cosine", "cosine:", "linear:0", "linear:1.5", "cycle:1:2", "linear:9999999999999", "constant:5",
+                 "step", "plateau"],
+    "break_on": ["", "loss <", "no_such > 1", "__import__('os')", "0.weight[9][9] > 0", "(" * 200,
                  "loss < " + "1" * 10_000],
 }  # fmt: skip
 SWITCHES = {"--headless", "--json", "--micro", "--paused", "--presenter", "--random-coordinates"}
@@ -60,13 +39,9 @@ PARTNERS = {"--source": "--graded good.png", "--graded": "--source good.png", "-
             "--output": "--apply good.png", "--every": "--recording x.svz"}  # fmt: skip
 """Flags that come in pairs get a good partner, so that the bad value itself is what is wrong."""
 TRAIN_VALUES: dict[str, list[str]] = {
-    "network": ["missing.onnx", "folder", "text.txt", "good.png"],
-    "data": ["missing.npz", "text.txt", "folder", "good.png", ""],
-    "trained": ["", "nope", "*.nope"],
-    "samples": ["M", "99999", "7", "1"],
-    "test": ["", "x", "nan", "inf", "1", "-0.1"],
-    "onnx": ["folder", "", "text.txt/x.onnx", "x", "x.pt", "x.txt"],
-}
+    "network": ["missing.onnx", "text.txt"], "data": ["missing.npz", "good.png", ""], "trained": ["*.nope"],
+    "samples": ["M", "7", "1"], "test": ["1", "-0.1"], "onnx": ["folder", "x.pt"],
+}  # fmt: skip
 
 
 class Pair(nn.Module):
@@ -86,17 +61,13 @@ def write_arrays():
     for name, arrays in {
         "set": {"x": x, "y": y},
         "ring": {"x": ring, "y": (np.hypot(*ring.T) > 1.1).astype(int)},
-        "other": {"x": x},
         "wide": {"x": np.ones((4, 3)), "y": y},
         "short": {"x": x, "y": y[:3]},
         "nan": {"x": np.where(np.arange(8).reshape(4, 2) == 7, np.nan, x), "y": y},
-        "half": {"x": x, "y": y, "x_test": x},
         "test": {"x": x, "y": y, "x_test": x, "y_test": [0, 9, 0, 0]},
-        "shape": {"x": x, "y": y, "x_test": x, "y_test": np.eye(2)[y]},
         "labels": {"x": x, "y": [0, 1, 5, 0]},
     }.items():
         np.savez(f"{name}.npz", **arrays)
-    np.save("one.npy", x)
     nn.Linear(2, 2, seed=0).to_onnx("net.onnx")
     nn.Linear(2, 1, seed=0).to_onnx("one.onnx")
     Pair().to_onnx("pair.onnx", (2,))
@@ -104,19 +75,16 @@ def write_arrays():
 
 TEXTS = {
     "one.csv": "y\n1\n2\n", "words.csv": "x,y\n1,red\n2,blue\n", "head.csv": "x,y\n",
-    "good.csv": "x,y\n1,2\n3,4\n", "wide.csv": "n,odd,square,kind\n" + "".join(f"{k},1,{k},b\n" for k in range(9)),
+    "wide.csv": "n,odd,square,kind\n" + "".join(f"{k},1,{k},b\n" for k in range(9)),
     "trees.csv": "x,y,kind\n1,2,a\n3,4,b\n5,6,a\n7,8,b\n", "curve.csv": "x,y\n1,2\n3,4\n5,7\n",
-    "alike.csv": "x,y,kind\n1,2,a\n3,4,a\n", "level.csv": "x,y,n\n1,2,3\n3,4,3\n", "row.csv": "x,y,kind\n1,2,a\n",
-    "column.csv": "x\n1\n2\n", "letter.csv": "x,y,kind\na,2,u\n3,4,v\n", "curved.csv": "x,kind\n1,u\n3,v\n",
+    "alike.csv": "x,y,kind\n1,2,a\n3,4,a\n", "level.csv": "x,y,n\n1,2,3\n3,4,3\n",
+    "column.csv": "x\n1\n2\n", "letter.csv": "x,y,kind\na,2,u\n3,4,v\n",
     "oops.csv": "x,y,n\n1,2,1.5\n3,4,oops\n5,6,2.5\n7,8,4\n",
     "many.csv": "x,y,kind\n" + "".join(f"1,2,w{k}\n" for k in range(9)),
-    "large.csv": "x,y,kind\n-1e308,2,u\n1e308,4,v\n", "far.csv": "x,n\n1,1e200\n2,2e200\n3,0\n",
-    "near.csv": "x,y,kind\n1e15,2,u\n1000000000000000.125,4,v\n",
-    "three.csv": "x,y,kind\n1,2,3\n3,4,b\n5,6,4\n",
-    "none.words": "", "only.words": "only\n", "good.words": "anna\nbo\nemma\n", "spaces.words": "good\ntwo words\n",
-    "control.words": "ab\ncd\nx\x00y\n", "300.words": "\n".join(chr(0x4E00 + k) for k in range(300)),
-    "text.txt": "no picture, no weights", "empty.svz": "", "no.svz": "no recording", "net.pt": "PK\x03\x04",
-    "sql.svz": "SQLite format 3\0" + "\0" * 100, "bad.onnx": "hello", "scene.sh": "exit 1",
+    "large.csv": "x,y,kind\n-1e308,2,u\n1e308,4,v\n", "near.csv": "x,y,kind\n1e15,2,u\n1000000000000000.125,4,v\n",
+    "none.words": "", "good.words": "anna\nbo\nemma\n", "spaces.words": "good\ntwo words\n",
+    "300.words": "\n".join(chr(0x4E00 + k) for k in range(300)), "text.txt": "no picture, no weights",
+    "no.svz": "no recording", "net.pt": "PK\x03\x04", "bad.onnx": "hello",
 }  # fmt: skip
 
 
@@ -126,8 +94,7 @@ def folder(tmp_path_factory):
     made, back = tmp_path_factory.mktemp("refusals"), os.getcwd()
     os.chdir(made)
     rng = np.random.default_rng(0)
-    for name in ("folder", "dark", "taken"):
-        Path(name).mkdir()
+    Path("folder").mkdir()
     for name, shape in (("good", (4, 4, 3)), ("wide", (4, 5, 3))):
         save_picture(f"{name}.png", rng.random(shape))
     save_picture("clear.png", np.zeros((4, 4, 3)), np.zeros((4, 4)))
@@ -138,21 +105,19 @@ def folder(tmp_path_factory):
     save_tensors("a.safetensors", {"0.weight": rng.normal(size=(4, 6)), "0.bias": np.zeros(4)})
     for command in (
         "rgb --hidden 4 --save mlp", "digits --channels 3,5 --batch 8 --save digits", "uinn --hidden 3,4 --save uinn",
-        "neuron --save neuron", "neuron --weights 2 --save two", "texture good.png --hidden 5,6 --save texture",
-        "playground --save play", "expression --save formula",
+        "neuron --save neuron", "texture good.png --hidden 5,6 --save texture", "playground --save play",
     ):  # fmt: skip
         assert main(shlex.split(f"{command}.safetensors --headless --engine numpy --steps 1")) == 0
     data = bytearray(Path("mlp.safetensors").read_bytes())
     data[-1] ^= 1
     Path("damaged.safetensors").write_bytes(data)
-    for name, options in (("one", {}), ("two", {"seed": 1}), ("hidden", {"hidden": (4,)})):
+    for name, options in (("one", {}), ("hidden", {"hidden": (4,)})):
         scene = make_scene("rgb", **options)
         with sv.Recording(scene, every=5, path=f"{name}.svz"):
             scene.run.step(30)
     with sv.sweep("xor", None, 2, steps=2, options={"engine": "numpy"}, workers=0, results="runs.svs") as runs:
         assert len(list(runs)) == 2
-    for link, aim in (("loop.safetensors", "loop.safetensors"), ("loop.cube", "loop.cube"), ("a", "b"), ("b", "a"),
-                      ("p.html", "one.svz"), ("over.png", "one.svz")):  # fmt: skip
+    for link, aim in {"loop.safetensors": "loop.safetensors", "p.html": "one.svz", "over.png": "one.svz"}.items():
         Path(link).symlink_to(aim)
     os.mkfifo("pipe.safetensors")
     yield made
@@ -190,10 +155,10 @@ GIVEN = {"texture": "good.png", "microgpt": "--text good.words", "train": "net.o
 
 @pytest.mark.parametrize("command", [*SCENES, "train"])
 def test_no_flag_of_any_scene_takes_nonsense(refused, command):
-    """A number that is none, which is no word that any of them knows either."""
+    """A number that is none, which is no word that any of them knows either; what all have is tried with rgb."""
     flags = {flag for flag in flags_of(command) if flag[0] == "-"} - SWITCHES
     assert len(flags) > 15
-    for flag in sorted(flags):
+    for flag in sorted(flags - (flags_of("rgb") if command != "rgb" else set())):
         value = "no such" if flag == "--break" else "nan"
         partner = PARTNERS.get(flag, "") if command == "rgb" or flag == "--every" else ""
         given = shlex.split(f"{GIVEN.get(command, '')} --headless --steps 1 {partner}")
@@ -224,55 +189,33 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--source good.png": ("--graded",),
         "--graded good.png": ("--source",),
         "--apply good.png": ("--output",),
-        "--output x.png": ("--apply",),
         "--pair #000:#fff --target gray": ("different tasks",),
-        "--pair #000:#fff --source good.png --graded good.png": ("different tasks",),
-        "--source good.png --graded good.png --target invert": ("different tasks",),
         "good.png --pair #000:#fff": ("no target is known for the picture",),
         "--source good.png --graded wide.png": ("4 x 4", "wide.png", "5 x 4"),
-        "--source clear.png --graded good.png": ("no pixel",),
         "--apply clear.png --output x.jpg": ("JPEG",),
         "--load mlp.safetensors --hidden 16,16": ("mlp.safetensors", "hidden layers are: 4"),
         "--load mlp.safetensors --optimizer adam": ("--optimizer adam", "mlp.safetensors", "sgd"),
-        "--load other.safetensors": ("holds no network of this scene",),
         "--load damaged.safetensors": ("damaged",),
-        "--save x.txt": ("--save", ".safetensors", "try x.safetensors"),
         "--out x.png --out ./x.png": ("x.png", "--out and by --out"),
-        "--apply good.png --output x.png --out x.png": ("x.png", "--out and by --output"),
         "--no-such-flag": ("no such option", "scalarviz rgb --help"),
-        "a.png b.png": ("unexpected extra argument",),
         "--micro": ("nothing is recorded", "--recording"),
-        "--every 2": ("--recording",),
         "--recording one.svz": ("overwrites nothing",),
         "--recording a.svz --recording b.svz": ("--recording is given twice",),
-        "--html a.html --html b.html": ("--html is given twice",),
-        "--save a.safetensors --save b.safetensors": ("--save is given twice",),
         "--html x.html --cmap viridis": ("--cmap does nothing here",),
-        "--html x.html --presenter": ("--presenter does nothing here",),
         "--paused": ("--paused",),
-        "--fps 12": ("--fps",),
         "--at 31 --out x.png": ("--at 31", "0 to 1"),
-        "--at 1": ("--at", "--out"),
         "--out x.gif --fps 60": ("50 frames a second", "60"),
         "--save loop.safetensors": ("circle",),
-        "--save a/x.safetensors": ("too many levels of symbolic links",),
         "--save pipe.safetensors": ("not a regular file",),
-        "--save a.safetensors/x.safetensors": ("is a file, not a folder",),
         "--load /dev/zero": ("device or a pipe",),
         f"--save {LONG}.safetensors": ("file name too long",),
-        f"--out new/{LONG}.png": ("file name too long",),
-        LONG: ("file name too long",),
         "--load x\0y": ("--load",),
-        "--save x\ud800.safetensors": ("--save", "surrogates"),
         "--hidden 99999,99999": ("10,000,599,996 weights", "860 GB of memory"),
-        "--hidden 99999,99999 --optimizer adam": ("1660 GB of memory",),
-        f"--size {'x' * 3000}": ("--size", "xxxx"),
     },
     "neuron --headless --engine numpy --steps 1": {
         "--weights 3": ("1 (w) or 2 (w and b)", "got 3"),
         "--b 5": ("--b",),
         "--load neuron.safetensors --w 5": ("--w",),
-        "--weights 2 --load two.safetensors --b 5": ("--b",),
         "--weights 2 --load neuron.safetensors": ("neuron.safetensors",),
     },
     "xor --headless --engine numpy --steps 1": {
@@ -280,26 +223,18 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--factor 0.7": ("0.5 or 1", "got 0.7"),
         "--log log.txt": (".csv", "try log.csv"),
         "--log gone.csv --save gone.csv": ("gone.csv",),
-        "--cells 0": ("--cells",),
     },
     "uinn --headless --engine numpy": {
         "--load uinn.safetensors --hidden 8,8": ("--hidden 8,8", "uinn.safetensors", "hidden layers are: 3,4"),
     },
     "digits --headless --engine numpy --steps 1": {
         "--data cifar": ("--data", "cifar", "sklearn", "mnist:FOLDER"),
-        "--data mnist:": ("sklearn, or mnist:FOLDER",),
-        "--data mnist:/no/such/folder": ("/no/such/folder",),
         "--channels 4": ("--channels", "two numbers"),
-        "--channels 99999,99999": ("90,003,299,968 weights", "smaller layers"),
         "--load digits.safetensors --channels 6,12": ("--channels 6,12", "digits.safetensors", "3,5"),
         "--load mlp.safetensors": ("no network of this scene", "8 x 8 pixels"),
     },
     "texture good.png --headless --engine numpy --steps 2": {
-        "--frequencies 0": ("--frequencies",),
         "--frequencies 13": ("--frequencies",),
-        "--photo astronaut": ("--photo",),
-        "--l2 -1": ("--l2",),
-        "--output o.txt": ("o.txt", ".png, .jpg"),
         "--encoding none --frequencies 5": ("--frequencies",),
         "--epochs 2": ("--steps", "--epochs"),
         "--load texture.safetensors --hidden 9": ("--hidden 9", "texture.safetensors", "hidden layers are: 5,6"),
@@ -308,81 +243,52 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
     "texture --headless --engine numpy": {
         **{f"good.png --epochs {bad}": ("--epochs",) for bad in ("0", "-1", "nan", "inf", "two", "1e10")},
         "--batch 1 --epochs 1e9": ("--epochs", "at most 1,000,000,000,000"),
-        "text.txt": ("is not a picture",),
-        "gone.png": ("there is no picture",),
     },
     "microgpt --headless --engine numpy --steps 1": {
         "--embd 6 --heads 4": ("--heads must divide --embd",),
         "--text none.words": ("at least 2",),
-        "--text only.words": ("1 words",),
         "--text spaces.words": ("line 2",),
-        "--text control.words": ("line 3",),
         "--text 300.words": ("300 different letters",),
     },
     "playground --headless --engine numpy --steps 1": {
         "--data moons": ("--data", "moons", "circle, xor, gauss"),
         "--features x,z": ("x, y, x2",),
         "--features x,x": ("once",),
-        "--hidden 4,0": ("whole numbers",),
         "--hidden 65": ("at most 6 layers of at most 64 units",),
-        "--hidden 1,1,1,1,1,1,1": ("at most 6 layers",),
-        "--activation step": ("--activation", "step", "tanh, relu"),
-        "--noise 0.6": ("--noise", "0.5"),
-        "--l2 -1": ("--l2",),
-        "--optimizer newton": ("--optimizer", "newton"),
-        "--channels 6,12": ("no such option",),
         "--hide lr,rate": ("rate", "data, noise"),
         "--load play.safetensors --weights-seed 3": ("--weights-seed",),
         "--hidden '' --activation relu": ("--activation",),
         "--load play.safetensors --hidden 2": ("do not fit",),
-        "--load other.safetensors": ("holds no network of this scene", "1.weight"),
         "--point 1,2": ("x,y,label",),
         "--point 1,2,7": ("no class '7'", "-1, 1"),
-        "--point 1,two,1": ("y is a number", "two"),
-        "--point 1e400,2,1": ("x is a number",),
         "--point 1,nan,1": ("y is a number",),
-        "--data plane --point 1,2,blue": ("label is a number", "blue"),
-        "--without 250": ("no point 250", "0 to 249"),
         f"--without {','.join(map(str, range(250)))}": ("none would be left",),
         **{f"--without {bad}": ("whole numbers",) for bad in ("'1;2'", "-1", "1.5", "x", "9999999999")},
-        "--csv gone.csv": ("there is no table gone.csv",),
         "--columns x,y": ("--csv FILE",),
         "--csv trees.csv --data xor": ("--data and --csv",),
-        "--csv trees.csv --noise 0.1": ("--noise and --csv",),
         "--csv curve.csv --features x,xy": ("--features xy", "x, x2, sinx"),
         "--csv wide.csv": ("4 columns (n, odd, square, kind)", "--columns odd,square,kind"),
         "--csv wide.csv --columns even,kind": ("no column 'even'", "n, odd"),
         "--csv alike.csv": ("every row is 'a'",),
         "--csv level.csv": ("3 in every row",),
-        "--csv row.csv": ("one row",),
         "--csv column.csv": ("1 column (x)", "one or two inputs"),
         "--csv letter.csv": ("line 2", "column 'x'", "'a'"),
-        "--csv curved.csv": ("line 2", "column 'kind'", "'u'"),
         "--csv oops.csv": ("line 3", "column 'n'", "'oops'"),
-        "--csv three.csv": ("column 'kind' says 'b'",),
         "--csv many.csv": ("9 different words (w0, w1, w2, w3, ...)",),
         "--csv large.csv": ("column 'x'", "1e+308", "1e+150"),
-        "--csv far.csv": ("column 'n'", "2e+200"),
         "--csv near.csv": ("column 'x'", "1e+15", "too near"),
     },
     "expression --headless --engine numpy --steps 3": {
         "--expr 'x + x'": ("no weight in it",),
-        "--expr w*y": ("the column that is to be learnt",),
         f"--expr {'+'.join(f'w{k}' for k in range(1001))}": ("1,001 weights",),
         "--expr tahn(w*x)": ("did you mean 'tanh'", "^"),
         "--expr @none.txt": ("there is no formula none.txt",),
-        "--expr @.": ("is a folder",),
-        "--csv none.csv": ("there is no table none.csv",),
         "--csv one.csv": ("has one column",),
         "--csv words.csv": ("no number", "--target"),
-        "--csv good.csv --target x": ("'x'", "to be learnt"),
         "--csv words.csv --target x --expr k*y": ("column 'y'", "'red'", "no number"),
         "--csv head.csv": ("no rows",),
-        "--csv .": ("folder",),
         "--start z=1": ("a=0.5",),
-        "--start a": ("a=0.5",),
         "--expr 'w*x + e' --start e=1": ("e is 2.71828", "w=0.5"),
-        "--start a=inf": ("finite",),
         "--start a=1e39": ("float32",),
         "--start a=0.5 --start a=0.25": ("--start",),
         "--load formula.safetensors --start a=0.5": ("--start",),
@@ -392,16 +298,10 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "net.onnx": ("--data", "nothing was given"),
         "--data ring.npz": ("NETWORK", "nothing was given"),
         "net.onnx --data net.onnx": ("net.onnx", ".npz", "np.savez(path, x="),
-        "net.onnx --data other.npz": ("other.npz", "no array y", "it has x"),
         "net.onnx --data wide.npz": ("(3,)", "(2,)"),
         "net.onnx --data short.npz": ("4 samples in x and 3 in y",),
-        "net.onnx --data .": ("folder of pictures", "(2,)"),
-        "net.onnx --data ring.npz --onnx out.pt": (".onnx", "try out.onnx"),
-        "net.onnx --data one.npy": ("one.npy", ".npz"),
         "net.onnx --data nan.npz": ("nan.npz", "x[3, 1] is nan", "1 of 4"),
-        "net.onnx --data half.npz": ("half.npz", "y_test", "both"),
         "net.onnx --data test.npz": ("test.npz", "y_test", "sample 1 is 9"),
-        "net.onnx --data shape.npz": ("y_test", "(2,)", "()"),
         "net.onnx --data labels.npz": ("labels.npz", "sample 2 is 5"),
         "one.onnx --data ring.npz": ("one.onnx", "cross-entropy"),
         "pair.onnx --data ring.npz": ("pair.onnx", "2 outputs"),
@@ -410,60 +310,31 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "": ("RECORDING", "nothing was given", "--recording"),
         "one.svz --out p.png --at 7": ("no step 7", "5 and 10"),
         "one.svz --out p.png --at 31": ("0 to 30",),
-        "one.svz --steps 7 --out p.png": ("no step 7",),
-        "one.svz --at 5": ("--at",),
-        "one.svz --out p.txt": ("p.txt", ".png"),
         "one.svz --headless --paused": ("--paused does nothing here",),
         "one.svz --headless": ("--headless", "--out", "--html", "--json"),
-        "one.svz --html q.html --cmap viridis": ("--cmap does nothing here",),
-        "one.svz --html x.txt": (".html",),
         "one.svz --steps 5 --html q.html": ("all steps",),
-        "one.svz --html text.txt/p.html": ("p.html",),
-        "one.svz missing.svz --out p.png": ("missing.svz",),
         "one.svz --html p.html": ("p.html", "it is the recording itself"),
         "one.svz --out over.png": ("over.png", "it is the recording itself"),
         "one.svz hidden.svz --out p.png": ("nothing to compare", "0.weight", "3×3"),
-        "empty.svz --out p.png": ("is empty",),
         "no.svz no.svz --out p.png": ("no recording",),
-        "sql.svz --out p.png": ("no recording",),
     },
     "view": {
         "": ("nothing was given",),
-        "none.onnx": ("none.onnx",),
-        ".": ("folder",),
-        "text.txt": (".onnx, .safetensors",),
         "net.pt": ("torch.load",),
         "bad.onnx": ("no ONNX file",),
-        "a.safetensors text.txt": (".onnx",),
-        "a.safetensors --only x*": ("x*",),
         "a.safetensors --headless": ("shows nothing",),
-        "a.safetensors --out a.mp4": ("a.mp4", "picture"),
-        "a.safetensors --cmap none": ("none",),
         "a.safetensors --size 1x1": ("1x1", "size"),
-        "a.safetensors b.safetensors c.safetensors": ("extra argument",),
         "a.safetensors --scene mine.py --out c.png": ("--scene", "sweep"),
         "runs.svs a.safetensors": ("alone",),
-        "runs.svs": ("--out runs.png", "--out runs.html"),
     },
     "sweep": {
         "": ("SCENE", "nothing was given"),
-        "no_such": ("no_such",),
         "xor --nope": ("scalarviz sweep xor --help",),
         "xor --grid lr=0.1,0.5": ("0.1,0.5", "'lr=0.1 0.5'"),
-        "xor --grid lr=0.1 0.5": ('--grid "lr=0.1 0.5 1"',),
         "xor --lr '0.1 0.5'": ('--grid "lr=0.1 0.5"',),
-        "xor --grid lr": ("--grid", "values"),
         "xor --grid lr=0.1 --grid lr=0.2": ("lr is given twice",),
         "xor --grid lr=0.1 --lr 0.2": ("lr is swept and given",),
-        "xor --grid lr=-1": ("--lr", "greater than 0", "'-1'"),
-        "xor --grid colour=1": ("no option 'colour'",),
-        "xor --grid 'theme=dark light'": ("theme cannot be given",),
-        "xor --seed 3": ("no such option",),
-        "xor --workers 0": ("--workers", "1"),
         "xor --results r.db": ("try r.svs",),
-        "xor --results folder": ("folder",),
-        "xor --table r.txt": ("try r.csv",),
-        "xor --table folder": ("folder",),
         "xor --report r.txt": ("try r.html",),
         "xor --report r.html --table r.html": ("--table and by --report",),
         "xor --scheduler cluster": ("tls://HOST:PORT",),
@@ -471,25 +342,17 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "doctor": {
         "rgb": ("'rgb'", "doctor --ops rgb"),
-        "''": ("''", "--ops"),
         "--ops rbg": ("no scene 'rbg'", "rgb, texture"),
-        "--ops ''": ("no scene ''",),
         "--ops --report": ("--report and --ops",),
         "--ops gone.py": ("gone.py",),
-        "--ops rgb digits": ("extra argument",),
     },
     "lessons": dict.fromkeys(
         ("''", "text.txt", "text.txt/x", "a\0b", "x" * 300, "--overwrite", "a b", "--force a", "--seed"), ()
     ),
     "": {
         "foo": ("foo", "scalarviz --help", ", ".join(SCENES)),
-        "runs.svs": ("scalarviz view runs.svs",),
-        "loop.svz": ("scalarviz replay loop.svz",),
         "missing.py": ("missing.py",),
-        ".py": ("no scene",),
         f"{LONG}.py --steps 1": ("file name too long",),
-        "--no-such": ("--no-such",),
-        "scene.sh": (),
         "tour": ("window", "no display"),
     },
 }
@@ -517,20 +380,13 @@ def test_a_bad_condition_has_a_caret_below_it(refused):
         assert (again, caret) == (f"    {text}", f"    {under}")
 
 
-LACKS = {
-    "rgb --out x.mp4 --steps 1000000000": ("imageio_ffmpeg", "scalarviz[video]"),
-    "digits --steps 1": ("scalarviz.scenes._digits_data.find_spec", '"scalarviz[data]"'),
-    "texture --steps 2": ("scalarviz.io.pictures.find_spec", '"scalarviz[data]"', "photo.png"),
-}
-
-
-@pytest.mark.parametrize("line", LACKS)
-def test_what_is_not_installed_is_named_before_training(refused, monkeypatch, line):
-    name, *facts = LACKS[line]
-    if "." in name:
-        monkeypatch.setattr(name, lambda _: None)
-    else:
-        monkeypatch.setitem(sys.modules, name, None)
+@pytest.mark.parametrize(
+    ("line", "name", "facts"),
+    [("digits --steps 1", "scalarviz.scenes._digits_data.find_spec", ('"scalarviz[data]"',)),
+     ("texture --steps 2", "scalarviz.io.pictures.find_spec", ('"scalarviz[data]"', "photo.png"))],
+)  # fmt: skip
+def test_what_is_not_installed_is_named_before_training(refused, monkeypatch, line, name, facts):
+    monkeypatch.setattr(name, lambda _: None)
     refused([*line.split(), "--headless", "--engine", "numpy"], *facts, lines=1)
 
 
