@@ -6,7 +6,6 @@ Of the internals it takes the controls that every run has: a window alone puts t
 
 from __future__ import annotations
 
-import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,7 +21,7 @@ from kit.refusals import refusals
 from kit.runs import bits, make_run
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, StateError, TypeMismatchError
-from scalarviz.run.controls import MOST_LAYERS, MOST_UNITS, Button, Reader, Segments, Slider, Switch, fewer, more
+from scalarviz.run.controls import MOST_LAYERS, MOST_UNITS, Button, Reader, Segments, Slider, Switch
 from scalarviz.run.layers import LAYERS
 from scalarviz.run.own_controls import own_controls
 from scalarviz.run.rule_controls import keep_rule
@@ -77,32 +76,21 @@ def segments(choices):
 
 
 T, V = TypeMismatchError, InputError
-HUGE = 10**400
+
 ROWS = {
-    "switch(3)": (T, "label", 3), "switch('')": (V, "label", "1 to 28"), "switch('a\\nb')": (V, "label", "1 to 28"),
-    "switch('a' * 29)": (V, "label", "1 to 28"), "switch('a', 'noise')": (V, "flag", "noise", "--name"),
-    "switch('a', None)": (T, "flag"), "switch('a', '', ' ')": (V, "what it does", "1 to 120"),
-    "switch('a', '', 'a' * 121)": (V, "what it does", "1 to 120"), "switch('a', '', None)": (T, "what it does"),
-    "slider(value=3)": (T, "value", "function"), "slider(change=None)": (T, "change", "function"),
-    "slider(anew='yes')": (T, "anew", "yes", "True or False"), "slider(least='0')": (T, "least", "number"),
-    "slider(most=True)": (T, "most", "number", "True"), "slider(most=math.inf)": (V, "most", "finite", "inf"),
-    "slider(least=HUGE)": (V, "least", "finite"), "slider(usual=HUGE)": (V, "usual", "finite"),
+    "switch(3)": (T, "label", 3), "switch('a\\nb')": (V, "label", "1 to 28"),
+    "switch('a', 'noise')": (V, "flag", "noise", "--name"), "switch('a', '', ' ')": (V, "what it does", "1 to 120"),
+    "slider(value=3)": (T, "value", "function"), "slider(anew='yes')": (T, "anew", "yes", "True or False"),
+    "slider(most=True)": (T, "most", "number", "True"), "slider(most=np.inf)": (V, "most", "finite", "inf"),
     "slider(least=1.0)": (V, 1.0, "least < most"), "slider(log=True)": (V, "0 < least < most"),
-    "slider(log=2)": (T, "log", "True or False"), "slider(whole=2)": (T, "whole", "True or False"),
-    "slider(usual=2.0)": (V, "usual", 2.0, "0 to 1"), "slider(usual='a')": (T, "usual", "number"),
-    "slider(usual=math.nan)": (V, "usual", "finite"), "segments('abc')": (T, "abc", "row of values"),
-    "segments(3)": (T, 3, "row of values"), "segments((1,))": (V, "two to twelve"),
-    "segments(range(13))": (V, "two to twelve"), "segments((1, 2, 1))": (V, "different"),
+    "slider(usual=2.0)": (V, "usual", 2.0, "0 to 1"), "segments('abc')": (T, "abc", "row of values"),
+    "segments((1,))": (V, "two to twelve"), "segments((1, 2, 1))": (V, "different"),
     "sv.run.controls.Control('a', '', 'Does.', **SETS)": (T, "Button, Slider, Segments, Switch"),
-    "Switch('a', '', 'Does.', change=lambda v, r: None)": (V, "value="),
-    "slider().taken('1')": (T, "'1'", "number"), "slider().taken(True)": (T, "True", "number"),
-    "slider().taken(math.nan)": (V, "nan", "finite"), "slider().taken(HUGE)": (V, "finite"),
+    "slider().taken('1')": (T, "'1'", "number"), "slider().taken(np.nan)": (V, "nan", "finite"),
     "slider(whole=True).taken(0.5)": (V, 0.5, "whole"), "segments(('a', 'b')).taken('c')": (V, "'c'", "a, b"),
     "switch('on').taken('yes')": (T, "yes", "True or False"),
-    **{f"LAYERS.taken({units})": (V, "layers")
-       for units in (3, "'4,2'", (0,), (1.5,), (-1, 2), (10**6,), (1,) * 7, None)},
-    "scene(controls=slider())": (T, "Button"), "scene(controls=(3,))": (T, "Button"),
-    "scene(controls=(slider(), slider()))": (V, "noise"),
+    **{f"LAYERS.taken({units})": (V, "layers") for units in (3, (0,), (10**6,), (1,) * 7)},
+    "scene(controls=(3,))": (T, "Button"), "scene(controls=(slider(), slider()))": (V, "noise"),
     "scene(command='scalarviz rgb')": (T, "command", "function"), "move(run_of(), 'batch', 201)": (V, 201),
     "move(run_of('sgd_momentum'), 'momentum', -0.1)": (V, "-0.1"),
 }  # fmt: skip
@@ -127,12 +115,8 @@ def test_a_place_on_the_track_is_its_value_and_back(share, log):
     found = track.share(track.at(share))
     assert abs(found - share) < 0.006  # three digits are kept
     assert track.at(found) == track.at(share)
-
-
-def test_decades_are_equally_long_where_a_slider_is_logarithmic():
-    track = slider(least=1e-3, most=10.0, log=True)
-    assert [track.at(k / 4) for k in range(5)] == [0.001, 0.01, 0.1, 1.0, 10.0]
-    assert [track.share(value) for value in (1e-9, 0.001, 0.1, 10.0, 1e9, math.nan)] == [0, 0, 0.5, 1, 1, 0]
+    decades = slider(least=1e-3, most=10.0, log=True)
+    assert [decades.at(k / 4) for k in range(5)] == [0.001, 0.01, 0.1, 1.0, 10.0]
     assert slider(least=0, most=10, whole=True).at(0.44) == 4.0
 
 
@@ -171,7 +155,6 @@ MOVES = [
     ("batch", 128, lambda run: run.change(batch_size=128), {}),
     ("optimiser", "momentum", lambda run: run.change(momentum=0.9), {"momentum": 0.9}),
     ("optimiser", "Adam", lambda run: run.change(optimizer="Adam", lr=0.01), {"learning rate": 0.01}),
-    ("regularisation", "L1", lambda run: run.change(l1=1e-3), {"regularisation rate": 1e-3}),
     ("regularisation", "L2", lambda run: run.change(l2=1e-3), {"regularisation rate": 1e-3}),
     ("activation", "relu", lambda run: run.change(activation="relu"), {}),
 ]
@@ -193,19 +176,10 @@ def test_each_changes_a_run_as_its_edit_does_and_reads_it(label, value, act, mor
     assert bits(one) == bits(other)
 
 
-def test_a_penalty_keeps_its_size_when_it_becomes_the_other_and_clipping_stays():
-    run = run_of("rmsprop", l1=0.02, clip_norm=1.0)
-    move(run, "regularisation", "L2")
-    assert (values(run)["optimiser"], values(run)["regularisation rate"]) == ("RMSprop", 0.02)
-    move(run, "regularisation rate", 0.5)
-    limits = run.frame().settings.limits
-    assert (limits.l1, limits.l2, limits.clip_norm) == (0.0, 0.5, 1.0)
-
-
 def test_choices_are_those_that_there_can_be():
     run = run_of()
     x, y = run.samples()
-    for count, wanted in ((200, (1, 16, 128, 200)), (5, (1, 2, 3, 4, 5)), (9, (1, 4, 9))):
+    for count, wanted in ((200, (1, 16, 128, 200)), (5, (1, 2, 3, 4, 5))):
         run.batch_size = min(count, 4)
         run.refill(x[:count], y[:count])
         choices = controls_of(reader(run))["batch"].choices
@@ -221,14 +195,12 @@ def test_choices_are_those_that_there_can_be():
 
 # ---- an optimiser that comes back
 
-RULES = {"SGD": "sgd_decay", "momentum": "sgd_momentum", "Adam": "adam_betas", "AdamW": "adamw_decay",
-         "RMSprop": "rmsprop_all", "Adagrad": "adagrad_all"}  # fmt: skip
 
-
-@pytest.mark.parametrize("first", [*RULES, "nesterov"])
+@pytest.mark.parametrize("first", ["SGD", "Adam", "nesterov"])
 def test_there_and_back_at_the_first_step_is_as_if_nothing_had_been(first):
-    kind, back = RULES.get(first, "sgd_nesterov"), first if first in RULES else "momentum"
-    for other in {"SGD", "momentum", "Adam", "AdamW"} - {back}:
+    kind = {"SGD": "sgd_decay", "Adam": "adam_betas", "nesterov": "sgd_nesterov"}[first]
+    back = first if first != "nesterov" else "momentum"
+    for other in {"SGD", "AdamW"} - {back}:
         one, plain, had = run_of(kind), run_of(kind), {}
         move(one, "optimiser", other, had)
         one.step(0)
@@ -253,9 +225,6 @@ def test_a_rule_has_the_rate_it_had_last_that_of_its_family_of_the_scene_or_the_
     for rule, rate in (("SGD", 0.5), ("AdamW", 0.02), ("momentum", 0.4)):
         move(run, "optimiser", rule, {}, rates)
         assert (run.lr, values(run)["optimiser"]) == (rate, rule)
-    move(run, "optimiser", "Adam")
-    move(run, "optimiser", "SGD")
-    assert run.lr == 0.1
 
 
 def test_a_schedule_ends_with_its_optimiser():
@@ -321,22 +290,8 @@ def test_layers_of_equal_shapes_go_on_and_the_others_are_those_of_a_new_network_
     assert (len(hidden), min(hidden), max(hidden)) == (MOST_LAYERS, 1, MOST_UNITS)
 
 
-def test_a_layer_grows_and_shrinks_on_the_same_rungs():
-    rung = 1
-    while more(rung) < MOST_UNITS:
-        assert fewer(more(rung)) == rung
-        rung = more(rung)
-    assert (fewer(1), more(MOST_UNITS)) == (0, MOST_UNITS)
-
-
-class OwnSequence(nn.Sequential):
-    pass
-
-
 OTHERS = {
-    "softmax": lambda: nn.Sequential(nn.Linear(2, 4), nn.Softmax(), nn.Linear(4, 1)),
     "norm": lambda: nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)),
-    "own": lambda: OwnSequence(nn.Linear(2, 1)),
     "two activations": lambda: nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 1)),
     "two biases": lambda: nn.Sequential(nn.Linear(2, 4, bias=False), nn.Tanh(), nn.Linear(4, 1)),
     "no sequence": lambda: nn.Linear(2, 1),
@@ -360,18 +315,3 @@ def test_new_layers_are_drawn_as_the_others_were_and_what_has_no_weights_stays()
     for tensor in run.tensors:
         now = tensor.of(run.values)
         assert ((now >= 0.25) & (now < 0.75)).all() if tensor.role == "weight" else (now == 0).all()
-
-
-@pytest.mark.parametrize("steps", [0, 1])
-@pytest.mark.parametrize("budget", [2**30, 0])
-def test_the_past_knows_what_drew_the_first_weights_though_their_branch_made_room(steps, budget):
-    run, seeds = make_run(), []
-    run.timeline.budget = budget
-    for how in ({}, {"seed": 7}, {}, {"seed": 9}):  # without one it begins anew with the same weights
-        run.step(steps)
-        run.restart(**how)
-        seeds.append(run.frame().past.seed)
-    assert seeds == [None, 7, 7, 9]
-    if budget:
-        run.undo()
-        assert run.frame().past.seed == 7
