@@ -35,18 +35,6 @@ def lesson(model, loss, optimizer, data=FLAT):
     return Run(model, loss, optimizer, data, dtype="float64")
 
 
-def neurons(*layers):
-    """A network of sigmoids with weights and biases as given."""
-    parts = []
-    for k, (weight, _) in enumerate(layers):
-        parts += [nn.Linear(len(weight[0]), len(weight), seed=k), nn.Sigmoid()]
-    net = nn.Sequential(*parts)
-    net.load_state_dict({f"{2 * k}.{name}": np.array(part)
-                         for k, layer in enumerate(layers) for name, part in zip(("weight", "bias"), layer, strict=True)
-                         })  # fmt: skip
-    return net
-
-
 # M. Mazur, "A Step by Step Backpropagation Example": biases are kept as they are
 
 MAZUR = {"w1": 0.15, "w2": 0.20, "w3": 0.25, "w4": 0.30, "w5": 0.40, "w6": 0.45, "w7": 0.50, "w8": 0.55}
@@ -57,7 +45,9 @@ DATA = [[0.05, 0.10]], [[0.01, 0.99]]
 
 
 def mazur_layers():
-    net = neurons(([[0.15, 0.20], [0.25, 0.30]], [0.35, 0.35]), ([[0.40, 0.45], [0.50, 0.55]], [0.60, 0.60]))
+    net = nn.Sequential(nn.Linear(2, 2), nn.Sigmoid(), nn.Linear(2, 2), nn.Sigmoid())
+    net[0].weight.data, net[0].bias.data = [[0.15, 0.20], [0.25, 0.30]], [0.35, 0.35]
+    net[2].weight.data, net[2].bias.data = [[0.40, 0.45], [0.50, 0.55]], [0.60, 0.60]
     return lesson(net, nn.MSELoss(), optim.SGD([net[0].weight, net[2].weight], lr=0.5), DATA)
 
 
@@ -124,26 +114,6 @@ def test_mazur_step_by_step():
     assert (output.formula, hidden.formula) == ("(y − t) · y · (1 − y)", "(Σ w · δ) · y · (1 − y)")
 
 
-# CS231n, "Backpropagation, Intuitions" and "Linear Classification"
-
-
-def test_cs231n_softmax():
-    net = nn.Sequential(nn.Linear(4, 3))
-    net.load_state_dict({
-        "0.weight": np.array([[0.01, -0.05, 0.1, 0.05], [0.7, 0.2, 0.05, 0.16], [0.0, -0.45, -0.2, 0.03]]),
-        "0.bias": np.array([0.0, 0.2, -0.3]),
-    })  # fmt: skip
-    run = lesson(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), ([[-15, 22, -44, 56]], [2]))
-    opened = run.open()
-    printed(opened.rows["0"], "-2.85", "0.86", "0.28")
-    printed(opened.loss, "1.04")
-    printed(opened.deltas["0"] + [[0], [0], [1]], "0.015", "0.631", "0.353")  # the probabilities
-    steps = opened.micro_steps()
-    assert [s.formula for s in steps if s.kind == "delta"] == ["dL/dy"] * 3
-    zero = next(s for s in steps if s.kind == "product" and s.weights[0] == 8)
-    assert zero.numbers == "0 · (−15) = 0"  # no "−0"
-
-
 # Adam by hand: theta^2 from 5 (G. Basran, MATH 3850)
 
 
@@ -157,31 +127,3 @@ def test_adam_by_hand():
     run.step()
     second = {line.name: line.result for line in run.open().line(theta)}
     printed([run.open().gradient[0], second["m'"], second["v'"]], "9.8", "1.88", "0.19594")
-
-
-# P. Roelants, "How to implement a recurrent neural network": s[k] = s[k-1] * wRec + x[k] * wx
-
-
-def test_linear_rnn_through_time():
-    wx, rec = held = weights(wx=0.5, wRec=2.0)
-
-    def model(x):
-        s = 0.0
-        for value in x:
-            s = s * rec + value * wx
-        return s
-
-    x = np.array([[1.0, 0.0, 1.0, 1.0]])
-    run = lesson(model, nn.MSELoss(), optim.SGD(held, lr=0.1), (x, [[2.0]]))
-    states = [0.0]
-    for value in x[0]:
-        states.append(states[-1] * 2 + value * 0.5)
-    deltas = 2 * (states[-1] - 2.0) * 2.0 ** np.arange(3, -1, -1)  # from the last state back, each time by wRec
-    opened = run.open()
-    assert opened.gradient.tolist() == [float(deltas @ x[0]), float(deltas @ states[:-1])]
-    for weight, met in ((wx, x[0]), (rec, states[:-1])):
-        terms = opened.terms(weight)
-        got = [(t["delta"], t["x"]) for t in terms.array if t["delta"] * t["x"]]
-        assert got == [(d, m) for d, m in zip(deltas, met, strict=True) if d * m]  # in the order of time
-    places = [row.where for row in run.why(rec, step=1).rows]
-    assert len(set(places)) == len(places)  # each of them can be told from the others
