@@ -1,6 +1,4 @@
-"""Nodes that ask for numbers which are computed are refused when a file is loaded: all of them, by name.
-
-It imports the tables of operators to try each of them."""
+"""Nodes that ask for numbers which are computed are refused when a file is loaded: all of them, by name."""
 
 from __future__ import annotations
 
@@ -11,11 +9,6 @@ from onnx import helper
 import scalarviz as sv
 from kit.onnx_files import Made, agrees
 from scalarviz.errors import InputError
-from scalarviz.imported.needed import CUT, KNOWN, NO_DERIVATIVE
-from scalarviz.imported.operators.table import TABLE, Call
-from scalarviz.nn._array import values
-from scalarviz.onnx.graph import Node
-from scalarviz.scalar.value import as_value
 
 
 def test_all_are_named_at_once(tmp_path):
@@ -40,7 +33,7 @@ y = Sum(a, b, c, e, g, j)""")
     assert "\n" not in said
 
 
-@pytest.mark.parametrize("operator", sorted(CUT))
+@pytest.mark.parametrize("operator", ["Div", "Pow", "ReduceL2", "ReduceMean"])
 def test_whole_numbers_are_not_cut_off_in_silence(tmp_path, operator):
     """5 // 2 is 2 in ONNX, and has no derivative; of floats all of them are taken."""
     more = {"Div": [2], "Pow": [0.5]}.get(operator, [])
@@ -64,38 +57,3 @@ def test_scales_that_are_an_input_are_named_as_such(tmp_path):
     made.node("Resize", "x", "", "scales", name="stretches", to="y")
     with pytest.raises(InputError, match=r"Resize 'stretches' \(its input 2 says what is made"):
         sv.load_onnx(made.save(tmp_path), batch=False)
-
-
-def computed(*shape):
-    return values([as_value(1.0) for _ in range(int(np.prod(shape)))], shape)
-
-
-def refused(operator, inputs, opset=22, **attributes):
-    node = Node(operator, tuple(f"x{k}" for k in range(len(inputs))), ("y",), attributes, "n")
-    with pytest.raises(InputError, match="computed from data"):
-        TABLE[operator](Call(node, inputs, opset))
-
-
-@pytest.mark.parametrize("operator", sorted(NO_DERIVATIVE))
-def test_operators_of_known_numbers_take_no_others(operator):
-    refused(operator, (computed(2, 2),) * (2 if operator == "Mod" else 1))
-
-
-@pytest.mark.parametrize(("operator", "place"), [(name, place) for name, places in KNOWN.items() for place in places])
-def test_settings_that_are_computed_are_refused_by_the_operator_too(operator, place):
-    one = np.ones(1, np.int64)
-    inputs = [computed(1, 1), one, one, one, one] if place else [None]
-    given = {"Dropout": 3, "Pad": 4, "Range": 3, "OneHot": 3, "Resize": 4, "ScatterElements": 3, "ScatterND": 3,
-             "Slice": 5}.get(operator, 2 if place else 1)  # fmt: skip
-    inputs = [computed(1, 1), *[one] * (given - 1)] if operator != "Range" else [np.ones(()), np.ones(()), np.ones(())]
-    if operator == "Dropout":
-        inputs[1] = np.array(0.5)
-    if operator == "Pad":
-        inputs[1], inputs[2] = np.zeros(2, np.int64), np.zeros(())
-    if operator == "Resize":
-        inputs[1] = inputs[2] = None
-        inputs[3] = np.ones(2, np.int64)
-        if place == 2:
-            inputs[3] = None
-    inputs[place] = computed(1)
-    refused(operator, tuple(inputs), opset=9 if operator == "Upsample" else 22, mode="nearest", axis=0)

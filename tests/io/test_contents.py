@@ -7,7 +7,6 @@ Two readers stand behind the front door: `.npz` files (data sets) and safetensor
 from __future__ import annotations
 
 import csv
-import errno
 import gzip
 import io as streams
 import json
@@ -15,10 +14,7 @@ import math
 import os
 import pickle
 import random
-import re
 import struct
-import subprocess
-import sys
 import warnings
 import zipfile
 
@@ -28,7 +24,7 @@ import safetensors.numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from PIL import Image, ImageFilter
+from PIL import Image
 
 from kit.files import same
 from kit.refusals import Refusal, refusals
@@ -106,65 +102,56 @@ HUGE = b"BM" + struct.pack("<5I", 54, 0, 54, 40, 9000) + struct.pack("<I", 9000)
 BAD = {
     "idx": {
         b"": ("nothing",), b"\x89PNG\r\n\x1a\n": ("89 50 4e 47", "00 00 08 03"), idx(NUMBERS[0]): ("00 00 08 02",),
-        idx(NUMBERS, kind=0x0D): ("00 00 0d 03",), idx(NUMBERS)[:7]: ("header",), idx(NUMBERS)[:-1]: (24, 23),
-        idx(NUMBERS) + b"x": (24,), headed(2**32 - 1, 2**32 - 1, 9): (), headed(0, 28, 28): ("1 to",),
+        idx(NUMBERS)[:7]: ("header",), idx(NUMBERS)[:-1]: (24, 23), headed(2**32 - 1, 2**32 - 1, 9): (),
+        headed(0, 28, 28): ("1 to",),
         gzip.compress(idx(NUMBERS), mtime=0)[:-9]: ("cut short",), b"\x1f\x8b" + b"rubbish" * 9: ("damaged",),
     },
     "npz": {
         b"": (".npz",), archive(("x.npy", b"no array")): (".npz",), archive(("x.npy", npy((4,)))): (".npz",),
-        archive(("x.npy", npy((2**40, 2**40)))): (".npz",), archive(("x.npy", npy((2**40,)))): (),
+        archive(("x.npy", npy((2**40,)))): (),
         archive(("x.npy", npy((1,))), ("x.npy", npy((1,)))): ("two arrays of one name",),
-        packed(x=np.array(["a"])): ("x", "real numbers"), packed(x=np.array([None])): (".npz",),
         packed(x=np.array([1j])): ("x", "real numbers"), packed(y=X): ("no array x", "y"),
         archive(("a\nb", b""), ("c" * 300, b"")): ("'a\\nb'", "ccc"),
     },
     "cube": {
         "": (".cube",), "LUT_1D_SIZE 2\n0 0 0\n1 1 1\n": ("1-D",), SIZE + "0 0 0\n": (1, 8), "\0" * 100: (),
         **{f"LUT_3D_SIZE{text}\n": ("2 to 256",) for text in
-           (" two", " 1000", " \u00b2", " \u0662", " 2 # two", "", " 0", " 1", " 257", " " + "9" * 5000)},
+           (" two", " \u0662", "", " 1", " 257")},
         **{f"{SIZE}{text}\n": LINE2 for text in
-           ("0 0", "0 0 nan", "0 0 1e400", "0 0 1_000", "0 0 0x10", "0 0 \u0661", "0 0 \uff11", "0 0 0 # black",
-            "0 0 0 0", "0,0,0", "-inf 0 0", "9" * 5000 + " 0 0")},
+           ("0 0", "0 0 nan", "0 0 1_000", "0 0 \u0661", "0 0 0 # black")},
         SIZE + "nan 0 0\n": ("line 2", "'nan'", "TITLE"), SIZE + SIZE: ("line 2", "LUT_3D_SIZE"),
         "LUT_1D_SIZE 2\n" + SIZE: ("1-D",), SIZE + "LUT_IN_VIDEO_RANGE\n": ("line 2", "LUT_IN_VIDEO_RANGE"),
         SIZE + "DOMAIN_MIN 0 0\n" + ROWS: ("DOMAIN_MIN",), SIZE + "DOMAIN_MAX 1 1 inf\n" + ROWS: ("DOMAIN_MAX",),
         SIZE + "DOMAIN_MAX 0 1 1\n" + ROWS: ("below",), b"\xff\xfe\x00\x81": ("not text",),
     },
     "table": {
-        "": ("empty",), " \n\n": ("empty",), ",,,\n,,,\n": ("empty",), '""\n': ("empty",),
+        "": ("empty",), ",,,\n,,,\n": ("empty",),
         "x,y\n1_000,2\n": ("line 2", "'x'", "'1_000'"), "x\n1,2\n": ("line 2", "2 cells", "1 column"),
         "x,y\n": ("no rows",), "1,2,a\n3,4,b\n": ("'x'",), "1,2\n3,4\n": ("'1, 2'",),
             "x,y,x\n1,2,3\n": ("'x'", "two"),
         "x,,z\n1,2,3\n": ("column 2",), "x,y,kind\n1,2,a\n3,b\n": ("line 3", "2 cells", "3 columns", "'kind'"),
         "x,y\n1,2\n\n3,4,5\n": ("line 4", "3 cells", "2 columns"), "x,y\n1,2\n,4\n": ("line 3", "'x'", "empty"),
-        "x,y\n1,2\n,4\n ,\n5,6\n,3\n": ("line 3", "1 other row"), "x,y\n,1\n,2\nn/a,3\n,4\n5,6\n": ("line 2",
-            "2 other rows"),
-        ",x,y\na,1,2\nb,3,4\n": ("column 1",), ",x,y\n0,1,2\n0,3,4\n": ("column 1",),
-            ",x,y\n0.5,1,2\n1.5,3,4\n": ("column 1",),
-        "x,y\n1,2\nNaN,4\n": ("line 3", "'NaN'", "finite"), "x,y\n1,2\n-inf,4\n": ("line 3", "'-inf'"),
-        "x,y\n1,2\n3.4.5,4\n": ("line 3", "'3.4.5'"), 'x,y\n"1,2\n3,4\n': ("quotation mark",),
+        "x,y\n1,2\n,4\n ,\n5,6\n,3\n": ("line 3", "1 other row"), ",x,y\n0,1,2\n0,3,4\n": ("column 1",),
+        "x,y\n1,2\nNaN,4\n": ("line 3", "'NaN'", "finite"), 'x,y\n"1,2\n3,4\n': ("quotation mark",),
         "x,y\n" + "9" * 20_000 + ",1\n": ("line 2", "10,000"),
         ",".join(f"c{k}" for k in range(2000)) + "\n1\n": ("2,000 columns", "1,000"),
-        b"PK\x03\x04rest": ("workbook", "CSV"), b"\xd0\xcf\x11\xe0": ("workbook",), b"%PDF-1.7": ("PDF",),
-        b"\x1f\x8b\x08": ("gzip",), b"\x89PNG\r\n": ("picture",), b"x,y\n1,\0\n": ("zero bytes",),
-            b"\xff\xfex": ("utf-16",),
+        b"PK\x03\x04rest": ("workbook", "CSV"), b"x,y\n1,\0\n": ("zero bytes",), b"\xff\xfex": ("utf-16",),
     },
     "weights": {
-        b"": ("weights",), b"hello": ("weights",), b"\x10" + b"\0" * 7 + b"not json at all!": ("weights",),
+        b"": ("weights",), b"\x10" + b"\0" * 7 + b"not json at all!": ("weights",),
         b"\xff" * 64: ("weights",), safetensors.numpy.save({}, {"scalarviz.format": "3"}): ("format 3", "1, 2"),
         struct.pack("<Q", 2**40) + b"{}" * 9: (), tensor("F8_E8M0", [4], bytes(4)): ("weights",),
         safetensors.numpy.save({"w": np.arange(100.0)})[:-50]: (),
     },
     "foreign": {
-        b"": (), b"\xff" * 8: (), b"\x10" + bytes(7) + b"{}": (), tensor("F32", [2**20, 2**20]): ("read",),
-        tensor("F32", [3]): ("read",), tensor("F32", [-1]): ("read",), tensor("F33", [2]): ("read",),
-        tensor("C64", [1]): ("C64",), tensor("F8_E4M3FNUZ", [8]): ("F8_E4M3FNUZ",),
+        b"": (), b"\x10" + bytes(7) + b"{}": (), tensor("F32", [3]): ("read",), tensor("F32", [-1]): ("read",),
+        tensor("F33", [2]): ("read",), tensor("C64", [1]): ("C64",),
     },
     "picture": {
         b"": ("not a picture",), b"hello": ("not a picture",), b"\x89PNG\r\n\x1a\n" + b"\0" * 40: (),
         HUGE: ("9,000 x 9,000", "81,000,000", "67,108,864"), picture()[:60]: ("damaged",),
         **{picture(kind, "F" if kind == "SPIDER" else "RGB"): ("PNG, JPEG, WEBP, AVIF, BMP",) for kind in
-           ("DDS", "SPIDER", "TGA", "PCX", "ICO", "PDF", "EPS", "JPEG2000")},
+           ("SPIDER", "TGA", "PDF")},
     },
 }  # fmt: skip
 CASES = [(kind, content, facts) for kind, rows in BAD.items() for content, facts in rows.items()]
@@ -201,18 +188,6 @@ def test_names_that_are_no_file_are_refused(tmp_path, kind):
         refused_in_a_line(lambda name=name: READERS[kind](name), fact, error=InputError)
 
 
-@pytest.mark.parametrize("kind", READERS)
-def test_a_disk_that_cannot_be_read_is_said(tmp_path, monkeypatch, kind):
-    (tmp_path / "odd").write_bytes(bytes(100))
-
-    def fails(*_args, **_named):
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-    monkeypatch.setattr("builtins.open", fails)
-    monkeypatch.setattr(streams, "open", fails)
-    refused_in_a_line(lambda: READERS[kind](tmp_path / "odd"), "odd", "input/output error", error=InputError)
-
-
 class Harm:
     """What a pickle of it does when it is opened."""
 
@@ -233,35 +208,10 @@ def test_pickles_are_not_opened(tmp_path, name, kind, protocol):
     assert not (tmp_path / "harm").exists()
 
 
-def test_a_file_without_end_is_no_lut(tmp_path):
-    with (tmp_path / "big.cube").open("wb") as file:
-        file.truncate(10**10)  # sparse: it takes no room
-    refused_in_a_line(lambda: io.read_cube(tmp_path / "big.cube"), "1,073,741,824")
-
-
 def test_what_unpacks_to_more_than_there_is_is_not_unpacked(tmp_path, monkeypatch):
     (tmp_path / "a.npz").write_bytes(packed(np.savez_compressed, x=np.zeros(10**6)))
     monkeypatch.setattr("scalarviz.memory.free_memory", lambda: 10**7)
     refused_in_a_line(lambda: READERS["npz"](tmp_path / "a.npz"), "GB of memory", error=InputError)
-
-
-def test_the_field_limit_of_the_standard_library_stays_what_it_was():
-    before = csv.field_size_limit()
-    with pytest.raises(FileFormatError):
-        io.parse_csv("x\n" + "a" * 20_000)
-    assert csv.field_size_limit() == before
-
-
-@given(st.binary(max_size=400))
-def test_any_bytes_are_a_table_or_refused_in_words(data):
-    try:
-        table = io.parse_csv(io.decoded(data, "it"), "it")
-        for name in table.names:
-            table.are_numbers(name)
-            table.numbers(name)
-    except FileFormatError as error:
-        assert str(error).startswith("it")  # noqa: PT017
-        assert len(str(error)) < 400  # noqa: PT017
 
 
 # ---- seeded damage
@@ -316,15 +266,10 @@ def test_damage_ends_in_numbers_or_in_one_line(tmp_path, kind):
 
 
 PICTURES = [
-    ("PNG", "RGB", {}), ("PNG", "RGBA", {}), ("PNG", "P", {}), ("PNG", "I;16", {}), ("JPEG", "CMYK",
-        {"progressive": True}),
-    ("MPO", "RGB", {"save_all": True}), ("WEBP", "RGB", {}), ("WEBP", "RGBA", {"lossless": True}), ("AVIF",
-        "RGB", {}),
-    ("BMP", "RGB", {}), ("BMP", "1", {}), ("GIF", "P", {"save_all": True}), ("TIFF", "RGB",
-        {"compression": "raw"}),
-    ("TIFF", "RGBA", {"compression": "tiff_lzw"}), ("TIFF", "1", {"compression": "group4"}),
-    ("TIFF", "RGB", {"compression": "jpeg"}), ("TIFF", "CMYK", {"compression": "tiff_deflate"}), ("TIFF", "F", {}),
-    ("TIFF", "I;16", {}), ("TIFF", "LAB", {}), ("PPM", "RGB", {}), ("PPM", "1", {}), ("PPM", "F", {}),
+    ("PNG", "RGB", {}), ("PNG", "I;16", {}), ("JPEG", "CMYK", {"progressive": True}), ("AVIF", "RGB", {}),
+    ("WEBP", "RGBA", {"lossless": True}), ("TIFF", "RGBA", {"compression": "tiff_lzw"}), ("BMP", "1", {}),
+    ("GIF", "P", {"save_all": True}),
+    ("TIFF", "1", {"compression": "group4"}), ("TIFF", "F", {}), ("TIFF", "LAB", {}), ("PPM", "F", {}),
 ]  # fmt: skip
 
 
@@ -350,23 +295,6 @@ def test_damage_ends_in_a_picture_or_in_one_line(tmp_path, capfd, kind, mode, mo
     reader(tmp_path / "x")
     assert len(refused_of(made.getvalue(), reader, tmp_path / "x", f"{kind} {mode}", 60)) > 5
     assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize(
-    "raised", [TypeError, RuntimeError, NotImplementedError, AttributeError, MemoryError, KeyError, KeyboardInterrupt]
-)
-def test_whatever_a_decoder_raises_is_one_line_and_ctrl_c_itself(tmp_path, monkeypatch, raised):
-    (tmp_path / "x.png").write_bytes(picture())
-
-    def load(self):
-        raise raised("two\nlines")
-
-    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", load)
-    if raised is KeyboardInterrupt:
-        with pytest.raises(KeyboardInterrupt):
-            io.load_picture(tmp_path / "x.png")
-    else:
-        refused_in_a_line(lambda: io.load_picture(tmp_path / "x.png"), "x.png")
 
 
 def test_a_huge_picture_is_not_decoded(tmp_path, monkeypatch):
@@ -414,13 +342,6 @@ def test_the_numbers_of_the_rows_are_left_out(numbers, form):
     assert io.parse_csv("n,x,y\n" + rows).notes == ()
 
 
-def test_a_cell_may_hold_the_mark_a_quotation_or_a_line_end():
-    table = io.parse_csv('name,n\n"a, b",1\n"say ""no""",2\n"two\nlines",3\nlast,x\n')
-    assert list(table.words("name")) == ["a, b", 'say "no"', "two\nlines", "last"]
-    with pytest.raises(FileFormatError, match=r"line 6: .*'n'.*'x'"):
-        table.numbers("n")
-
-
 @given(st.lists(st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.floats(-1e6, 1e6)), min_size=1))
 def test_what_the_standard_library_writes_is_read_to_the_bit(rows):
     out = streams.StringIO()
@@ -436,12 +357,6 @@ def test_what_the_standard_library_writes_is_read_to_the_bit(rows):
 def test_an_idx_file_is_its_array(tmp_path, pack):
     (tmp_path / "pictures").write_bytes(pack(idx(NUMBERS)))
     assert same(io.read_idx(tmp_path / "pictures", 3), NUMBERS)
-
-
-@pytest.mark.parametrize("name", ["t10k-labels-idx1-ubyte", "t10k-labels-idx1-ubyte.gz", "t10k-labels.idx1-ubyte"])
-def test_idx_files_are_found_under_the_names_in_use(tmp_path, name):
-    (tmp_path / name).touch()
-    assert io.find_idx(tmp_path, "t10k-labels-idx1-ubyte") == tmp_path / name
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
@@ -469,23 +384,6 @@ def test_weights_come_back_bit_for_bit_and_other_programs_read_them(tmp_path_fac
         assert same(theirs, tensors)
     safetensors.numpy.save_file(tensors, path)
     assert same(io.load_tensors(path), (tensors, {}))
-
-
-def test_the_same_numbers_and_text_are_the_same_file(tmp_path):
-    for k in range(8):
-        io.save_tensors(tmp_path / f"{k}", {"w": np.ones(3), "b": np.zeros(2)}, {"step": "7", "a": "\u00e4"})
-    (content,) = {path.read_bytes() for path in tmp_path.iterdir()}
-    assert int.from_bytes(content[:8], "little") % 8 == 0
-
-
-def test_arrays_that_are_not_contiguous_or_of_the_other_byte_order(tmp_path):
-    base = np.arange(12.0).reshape(3, 4)
-    tensors = {"t": base.T, "s": base[:, ::2], "b": base.astype(">f8"), "scalar": np.float32(3)}
-    io.save_tensors(tmp_path / "w", tensors)
-    back, _ = io.load_tensors(tmp_path / "w")
-    for name, array in tensors.items():
-        np.testing.assert_array_equal(back[name], array)
-    assert back["scalar"].shape == ()
 
 
 def test_one_flipped_bit_is_noticed(tmp_path):
@@ -539,20 +437,6 @@ def test_what_pytorch_writes_in_any_type_of_floats_is_a_networks_weights(torch, 
         np.testing.assert_array_equal(array, theirs[key].double().numpy())
 
 
-@pytest.mark.ci
-def test_the_line_that_a_pickle_is_answered_with_makes_a_safetensors_file(torch, tmp_path):
-    weights = {"0.weight": torch.arange(6.0).reshape(2, 3).T, "0.bias": torch.ones(2, dtype=torch.bfloat16)}
-    weights["tied"] = weights["0.weight"]
-    torch.save(weights, tmp_path / "my net.pt")
-    with pytest.raises(FileFormatError) as caught:
-        io.load_tensors(tmp_path / "my net.pt")
-    code = re.search(r'python -c "(.*)"$', str(caught.value))[1]
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120, cwd=tmp_path)
-    found, _ = io.load_tensors(tmp_path / "my net.safetensors")
-    assert found.keys() == weights.keys()
-    assert all(np.array_equal(found[name], tensor.float().numpy()) for name, tensor in weights.items())
-
-
 # ---- tables of colours
 
 
@@ -560,16 +444,6 @@ def grade(colours):
     """Something that treats the three channels differently."""
     r, g, b = np.moveaxis(colours, -1, 0)
     return np.stack([r**2, 0.5 * g + 0.5 * b, 1 - r * g], axis=-1)
-
-
-def test_the_file_has_33_points_and_red_changes_fastest(tmp_path):
-    io.write_cube(tmp_path / "x.cube", io.sample(lambda c: c, title='my "grade"'))
-    lines = (tmp_path / "x.cube").read_text().splitlines()
-    assert lines[0] == "TITLE \"my 'grade'\""
-    assert {"LUT_3D_SIZE 33", "DOMAIN_MIN 0.000000 0.000000 0.000000"} <= set(lines)
-    rows = [[float(number) for number in line.split()] for line in lines if line[0].isdigit()]
-    assert len(rows) == 33**3
-    assert (rows[0], rows[1], rows[33], rows[33 * 33]) == ([0, 0, 0], [1 / 32, 0, 0], [0, 1 / 32, 0], [0, 0, 1 / 32])
 
 
 def test_a_table_is_its_function_between_its_points_and_exact_on_them(tmp_path):
@@ -582,14 +456,6 @@ def test_a_table_is_its_function_between_its_points_and_exact_on_them(tmp_path):
     colours = np.stack(np.meshgrid(level, level, level), axis=-1)
     np.testing.assert_allclose(lut(colours), grade(colours), atol=1e-15)
     np.testing.assert_allclose(lut(np.array([-1.0, 2.0, 0.5])), grade(np.array([0, 1, 0.5])))
-
-
-def test_pillow_applies_the_same_table_alike():
-    lut = io.sample(grade, points=9)
-    picture = np.random.default_rng(1).integers(0, 256, (20, 30, 3)).astype(np.uint8)
-    table = ImageFilter.Color3DLUT(9, lut.table.reshape(-1, 3).tolist())
-    theirs = np.asarray(Image.fromarray(picture).filter(table))
-    assert np.abs(lut(picture / 255.0) * 255 - theirs).max() <= 1.01
 
 
 def test_tables_of_other_programs(tmp_path):

@@ -11,7 +11,7 @@ from PIL import Image, ImageCms
 
 from kit.refusals import refusals
 from scalarviz.errors import FileFormatError, InputError, MissingDependencyError, UnknownNameError
-from scalarviz.io import Picture, example_photo, load_picture, save_picture, shrink
+from scalarviz.io import example_photo, load_picture, save_picture
 
 COLOURS = np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255]], [[255, 255, 255], [0, 0, 0], [255, 153, 0]]], np.uint8)
 
@@ -54,19 +54,6 @@ def test_another_colour_profile_becomes_srgb(tmp_path, mode):
     assert (picture.alpha is not None) == (mode == "RGBA")
 
 
-def test_srgb_itself_and_a_damaged_profile_change_nothing(tmp_path):
-    levels = np.random.default_rng(0).integers(0, 256, (40, 40, 3)).astype(np.uint8)
-    for profile in (ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes(), b"no profile" * 20):
-        Image.fromarray(levels).save(tmp_path / "x.png", icc_profile=profile)
-        np.testing.assert_array_equal(np.rint(load_picture(tmp_path / "x.png").rgb * 255), levels)
-
-
-def test_a_profile_keeps_the_alpha(tmp_path):
-    levels = np.random.default_rng(0).integers(0, 256, (40, 40, 4)).astype(np.uint8)
-    Image.fromarray(levels).save(tmp_path / "x.png", icc_profile=srgb_with_red_and_green_swapped())
-    np.testing.assert_array_equal(np.rint(load_picture(tmp_path / "x.png").alpha * 255), levels[..., 3])
-
-
 @pytest.mark.parametrize("mode", ["1", "L", "LA"])
 def test_grey_modes(tmp_path, mode):
     level = np.array([[0, 255], [255, 0]], np.uint8)
@@ -74,22 +61,6 @@ def test_grey_modes(tmp_path, mode):
     picture = load_picture(tmp_path / "x.png")
     np.testing.assert_array_equal(picture.rgb, np.repeat(level[..., None], 3, 2) / np.float32(255))
     assert (picture.alpha is not None) == (mode == "LA")
-
-
-@pytest.mark.parametrize("suffix", ["png", "tif"])
-def test_sixteen_bits_keep_their_precision(tmp_path, suffix):
-    level = np.array([[0, 1, 300], [40000, 65534, 65535]], np.uint16)
-    Image.fromarray(level).save(tmp_path / f"x.{suffix}")
-    np.testing.assert_allclose(load_picture(tmp_path / f"x.{suffix}").rgb[..., 1], level / 65535, rtol=1e-6)
-
-
-def test_floating_point_and_32_bit_tiffs(tmp_path):
-    level = np.array([[0.0, 0.25], [0.5, 1.0]], np.float32)
-    Image.fromarray(level).save(tmp_path / "f.tif")
-    np.testing.assert_array_equal(load_picture(tmp_path / "f.tif").rgb[..., 0], level)
-    Image.fromarray(np.array([[np.nan]], np.float32)).save(tmp_path / "n.tif")
-    with pytest.raises(FileFormatError, match="not a finite number"):
-        load_picture(tmp_path / "n.tif")
 
 
 def grey_tiff(bits, sample_format, data, width=2, largest=None):
@@ -158,12 +129,6 @@ def test_any_size_comes_back_bit_for_bit_with_its_alpha(tmp_path, size):
     np.testing.assert_array_equal(np.rint(picture.alpha * 255), levels[..., 3])
 
 
-def test_a_jpeg_is_close_and_holds_no_transparency(tmp_path):
-    smooth = np.linspace(0, 1, 64 * 64 * 3).reshape(64, 64, 3)
-    save_picture(tmp_path / "x.jpg", smooth)
-    assert np.abs(load_picture(tmp_path / "x.jpg").rgb - smooth).max() < 0.03
-
-
 def test_values_outside_the_range_are_clipped_and_nan_is_refused(tmp_path):
     save_picture(tmp_path / "x.png", np.array([[[-1.0, 0.5, 7.0]]]))
     assert np.asarray(Image.open(tmp_path / "x.png")).tolist() == [[[0, 128, 255]]]
@@ -184,16 +149,6 @@ def test_what_cannot_become_a_picture_leaves_no_file(tmp_path, refusal):
     assert os.listdir(tmp_path) == []
 
 
-def test_shrinking_averages_and_keeps_the_aspect():
-    rgb = np.zeros((4, 8, 3), np.float32)
-    rgb[:, ::2] = 1
-    small = shrink(Picture(rgb, np.ones((4, 8), np.float32)), 4)
-    assert small.size == (4, 2)
-    np.testing.assert_allclose(small.rgb, 0.5, atol=1e-6)
-    np.testing.assert_allclose(small.alpha, 1, atol=1e-6)
-    assert shrink(small, 100) is small
-
-
 def test_the_example_is_a_photograph(monkeypatch):
     photo = example_photo()
     assert photo.size == (240, 240)
@@ -201,10 +156,3 @@ def test_the_example_is_a_photograph(monkeypatch):
     monkeypatch.setattr("scalarviz.io.pictures.find_spec", lambda name: None)
     with pytest.raises(MissingDependencyError, match="data extra"):
         example_photo()
-
-
-def test_examples_have_names():
-    assert example_photo("cat").size == (451, 300)
-    astronaut = example_photo("astronaut")
-    assert astronaut.size == (512, 512)
-    np.testing.assert_array_equal(np.rint(astronaut.rgb * 255), pytest.importorskip("skimage.data").astronaut())

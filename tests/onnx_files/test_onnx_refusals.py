@@ -13,7 +13,6 @@ from kit.onnx_files import Made, session
 from kit.refusals import Refusal, refusals
 from scalarviz import nn
 from scalarviz.errors import (
-    FileFormatError,
     InputError,
     MissingDependencyError,
     ScalarvizError,
@@ -45,11 +44,8 @@ UNWRITTEN = {
     "convolution of what?": ("write(it, nn.Conv2d(1, 2, 3, seed=0))", *ASKS),
     "activation of what?": ("write(it, nn.Sequential(nn.ReLU()))", *ASKS),
     "nothing of what?": ("write(it, nn.Sequential())", *ASKS),
-    "function of what?": ("write(it, Of(lambda x: x))", *ASKS),
-    "embedding of what?": ("write(it, nn.Sequential(nn.Embedding(3, 2), nn.Flatten()))", *ASKS),
     **{f"shape {text}": (f"write(it, net(), {text})", BOTH, "to_onnx", "shape") for text in
-       ("3", "'3'", "[]", "[(3,), (3,)]", "(0,)", "(-1,)", "(2.5,)", "(True,)", "[3]", "((1, 2),)", "{3}",
-           "type(None)")},
+       ("3", "[]", "[(3,), (3,)]", "(0,)", "(2.5,)", "[3]")},
     "a shape it does not take": ("write(it, net(), (5,))", InputError, "Linear(2, 3) '0'", "2 inputs", "5"),
     **{f"dtype {text}": (f"write(it, net(), dtype={text})", ScalarvizError, "to_onnx", "dtype") for text in
        ("None", "'float16'", "32", "float")},
@@ -59,7 +55,6 @@ UNWRITTEN = {
         "write(it, Of(lambda x: [v * m for v, m in zip(x, mask.factors(2, 0.5))]), (2,))", InputError,
             "drawn anew",
     ),
-    "returns a text": ("write(it, Of(lambda x: 'abc'), (2,))", InputError, "Value", "list"),
     "returns nothing": ("write(it, Of(lambda x: None), (2,))", InputError, "Value", "list"),
 }  # fmt: skip
 
@@ -138,10 +133,8 @@ def load(folder, made, *outputs, **options):
     return sv.load_onnx(made.save(folder, *outputs), **options)
 
 
-SIDES = ("{'K': 4, 'L': 2}", "{'L': 0}", "{'L': -1}", "{'L': 2.5}", "{'L': '2'}", "{'L': True}", "{'L': None}",
-         "{'x': 3}", "{'x': 'L'}", "{'x': (2.0, 3)}", "{'x': (2, 0)}", "{'x': (3,)}", "{'x': (2, 2, 3)}",
-             "{'x': ()}",
-         "{'y': (2, 3)}", "{'x': np.array([2, 3])}", "{'x[1]': 2}", "[2]", "{3: 3}", "3")  # fmt: skip
+SIDES = ("{'K': 4, 'L': 2}", "{'L': 0}", "{'L': 2.5}", "{'x': 3}", "{'x': (2, 0)}", "{'x': (3,)}", "{'y': (2, 3)}",
+         "{'x[1]': 2}", "[2]", "{3: 3}")  # fmt: skip
 UNREAD = {
     "samples are mixed": ("load(it, Made('N', 3).read(PAIRS))", InputError,
         "MatMul 'all_pairs'", "x axis 0", "batch=False"),
@@ -174,15 +167,3 @@ def test_what_is_asked_wrongly_is_refused_in_one_line(tmp_path, refusal):
         refusal.call(tmp_path)
     except ScalarvizError as error:
         assert "\n" not in str(error)  # noqa: PT017
-
-
-@pytest.mark.parametrize("content", [b"", b"hello world\n" * 9])
-def test_no_network_at_all(tmp_path, content):
-    (tmp_path / "net.onnx").write_bytes(content)
-    Refusal(sv.load_onnx, FileFormatError, ("net.onnx",)).check(tmp_path / "net.onnx")
-
-
-def test_more_than_two_gigabytes_are_refused(tmp_path, monkeypatch):
-    """The one limit that cannot be reached here: it is lowered."""
-    monkeypatch.setattr("scalarviz.onnx.export.proto.LARGEST", 10)
-    Refusal(nn.Linear(2, 3).to_onnx, InputError, ("2 GiB", "safetensors")).check(tmp_path / "net.onnx")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import scalarviz as sv
@@ -34,19 +34,6 @@ def test_tensors_of_every_type(tmp_path, kind, raw, shape):
     assert numbers(net(np.zeros((2, 3)))).tolist() == expected.ravel().tolist()
 
 
-@pytest.mark.parametrize("raw", [True, False])
-def test_bfloat16_becomes_float32(tmp_path, raw):
-    tensor = helper.make_tensor("t", TensorProto.BFLOAT16, (5,), [1.5, -0.0, 3.0e38, float("inf"), 2.0**-130])
-    wanted = numpy_helper.to_array(tensor).astype(np.float32)
-    if raw:
-        bits = np.asarray(tensor.int32_data, np.uint16)
-        tensor = helper.make_tensor("t", TensorProto.BFLOAT16, (5,), bits.tobytes(), raw=True)
-    made = Made("N", 5)
-    made.tensors.append(tensor)
-    made.node("Add", "x", made.node("Cast", "t", kind=FLOAT), to="y")
-    assert numbers(sv.load_onnx(made.save(tmp_path))(np.zeros(5))).tolist() == wanted.tolist()
-
-
 def two_layers():
     return Made("N", 3).read("a = Gemm(x, w1:3x4, b1:4) @first\nb = Relu(a)\ny = MatMul(b, w2:4x2)")
 
@@ -67,16 +54,6 @@ def test_old_and_new_versions(tmp_path, opset):
     made.opset = opset
     path = made.save(tmp_path)
     agrees(sv.load_onnx(path), path, drawn(4, 3))
-
-
-def test_a_file_before_versions_were_counted(tmp_path):
-    made = Made("N", 3)
-    made.node("Softmax", "x", to="y")
-    model = made.model()
-    del model.opset_import[:]
-    model.ir_version = 2
-    (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
-    assert numbers(sv.load_onnx(tmp_path / "net.onnx")([0.0, 0.0, 0.0])) == pytest.approx([1 / 3] * 3)
 
 
 def test_numbers_beside_the_file_are_read(tmp_path):
@@ -140,13 +117,3 @@ def test_functions_are_written_out_where_they_are_called(tmp_path):
     slopes = [part.negative_slope for part in net.modules() if isinstance(part, nn.LeakyReLU)]
     assert sorted(slopes)[-1] == 0.5
     agrees(net, path, drawn(3, 4))
-
-
-def test_nodes_of_two_calls_have_names_of_their_own(tmp_path):
-    made = Made("N", 4)
-    made.nodes += [call("Leak", "x", "h"), call("Leak", "h", "i", "again"), call("Leak", "i", "y", "again")]
-    made.functions = [leak()]
-    net = sv.load_onnx(made.save(tmp_path))
-    names = [name for name, part in net.named_modules() if isinstance(part, nn.LeakyReLU)]
-    assert len(set(names)) == len(names) == 3
-    assert numbers(net([-8.0, 8.0, -1.0, 0.0])).tolist() == [-1.0, 8.0, -0.125, 0.0]

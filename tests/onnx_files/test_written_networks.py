@@ -13,15 +13,15 @@ from onnx.reference import ReferenceEvaluator
 import scalarviz as sv
 from kit.layers import LAYERS, Layer
 from kit.networks import NETWORKS, WORDS
-from kit.onnx_files import agrees, assert_near, by_objects, computed, operators, session, stored
+from kit.onnx_files import assert_near, by_objects, computed, operators, session, stored
 from scalarviz import nn
 
 
 class Attention(nn.Module):
     """Attention of positions to themselves: what it returns, or its shares."""
 
-    def __init__(self, heads=2, which=0, bias=True, **how):
-        self.attention, self.which, self.how = nn.MultiheadAttention(4, heads, bias=bias, seed=1), which, how
+    def __init__(self, heads=2, which=0, **how):
+        self.attention, self.which, self.how = nn.MultiheadAttention(4, heads, seed=1), which, how
 
     def forward(self, x):
         return self.attention(x, x, x[::-1], **self.how)[self.which]
@@ -62,28 +62,16 @@ class Twice(nn.Module):
 
 MORE = {
     "perceptron": (lambda: nn.Perceptron(3, nn.Tanh()), (3,)),
-    "perceptron of one input": (lambda: nn.Perceptron(1, bias=False), (1,)),
     "network": (lambda: nn.Network(4, 2, nn.Sigmoid()), (4,)),
-    "mlp of layers": (lambda: nn.Sequential(*nn.MLP(3, [4, 4], 2, nn.Tanh)), (3,)),
     "mlp": (lambda: nn.MLP(4, [5], 2), (4,)),
     "unflatten": (lambda: nn.Unflatten((2, 2)), (4,)),
     "nothing": (nn.Sequential, (4,)),
     "embedding": (lambda: nn.Embedding(5, 3), (4,)),
-    "embedding of one word": (lambda: nn.Embedding(5, 3), ()),
-    "embedding of rows": (lambda: nn.Embedding(5, 3), (2, 3)),
-    "layer norm of the last": (lambda: nn.LayerNorm(5), (2, 5)),
-    "batch norm2d without bias": (lambda: nn.BatchNorm2d(2, bias=False), (2, 3, 3)),
-    "a number for a norm": (lambda: nn.Sequential(nn.Linear(3, 1), nn.GroupNorm(1, 1), nn.Linear(1, 2)), (3,)),
     "one channel": (lambda: nn.Sequential(nn.Conv1d(1, 1, 1), nn.GroupNorm(1, 1), nn.Flatten()), (1, 1)),
-    "norms of one number": (lambda: nn.Sequential(nn.BatchNorm1d(1), nn.LayerNorm(1), nn.RMSNorm(1)), (1,)),
-    "mean over a divided side": (lambda: nn.AdaptiveAvgPool1d(4), (2, 8)),
     "attention": (Attention, (5, 4)),
     "attention, causal": (lambda: Attention(is_causal=True), (5, 4)),
     "attention, masked": (lambda: Attention(1, attn_mask=np.eye(5)[::-1] > 0), (5, 4)),
-    "attention, added": (lambda: Attention(4, attn_mask=np.arange(25.0).reshape(5, 5) / 10), (5, 4)),
-    "attention without biases": (lambda: Attention(bias=False), (5, 4)),
     "attention's shares": (lambda: Attention(which=1, is_causal=True), (5, 4)),
-    "attention's shares a head": (lambda: Attention(which=1, average_attn_weights=False), (5, 4)),
     "a table tied": (TiedTable, ()),
     "weights by hand": (ByHand, (2,)),
     "a layer that is called twice": (Twice, (3,)),
@@ -111,10 +99,7 @@ WRITTEN_AS = {
     "adaptive2d, one": ["GlobalAveragePool"], "adaptive2d": ["MatMul", "MatMul"],
         "dropout in evaluation": ["Identity"],
 }  # fmt: skip
-MORE_WRITTEN_AS = {"mlp": ["Gemm", "Tanh", "Gemm"], "nothing": ["Identity"], "embedding": ["Gather"],
-    "mean over a divided side": ["AveragePool"],
-                   "network": ["Gemm", "Sigmoid"],
-                       "batch norm2d without bias": ["BatchNormalization"]}  # fmt: skip
+MORE_WRITTEN_AS = {"mlp": ["Gemm", "Tanh", "Gemm"], "nothing": ["Identity"], "embedding": ["Gather"]}
 OTHER_NAMES = {"network: formula", "network: one node twice"}
 """Networks without names for their weights: files give them some."""
 
@@ -176,24 +161,6 @@ def test_written_and_read_it_is_the_same_network(tmp_path, name):
     assert_near(got, wanted, 1e-7)
 
 
-def test_no_layer_is_forgotten():
-    tried = {type(part).__name__ for name in CASES for part in example(name)[0].modules()}
-    layers = {name for name in nn.__all__ if isinstance(getattr(nn, name), type)
-              and issubclass(getattr(nn, name), nn.Module) and not issubclass(getattr(nn, name),
-                  nn.Loss)}  # fmt: skip
-    assert tried >= layers - {"Module", "Loss", "Activation"}
-
-
-@pytest.mark.parametrize("name", ["a whole picture", "mlp of layers", "layer: linear", "layer: group norm"])
-def test_layers_come_back_as_these_layers(tmp_path, name):
-    net, shape, _ = example(name)
-    net.to_onnx(tmp_path / "a.onnx", shape)
-    back = sv.load_onnx(tmp_path / "a.onnx")
-    assert (type(back), repr(back)) == (type(net), repr(net))
-    back.to_onnx(tmp_path / "b.onnx", shape)
-    same_weights(sv.load_onnx(tmp_path / "b.onnx"), back)
-
-
 SCENES = {"rgb": ((3,), {"hidden": (8, 8)}), "digits": ((1, 8, 8), {}), "texture": ((2,), {}),
           "microgpt": ((16,), {"layers": 2})}  # fmt: skip
 
@@ -212,26 +179,6 @@ def test_a_scenes_network_is_written_and_read_with_its_trained_weights(tmp_path,
     assert_near(computed(path, x)[0], by_objects(run.model, x.astype(np.float32) if x.dtype.kind == "f" else x))
     for key, array in run.model.state_dict().items():
         assert stored(path)[key].dtype == array.dtype == np.float32  # nothing is rounded
-
-
-def test_numbers_that_no_mask_would_have_are_weights(tmp_path):
-    net = nn.Sequential(nn.Linear(2, 2, seed=0), nn.LayerNorm(2))
-    net[0].weight.data, net[1].weight.data = [[3e7, 1.0], [np.nan, np.inf]], [1e9, -1e9]
-    net.to_onnx(tmp_path / "net.onnx", dtype="float64")
-    same_weights(net, sv.load_onnx(tmp_path / "net.onnx"))
-
-
-def test_how_far_a_step_moves_the_statistics_is_written(tmp_path):
-    nn.Sequential(nn.BatchNorm1d(2, momentum=0.3), nn.BatchNorm1d(2, momentum=None)).to_onnx(tmp_path / "n.onnx", (2,))
-    assert [norm.momentum for norm in sv.load_onnx(tmp_path / "n.onnx")] == [0.3, 0.1]
-
-
-def test_a_layer_that_is_called_twice_is_replaced_at_both_places(tmp_path):
-    Twice().to_onnx(tmp_path / "net.onnx", (3,))
-    back, twin = sv.load_onnx(tmp_path / "net.onnx"), Twice()
-    back.a = twin.a = nn.Linear(3, 3, seed=5)
-    x = np.array([[0.3, -0.2, 0.9]])
-    assert_near(by_objects(back, x), by_objects(twin, x), 1e-6)
 
 
 def test_the_file_is_of_opset_17_and_ir_8_and_the_checker_takes_it(tmp_path):
@@ -254,14 +201,6 @@ def test_a_module_is_written_in_evaluation_and_left_in_training(tmp_path):
     assert [module.training for module in net] == [True, True, False, True]
 
 
-def test_a_norm_without_running_statistics_takes_those_of_the_batch(tmp_path):
-    net = nn.Sequential(nn.Linear(3, 4, seed=0), nn.BatchNorm1d(4, track_running_stats=False))
-    net.to_onnx(tmp_path / "net.onnx")
-    x = np.random.default_rng(0).standard_normal((6, 3))
-    wanted = [[v.data for v in row] for row in net[1]([net[0](row.tolist()) for row in x])]
-    assert_near(computed(tmp_path / "net.onnx", x)[0], wanted)
-
-
 def test_several_inputs_and_outputs(tmp_path):
     net = nn.MultiheadAttention(4, 2, seed=0)
     net.to_onnx(tmp_path / "net.onnx", [(3, 4), (5, 4), (5, 4)])
@@ -271,13 +210,6 @@ def test_several_inputs_and_outputs(tmp_path):
     q, k, v = (np.random.default_rng(seed).normal(size=(2, n, 4)) for seed, n in enumerate((3, 5, 5)))
     found = computed(tmp_path / "net.onnx", q, k, v)
     assert_near(np.concatenate([part.reshape(2, -1) for part in found], 1), by_objects(net, q, k, v))
-
-
-@pytest.mark.parametrize("samples", [1, 2, 1000])
-def test_one_sample_and_many(tmp_path, samples):
-    net = nn.Sequential(nn.Linear(3, 2, seed=0), nn.Softmax())
-    net.to_onnx(tmp_path / "net.onnx")
-    agrees(net, tmp_path / "net.onnx", np.random.default_rng(samples).normal(size=(samples, 3)))
 
 
 def test_a_live_run_is_written_as_it_is_and_goes_on(tmp_path):
