@@ -44,19 +44,8 @@ def picture(parts, x):
     return sv.sum([v for plane in nn.ReLU()(parts[1]([[row, row, row]])) for line in plane for v in line])
 
 
-def weights(n):
-    return [sv.Weight(0.01 * k) for k in range(n)]
-
-
-def unit(k):
-    return Made([sv.Weight(0.1 * k), sv.Weight(0.2)], lambda w, x: sv.sin(w[0] * x[0] + w[1]) * x[1])
-
-
 MAKE = {
-    "loose": lambda n: Made(weights(n), lambda w, x: sum(w * x[k % 2] for k, w in enumerate(w)) + 0.5),
-    "nested": lambda n: Made([weights(2) for _ in range(n // 2)], lambda rows, x: sum(
-        sv.tanh(sum(w * v for w, v in zip(row, x, strict=True))) for row in rows)),
-    "children": lambda n: Made([unit(k / n) for k in range(n // 4)], lambda units, x: sum(one(x) for one in units)),
+    "loose": lambda n: Made([sv.Weight(0.01 * k) for k in range(n)], lambda w, x: sum(w * x[k % 2] for k, w in enumerate(w)) + 0.5),
     "chain": lambda n: Made([n // 2, sv.Weight(0.9), sv.Weight(0.1)], chain),
     "residuals": lambda n: Made([nn.Linear(2, 2, seed=k) for k in range(n // 8)], residual),
     "picture": lambda n: Made([n // 8, nn.Conv2d(1, 2, 3, padding=1, seed=1)], picture),
