@@ -15,7 +15,6 @@ from kit.edits import everything
 from kit.networks import NETWORKS
 from kit.runs import ENGINES
 from scalarviz import nn, optim
-from scalarviz.errors import StateError
 from scalarviz.run import Run
 
 X = np.random.default_rng(0).random((24, 3))
@@ -139,12 +138,7 @@ class Own(nn.Module):
         return self.b(nn.Tanh()(self.a(x)))
 
 
-def test_a_layer_less_and_models_by_name():
-    run = run_of(deeper())
-    values = run.values.copy()
-    run.change(model=NETWORKS["mlp"].ours())
-    assert run.log[-1].what == "model = Sequential, taken over: 0, 2 (was 4)"
-    assert run.values.tobytes() == values[[*range(16), *range(36, 51)]].tobytes()
+def test_layers_of_a_model_that_is_no_row_are_taken_over_by_name():
     run = run_of(Own(4, 1))
     values = run.values.copy()
     run.change(model=Own(4, 2))
@@ -201,21 +195,6 @@ def test_a_model_may_be_a_function_of_the_same_weights_or_of_others():
     assert run.optimizer.numel() == 13
 
 
-def test_a_new_optimiser_counts_from_one_and_the_old_one_is_free():
-    run = run_of(NETWORKS["mlp"].ours())
-    old, new = run.optimizer, optim.Adam(run.model.parameters(), lr=0.01)
-    run.change(momentum=0.9)
-    run.step(20)
-    run.change(optimizer=new)
-    assert old.steps == 20
-    assert old.state_arrays()["momentum_buffer"].any()
-    run.step(5)
-    new.lr, old.lr = 0.5, 0.7
-    assert [done.what for done in run.log[2:]] == ["lr = 0.5"]
-    run.close()
-    assert (new.steps, run.steps) == (5, 25)
-
-
 def test_torch_agrees_on_a_run_that_was_changed_twice(torch):
     run = run_of(NETWORKS["mlp"].ours())
     theirs = NETWORKS["mlp"].theirs(run.state_dict())
@@ -237,15 +216,6 @@ def test_torch_agrees_on_a_run_that_was_changed_twice(torch):
             optimizer.step()
         for name, array in run.state_dict().items():
             np.testing.assert_allclose(array, theirs.state_dict()[name].numpy(), rtol=1e-9)
-
-
-def test_weights_of_another_run_are_taken_from_it():
-    theirs, run = run_of(deeper()), run_of(NETWORKS["mlp"].ours())
-    run.change(model=theirs.model)
-    with pytest.raises(StateError, match="another Run"):
-        theirs.step(1)
-    run.step(1)
-    assert theirs.model[0].weight[0][0].data == run.values[0]
 
 
 class Breaks(nn.Module):
@@ -285,17 +255,3 @@ def test_nested_sequentials_and_constants_of_ones_own():
         assert inner[1].beta == 3.0
     run.undo()
     assert type(inner[1]) is nn.Tanh
-
-
-def test_weights_that_two_models_share_have_the_names_of_the_model_in_the_run():
-    net = NETWORKS["mlp"].ours()
-    run = run_of(net)
-    run.change(model=nn.Sequential(net[0], nn.Tanh(), nn.Linear(4, 4, seed=3), nn.Tanh(), net[2], nn.Sigmoid()))
-    names = ["0.weight", "0.bias", "2.weight", "2.bias", "4.weight", "4.bias"]
-    assert [t.name for t in run.tensors] == list(run.state_dict()) == names
-    assert [s.name for s in run.stages if s.kind == "linear"] == ["0", "2", "4"]
-    run.change(activation="relu")
-    assert [t.name for t in run.tensors] == names
-    run.undo()
-    run.undo()
-    assert [t.name for t in run.tensors] == ["0.weight", "0.bias", "2.weight", "2.bias"]

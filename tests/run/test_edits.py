@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import copy
-import json
 import pickle
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import scalarviz as sv
 from kit.edits import everything
@@ -89,18 +86,6 @@ def test_edits_that_differ_in_a_bit_are_not_equal(one, other):
     assert one != other
     assert edits.SetWeights(0, [np.nan]) == edits.SetWeights(0, [np.nan])
     assert edits.Change(activation=nn.LeakyReLU()) == edits.Change(activation="leaky_relu")
-
-
-def test_an_edit_is_not_changed_by_its_maker_and_json_holds_plain_numbers():
-    numbers = np.array([1.0, 2.0])
-    edit = edits.SetWeights(0, numbers)
-    numbers[0] = 9.0
-    assert edit.numbers[0] == 1.0
-    with pytest.raises(ValueError, match="read-only"):
-        edit.numbers[0] = 3.0
-    with pytest.raises(AttributeError):
-        edit.start = 3
-    assert json.loads(edits.write_edit(edits.SetOptimizer({"betas": (0.5, 0.9)})))["numbers"] == [["betas", [0.5, 0.9]]]
 
 
 # ---- what each does
@@ -217,35 +202,20 @@ def test_other_samples_keep_a_whole_batch_whole_and_shrink_one_that_no_longer_fi
 # ---- many weights
 
 
-def chosen(run: Run, spans: Any) -> np.ndarray:
-    return np.isin(np.arange(run.n_weights), [k for start, count in spans for k in range(start, start + count)])
-
-
-@given(st.sets(st.integers(0, 30), min_size=1), st.floats(-8, 8, allow_subnormal=False))
-@settings(max_examples=15)
-def test_scaling_multiplies_what_is_named_and_leaves_the_rest(indices, factor):
+def test_scaling_multiplies_what_is_named_and_leaves_the_rest():
     run = make_run("mlp")
-    before, spans = run.values.copy(), tuple((index, 1) for index in sorted(indices))
-    wanted = np.where(chosen(run, spans), before * factor, before)
-    run.do(edits.ScaleWeights(spans, factor, "some"))
+    before = run.values.copy()
+    wanted = np.where(np.isin(np.arange(31), [3, 4, 5, 9, 30]), before * -0.5, before)
+    run.do(edits.ScaleWeights(((3, 3), (9, 1), (30, 1)), -0.5, "some"))
     assert np.array_equal(run.values, wanted)
     run.do(edits.SetWeights(0, before))
     run.do(run.log[0].edit)  # in absolute numbers: done again it does the same
     assert np.array_equal(run.values, wanted)
 
 
-def test_values_and_flags_of_the_same_weights_go_together():
-    run = make_run("mlp")
-    wanted = np.where(chosen(run, ((6, 3), (14, 1))), 0, run.values)
-    run.do(edits.Together((edits.SetWeights(6, np.zeros(3)), edits.SetWeights(14, [0.0]), edits.SetFrozen(6, [True]))))
-    assert np.array_equal(run.values, wanted)
-    run.step(2)
-    assert (run.values[6:9] != 0).tolist() == [False, True, True]
-
-
-def redrawn(spans: Any, seed: int = 0, steps: int = 0, rule: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def redrawn(spans: Any, seed: int = 0, steps: int = 0) -> tuple[np.ndarray, np.ndarray]:
     net = NETWORKS["norms"].ours()
-    net.initialize(rule, seed=1)
+    net.initialize(seed=1)
     run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, X[:, :2]), engine="numpy", seed=seed,
               dtype="float64")  # fmt: skip
     run.step(steps)
@@ -264,16 +234,8 @@ def test_weights_that_begin_anew_follow_their_initialiser_the_seed_and_the_step(
     for start, count in ((0, 1), (5, 9), (12, 4)):  # a part draws what the whole draws
         part = redrawn(((start, count),))[1][start : start + count]
         assert np.array_equal(part, drawn[0, 0][start : start + count])
-    within = redrawn(((3, 2),), rule=nn.init.uniform(5, 6))[1][3:5]
-    assert np.all((within >= 5) & (within < 6))
     norms = redrawn(((16, 8),), steps=3)
     assert list(norms[1][16:24]) == [1] * 4 + [0] * 4
-    run = make_run("mlp")
-    nn.init.manual_seed(7)
-    first = nn.Linear(2, 2).weight.data.copy()
-    nn.init.manual_seed(7)
-    run.do(edits.RedrawWeights(((0, 31),)))
-    assert np.array_equal(nn.Linear(2, 2).weight.data, first)  # its numbers are its own
 
 
 # ---- several edits as one

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
-import pickle
-import weakref
 from typing import Any
 
 import numpy as np
@@ -178,6 +175,9 @@ def test_a_way_that_is_given_up_or_interrupted_leaves_the_run_where_it_was():
 
     def stop(done: float) -> bool:
         told.append(done)
+        for refused in (run.step, run.undo, run.restart, lambda: run.set_weights(0, [5.0]), lambda: run.to(2)):
+            with pytest.raises(StateError, match="on its way"):
+                refused()
         return run.values is not None and len(told) < 3  # numbers are lent on the way
 
     def fail(done: float) -> None:
@@ -191,34 +191,6 @@ def test_a_way_that_is_given_up_or_interrupted_leaves_the_run_where_it_was():
     assert run.to(20) is True
     assert run.to(30)
     assert everything(run) == here
-
-
-ACTS = ("step(1)", "set_weights(0, [5.0])", "change(lr=0.4)", "to(2)", "undo()", "restart()", "state()", "take(state)",
-        "close()")  # fmt: skip
-
-
-@pytest.mark.parametrize("act", ACTS)
-def test_who_is_told_of_a_way_may_look_and_not_touch(act):
-    run = make()
-    run.step(20)
-    run.lr = 0.1
-    run.values[0] = 0.5  # from here on it is looked for changes that nobody announced
-    run.step(20)
-    state, here, refused = run.state(), everything(run), []
-    run.call_seconds = 1e-9
-
-    def progress(done: float) -> None:
-        run.frame()
-        with pytest.raises(StateError, match="on its way"):
-            eval(f"run.{act}", {"run": run, "state": state})
-        refused.append(done)
-
-    assert run.to(27, progress=progress)
-    run.to(40)
-    run.find("grad > 1e6", progress=progress)
-    assert refused
-    assert (everything(run), len(run.branches), len(run.log)) == (here, 1, 2)
-    run.close()
 
 
 def test_a_diverged_run_goes_back_to_before_and_to_the_bad_step_again():
@@ -294,11 +266,10 @@ def test_a_restart_is_a_run_of_such_weights_with_the_rate_batch_data_and_freezes
     assert everything(run) == end
 
 
-@pytest.mark.parametrize("rule", [nn.init.xavier_uniform(), nn.init.normal(0.1, 0.3), lambda s, i, o, d: d.uniform(s)])
-def test_a_seed_draws_as_the_initialiser_that_drew_last(rule):
+def test_a_seed_draws_as_the_initialiser_that_drew_last():
     def drawn(seed: int) -> Run:
         net = NETWORKS["norms"].ours()
-        net.initialize(rule, seed=seed)
+        net.initialize(nn.init.normal(0.1, 0.3), seed=seed)
         return Run(net, nn.MSELoss(), make_optimizer("adam", net.parameters()), (X, X[:, :2]), engine="numpy")
 
     run, ends = drawn(1), []
@@ -329,18 +300,6 @@ def test_after_another_network_a_restart_draws_its_weights_and_keeps_those_of_th
     for each in (run, plain):
         each.step(3)
     assert run.values.tobytes() == plain.values.tobytes()
-    run = of(NETWORKS["mlp"].ours())
-    first = run.values.copy()
-    run.step(2)
-    run.change(activation="relu", model=nn.Sequential(*list(run.model)[:2], nn.Linear(4, 3, seed=8)))
-    run.restart()
-    assert run.values[:16].tobytes() == first[:16].tobytes()
-    assert isinstance(run.model[1], nn.ReLU)
-    run.step()
-    own = sv.Weight(0.5, name="own")
-    run.change(model=lambda row: [own * row[0]] * 3, optimizer=optim.SGD([own], lr=0.1))
-    with pytest.raises(StateError, match=r"31 .* 1 .*own.*by hand"):
-        run.restart()
 
 
 # ---- ends
@@ -349,41 +308,18 @@ def test_after_another_network_a_restart_draws_its_weights_and_keeps_those_of_th
 @pytest.mark.parametrize("end", [
     lambda run: run.close(), lambda run: Run(run.model, nn.MSELoss(), run.optimizer, run.samples()),
 ])  # fmt: skip
-def test_a_closed_or_taken_over_run_frees_its_past_and_refuses_to_go(end):
+def test_a_closed_or_taken_over_run_refuses_to_go(end):
     run = make()
     run.step(20)
     run.lr = 0.1
     run.back(5)
     run.lr = 0.2
-    kept = end(run)
+    end(run)
     assert (run.timeline.nbytes, run.frame().past) == (0, None)
     assert [done.what for done in run.log] == ["lr = 0.2"]
-    for call in ("back()", "to(3)", "undo()", "redo()", "restart()", "switch(0)", "step()"):
+    for call in (run.back, run.undo, run.redo, run.restart, run.step, lambda: run.to(3), lambda: run.switch(0)):
         with pytest.raises(StateError):
-            eval(f"run.{call}", {"run": run})
-    ref = weakref.ref(run)
-    gc.disable()
-    try:
-        del kept, run
-        assert ref() is None  # by reference counting alone
-    finally:
-        gc.enable()
-
-
-@pytest.mark.hunt
-def test_going_back_and_forth_holds_no_more():
-    run, random = make("numba"), np.random.default_rng(0)
-    run.step(60)
-    held = []
-    for times in (500, 9500):
-        for _ in range(times):
-            run.to(int(random.integers(0, 61)))
-            run.step(int(random.integers(0, 5)))
-        gc.collect()
-        held.append((len(gc.get_objects()), run.timeline.nbytes))
-    assert held[1][0] - held[0][0] < 500
-    assert held[1][1] <= 2 * held[0][1] + 500_000
-    assert len(run.branches) == 1
+            call()
 
 
 def test_a_branch_that_made_room_is_refused_in_words():
@@ -398,20 +334,6 @@ def test_a_branch_that_made_room_is_refused_in_words():
     assert "above the budget" in run.timeline.remark
     run.to(0)
     run.to(run.span[1])
-    for there, act in (("lr = 0.1", "redo"), ("restart", "undo")):
-        run = make()
-        run.step(5)
-        if act == "redo":
-            run.lr = 0.1
-            run.undo()
-        else:
-            run.restart()
-        assert getattr(run.frame().past, act) == there
-        run.step(3)
-        run.timeline.budget = 0
-        assert getattr(run.frame().past, act) == ""
-        with pytest.raises(StateError, match=act):
-            getattr(run, act)()
 
 
 def test_a_state_shares_no_array_with_the_run_and_is_of_it_alone():
@@ -424,6 +346,3 @@ def test_a_state_shares_no_array_with_the_run_and_is_of_it_alone():
     assert state.nbytes < inputs  # its data is not copied
     run.take(state)
     assert everything(run) == then
-    assert copy.deepcopy({"then": state})["then"] is state
-    with pytest.raises(StateError, match="save"):
-        pickle.dumps(state)

@@ -51,31 +51,3 @@ def test_a_list_is_one_tensor_of_its_shape_and_a_weight_is_found_by_each_of_its_
         assert opened.update(given).before == opened.update(7).before == run.values[7]
     with pytest.raises(UnknownNameError, match=r"w\[0\.\.3\]\[0\.\.2\]"):
         opened.update("v.2.1")
-
-
-class Parts(nn.Module):
-    """Weights in lists and a layer, in any order, all added up."""
-
-    def __init__(self, parts: dict[str, Any]) -> None:
-        for name, part in parts.items():
-            setattr(self, name, part)
-
-    def forward(self, x: Any) -> Any:
-        return [sum(part * x[0] for part in self.parameters() if isinstance(part, sv.Weight)) + x[1]]
-
-
-ONE = sv.Weight
-SHAPES: dict[str, tuple[dict[str, Any], list[tuple[str, tuple[int, ...]]]]] = {
-    "a list of one": ({"w": [ONE(1), ONE(2)], "v": [ONE(3)]}, [("w", (2,)), ("v.0", ())]),
-    "a list and a number": ({"w": [ONE(1), ONE(2)], "v": ONE(3)}, [("w", (2,)), ("v", ())]),
-    "rows": ({"w": [[ONE(1)], [ONE(2)]]}, [("w", (2, 1))]),
-    "rows of unequal lengths": ({"w": [[ONE(1)], [ONE(2), ONE(3)]]}, [("w.0", (1,)), ("w.1", (2,))]),
-    "a number and a row": ({"w": [ONE(1), [ONE(2)]]}, [("w.0", ()), ("w.1.0", ())]),
-}
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_lists_of_one_shape_are_tensors_and_others_stay_apart(name):
-    parts, wanted = SHAPES[name]
-    run = run_of(Parts(parts))
-    assert [(t.name, t.shape) for t in run.tensors] == wanted

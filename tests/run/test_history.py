@@ -12,7 +12,7 @@ def check(found, expected):
         assert [*zip(*map(np.ndarray.tolist, line.curve()), strict=True)] == steps
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_random_forks_are_those_of_plain_lists(seed):
     random = np.random.default_rng(seed)
     found, lists, kept, here = [History()], [[]], [], 0
@@ -46,19 +46,6 @@ def test_random_forks_are_those_of_plain_lists(seed):
     for curve, steps in kept:  # what was handed out stays as it was
         assert [*zip(*map(np.ndarray.tolist, curve), strict=True)] == steps
     assert [len(line.step) for line in found[0].lines][:-1] == [len(e) for e in lists[1:] if e]
-
-
-def test_branches_of_a_long_run_hold_their_own_steps_alone():
-    line = History()
-    line.extend(0, np.ones(100_000), 0.1)
-    lines = [line]
-    for k in range(50):
-        left, line = line, line.fork(90_000 + k)
-        left.rest()
-        line.extend(90_000 + k, np.ones(10), 0.1)
-        lines.append(line)
-    assert sum(each.nbytes for each in lines) < 3 * lines[0].nbytes
-    assert line.step.tolist() == list(range(1, 90_060))
 
 
 @pytest.mark.ci

@@ -14,7 +14,7 @@ from test_run_walks import Walk, made
 
 from kit.edits import EDITS, MOVES
 from kit.runs import bits, make_run
-from scalarviz.errors import InputError, ScalarvizError, StateError
+from scalarviz.errors import ScalarvizError
 from scalarviz.run import Run
 
 
@@ -22,41 +22,6 @@ def ran(steps: int) -> Run:
     run = make_run("mlp")
     run.step(steps)
     return run
-
-
-def without_keys(run: Run) -> Run:
-    """Only the beginning of its line is kept."""
-    run.timeline.keyframes.drop(run.timeline.line, lambda key: not key.whole)
-    return run
-
-
-def test_the_middle_of_another_branch_is_reached_from_a_step_before_it():
-    run = ran(9)
-    there = bits(run)
-    run.step(3)
-    run.to(4)
-    run.lr = 0.3
-    run.step(3)
-    run.timeline.keyframes.drop(run.timeline.line.parent, lambda key: not key.whole)
-    run.timeline.keyframes.drop(run.timeline.line, lambda key: True)
-    assert run.to(9, 0)  # not by the steps of the branch where it stands
-    assert bits(run) == there
-
-
-def test_the_newest_moment_is_held_while_the_run_stands_elsewhere_alone():
-    run = ran(20)
-    line, held = run.timeline.line, []
-    for act in (
-        lambda: run.to(10, progress=lambda done: False), lambda: run.to(10), lambda: run.to(20), lambda: run.to(10),
-        lambda: run.step(10), run.restart,
-    ):  # fmt: skip
-        act()
-        held.append(line.tip is not None)
-    assert held == [False, True, False, True, False, True]
-    run.step(10)
-    run.to(4)
-    run.timeline.budget = 0  # that of now never makes room
-    assert run.timeline.line.tip is not None
 
 
 def test_every_keyframe_is_counted_and_of_the_line_that_its_place_belongs_to(monkeypatch):
@@ -116,28 +81,6 @@ def test_what_is_prepared_beside_the_run_is_what_the_run_comes_to(seed, monkeypa
             assert array.tobytes() == kept["optimizer"]["arrays"][name].tobytes()
 
 
-def test_near_the_newest_step_is_the_newest_itself():
-    run = without_keys(ran(50))
-    run.to(10)
-    run._training._seconds_a_step = 0.01  # as of a large network
-    without_keys(run)
-    assert [run.timeline.near(step) for step in (50, 51, 30, 0)] == [50, 50, 0, 0]
-
-
-def test_an_undo_that_fails_leaves_nothing_to_redo(monkeypatch):
-    run = ran(5)
-    run.lr = 0.1
-    run.step(3)
-    without_keys(run)
-    here = bits(run)
-    with monkeypatch.context() as broken, pytest.raises(InputError, match="no more"):
-        broken.setattr(run._training, "replay", lambda most: (_ for _ in ()).throw(InputError("no more")))
-        run.undo()
-    assert bits(run) == here
-    with pytest.raises(StateError, match="redo"):
-        run.redo()
-
-
 def test_lines_are_kept_while_one_may_return_to_them_and_histories_with_them():
     run = ran(5)
     run.lr = 0.1
@@ -179,58 +122,6 @@ def test_what_is_left_of_a_branch_that_made_room_begins_where_it_began():
     assert [flag.name for flag in run.frame().past.flags] == ["start"]
     run.undo()
     assert bits(run) == begun
-
-
-def test_a_branch_that_made_room_keeps_what_the_last_of_those_that_left_it_needs():
-    run = ran(3)
-    run.lr = 0.1
-    run.step(12)
-    run.lr = 0.15
-    run.step(5)
-    run.to(12)
-    run.lr = 0.2
-    run.step(2)
-    run.switch(0)
-    run.to(5)
-    run.lr = 0.3
-    run.step(1)
-    root = run.timeline.lines[0]
-    run.timeline._cut(root)
-    assert (root.newest, [done.what for done in root.edits]) == (12, ["lr = 0.1"])
-    assert root.history.step.tolist() == list(range(1, 13))
-    run.switch(1)
-    assert (run.steps, run.span, run.lr) == (14, (0, 14), 0.2)
-
-
-def test_what_is_left_of_a_branch_goes_with_the_last_line_that_came_from_it():
-    run = ran(30)
-    first = run.timeline.line
-    run.to(10)
-    run.lr = 0.1
-    run.step(20)
-    run.timeline.budget = 0
-    assert [branch.number for branch in run.branches] == [1]  # the trunk is no branch
-    assert (first.cut, first in run.timeline.lines) == (True, True)
-    run.restart()
-    run.step(5)
-    assert [branch.number for branch in run.branches] == [2]
-    run.timeline.budget = 1  # nothing comes from the second one any more
-    assert [line.number for line in run.timeline.lines] == [0, 2]  # the last one leaves the first where that begins
-
-
-def test_left_branches_count_with_their_steps_and_edits_and_go_before_the_way_back_gets_long():
-    run = make_run("mlp", engine="numba")
-    run.step(5)
-    run.timeline.budget = 200_000
-    for k in range(30):
-        run.refill(np.full((100, 3), 0.01 * k), np.full((100, 3), 0.5))  # 4,800 bytes, and a history
-        run.step(10)
-        run.undo()
-        run.step(3)
-    held = sum(line.held for line in run.timeline.lines if line is not run.timeline.line)
-    assert held <= run.timeline.nbytes <= 200_000
-    assert 1 < len(run.branches) < 30
-    assert run.timeline.keyframes.spacing == 0.1
 
 
 def test_a_thinned_curve_ends_at_the_step_of_its_frame(monkeypatch):
