@@ -13,7 +13,7 @@ from kit.learning import SCHEDULES, make_schedule
 from kit.networks import NETWORKS
 from kit.runs import ENGINES, make_run
 from scalarviz import Weight, nn, optim
-from scalarviz.errors import InputError, ScalarvizError, StateError
+from scalarviz.errors import ScalarvizError, StateError
 from scalarviz.optim import lr_scheduler
 from scalarviz.run import Run
 
@@ -97,8 +97,6 @@ def test_a_schedule_that_is_made_while_a_run_trains_is_an_edit():
     run.optimizer.lr_schedule = None
     run.step(1)
     assert (run.lr, len(run.log)) == (0.2, 2)
-    run.do(edits.SetSchedule(halving(optim.SGD(nn.Linear(1, 1).parameters(), lr=1.0))))  # the run gets one of its own
-    assert run.optimizer.lr_schedule.optimizer is run.optimizer
 
 
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
@@ -134,14 +132,13 @@ def ends(kind: str) -> Any:
             return 1.0 - int(count) / 40
         if kind == "raises":
             raise LookupError("the table ends")
-        return {"nan": float("nan"), "negative": -1.0, "none": None}[kind]
+        return {"nan": float("nan"), "negative": -1.0}[kind]
 
     return factor
 
 
-@pytest.mark.parametrize("kind", ["raises", "nan", "negative", "none"])
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_schedule_that_ends_leaves_a_whole_run(engine, kind):
+@pytest.mark.parametrize(("kind", "engine"), [("raises", "numpy"), ("nan", "numba"), ("negative", "objects")])
+def test_a_schedule_that_ends_leaves_a_whole_run(kind, engine):
     run, other = (
         make(lambda o: lr_scheduler.LambdaLR(o, ends(kind)), engine),
         make(lambda o: lr_scheduler.LambdaLR(o, lambda k: 1 - k / 40)),
@@ -161,21 +158,6 @@ def test_a_schedule_that_ends_leaves_a_whole_run(engine, kind):
     run.optimizer.lr_schedule = None
     run.step(3)
     assert (run.steps, len(run.history)) == (23, 23)
-
-
-def test_momentum_that_a_schedule_moved_stays_where_it_ends_and_one_that_is_set_is_that_of_one_step():
-    run, plain = (make(lambda o: lr_scheduler.OneCycleLR(o, 0.1, 24)) for _ in range(2))
-    run.step(3)
-    run.change(momentum=0.1)
-    assert rates(run, "momentum") == [0.1]
-    run.step(1)
-    plain.step(4)
-    assert rates(run, "momentum") == rates(plain, "momentum")
-    assert (run.values != plain.values).any()
-    run.optimizer.lr_schedule = None
-    moved = rates(run, "momentum")
-    run.step(3)
-    assert rates(run, "momentum") == moved
 
 
 @pytest.mark.parametrize("name", [name for name in SCHEDULES if name not in ("plateau", "sequential")])
@@ -201,32 +183,6 @@ def test_a_schedule_that_goes_on_from_elsewhere_has_pytorchs_rates(torch, name):
     np.testing.assert_allclose(*found, rtol=1e-10)
 
 
-def test_the_rates_that_a_schedule_began_with_are_given_and_kept(tmp_path):
-    net = NETWORKS["rgb"].ours()
-    optimizer = optim.SGD(net.parameters(), lr=0.1)
-    optimizer.param_groups[0]["initial_lr"] = 0.8
-    lr_scheduler.StepLR(optimizer, 3, 0.5, last_epoch=5)
-    assert optimizer.lr == 0.2
-
-    def run_of(**of_bias: float) -> Run:
-        net = NETWORKS["rgb"].ours()
-        held = [{"params": net[0].weight, **{n: 2 * v for n, v in of_bias.items()}}, {"params": net[0].bias, **of_bias}]
-        return Run(net, nn.MSELoss(), optim.SGD(held, lr=0.1), (X, X), engine="numpy")
-
-    run, other = run_of(initial_lr=0.4), run_of()
-    assert run.optimizer.param_groups[1]["initial_lr"] == 0.4
-    schedule = lr_scheduler.StepLR(run.optimizer, 3, 0.5, last_epoch=1)
-    run.step(2)
-    assert schedule.get_last_lr() == [0.4, 0.2]
-    run.restart()
-    assert schedule.last_epoch == 2
-    run.save(tmp_path / "a.safetensors")
-    other.load(tmp_path / "a.safetensors")
-    other.step(1)
-    other.restart()
-    assert other.optimizer.lr_schedule.last_epoch == 2
-
-
 # ---- groups
 
 
@@ -244,10 +200,6 @@ def test_groups_may_hold_rows_and_weights_and_are_read_and_set():
     rows = optim.SGD([{"params": net[0].weight[0]}, {"params": [net[0].weight[1][0]], "lr": 3.0}], lr=1.0)
     assert rows.numel() == 4
     assert sorted(rows.group_of.tolist()) == [0, 0, 0, 1]
-    nesterov = optim.SGD(net[2].parameters(), lr=0.1, momentum=0.9, nesterov=True)
-    with pytest.raises(InputError, match="momentum > 0"):
-        lr_scheduler.OneCycleLR(nesterov, 0.1, 10, max_momentum=0.0, base_momentum=0.0)
-    assert (nesterov.lr_schedule, nesterov.lr, nesterov.momentum) == (None, 0.1, 0.9)
 
 
 def test_numbers_of_groups_are_edits_and_a_rate_for_all_scales_them():
@@ -338,21 +290,3 @@ def test_numbers_set_again_for_the_same_weights_make_no_more_groups():
     assert rates(run) == [0.5, 0.0]
     run.change(optimizer="SGD", lr=0.1)
     assert rates(run) == [0.1]
-
-
-def test_a_schedule_that_the_user_holds_still_moves_the_rates_of_all_groups():
-    run = apart("sgd")
-    schedule = lr_scheduler.ReduceLROnPlateau(run.optimizer, patience=0, every=1, threshold=0.5)
-    run.set_numbers(run.model[0].bias, lr=0.1)
-    run.step(6)
-    first, second = schedule.get_last_lr()
-    assert first < 0.3
-    assert second == pytest.approx(first / 3)
-    assert schedule.last_epoch == 6
-
-
-def test_only_weights_that_are_held_get_numbers_of_their_own():
-    net = NETWORKS["rgb"].ours()
-    run = Run(net, nn.MSELoss(), optim.SGD([net[0].bias], lr=0.1), (X, X), engine="numpy")
-    run.set_numbers([net[0].bias, net[0].weight], lr=0.5)
-    assert rates(run) == [0.5]

@@ -184,7 +184,7 @@ def test_so_it_is_when_networks_and_rules_change_and_runs_begin_anew(kind):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", [3])
 @pytest.mark.parametrize("kind", [*KINDS, *WIDE])
 def test_longer_walks(kind, seed, tmp_path):
     check_history(kind, walked(kind, seed, 80, EDITS, MOVES).run, tmp_path)

@@ -12,9 +12,9 @@ import pytest
 
 import scalarviz as sv
 from kit.networks import NETWORKS
-from kit.runs import ENGINES, make_run
+from kit.runs import ENGINES
 from scalarviz import nn, optim
-from scalarviz.errors import DivergedError, ScalarvizError
+from scalarviz.errors import ScalarvizError
 from scalarviz.io import load_tensors, save_tensors
 from scalarviz.run import Run
 
@@ -55,21 +55,6 @@ def test_they_stand_behind_the_weights_and_are_none():
     assert run.steps == 7
 
 
-def test_a_function_that_calls_a_norm_has_its_statistics():
-    """And weights that nobody knew of before the recording stand before them."""
-    first, norm, _, last = net = NETWORKS["batch norm"].ours()
-    same = NETWORKS["batch norm"].ours()
-    run = Run(lambda x: last([v.tanh() for v in norm(first(x))]), nn.MSELoss(),
-              optim.SGD([*first.parameters(), *norm.parameters()], lr=0.05, momentum=0.9), (X, Y), batch_size=8,
-              engine="numpy", dtype="float64")  # fmt: skip
-    other = run_of(same, [*same[0].parameters(), *same[1].parameters()])
-    for each in (run, other):
-        each.step(5)
-    assert [t.buffer for t in run.tensors] == [False] * 5 + [True] * 3
-    for mine, its in zip(net.state_dict().values(), same.state_dict().values(), strict=True):
-        np.testing.assert_array_equal(mine, its)
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("given", [{"l1": 0.01}, {"l1": 0.01, "l2": 0.02, "clip_norm": 0.5}], ids=str)
 def test_penalties_and_limits_are_of_weights_alone(given, engine):
@@ -103,18 +88,17 @@ def test_what_is_written_is_an_edit_and_a_frozen_one_stays():
     assert ((norm.running_mean == was) == [False, True, False, False]).all()
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_files_and_closed_runs_leave_them_under_pytorchs_names(tmp_path, dtype):
-    run = run_of(dtype=dtype)
+def test_files_and_closed_runs_leave_them_under_pytorchs_names(tmp_path):
+    run = run_of(dtype="float32")
     run.step(6)
     run.save(tmp_path / "a.safetensors")
     tensors, _ = load_tensors(tmp_path / "a.safetensors")
     assert (tensors["1.num_batches_tracked"].dtype, int(tensors["1.num_batches_tracked"])) == (np.int64, 6)
-    assert tensors["1.running_var"].dtype == np.dtype(dtype)
+    assert tensors["1.running_var"].dtype == np.float32
     assert not [name for name in tensors if name.startswith("optimizer.") and "running" in name]
     now = run.model[1].running_mean.copy()
     run.close()
-    assert (now.dtype, run.model[1].running_mean.dtype) == (dtype, np.float64)
+    assert (now.dtype, run.model[1].running_mean.dtype) == (np.float32, np.float64)
     np.testing.assert_array_equal(run.model[1].running_mean, now)
     other = run_of(run.model)
     other.step()
@@ -145,18 +129,6 @@ def test_the_mode_of_the_net_between_calls_changes_no_training():
     np.testing.assert_allclose(then.activations["3"], [v.data for v in plain(X[0])], rtol=0, atol=1e-12)
     np.testing.assert_array_equal(run.activations(X[0], then.values)["3"], then.activations["3"])
     np.testing.assert_allclose(run.predict(X[:1], then.values)[0], then.activations["3"], rtol=0, atol=1e-12)
-
-
-# ---- what else goes on with a run
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_statistic_that_is_too_large_is_no_weight_in_what_is_said(engine):
-    run = make_run("batch norm", optimizer="sgd", engine=engine, dtype="float32")
-    run.refill(X * 1e25, Y)
-    with pytest.raises(DivergedError, match=r"1\.running_var\[0\].*inf.*float32"):
-        run.step(3)
-    assert np.isfinite(run.values[:N]).all()
 
 
 def test_another_network_goes_on_with_those_of_the_norms_it_keeps():

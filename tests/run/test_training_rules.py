@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ import scalarviz as sv
 from kit.edits import everything, trains_by
 from kit.learning import OPTIMISERS, SCHEDULES, make_schedule
 from kit.networks import NETWORKS
-from kit.runs import ENGINES, bits
+from kit.runs import ENGINES
 from scalarviz import nn, optim
 from scalarviz.optim import lr_scheduler
 from scalarviz.run import Run
@@ -107,11 +107,10 @@ OURS = ("numbers set", "numbers of adam set", "numbers of some", "a rate of some
 FEW = ("sgd_all", "adam_amsgrad", "groups of rmsprop", "a cycle of three", "all limits", "by plateau", "numbers set")
 
 
-def over(*engines: str, rules: Iterable[str] = RULES) -> Any:
-    """Every rule on these engines; in the first tier those of FEW on NumPy."""
-    quick = {(rule, "numpy") for rule in FEW}
-    rows = [(rule, engine) for engine in engines for rule in rules]
-    marked = [pytest.param(*row, marks=() if row in quick else pytest.mark.ci) for row in rows]
+def over(engine: str) -> Any:
+    """Every rule on this engine, and those of FEW on each, which are the first tier on NumPy."""
+    rows = [(rule, one) for one in ENGINES for rule in RULES if one == engine or rule in FEW]
+    marked = [pytest.param(*row, marks=() if row[0] in FEW and row[1] == "numpy" else pytest.mark.ci) for row in rows]
     return pytest.mark.parametrize(("rule", "engine"), marked)
 
 
@@ -196,7 +195,7 @@ def test_a_loop_written_by_hand_is_the_run(rule):
         np.testing.assert_allclose(array, optimizer.state_arrays()[name], rtol=1e-9, atol=1e-12)
 
 
-@over(*ENGINES)
+@over("numba")
 def test_calls_of_any_length_ways_back_and_files_have_the_same_bits(rule, engine, tmp_path):
     run, cut = make(rule, engine, "float32", batch_size=4), make(rule, engine, "float32", batch_size=4)
     advance(run, rule, 20)
@@ -229,7 +228,7 @@ def test_calls_of_any_length_ways_back_and_files_have_the_same_bits(rule, engine
     assert everything(other) == before
 
 
-@over(*ENGINES)
+@over("numpy")
 def test_an_opened_step_says_what_the_engine_does(rule, engine):
     run = make(rule, engine)
     advance(run, rule, 7)
@@ -291,51 +290,10 @@ def test_a_state_begins_where_it_says_wherever_it_begins():
     assert found == {"a": 3.25, "b": -1.0}
 
 
-def test_state_that_a_number_asks_for_comes_and_goes():
-    run = make("rmsprop", "numpy", "float32")
-    seen = {}
-    for numbers, state in (
-        ({"momentum": 0.5, "centered": True}, ("square_avg", "momentum_buffer", "grad_avg")),
-        ({"centered": False}, ("square_avg", "momentum_buffer")),
-        ({"momentum": 0.0}, ("square_avg",)),
-    ):
-        run.step(3)
-        run.change(**numbers)
-        assert run.optimizer.state == state
-        seen[run.steps] = bits(run)
-    for step in (3, 9, 6):
-        run.to(step)
-        assert bits(run) == seen[step]
-
-
-# ---- penalties
-
-
-@pytest.mark.ci
 @pytest.mark.parametrize("engine", ENGINES)
-def test_limits_of_frozen_weights_of_many_samples_and_of_several_threads(engine):
-    data, found = np.random.default_rng(1).random((700, 3)), []
-    for name in (engine, "numpy"):
-        net = NETWORKS["norms"].ours()
-        net[0].weight.frozen = True
-        optimizer = optim.SGD([*net[0].parameters(), *net[3].parameters()], lr=0.3)
-        batch = 100 if engine == "objects" else 700
-        run = Run(net, nn.MSELoss(), optimizer, (data, data[:, :2]), engine=name, dtype="float64", threads=2,
-                  batch_size=batch, **RULES["all limits"].limits)  # fmt: skip
-        run.step(3 if engine == "objects" else 20)
-        found.append((run.values.copy(), run.history.loss))
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-11)
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_weight_of_0_has_no_l1_and_a_gradient_that_is_not_finite_stays_so(engine):
+def test_a_weight_of_0_has_no_l1(engine):
     net = NETWORKS["one weight"].ours()
     net[0].weight.data = [[0.0]]
     run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=1.0), ([[0.0]], [[0.0]]), engine=engine, l1=0.5)
     run.step(3)
     assert run.values.tolist() == [0.0]
-    run = make("norm", engine)
-    run.set_weights(run.n_weights - 1, [1e200])
-    with pytest.raises(sv.errors.DivergedError):
-        run.step(3)
