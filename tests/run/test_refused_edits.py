@@ -64,41 +64,29 @@ V, T, ANY = InputError, TypeMismatchError, ScalarvizError
 EDITS = {
     "it.do('lr = 3')": (T, "edit", "str"), "it.do(edits.SetWeights(30, [1.0, 2.0]))": (V, 30, 31),
     "it.do(edits.AddToWeights(-1, [1.0]))": (V, "start", -1),
-    "it.do(edits.SetFrozen(True, [True]))": (V, "start", True),
-    "it.do(edits.SetFrozen(30, np.ones(2, bool)))": (V, 31),
+    "it.do(edits.SetFrozen(30, np.ones(2, bool)))": (V, 31), "it.do(edits.RedrawWeights(((30, 2),)))": (V, 31),
     "it.do(edits.ScaleWeights(((0, 3), (30, 2)), 0.5))": (V, 31),
-    "it.do(edits.RedrawWeights(((30, 2),)))": (V, 31),
     "it.do(edits.ScaleWeights(((0, 2), (1, 1)), 2.0))": (V, "two"),
-    "it.do(edits.ScaleWeights(((0, 1),), np.nan))": (V, "factor", "nan"),
-    "it.do(edits.ScaleWeights(((0, 1),), '2'))": (ANY, "factor"), "it.set_targets(X[:5])": (V, 24, 5),
-    "it.set_targets(np.ones((24, 2)))": (V, 3, 2),
+    "it.do(edits.ScaleWeights(((0, 1),), np.nan))": (V, "factor", "nan"), "it.set_targets(X[:5])": (V, 24, 5),
     "it.add_samples(np.ones((2, 4)), np.ones((2, 3)))": (V, 3, 4),
-    "it.add_samples(np.ones((5, 3)), np.ones((3, 3)))": (V, 5, 3),
     "it.add_samples(np.full((1, 3), np.nan), X[:1])": (V, "finite"),
     "it.refill(np.full((2, 3), 1e+300), X[:2])": (V, "1e+300", "float32"),
     "it.change(batch_size=25)": (V, 25, 24),
     "it.change(activation='relu', sampling='no')": (V, "epochs", "replacement"),
     "it.adopt_engine('auto')": (V, "auto", "numba"), "it.adopt_engine('jax')": (V, "jax", "numpy", "numba"),
-    "it.adopt_engine('cuda:99')": (ANY, "cuda:99"), "it.adopt_engine(f\"cuda:{'9' * 5000}\")": (V, "engine"),
-    "it.change(lr=-1.0)": (V, "lr", -1), "it.change(lr=np.nan)": (V, "lr", "nan"),
+    "it.adopt_engine('cuda:99')": (ANY, "cuda:99"), "it.change(lr=np.nan)": (V, "lr", "nan"),
     "it.change(betas=(0.1, 0.2))": (V, "betas"), "it.change(nesterov=True)": (V, "momentum"),
     "it.change(lr=0.1, momentum=-3)": (V, "momentum", -3),
     "it.do(edits.SetOptimizer({'lr': 0.1}, 3))": (V, 3, 1),
-    "it.do(edits.SetOptimizer({'lr': 0.1}, -1))": (V, "group", -1),
     "it.do(edits.SetSchedule('StepLR'))": (T, "LRScheduler", "str"),
     "it.do(edits.SetNumbers((), {'lr': 1}))": (T, "SetNumbers"),
     "it.do(edits.SetNumbers(TWO, {'lr': 1}))": (V, "two"),
-    "it.do(edits.SetNumbers(((-1, 1),), {'lr': 1}))": (V, "start", -1),
     "it.do(edits.SetNumbers(((0, 0),), {'lr': 1}))": (V, "count"),
     "it.do(edits.SetNumbers(((0, 1),), {}))": (V, "number"), "it.do(edits.SetNumbers(((0, 1),), 3))": (T, 3),
-    "it.do(edits.SetNumbers(((0, 1),), {'lr': 1}, 3))": (T, "said"),
     "it.do(edits.SetNumbers(((0, 99),), {'lr': 1}))": (V, 98, 31),
-    "it.do(edits.SetNumbers(((0, 1),), {'lr': -1}))": (V, "lr", -1),
     "it.do(edits.SetNumbers(((0, 1),), {'speed': 1}))": (V, "speed"),
-    "it.set_numbers(sv.Weight(1.0), lr=0.1)": (V, "weights"),
-    "it.set_numbers('0.weight', lr=0.1)": (ANY, "weights"), "it.change(clip_norm=0)": (V, "clip_norm", 0),
-    "it.change(clip_value=-1)": (V, "clip_value", -1), "it.change(l1='1')": (ANY, "l1"),
-    "it.change(l2=float('inf'))": (V, "l2", "inf"), "it.change(l1=None)": (ANY, "l1"),
+    "it.set_numbers(sv.Weight(1.0), lr=0.1)": (V, "weights"), "it.change(clip_norm=0)": (V, "clip_norm", 0),
+    "it.change(clip_value=-1)": (V, "clip_value", -1), "it.change(l2=float('inf'))": (V, "l2", "inf"),
     "it.do(edits.Together(()))": (T, "Together"),
     "it.do(edits.Together((edits.SetBatchSize(3),)))": (T, "SetBatchSize"),
     "it.do(edits.Together((edits.SetWeights(0, [1.0, 2.0]), edits.SetWeights(1, [1.0]))))": (V, "two"),
@@ -113,7 +101,6 @@ EDITS = {
      (V, 20, 12),
     "it.do(edits.Call(3))": (T, "function"), "it.do(edits.Change())": (V, "change(activation="),
     "it.change(activation='sinus')": (V, "sinus", "tanh", "relu"), "it.change(activation=3)": (T, 3, "tanh"),
-    "it.change(activation=nn.Linear(3, 3))": (T, "tanh"),
     "it.change(loss='squares')": (V, "squares", "MSELoss"), "it.change(loss=nn.Module)": (T, "MSELoss"),
     "it.change(loss='NLLLoss')": (ANY, "NLLLoss", "target"), "it.change(loss=lambda o, t: o)": (V, "loss"),
     "it.change(optimizer='Adadelta')": (V, "Adadelta", "SGD", "Adam", "RMSprop"),
@@ -125,16 +112,12 @@ EDITS = {
     "it.change(model=3)": (T, "model", "int"), "it.change(model=nn.Linear)": (T, "model"),
     "it.change(model=nn.Linear(4, 3))": (V, 4, 3), "it.change(model=nn.Linear(3, 4))": (V, 4),
     "it.change(activation='relu', batch_size=41)": (V, 41, 24),
-    "it.change(activation='relu', momentum=-1)": (V, "momentum"),
-    "it.change(activation='relu', engine='gpu')": (V, "gpu"),
-    "it.change(activation='relu', beta=2)": (V, "beta"), "it.back(6)": (V, 6, 2, 0), "it.back(-1)": (V, -1),
+    "it.change(activation='relu', engine='gpu')": (V, "gpu"), "it.back(6)": (V, 6, 2, 0),
     "it.back(1.5)": (V, 1.5), "it.to(3)": (V, 3, "0 to 2"), "it.to('3')": (V, "step"), "it.to(2, 7)": (V, 7),
     "it.to(2, 'main')": (T, "branch", "str"), "it.to(2, progress=True)": (T, "progress"),
     "it.switch(3)": (V, 3), "it.name(3)": (T, "label"), "it.name('x', 9)": (V, 9, "0 to 2"),
-    "setattr(it.timeline, 'budget', -1)": (V, "budget", -1),
-    "setattr(it.timeline, 'budget', 'much')": (V, "budget"), "it.undo()": (StateError, "undo"),
-    "it.redo()": (StateError, "redo"), "it.restart(seed=-1)": (V, "seed", -1),
-    "it.restart(seed=1.5)": (V, "seed"), "it.restart(seed=2 ** 64)": (V, "seed"),
+    "setattr(it.timeline, 'budget', -1)": (V, "budget", -1), "it.undo()": (StateError, "undo"),
+    "it.redo()": (StateError, "redo"), "it.restart(seed=2 ** 64)": (V, "seed"),
     "it.take(make_run('rgb').state())": (V, "another run"), "it.take({'weights': 3})": (T, "state()"),
     "it.optimizer.step()": (StateError, "run.step"),
     "it.optimizer.load_state_dict(it.optimizer.state_dict())": (StateError, "load_state_dict"),
@@ -169,7 +152,6 @@ OTHERS = {
     "make_run('mlp', optimizer='groups').change(model=NETWORKS['rgb'].ours())": (ANY, "optimizer="),
     "make_run('batch norm').change(batch_size=1)": (V, "batch of 1", "eval()"),
     "make_run('classes', 'cross-entropy').add_samples(X[:1], [3])": (V, 3, "sample 0"),
-    "make_run('classes', 'cross-entropy').add_samples(X[:1], [0.5])": (V, "whole", 0.5),
     "make_run('picture', 'cross-entropy').add_samples(np.ones((5, 1, 6, 5)), [0] * 5)": (V, 36, 6, 5),
     "biased().set_numbers(KEPT.weight, lr=0.1)": (V, "trained"), "make_run('rgb', l1=-1)": (V, "l1", -1),
     "make_run('rgb', clip_norm=0)": (V, "clip_norm", 0),
@@ -178,11 +160,8 @@ OTHERS = {
      (V, "cycle_momentum=False"),
     "optim.SGD([{'lr': 0.1}])": (ANY, "params"), "optim.SGD([{'params': []}])": (ANY, "parameters"),
     "optim.SGD([{'params': 3}])": (ANY, "group 0"), "optim.SGD([{'params': ['a']}])": (ANY, "group 0"),
-    "optim.SGD([{'params': [LONE], 'lr': -1}])": (ANY, "lr", -1),
     "optim.SGD([{'params': [LONE], 'speed': 1}])": (ANY, "speed"),
     "optim.SGD([{'params': [LONE]}] * 2)": (ANY, "group 0", "group 1"),
-    "optim.SGD([{'params': [LONE]}, 'more'])": (ANY, "groups"),
-    "optim.SGD([{'params': [LONE], 3: 1}])": (ANY, "params"),
     "optim.SGD([{'params': LONE, 'nesterov': True}])": (ANY, "momentum"),
     "sgd().param_groups[0].__setitem__('initial_lr', -1)": (V, "initial_lr"),
     "((run := make_run('rgb')), run.close(), run.change(loss='L1Loss'))": (StateError, "closed"),
@@ -199,52 +178,27 @@ def test_what_does_not_fit_other_runs_is_refused(refusal):
     refusal.check()
 
 
-@pytest.mark.ci
-def test_there_are_at_most_so_many_groups():
-    net = nn.Linear(10, 10, seed=1)
-    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (np.eye(10), np.eye(10)), engine="numpy")
-    for index in range(63):
-        run.do(edits.SetNumbers(((index, 1),), {"lr": 0.2}))
-    with pytest.raises(InputError, match="64"):
-        run.do(edits.SetNumbers(((99, 1),), {"lr": 0.2}))
-    run.step(1)
-
-
-@pytest.mark.parametrize("wrong", [[], [{}], [{}, {"lr": -1}], [{}, 3], "ab"])
-def test_a_state_dict_with_other_groups_is_refused(wrong):
-    net = NETWORKS["mlp"].ours()
-    optimizer = optim.SGD([{"params": list(net[k].parameters())} for k in (0, 2)], lr=0.5)
-    with pytest.raises(ScalarvizError):
-        optimizer.load_state_dict(optimizer.state_dict() | {"param_groups": wrong})
-    assert optimizer.lr == 0.5
-
-
-# ---- texts
-
-
 def packed(dtype: str = "float32", shape: Any = (1,), base64: str = "AAAAPw==") -> dict[str, Any]:
     return {"dtype": dtype, "shape": list(shape), "base64": base64}
 
 
 BATCH = {"edit": "SetBatchSize", "batch_size": 3}
+NUMBERS = (
+    [1.0, [2.0]],
+    {"dtype": "float32"},
+    packed(shape=[2]),
+    packed(shape=[-1]),
+    packed(base64="!"),
+    packed("object"),
+)
 WRONG = {
-    "SetBatchSize": [{}, {"batch_size": "3"}, {"batch_size": 3, "more": 1}, {"batch_size": 0}, {"batch_size": True}],
-    "SetWeights": [
-        {"start": 0, "numbers": [1.0, [2.0]]},
-        {"start": 0, "numbers": {"dtype": "float32"}},
-        {"start": -1, "numbers": packed()},
-        *({"start": 0, "numbers": packed(**part)} for part in ({"shape": [2]}, {"shape": [-1]}, {"base64": "!!!"})),
-        {"start": 0, "numbers": packed("object")},
-    ],
-    "SetEngine": [{"engine": "gpu"}, {"engine": "numba", "why": 3}],
-    "SetOptimizer": [{"numbers": 3}, {"numbers": []}],
-    "Together": [{"edits": wrong} for wrong in ([], [3], {"edit": 3}, [{"edit": "Nothing"}], [BATCH])],
-    "ScaleWeights": [{"spans": [[0]], "factor": 2}, {"spans": [[0, 1]], "factor": "2"}, {"spans": 3, "factor": 2}],
-    "RedrawWeights": [{"spans": spans} for spans in ([], [[0, 0]], [[-1, 2]])],
-    "Call": [{"function": {"function": "os.system"}}],
-    "Edit": [{}],
-    "Nothing": [{}],
-}
+    "SetBatchSize": [{}, {"batch_size": "3"}, {"batch_size": 3, "more": 1}, {"batch_size": 0}],
+    "SetWeights": [{"start": 0, "numbers": numbers} for numbers in NUMBERS],
+    "SetEngine": [{"engine": "gpu"}], "SetOptimizer": [{"numbers": 3}],
+    "Together": [{"edits": wrong} for wrong in ([], [3], {"edit": 3}, [BATCH])],
+    "ScaleWeights": [{"spans": [[0]], "factor": 2}, {"spans": 3, "factor": 2}],
+    "Call": [{"function": {"function": "os.system"}}], "Edit": [{}], "Nothing": [{}],
+}  # fmt: skip
 TEXTS = ["", "{", "[]", "3", "null", "[" * 100_000, '{"edit": 3}']
 TEXTS += [json.dumps({"edit": kind, **parts}) for kind, wrong in WRONG.items() for parts in wrong]
 TEXTS += [json.dumps({"edit": "SetWeights", "start": 0, "numbers": packed()}).replace(": 0", ": 1e400")]

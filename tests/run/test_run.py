@@ -15,7 +15,7 @@ import scalarviz as sv
 from kit.learning import FAMILIES, make_optimizer
 from kit.networks import NETWORKS, mlp
 from kit.refusals import refusals
-from kit.runs import ENGINES, bits, make_run
+from kit.runs import bits, make_run
 from scalarviz import Run, nn, optim
 from scalarviz.errors import (
     DivergedError,
@@ -101,18 +101,6 @@ def test_a_new_run_takes_the_weights_over():
     new.step(1)  # its weights are still its own
 
 
-def test_a_run_that_fails_while_it_is_made_leaves_the_weights_as_they_were():
-    def loss(outputs, targets):
-        return nn.MSELoss()(outputs, targets)
-
-    net, loss.batch_reduction = small(), "median"
-    before = [part.data.tobytes() for part in net.parameters()]
-    with pytest.raises(InputError, match="median"):
-        make(net, loss=loss, dtype="float32")
-    assert [part.data.tobytes() for part in net.parameters()] == before
-    make(net, dtype="float32")
-
-
 def test_closing_returns_float64_weights_and_the_optimiser():
     net = small()
     run = make(net, dtype="float32")
@@ -135,68 +123,13 @@ def test_runs_die_without_the_garbage_collector():
     try:
         run = make()
         run.step(2)
-        run.frame(X[0])
+        run.lr = 0.1
+        run.back(1)
         dead = weakref.ref(run)
         del run
         assert dead() is None
     finally:
         gc.enable()
-
-
-@pytest.mark.parametrize("kept", [lambda o: o, copy.deepcopy, copy.copy, lambda o: pickle.loads(pickle.dumps(o))])
-def test_what_an_optimiser_says_beside_a_run_is_the_runs(kept):
-    run = make()
-    run.step(5)
-    optimizer = kept(run.optimizer)
-    assert optimizer.steps == optimizer.state_dict()["steps"] == 5
-    moments = np.concatenate([run.optimizer_state()[f"exp_avg.{t.name}"].ravel() for t in run.tensors])
-    assert moments.any()
-    for found in (optimizer.state_arrays()["exp_avg"], optimizer.state_dict()["state"]["exp_avg"]):
-        assert found.tobytes() == moments.tobytes()
-    optimizer.state_arrays()["exp_avg"][:] = 7.0  # a copy
-    run.step()
-    assert run.optimizer.steps == 6
-    assert run.optimizer.state_arrays()["exp_avg"].max() < 1.0
-
-
-def test_weights_that_no_other_run_takes_stand_alone():
-    encoder, one, two = nn.Linear(3, 4, seed=1), nn.Linear(4, 3, seed=2), nn.Linear(4, 3, seed=3)
-    first = make(nn.Sequential(encoder, nn.Tanh(), one))
-    first.step(3)
-    kept = one.weight.data.copy()
-    second = make(nn.Sequential(encoder, nn.Tanh(), two))
-    one.weight[0][0].data = 3.0  # a run that nobody may step said no
-    one.freeze()
-    second.step(2)
-    assert one.weight[0][0].data == 3.0
-    assert one.weight.data[1:].tobytes() == kept[1:].tobytes()
-    with pytest.raises(StateError, match="another Run"):
-        first.step()
-    first.close()
-    second.step()
-    assert two.weight.data.tobytes() == second.state_dict()["2.weight"].tobytes()
-
-
-@pytest.mark.parametrize("on", [True, False])
-def test_recording_a_model_pauses_the_collector_of_cycles_and_leaves_it_as_it_was(on):
-    seen = []
-
-    class Broken(nn.Module):
-        def __init__(self) -> None:
-            self.w = sv.Weight(1.0)
-
-        def forward(self, x):
-            seen.append(gc.isenabled())
-            raise ZeroDivisionError
-
-    was, net = gc.isenabled(), Broken()
-    try:
-        (gc.enable if on else gc.disable)()
-        with pytest.raises(ZeroDivisionError):
-            Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (np.ones((2, 1)), np.ones((2, 1))))
-        assert (seen, gc.isenabled()) == ([False], on)
-    finally:
-        (gc.enable if was else gc.disable)()
 
 
 # ---- what is seen
@@ -227,8 +160,6 @@ def test_losses_of_data_are_those_of_predictions_and_of_the_step():
     assert before == pytest.approx(np.mean((run.predict(X) - Y) ** 2), rel=1e-13)
     run.step(1)
     assert run.loss == pytest.approx(before, rel=1e-14)
-    total = make(loss=nn.MSELoss(reduction="sum"))
-    assert total.evaluate(X, Y) == pytest.approx(np.sum((total.predict(X) - Y) ** 2), rel=1e-13)
 
 
 def test_dead_units_are_those_of_the_frames_own_values():
@@ -242,20 +173,6 @@ def test_dead_units_are_those_of_the_frames_own_values():
         frame = run.frame()
         weight, bias = (t.of(frame.values) for t in run.tensors[:2])
         assert frame.dead["1"].tolist() == (~(X @ weight.T + bias > 0).any(axis=0)).tolist()
-
-
-@pytest.mark.parametrize(
-    ("inputs", "units", "least", "most"), [(300, 300, 256, 256), (1000, 300, 33, 255), (9000, 40, 32, 32)]
-)
-def test_a_large_net_is_asked_with_fewer_samples_for_dead_units(inputs, units, least, most):
-    """Unit k answers the k-th sample alone: as many live as samples were asked."""
-    net = nn.Sequential(nn.Linear(inputs, units, bias=False), nn.ReLU(), nn.Linear(units, 1))
-    net[0].weight.data = np.eye(units, inputs)
-    dead = make(net, data=(np.eye(300, inputs), np.zeros(300))).frame().dead["1"]
-    asked = int(np.count_nonzero(~dead))
-    assert dead.tolist() == [k >= asked for k in range(units)]
-    assert least <= asked <= most
-    assert asked == 32 or asked * (inputs + 2 * units) <= 2**18  # numbers of their forward pass
 
 
 def test_a_history_above_a_million_steps_is_thinned():
@@ -297,18 +214,6 @@ def test_divergence_stops_at_the_first_bad_step_and_names_the_weight_however_it_
     assert stops[0] == stops[1] == stops[2] > (5 if lr == 3.0 else 0)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("number", [np.inf, np.nan])
-def test_a_weight_that_is_not_finite_stops_a_padded_convolution_in_every_engine(engine, number):
-    """Its products with the border may be left out or not, as in PyTorch; the run stops at the same step."""
-    net = nn.Sequential(nn.Conv2d(1, 1, 3, padding=1), nn.Flatten(), nn.Linear(9, 1))
-    run = make(net, optim.SGD(net.parameters()), (np.ones((8, 1, 3, 3)), np.ones((8, 1))), engine=engine)
-    run.set_weights(0, [number])
-    with pytest.raises(DivergedError, match=rf"step 1\b.*0\.weight\[0\]\[0\]\[0\]\[0\].*{number:g}"):
-        run.step(5)
-    assert np.isnan(run.predict(np.ones((1, 1, 3, 3)))).all()
-
-
 # ---- files
 
 
@@ -332,7 +237,7 @@ FIXED = {
     "loss_function": "change(loss=", "seed": "restart(seed=", "model": "change(model=", "dtype": "dtype=",
     "optimizer": "change(optimizer=", "engine": "change(engine=", "momentum": "change(momentum=", "l2": "change(l2=",
     "steps": "run.to(", "learning_rate": "run.lr", "batchsize": "'batch_size'", "momentm": "'momentum'",
-    "step": "cannot be set", "problem": "cannot be set", "full_speed": "cannot be set", "other": "no attribute",
+    "step": "cannot be set", "other": "no attribute",
 }  # fmt: skip
 """By attribute, what the refusal says."""
 
@@ -371,9 +276,8 @@ def pictures(x=P, y=C, *, channels=2, inputs=72, pool=1, loss=None):
     return make(net, data=(x, y), loss=loss or nn.CrossEntropyLoss())
 
 
-def unlike(loss, engine="numpy"):
-    net = nn.Sequential(nn.Linear(3, 2), nn.Sigmoid())
-    return make(net, data=(np.zeros((4, 3)), np.zeros((4, 4))), loss=loss, engine=engine)
+def unlike(loss):
+    return make(nn.Sequential(nn.Linear(3, 2), nn.Sigmoid()), data=(np.zeros((4, 3)), np.zeros((4, 4))), loss=loss)
 
 
 class Own(optim.SGD):
@@ -387,14 +291,14 @@ ROWS = {
     "make(data=(X * NAN, Y))": (V, "data[0]", "[0, 0]", "nan"),
     "make(data=(X, changed(Y, (3, 1), INF)))": (V, "data[1]", "[3, 1]", "inf"),
     "make(data=(np.zeros((0, 3)), np.zeros((0, 3))))": (V, 0), "make(data=(X[:, :2], Y))": (V, 2, "takes 3"),
-    "make(data=(X, Y[:, :2]))": (V, 3, 2), "make(data=(np.array([['a']]), Y))": (ScalarvizError, "real numbers"),
-    "make(batch_size=17)": (V, "batch", 17, 16), "make(batch_size=2.5)": (ScalarvizError, "batch", 2.5, ">= 1"),
-    "make(seed=-1)": (V, "seed", -1, ">= 0"), "make(dtype='float16')": (ScalarvizError, "float16", "float32, float64"),
+    "make(data=(np.array([['a']]), Y))": (ScalarvizError, "real numbers"),
+    "make(batch_size=17)": (V, "batch", 17, 16), "make(seed=-1)": (V, "seed", -1, ">= 0"),
+    "make(dtype='float16')": (ScalarvizError, "float16", "float32, float64"),
     "make(engine='gpu')": (ScalarvizError, "gpu", "auto, objects, numpy, numba"),
     "make(engine='cuda:99')": (ScalarvizError, 'engine="cuda:99"'), "make(loss='mse')": (T, "loss", "str"),
     "make(rule=0.1)": (T, "optim", "float"), "make(net := small(), Own(net.parameters(), lr=0.1))": (V, "step()"),
     "make(small(), optim.SGD(small().parameters()))": (V, "31 weights", "none", "parameters"),
-    **{f"make().step({n!r})": (V, n, ">= 0") for n in (-1, 1.5, "3", True)}, "make().frame([1.0, 2.0])": (V, 3, 2),
+    "make().step(-1)": (V, -1, ">= 0"), "make().frame([1.0, 2.0])": (V, 3, 2),
     "make().predict([[1.0]])": (V, 3), "make().predict(X, np.zeros(3))": (V, 31, 3),
     "make().evaluate(X, Y[:, :1])": (V, 3, 1), "make().weight_name(10_000)": (V, "10"),
     **{f"COPIES[{k}](make())": (StateError, "copy its model") for k in range(3)},
@@ -404,11 +308,9 @@ ROWS = {
     "pictures(P.reshape(4, 64))": (V, "Conv2d(1, 2) '0'", "(64,)"),
     "pictures(changed(P, (2, 0, 3, 4), NAN))": (V, "data[0]", "[2, 0, 3, 4]", "nan", "1 of 4"),
     "pictures(y=changed(C, 3, NAN))": (V, "data[1]"), "pictures(y=changed(C, 2, 10))": (V, "sample 2", 10, "0 .. 9"),
-    "pictures(y=changed(C, 1, -1))": (V, "sample 1", -1), "pictures(y=changed(C, 1, 0.5))": (V, "sample 1", 0.5),
-    "pictures(y=C[:3])": (V, 4, 3), "pictures(P[:, :, :7, :5])": (V, "Linear(72, 10) '4'", "got 30"),
+    "pictures(y=changed(C, 1, 0.5))": (V, "sample 1", 0.5),
     "pictures(loss=nn.MSELoss())": (V, "(10,)", "Linear '4'", "(1,)", "CrossEntropyLoss"),
-    **{f"unlike(nn.{loss}(), {engine!r})": (V, loss, "(2,)", "Sigmoid '1'", "(4,)", "(N, 2)")
-       for loss in ("MSELoss", "L1Loss", "BCELoss", "HuberLoss") for engine in ("objects", "numpy")},
+    **{f"unlike(nn.{loss}())": (V, loss, "(2,)", "Sigmoid '1'", "(4,)", "(N, 2)") for loss in ("MSELoss", "BCELoss")},
 }  # fmt: skip
 
 
