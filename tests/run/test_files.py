@@ -3,16 +3,10 @@
 import errno
 import functools
 import os
-import subprocess
-import sys
-import time
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
-from kit import hunt
-from kit.files import DAMAGED, KINDS, flipped, left, same
+from kit.files import DAMAGED, KINDS, left, same
 from scalarviz.errors import FileFormatError, InputError, ScalarvizError
 
 EVERY = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -100,26 +94,6 @@ def test_what_is_no_file_is_refused(kind, tmp_path):
     assert not any(path.iterdir())
 
 
-def flip(kind, whole, path, seed):
-    path.write_bytes(flipped(whole.read_bytes(), seed))
-    with suppress(ScalarvizError):
-        kind.read(path)
-
-
-@EVERY
-@pytest.mark.ci
-def test_whatever_bytes_are_changed_only_errors_of_the_package_come(kind, examples, tmp_path):
-    for seed in range(FLIPS):
-        flip(kind, examples(kind), tmp_path / f"{seed}{kind.suffix}", seed)
-
-
-@EVERY
-@pytest.mark.hunt
-def test_whatever_bytes_are_changed_at_length(kind, examples, tmp_path):
-    for seed in hunt.seeds():
-        flip(kind, examples(kind), tmp_path / f"it{kind.suffix}", seed)
-
-
 @pytest.mark.parametrize("kind", REPLACING.values(), ids=REPLACING)
 @pytest.mark.parametrize("fails", ["fsync", "replace"])
 def test_a_full_disk_loses_nothing_that_was_there(kind, fails, tmp_path, monkeypatch):
@@ -135,36 +109,3 @@ def test_a_full_disk_loses_nothing_that_was_there(kind, fails, tmp_path, monkeyp
             kind.write(kind.make(2), path)
     assert same(kind.read(path), kind.wanted(old))
     assert list(left(tmp_path)) == [path.name]
-
-
-WRITER = """
-import sys
-from itertools import cycle
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from kit.files import KINDS
-kinds = {name: kind for name, kind in KINDS.items() if kind.replaces}
-examples = {name: cycle([kind.make(1), kind.make(2)]) for name, kind in kinds.items()}
-for name, kind in cycle(kinds.items()):
-    kind.write(next(examples[name]), Path(sys.argv[2], f"{name}{kind.suffix}"))
-    print(flush=True)
-"""
-
-
-@pytest.mark.ci
-def test_whoever_is_killed_while_writing_leaves_the_old_file_or_the_new_one(tmp_path):
-    """`test_unlucky_recordings` has recordings, which grow. What is left beside a file goes with the next."""
-    paths = {name: tmp_path / f"{name}{kind.suffix}" for name, kind in REPLACING.items()}
-    for wait in (0.001, 0.007):
-        command = [sys.executable, "-c", WRITER, str(Path(__file__).parents[1]), str(tmp_path)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as writer:
-            assert writer.stdout is not None
-            assert all(writer.stdout.readline() for _ in range(2 * len(REPLACING)))
-            time.sleep(wait)
-            writer.kill()
-        for name, kind in REPLACING.items():
-            found = kind.read(paths[name])
-            assert any(same(found, kind.wanted(kind.make(seed))) for seed in (1, 2))
-    for name, kind in REPLACING.items():
-        kind.write(kind.make(1), paths[name])
-    assert sorted(left(tmp_path)) == sorted(path.name for path in paths.values())

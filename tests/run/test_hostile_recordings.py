@@ -106,26 +106,20 @@ WRONG_FILES: dict[str, tuple[str, ...]] = {
     "a newer version": (f"PRAGMA user_version = {VERSION + 1}", f"version {VERSION + 1}", "newer", f"1 to {VERSION}"),
     "an older version": ("PRAGMA user_version = 0", "version 0", "older"),
     "a view": ("CREATE VIEW more AS SELECT * FROM frame", "tables"),
-    "a trigger": ("CREATE TRIGGER t AFTER INSERT ON frame BEGIN DELETE FROM frame; END", "tables"),
-    "an index": ("CREATE INDEX slow ON frame (loss)", "tables"),
     "another column": ("ALTER TABLE frame ADD COLUMN more BLOB", "tables"),
     "a lost table": ("DROP TABLE picture", "tables"),
-    "a renamed table": ("ALTER TABLE meta RENAME TO beta", "tables"),
     "no frame": ("DELETE FROM frame",),
     **{f"shape {shape[:20]}": (TENSOR.format(f"shape = '{shape}'"),) for shape in (
-        "[-4, 3]", "[99999999999, 99999999999]", str([1] * 99), '{"a": 1}', '["4", "3"]', "[" * 90_000, "[NaN, 3]")},
-    "shape is a blob": (TENSOR.format("shape = x'00'"),),
+        "[-4, 3]", "[99999999999, 99999999999]", '{"a": 1}', '["4", "3"]', "[" * 90_000)},
     "start": ("UPDATE tensor SET start = 3 WHERE number = 1",),
     "role": (TENSOR.format("role = 'spy'"),),
     "name with a line break": (TENSOR.format("name = 'a' || char(10) || 'b'"),),
-    "long name": (TENSOR.format(f"name = '{'a' * 5000}'"),),
-    "no name": (TENSOR.format("name = ''"),),
     "a name twice": (TENSOR.format("name = (SELECT name FROM tensor WHERE number = 1)"),),
     **{f"stage {what}": (STAGE.format(what),) for what in (
-        "outputs = 0", "outputs = 'many'", "outputs = 1 << 30", "weight = 'missing'",
+        "outputs = 0", "weight = 'missing'",
         """sources = '["0"]' WHERE number = 0""")},
     **{f"branch {what}": (f"UPDATE branch SET {what}",) for what in (
-        "parent = 1 WHERE number = 0", "parent = number", "first = 'one'")},
+        "parent = number", "first = 'one'")},
 }  # fmt: skip
 
 
@@ -138,11 +132,9 @@ def test_what_cannot_be_is_refused(path, name):
 
 
 WRONG_FRAMES = {
-    "short blob": "value = x'00'", "huge blob": "value = zeroblob(30000000)", "text for a blob": "value = 'abc'",
-    "number for a blob": "gradient = 17", "negative step": "step = -5", "huge step": "step = 9223372036854775807",
-    "text for a step": "step = 'five'", "text for a loss": "loss = 'none'", "another network": "network = 7",
-    "another branch": "branch = 7", "flags": "frozen = x'0000000000'", "units": "units = x'00'",
-    "rows": "activation = x'0011'",
+    "short blob": "value = x'00'", "text for a blob": "value = 'abc'", "number for a blob": "gradient = 17",
+    "huge step": "step = 9223372036854775807", "text for a loss": "loss = 'none'", "another network": "network = 7",
+    "another branch": "branch = 7", "flags": "frozen = x'0000000000'", "rows": "activation = x'0011'",
 }  # fmt: skip
 
 
@@ -161,25 +153,16 @@ WRONG_PARTS = {
     "about of other kinds": """UPDATE meta SET value = '{"name": 3, "inputs": 2, "probe": [[]], "plan": {"groups": 1},
         "notes": "x", "batch_size": -1, "samples": 1e400, "steps_a_frame": true}' WHERE name = 'about'""",
     "edit is no JSON": EDIT + "'x'",
-    "edit is deep": EDIT + f"'{'[' * 90_000}'",
     "edit of a function": EDIT + """'{"edit": "Call", "function": {"function": "os.system"}, "what": "rm"}'""",
-    "edit of a huge array": EDIT
-    + """'{"edit": "SetWeights", "start": 0, "numbers":
-        {"dtype": "float64", "shape": [99999999999], "base64": ""}}'""",
     "edit in edits": EDIT + "'" + '{"edit": "Together", "edits": [' * 400 + "'",
-    "words are a blob": "UPDATE edit SET what = x'00'",
     "edit of no branch": "UPDATE edit SET branch = 99 WHERE branch = 1",
     "flags": "INSERT INTO flag VALUES (0, 3, 'a' || char(10) || 'b'), (99, 3, 'x'), (0, -5, 'y')",
     "short curve": "UPDATE curve SET loss = x'00'",
     "huge count": "UPDATE curve SET count = 9223372036854775807",
-    "falling curve": "INSERT INTO curve SELECT id + 1000, branch, count, step, loss, lr FROM curve",
     "infinite rates": "UPDATE frame SET lr = 9e999, loss = -9e999, next_lr = NULL",
     "picture of no frame": "INSERT INTO picture VALUES (1, 999, 'x', 1, 1, x'89504E470D0A1A0A')",
-    "picture of no size": "INSERT INTO picture VALUES (1, 3, 'x', -1, 1000000000, x'89504E470D0A1A0A')",
     "picture that is none": "INSERT INTO picture VALUES (1, 3, 'x', 1, 1, 'javascript:alert()')",
     "where it stands": "UPDATE meta SET value = '²' WHERE name IN ('branch', 'step')",
-    "stands nowhere": "UPDATE meta SET value = '999999999' WHERE name IN ('branch', 'step')",
-    "meta is a blob": "UPDATE meta SET value = x'ff' WHERE name IN ('branch', 'step')",
 }
 
 
@@ -200,24 +183,6 @@ def test_parts_that_cannot_be_keep_no_frame_from_being_read(path, whole, name):
         for applied in recorded.edits if name == "edit of a function" else ():
             with pytest.raises(sv.ScalarvizError):  # never run
                 applied.edit.function(None)
-
-
-@pytest.mark.ci
-def test_twenty_thousand_tensors_are_read_in_one_go(path):
-    """Each with all before it compared, this took minutes."""
-    count = 20_000
-    with closing(sqlite3.connect(path)) as database, database:
-        for table in ("stage", "tensor"):
-            database.execute(f"DELETE FROM {table}")
-        database.execute("DELETE FROM frame WHERE id > 3")
-        tensors = ((k, f"t{k}", k) for k in range(count))
-        stages = ((k, f"s{k}", f"t{k}") for k in range(count))
-        database.executemany("INSERT INTO tensor VALUES (0, ?, ?, '[]', ?, 'weight')", tensors)
-        database.executemany("INSERT INTO stage VALUES (0, ?, ?, 'linear', 1, ?, NULL, '[1]', '[1]', '[]', 1)", stages)
-    change(path, "UPDATE frame SET value = zeroblob(80000), gradient = NULL, moved = NULL, activation = NULL, "
-                 "units = NULL, computed = NULL, frozen = NULL")  # fmt: skip
-    with sv.load_recording(path) as recorded:
-        assert len(recorded.tensors) == len(recorded.stages) == count
 
 
 # ---- what a disk forgot
@@ -259,9 +224,6 @@ def test_of_many_damaged_frames_a_few_are_named(path):
         assert recorded.remark.endswith("steps 10, 11, 12, 13, 14, 15, 16, 17, 13 more")
         assert recorded.steps.tolist() == [*range(10), *range(31, END + 1)]
         all_read(recorded)
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("UPDATE frame SET checksum = checksum + 1")
-    assert "damaged" in refused(path)
 
 
 def test_a_file_of_the_first_version_is_read(tmp_path):
@@ -301,13 +263,3 @@ def test_a_journal_that_would_delete_another_file_is_left_alone(path):
     journal.write_bytes(head)  # a plain one: nothing to be rolled back
     with sv.load_recording(path) as recorded:
         assert len(recorded) == END + 1
-
-
-def test_a_log_that_is_gone_leaves_one_file(path):
-    """As where a program is killed between the end of its log and its own."""
-    change(path, "PRAGMA journal_mode = WAL")
-    assert path.read_bytes()[18:20] == b"\2\2"
-    with sv.load_recording(path) as recorded:
-        assert len(recorded) == END + 1
-    assert path.read_bytes()[18:20] == b"\1\1"
-    assert list(left(path.parent)) == ["run.svz"]

@@ -74,18 +74,6 @@ def test_what_the_step_is_said_to_do_is_what_the_engine_then_does(engine, tmp_pa
             assert opened.loss == pytest.approx(after.loss, rel=1e-5)
 
 
-@pytest.mark.ci
-def test_what_is_let_go_of_for_the_budget_goes_with_its_micro_steps(tmp_path):
-    record(make_run(), tmp_path / "a.svz", 50, budget=200_000)
-    with closing(sqlite3.connect(tmp_path / "a.svz")) as database:
-        frames = {row[0] for row in database.execute("SELECT id FROM frame")}
-        micro = {row[0] for row in database.execute("SELECT frame FROM micro")}
-    assert 3 < len(frames) < 51
-    assert micro == frames
-    with sv.load_recording(tmp_path / "a.svz") as found:
-        assert found.opened(3).step == found.steps[3] + 1
-
-
 # ---- files that somebody has changed
 
 
@@ -129,37 +117,26 @@ AT = 2 * (4 + 4 + 3 + 3) + 2 * 31 + 3 * 7  # where what is told of single weight
 
 HOSTILE = {
     "another step": "UPDATE micro SET step = step + 1",
-    "a step that is no number": "UPDATE micro SET step = 'one'",
-    "no batch": "UPDATE micro SET batch = 0",
     "a batch of more than all": f"UPDATE micro SET batch = {1 << 60}",
     "no divisor": "UPDATE micro SET divisor = 9e999",
     "no such plan": "UPDATE micro SET plan = 99",
-    "no plan at all": "DELETE FROM plan",
     "not there": "DELETE FROM micro",
-    "numbers that are text": "UPDATE micro SET numbers = 'abc'",
     "numbers that are not deflated": "UPDATE micro SET numbers = zeroblob(50)",
-    "numbers longer than any step": "UPDATE micro SET numbers = zeroblob(1000000)",
     "numbers that stand for gigabytes": lambda database: database.execute(
         "UPDATE micro SET numbers = ?", (zlib.compress(bytes(1 << 20))[:1200],)
     ),
     "numbers cut off": numbers(lambda flat: flat[:-1]),
-    "more numbers": numbers(lambda flat: np.tile(flat, 9)),
     "a rule that there is not": numbers(put(AT, 7.0)),
     "weights without end": numbers(put(AT + 1, np.inf)),
     "a weight that there is not": numbers(put(AT + 2, 31.0)),
-    "half a weight": numbers(put(AT + 2, 0.5)),
     "a weight that is NaN": numbers(put(AT + 2, np.nan)),
-    "a plan that is a list": "UPDATE plan SET said = '[1]'",
     "a plan that nests": f"UPDATE plan SET said = '{'[' * 5000}'",
-    "no steps": plan(lambda told: told.update(steps=[])),
     "weights twice": plan(lambda told: told["steps"][0].__setitem__(8, [[0, 31], [0, 31]])),
     "a product of no weight": plan(lambda told: told["steps"][1].__setitem__(8, [])),
     "a rule that is none": plan(lambda told: told.update(rules=[7] * len(told["rules"]))),
     "a line of a rule that is none": plan(lambda told: told["rules"][0].update(lines=[["w'", 7]])),
-    "a number of a rule that is none": plan(lambda told: told["rules"][0].update(lines=[["w'", [["w", "x"]]]])),
     **{f"column {column} is {value}": step(column, value) for column, value in (
-        (0, 9), (0, 5), (1, "update"), (1, ["sum"]), (2, 99), (2, -7), (3, 7), (5, -9), (6, "product"), (7, [[0, 99]]),
-        (7, [[3, 1]]), (8, [[30, 32]]),
+        (0, 5), (1, "update"), (2, 99), (3, 7), (5, -9), (6, "product"), (7, [[0, 99]]), (8, [[30, 32]]),
     )},
 }  # fmt: skip
 """Columns of a step: 0 phase, 1 kind, 2 stage, 3 words, 5 column, 6 how it is joined, 7 units, 8 weights."""

@@ -5,7 +5,6 @@ rule; `tests/io` has what no file of weights can be.
 """
 
 import base64
-import hashlib
 import json
 import random
 import struct
@@ -16,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import safetensors.numpy
 
 import scalarviz as sv
 from kit.edits import trains_by
@@ -135,38 +133,6 @@ def test_what_is_kept_is_the_runs(tmp_path):
         other.load(path, keep=["lr"])
 
 
-def test_a_file_of_another_program_starts_at_step_0_and_wide_numbers_are_rounded(tmp_path):
-    run, wide = make(dtype="float32"), make()
-    wide.step(3)
-    safetensors.numpy.save_file(wide.state_dict(), tmp_path / "w")
-    run.step(4)
-    run.load(tmp_path / "w")
-    np.testing.assert_array_equal(run.values, wide.values.astype(np.float32))
-    run.step(2)
-    assert run.history.step.tolist() == [1, 2]
-    assert [line.step[-1] for line in run.history.lines] == [4, 2]
-
-
-def test_what_json_cannot_hold_is_written_as_text_and_what_no_file_can_is_refused(tmp_path):
-    class Own(optim.Optimizer):
-        def __init__(self, params: Any, lr: float, schedule: Any = None, numbers: Any = ()) -> None:
-            super().__init__(params, lr)
-            self.schedule, self.numbers = schedule, numbers
-
-        def update(self, w: Any, g: Any, state: Any, lr: Any, t: Any) -> Any:
-            return w - lr * g, {}
-
-    net = NETWORKS["rgb"].ours()
-    rule = Own(net.parameters(), 0.5, abs, (np.float32(0.5), float("inf")))
-    Run(net, nn.MSELoss(), rule, (X, X), engine="numpy").save(tmp_path / "w")
-    held = {"lr": 0.5, "schedule": "<built-in function abs>", "numbers": [0.5, "inf"]}
-    assert text_of(tmp_path / "w")["hyperparameters"] == held
-    for tensors, notes in (({"\ud800": np.zeros(3)}, {}), ({"w": np.zeros(3)}, {"note": "\ud800"})):
-        with pytest.raises(InputError, match="UTF-8"):
-            save_tensors(tmp_path / "new", tensors, notes)
-    assert not (tmp_path / "new").exists()
-
-
 # ---- earlier versions
 
 
@@ -210,16 +176,6 @@ def test_files_of_earlier_versions_are_read(tmp_path):
         make().load(path)
 
 
-def test_the_checksum_is_one_over_numbers_and_text(tmp_path):
-    make().save(tmp_path / "w", {"note": "caf\u00e9 \u2603"})
-    tensors, text = load_tensors(tmp_path / "w")
-    said, digest = text.pop(SUM), hashlib.sha256()
-    for name, array in sorted(tensors.items()):
-        digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode() + array.tobytes())
-    digest.update(json.dumps(text, sort_keys=True).encode())
-    assert digest.hexdigest() == said
-
-
 # ---- what is refused
 
 
@@ -253,11 +209,7 @@ def without(text: dict[str, str], name: str) -> dict[str, str]:
 
 EDITED = {
     "steps": lambda text: {**text, KEY: text[KEY].replace('"steps": 3', '"steps": 4')},
-    "rate": lambda text: {**text, KEY: text[KEY].replace('"lr": 0.1', '"lr": 0.25')},
-    "note": lambda text: {**text, KEY: text[KEY].replace("me", "you")},
     "more": lambda text: {**text, "more": "words"},
-    "format": lambda text: {**text, FORMAT: "1"},
-    "run": lambda text: without(text, KEY),
     "sum": lambda text: without(text, SUM),
     "no format": lambda text: without(text, FORMAT),
 }
@@ -290,15 +242,11 @@ def test_whatever_bits_are_changed_a_run_keeps_its_own_or_gets_what_was_saved(tm
 
 NONSENSE: dict[str, tuple[Any, ...]] = {
     '{"steps": 1e400}': ("1e400", "finite"), '{"steps": 9223372036854775808}': ("steps", 9007199254740992),
-    '{"steps": ' + "9" * 5000 + "}": ("cannot",), '{"steps": -1}': ("steps", -1), '{"steps": 1.5}': ("steps", 1.5),
-    '{"steps": true}': ("steps",), '{"steps": "7"}': ("steps",), '{"steps": NaN}': ("NaN", "finite"),
-    '{"steps": 1, "steps": 2}': ("steps", "twice"), '{"seed": -1}': ("seed",), '{"seed": 1e3}': ("seed",),
-    '{"seed": 18446744073709551616}': ("seed",), '{"dtype": "float16"}': ("float16",),
-    '{"dtype": ["float32"]}': ("dtype",), '{"optimizer": {}}': ("optimizer",), '{"hyperparameters": [1]}': ("hyperp",),
-    '{"optimizer": "SGD", "hyperparameters": {"lr": -1}}': ("lr", -1),
-    '{"optimizer": "SGD", "hyperparameters": {"lr": "fast"}}': ("lr", "fast"),
-    '{"optimizer": "SGD", "hyperparameters": {"x": {"y": 1}}}': ("hyperparameters",), '{"notes": {"a": 1}}': ("notes",),
-    '{"notes": "' + "n" * 10000 + '"}': ("notes",), "7": ("names",), "": ("cannot",), '{"steps": ' + "[" * 100000: (),
+    '{"steps": -1}': ("steps", -1), '{"steps": true}': ("steps",), '{"steps": NaN}': ("NaN", "finite"),
+    '{"steps": 1, "steps": 2}': ("steps", "twice"), '{"seed": 18446744073709551616}': ("seed",),
+    '{"dtype": "float16"}': ("float16",), '{"optimizer": {}}': ("optimizer",), '{"hyperparameters": [1]}': ("hyperp",),
+    '{"optimizer": "SGD", "hyperparameters": {"lr": -1}}': ("lr", -1), '{"notes": {"a": 1}}': ("notes",),
+    "7": ("names",), "": ("cannot",), '{"steps": ' + "[" * 100000: (),
 }  # fmt: skip
 
 
@@ -313,16 +261,13 @@ def stepping(**parts: Any) -> dict[str, Any]:
 
 
 WRONG: list[tuple[str, Any, str]] = [
-    ("groups", [], "groups"), ("groups", [{}], "members"), ("groups", {}, "groups"), ("groups", [{"lr": -1}, {}], "lr"),
-    ("groups", [{"lr": 1}, {"speed": 1}], "speed"), ("groups", [{"lr": 1}, {"lr": [1]}], "lr"),
-    ("groups", [{"momentum": "a"}, {}], "momentum"), ("groups", [{}, {"a": {"b": 1}}], "groups"),
+    ("groups", [{}], "members"), ("groups", {}, "groups"), ("groups", [{"lr": 1}, {"speed": 1}], "speed"),
+    ("groups", [{"lr": 1}, {"lr": [1]}], "lr"), ("groups", [{}, {"a": {"b": 1}}], "groups"),
     ("members", {"x": []}, "members"), ("members", {"0.bias": [4, 2]}, "members"),
-    ("members", {"0.bias": [4, 0]}, "groups"), ("momenta", [0.5], "momenta"), ("momenta", [0.5, "a"], "momenta"),
-    ("initial", [0.5], "initial"), ("initial", [0.5, -1], "initial"), ("limits", [], "limits"),
-    ("limits", {"l3": 1}, "limits"), ("limits", {"l1": -1}, "l1"), ("limits", {"clip_norm": 0}, "clip_norm"),
-    ("before", True, "before"), ("before", 2**60, "before"), ("frozen", [], "frozen"),
-    ("frozen", {"x": [0, 1]}, "frozen"), ("frozen", {"0.weight": [0]}, "frozen"),
-    ("frozen", {"0.weight": [0, 99]}, "frozen"), ("schedule", {"kind": 3, "state": {}}, "schedule"),
+    ("members", {"0.bias": [4, 0]}, "groups"), ("momenta", [0.5], "momenta"), ("initial", [0.5, -1], "initial"),
+    ("limits", [], "limits"), ("limits", {"l3": 1}, "limits"), ("limits", {"l1": -1}, "l1"),
+    ("before", True, "before"), ("before", 2**60, "before"), ("frozen", {"x": [0, 1]}, "frozen"),
+    ("frozen", {"0.weight": [0]}, "frozen"), ("frozen", {"0.weight": [0, 99]}, "frozen"),
     ("schedule", {"kind": "Own", "state": {}, "base_lrs": [1, 1]}, "Own"),
     ("schedule", stepping(base_lrs=[1]), "base_lrs"), ("schedule", stepping(arguments={"step_size": 0}), "step_size"),
     ("schedule", stepping(), "state"), ("schedule", stepping(arguments={"a": 1}), "argument"),
@@ -344,9 +289,8 @@ MOMENTUM = "optimizer.momentum_buffer.0.weight"
 
 
 @pytest.mark.parametrize(("name", "number", "dtype", "fact"), [
-    ("0.weight", np.nan, "float32", "nan"), ("0.weight", -np.inf, "float64", "-inf"),
-    (MOMENTUM, np.nan, "float32", "nan"), ("0.weight", 1e300, "float32", "1e+300"),
-    (MOMENTUM, 1e39, "float32", "1e+39"), ("0.bias", None, "float64", "missing"),
+    ("0.weight", -np.inf, "float64", "-inf"), (MOMENTUM, np.nan, "float32", "nan"),
+    ("0.weight", 1e300, "float32", "1e+300"), ("0.bias", None, "float64", "missing"),
 ])  # fmt: skip
 def test_numbers_that_a_run_cannot_take_are_refused_by_name(name, number, dtype, fact, tmp_path):
     def momentum(groups: Any, lr: float) -> Any:

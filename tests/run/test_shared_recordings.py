@@ -3,9 +3,7 @@
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
-import tempfile
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -185,37 +183,6 @@ def test_a_reader_stays_at_its_moment_and_whoever_closes_last_leaves_one_file(tm
         assert late.newer() is None
 
 
-@pytest.mark.ci
-def test_who_holds_no_moment_lets_the_log_be_cleared_and_is_told_what_is_gone(tmp_path, connections):
-    run, logs, most = make_run(), list[int](), 0
-    for released in (False, True):
-        recording = sv.Recording(run, path=tmp_path / f"{released}.svz", budget=90_000, gradients=True, updates=True)
-        connections[-1].execute("PRAGMA wal_autocheckpoint = 20")  # pages: the log is cleared 50 times as often
-        run.step(10)
-        recording.flush()
-        with sv.load_recording(recording.path) as recorded, recorded.on(0) as shared:
-            first = recorded.frame(1).values.tobytes()
-            if released:
-                recorded.release()
-                recorded.release()  # once is enough
-            assert recorded.frame(1).values.tobytes() == first
-            log, rounds = Path(f"{recording.path}-wal"), 0
-            while not recording.thinned or rounds < most or (not released and log.stat().st_size < 4e5):
-                run.step(50)
-                recording.flush()
-                rounds += 1
-            most, logs = rounds, [*logs, log.stat().st_size]
-            if released:
-                with pytest.raises(FileFormatError, match="frame 1"):
-                    shared.frame(1)
-            else:
-                assert shared.frame(1).values.tobytes() == first
-            with recorded.newer() as newer:
-                assert len(newer.values["0.weight"]) == len(newer)
-        recording.close()
-    assert logs[1] < logs[0] / 2
-
-
 # ---- a file that is replaced while it is read
 
 
@@ -267,83 +234,3 @@ def test_of_a_file_that_is_changed_while_it_is_read_no_number_is_foreign(two, tm
         if change != "half":
             with pytest.raises((FileFormatError, InputError), match=r"one\.svz"):
                 recorded.newer()
-
-
-# ---- other programs, other users
-
-READER = """
-import os, sys
-import scalarviz as sv
-folder, *names = sys.argv[1:]
-def steps(name):
-    with sv.load_recording(f"{folder}/{name}") as recorded:
-        assert not recorded.remark
-        assert recorded.values["0.weight"].shape == (len(recorded), 4, 3)
-        assert [recorded.frame(k).step for k in range(len(recorded))] == recorded.steps.tolist()
-        return len(recorded), recorded.complete, recorded.growing
-steps(names[0])  # what is imported is imported by whoever may read it
-if os.geteuid() == 0:
-    os.setgroups([]), os.setgid(65534), os.setuid(65534)
-try:
-    open(f"{folder}/mine", "w")
-except PermissionError:
-    print("nothing may be written", flush=True)
-for name in names:
-    print(*steps(name), flush=True)
-recorded = sv.load_recording(f"{folder}/grows.svz")
-print(len(recorded), recorded.complete, recorded.growing, flush=True)
-for line in sys.stdin:
-    newer = recorded.newer()
-    print("nothing" if newer is None else len(newer), flush=True)
-    if newer is not None:
-        recorded.close()
-        recorded = newer
-recorded.close()
-"""
-
-
-@pytest.fixture
-def folder():
-    """One that everybody may read; that of pytest may be closed to others."""
-    made = Path(tempfile.mkdtemp(prefix="scalarviz-test-"))
-    yield made
-    made.chmod(0o755)
-    shutil.rmtree(made)
-
-
-@POSIX
-@pytest.mark.ci
-def test_another_user_reads_what_is_closed_killed_and_still_written(folder):
-    """As another user where this is root; nothing is touched."""
-    run, opened = make_run(), folder / "open"  # where everybody may write, but not to these files
-    with sv.Recording(run, path=folder / "closed.svz") as first:
-        run.step(50)
-        leave(folder / "killed.svz", first)
-    shutil.copytree(folder, opened)
-    for part in opened.iterdir():
-        part.chmod(0o444)
-    opened.chmod(0o777)
-    with sv.Recording(run, path=folder / "grows.svz") as recording:
-        recording.flush()
-        folder.chmod(0o555)
-        before = {name: data for name, data in left(folder).items() if "grows" not in name}
-        command = [sys.executable, "-c", READER, str(folder), "closed.svz", "killed.svz", "open/killed.svz"]
-        with subprocess.Popen(command, stdin=-1, stdout=-1, text=True, env={**os.environ, "TMPDIR": "/tmp"}) as reader:
-            assert reader.stdin is not None
-            assert reader.stdout is not None
-            said = [reader.stdout.readline().split() for _ in range(5)]
-            assert said[0] == ["nothing", "may", "be", "written"]
-            assert said[1] == ["51", "True", "False"]
-            assert [line[:2] for line in said[2:4]] == [["51", "False"]] * 2
-            assert said[4] == ["1", "False", "True"]
-            for steps, words in ((0, "nothing"), (7, "8"), (0, "nothing"), (5, "13")):
-                run.step(steps)
-                recording.flush()
-                print("look", file=reader.stdin, flush=True)
-                assert reader.stdout.readline() == f"{words}\n"
-            reader.stdin.close()
-            assert reader.wait(60) == 0
-        assert {name: data for name, data in left(folder).items() if "grows" not in name} == before
-        folder.chmod(0o755)
-    assert [part.name for part in folder.glob("grows*")] == ["grows.svz"]
-    assert steps_of(recording.path) == list(range(50, 63))

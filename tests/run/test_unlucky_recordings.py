@@ -1,20 +1,16 @@
 """Recordings on a full, slow or lost disk, in programs that fork or are killed: training goes on, nothing is lost."""
 
-import gc
 import mmap
 import os
 import random
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 import warnings
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,15 +97,6 @@ def test_what_cannot_be_begun_leaves_nothing(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_every_frame_comes_to_a_slow_disk(tmp_path, monkeypatch):
-    before_each(monkeypatch, lambda statement: time.sleep(0.002 if statement == "BEGIN" else 0))
-    run = make_run(**BIG)
-    with sv.Recording(run, path=tmp_path / "run.svz", gradients=True, updates=True):
-        run.step(150)
-    monkeypatch.undo()
-    assert frames_of(tmp_path / "run.svz") == 151
-
-
 @POSIX  # elsewhere an open file cannot be removed
 @pytest.mark.ci
 @pytest.mark.parametrize("way", ["removed", "moved", "another"])
@@ -141,113 +128,6 @@ def test_a_file_that_goes_away_is_said_and_what_it_held_can_be_saved(tmp_path, w
     assert (folder.exists(), left(folder)) == (way == "another", others)
     if way == "another":
         other.close()
-
-
-def test_pictures_that_cannot_be_written_cost_no_number(tmp_path, monkeypatch):
-    run = make_run()
-    recording = sv.Recording(sv.Scene("s", run), path=tmp_path / "run.svz", panels=True)
-    run.step(5)
-    full(monkeypatch, "INSERT INTO picture", "database or disk is full")
-    with pytest.warns(RuntimeWarning, match=r"run\.svz.*full"):
-        recording.close()
-    monkeypatch.undo()
-    assert frames_of(tmp_path / "run.svz") == 6
-
-
-# ---- programs that end otherwise
-
-HERE = f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
-LIMITED = """
-import resource, signal, warnings
-import scalarviz as sv
-from kit.runs import make_run
-run = make_run("wide", dtype="float32")
-with warnings.catch_warnings(record=True) as said:
-    warnings.simplefilter("always")
-    with sv.Recording(run, path=sys.argv[1]) as recording:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
-        kept = 0
-        for _ in range(40):
-            run.step(10)
-            recording.flush()
-            kept = kept if recording.trouble else run.steps
-assert len(said) == 1, said
-assert run.steps == 400
-print(kept)
-"""
-FORKED = """
-import os, warnings
-warnings.simplefilter("ignore")
-import scalarviz as sv
-from kit.runs import make_run
-run = make_run()
-recording = sv.Recording(run, path=sys.argv[1])
-run.step(10)
-for ends in (sys.exit, os._exit):
-    if (pid := os.fork()) == 0:
-        run.step(5)
-        recording.flush()
-        try:
-            recording.close()
-        except sv.ScalarvizError as error:
-            assert "process" in str(error)
-        else:
-            os._exit(3)
-        del recording
-        ends(0)
-    run.step(10)
-    assert os.waitpid(pid, 0)[1] == 0
-run.step(10)
-recording.close()
-"""
-
-
-@POSIX
-@pytest.mark.ci
-@pytest.mark.parametrize("script", [LIMITED, FORKED], ids=["a limit of bytes", "children"])
-def test_what_was_said_to_be_in_the_file_is_in_it(script, tmp_path):
-    path = tmp_path / "run.svz"
-    command = [sys.executable, "-c", HERE + script, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
-    assert done.returncode == 0, done.stderr
-    if script is LIMITED:
-        assert 400 > frames_of(path) > int(done.stdout) >= 10
-    else:  # a child leaves the file to its parent
-        assert list(left(tmp_path)) == ["run.svz"]
-        assert frames_of(path) == 41
-
-
-@pytest.mark.ci  # the whole process is searched for cycles
-@pytest.mark.parametrize("finder", ["this thread", "the thread that writes"])
-@pytest.mark.parametrize("named", [False, True])
-def test_a_dropped_recording_is_made_whole_by_whichever_thread_finds_it(named, finder, tmp_path, monkeypatch):
-    """Cycles are looked for in any thread, in the one that writes too, which cannot wait for its own end."""
-    collects, dropped, before = threading.Event(), threading.Event(), set(threading.enumerate())
-
-    def collect(statement):
-        if collects.is_set() and statement == "BEGIN" and threading.current_thread() not in before:
-            dropped.wait(30)
-            gc.collect()
-
-    before_each(monkeypatch, collect)
-    run = make_run()
-    recording = sv.Recording(run, path=tmp_path / "run.svz" if named else None)
-    path = recording.path
-    run.step(20)
-    recording.flush()
-    if finder != "this thread":
-        collects.set()
-        run.step(1)
-    del recording, run
-    dropped.set() if collects.is_set() else gc.collect()
-    for thread in set(threading.enumerate()) - before:
-        thread.join(60)
-    assert set(threading.enumerate()) == before
-    assert path.exists() == path.parent.exists() == named
-    if named:
-        assert list(left(tmp_path)) == ["run.svz"]
-        assert frames_of(path) >= 21
 
 
 # ---- killed at any moment
