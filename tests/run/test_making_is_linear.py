@@ -45,7 +45,7 @@ def picture(parts, x):
 
 
 MAKE = {
-    "loose": lambda n: Made([sv.Weight(0.01 * k) for k in range(n)], lambda w, x: sum(w * x[k % 2] for k, w in enumerate(w)) + 0.5),
+    "loose": lambda n: Made([sv.Weight(0.01 * k) for k in range(n)], lambda weights, x: sum(w * x[0] for w in weights)),
     "chain": lambda n: Made([n // 2, sv.Weight(0.9), sv.Weight(0.1)], chain),
     "residuals": lambda n: Made([nn.Linear(2, 2, seed=k) for k in range(n // 8)], residual),
     "picture": lambda n: Made([n // 8, nn.Conv2d(1, 2, 3, padding=1, seed=1)], picture),
