@@ -24,7 +24,7 @@ from kit.refusals import refusals
 from kit.runs import bits, frame_bits, make_run
 from scalarviz import Run, nn, optim
 from scalarviz.engine.arrays.trainer import NumpyTrainer
-from scalarviz.errors import DivergedError, InputError, ScalarvizError, StateError, TypeMismatchError
+from scalarviz.errors import DivergedError, InputError, ScalarvizError, StateError
 from scalarviz.run import first_start
 from scalarviz.run.first_start import FirstStart
 from scalarviz.run.worker import Worker
@@ -95,7 +95,6 @@ def fast():
     with Worker(run) as worker:
         worker.train_to(10**9)
         yield run, worker
-    run.close()
 
 
 # ---- the law: what a thread did is what the same calls do without one
@@ -208,13 +207,11 @@ def test_what_is_read_is_of_one_step_and_cannot_be_written_to(fast):
             assert seen.tobytes() == before.gradient[:12].tobytes()
             compared += 1
     assert compared > 10
-    for array in (seen, run.model[0].weight.data, run.model[0].weight[1].data):
+    for array in (seen, run.model[0].weight.data):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 3.0
-    outputs = run.model([0.1, 0.2, 0.3])
-    writes = [lambda: setattr(weight, "grad", 1.0), lambda: setattr(run.model[0].weight, "grad", np.zeros((4, 3)))]
-    writes += [weight.zero_grad, run.model.zero_grad, (outputs[0] * 2.0).backward, run.optimizer.step]
-    for change in writes:
+    backward = (run.model([0.1, 0.2, 0.3])[0] * 2.0).backward
+    for change in (lambda: setattr(weight, "grad", 1.0), run.model.zero_grad, backward, run.optimizer.step):
         with pytest.raises(StateError, match=r"thread|by hand"):
             change()
     found = run.why(4)
@@ -289,48 +286,35 @@ def test_without_a_thread_a_request_is_the_frame_of_this_moment():
 
 def test_in_the_middle_of_a_call_asking_returns_at_once_and_requests_share_a_frame(slow):
     run, trainer, worker = slow
-    start = time.monotonic()
     requests = [run.request_frame() for _ in range(50)] + [worker.request()]
-    probed = [run.request_frame([0.1 * k] * 3) for k in range(2)]
-    assert not any(request.done for request in [*requests, *probed])
-    assert worker.latest.step == 0
-    assert time.monotonic() - start < AT_ONCE
-    assert "waiting" in repr(requests[0])
-    for seconds in (0.01, 0):
-        with pytest.raises(StateError, match=f"{seconds} s"):
-            requests[0].result(seconds)
+    probed = run.request_frame([0.1] * 3)
+    assert not any(request.done for request in [*requests, probed])
+    assert (worker.latest.step, "waiting" in repr(probed)) == (0, True)
+    with pytest.raises(StateError, match=r"0\.01 s"):
+        probed.result(0.01)
     trainer.go_on.set()
     frame = requests[0].result(10)
     assert all(request.result(10) is frame for request in requests)
     plain = make_run()
     plain.step(1)
-    for k, request in enumerate(probed):
-        assert frame_bits(request.result(10)) == frame_bits(plain.frame([0.1 * k] * 3))
-        assert request.result().values is frame.values
+    assert frame_bits(probed.result(10)) == frame_bits(plain.frame([0.1] * 3))
     assert frame_bits(frame) == frame_bits(plain.frame())
-    assert "done" in repr(requests[0])
+    assert "done" in repr(probed)
 
 
 def test_await_lets_the_loop_go_on_and_may_be_given_up(slow):
-    run, trainer, worker = slow
+    run, trainer, _ = slow
 
     async def main():
-        request = run.request_frame([0.1, 0.2, 0.3])
+        request = run.request_frame()
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(request, 0.01)
-        both = asyncio.gather(request, request)
-        for _ in range(20):
-            await asyncio.sleep(0.001)
         assert not request.done
         trainer.go_on.set()
-        frame, same = await asyncio.wait_for(both, 20)
-        assert frame is same is await request
-        return frame
+        return await asyncio.wait_for(asyncio.gather(request, request), 20)
 
-    frame = asyncio.run(main())
-    assert (frame.step, frame.activations["input"].tolist()) == (1, [0.1, 0.2, 0.3])
-    worker.train_to(3)
-    assert (worker.settle().step, worker.error) == (3, None)
+    frame, same = asyncio.run(main())
+    assert (frame.step, frame is same) == (1, True)
 
 
 # ---- steps that were done
@@ -351,22 +335,19 @@ def test_the_last_goal_is_where_it_stands_and_training_has_stopped():
         worker.train_to(30)  # follows the record
         assert worker.settle().step == 30
         go = threading.Event()
-        asked = worker.ask(lambda run: go.wait(5))
+        worker.ask(lambda run: go.wait(5))
         worker.travel(20)
         assert worker.moving  # it waits for its turn
         worker.edit(lambda run: run.change(lr=0.5), "an edit between two goals is done at the first")
         worker.travel(77)
         go.set()
         assert worker.settle().step == 20  # the branch that the edit began has no other step
-        assert asked.done.is_set()
         run.break_on("step == 25")
         worker.train_to(50)
         assert (worker.settle().step, worker.stopped is None) == (25, False)
         worker.travel(3)
         assert (worker.settle().step, worker.stopped) == (3, None)
     assert (run.branches[-1].first, [done.step for done in run.log]) == (20, [])
-    late = worker.ask(lambda run: run.steps)  # nobody is there any more: at once
-    assert (late.done.is_set(), late.answer()) == (True, 3)
 
 
 def test_what_is_given_up_stays_where_it_set_out():
@@ -377,10 +358,7 @@ def test_what_is_given_up_stays_where_it_set_out():
         worker.travel(140)
         wait(lambda: (worker.journey or 0) > 0.03)
         worker.give_up()
-        assert worker.settle().step == 150
-        assert worker.journey is None
-        worker.travel(5)
-        assert worker.settle().step == 5
+        assert (worker.settle().step, worker.journey) == (150, None)
 
 
 # ---- beginning, ending, failing
@@ -420,7 +398,6 @@ def test_an_edit_that_fails_is_an_error_not_the_end(error):
 def test_closing_is_quick_does_what_waits_and_restores_the_process():
     before, run = (sys.getswitchinterval(), threading.active_count()), make_run()
     worker = Worker(run).start()
-    assert sys.getswitchinterval() < before[0]
     worker.train_to(10**9)
     wait(lambda: run.steps > 0)
     for k in range(100):
@@ -432,9 +409,7 @@ def test_closing_is_quick_does_what_waits_and_restores_the_process():
     assert (run.gate, request.done) == (None, True)
     worker.close()  # twice is no harm
     worker.do(edits.SetWeights(1, np.array([6.0])))
-    worker.write(3, np.array([5.0]))
-    assert run.values[[0, 1, 3]].tolist() == [99.0, 6.0, 5.0]
-    assert (worker.request().done, worker.settle(0.01).step) == (True, run.steps)
+    assert (run.values[:2].tolist(), worker.settle(0.01).step) == ([99.0, 6.0], run.steps)
 
 
 def test_closing_a_call_that_does_not_end_is_said_and_answers_later(slow):
@@ -464,47 +439,24 @@ def test_running_statistics_are_read_and_written():
         assert norm.running_mean.tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
-def test_a_new_run_takes_the_weights_between_two_steps(fast):
-    run, worker = fast
-    again = Run(run.model, nn.MSELoss(), optim.SGD(run.model.parameters(), lr=0.1), run.samples(), engine="numpy")
-    wait(lambda: worker.error is not None)
-    assert "another Run" in str(worker.error)
-    again.step(2)
-    assert again.model[0].weight.data.flags.writeable
-    again.close()
-
-
 # ---- what is refused
 
 
-def asked(call, *given, running=True):
-    run = make_run("rgb")
-    with Worker(run) as worker:
-        worker.train_to(10**9 if running else 0)
-        try:
-            call(run, worker)
-        finally:
-            before = run.steps
-            wait(lambda: run.steps > before or not running)  # it goes on as if nothing was asked
-            assert worker.error is None
-
-
-@refusals(
-    {
-        **{f"{name}({bad!r})": (lambda bad=bad, name=name: asked(lambda run, worker: getattr(worker, name)(bad)),
-                                (InputError, TypeMismatchError), name, "timeout")
-           for name, bad in (("close", -1), ("settle", "a"))},
-        "result": (lambda: make_run().request_frame().result(-1.0), InputError, "timeout"),
-        **{f"{name}({bad!r})": (lambda bad=bad, name=name: asked(lambda run, worker: getattr(worker, name)(bad)),
-                                InputError, name)
-           for name, bad in (("train_to", -1), ("travel", 1.5))},
-        "probe": (lambda: asked(lambda run, worker: run.request_frame([1.0])), InputError, "3"),
-        "two workers": (lambda: asked(lambda run, worker: Worker(run).start()), StateError, "another Worker"),
-        "twice": (lambda: asked(lambda run, worker: worker.start()), StateError, "once", "Worker(run)"),
-    }
-)  # fmt: skip
-def test_refusals(refusal):
-    refusal.check()
+@refusals({
+    "close": (lambda run, worker: worker.close(-1), InputError, "close", "timeout"),
+    "result": (lambda run, worker: run.request_frame().result(-1.0), InputError, "timeout"),
+    "train_to": (lambda run, worker: worker.train_to(-1), InputError, "train_to"),
+    "travel": (lambda run, worker: worker.travel(1.5), InputError, "travel"),
+    "probe": (lambda run, worker: run.request_frame([1.0]), InputError, "3"),
+    "two workers": (lambda run, worker: Worker(run).start(), StateError, "another Worker"),
+    "twice": (lambda run, worker: worker.start(), StateError, "once", "Worker(run)"),
+})  # fmt: skip
+def test_refusals(refusal, fast):
+    run, worker = fast
+    refusal.check(run, worker)
+    before = run.steps
+    wait(lambda: run.steps > before)  # it goes on as if nothing was asked
+    assert worker.error is None
 
 
 # ---- what it says of the optimiser and of another network
@@ -578,9 +530,7 @@ def test_a_watched_run_goes_on_with_numba_when_its_kernels_are_there(kernels):
     (change,), (edit,) = told, worker.log
     assert (run.engine.name, run.engine.since, change.step) == ("numba", edit.step, edit.step + 1)
     assert f"numpy computed {edit.step:,} steps" in run.engine.why
-    assert not run.engine.provisional
-    assert f"numba from step {change.step:,}" in str(change)
-    assert (change.after, change.problem) == (run.full_speed, "")
+    assert (run.engine.provisional, change.problem) == (False, "")
     plain = make_run("mlp")  # the log tells how to do it again, to the bit
     plain.step(edit.step)
     plain.adopt_engine("numba")
