@@ -12,11 +12,10 @@ import signal
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.commands import flags_of, listing, page_of, weights_in
+from kit.commands import listing, page_of, weights_in
 from scalarviz.errors import InputError
 from scalarviz.io import load_tensors
 from scalarviz.run import Run
@@ -49,13 +48,6 @@ def after_a_step(monkeypatch, do):
     monkeypatch.setattr(Run, "step", step)
 
 
-def test_a_folder_that_vanishes_meanwhile_is_made_again(rgb, tmp_path, monkeypatch):
-    (tmp_path / "sub").mkdir()
-    after_a_step(monkeypatch, lambda run: (tmp_path / "sub").rmdir())
-    assert rgb("--steps", 2, "--save", "sub/w.safetensors").code == 0
-    assert load_tensors(tmp_path / "sub" / "w.safetensors")[1]
-
-
 def test_weights_that_cannot_be_written_where_they_were_named_are_rescued(rgb, tmp_path, monkeypatch):
     after_a_step(monkeypatch, lambda run: (tmp_path / "sub").write_text("in the way"))
     (tmp_path / "rescue").mkdir()
@@ -66,10 +58,6 @@ def test_weights_that_cannot_be_written_where_they_were_named_are_rescued(rgb, t
     (rescued,) = (tmp_path / "rescue").glob("scalarviz-*/w.safetensors")
     assert f"wrote {rescued}" in result.err
     assert weights_in(rescued).keys() >= {"0.weight", "0.bias"}
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
-    failed = rgb("--steps", 2, "--save", "sub/w.safetensors")
-    assert failed.code == 2
-    assert "Traceback" not in failed.err
 
 
 @pytest.mark.parametrize("when", ["two Ctrl-C before the first step", "an error in the first step"])
@@ -96,17 +84,6 @@ def test_an_edit_alone_is_saved(rgb, tmp_path, monkeypatch):
     monkeypatch.setattr(Run, "step", edited)
     assert rgb("--steps", 3, "--seed", 5, "--save", "w.safetensors").code == 2
     assert load_tensors(tmp_path / "w.safetensors")[0]["0.weight"][0, 0] == 0.125
-
-
-def test_a_file_that_cannot_be_written_is_said_after_the_weights_are_kept(rgb, tmp_path, monkeypatch):
-    def fails(*_, **__):
-        raise InputError("cannot write x.cube: no space left on device")
-
-    monkeypatch.setattr("scalarviz.scenes._rgb_files.write_cube", fails)
-    result = rgb("--steps", 3, "--save", "w.safetensors", "--export-lut", "x.cube", "--json")
-    assert (result.code, result.json["steps"]) == (2, 3)
-    assert result.last == "scalarviz: cannot write x.cube: no space left on device"
-    assert listing(tmp_path).keys() == {"w.safetensors"}
 
 
 # ---- pages
@@ -143,21 +120,6 @@ def test_a_page_has_about_300_frames_or_those_asked_for(rgb, press, tmp_path, fl
     assert len(page_of("run.html")["steps"]) > 1
     frames_of = pkgutil.resolve_name("scalarviz.cli.page.frames_of")  # large networks have fewer
     assert [frames_of(weights) for weights in (12, 10**5, 10**7)] == [300, 200, 24]
-
-
-@pytest.mark.ci
-@pytest.mark.usefixtures("undrawn")
-def test_a_full_disk_is_said_and_the_old_page_stays(rgb, tmp_path, monkeypatch):
-    def full(path, data):
-        raise InputError(f"cannot write {path}: no space left on device")
-
-    monkeypatch.setattr(f"{PAGES}.write_bytes", full)
-    (tmp_path / "run.html").write_text("old")
-    result = rgb("--steps", 3, "--html", "run.html", "--save", "w.safetensors")
-    assert result.code == 2
-    assert "cannot write run.html: no space left on device" in result.err
-    assert (tmp_path / "run.html").read_text() == "old"
-    assert (tmp_path / "w.safetensors").exists()
 
 
 @pytest.mark.ci
@@ -213,30 +175,10 @@ def test_a_scene_of_ones_own_runs_by_path(cli, tmp_path):
     assert "Two numbers to their product." in cli("product.py", "--help").out
 
 
-@pytest.mark.gl
-@pytest.mark.ci
-def test_a_panel_that_fails_is_one_line_and_the_picture_is_there(cli, tmp_path):
-    (tmp_path / "product.py").write_text(OWN.replace("moment.predict(SQUARE)", "moment.predict(SQUARE[:, :1])"))
-    result = cli("product.py", "--steps", 5, "--engine", "numpy", "--headless", "--out", "x.png")
-    assert result.code == 0
-    (said,) = (line for line in result.err.splitlines() if "panel" in line)
-    assert said.startswith("product: panel 'every product': predict: the inputs")
-    assert "Traceback" not in result.err
-    assert (tmp_path / "x.png").stat().st_size > 1000
-
-
-def test_the_scenes_of_the_docs_name_flags_that_exist():
-    text = (DOCS / "scenes.md").read_text(encoding="utf-8")
-    used = {f for line in text.splitlines() if "scalarviz rgb" in line for f in re.findall(r"--[a-z-]+", line)}
-    assert len(used) > 10
-    assert used - flags_of("rgb") == {"--help"}
-
-
 # ---- two signals while a film is made
 
 
-FRAME, CLOSED = ("scalarviz.view.film.Film", "add"), ("scalarviz.view.film", "whole_mp4")
-DRAWN, SAVED = ("scalarviz.cli.pictures.Outputs", "pictures"), ("scalarviz.run.Run", "save")
+FRAME, SAVED = ("scalarviz.view.film.Film", "add"), ("scalarviz.run.Run", "save")
 
 
 @pytest.mark.gl
@@ -245,12 +187,10 @@ DRAWN, SAVED = ("scalarviz.cli.pictures.Outputs", "pictures"), ("scalarviz.run.R
     ("places", "stays"),
     [
         ([(*FRAME, 2, 4)], set()),
-        ([(*FRAME, 1, 4), (*CLOSED, 1, 1)], set()),
-        ([(*FRAME, 1, 4), (*DRAWN, 1, 1)], {"x.mp4"}),
         ([(*FRAME, 1, 4), (*SAVED, 3, 1)], {"x.mp4", "x.png"}),
         ([(*FRAME, 1, 5)], {"x.mp4", "x.png"}),
     ],
-    ids=["in a frame", "while the film is closed", "before the picture", "while the weights are written", "only one"],
+    ids=["in a frame", "while the weights are written", "only one"],
 )
 def test_a_second_ctrl_c_during_a_film_keeps_the_weights(cli, press, places, stays):
     for owner, *rest in places:
@@ -283,12 +223,3 @@ def test_whatever_goes_wrong_with_a_film(cli, tmp_path, monkeypatch, at):
     assert (result.code, result.json["steps"]) == (2, 30)
     assert [line for line in result.err.splitlines() if "no space left" in line] == [result.last]
     assert listing(tmp_path).keys() == {"out", "out/rgb.png", "w.safetensors"}
-
-
-def test_a_run_that_did_no_step_says_no_loss(blind, press):
-    """ "loss nan" is what a run says that has failed."""
-    press("scalarviz.cli.console.Progress", "__enter__")
-    result = blind("neuron", "--steps", 10**6)
-    assert result.code == 130
-    assert "nan" not in result.err
-    assert np.isfinite(blind("neuron", "--steps", 1, "--json").json["loss"])

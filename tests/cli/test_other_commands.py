@@ -12,7 +12,6 @@ import json
 import os
 import shlex
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,7 @@ from scalarviz import nn, optim
 from scalarviz.cli import rooms
 from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.io import save_picture, save_tensors
-from scalarviz.lessons import copy, lessons, shelf
+from scalarviz.lessons import lessons, shelf
 from scalarviz.scalar import ops
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -126,14 +125,11 @@ class Full:
         raise OSError(28, os.strerror(28))
 
 
-@pytest.mark.parametrize(
-    "trouble", ["not a directory", "a file above it", "permission denied", "no space left on device"]
-)
+@pytest.mark.parametrize("trouble", ["not a directory", "permission denied", "no space left on device"])
 def test_everything_that_speaks_of_the_cache_says_why_it_cannot_be_written(cli, tmp_path, monkeypatch, trouble):
     folder, place = tmp_path / "cache", "scalarviz.engine.cache.place"
-    if trouble in ("not a directory", "a file above it"):
+    if trouble == "not a directory":
         folder.write_text("no folder")
-        folder = folder if trouble[0] == "n" else folder / "of" / "mine"
     elif trouble == "permission denied":
         monkeypatch.setattr(f"{place}.os.access", lambda *_: False)  # who tests as root may write everywhere
         folder = folder / "not" / "there"
@@ -141,8 +137,7 @@ def test_everything_that_speaks_of_the_cache_says_why_it_cannot_be_written(cli, 
         folder.mkdir()
         monkeypatch.setattr(f"{place}.tempfile.TemporaryFile", lambda dir: Full())
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(folder))
-    why = trouble if folder.name != "mine" else "not a directory"
-    said = f"the cache folder {folder} cannot be written ({why}); SCALARVIZ_CACHE_DIR names another one"
+    said = f"the cache folder {folder} cannot be written ({trouble}); SCALARVIZ_CACHE_DIR names another one"
     (row,) = (line for line in cli("doctor").out.splitlines() if "numba cache" in line)
     assert row.endswith(f"cold for float32, float64; {said}")
     result = cli("warmup")
@@ -151,70 +146,6 @@ def test_everything_that_speaks_of_the_cache_says_why_it_cannot_be_written(cli, 
     run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters()), (np.ones((4, 3)), np.ones((4, 2))))
     assert (run.engine.name, run.engine.why) == ("numpy", f"numba's cache is cold; {said}")
     run.step(2)
-
-
-@pytest.mark.ci
-def test_a_cold_cache_is_said_before_the_compiling(cli, monkeypatch):
-    monkeypatch.setattr("scalarviz.engine.cpu.cache_is_warm", lambda dtype, names: False)
-    line = ("rgb", "--headless", "--steps", 1, "--engine")
-    assert "rgb: numpy, 1 thread (asked for)\n" in cli(*line, "numpy").err
-    assert "(asked for; compiling its kernels, once)" in cli(*line, "numba").err
-    monkeypatch.setattr("scalarviz.engine.cpu.cache.place.refusal", lambda: "the disk is full")
-    assert "(asked for; compiling its kernels, at every start: the disk is full)" in cli(*line, "numba").err
-
-
-def test_asking_leaves_nothing_behind(cli, tmp_path, monkeypatch):
-    for folder in (tmp_path, tmp_path / "a" / "b"):
-        monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(folder))
-        assert "cannot be written" not in cli("doctor").out
-        assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.parametrize("flags", [(), ("--quiet",)])
-def test_warmup_ends_when_the_disk_fills_up(cli, tmp_path, monkeypatch, flags):
-    """Compiling on would take a minute and keep nothing, and the last line would be a lie."""
-    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path / "kept"))
-
-    def fill(dtypes, progress):
-        progress(0, 3, "first")
-        (tmp_path / "kept").mkdir(exist_ok=True)
-        monkeypatch.setattr("scalarviz.engine.cache.place.tempfile.TemporaryFile", lambda dir: Full())
-        progress(1, 3, "second")
-        pytest.fail("it goes on")
-
-    monkeypatch.setattr("scalarviz.engine.cpu.cache.warm.warmup", fill)
-    monkeypatch.setattr("scalarviz.cli.warmup.background.holding", lambda: nullcontext(True))  # its lock is a file
-    monkeypatch.setattr("scalarviz.cli.warmup._give_way", lambda: None)
-    result = cli("warmup", *flags)
-    assert result.code == 2
-    assert "no space left on device" in result.err
-    assert "compiled and cached" not in result.err
-
-
-@pytest.mark.parametrize(
-    ("flags", "wanted"),
-    [
-        ((), ["float32"]),
-        (("--dtype", "float64", "--lr", 0.1), ["float64"]),
-        (("--grid", "dtype=float32 float64", "--grid", "engine=numpy auto"), ["float32", "float64"]),
-        (("--engine", "numpy"), []),
-    ],
-)
-def test_a_sweep_on_a_cold_cache_compiles_what_its_runs_want(here, monkeypatch, flags, wanted):
-    compiled, warm = [], "scalarviz.engine.cpu.cache.units.cache_is_warm"
-    monkeypatch.setattr("scalarviz.engine.cpu.warmup", lambda dtypes, progress: compiled.extend(dtypes), raising=False)
-    line = ("xor", "--steps", 1, "--seeds", 1, *flags)
-    for cold, refusal, says in (
-        (True, "", "first start: the fast kernels are compiled first"),
-        (True, "the folder is full", "xor: the runs are computed with NumPy: the folder is full\n"),
-        (False, "", None),
-    ):
-        monkeypatch.setattr(warm, lambda dtype, operations, cold=cold: not cold)
-        monkeypatch.setattr("scalarviz.cli.warmup.refusal", lambda refusal=refusal: refusal)
-        said = here(*line).err
-        assert compiled == wanted
-        assert (str(says) in said) == bool(wanted and says)
-        assert "compiled" not in said or says
 
 
 # ---- lessons
@@ -261,25 +192,14 @@ def test_lessons_are_copied_and_nobodys_work_is_overwritten_unasked(cli, tmp_pat
             assert given == kept
         else:  # a pupil predicts before anything is there to read
             assert json.loads(given) == without_outputs(kept) != json.loads(kept)
-    again = cli("lessons", "a/course", *flags)
-    assert (again.code, again.out) == (0, "")
-    assert f"{len(NAMES)} of the files were there already" in again.err
     mine, before = copied / NAMES[0], (copied / NAMES[0]).read_bytes()
     mine.write_text("my work")
     result = cli("lessons", "a/course", *flags)
     assert (result.code, result.out, mine.read_text()) == (0, "", "my work")
-    assert f"kept {Path('a/course') / NAMES[0]}" in result.err
-    assert "--overwrite" in result.err
+    assert all(said in result.err for said in (f"kept {Path('a/course') / NAMES[0]}", "--overwrite"))
     result = cli("lessons", "a/course", "--overwrite", *flags)
     assert result.out == f"replaced {Path('a/course') / NAMES[0]}\n"
     assert mine.read_bytes() == before
-
-
-def test_a_folder_where_a_lesson_should_be_is_left_alone(tmp_path):
-    (tmp_path / "taken" / NAMES[-1]).mkdir(parents=True)
-    with pytest.raises(ScalarvizError):
-        copy(tmp_path / "taken")
-    assert os.listdir(tmp_path / "taken") == [NAMES[-1]]
 
 
 # ---- sweeps
@@ -338,8 +258,7 @@ def test_the_terminal_tells_quartiles_and_every_combination_or_of_many_every_val
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("text", ["hidden=8 16,16", "schedule=linear cosine:5", "pair=#000000:#ffffff #ff8800:#0044cc",
-                                  "break='loss < 0.5' 'step > 3'", "steps=1..3"])  # fmt: skip
+@pytest.mark.parametrize("text", ["hidden=8 16,16", "break='loss < 0.5' 'step > 3'", "steps=1..3"])
 def test_options_of_every_kind_can_be_swept(here, text):
     name, told = text.split("=")[0], shlex.split(text.partition("=")[2])
     steps = () if name == "steps" else ("--steps", 5)
@@ -350,6 +269,21 @@ def test_options_of_every_kind_can_be_swept(here, text):
     assert [row[column] for row in rows] == (["1", "2", "3"] if name == "steps" else told)
     if name == "break":
         assert [row["steps"] for row in rows] == ["1", "4"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "wanted"),
+    [((), ["float32"]), (("--grid", "dtype=float32 float64", "--grid", "engine=numpy auto"), ["float32", "float64"]),
+     (("--engine", "numpy"), [])],
+)  # fmt: skip
+def test_a_sweep_on_a_cold_cache_compiles_what_its_runs_want(here, monkeypatch, flags, wanted):
+    compiled = []
+    monkeypatch.setattr("scalarviz.engine.cpu.warmup", lambda dtypes, progress: compiled.extend(dtypes), raising=False)
+    monkeypatch.setattr("scalarviz.engine.cpu.cache.units.cache_is_warm", lambda dtype, operations: False)
+    assert ("the fast kernels are compiled first" in here("xor", "--steps", 1, "--seeds", 1, *flags).err) == bool(
+        wanted
+    )
+    assert compiled == wanted
 
 
 def test_a_run_that_fails_is_named_and_the_others_are_told(here, tmp_path):
@@ -363,10 +297,6 @@ def test_a_run_that_fails_is_named_and_the_others_are_told(here, tmp_path):
     assert result.last.startswith("scalarviz: 1 of 3 runs failed; seed 1: ")
     assert "mine.py, line 4: KeyError: 'r'" in result.err
     assert here(*line).err.startswith("mine: 2 of 3 runs are in r.svs already")
-    (tmp_path / "mine.py").write_text("from scalarviz.scenes.xor import Options, build\n", encoding="utf-8")
-    other = here(*line)
-    assert other.code == 2
-    assert "another text of its scene" in other.err
 
 
 # ---- what is dropped on the window of all scenes
@@ -389,9 +319,8 @@ def write_dropped(cli, folder, name):
 
 @pytest.mark.parametrize(
     ("name", "scene"),
-    [("my.png", "texture"), ("my.JPG", "texture"), ("t.csv", "playground"), ("T.TSV", "playground"),
-     ("t.txt", "playground"), ("w.safetensors", "rgb")],
-)  # fmt: skip
+    [("my.JPG", "texture"), ("T.TSV", "playground"), ("t.txt", "playground"), ("w.safetensors", "rgb")],
+)
 def test_a_file_goes_to_the_scene_that_learns_it(cli, doors, tmp_path, name, scene):
     write_dropped(cli, tmp_path, name)
     door, given, said = rooms.way_of(tmp_path / name, doors)
@@ -404,12 +333,9 @@ def test_a_file_goes_to_the_scene_that_learns_it(cli, doors, tmp_path, name, sce
 
 @pytest.mark.parametrize(
     ("name", "content", "says"),
-    [
-        ("my_scene.py", b"raise SystemExit('it was run')", "nothing is run"), ("x.sh", b"", "nothing is run"),
-        ("x", b"", "nothing is run"), ("scalarviz.desktop", b"", "nothing is run"), ("x.mp4", b"", "nothing is run"),
-        ("bad.png", b"no picture", "bad.png"), ("bad.csv", b"\0\1", "bad.csv"), ("gone.png", None, "gone.png"),
-        ("other.safetensors", b"tensors", "do not say which scene wrote them"),
-    ],
+    [("my_scene.py", b"raise SystemExit('it was run')", "nothing is run"), ("x", b"", "nothing is run"),
+     ("bad.png", b"no picture", "bad.png"), ("bad.csv", b"\0\1", "bad.csv"), ("gone.png", None, "gone.png"),
+     ("other.safetensors", b"tensors", "do not say which scene wrote them")],
 )  # fmt: skip
 def test_nothing_else_is_opened(doors, tmp_path, name, content, says):
     if content == b"tensors":
