@@ -1,7 +1,6 @@
 """Beside a thread that trains: what is asked of a run takes its turn, nothing is lost, and no number is torn.
 
-It imports the worker, and the first start that changes its engine: a user meets them only through a window,
-which these tests do without.
+It imports the worker: a user meets it only through a window, which these tests do without.
 """
 
 import asyncio
@@ -25,8 +24,6 @@ from kit.runs import bits, frame_bits, make_run
 from scalarviz import Run, nn, optim
 from scalarviz.engine.arrays.trainer import NumpyTrainer
 from scalarviz.errors import DivergedError, InputError, ScalarvizError, StateError
-from scalarviz.run import first_start
-from scalarviz.run.first_start import FirstStart
 from scalarviz.run.worker import Worker
 
 edits = sv.run.edits
@@ -103,7 +100,9 @@ FEW = sorted({*EDITS, *CHANGES} - {"hand", "function", "view of a module", "view
 ACTIONS = st.lists(st.sampled_from([*["train", "rest", "ask", "look", "step", "travel"] * 3, *FEW]), max_size=12)
 
 
-def live(actions, seed):
+@settings(max_examples=10)
+@given(ACTIONS, st.integers(0, 99))
+def test_what_was_recorded_leads_to_where_it_stands(actions, seed):
     run, random, asked = make_run(), np.random.default_rng(seed), []
     worker = Worker(run).start()
 
@@ -123,14 +122,6 @@ def live(actions, seed):
     worker.settle()
     worker.close(10)
     assert worker.error is None
-    assert all(request.done for request in asked)
-    return run, asked
-
-
-@settings(max_examples=10)
-@given(ACTIONS, st.integers(0, 99))
-def test_what_was_recorded_leads_to_where_it_stands(actions, seed):
-    run, asked = live(actions, seed)
     run.step(2)
     wanted, steps = bits(run), run.steps
     run.to(run.span[0])
@@ -425,9 +416,6 @@ def test_closing_a_call_that_does_not_end_is_said_and_answers_later(slow):
     assert run.gate is None
 
 
-# ---- two runs over the same weights
-
-
 def test_running_statistics_are_read_and_written():
     run = make_run("batch norm")
     norm = run.model[1]
@@ -457,9 +445,6 @@ def test_refusals(refusal, fast):
     before = run.steps
     wait(lambda: run.steps > before)  # it goes on as if nothing was asked
     assert worker.error is None
-
-
-# ---- what it says of the optimiser and of another network
 
 
 def test_what_the_optimiser_keeps_is_in_frames_while_it_is_wanted():
@@ -498,41 +483,3 @@ def test_what_waits_for_a_weight_is_done_to_that_weight():
                 worker.settle()
         assert len(run.values) == 12
         assert (run.values != 0.625).all()
-
-
-# ---- the first start of a window, whose engine changes when its kernels are there
-
-
-@pytest.fixture
-def kernels(monkeypatch):
-    """Whether numba's cache is warm, as those see it who choose; it is cold."""
-    make_run(engine="numba").close()  # what is waited for below is the change, not a compiler
-    state = {"warm": False}
-    for owner in ("scalarviz.engine.cpu.cache_is_warm", "scalarviz.run.first_start.cache_is_warm"):
-        monkeypatch.setattr(owner, lambda dtype, operations: state["warm"])
-    monkeypatch.setattr(first_start, "PAUSE", 0.01)
-    return state
-
-
-@pytest.mark.ci
-def test_a_watched_run_goes_on_with_numba_when_its_kernels_are_there(kernels):
-    run, told = make_run("mlp", engine="auto"), []
-    with Worker(run) as worker:
-        waiting = FirstStart(worker, told.append)
-        waiting.start()
-        worker.train_to(10**9)
-        wait(lambda: run.steps > 20)
-        assert (run.engine.name, run.engine.provisional) == ("numpy", True)
-        kernels["warm"] = True
-        wait(lambda: told)
-        wait(lambda: run.steps > told[0].step + 50)
-        waiting.close()
-    (change,), (edit,) = told, worker.log
-    assert (run.engine.name, run.engine.since, change.step) == ("numba", edit.step, edit.step + 1)
-    assert f"numpy computed {edit.step:,} steps" in run.engine.why
-    assert (run.engine.provisional, change.problem) == (False, "")
-    plain = make_run("mlp")  # the log tells how to do it again, to the bit
-    plain.step(edit.step)
-    plain.adopt_engine("numba")
-    plain.step(run.steps - edit.step)
-    assert plain.values.tobytes() == run.values.tobytes()
