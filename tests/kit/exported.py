@@ -147,35 +147,6 @@ d = Transpose(embed.weight, perm=[1, 0])
 y = MatMul(c, d) @/head/MatMul
 """
 """Ids become rows, and the same matrix turns rows into scores of words."""
-VIEW = f"""
-a = Conv(x, conv1.weight:2x1x3x3, conv1.bias:2) @/conv1/Conv
-b = Relu(a)
-{counted("b", "count")}
-sides = Concat(count, rest:=[-1], axis=0)
-c = Reshape(b, sides)
-y = Gemm(c, fc.weight:3x8, fc.bias:3, transB=1) @/fc/Gemm
-"""
-SIDES = f"""
-a = Mul(x, gain:4)
-{counted("a", "count")}
-sides = Concat(count, rest:=[2, 2], axis=0)
-b = Reshape(a, sides)
-turned = Transpose(b, perm=[0, 2, 1]) @turned
-{counted("turned", "again")}
-row = Concat(again, four:=[4], axis=0)
-c = Reshape(turned, row) @row
-d = Tanh(c)
-e = Shape(d)
-f = ConstantOfShape(e)
-y = Add(c, f)
-"""
-MASK = """
-cut = Slice(attn.bias:=[[[1.0, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]], a:=[0, 0], b:=[3, 3], c:=[1, 2])
-hidden = Equal(cut, nought:=0.0)
-m = Mul(x, gain:3)
-h = Where(hidden, low:=-inf, m)
-y = Softmax(h, axis=-1)
-"""
 NOTED = """
 a = LayerNormalization(x, h.0.ln_1.weight:=[1.0, 1, 1, 1], h.0.ln_1.bias:=[0.0] * 4) @node_layer_norm in h.0 h.0.ln_1
 b = MatMul(a, val_3:4x4) @node_MatMul_5 in h.0 h.0.fc
@@ -183,24 +154,12 @@ c = Add(b, h.0.ln_1.bias) @node_linear in h.0 h.0.fc
 y = LayerNormalization(c, h.0.ln_1.weight, h.0.ln_1.bias) @node_layer_norm_1 in h.0 h.0.ln_2
 """
 """Its names of tensors are those of other layers, where numbers are equal."""
-NORM_TWICE = """
-a = LayerNormalization(x, ln.weight:=[1.0, 1, 1, 1], ln.bias:=[0.0, 0, 0, 0]) @node_layer_norm in ln
-b = Exp(a)
-y = LayerNormalization(b, ln.weight, ln.bias) @node_layer_norm_1 in ln
-"""
 SINGLE = """
 a = ConvTranspose(x, up.weight:1x1x1x1, up.bias:=[0.25])
 b = Mul(a, gate.alpha:=0.5)
 y = Mul(b, val_3:=3.0)
 """
 """A gate of one number, the bias of one channel; what has a counted name belongs to the formula."""
-LAST_AXIS = """
-a = Reshape(x, apart:=[0, 2, -1])
-b = InstanceNormalization(a, {[1.0, 1.0]}, {[0.0, 0.0]})
-c = Reshape(b, back:=[0, 4, 4])
-d = Mul(c, a4:4)
-y = Add(d, b4:4)
-"""
 LONG_ROWS = f"""
 t = Tanh(x)
 y = {batch_norm("t", "bn", 4)}
@@ -215,11 +174,6 @@ a = Gemm(x, a.weight, transB=1) @/a/Gemm
 b = Tanh(a)
 y = Gemm(b, b.weight, transB=1) @/b/Gemm
 """
-
-
-def untrained_norm(weight, bias):
-    """Ones and zeros: with counted names they stand for a norm without weights, which the standard has not."""
-    return f"y = InstanceNormalization(x, {weight}:=[1.0, 1.0], {bias}:=[0.0, 0.0])"
 
 
 def group_norm(groups, weights):
@@ -238,7 +192,7 @@ y = Relu(f)
 
 
 def root_of_squares(how, weights):
-    one = {"one by it": "i = Div({1.0}, r)", "plane": "i = Reciprocal(r)"}.get(how, "")
+    one = {"plane": "i = Reciprocal(r)"}.get(how, "")
     shape = "x".join(map(str, OVER[how]))
     return f"""
 t = Tanh(x)
@@ -274,7 +228,7 @@ y = Relu(g)
 """
 
 
-OVER = {"Div": (4,), "one by it": (4,), "plane": (3, 4)}
+OVER = {"Div": (4,), "plane": (3, 4)}
 MORE = ("weight", "bias")
 FLOATS = "u = Unsqueeze(x, axes:=[2])\ni = Cast(u, kind=7)"
 """Floats that are cast to choose rows of a table, or to be written as zeros and a one."""
@@ -303,13 +257,9 @@ NETWORKS: dict[str, Row] = {
             (nn.LayerNorm(4),
         *[nn.Linear(4, 4)] * 4, nn.Softmax(), nn.LayerNorm(4), nn.Linear(4, 6), nn.GELU(), nn.Linear(6, 4))),
     "words": Row(WORDS, [[0, 1, 2], [3, 4, 4]], ("embed.weight", "mix.weight", "mix.bias", "head.weight")),
-    "view": Row(VIEW, (1, 4, 4), ("conv1.weight", "conv1.bias", "fc.weight", "fc.bias"),
-                (nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(8, 3)), ()),
     **{pad: Row(
         f"y = Conv(x, conv.weight:2x1x2x2, conv.bias:2, auto_pad={pad!r}) @/conv/Conv",
         (1, 4, 3), ("conv.weight", "conv.bias")) for pad in ("SAME_UPPER", "SAME_LOWER")},
-    "sides of what is computed": Row(SIDES, (4,), ("gain",)),
-    "a mask": Row(MASK, (3, 3), ("gain",)),
     "a weight of weights": Row("a = Reshape(gamma:2x2, row:=[4])\nb = Exp(a)\nc = Sigmoid(x)\ny = Mul(c, b)",
         (4,), ("gamma",)),
     "a norm without a bias": Row("a = Gemm(x, fc.weight:4x4, transB=1) @/fc/Gemm\n"
@@ -317,28 +267,16 @@ NETWORKS: dict[str, Row] = {
         (4,), ("fc.weight", "ln.weight"), (nn.Linear(4, 4,
         bias=False), nn.LayerNorm(4, bias=False))),
     "single numbers": Row(SINGLE, (1, 2, 2), ("up.weight", "up.bias", "gate.alpha")),
-    "an untrained norm": Row(untrained_norm("n.weight", "n.bias"), (2, 3), ("n.weight", "n.bias")),
-    "a norm of the formula": Row(untrained_norm("val_1", "val_2"), (2, 3), ()),
     "equal weights": Row(repeated("=[[0.5] * 4] * 4"), (4,), ("a.weight", "b.weight")),
-    "copied weights": Row(repeated("4x4"), (4,), ("a.weight", "b.weight")),
     "counted names": Row("a = Gemm(x, features.0.weight:4x4, transB=1) @node_linear\nb = Relu(a) @node_relu\n"
         "y = Gemm(b, features.2.weight:2x4, transB=1) @node_linear_1",
         (4,), ("features.0.weight", "features.2.weight")),
     "noted modules": Row(NOTED, (4,), tuple(f"h.0.{name}.{part}" for name in ("ln_1", "fc",
         "ln_2") for part in MORE)),
-    "a module called twice": Row(NORM_TWICE, (4,), ("ln.weight", "ln.bias")),
-    "a folded norm": Row(
-        "a = Conv(x, features.0.weight:2x1x3x3, features.1.bias:2) in features features.1\ny = Relu(a)",
-        (1, 4, 4), ("features.0.weight", "features.0.bias")),
-    "a matrix of attention": Row("a = MatMul(x, val_1:4x4) @node_MatMul in attn\n"
-        "b = Gemm(a, attn.out.weight:4x4, attn.out.bias:4, transB=1) in attn\ny = Exp(b)",
-        (4,), ("attn_.weight", "attn.out.weight", "attn.out.bias")),
     **{f"group norm {n} {weights}": Row(group_norm(n, weights), (2, 3, 5), ("conv.weight", *["norm.weight",
         "norm.bias"] * weights),
        (nn.Conv2d(2, 4, 1, bias=False), nn.GroupNorm(n, 4, 1e-3, affine=weights), nn.ReLU()), ())
        for n, weights in ((1, True), (2, True), (4, True), (2, False))},
-    "a factor of the last axis": Row(LAST_AXIS, (4, 4), ("a4", "b4"), (nn.GroupNorm(2, 4,
-        affine=False),)),
     **{f"root of squares {how} {weights}": Row(root_of_squares(how, weights), (3, 4), ("norm.weight",) * weights,
        (nn.Tanh(), nn.RMSNorm(over, 1e-3, elementwise_affine=weights), nn.ReLU()), ())
        for how, over in OVER.items() for weights in (True, False)},
@@ -355,11 +293,5 @@ NETWORKS: dict[str, Row] = {
                                     (nn.Tanh(), nn.BatchNorm1d(4)), ()),
     "ids in floats": Row(f"{FLOATS}\ny = Gather(table:5x3, i)", np.float32(IDS), ("Gather_2.weight",)),
     "one-hot": Row(f"{FLOATS}\ny = OneHot(i, depth:=5, pair:2)", np.float32(IDS), ("pair",)),
-    "one-hot cuts off": Row(f"{FLOATS}\ny = OneHot(i, depth:=5, pair:2)",
-        np.float32([[0.5, 1.25], [2.75, 3.0]]), ("pair",)),
-    "rows of another axis": Row("a = Gather(table:3x5x2, x, axis=1)\ny = Transpose(a, perm=[1, 2, 0, 3])",
-        IDS, ("table",)),
     "a running sum": Row("h = Mul(x, scale:3)\ny = CumSum(h, axis:=1, exclusive=1)", (2, 3), ("scale",)),
-    "a larger picture": Row("y = Resize(x, _, s:=[1.0, 1, 2, 2], mode='nearest')", (1, 2, 2), ()),
-    "a whole power": Row("p = Pow(x, two:=2)\ny = Cast(p, kind=1)", [[5, -2, 7, 1]], ()),
 }  # fmt: skip

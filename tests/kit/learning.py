@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,14 +9,6 @@ import numpy as np
 
 from scalarviz import nn, optim
 from scalarviz.optim import lr_scheduler
-
-
-def pytorchs_samples(name: str) -> Any:
-    """A module of PyTorch's own tests. Importing it forbids the process to set PyTorch's flags, as benchmarks do."""
-    import torch
-
-    torch.backends.disable_global_flags = lambda: None
-    return importlib.import_module(f"torch.testing._internal.{name}")
 
 
 @dataclass(frozen=True)
