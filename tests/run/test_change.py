@@ -239,19 +239,3 @@ def test_what_is_broken_off_changes_nothing(error):
             run.change(model=broken, activation="relu")
         assert broken[1] is layers[1]
         assert everything(run) == before
-
-
-def test_nested_sequentials_and_constants_of_ones_own():
-    inner = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh())
-    net = nn.Sequential(inner, nn.Sequential(nn.Linear(4, 3, seed=2), nn.Tanh()), nn.Sigmoid())
-    run = run_of(net)
-    run.change(activation=nn.Softplus(3.0))
-    assert (inner[1].beta, type(net[1][1]), type(net[2])) == (3.0, nn.Tanh, nn.Sigmoid)
-    run.step(2)
-    run.change(activation=nn.LeakyReLU)
-    assert (run.log[-1].what, type(inner[1])) == ("activation = leaky_relu", nn.LeakyReLU)
-    for act in (lambda: run.back(1), lambda: run.to(0)):
-        act()
-        assert inner[1].beta == 3.0
-    run.undo()
-    assert type(inner[1]) is nn.Tanh

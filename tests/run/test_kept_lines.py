@@ -5,16 +5,12 @@ It looks into `run.timeline`, which promises nothing: which moments are kept is 
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
-
 import numpy as np
 import pytest
-from test_run_walks import Walk, made
+from test_run_walks import Walk
 
 from kit.edits import EDITS, MOVES
 from kit.runs import bits, make_run
-from scalarviz.errors import ScalarvizError
 from scalarviz.run import Run
 
 
@@ -22,29 +18,6 @@ def ran(steps: int) -> Run:
     run = make_run("mlp")
     run.step(steps)
     return run
-
-
-def test_every_keyframe_is_counted_and_of_the_line_that_its_place_belongs_to(monkeypatch):
-    monkeypatch.setattr("scalarviz.run.timeline.keyframes.FINE", 0.0)
-    beside = set()  # bytes that a last moment costs beside its numbers: always the same
-
-    class Counted(Walk):
-        def look(self) -> Any:
-            now, timeline = super().look(), self.run.timeline
-            kept = [key.nbytes for line in timeline.lines for key in line.keys]
-            tips = [line.tip.nbytes for line in timeline.lines if line.tip is not None]
-            assert timeline.line.rest == 0
-            more = timeline.nbytes - sum(kept) - sum(tips) - sum(line.rest for line in timeline.lines)
-            beside.add(more / len(tips) if tips else 1000 * more)
-            assert timeline.behind or timeline.line.tip is None
-            assert all(key.whole or line.has(key.step, key.edits) for line in timeline.lines for key in line.keys)
-            return now
-
-    run = made("plain")
-    run.timeline.keyframes.spacing = 0.0
-    Counted(run, 2).go(40, EDITS, MOVES)
-    assert len(beside - {0.0}) == 1
-    assert sum(len(line.keys) for line in run.timeline.lines) > 15
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -136,15 +109,3 @@ def test_a_thinned_curve_ends_at_the_step_of_its_frame(monkeypatch):
         assert (np.diff(curve.step) > 0).all()
     run.to(0)
     assert len(run.frame().curve.step) == 0
-
-
-def test_a_state_whose_engine_is_not_there_is_refused_before_anything_changes():
-    run = ran(3)
-    here, state = bits(run), run.state()
-    run.lr = 0.3
-    changed = bits(run)
-    with pytest.raises(ScalarvizError, match="cuda:99"):
-        run.take(type(state)({**state.parts, "engine": dataclasses.replace(run.engine, name="cuda:99")}))
-    assert bits(run) == changed
-    run.take(state)
-    assert bits(run) == here

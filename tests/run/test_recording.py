@@ -141,24 +141,6 @@ def test_a_file_says_what_the_run_said_at_length(tmp_path):
         any_walk(seed, 40, tmp_path / f"{seed}.svz")
 
 
-def test_steps_of_another_thread_a_loaded_file_and_breakpoints_are_recorded(path, tmp_path):
-    run = make_run(**FLOATS)
-    run.step(3)
-    run.save(tmp_path / "w.safetensors")
-    run.break_on("step == 9")
-    with sv.Recording(run, path=path, **ALL):
-        thread = threading.Thread(target=lambda: (run.step(27), run.step(21)))
-        thread.start()
-        thread.join()
-        run.load(tmp_path / "w.safetensors")
-        run.step(2)
-    with sv.load_recording(path) as recorded, recorded.on(0) as first:
-        assert same(shown(recorded.frame(-1)), shown(run.frame(run.sample(0)[0])))
-        assert recorded.steps[-1] == 5
-        assert first.steps.tolist() == list(range(3, 31))
-        assert [k for k in range(3, 31) if first.frame(first.at(k)).stopped_by] == [9]
-
-
 # ---- which steps, and which parts
 
 
@@ -246,23 +228,6 @@ def test_deltas_are_what_the_loss_of_the_probe_says(loss, path):
 
 
 # ---- where the file is
-
-
-def test_the_file_goes_where_its_name_meant_when_it_was_begun(tmp_path, monkeypatch):
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path)
-    run = make_run()
-    recording = sv.Recording(run, path="run.svz")
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    run.step(3)
-    recording.read().close()
-    recording.save(tmp_path / "open.svz")
-    run.step(1)
-    assert recording.close() == recording.close() == tmp_path / "run.svz"
-    recording.save("closed.svz")
-    for path, frames in ((recording.path, 5), (tmp_path / "open.svz", 4), (tmp_path / "elsewhere" / "closed.svz", 5)):
-        with sv.load_recording(path) as recorded:
-            assert len(recorded) == frames
 
 
 def test_without_a_path_the_file_goes_with_the_recording(tmp_path):

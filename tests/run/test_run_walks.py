@@ -22,21 +22,14 @@ REFUSED: dict[str, Done] = {
     "a part that does not fit": lambda run, random: run.do(
         edits.Several((edits.SetWeights(0, [1.0]), edits.SetOptimizer({"lr": 0.2}), edits.SetFrozen(9999, [True])))
     ),
-    "rate": lambda run, random: setattr(run, "lr", -1.0),
     "number": lambda run, random: run.change(lr=0.1, speed=1.0),
     "batch": lambda run, random: run.change(batch_size=9999, sampling="epochs"),
     "targets": lambda run, random: run.set_targets(run.samples()[1][:-1]),
     "samples": lambda run, random: run.add_samples(np.full_like(run.samples()[0], np.nan), run.samples()[1]),
-    "engine": lambda run, random: run.adopt_engine("cuda:99"),
     "loss": lambda run, random: run.change(loss="squares", activation="tanh"),
-    "network": lambda run, random: run.change(model=sv.nn.Linear(7, 7)),
     "network and optimiser": lambda run, random: run.change(model=run.model, optimizer=sv.optim.SGD([sv.Weight(1.0)])),
-    "group": lambda run, random: run.do(edits.SetOptimizer({"lr": 0.1}, group=60)),
-    "schedule": lambda run, random: run.do(edits.SetSchedule(3)),
     "step": lambda run, random: run.to(run.span[1] + 1),
     "branch": lambda run, random: run.switch(999),
-    "name": lambda run, random: run.name("x", run.span[1] + 1),
-    "seed": lambda run, random: run.restart(seed=-1),
     "file": lambda run, random: run.load("/nowhere/at-all"),
     "state": lambda run, random: run.take(make_run("rgb", samples=8).state()),
 }  # fmt: skip

@@ -6,7 +6,6 @@ import sqlite3
 import sys
 import threading
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -152,85 +151,33 @@ def test_what_is_read_is_of_one_moment_while_it_is_written_and_thinned(tmp_path)
     assert list(left(tmp_path)) == ["run.svz"]
 
 
-@pytest.mark.ci
-def test_a_reader_stays_at_its_moment_and_whoever_closes_last_leaves_one_file(tmp_path):
-    run = make_run()
-    recording = sv.Recording(run, path=tmp_path / "run.svz", budget=90_000)
-    run.step(30)
-    recording.flush()
-    early = sv.load_recording(recording.path)
-    before = [early.frame(k).values.tobytes() for k in range(len(early))]
-    run.step(900)
-    run.back(10)
-    run.set_weights(0, [3.0])
-    run.step(1)
-    recording.flush()
-    with early.newer() as later, later.on(later.current) as end:
-        assert end.steps[-1] >= 920
-    recording.close()
-    assert recording.thinned  # most of its frames are gone by now
-    other = early.on(0)
-    assert early.steps.tolist() == other.steps.tolist() == list(range(31))
-    assert [early.frame(k).values.tobytes() for k in range(len(early))] == before
-    with pytest.raises(InputError, match="1"):
-        early.on(1)
-    early.close()
-    assert other.frame(30).values.tobytes() == before[30]
-    other.close()
-    assert list(left(tmp_path)) == ["run.svz"]
-    with sv.load_recording(recording.path) as late:
-        assert late.steps[-1] == 921
-        assert late.newer() is None
-
-
 # ---- a file that is replaced while it is read
-
-
-def overwritten(path, other, first):
-    """In place; its old bytes go before or after the new ones are there."""
-    with path.open("r+b") as file:
-        file.truncate(0 if first else path.stat().st_size)
-        file.write(other.read_bytes())
-        file.truncate()
-
-
-CHANGES = {
-    "emptied first": lambda path, other: overwritten(path, other, first=True),
-    "written over": lambda path, other: overwritten(path, other, first=False),
-    "half": lambda path, other: os.truncate(path, path.stat().st_size // 2),
-    "moved": lambda path, other: os.replace(other, path),
-}
-
-
-@pytest.fixture(scope="module")
-def two(tmp_path_factory):
-    """Two recordings of one network, larger than what SQLite keeps of a file; not to be changed."""
-    folder = tmp_path_factory.mktemp("two")
-    run = make_run("wide")
-    for name in ("one", "other"):
-        run.change(model=sv.nn.Sequential(sv.nn.Linear(3, 900), sv.nn.Tanh(), sv.nn.Linear(900, 3)))
-        with sv.Recording(run, path=folder / f"{name}.svz", gradients=True, updates=True):
-            run.step(50)
-    return folder / "one.svz", folder / "other.svz"
 
 
 @POSIX
 @pytest.mark.ci
-@pytest.mark.parametrize("change", CHANGES)
-def test_of_a_file_that_is_changed_while_it_is_read_no_number_is_foreign(two, tmp_path, change):
-    path, other = (Path(shutil.copy(one, tmp_path / one.name)) for one in two)
-    with sv.load_recording(two[0]) as whole:
+@pytest.mark.parametrize("first", [True, False])
+def test_of_a_file_that_is_written_over_while_it_is_read_no_number_is_foreign(first, tmp_path):
+    """Its old bytes go before or after the new ones are there; the files are larger than what SQLite keeps of one."""
+    run, (path, other) = make_run("wide"), (tmp_path / name for name in ("one.svz", "other.svz"))
+    for target in (path, other):
+        run.change(model=sv.nn.Sequential(sv.nn.Linear(3, 900), sv.nn.Tanh(), sv.nn.Linear(900, 3)))
+        with sv.Recording(run, path=target, gradients=True, updates=True):
+            run.step(50)
+    with sv.load_recording(path) as whole:
         truth = [whole.frame(k).values.tobytes() for k in range(len(whole))]
     with sv.load_recording(path) as recorded:
-        CHANGES[change](path, other)
+        with path.open("r+b") as file:
+            file.truncate(0 if first else path.stat().st_size)
+            file.write(other.read_bytes())
+            file.truncate()
         said = []
         for k, true in enumerate(truth):
             try:
                 assert recorded.frame(k).values.tobytes() == true
             except FileFormatError as error:
                 said.append(str(error))
-        assert bool(said) != (change == "moved")
+        assert said
         assert all("changed" in line for line in said)
-        if change != "half":
-            with pytest.raises((FileFormatError, InputError), match=r"one\.svz"):
-                recorded.newer()
+        with pytest.raises((FileFormatError, InputError), match=r"one\.svz"):
+            recorded.newer()

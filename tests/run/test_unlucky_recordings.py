@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit import hunt
 from kit.files import left
 from kit.runs import make_run
 from scalarviz.errors import InputError
@@ -99,7 +98,7 @@ def test_what_cannot_be_begun_leaves_nothing(tmp_path, monkeypatch):
 
 @POSIX  # elsewhere an open file cannot be removed
 @pytest.mark.ci
-@pytest.mark.parametrize("way", ["removed", "moved", "another"])
+@pytest.mark.parametrize("way", ["removed", "another"])
 def test_a_file_that_goes_away_is_said_and_what_it_held_can_be_saved(tmp_path, way):
     folder, run, said, others = tmp_path / "folder", make_run(), list[str](), {}
     recording = sv.Recording(run, path=folder / "run.svz")
@@ -107,7 +106,7 @@ def test_a_file_that_goes_away_is_said_and_what_it_held_can_be_saved(tmp_path, w
     run.step(10)
     recording.flush()
     assert not said
-    shutil.rmtree(folder) if way != "moved" else folder.rename(tmp_path / "elsewhere")
+    shutil.rmtree(folder)
     if way == "another":  # a recording of the same name, which is still being written: none of its files are ours
         other = sv.Recording(make_run(), path=folder / "run.svz")
         other.flush()
@@ -204,24 +203,12 @@ def check(path, sure, values):
     assert list(left(path.parent)) == [path.name]
 
 
-def killed(count, seed, folder):
-    run = make_run(dtype="float32")
-    values = [run.values.copy(), *(each.values.copy() for each in trained(run))]
-    for number in range(count):
-        path = folder / str(number) / "run.svz"
-        path.parent.mkdir()
-        check(path, kill(path, random.Random(f"{seed}:{number}")), values)
-        shutil.rmtree(path.parent)
-
-
 @POSIX
 @pytest.mark.ci
 def test_killed_programs_lose_nothing_that_was_in_the_file(tmp_path):
-    killed(3, 0, tmp_path)
-
-
-@POSIX
-@pytest.mark.hunt
-def test_many_killed_programs_lose_nothing(tmp_path):
-    for seed in hunt.seeds():
-        killed(10, seed, tmp_path)
+    run = make_run(dtype="float32")
+    values = [run.values.copy(), *(each.values.copy() for each in trained(run))]
+    for number in range(3):
+        path = tmp_path / str(number) / "run.svz"
+        path.parent.mkdir()
+        check(path, kill(path, random.Random(number)), values)
