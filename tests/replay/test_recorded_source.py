@@ -66,18 +66,6 @@ def test_what_is_not_there_is_said(source):
     assert bare.lacks("update") == bare.lacks("update/value") == bare.lacks("weight") == ""
 
 
-def test_the_batch_that_is_told_is_that_of_the_frame(source):
-    def smaller(run):
-        run.batch_size = 4
-        run.step(5)
-
-    made = source(steps=5, then=smaller)
-    for step, batch in ((0, 24), (4, 24), (6, 4), (10, 4)):
-        made.to(step)
-        assert (made.facts.batch_size, made.facts.whole) == (batch, batch == 24)
-        assert made.frame().settings.batch_size == batch
-
-
 # ---- two
 
 
@@ -131,26 +119,6 @@ def test_what_cannot_be_compared_is_named_and_left_out(record):
     assert "no share" in bare.lacks("update/value")
     assert bare.lacks("|gradient|")
     assert (bare.lacks("weight"), four.compare(five).lacks("update")) == ("", "")
-
-
-@pytest.mark.parametrize("hidden", [4, 5])
-def test_a_network_that_became_another_one_is_compared_as_it_ends(record, hidden):
-    done = record(steps=5, then=lambda run: (run.change(model=wider(5)), run.step(5)))[1]
-    other = record(steps=0, then=lambda run: (run.change(model=wider(hidden)), run.restart(), run.step(12)))[1]
-    for turned in (False, True):
-        reads = (other, done) if turned else (done, other)
-        pair = reads[0].compare(reads[1])
-        assert pair.span == (5, 12)
-        assert any("before step 5, when it had another network" in line for line in pair.left_out)
-        assert len(pair.tensors) == (4 if hidden == 5 else 1)
-        for place, step in enumerate(pair.steps):
-            frame, frames = pair.frame_at(place), [read.frame(read.at(int(step))) for read in reads]
-            for tensor in pair.tensors:
-                one, two = (own.of(f.values) for read, f in zip(reads, frames, strict=True)
-                            for own in read.shapes(-1).tensors
-                            if (own.name, own.shape) == (tensor.name, tensor.shape))  # fmt: skip
-                np.testing.assert_array_equal(tensor.of(frame.values), two.astype(float) - one)
-        assert pair.weight_records(0)[int(turned)].steps.min() == 5
 
 
 def late(record):

@@ -27,8 +27,7 @@ def place(host, *keys):
     return host.shown.step, found and found.at
 
 
-@pytest.mark.parametrize("network", ["rgb", "wide"])
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize(("network", "optimizer"), [("rgb", "adam"), ("wide", "sgd")])
 def test_a_still_of_a_micro_step_is_that_of_the_run(network, optimizer, record):
     run, recording = record(network, optimizer=optimizer, **MICRO)
     run.to(2)
@@ -36,15 +35,6 @@ def test_a_still_of_a_micro_step_is_that_of_the_run(network, optimizer, record):
     for at in (2, count // 2, count - 4, -1):
         theirs = render(recording, SIZE, step=2, inside=at)
         np.testing.assert_array_equal(theirs, render(run, SIZE, inside=at))
-
-
-def test_of_the_whole_batch_the_cubes_are_those_of_the_run_and_single_samples_are_left_out(record):
-    run, recording = record("rgb", **MICRO)
-    run.to(2)
-    theirs = render(recording, (1280, 720), step=2, inside=24, whole_batch=True)
-    ours = render(run, (1280, 720), inside=24, whole_batch=True)
-    np.testing.assert_array_equal(theirs[:, :940], ours[:, :940])
-    assert not np.array_equal(theirs, ours)  # the histogram of all samples is not in a recording
 
 
 def test_the_keys_walk_through_recorded_steps(host):
@@ -93,11 +83,6 @@ def test_what_was_not_recorded_is_said(record, window):
     host = window(record("rgb", steps=4)[1])
     assert not host.view.send("micro_next")
     assert host.says("no micro-steps were recorded (micro=True keeps them)")
-    host.press("[", "[", "[", "Space")  # slow motion plays its frames
-    for _ in range(8 * 20 * 4 + 8):
-        host.pass_time(0.25)
-        assert host.bench.inside.told is None
-    assert host.shown.step == 4
 
 
 def test_in_slow_motion_steps_open_by_themselves_and_lead_to_the_next_frame(record, window):
@@ -117,7 +102,3 @@ def test_in_slow_motion_steps_open_by_themselves_and_lead_to_the_next_frame(reco
     at = told(host, "Space").at  # a pause stays in the step
     host.pass_time(2.0)
     assert host.bench.inside.told.at == at
-    assert "slow motion" not in host.view.pace_text()
-    assert told(host, "Space").at == at
-    assert told(host, "]") is None  # a higher speed leaves it
-    assert host.view.playback.running

@@ -12,8 +12,7 @@ from scalarviz.view import render
 
 pytestmark = pytest.mark.gl
 BIG = (1280, 720)
-SCENES = [("rgb", {}, BIG), ("rgb", {"hidden": (4,)}, (900, 700)), ("xor", {}, BIG), ("playground", {}, BIG),
-          ("neuron", {}, (640, 360)), ("digits", {}, BIG)]  # fmt: skip
+SCENES = [("rgb", {}, BIG), ("rgb", {"hidden": (4,)}, (900, 700)), ("xor", {}, BIG), ("digits", {}, BIG)]
 
 
 def recorded(name, options, folder, steps):
