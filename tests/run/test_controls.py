@@ -21,7 +21,7 @@ from kit.refusals import refusals
 from kit.runs import bits, make_run
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, StateError, TypeMismatchError
-from scalarviz.run.controls import MOST_LAYERS, MOST_UNITS, Button, Reader, Segments, Slider, Switch
+from scalarviz.run.controls import MOST_LAYERS, MOST_UNITS, Reader, Segments, Slider, Switch
 from scalarviz.run.layers import LAYERS
 from scalarviz.run.own_controls import own_controls
 from scalarviz.run.rule_controls import keep_rule
@@ -101,14 +101,6 @@ def test_refused(refusal):
     refusal.check()
 
 
-def test_a_scene_keeps_what_it_was_given():
-    noise, press = slider(), Button("a", "", "Does.", change=lambda value, reader: None)
-    made = scene(controls=[noise, press], command=lambda reader: f"scalarviz s {reader.options}", options=7)
-    assert made.controls == (noise, press)
-    assert made.command(reader_of(made)) == "scalarviz s 7"
-    assert press.value(reader_of(made)) is True
-
-
 @given(st.floats(0, 1), st.booleans())
 def test_a_place_on_the_track_is_its_value_and_back(share, log):
     track = slider(least=1e-3, most=10.0, log=log)
@@ -135,10 +127,6 @@ def test_a_value_belongs_to_the_moment_that_is_read():
         assert (had.numbers["lr"], had.numbers["momentum"], had.batch_size, had.limits.l2) == wanted
         assert (had.optimizer, had.samples, had.sampling, had.seed) == ("SGD", 200, "epochs", 3)
         assert np.array_equal(one.samples()[0], x if one is before else 1 - x)
-    now = reader(run, 3)
-    assert (now.options, now.facts.optimizer) == (3, "SGD")
-    assert [stage.kind for stage in now.stages] == ["linear", "tanh", "linear", "sigmoid"]
-    assert [tensor.name for tensor in now.tensors] == ["0.weight", "0.bias", "2.weight", "2.bias"]
     watched = sv.watch({"a": np.eye(3)})  # what learns nothing has none of them
     one = Reader(watched.frame(), watched)
     assert (one.settings, one.data, one.stages, list(controls_of(one))) == (None, None, (), ["layers"])
@@ -179,13 +167,10 @@ def test_each_changes_a_run_as_its_edit_does_and_reads_it(label, value, act, mor
 def test_choices_are_those_that_there_can_be():
     run = run_of()
     x, y = run.samples()
-    for count, wanted in ((200, (1, 16, 128, 200)), (5, (1, 2, 3, 4, 5))):
-        run.batch_size = min(count, 4)
-        run.refill(x[:count], y[:count])
-        choices = controls_of(reader(run))["batch"].choices
-        assert set(wanted) <= set(choices)
-        assert max(choices) == count
+    assert {1, 16, 128, 200} <= set(controls_of(reader(run))["batch"].choices)
     run.batch_size = 1
+    run.refill(x[:5], y[:5])
+    assert controls_of(reader(run))["batch"].choices == (1, 2, 3, 4, 5)
     run.refill(x[:1], y[:1])
     assert values(run)["batch"] is None
     for bends, more_of in (((), ()), (("relu", "leaky_relu"), ("leaky_relu",))):
@@ -240,14 +225,10 @@ def test_a_schedule_ends_with_its_optimiser():
 
 @pytest.mark.parametrize("rule", ["sgd", "sgd_nesterov"])
 def test_the_momentum_has_a_slider_where_there_is_one_and_without_it_sgd_does_not_look_ahead(rule):
-    run, other, had = run_of(rule), run_of(rule), {}
+    run, had = run_of(rule), {}
     move(run, "optimiser", "momentum", had)
     move(run, "momentum", 0.5)
     assert (values(run)["momentum"], values(run)["optimiser"]) == (0.5, "momentum")
-    other.change(momentum=0.5)
-    for each in (run, other):
-        each.step(3)
-    assert bits(run) == bits(other)
     for label, value in (("momentum", 0.0), ("optimiser", "SGD")):
         controls_of(reader(run), had)
         move(run, label, value)
@@ -259,10 +240,10 @@ def test_the_momentum_has_a_slider_where_there_is_one_and_without_it_sgd_does_no
 # ---- layers
 
 
-def layered(net, loss=None, targets=2):
+def layered(net, targets=2):
     X = np.random.default_rng(0).random((20, 2))
-    Y = (X[:, 0] > 0.5).astype(int) if loss else X @ np.ones((2, targets))
-    return sv.Run(net, loss or nn.MSELoss(), make_optimizer("sgd", net.parameters()), (X, Y), seed=3, engine="numpy")
+    data = X, X @ np.ones((2, targets))
+    return sv.Run(net, nn.MSELoss(), make_optimizer("sgd", net.parameters()), data, seed=3, engine="numpy")
 
 
 def plain(*hidden):
@@ -279,7 +260,6 @@ def test_layers_of_equal_shapes_go_on_and_the_others_are_those_of_a_new_network_
     fresh = np.concatenate([np.ravel(part.data) for part in plain(4, 3).parameters()])
     assert np.array_equal(run.values[:12], kept)
     assert np.allclose(run.values[12:], fresh[12:])
-    assert values(run)["activation"] == "tanh"
     for hidden in ((), (6,)):  # all may go, and come again
         move(run, "layers", hidden)
         assert values(run)["layers"] == hidden
@@ -303,15 +283,3 @@ def test_other_networks_have_no_layers_to_change(net):
     run = layered(OTHERS[net](), targets=1)
     assert values(run)["layers"] is None
     assert move(run, "layers", (3,)) is None
-
-
-def test_new_layers_are_drawn_as_the_others_were_and_what_has_no_weights_stays():
-    net = nn.Sequential(nn.Linear(2, 3), nn.LeakyReLU(0.3), nn.Linear(3, 2), nn.LogSoftmax())
-    net.initialize(nn.init.uniform(0.25, 0.75), seed=3)
-    run = layered(net, nn.NLLLoss())
-    move(run, "layers", (5, 4))
-    kinds = [type(part).__name__ for part in run.model]
-    assert kinds == ["Linear", "LeakyReLU", "Linear", "LeakyReLU", "Linear", "LogSoftmax"]
-    for tensor in run.tensors:
-        now = tensor.of(run.values)
-        assert ((now >= 0.25) & (now < 0.75)).all() if tensor.role == "weight" else (now == 0).all()
