@@ -87,12 +87,9 @@ class Window:
         self.bench.select(index)
         self.pass_time()
 
-    def texts(self):
-        sketches = [*self.bench.sketches, *(sketch for layer in self.bench.overlays for sketch in layer)]
-        return [text for sketch in sketches for text in sketch.texts]
-
     def words(self):
-        return [text.text for text in self.texts()]
+        sketches = [*self.bench.sketches, *(sketch for layer in self.bench.overlays for sketch in layer)]
+        return [text.text for sketch in sketches for text in sketch.texts]
 
     def says(self, words):
         """In the line that tells of what was just done."""
@@ -125,18 +122,8 @@ def record(tmp_path):
     """``record(network, steps, every, then, kept)``: a run, and its recording; `then` goes on with it."""
     files = []
 
-    def made(
-        network="mlp",
-        *,
-        optimizer="sgd",
-        steps=20,
-        every=1,
-        then=lambda run: None,
-        kept=None,
-        name="",
-        sample=0,
-        **more,
-    ):
+    def made(network="mlp", *, optimizer="sgd", steps=20, every=1, then=lambda run: None, kept=None, name="", sample=0,
+             **more):  # fmt: skip
         options = {"dtype": "float32", "batch_size": None} | more
         run, path = make_run(network, "mse", optimizer, **options), tmp_path / f"{name or len(files)}.svz"
         scene = sv.Scene("t", run, **({"probe": run.sample(sample)[0]} if sample else {}))

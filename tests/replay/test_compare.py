@@ -172,15 +172,6 @@ def test_every_action_works_or_says_why_not(hosted):
     host.press("W", "L", "L", "F")
 
 
-def test_a_picture_in_python_is_that_of_the_window(pair):
-    both = pair(short=True)
-    assert both.names == ("a", "b")
-    picture = render(both, (640, 360), step=13)
-    assert (picture.shape, both.place) == ((360, 640, 3), 0)
-    other = render(both, (640, 360), step=13, quantity="gradient", theme="light")
-    assert (picture != other).any(axis=2).mean() > 0.5
-
-
 @refusals({
     "share": (lambda both: render(both, quantity="update/value"), InputError, "a difference has no share"),
     "a name": (lambda both: both.pair[0].record.compare("b.svz"), TypeMismatchError, "got str"),

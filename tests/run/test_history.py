@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from kit.runs import make_run
 from scalarviz.run import History
 
 
@@ -46,15 +45,3 @@ def test_random_forks_are_those_of_plain_lists(seed):
     for curve, steps in kept:  # what was handed out stays as it was
         assert [*zip(*map(np.ndarray.tolist, curve), strict=True)] == steps
     assert [len(line.step) for line in found[0].lines][:-1] == [len(e) for e in lists[1:] if e]
-
-
-@pytest.mark.ci
-def test_find_in_a_history_that_was_thinned_computes_what_is_missing_again():
-    run = make_run("one weight", optimizer="sgd", engine="numba", samples=2, batch_size=1)
-    run.step(1_100_000)
-    kept = set(run.history.step.tolist())
-    step = next(step for step in range(1_000, 2_000) if step not in kept)
-    run.to(step)
-    loss = run.loss
-    run.to(1_100_000)
-    assert run.find(f"loss == {loss!r}", step + 3) == step
