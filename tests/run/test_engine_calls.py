@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from kit.runs import ENGINES, bits, frame_bits, make_run
 from scalarviz.engine.arrays.trainer import NumpyTrainer
 from scalarviz.engine.host import HostTrainer
-from scalarviz.engine.outside import ahead
 from scalarviz.engine.readback import Midway
 from scalarviz.errors import DivergedError, StateError
 from scalarviz.run import training
@@ -262,9 +261,7 @@ def test_copies_are_a_twentieth_of_a_call_and_it_is_no_longer_than_that_takes(ov
 def test_the_full_speed_is_that_of_the_steps_and_no_step_too_many_is_done(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(training, "time", clock)
-    for overhead in (0.0, 0.004):
-        speed = training.full_speed(make_run("rgb").problem, lambda p, o=overhead: Copying(p, clock, o, 1e-3))
-        assert speed == pytest.approx(1000.0)
+    assert training.full_speed(make_run("rgb").problem, lambda p: Copying(p, clock, 0.004, 1e-3)) == pytest.approx(1e3)
     run = make_run("rgb")
     trainer = Copying(run.problem, clock, 0.01, 1e-6)
     run._training.change(trainer)
@@ -273,21 +270,3 @@ def test_the_full_speed_is_that_of_the_steps_and_no_step_too_many_is_done(monkey
     run.step(20)
     assert sum(trainer.calls) == run.steps == 20
     assert run.steps_per_second == pytest.approx(20 / (clock.now - start))
-
-
-# ---- data that are read in parts
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_every_engine_reads_a_file_in_parts(tmp_path, engine, monkeypatch):
-    monkeypatch.setattr(ahead, "AHEAD_BYTES", 500)  # calls end at what is loaded
-    inside, outside = make_run(engine=engine, batch_size=5), make_run(engine=engine, batch_size=5)
-    np.save(tmp_path / "x.npy", outside.samples()[0])
-    outside.refill(np.load(tmp_path / "x.npy", mmap_mode="r"), outside.samples()[1])
-    inside.refill(*inside.samples())
-    for run in (inside, outside):
-        run.step(1)
-        run.step(3)
-        run.to(2)
-        run.step(6)
-    assert bits(inside) == bits(outside)
