@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +14,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.engine import choose as choosing
 from scalarviz.engine import cost
@@ -99,23 +97,6 @@ def test_a_short_step_and_who_names_an_engine_do_not_even_ask(gpu):
         assert (run.engine.name, run.engine.why, gpu.asked) == (engine, "asked for", [])
 
 
-def test_many_small_instructions_do_not_repay_their_launches(gpu):
-    """A graph of single numbers, 200 us by numba, is 400 instructions: 2.4 ms of launches."""
-    weights = [sv.Weight(0.1, name=f"w{k}") for k in range(200)]
-
-    def chain(x):
-        h = x[0]
-        for w in weights:
-            h = (w * h).tanh()
-        return h
-
-    X = np.random.default_rng(0).random((2048, 1))
-    run = Run(chain, nn.MSELoss(), optim.SGD(weights, lr=0.1), (X, X))
-    assert cost.numba_seconds(run.problem.plan, run.problem.batch, run.dtype) > cost.WORTH
-    assert run.engine.name in ("numba", "numpy")
-    assert gpu.asked == []
-
-
 def test_a_larger_batch_later_changes_no_engine(gpu):
     run = make(batch=256, batch_size=1, width=64)
     first = run.engine.name
@@ -147,27 +128,3 @@ def test_a_gpu_that_cannot_be_used_is_not_taken(gpu, monkeypatch, why, change):
     if "make" in change:
         with pytest.raises(MissingDependencyError, match="libNVVM"):
             make("cuda")
-
-
-@pytest.mark.ci
-def test_without_the_package_nothing_of_cuda_is_loaded():
-    code = """
-import sys
-from importlib.abc import MetaPathFinder
-class NoCuda(MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in ("numba_cuda", "cuda"):
-            raise ImportError(name)
-sys.meta_path.insert(0, NoCuda())
-import numpy as np
-from scalarviz import Run, nn, optim
-net = nn.Linear(512, 512, seed=1)
-X = np.zeros((256, 512))
-run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, X), dtype="float32")
-assert run.engine.name in ("numba", "numpy"), run.engine
-from scalarviz.engine.cost import WORTH, numba_seconds
-assert numba_seconds(run.problem.plan, 256, "float32") > WORTH
-print(sorted(name for name in sys.modules if name.startswith(("scalarviz.engine.cuda", "numba_cuda", "numba.cuda"))))
-"""
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
-    assert (found.stdout, found.stderr) == ("[]\n", "")

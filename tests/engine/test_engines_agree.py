@@ -136,16 +136,6 @@ def test_how_steps_are_cut_into_calls_changes_no_bit(network, engine):
     only_end(network=network, engine=engine, batch_size=5)
 
 
-@ci
-@others
-@pytest.mark.parametrize("sampling", ["epochs", "replacement"])
-@pytest.mark.parametrize(("network", "rule"), COVERED)
-def test_no_call_of_any_network_and_rule_changes_a_bit(network, rule, sampling, engine):
-    for dtype, batch in (("float32", 24), ("float32", 5), ("float64", 7)):
-        given = {"network": network, "optimizer": rule, "sampling": sampling, "dtype": dtype, "batch_size": batch}
-        only_end(engine=engine, **given, **({"schedule": "cosine", "clip_norm": 0.5} if batch == 7 else {}))
-
-
 @every
 @pytest.mark.parametrize("rule", FAMILIES)
 def test_frozen_and_foreign_weights_stand_still_and_have_gradients(rule, engine):
@@ -171,16 +161,4 @@ def test_frozen_and_foreign_weights_stand_still_and_have_gradients(rule, engine)
         frame = run.frame(state=True)
         assert all(len(set(array[frame.frozen])) == 1 for array in frame.state.values())
         assert frame.frozen.sum() == 5
-        run.close()
-
-
-@others
-def test_runs_of_one_network_in_turns_have_weights_and_workspaces_of_their_own(engine):
-    alone = [train((40,), engine=engine, weights=seed, seed=seed)[0] for seed in (1, 2)]
-    both = [make_run(engine=engine, weights=seed, seed=seed) for seed in (1, 2)]
-    for _ in range(4):
-        for run in both:
-            run.step(10)
-    for run, wanted in zip(both, alone, strict=True):
-        np.testing.assert_array_equal(run.values, wanted)
         run.close()

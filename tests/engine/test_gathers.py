@@ -117,14 +117,3 @@ def test_a_table_that_is_a_layer_too_and_one_chosen_by_weights(engine):
     choice, table, x = sv.Weight(1.0), nn.Parameter([0.5, 2.0, -1.0]), np.array([[1.0], [2.0]])
     loss_and_gradient(lambda x: [table[choice + 1.0] * x[0]], nn.MSELoss(), (x, 0 * x), engine=engine, weights=[table])
     assert table.grad.tolist() == [0.0, 0.0, -5.0]
-
-
-def test_a_number_that_is_known_chooses_while_recording():
-    table = nn.Parameter([[1.0, 2.0], [3.0, 4.0]])
-    there, not_there = (
-        sv.tape.lower(sv.record(lambda x, f=factor: [a * x[0] for a in table[sv.Value(0.5) * f]], 1), encode=False).body
-        for factor in (2.0, 5.0)
-    )
-    assert "gather" not in f"{there}{not_there}".lower()
-    assert sorted(weight for i in there.instructions for weight in i.weights.tolist()) == [2, 3]
-    assert np.isnan(not_there.constants).any()

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import re
 
-import numba
 import numpy as np
 import pytest
 
-import scalarviz as sv
 from scalarviz.engine.cpu.cache import loader
-from scalarviz.engine.cpu.compiled.intrinsics import select
 from scalarviz.scalar import ops
 from scalarviz.scalar.emit import NUMPY, PYTHON, adjoint, function_source
 from scalarviz.scalar.kernel import pull_source
@@ -40,20 +37,6 @@ def test_float32_stays_float32_and_rows_are_computed_in_vectors(name):
         code = intermediate_code(name, "backward_1" if name == "where" else "backward_0")
         assert re.search(r"select <\d+ x i1>|call <\d+ x float> @llvm\.", code)
         assert not re.search(r"\bdouble\b", code)
-
-
-def test_a_selection_takes_two_numbers_of_one_dtype():
-    """Else a float64 would be cut to float32, or the other way round, and nobody would know."""
-
-    @numba.njit
-    def chosen(condition, a, b):
-        return select(condition, a, b)
-
-    assert [chosen(flag, np.float32(1), np.float32(2)) for flag in (True, False)] == [1, 2]
-    assert [signature.return_type for signature in chosen.nopython_signatures] == [numba.float32]
-    for a, b in ((np.float32(1), 2.0), (1.0, np.float32(2)), (1, 2), (1j, 2j)):
-        with pytest.raises(numba.TypingError):
-            chosen(True, a, b)
 
 
 @pytest.mark.parametrize("n", [0, 1, 3, 17, 64, 100])
@@ -98,9 +81,3 @@ def test_the_sum_of_a_gradient_is_stored_or_added():
         into = np.full(40, before)
         call(*[x.ctypes.data] * 3, x.ctypes.data, up.ctypes.data, into.ctypes.data, 40, fresh)
         np.testing.assert_allclose(into, wanted, rtol=1e-14)
-
-
-def test_no_file_of_a_rule_is_kept_for_an_operation_that_was_refused():
-    with pytest.raises(sv.ScalarvizError):
-        sv.register("tanh", "a", "tanh(a)", ("1 - y * y",))
-    assert ops.get("tanh").value == "tanh(a)"

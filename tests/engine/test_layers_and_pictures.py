@@ -69,10 +69,7 @@ def test_small_layers_of_few_samples(sizes, samples, wiring, dtype):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize(("batch", "wiring"), [
-    (batch, WIRINGS[(3 * k + j) % len(WIRINGS)])
-    for k, batch in enumerate((1, 5, 2, 3, 4, 6, 7, 8, 9, 12, 16, 17, 40)) for j in range(3)
-])  # fmt: skip
+@pytest.mark.parametrize(("batch", "wiring"), [(1, "plain"), (5, "again"), (9, "columns"), (40, "partly")])
 def test_wide_layers_of_any_batch(batch, wiring):
     """NumPy's gradients are those of the objects, and its wide layers are quick."""
     for dtype, tolerance in (("float64", 1e-12), ("float32", 2e-5)):
@@ -80,7 +77,7 @@ def test_wide_layers_of_any_batch(batch, wiring):
 
 
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
-@pytest.mark.parametrize("sizes", [(1, 1), (2, 3), (3, 3), (4, 4), (5, 9), (9, 5), (16, 13)])
+@pytest.mark.parametrize("sizes", [(1, 1), (3, 3), (5, 9), (16, 13)])
 def test_layers_of_every_remainder(sizes, engine):
     for wiring in ("plain", "bare", "columns"):
         assert apart(Wired((*sizes, 2), wiring), sizes[0], 21, "float64", engine) <= 1e-12
@@ -196,19 +193,19 @@ PICTURES = {
     "many channels": lambda: conv(channels=9, side=5), "picture first": lambda: (Beside(True), 36),
     "picture last": lambda: (Beside(False), 36), "windows of a row": lambda: (Shared(False), 4),
     "mixed": lambda: (Shared(True), 4), "largest": lambda: (Largest(), 4),
-    "three vectors and a rest": lambda: stacked(2, 3, (7, 9)), "many positions": lambda: stacked(1, 2, (15, 15)),
+    "three vectors and a rest": lambda: stacked(2, 3, (7, 9)),
     "rows of more than a vector": lambda: stacked(2, 1, (3, 37)),
     "outputs of two tiles": lambda: stacked(3, 13, (4, 5)),
-    "columns of several tiles": lambda: stacked(5, 2, (6, 6), 5), "higher than wide": lambda: stacked(2, 2, (9, 2)),
+    "columns of several tiles": lambda: stacked(5, 2, (6, 6), 5),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("batch", [3, *(pytest.param(n, marks=ci) for n in (1, 5, 20, 45, 70))])
+@pytest.mark.parametrize("batch", [3, *(pytest.param(n, marks=ci) for n in (1, 45))])
 @pytest.mark.parametrize("name", PICTURES)
 def test_pictures_in_batches_of_any_size(name, batch):
     net, inputs = PICTURES[name]()
     assert batch > 3 or apart(net, inputs, batch, "float64", "numpy") <= TOLERANCE["float64"]
-    for dtype in {1: TOLERANCE, 3: ("float64",), 5: TOLERANCE}.get(batch, ("float32",)):
+    for dtype in {1: TOLERANCE, 3: ("float64",)}.get(batch, ("float32",)):
         assert apart(net, inputs, batch, dtype, than="objects" if batch < 20 else "numpy") <= TOLERANCE[dtype]
 
 
@@ -244,7 +241,7 @@ def numbers(shape, kind):
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize(("name", "shape"), [
     ("of four", (1, 2, 2)), ("of four", (3, 4, 6)), *((name, (2, 6, 8)) for name in POOLS if name != "of four"),
-    *(pytest.param("of four", shape, marks=ci) for shape in ((2, 5, 7), (1, 4, 32), (2, 2, 38), (1, 4, 75))),
+    *(pytest.param("of four", shape, marks=ci) for shape in ((2, 5, 7), (1, 4, 75))),
 ])  # fmt: skip
 def test_pools_choose_the_first_of_equals_and_hand_on_what_is_not_finite(name, shape, dtype):
     """The picture stands in the weights, as data have to be finite; other readers, rows that want no gradient."""

@@ -6,7 +6,6 @@ Imports internals: the cuts follow from sizes and processors, so they are change
 from __future__ import annotations
 
 import threading
-import tracemalloc
 from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
@@ -24,11 +23,8 @@ from scalarviz import Run, nn, optim
 from scalarviz.engine import problem
 from scalarviz.engine.arrays import plan as workspace
 from scalarviz.engine.arrays.blas import blas_threads, one_blas_thread
-from scalarviz.engine.cpu import machine, pieces, team, trainer, wire
-from scalarviz.engine.cpu.cache import loader
+from scalarviz.engine.cpu import pieces, team, trainer, wire
 from scalarviz.engine.cpu.encode.adjoints import FEWEST, AdjointRows
-from scalarviz.engine.cpu.encode.pictures import can_be_compact
-from scalarviz.engine.cpu.encode.pool import windows_of
 from scalarviz.engine.cpu.machine import Loaded
 from scalarviz.engine.cpu.source import updates
 from scalarviz.engine.cpu.vector import capability
@@ -70,7 +66,7 @@ def test_blocks_are_powers_of_two_and_never_grow_with_the_rows(rows, weights, it
     assert (block(5000, 64 * 5000, 4), block(5000, 64 * 5000 - 1, 4)) == (256, 128)  # wide layers keep their lanes
 
 
-@pytest.mark.parametrize("block", [1, 7, 16, 64])
+@pytest.mark.parametrize("block", [1, 7])
 @pytest.mark.parametrize("network", [*SMALL, "batch norm", "dropout", "picture", "gpt"])
 def test_the_block_of_lanes_changes_nothing_but_rounding(network, block, monkeypatch):
     given = {
@@ -80,53 +76,6 @@ def test_the_block_of_lanes_changes_nothing_but_rounding(network, block, monkeyp
     wanted = loss_and_gradient(NETWORKS[network].ours(), engine="numpy", dtype="float64", **given)
     blocks_of(block, monkeypatch)
     assert far(loss_and_gradient(NETWORKS[network].ours(), engine="numba", dtype="float64", **given), wanted) < 1e-12
-
-
-def pictures():
-    """22,000 rows: two convolutions, pools and a layer on 28 x 28 numbers."""
-    return nn.Sequential(
-        nn.Unflatten((1, 28, 28)), nn.Conv2d(1, 8, 3, padding=1, seed=0), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Conv2d(8, 16, 3, padding=1, seed=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(784, 10, seed=2),
-    )  # fmt: skip
-
-
-class Typed(nn.Module):
-    """8,000 rows typed with operators: each number of a layer is a formula of those below."""
-
-    def __init__(self, layers):
-        draw = np.random.default_rng(5)
-        self.scale, self.shift = (nn.Parameter(draw.normal(0, 0.5, (layers, 40)).tolist()) for _ in range(2))
-        self.kinds = draw.integers(0, 4, (layers, 40)).tolist()
-
-    def forward(self, x):
-        for kinds, scale, shift in zip(self.kinds, self.scale, self.shift, strict=True):
-            around = zip(kinds, scale, shift, x, [*x[1:], x[0]], [*x[7:], *x[:7]], strict=True)
-            x = [self.formula(*of) for of in around]
-        return x
-
-    @staticmethod
-    def formula(kind, a, b, x, y, z):
-        return (
-            lambda: (a * x + b * y).tanh() + 0.5 * z,
-            lambda: ((x - b) * (y + a)).sin() * 0.7 + z * 0.3,
-            lambda: (a * x * y + b).sigmoid() - (z * z + 1.0).sqrt() * 0.1,
-            lambda: sv.where(x > y, a * (x - y), b * (y - x) + z * 0.1).relu() * 0.5 + x * 0.5,
-        )[kind]()
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize(("kind", "dtype"), [("pictures", "float32"), ("typed", "float64"), ("typed", "float32")])
-def test_large_programs_agree_with_numpy_in_blocks_and_threads(kind, dtype, two_processors, monkeypatch):
-    net, n_in, n_out = (pictures(), 784, 10) if kind == "pictures" else (Typed(24), 40, 40)
-    draw = np.random.default_rng(3)
-    data = draw.normal(size=(75, n_in)), draw.normal(size=(75, n_out))
-    given = {"loss": nn.MSELoss(), "data": data, "dtype": dtype}
-    wanted = loss_and_gradient(net, engine="numpy", **given)
-    found = [loss_and_gradient(net, engine="numba", threads=threads, **given) for threads in (1, 2)]
-    assert found[0].tobytes() == found[1].tobytes()
-    blocks_of(32, monkeypatch)
-    found.append(loss_and_gradient(net, engine="numba", **given))
-    assert max(far(each, wanted) for each in found) <= TOLERANCE[dtype] * 2
 
 
 @pytest.mark.parametrize("batch", [1, 5])
@@ -146,48 +95,25 @@ def test_samples_of_numpy_fill_its_workspace_and_no_more(monkeypatch):
     for lane_bytes, lanes in ((1, 4096), (1 << 14, 4096), (1 << 15, 2048), (200_000, 320), (10**7, 6), (1 << 40, 1)):
         assert workspace.lanes_in_workspace(lane_bytes) == lanes
         assert lanes == 1 or lanes * lane_bytes <= workspace.WORKSPACE_BYTES
-    wanted = make_run("picture", samples=50, batch_size=None)
-    wanted.step(3)
+    runs = [make_run("picture", samples=50, batch_size=None) for _ in range(2)]
+    runs[0].step(3)
     monkeypatch.setattr(workspace, "WORKSPACE_BYTES", 20_000)
-    found = make_run("picture", samples=50, batch_size=None)
-    found.step(3)
-    np.testing.assert_allclose(found.values, wanted.values, rtol=1e-12, atol=1e-14)
-    monkeypatch.setattr(workspace, "WORKSPACE_BYTES", 4 << 20)
-    run = make_run("picture", samples=4000, batch_size=None)
-    run.step(1)
-    tracemalloc.start()
-    run.step(1)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 2 * workspace.WORKSPACE_BYTES
+    runs[1].step(3)
+    np.testing.assert_allclose(runs[1].values, runs[0].values, rtol=1e-12, atol=1e-14)
 
 
 def test_blas_has_one_thread_while_numpy_computes_and_what_it_had_afterwards(monkeypatch):
-    """Nested, after an error, and of two threads that leave in any order."""
-    before, entered, first_out, seen = blas_threads(), threading.Barrier(2), threading.Event(), []
+    before, seen, run = blas_threads(), [], make_run()
     one = None if before is None else 1  # whether this NumPy's BLAS can be asked; that of its wheels can
-
-    def early():
-        with one_blas_thread():
-            entered.wait(5)
-        first_out.set()
-
-    other = threading.Thread(target=early)
-    other.start()
     with pytest.raises(ValueError, match="stop"), one_blas_thread(), one_blas_thread():
-        entered.wait(5)
-        assert first_out.wait(5)
         assert blas_threads() == one
         raise ValueError("stop")
-    other.join()
     assert blas_threads() == before
-    run = make_run()
     body = run._training.trainer.runner.body
     forward = body.forward
     monkeypatch.setattr(body, "forward", lambda *given: seen.append(blas_threads()) or forward(*given))
     run.step(2)
-    assert set(seen) == {one}
-    assert blas_threads() == before
+    assert (set(seen), blas_threads()) == ({one}, before)
 
 
 # ---- threads
@@ -212,8 +138,7 @@ def test_a_sum_of_gradients_for_each_block_and_at_most_eight_and_few_of_many_wei
 
 
 @pytest.mark.parametrize(("batch", "samples", "dtype"), [
-    (1000, 1000, "float32"), *(pytest.param(*row, marks=pytest.mark.ci) for row in (
-        (1000, 1000, "float64"), (700, 1000, "float32"), (3000, 3000, "float32"), (3000, 3000, "float64"))),
+    (1000, 1000, "float32"), pytest.param(700, 1000, "float64", marks=pytest.mark.ci),
 ])  # fmt: skip
 def test_two_threads_have_the_bits_of_one_and_the_gradient_of_numpy(batch, samples, dtype, two_processors):
     found = []
@@ -313,10 +238,6 @@ def test_two_runs_train_in_two_threads():
 # ---- what is encoded
 
 
-def body_of(net, inputs, loss=None):
-    return sv.tape.lower(sv.record(net, inputs, loss=loss).only(outputs=loss is None, loss=loss is not None)).body
-
-
 def chain(depth, wide):
     layers = [part for k in range(depth) for part in (nn.Linear(wide, wide, seed=k), nn.Tanh())]
     return nn.Sequential(nn.Linear(2, wide, seed=9), *layers, nn.Linear(wide, 2, seed=8))
@@ -348,57 +269,6 @@ def test_no_two_adjoints_in_use_share_a_row_and_few_rows_are_enough(depth):
     assert [places(row) for row in range(program.n_rows)] == list(range(program.n_rows, 2 * program.n_rows))
 
 
-def test_one_picture_has_positions_for_lanes_where_neighbours_read_neighbours():
-    small = nn.Linear(3, 3, seed=0)
-    text = body_of(lambda x: [v.tanh() for k in range(0, 12, 3) for v in small(x[k : k + 3])], 12)
-    assert not can_be_compact(text)  # calls would take longer than what is empty of a vector
-    for padding in (0, 1):  # without a border the last position of a line is no neighbour of the next
-        net = nn.Sequential(nn.Unflatten((1, 7, 7)), nn.Conv2d(1, 2, 3, padding=padding), nn.Tanh(), nn.Flatten())
-        assert can_be_compact(body_of(net, 49)) == bool(padding)
-    corner = np.array([0, 2, 12, 14])[:, None]
-    rows = corner + np.array([0, 1, 6, 7])
-    found = windows_of(rows)
-    assert (found.first.tolist(), found.width, found.down) == ([0, 12], 2, 6)
-    for other in (rows[:3], rows[:, [1, 0, 2, 3]], corner + np.arange(4), rows[:, :3]):
-        assert windows_of(other) is None  # runs of two and of one, overlapping ones
-
-
-@vectors
-@pytest.mark.parametrize(("samples", "sums", "gradients"), [(2, 4, 2), (5, 4, 2), (9, 0, 2), (17, 0, 0)])
-def test_kernels_of_few_samples_are_used_where_they_pay(samples, sums, gradients):
-    program = sv.tape.lower(sv.record(chain(2, 130), 2, 2, loss=nn.MSELoss()).only(loss=True)).body
-    lists = Loaded(program, "float64", samples, (program.loss,))._lists
-    assert lists[-1].tolist() == [520, 17420, 17550, 34450]  # the two wide matrices go to the update at once
-    lines = np.concatenate(lists[:2])
-    used = lines[lines[:, 0] == wire.KERNEL, 1].tolist()
-    found = [used.count(loader.kernel_address(name, "float64")) for name in ("combine_several", "outer_several")]
-    assert found == [sums, gradients]
-
-
-def test_a_program_is_encoded_once_as_long_as_its_kernels_stay(monkeypatch):
-    times, encode, before = [], machine.encode, machine.row_addresses
-    monkeypatch.setattr(machine, "_ENCODED", machine.Kept())
-    monkeypatch.setattr(machine, "encode", lambda *given, **named: times.append(given) or encode(*given, **named))
-
-    def loaded(number=4.5, dtype=np.float32, lanes=8, backward=True):
-        w = sv.Weight(1.0)
-        program = body_of(lambda x: [sv.maximum((w * x[0]).tanh(), number)], 1)
-        return Loaded(program, dtype, lanes, tuple(program.outputs.tolist()) if backward else ())
-
-    one, other = loaded(), loaded()
-    assert len(times) == 1
-    for a, b in zip(one._lists, other._lists, strict=True):  # tables of their own
-        np.testing.assert_array_equal(a, b)
-        assert a.size == 0 or a.ctypes.data != b.ctypes.data
-    for k, how in enumerate([(4.5, np.float64), (4.5, np.float32, 1), (4.5, np.float32, 8, False), (5.5,)]):
-        assert loaded(*how) is not None
-        assert len(times) == 2 + k
-    monkeypatch.setattr(
-        machine, "row_addresses", lambda name, dtype: {k: a + 4096 for k, a in before(name, dtype).items()}
-    )
-    assert not np.array_equal(one._lists[0], loaded()._lists[0])
-
-
 # ---- updates
 
 FUSED = {"sgd": "update_sgd", "sgd_momentum": "update_momentum", "adam": "update_adam", "adam_betas": "update_adam",
@@ -424,8 +294,7 @@ def test_known_updates_are_one_kernel_with_the_bits_of_their_rows(rule):
 @pytest.mark.parametrize(("rule", "batch"), [
     ("sgd", 1), ("sgd_momentum", 5), ("adam", 13),
     *(pytest.param(*row, marks=pytest.mark.ci) for row in (
-        ("adamw_decay", 1), ("sgd_decay", 13), ("adam", 1), ("adam", 5), ("sgd", 6), ("sgd_momentum", 20),
-        ("adamw_decay", 40))),
+        ("adamw_decay", 1), ("sgd_decay", 13), ("sgd_momentum", 20))),
 ])  # fmt: skip
 def test_gradients_that_go_to_the_update_at_once_have_the_same_bits(rule, batch):
     """Of a wide layer of its own; others are used twice, come in no order, or have no part in the loss."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from random import Random
 
 import numpy as np
@@ -14,12 +13,12 @@ import scalarviz as sv
 from kit.drawn import STEPS, drawn, typed
 from kit.runs import ENGINES, TOLERANCE, far, loss_and_gradient
 from scalarviz import nn
-from scalarviz.errors import DivergedError, InputError
+from scalarviz.errors import InputError
 
 others = pytest.mark.parametrize("engine", ["numpy", "numba"])
 
 
-@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.ci) for seed in range(12, 120))])
+@pytest.mark.parametrize("seed", [*range(12), *(pytest.param(seed, marks=pytest.mark.ci) for seed in range(12, 60))])
 def test_a_random_network_has_the_gradient_of_the_objects(seed):
     net, loss, data = drawn(seed)
     for dtype, tolerance in TOLERANCE.items():
@@ -52,35 +51,6 @@ def test_a_random_expression_has_the_gradient_of_the_objects(engine, steps, samp
     given = {"weights": [WEIGHTS], "dtype": dtype, "data": tuple(data)}
     wanted, found = (loss_and_gradient(model, weighted, engine=each, **given) for each in ("objects", engine))
     assert far(found, wanted) <= TOLERANCE[dtype] * 10
-
-
-NUMBERS = st.lists(st.floats(-2, 2) | st.sampled_from([0.0, -0.0, 1.0, np.inf, np.nan]), min_size=3, max_size=3)
-
-
-@settings(max_examples=20, deadline=None)
-@given(steps=EXPRESSIONS, numbers=NUMBERS)
-def test_an_expression_of_special_numbers_is_what_was_typed(steps, numbers):
-    """Recorded and lowered, and walked value by value."""
-    WEIGHTS.zero_grad()
-    WEIGHTS.data, inputs = START, nn.Parameter(np.zeros(3))
-    outputs = typed(steps, [sv.Value(n) for n in numbers], WEIGHTS)
-    sum(u * o for u, o in zip((1.0, -0.5, 2.0), outputs, strict=True)).backward()
-    wanted = np.append(WEIGHTS.grad, [o.data for o in outputs])
-    model = lambda x: typed(steps, [v * x[0] + 0.0 for v in inputs], WEIGHTS)  # noqa: E731
-    rule = sv.optim.SGD([WEIGHTS, inputs], lr=0.0)
-    loss = lambda o, t: sv.sum([u * v for u, v in zip((1.0, -0.5, 2.0), o, strict=True)])  # noqa: E731
-    one = np.ones((1, 1))
-    for engine in ("numpy", "numba"):
-        with sv.Run(model, loss, rule, (one, one), engine=engine, dtype="float64") as run, np.errstate(all="ignore"):
-            where = {tensor.size: tensor.span for tensor in run.tensors}
-            run.values[where[3]], run.values[where[8]] = numbers, START
-            outs = run.predict(one)[0]
-            with contextlib.suppress(DivergedError):
-                run.step()
-            found = np.append(run.frame().gradient[where[8]], outs)
-        scale = np.abs(wanted[np.isfinite(wanted)]).max(initial=1.0)
-        if scale < 1e100:  # beyond, sums in another order overflow elsewhere
-            np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-9 * scale)
 
 
 # ---- branches, kinks and dangerous derivatives

@@ -6,8 +6,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import scalarviz as sv
 from kit.refusals import refusals
@@ -40,19 +38,6 @@ def test_a_run_trains_on_the_samples_that_the_generator_says(samples, batch, sam
         run.close()
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("sampling", DRAWS)
-def test_a_run_far_into_a_large_data_set_trains_on_them_too(sampling):
-    """With steps beyond 32 bits, and more samples than 16 bits."""
-    x, w, far = np.arange(70_000.0)[:, None], sv.Weight(0.5), 2**33
-    run = sv.Run(lambda x: w * x[0], lambda o, t: o, optim.SGD([w], lr=0.0), (x, x), batch_size=513, seed=SEED,
-                 engine="numba", dtype="float64", sampling=sampling)  # fmt: skip
-    run.restore(run.state_dict(), run.optimizer_state(), far)
-    run.step(5)
-    chosen = [DRAWS[sampling](SEED, far + step, 70_000, 513) for step in range(5)]
-    np.testing.assert_allclose(run.history.loss[-5:], [0.5 * x[ids].mean() for ids in chosen], rtol=1e-12)
-
-
 @every
 def test_a_batch_of_draws_may_be_larger_than_the_data_and_stays_where_data_change(engine):
     run = make_run(engine=engine, sampling="replacement", batch_size=60)
@@ -72,21 +57,6 @@ def test_a_batch_of_draws_may_be_larger_than_the_data_and_stays_where_data_chang
     assert run.batch_size == 60
     run.refill(x[:7], y[:7])
     assert run.batch_size == 60
-
-
-@pytest.mark.parametrize("engine", ["numpy", "numba"])
-def test_a_run_that_changes_to_draws_goes_on_as_one_that_always_had_them(engine):
-    run, other = (make_run(engine=engine, sampling=sampling) for sampling in DRAWS)
-    run.step(5)
-    other.restore(run.state_dict(), run.optimizer_state(), 5)
-    run.sampling = "replacement"
-    assert [str(applied.edit) for applied in run.log] == ["sampling = replacement"]
-    for each in (run, other):
-        each.step(7)
-    np.testing.assert_array_equal(run.values, other.values)
-    epochs = make_run(engine=engine, batch_size=24)
-    epochs.add_samples(*(part[:5] for part in epochs.samples()))
-    assert epochs.batch_size == 29  # all of them, still
 
 
 def changed(**settings):
@@ -123,24 +93,26 @@ def start(x, y, engine="numba", dtype="float32", batch=None, sampling="epochs", 
     return sv.Run(net, loss or nn.MSELoss(), rule, (x, y), **options)
 
 
-def bits(run):
-    return run.values.tobytes(), run.frame().gradient.tobytes(), run.loss
-
-
-def laid(array, layout):
-    """The same numbers with those of a sample side by side, those of a column, or neither."""
-    if layout == 2:
-        room = np.zeros((2 * array.shape[0], 3 * array.shape[1]), array.dtype)
-        room[::2, ::3] = array
-        return room[::2, ::3]
-    return np.array(array, order="CF"[layout])
-
-
-KINDS = ("bool", "uint8", "int8", "uint16", "int16", "int32", "uint64", "int64", "float16", "float32")
+@every
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_bits_do_not_know_in_which_layout_numbers_came(dtype, engine):
+    """Those of a sample side by side, those of a column, or neither; a run has a copy."""
+    x, room = np.random.default_rng(0).integers(0, 100, (40, 19)), np.zeros((80, 57))
+    room[::2, ::3] = x
+    ends = set()
+    for given in (x, np.asfortranarray(x), room[::2, ::3], x.astype(np.uint8)):
+        run = start(given, given[:, :3], engine, dtype, batch=7)
+        run.step(4)
+        given[:] = 0
+        x[:] = room[::2, ::3] = run.samples()[0]
+        run.add_samples(x[:2], x[:2, :3])
+        run.step(3)
+        ends.add((run.values.tobytes(), run.frame().gradient.tobytes(), run.loss))
+    assert len(ends) == 1
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("kind", [*KINDS, "uint32"])
+@pytest.mark.parametrize("kind", ["bool", "uint8", "int16", "uint32", "int64", "uint64", "float16"])
 def test_numbers_of_the_whole_range_of_a_dtype_come_in(kind, dtype):
     """One lane a sample: the loss of its step is its number; several lanes a sample: their mean."""
     whole, random = np.dtype(kind).kind in "iu", np.random.default_rng(0)
@@ -156,44 +128,8 @@ def test_numbers_of_the_whole_range_of_a_dtype_come_in(kind, dtype):
             np.testing.assert_allclose(run.history.loss, wanted, rtol=0, atol=rounding)
 
 
-@pytest.mark.ci
-@settings(max_examples=25, deadline=None)
-@given(
-    kind=st.sampled_from(KINDS),
-    engine=st.sampled_from(ENGINES), dtype=st.sampled_from(["float32", "float64"]), layout=st.integers(0, 2),
-    batch=st.sampled_from([1, 5, 16, 40]), sampling=st.sampled_from([*DRAWS]), width=st.sampled_from([2, 19]),
-    classes=st.booleans(),
-)  # fmt: skip
-def test_the_bits_do_not_know_in_which_dtype_and_layout_numbers_came(
-    kind, engine, dtype, layout, batch, sampling, width, classes
-):
-    x = np.random.default_rng(width).integers(0, 2 if kind == "bool" else 100, (40, width)).astype(kind)
-    y = (np.arange(40) % 3).astype(np.uint8) if classes else x[:, :1].repeat(3, 1)
-    loss, given_y = nn.CrossEntropyLoss() if classes else None, y if classes else laid(y, layout)
-    runs = [
-        start(a, b, engine, dtype, batch, sampling, loss)
-        for a, b in ((laid(x, layout), given_y), (x.astype(dtype), y.astype(dtype)))
-    ]
-    for run in runs:
-        run.step(4)
-    assert bits(runs[0]) == bits(runs[1])
-    for run in runs:  # other samples a step: the numbers are laid out anew
-        run.batch_size = 40 if batch < 40 else 7
-        run.add_samples(x[:2], y[:2])
-        run.set_targets(np.roll(np.concatenate([y, y[:2]]), 1, 0))
-        run.step(3)
-        run.undo()
-        run.step(2)
-    assert bits(runs[0]) == bits(runs[1])
-    for ask in (lambda run: run.samples(), lambda run: run.sample(3), lambda run: [run.open().gradient]):
-        assert [a.tobytes() for a in ask(runs[0])] == [a.tobytes() for a in ask(runs[1])]
-    kept = runs[0].samples()[0]
-    x[:] = 0  # a run has a copy
-    np.testing.assert_array_equal(runs[0].samples()[0], kept)
-
-
 @pytest.mark.parametrize("batch", [None, 10])
-@pytest.mark.parametrize("kind", ["uint8", "int16", "float32", "float64"])
+@pytest.mark.parametrize("kind", ["uint8", "float64"])
 def test_a_run_needs_little_more_than_its_data(kind, batch):
     """Above the caller's arrays: small whole numbers stay as they are, others are kept once in the run's dtype."""
     random = np.random.default_rng(0)

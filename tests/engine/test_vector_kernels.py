@@ -124,8 +124,8 @@ def test_weighted_sums_of_rows_and_the_gradients_of_their_weights(dtype, form, a
     outer(form, dtype, a, b, lanes, bias)
 
 
-SUMS = [("", n_to, n_from, lanes) for (n_to, n_from), lanes in itertools.product(
-    ((3, 127), (16, 128), (70, 129), (5, 300), (33, 256), (130, 140)), (1, 9, 64, 130))]  # fmt: skip
+SIZES = ((3, 127), (70, 129), (33, 256))
+SUMS = [("", *sizes, lanes) for sizes, lanes in itertools.product(SIZES, (1, 9, 130))]
 OF_FEW = [("_several", *sizes) for sizes in ((9, 256, 8), (9, 259, 3), (6, 600, 6), (600, 7, 4), (517, 513, 5))]
 
 
@@ -137,7 +137,7 @@ def test_sums_of_many_rows_go_through_in_panels(form, n_to, n_from, lanes, dtype
         combine(form, dtype, n_to, n_from, lanes, back, bias, adding)
 
 
-PANELS = [("", 5, columns, lanes) for columns in (1, 4, 5, 11, 12, 26) for lanes in (255, 512, 1000, 2100)]
+PANELS = [("", 5, columns, lanes) for columns in (1, 5, 12, 26) for lanes in (255, 1000, 2100)]
 OF_FEW = [("_several", *sizes) for sizes in ((5, 256, 16), (5, 700, 9), (4, 257, 2))]
 
 
@@ -149,10 +149,9 @@ def test_gradients_of_weights_in_panels_of_columns(form, n_up, n_from, lanes, dt
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("lane", [0, 2, 5])
-def test_what_is_not_finite_spoils_its_own_lane_and_the_gradients_that_it_takes_part_in(form, bad, lane):
-    bench = Bench(7, 6, "float32")
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_not_finite_spoils_its_own_lane_and_the_gradients_that_it_takes_part_in(form, bad):
+    bench, lane = Bench(7, 6, "float32"), 2
     bench.rows[4, lane] = bad
     bench.call("combine" + form, [0, 3, 3, 4, 5, 4, 1, -1, 0], range(7))
     finite = np.isfinite(bench.values(range(3)))
@@ -164,7 +163,7 @@ def test_what_is_not_finite_spoils_its_own_lane_and_the_gradients_that_it_takes_
 
 
 @dtypes
-@pytest.mark.parametrize("count", range(1, 10))
+@pytest.mark.parametrize("count", range(1, 6))
 @pytest.mark.parametrize("kept", ["parameters", "numbers"])
 def test_a_weighted_sum_reads_no_weight_behind_its_own(kept, count, dtype):
     """Four rows go through together: those that are missing are zeros, and zero times a NaN would be one."""
@@ -206,7 +205,19 @@ def test_kernels_of_256_bits_pass_the_tests_of_all():
     features = ",".join(f"+{name}" for name in HASWELL.split())
     environment = {**os.environ, "NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": features}
     code = "from scalarviz.engine.cpu.vector import capability; assert capability.vector_bytes() == 32, 'no AVX2 here'"
-    tests = ["-m", "pytest", __file__, "-q", "-x", "-k", "float32", "-p", "no:cacheprovider", "-n", "0"]
+    tests = [
+        "-m",
+        "pytest",
+        __file__,
+        "-q",
+        "-x",
+        "-k",
+        "float32 and (sums or panels)",
+        "-p",
+        "no:cacheprovider",
+        "-n",
+        "0",
+    ]
     for command in (["-c", code], tests):
         result = subprocess.run(
             [sys.executable, *command], env=environment, capture_output=True, text=True, timeout=300, check=False
