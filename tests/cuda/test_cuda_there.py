@@ -1,4 +1,4 @@
-"""Why CUDA cannot be used: each reason in words, told from a made-up driver and toolkit; and this machine as it is.
+"""Why CUDA cannot be used: each reason in words, told from a made-up driver and toolkit; and where libNVVM is found.
 
 Internals: ``there``, which a user meets as the words behind ``engine="cuda"`` and in ``scalarviz doctor``.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import configparser
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from scalarviz.cli import doctor
+from scalarviz.engine.cache import trust
 from scalarviz.engine.cuda import gpus, nvvm, there
 from scalarviz.engine.table import usable
 from scalarviz.errors import MissingDependencyError, ScalarvizError
@@ -167,16 +169,147 @@ def test_without_the_package_nothing_is_loaded():
     assert loaded == "['numba_cuda']"  # what stands for its absence
 
 
-@pytest.mark.cuda
-def test_with_the_package_this_machine_is_asked():
-    """A GPU or not: one line, and numba is not loaded for it."""
-    line, loaded = python(WHAT, "99")
-    assert line.startswith(("needs NVIDIA's driver, ", "finds NVIDIA's driver and no GPU", "names GPU 99, ", "cannot"))
-    assert line.endswith(', or take engine="numba"')
-    assert loaded == "['cuda']"
-
-
 @pytest.mark.parametrize(("setting", "usable"), [("1", True), ("0", False)])
 def test_the_simulator_is_usable(setting, usable):
     line, _ = python(WHAT, "3", NUMBA_ENABLE_CUDASIM=setting)
     assert line.startswith("numba's simulator") == usable
+
+
+# ---- libNVVM: one that the user names is code, so it is loaded only where nobody else can change it
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has other modes and names of files")
+NAME = nvvm.LIBRARIES[0]
+
+
+@pytest.fixture
+def toolkit(tmp_path, monkeypatch):
+    """A folder that looks like a CUDA toolkit, whose libNVVM is a file of text; it is named to be used."""
+    (tmp_path / "cuda" / "nvvm" / "lib64").mkdir(parents=True)
+    (tmp_path / "cuda" / "nvvm" / "libdevice").mkdir()
+    (tmp_path / "cuda" / "nvvm" / "libdevice" / "libdevice.10.bc").write_bytes(b"BC")
+    (tmp_path / "cuda" / "nvvm" / "lib64" / NAME).write_text("no library" * 100)
+    for part in (tmp_path, *tmp_path.rglob("*")):
+        part.chmod(0o755)
+    monkeypatch.setenv("SCALARVIZ_NVVM", str(tmp_path / "cuda"))
+    nvvm._loaded.cache_clear()
+    yield tmp_path / "cuda"
+    nvvm._loaded.cache_clear()
+
+
+@pytest.fixture
+def loads(monkeypatch):
+    """Libraries that are loaded, and the finder's answer: the last of them."""
+    loaded = []
+    monkeypatch.setattr(nvvm.ctypes, "CDLL", lambda name, mode: loaded.append(Path(name)))
+    monkeypatch.setattr(nvvm, "_found", lambda: loaded[-1] if loaded else None)
+    return loaded
+
+
+def library(toolkit):
+    return toolkit / "nvvm" / "lib64" / NAME
+
+
+def refused(loads, *facts):
+    with pytest.raises(MissingDependencyError) as error:
+        nvvm.use_nvvm()
+    assert [fact for fact in facts if fact not in str(error.value)] == [], str(error.value)
+    assert loads == []
+
+
+@posix
+@pytest.mark.parametrize("named", ["", "nvvm/lib64", f"nvvm/lib64/{NAME}"])
+def test_a_toolkit_or_a_library_can_be_named(toolkit, loads, monkeypatch, named):
+    monkeypatch.setenv("SCALARVIZ_NVVM", str(toolkit / named))
+    found = nvvm.use_nvvm()
+    assert (found.library, found.libdevice.resolve().name) == (library(toolkit), "libdevice.10.bc")
+    assert nvvm.use_nvvm() == found
+    assert loads == [library(toolkit)]
+
+
+@posix
+@pytest.mark.parametrize(("name", "says"), [("gone", "that is not there"), ("cuda/bin", f"there is no {NAME} or")])
+def test_what_is_named_and_not_there_is_not_replaced(toolkit, loads, monkeypatch, name, says):
+    (toolkit / "bin").mkdir()
+    monkeypatch.setenv("SCALARVIZ_NVVM", str(toolkit.parent / name))
+    refused(loads, "has no compiler: SCALARVIZ_NVVM is ", f"{name}', and {says}")
+
+
+@posix
+@pytest.mark.parametrize("way", [0o002, "another user"])
+@pytest.mark.parametrize("part", [f"nvvm/lib64/{NAME}", "nvvm/libdevice/libdevice.10.bc", "nvvm", ".."])
+def test_what_others_can_write_or_own_is_not_loaded(toolkit, loads, monkeypatch, part, way):
+    path, real = Path(os.path.normpath(toolkit / part)), os.stat
+
+    def stat(asked, **options):
+        found = real(asked, **options)
+        return os.stat_result((*found[:4], 12345, *found[5:])) if str(asked) == str(path) else found
+
+    if way == "another user":
+        monkeypatch.setattr(trust.os, "stat", stat)
+        refused(loads, f"{path} belongs to another user (number 12345)")
+        return
+    path.chmod(path.stat().st_mode | way)
+    mode = path.stat().st_mode & 0o7777
+    refused(loads, f"{path} can be written by others (mode {mode:o})", f"`chmod go-w {path}`")
+    subprocess.run(["chmod", "go-w", path], check=True)  # what the message names helps
+    assert trust.intruder(library(toolkit)) == ""
+
+
+@posix
+def test_a_link_is_followed_to_what_others_can_write(toolkit, loads, monkeypatch, tmp_path):
+    (tmp_path / "safe").mkdir(mode=0o755)
+    (tmp_path / "safe" / NAME).symlink_to(library(toolkit))
+    monkeypatch.setenv("SCALARVIZ_NVVM", str(tmp_path / "safe"))
+    library(toolkit).parent.chmod(0o777)
+    refused(loads, f"{library(toolkit).parent} can be written by others (mode 777)")
+
+
+@posix
+@pytest.mark.parametrize(("mode", "root", "passes"), [(0o1777, 0, True), (0o777, 0, False), (0o775, 1, True)])
+def test_folders_where_only_owners_rename_or_that_root_opened_to_a_group_are_passed(
+    toolkit, monkeypatch, mode, root, passes
+):
+    if root:
+        monkeypatch.setattr(trust, "ROOT", os.getuid())
+    toolkit.chmod(mode)
+    assert (trust.intruder(library(toolkit)) == "") == passes
+
+
+@posix
+def test_a_library_that_is_none_is_called_so(toolkit):
+    with pytest.raises(MissingDependencyError, match=r"^cannot load .*, which SCALARVIZ_NVVM names \(.*invalid ELF"):
+        nvvm.use_nvvm()
+
+
+@posix
+def test_the_one_beside_nvcc_is_taken_where_the_finder_finds_none(toolkit, loads, monkeypatch, tmp_path):
+    monkeypatch.delenv("SCALARVIZ_NVVM")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "bin").mkdir()
+    refused(loads, "needs libNVVM, which was not found: pip install")
+    (toolkit / "bin").mkdir()
+    (toolkit / "bin" / "nvcc").write_text("#!/bin/sh\n")
+    (toolkit / "bin" / "nvcc").chmod(0o755)
+    (tmp_path / "bin" / "nvcc").symlink_to(toolkit / "bin" / "nvcc")
+    assert nvvm.use_nvvm().library == library(toolkit)
+
+
+COMPILES = """
+from scalarviz.engine.cuda import catalog, nvvm
+print(nvvm.use_nvvm().library, "ex2.approx" in catalog.find("forward:exp", "float32").ptx((9, 0)))
+print(*sorted({line.split()[-1] for line in open("/proc/self/maps") if "libnvvm" in line}))
+"""
+
+
+@posix
+@pytest.mark.cuda
+def test_numba_compiles_with_the_one_that_is_named(tmp_path, monkeypatch):
+    """A copy of the real one: it, and no other, is loaded."""
+    monkeypatch.delenv("SCALARVIZ_NVVM", raising=False)
+    real = nvvm.use_nvvm()
+    (tmp_path / "libdevice").mkdir()
+    shutil.copy(real.library, tmp_path / NAME)
+    shutil.copy(real.libdevice, tmp_path / "libdevice" / "libdevice.10.bc")
+    monkeypatch.setenv("SCALARVIZ_NVVM", str(tmp_path))
+    said = subprocess.check_output([sys.executable, "-c", COMPILES], text=True, cwd=ROOT).splitlines()
+    assert said == [f"{tmp_path / NAME} True", str(tmp_path / NAME)]

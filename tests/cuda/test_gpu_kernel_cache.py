@@ -6,14 +6,11 @@ Internals: the cache itself (``kept``, ``carried``, ``images``), which a user se
 from __future__ import annotations
 
 import ast
-import gc
 import json
 import os
 import subprocess
 import sys
 import textwrap
-import warnings
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -53,21 +50,17 @@ def test_what_is_stored_is_loaded_and_nothing_else_is(cache):
     assert kept.load(NAME) is None
     assert not files.has(NAME)
     assert not cache.parent.exists()  # asking makes no folder
-    before = os.umask(0)
-    try:
-        kept.store(NAME, IMAGE)
-    finally:
-        os.umask(before)
+    kept.store(NAME, IMAGE)
     assert files.has(NAME)
     assert kept.load(NAME) == IMAGE
     assert kept.load("another.cubin") is None
-    if sys.platform != "win32":  # this user's alone, whatever the umask
+    if sys.platform != "win32":  # this user's alone
         assert [path.stat().st_mode & 0o777 for path in (cache.parent, cache, cache / NAME)] == [0o700, 0o700, 0o600]
     kept.store(NAME, b"")
     assert kept.load(NAME) == b""
 
 
-@pytest.mark.parametrize("name", ["", "../x", "a/b", "/etc/passwd", ".hidden", "a b", "build-x", "größe", "a\n"])
+@pytest.mark.parametrize("name", ["", "../x", ".hidden", "build-x", "größe"])
 def test_a_name_is_no_path(cache, name):
     for call in (lambda: kept.load(name), lambda: kept.store(name, IMAGE), lambda: files.has(name)):
         with pytest.raises(ValueError, match="machine code"):
@@ -97,15 +90,12 @@ def test_what_does_not_answer_to_its_seal_is_made_anew(cache):
         assert kept.load(NAME) == IMAGE
 
 
-LEVELS = {"cache": lambda cache: cache.parent, "version": lambda cache: cache, "file": lambda cache: cache / NAME}
-
-
 @posix
-@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("level", ["cache", "file"])
 def test_what_others_can_write_is_neither_read_nor_touched(cache, monkeypatch, level):
     """Who may write is asked of `trust`, as for the processor's kernels (see tests/engine)."""
     kept.store(NAME, IMAGE)
-    path, before = LEVELS[level](cache), (cache / NAME).read_bytes()
+    path, before = cache.parent if level == "cache" else cache / NAME, (cache / NAME).read_bytes()
     path.chmod(path.stat().st_mode | 0o002)
     monkeypatch.setattr(files.Path, "read_bytes", lambda path: pytest.fail("it is read"))
     for name in ("_write", "remove"):
@@ -119,28 +109,16 @@ def test_what_others_can_write_is_neither_read_nor_touched(cache, monkeypatch, l
     assert (cache / NAME).read_bytes() == before
 
 
-def failing(number):
-    def fail(*_, **__):
-        raise OSError(number, os.strerror(number))
+def test_a_folder_that_keeps_nothing_costs_one_line(cache, monkeypatch):
+    def full(*_):
+        raise OSError(28, "the disk is full")
 
-    return fail
-
-
-@pytest.mark.parametrize(("place", "name", "number"), [(files.os, "replace", 28), (files.tempfile, "mkstemp", 13)])
-def test_a_folder_that_keeps_nothing_costs_one_line(cache, monkeypatch, place, name, number):
-    monkeypatch.setattr(place, name, failing(number))
-    with pytest.warns(RuntimeWarning, match=rf"{cache.parent} \({os.strerror(number)}\)") as seen:
+    monkeypatch.setattr(files.os, "replace", full)
+    with pytest.warns(RuntimeWarning, match=rf"{cache.parent} \(the disk is full\)") as seen:
         kept.store(NAME, IMAGE)
     assert len(seen) == 1
     kept.store(NAME, IMAGE)  # in silence: a warning would be an error here
     assert not list(cache.glob("*"))
-
-
-def test_a_file_that_cannot_be_read_costs_one_line(cache, monkeypatch):
-    kept.store(NAME, IMAGE)
-    monkeypatch.setattr(files.Path, "read_bytes", failing(13))
-    with pytest.warns(RuntimeWarning, match=rf"{cache} \(Permission denied\)"):
-        assert kept.load(NAME) is None
 
 
 # ---- several processes
@@ -179,91 +157,27 @@ def test_processes_at_once_read_what_is_whole(cache):
     assert [path.name for path in cache.iterdir()] == ["shared.ptx"]
 
 
-@posix
-@pytest.mark.parametrize("moment", ["write", "replace"])
-def test_a_process_that_is_killed_in_the_middle_leaves_nothing_that_counts(cache, moment):
-    code = """
-        def killed(*_):
-            os.kill(os.getpid(), signal.SIGKILL)
-        if sys.argv[1] == "replace":
-            os.replace = killed
-        else:
-            class Half:
-                def __init__(self, handle, mode): self.handle = handle
-                def __enter__(self): return self
-                def __exit__(self, *_): pass
-                def write(self, content):
-                    os.write(self.handle, content[: len(content) // 2])
-                    killed()
-            files.open = Half
-        files.store("half.ptx", bytes(100_000))
-    """
-    killed = process(cache, code, moment)
-    killed.communicate(timeout=30)
-    assert killed.returncode == -9
-    (left,) = cache.iterdir()
-    assert left.name.startswith("build-")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert kept.load("half.ptx") is None
-        kept.store("half.ptx", IMAGE)
-    assert kept.load("half.ptx") == IMAGE
-    assert left.exists()  # its process may live yet
-    os.utime(left, (0, 0))
-    files.PLACE.prune()
-    assert [path.name for path in cache.iterdir()] == ["half.ptx"]
-
-
-def test_old_versions_go_and_what_is_used_stays(cache):
-    others = [cache.parent / name for name in ("cuda-" + "1" * 16, "cuda-" + "2" * 16, "3" * 16)]
-    for folder in others:
-        folder.mkdir(parents=True, mode=0o700)
-    for folder in (others[0], others[2]):
-        os.utime(folder, (0, 0))
-    cache.parent.chmod(0o700)
-    kept.store(NAME, IMAGE)
-    assert [folder.exists() for folder in others] == [False, True, True]  # the last is the processor's
-    os.utime(cache, (0, 0))
-    kept.load(NAME)
-    assert cache.stat().st_mtime > 1e9
-
-
 # ---- the key: all that machine code is made of
 
 
-@pytest.fixture
-def compilers(monkeypatch):
-    """Made-up compilers: their versions."""
+def test_the_key_changes_with_each_compiler_and_each_setting(tmp_path, monkeypatch):
     found = {"numba": "0.68", "numba-cuda": "0.30.4", "llvmlite": "0.50", "libNVVM": "13.0.88"}
     monkeypatch.setattr(keys, "installed", lambda name: found[name])
     monkeypatch.setattr(keys, "toolkit", lambda: found["libNVVM"])
-    return found
-
-
-def test_the_key_changes_with_each_compiler_and_each_setting(compilers, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in keys.SETTINGS:
         monkeypatch.delenv(name, raising=False)
     seen = [keys.key.__wrapped__()]
-    assert seen[0] == keys.key.__wrapped__()
-    for name in compilers:
-        compilers[name] += ".1"
+    for name in found:
+        found[name] += ".1"
         seen.append(keys.key.__wrapped__())
     for name in keys.SETTINGS:
         monkeypatch.setenv(name, "1")
         seen.append(keys.key.__wrapped__())
     (tmp_path / version.SETTINGS_FILE).write_text("opt: 1\n")
     seen.append(keys.key.__wrapped__())
-    package, (first, *_) = tmp_path / "scalarviz", version.sources(version.PACKAGE, keys.SOURCES)
-    for name, text in version.sources(version.PACKAGE, keys.SOURCES):
-        (package / name).parent.mkdir(parents=True, exist_ok=True)
-        (package / name).write_text(text)
-    monkeypatch.setattr(keys, "PACKAGE", package)
-    assert keys.key.__wrapped__() == seen[-1]
-    (package / first[0]).write_text(first[1] + "# another line")
-    seen.append(keys.key.__wrapped__())
-    assert all(a != b for a, b in pairwise(seen))
     assert len(set(seen)) == len(seen)
+    assert keys.key.__wrapped__() == seen[-1]
 
 
 def test_whatever_a_kernel_is_made_of_is_in_the_key():
@@ -286,30 +200,21 @@ def test_whatever_a_kernel_is_made_of_is_in_the_key():
 def test_each_kernel_has_a_name_of_its_own(monkeypatch):
     found = [catalog.find(name, dtype) for name in catalog.names() for dtype in ("float32", "float64")]
     assert len({kernel.key for kernel in found}) == len(found) > 100
-    own = ops.register("größe_of_test", "a", "a * 3", ("3",))
-    try:
-        first = catalog.find("forward:größe_of_test", "float32")
-        assert images.entry(first).isascii()  # PTX knows no other letters
-        assert images.entry(first).isidentifier()
-        monkeypatch.setitem(ops.TABLE, own.name, ops.Op(own.name, ("a",), "a * 4", ("4",)))
-        assert catalog.find("forward:größe_of_test", "float32").key != first.key
-    finally:
-        del ops.TABLE[own.name]
+    own = ops.Op("größe_of_test", ("a",), "a * 3", ("3",))
+    monkeypatch.setitem(ops.TABLE, own.name, own)
+    first = catalog.find("forward:größe_of_test", "float32")
+    assert images.entry(first).isascii()  # PTX knows no other letters
+    assert images.entry(first).isidentifier()
+    monkeypatch.setitem(ops.TABLE, own.name, ops.Op(own.name, ("a",), "a * 4", ("4",)))
+    assert catalog.find("forward:größe_of_test", "float32").key != first.key
 
 
 # ---- compiled once for an architecture, linked once for a driver
 
 
-@pytest.fixture
-def compiled(monkeypatch):
-    """What is compiled, in order."""
-    seen = []
-    monkeypatch.setattr(catalog.Kernel, "ptx", lambda kernel, capability: seen.append(capability) or PTX)
-    return seen
-
-
-def test_compiled_once_linked_once_and_anew_where_it_is_damaged(cache, compiled, kernel):
-    linked = []
+def test_compiled_once_linked_once_and_anew_where_it_is_damaged(cache, kernel, monkeypatch):
+    linked, compiled = [], []
+    monkeypatch.setattr(catalog.Kernel, "ptx", lambda kernel, capability: compiled.append(capability) or PTX)
 
     def link(text):
         linked.append(text)
@@ -321,9 +226,8 @@ def test_compiled_once_linked_once_and_anew_where_it_is_damaged(cache, compiled,
     assert images.image(kernel, (9, 0), 13000, link) == first
     assert (len(compiled), len(linked)) == (1, 1)
     assert images.image(kernel, (9, 0), 13010, link) == first  # another driver: its own machine code
-    assert (len(compiled), len(linked)) == (1, 2)
     images.image(kernel, (8, 0), 13000, link)
-    assert compiled == [(9, 0), (8, 0)]
+    assert (compiled, len(linked)) == ([(9, 0), (8, 0)], 3)
     assert sorted(path.suffix for path in cache.iterdir()) == [".cubin"] * 3 + [".ptx"] * 2
     for path in cache.iterdir():
         path.write_bytes(path.read_bytes()[:-1])
@@ -351,19 +255,6 @@ def test_the_next_process_compiles_nothing_and_none_needs_a_driver(tmp_path):
     said = [subprocess.check_output(command, env=environment, text=True).split() for _ in range(2)]
     assert (said[0][:2], said[1][:2]) == (["1", "True"], ["0", "True"])
     assert said[0][2] == said[1][2]
-
-
-@pytest.mark.cuda
-def test_of_a_kernel_with_a_namespace_of_its_own_nothing_is_kept_but_its_text():
-    """numba keeps typed trees and LLVM's text of every function that a kernel calls, as long as the process lives."""
-    from numba.cuda.core import ir
-
-    text = "@device\ndef twice(x):\n    return x + x\n\n\ndef doubled(a: Reals):\n    a[0] = twice(a[0])\n"
-    kernel = catalog.written("doubled:in a test", text, "float32")
-    assert [kernel.ptx((9, 0)).count(".entry") for _ in range(2)] == [1, 1]
-    catalog.find("forward:exp", "float32").ptx((9, 0))  # numba's words for an error know the place of the last one
-    gc.collect()
-    assert not [one for one in gc.get_objects() if issubclass(type(one), ir.Loc) and "in a test" in str(one.filename)]
 
 
 # ---- kernels that were compiled on another machine
@@ -407,11 +298,11 @@ def test_only_the_kernel_itself_is_taken_for_it(folder, kernel, monkeypatch):
     assert load(kernel, (8, 0)) is None
 
 
-@pytest.mark.parametrize("change", ["cut", "changed", "renamed", pytest.param("others", marks=posix)])
+@pytest.mark.parametrize("change", ["changed", "renamed", pytest.param("others", marks=posix)])
 def test_carried_code_that_is_spoiled_or_open_to_others_is_not_loaded(folder, kernel, change):
     path, other = put(folder, kernel), put(folder, catalog.find("forward:log", "float32"))
     content = path.read_bytes()
-    changed = {"cut": content[:-1], "changed": content[:-1] + b"x", "renamed": other.read_bytes(), "others": content}
+    changed = {"changed": content[:-1] + b"x", "renamed": other.read_bytes(), "others": content}
     path.write_bytes(changed[change])
     folder.chmod(0o777 if change == "others" else 0o700)
     with pytest.warns(RuntimeWarning, match="cubins" if change == "others" else "damaged"):

@@ -9,12 +9,11 @@ import gc
 import subprocess
 import sys
 from dataclasses import replace
-from mmap import PAGESIZE
 from pathlib import Path
 
 import numpy as np
 import pytest
-from driver_runs import in_threads, left, make, near, numbers, same
+from driver_runs import left, make, near, numbers, same
 
 from scalarviz import Run, nn, optim
 from scalarviz.errors import DeviceMemoryError
@@ -135,7 +134,7 @@ def test_every_allocation_that_fails_leaves_nothing(install_fake_driver, times):
     """One that fails once may be made up for by a finer cut; from some on there is no memory at all."""
     fake = install_fake_driver()
     make().close()
-    for at in range(0, fake.calls["cuMemAlloc"], 3 if times > 1 else 7):
+    for at in range(0, fake.calls["cuMemAlloc"], 7):
         fake.fail("cuMemAlloc", "CUDA_ERROR_OUT_OF_MEMORY", at, times)
         try:
             run = make()
@@ -173,28 +172,12 @@ def test_where_a_second_run_does_not_fit_it_is_measured_and_rehearsed_without(in
     assert near(numbers(run), stepped(3), 1e-9)
 
 
-def test_no_room_to_read_numbers_in_the_middle_of_a_call(install_fake_driver):
-    fake = install_fake_driver(memory=1 << 24)
-    reference, run = wide(), wide()
-    reference.step(4)
-    run.step(1)
-    run._training.watch(object)  # somebody asks, again and again
-    fake.fail("cuMemAlloc", "CUDA_ERROR_OUT_OF_MEMORY")
-    run.step(3)
-    assert same(numbers(run), numbers(reference))
-
-
 # ---- given back
 
 
 @pytest.fixture
 def fake(install_fake_driver):
     return install_fake_driver(devices=2)
-
-
-def closed(run):
-    run.close()
-    assert run.frame().step == 3  # the past can still be looked at
 
 
 def collected(run):
@@ -214,15 +197,8 @@ def trained_by_a_worker(run):
     run.close()
 
 
-def followed_by_another(run):
-    """A run that takes over the weights."""
-    with Run(run.model, nn.MSELoss(), run.optimizer, run.samples(), engine="cuda", dtype="float64") as second:
-        second.step(2)
-
-
-@pytest.mark.parametrize("end", [closed, collected, of_another_engine, trained_by_a_worker, followed_by_another])
+@pytest.mark.parametrize("end", [collected, of_another_engine, trained_by_a_worker])
 def test_all_that_a_run_had_comes_back(fake, end):
-    kept = []
     gc.collect()
     gc.disable()
     try:
@@ -231,54 +207,14 @@ def test_all_that_a_run_had_comes_back(fake, end):
         run.frame()
         assert fake.live["allocations"] > 10
         end(run)
-        if end in (closed, of_another_engine):
-            kept.append(run)
+        kept = run if end is of_another_engine else None
         del run
-        if end in (closed, collected):  # at once
+        if end is collected:  # at once
             assert not any(fake.live[kind] for kind in ("allocations", "streams", "graphs", "events", "registrations"))
     finally:
         gc.enable()
-    assert left(fake) == {}
-    assert fake.live["contexts"] == 1
-
-
-def test_many_runs_in_a_loop_and_one_that_dies_in_another_thread(fake):
-    for k in range(25):
-        run = make(seed=k)
-        if k % 12 == 0:
-            run.step(2)
-        if k % 3 == 0:
-            run.close()
-    last = [run]
-    del run
-    in_threads(last.clear)
-    assert left(fake) == {}
-
-
-def test_registered_memory_has_its_pages_for_itself(fake):
-    from scalarviz.engine.cuda.driver import DriverDevice
-
-    device = DriverDevice(0)
-    asked = ((3, np.float32), (5000, np.float64), (1, np.float64))
-    arrays = [device.pinned(size, dtype) for size, dtype in asked]
-    assert [(a.size, a.dtype, a.any()) for a in arrays] == [(*each, False) for each in asked]
-    assert all(address % PAGESIZE == nbytes % PAGESIZE == 0 for address, nbytes in fake._registered.items())
-    assert {a.ctypes.data for a in arrays} == set(fake._registered)
-    assert device.pinned(0, np.float64).size == 0
-    part = arrays[1][10:20]
-    del arrays
-    assert left(fake)["registrations"] == 1  # somebody still looks at a part of it
-    del part
-    assert "registrations" not in left(fake)
-
-
-def test_where_nothing_may_be_registered_copies_are_slower_and_right(fake):
-    reference = make()
-    reference.step(3)
-    fake.fail("cuMemHostRegister", "CUDA_ERROR_OUT_OF_MEMORY", 0, 1000)
-    run = make()
-    run.step(3)
-    assert same(numbers(run), numbers(reference))
+    assert (left(fake), fake.live["contexts"]) == ({}, 1)
+    assert kept is None or kept.engine.name == "numpy"
 
 
 AT_EXIT = """
