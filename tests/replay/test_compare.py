@@ -66,6 +66,12 @@ def test_columns_of_one_recording_are_alike_their_difference_is_none_and_nothing
     assert differing(host, picture, 0, 1) < 0.01
     assert differing(host, picture, 0, 2) > 0.03
     assert any("no difference" in word for word in host.words())
+    host.view.scroll((200.0, 200.0), (0.0, 2.0))  # turning one turns all
+    host.pass_time()
+    assert host.bench.camera is not host.bench.layout.camera
+    turned = host.picture()
+    assert differing(host, picture, 0, 0, turned) > 0.02
+    assert differing(host, turned, 0, 1) < 0.01
     host.select(0)
     host.picture()
     found, box = host.bench.columns, host.bench._card_box

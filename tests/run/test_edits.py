@@ -263,3 +263,12 @@ def test_several_edits_do_what_each_does_in_turn_and_are_undone_as_one():
     assert ([done.what for done in one.log], len(other.log)) == (["another task"], 5)
     one.undo()
     assert everything(one) == before
+
+
+def test_a_gesture_of_the_same_parts_is_one_edit():
+    run = make_run("mlp")
+    for rate in (0.1, 0.2, 0.3):
+        run.do(edits.Several((edits.Refill(X * rate, X), edits.SetOptimizer({"lr": rate}))), gesture="drag")
+    assert (len(run.log), run.lr) == (1, 0.3)
+    run.do(edits.Several((edits.SetOptimizer({"lr": 0.5}),)), gesture="drag")
+    assert len(run.log) == 2

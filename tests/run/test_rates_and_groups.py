@@ -183,6 +183,18 @@ def test_a_schedule_that_goes_on_from_elsewhere_has_pytorchs_rates(torch, name):
     np.testing.assert_allclose(*found, rtol=1e-10)
 
 
+def test_the_rates_that_a_schedule_began_with_are_given_and_kept():
+    net = NETWORKS["rgb"].ours()
+    held = [{"params": net[0].weight, "initial_lr": 0.8}, {"params": net[0].bias, "initial_lr": 0.4}]
+    run = Run(net, nn.MSELoss(), optim.SGD(held, lr=0.1), (X, X), engine="numpy")
+    assert run.optimizer.param_groups[1]["initial_lr"] == 0.4
+    schedule = lr_scheduler.StepLR(run.optimizer, 3, 0.5, last_epoch=1)
+    run.step(2)
+    assert schedule.get_last_lr() == [0.4, 0.2]
+    run.restart()
+    assert schedule.last_epoch == 2
+
+
 # ---- groups
 
 

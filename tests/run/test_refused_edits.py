@@ -178,6 +178,15 @@ def test_what_does_not_fit_other_runs_is_refused(refusal):
     refusal.check()
 
 
+@pytest.mark.parametrize("wrong", [[], [{}, {"lr": -1}], [{}, 3], "ab"])
+def test_a_state_dict_with_other_groups_is_refused(wrong):
+    net = NETWORKS["mlp"].ours()
+    optimizer = optim.SGD([{"params": list(net[k].parameters())} for k in (0, 2)], lr=0.5)
+    with pytest.raises(ScalarvizError):
+        optimizer.load_state_dict(optimizer.state_dict() | {"param_groups": wrong})
+    assert optimizer.lr == 0.5
+
+
 def packed(dtype: str = "float32", shape: Any = (1,), base64: str = "AAAAPw==") -> dict[str, Any]:
     return {"dtype": dtype, "shape": list(shape), "base64": base64}
 
