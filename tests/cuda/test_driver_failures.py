@@ -103,9 +103,7 @@ def test_a_call_that_is_refused_leaves_the_last_good_step_and_the_next_call_is_w
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_a_gpu_that_breaks_off_is_left_and_numba_goes_on_from_the_last_call(
-    install_fake_driver, fake, moment, recwarn
-):
+def test_a_gpu_that_breaks_off_is_left_and_numba_goes_on_from_the_last_call(install_fake_driver, fake, moment, recwarn):
     for k, name in failing_calls(fake, moment):
         other = install_fake_driver()
         run, act = begun(moment)
