@@ -60,13 +60,6 @@ def test_a_formula_may_stand_in_a_file_and_weights_may_begin_somewhere(run, tmp_
     assert abs(still["weight a"] + 4) < 0.05
 
 
-@pytest.mark.ci
-def test_a_formula_without_inputs_is_fitted_to_the_mean(run, tmp_path):
-    (tmp_path / "table.csv").write_text("x,y\n1,2\n5,4\n9,9\n")
-    said = run("--expr", "m", "--csv", "table.csv", "--steps", "3000", "--lr", "0.05").json
-    assert math.isclose(said["weight m"], 5.0, abs_tol=0.01)
-
-
 # ---- the graph beside the cubes
 
 
@@ -105,14 +98,6 @@ def _all(root):
     return list(seen.values())
 
 
-def test_between_the_rows_there_is_no_error_to_draw():
-    scene = make_scene("expression")
-    panel = next(panel for panel in scene.panels if isinstance(panel, panels.GraphPanel))
-    made = panel.made(moment_of(scene, scene.run.frame([0.0123])))
-    assert made.note == "at a place between the rows"
-    assert made.roots[0].op == "add"
-
-
 # ---- bad input
 
 
@@ -139,13 +124,3 @@ def test_another_column_is_learnt_beside_columns_of_words(run, tmp_path):
     slope, offset = np.polyfit(x, y, 1)
     assert said.json["weight a"] == pytest.approx(slope, abs=1e-4)
     assert said.json["weight b"] == pytest.approx(offset, abs=1e-4)
-
-
-def test_of_many_rows_some_are_drawn(tmp_path):
-    rng = np.random.default_rng(0)
-    rows = rng.uniform(-1, 1, (5000, 3))
-    path = tmp_path / "table.csv"
-    path.write_text("u,v,y\n" + "\n".join(",".join(f"{n:.4f}" for n in row) for row in rows))
-    scene = make_scene("expression", expr="a*u + b*v", csv=path)
-    (plane,) = (panel for panel in scene.panels if isinstance(panel, panels.PlaneMap))
-    assert plane.points(None).x.shape == (2000, 2)

@@ -10,9 +10,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kit.commands import load_scene, make_scene, moment_of, turn
+from kit.commands import load_scene, make_scene, moment_of
 from kit.inside_scenes import (
-    CLASSES,
     KINDS,
     PEAKS,
     AddPoint,
@@ -207,16 +206,6 @@ def test_undo_and_branches_show_one_data_set_everywhere(name):
     assert seen(scene) == later
 
 
-def test_a_file_of_weights_changes_no_points(tmp_path):
-    scene = made(data="gauss")
-    scene.run.step(10)
-    scene.run.save(tmp_path / "w.safetensors")
-    turn(scene, "data", "xor")
-    before = seen(scene)
-    scene.run.load(tmp_path / "w.safetensors")
-    assert seen(scene)[0] == before[0]
-
-
 def test_points_that_are_clicked_are_those_that_are_learnt_from():
     scene = made()
     hand, before = Hand(scene.known), seen(scene)
@@ -239,16 +228,6 @@ def test_points_that_are_clicked_are_those_that_are_learnt_from():
     scene.run.do(hand.add((0.25, 0.5)))
     x, y = scene.run.samples()
     assert (x[-1].tolist(), y[-1].tolist()) == ([0.25, 0.5], [-1.0])
-
-
-def test_of_many_points_all_are_learnt_from_and_two_thousand_drawn():
-    rng = np.random.default_rng(0)
-    rows = "\n".join(f"{x:.4f},{y:.4f},{'ab'[int(x > y)]}" for x, y in rng.normal(size=(9000, 2)))
-    points = of_table(f"x,y,t\n{rows}", split=0.75)
-    some = points.drawn()
-    assert len(some) == len(set(some)) == 2000
-    assert np.mean(~points.held_back[some]) == 0.75
-    assert len(points.train[0]) == 6750
 
 
 # ---- the network
@@ -289,19 +268,6 @@ def test_a_feature_that_is_off_is_0_and_its_weights_rest_even_with_a_penalty():
     assert (run.model[1].weight.data[:, 0] != column).any()
 
 
-def test_switching_leaves_what_was_frozen_by_hand_and_the_last_feature():
-    scene = made()
-    run = scene.run
-    run.model[1].weight[2][1].frozen = True
-    for edit in (SwitchFeature("xy", True), SwitchFeature("x", False), SwitchFeature("x", True)):
-        run.do(edit)
-    assert np.flatnonzero(run.frame().frozen).tolist() == [2 * 3 + 1]
-    alone = made(features="x").run
-    with pytest.raises(InputError, match="the last feature stays on"):
-        alone.do(SwitchFeature("x", False))
-    assert alone.log == []
-
-
 @pytest.mark.parametrize("hidden", [(4, 3), (4, 2, 2), (), (5, 2)])
 def test_layers_that_fit_go_on_and_a_restart_is_the_start_of_that_command(hidden):
     run = made(seed=4).run
@@ -319,43 +285,3 @@ def test_layers_that_fit_go_on_and_a_restart_is_the_start_of_that_command(hidden
     run.undo()
     run.undo()
     assert {name: array.tobytes() for name, array in run.state_dict().items()} == before
-
-
-def test_two_edits_that_come_at_once_do_not_take_each_other_back():
-    scene = made()
-    for edit in (SwitchFeature("x2", True), SwitchFeature("y2", True), SetHidden((3,)), other(scene, data="plane")):
-        scene.run.do(edit)
-    shape = scene.run.model.shape
-    assert (shape.features, shape.hidden, shape.sort.classes) == (("x", "y", "x2", "y2"), (3,), ())
-
-
-def test_tables_of_any_sort_after_each_other_and_a_curve_leaves_the_features_of_its_input():
-    scene, kinds = made(features="x,y,sinx,siny"), (3, 5, 2, 0, 4, 0, 8, 2)
-    for kind in kinds:
-        scene.run.do(other(scene, table(kind)))
-        scene.run.step(5)
-        assert scene.run.model.shape.sort.kind == kind
-        assert np.isfinite(report(scene)["test_loss"])
-    for _ in kinds:
-        scene.run.undo()
-    assert scene.known.at(scene.run.frame()).sort.classes == CLASSES
-    assert scene.run.steps == 0
-    scene.run.do(other(scene, of_table("t,p\n" + "".join(f"{k},{k * k}\n" for k in range(40)))))
-    assert scene.run.model.shape.features == ("x", "sinx")
-    scene.run.step(3)
-    scene.run.undo()
-    assert scene.run.model.shape.features == ("x", "y", "sinx", "siny")
-
-
-def test_a_frame_of_before_is_evaluated_by_the_loss_of_its_own_network():
-    """A window may show it when another thread has changed the run already."""
-    scene = made()
-    scene.run.step(20)
-    moment = moment_of(scene)
-    inputs, targets = scene.known.first.test
-    before = moment.evaluate(inputs, targets), moment.whole_loss()
-    scene.run.do(other(scene, table(3)))
-    scene.run.step(5)
-    assert (moment.evaluate(inputs, targets), moment.whole_loss()) == before
-    with pytest.raises(InputError, match="number of a class"):
-        scene.run.evaluate(inputs, targets)

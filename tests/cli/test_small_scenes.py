@@ -192,12 +192,6 @@ def test_what_is_learnt_of_pictures_is_said(monkeypatch, tmp_path):
     np.testing.assert_allclose(shown.target, data.target("gray")(shown.source))
 
 
-def test_without_the_data_extra_one_line_says_so(rgb, monkeypatch):
-    monkeypatch.setattr("scalarviz.io.pictures.find_spec", lambda name: None)
-    result = rgb("--steps", 1)
-    assert (result.code, sum("data extra" in line for line in result.err.splitlines())) == (0, 1)
-
-
 def test_weights_of_pytorch_are_loaded_by_name(rgb):
     rng = np.random.default_rng(0)
     names = {"0.weight": (5, 3), "0.bias": (5,), "2.weight": (3, 5), "2.bias": (3,)}

@@ -81,14 +81,6 @@ def test_bilinear_is_what_its_four_pixels_say():
     assert bilinear(rgb[:1, :1], np.array([[0.3, 0.9]], np.float32)).tolist() == rgb[:1, 0].tolist()
 
 
-def test_transforms_say_what_stands_where():
-    rgb = RNG.random((6, 6, 3)).astype(np.float32)
-    np.testing.assert_allclose(Motif(rgb, "transpose").wanted, rgb.transpose(1, 0, 2), atol=1e-6)
-    zoomed = Motif(rgb, "zoom").wanted
-    np.testing.assert_allclose(zoomed[0, 0], bilinear(rgb, np.array([[1 / 24 + 0.25] * 2], np.float32))[0], atol=1e-6)
-    assert Motif(rgb).wanted is rgb
-
-
 def test_places_at_random_depend_on_their_numbers_alone():
     places = Places(3)
     many = places[np.arange(5000)]
@@ -168,9 +160,3 @@ def test_any_picture_is_painted(paint, tmp_path, make, said):
     assert result.code == 0
     assert result.json["psnr"] > 0
     assert said in result.err
-
-
-def test_transparent_pixels_are_over_white(tmp_path):
-    Image.fromarray(np.full((4, 4, 4), (90, 80, 70, 51), np.uint8)).save(tmp_path / "p.png")
-    wanted = built(tmp_path / "p.png").panels[0].wanted.motif(None).rgb
-    np.testing.assert_allclose(wanted[0, 0], (np.array([90, 80, 70]) / 255 - 1) * 0.2 + 1, atol=1e-6)

@@ -49,15 +49,6 @@ def test_what_is_not_named_stays(trained):
     assert [name for name in before if (before[name] != after[name]).any()] == ["2.weight", "2.bias"]
 
 
-def test_numbers_are_learnt_by_mean_squares_and_float64_stays(trained, ring):
-    nn.MLP(2, 8, 1, seed=1).to_onnx("line.onnx", dtype="float64")
-    np.savez("line.npz", x=ring[:150], y=ring[:150, :1] * 2, x_test=ring[150:], y_test=ring[150:, :1] * 2)
-    flags = ("--steps", 200, "--lr", 0.05, "--dtype", "float64", "--onnx", "out.onnx")
-    assert trained("line.onnx", "--data", "line.npz", *flags).json["test_loss"] < 0.1
-    session = onnxruntime.InferenceSession("out.onnx", providers=["CPUExecutionProvider"])
-    assert session.get_inputs()[0].type == "tensor(double)"
-
-
 def test_a_folder_of_pictures_has_a_class_a_subfolder(trained, tmp_path):
     for name, bright in (("dark", 0.1), ("light", 0.9)):
         (tmp_path / "set" / name).mkdir(parents=True)

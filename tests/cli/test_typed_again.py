@@ -12,9 +12,7 @@ import numpy as np
 import pytest
 
 from kit.commands import (
-    SCENES,
     controls_of,
-    load_scene,
     main,
     make_scene,
     moment_of,
@@ -22,9 +20,9 @@ from kit.commands import (
     turn,
     write_small_files,
 )
-from kit.inside_scenes import HIDDEN, AddPoint, Hand, SetHidden, SwitchFeature
+from kit.inside_scenes import AddPoint, Hand, SetHidden, SwitchFeature
 from scalarviz.io import load_tensors
-from scalarviz.run import controls, edits, panels
+from scalarviz.run import edits
 
 RNG = np.random.default_rng(5)
 
@@ -96,19 +94,6 @@ def test_names_and_tables_are_words_of_the_command(made, tmp_path):
     scene = made("playground", csv=Path("my table.csv"), columns="x,z,kind")
     scene.run.step(9)
     typed_again(scene, "my table.csv' --columns x,z,kind")
-
-
-@pytest.mark.parametrize("name", ["playground", "texture"])
-def test_the_plain_scene_is_the_plain_command(name):
-    if name == "texture":
-        pytest.importorskip("skimage")
-    scene = make_scene(name, engine="auto")
-    first = told(scene)
-    assert first in (f"scalarviz {name}", f"scalarviz {name} --engine auto")
-    scene.run.step(2)
-    assert told(scene).endswith("--steps 2")
-    assert ("--schedule decay:5000" in told(scene)) == (name == "texture")
-    scene.run.close()
 
 
 def test_after_a_restart_what_was_changed_is_in_it_too(made):
@@ -185,21 +170,6 @@ def test_what_it_leaves_out_is_said_until_it_is_undone(made, name, edit, says):
     assert "#" not in told(scene)
 
 
-def test_what_no_flag_says_is_said_also_after_a_restart(made):
-    scene = made("texture")
-    scene.run.step(3)
-    scene.run.do(scene.panels[0].other(RNG.random((3, 5, 3))))
-    scene.run.do(edits.Change(activation="tanh"))
-    scene.run.restart()
-    assert "# without the picture that was opened and the network that it is now" in told(scene)
-    scene.run.restart(seed=4)
-    assert "and the first weights of seed 4" in told(scene)
-    play = made("playground", optimizer="momentum")
-    assert "--optimizer momentum" in told(play)
-    play.run.do(edits.SetOptimizer((("momentum", 0.8),)))
-    assert "a momentum of 0.8" in told(play).partition("#")[2]
-
-
 def test_what_a_file_began_with_and_a_moment_of_the_past(made):
     scene = made("texture")
     scene.run.step(30)
@@ -215,20 +185,6 @@ def test_what_a_file_began_with_and_a_moment_of_the_past(made):
     assert "--data spiral" in told(scene)
     scene.run.to(4)
     assert told(scene) == "scalarviz playground --engine numpy --steps 4"
-
-
-def test_controls_read_the_moment_and_change_nothing_where_nothing_changes(made):
-    scene = made("playground", noise=0.1)
-    reader = reader_of(scene)
-    controls = {one.label: one for one in scene.controls}
-    values = {label: one.value(reader) for label, one in controls.items()}
-    assert [values[label] for label in ("data", "noise", "x", "sin x")] == ["circle", 0.1, True, False]
-    assert all(controls[label].change(values[label], reader) is None for label in ("data", "noise", "learnt from"))
-    turn(scene, "x", False)
-    assert controls["y"].change(False, reader_of(scene)) is None  # the last one
-    penalties = {"regularisation", "regularisation rate"}
-    of_runs = {"learning rate", "optimiser", "momentum", "layers", "seed", "pace", "copy as command"} | penalties
-    assert {label for labels in HIDDEN.values() for label in labels} == set(controls) | of_runs
 
 
 # ---- controls are flags
@@ -273,16 +229,6 @@ MOVED = {
     "microgpt": {"learning rate": RATES, "batch": same("batch", 1, 16)},
 }  # fmt: skip
 """Of every scene the controls that name a flag, values for them, and the same said by flags."""
-FITS = {
-    "playground": {
-        "add a layer": [(None, {"hidden": (4, 2, 2)})],
-        "x": [], "y": [],  # switched off a column stays, as an input of 0
-        **{title: [(True, {"features": ("x", "y", name)})] for title, name in (
-            ("x²", "x2"), ("y²", "y2"), ("x·y", "xy"), ("sin x", "sinx"), ("sin y", "siny"))},
-    },
-    "uinn": {"add a layer": [(None, {"hidden": (8, 8, 8)})]},
-}  # fmt: skip
-"""Those after which weights that still fit go on, where the flag draws them all anew."""
 
 
 def moved(scene, label, value):
@@ -300,17 +246,6 @@ def cases(table):
         for label, values in controls.items()
         for value, given in values
     ]
-
-
-@pytest.mark.parametrize("name", SCENES)
-def test_every_control_that_names_a_flag_is_looked_at_and_its_choices_are_the_flags(name, made):
-    named = {label: control for label, control in controls_of(made(name)).items() if control.flag}
-    assert named.keys() == set(MOVED[name]) | set(FITS.get(name, {}))
-    for label, control in named.items():
-        if isinstance(control, controls.Segments) and label != "regularisation":
-            for choice in control.choices:
-                value = choice.lower() if isinstance(choice, str) else choice
-                load_scene(name).options(**{control.flag[2:]: value})
 
 
 @pytest.mark.parametrize(("name", "label", "value", "given"), cases(MOVED))
@@ -333,22 +268,7 @@ def test_a_control_at_step_0_is_its_flag(name, label, value, given, made):
         assert changed or typed_again(scene)
 
 
-@pytest.mark.parametrize(("name", "label", "value", "given"), cases(FITS))
-def test_what_fits_goes_on_and_the_rest_is_that_of_the_flag(name, label, value, given, made):
-    before, by_flag = made(name).run.frame().values, made(name, **given).run
-    by_hand = moved(made(name), label, value)
-    assert [tensor.shape for tensor in by_hand.tensors] == [tensor.shape for tensor in by_flag.tensors]
-    now, drawn = by_hand.frame().values, by_flag.frame().values
-    assert len(now) > len(before)
-    assert set(before.tolist()) <= set(now.tolist())
-    assert (np.isin(now, before) | (now == drawn)).all()
-
-
 # ---- epochs of texture
-
-
-def epochs(scene):
-    return next(panel for panel in scene.panels if isinstance(panel, panels.Painting)).epochs(moment_of(scene))
 
 
 @pytest.mark.parametrize(("asked", "steps"), [(1, 3), (2.5, 8), (0.01, 1), (10, 30)])
@@ -356,41 +276,3 @@ def epochs(scene):
 def test_so_many_epochs_are_so_many_steps(blind, asked, steps):
     line = blind("texture", "picture.png", "--batch", 16, "--hidden", 4, "--epochs", asked, "--json").json
     assert line["steps"] == steps  # 48 pixels are three batches of 16
-
-
-def test_epochs_go_on_through_other_batches_and_begin_anew_with_another_picture(made):
-    scene = made("texture")
-    run = scene.run
-    seen = np.concatenate([run.problem.indices(step) for step in range(3)])
-    assert sorted(seen.tolist()) == list(range(48))  # a whole epoch sees every pixel once
-
-    def after(steps, *done):
-        for edit in done:
-            run.do(edit)
-        run.step(steps)
-        return epochs(scene)
-
-    assert epochs(scene) == 0.0
-    assert after(6) == 2.0
-    assert after(3, edits.SetBatchSize(24)) == 2 + 3 / 2
-    turn(scene, "transform", "zoom")
-    assert after(6, edits.Several((edits.SetBatchSize(8), edits.SetLimits(l2=1e-4)))) == 3.5 + 1
-    run.to(7)
-    assert epochs(scene) == 2.5
-    run.to(15)
-    assert after(5, scene.panels[0].other(RNG.random((2, 3, 3)))) == 5.0  # 6 pixels: a batch is all of them
-    assert run.problem.batch == 6
-    assert after(3, edits.SetBatchSize(2)) == 6.0
-    run.undo()
-    run.undo()
-    assert epochs(scene) == 4.5
-
-
-@pytest.mark.usefixtures("made")
-def test_epochs_of_random_places_are_as_many_as_there_are_pixels():
-    options = {"picture": Path("picture.png"), "batch": 16, "hidden": (4,)}
-    scene = make_scene("texture", **options, epochs=4, random_coordinates=True)
-    assert scene.options.steps == 12
-    scene.run.step(12)
-    assert epochs(scene) == 4.0
-    typed_again(scene)
