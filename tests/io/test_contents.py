@@ -6,7 +6,6 @@ Two readers stand behind the front door: `.npz` files (data sets) and safetensor
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io as streams
 import json
@@ -28,7 +27,7 @@ from PIL import Image
 
 from kit.files import same
 from kit.refusals import Refusal, refusals
-from scalarviz import io, nn
+from scalarviz import io
 from scalarviz.errors import FileFormatError, InputError, ScalarvizError, TypeMismatchError
 from scalarviz.io.archive import read_arrays
 from scalarviz.io.foreign import entries_of, tensors_of
@@ -220,7 +219,7 @@ WHOLE = {
     "idx": idx(NUMBERS), "idx, gzipped": gzip.compress(idx(NUMBERS), mtime=0), "npz": packed(x=X, y=np.arange(4)),
     "npz, compressed": packed(np.savez_compressed, x=X, y=np.arange(4)), "cube": (SIZE + ROWS).encode(),
     "table": b"x,y\n1,2\n3,4\n", "weights": safetensors.numpy.save({"w": X}, {"scalarviz.format": "2"}),
-    "foreign": tensor("BF16", [2, 2]),
+    "foreign": tensor("BF16", [2, 2]), "picture": picture(), "picture, JPEG": picture("JPEG"),
 }  # fmt: skip
 INSERTED = [b"\xff" * 4, b"\0" * 4, b"\x7f\xff\xff\xff", b"\xff\xff\xff\x7f", b"\0\0\xff\xff"]
 
@@ -263,38 +262,6 @@ def refused_of(content, reader, path, seed, count):
 @pytest.mark.parametrize("kind", WHOLE)
 def test_damage_ends_in_numbers_or_in_one_line(tmp_path, kind):
     assert len(refused_of(WHOLE[kind], READERS[kind.partition(",")[0]], tmp_path / "x", kind, 50)) > 5
-
-
-PICTURES = [
-    ("PNG", "RGB", {}), ("PNG", "I;16", {}), ("JPEG", "CMYK", {"progressive": True}), ("AVIF", "RGB", {}),
-    ("WEBP", "RGBA", {"lossless": True}), ("TIFF", "RGBA", {"compression": "tiff_lzw"}), ("BMP", "1", {}),
-    ("GIF", "P", {"save_all": True}),
-    ("TIFF", "1", {"compression": "group4"}), ("TIFF", "F", {}), ("TIFF", "LAB", {}), ("PPM", "F", {}),
-]  # fmt: skip
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize(
-    ("kind", "mode", "more"), PICTURES, ids=[f"{k}-{m}-{n}" for n, (k, m, _) in enumerate(PICTURES)]
-)
-def test_damage_ends_in_a_picture_or_in_one_line(tmp_path, capfd, kind, mode, more):
-    rng, made = np.random.default_rng(0), streams.BytesIO()
-    deep = {"F": rng.random((9, 9)).astype(np.float32), "I;16": rng.integers(0, 65536, (9, 9)).astype(np.uint16)}
-    plain = Image.fromarray(rng.integers(0, 256, (13, 17, 3)).astype(np.uint8))
-    image = Image.fromarray(deep[mode]) if mode in deep else plain.convert(mode)
-    exif = Image.Exif()
-    exif[0x0112], exif[0x010E] = 6, "a description"
-    more = more | ({"append_images": [image]} if "save_all" in more else {}) | ({"exif": exif} if mode == "RGB" else {})
-    image.save(made, kind, **more)
-
-    def reader(path):
-        found = io.load_picture(path)
-        assert 0 <= found.rgb.min() <= found.rgb.max() <= 1
-
-    (tmp_path / "x").write_bytes(made.getvalue())
-    reader(tmp_path / "x")
-    assert len(refused_of(made.getvalue(), reader, tmp_path / "x", f"{kind} {mode}", 60)) > 5
-    assert capfd.readouterr() == ("", "")
 
 
 def test_a_huge_picture_is_not_decoded(tmp_path, monkeypatch):
@@ -340,14 +307,6 @@ def test_the_numbers_of_the_rows_are_left_out(numbers, form):
     assert (table.numbers("x").tolist(), table.numbers("y").tolist()) == ([0, 1, 2], [0, 1, 4])
     assert len(table.notes) == 1
     assert io.parse_csv("n,x,y\n" + rows).notes == ()
-
-
-@given(st.lists(st.tuples(st.floats(allow_nan=False, allow_infinity=False), st.floats(-1e6, 1e6)), min_size=1))
-def test_what_the_standard_library_writes_is_read_to_the_bit(rows):
-    out = streams.StringIO()
-    csv.writer(out).writerows([("a", "b"), *rows])
-    table = io.parse_csv(out.getvalue())
-    np.testing.assert_array_equal(np.column_stack([table.numbers("a"), table.numbers("b")]), np.array(rows))
 
 
 # ---- arrays
@@ -424,19 +383,6 @@ def test_floats_that_numpy_has_not(tmp_path, kind):
     np.testing.assert_array_equal(found, np.array(wanted, np.float32), strict=True)
 
 
-@pytest.mark.parametrize("name", ["bfloat16", "float16", "float8_e5m2", "float8_e4m3fn", "float64"])
-def test_what_pytorch_writes_in_any_type_of_floats_is_a_networks_weights(torch, tmp_path, name):
-    from safetensors.torch import save_file
-
-    theirs = {"0.weight": torch.linspace(-3.0, 3.0, 6).reshape(2, 3), "0.bias": torch.tensor([1e-3, -0.0])}
-    theirs = {key: tensor.to(getattr(torch, name)) for key, tensor in theirs.items()}
-    save_file(theirs, tmp_path / "w")
-    net = nn.Sequential(nn.Linear(3, 2, seed=0))
-    net.load_state_dict(io.load_tensors(tmp_path / "w")[0])
-    for key, array in net.state_dict().items():
-        np.testing.assert_array_equal(array, theirs[key].double().numpy())
-
-
 # ---- tables of colours
 
 
@@ -456,17 +402,6 @@ def test_a_table_is_its_function_between_its_points_and_exact_on_them(tmp_path):
     colours = np.stack(np.meshgrid(level, level, level), axis=-1)
     np.testing.assert_allclose(lut(colours), grade(colours), atol=1e-15)
     np.testing.assert_allclose(lut(np.array([-1.0, 2.0, 0.5])), grade(np.array([0, 1, 0.5])))
-
-
-def test_tables_of_other_programs(tmp_path):
-    text = f"# made elsewhere\r\n\r\nDOMAIN_MIN 0 0 0\nDOMAIN_MAX 2 2 2\nLUT_3D_SIZE 2\n{ROWS}\n"
-    (tmp_path / "x.cube").write_text(text)
-    np.testing.assert_allclose(io.read_cube(tmp_path / "x.cube")(np.array([1.0, 0.5, 2.0])), [0.5, 0.25, 1.0])
-    rows = "\r".join(f"\t{r}.\t+{g}e0  .{b}E+1 " for b in (0, 1) for g in (0, 1) for r in (0, 1))
-    text = f'\ufeff#\tmade elsewhere\r\n\r\nTITLE\t"a \u2028 b"\r\nLUT_3D_SIZE\t2 \r\n{rows}'
-    (tmp_path / "x.cube").write_bytes(text.encode())
-    lut = io.read_cube(tmp_path / "x.cube")
-    assert (lut.title, lut.table[1, 0, 1].tolist()) == ("a \u2028 b", [1, 0, 1])
 
 
 # ---- what cannot be asked or written

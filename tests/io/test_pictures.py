@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import struct
 
 import numpy as np
 import pytest
 from PIL import Image, ImageCms
 
 from kit.refusals import refusals
-from scalarviz.errors import FileFormatError, InputError, MissingDependencyError, UnknownNameError
+from scalarviz.errors import InputError, MissingDependencyError, UnknownNameError
 from scalarviz.io import example_photo, load_picture, save_picture
 
 COLOURS = np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255]], [[255, 255, 255], [0, 0, 0], [255, 153, 0]]], np.uint8)
@@ -61,39 +60,6 @@ def test_grey_modes(tmp_path, mode):
     picture = load_picture(tmp_path / "x.png")
     np.testing.assert_array_equal(picture.rgb, np.repeat(level[..., None], 3, 2) / np.float32(255))
     assert (picture.alpha is not None) == (mode == "LA")
-
-
-def grey_tiff(bits, sample_format, data, width=2, largest=None):
-    """A TIFF of one row of grey, written here: pillow writes few of these kinds."""
-    tags = {256: width, 257: 1, 258: bits, 259: 1, 262: 1, 273: 0, 277: 1, 278: 1, 279: len(data), 339: sample_format}
-    if largest is not None:
-        tags[341] = largest
-    tags[273] = 8 + 2 + 12 * len(tags) + 4  # where the pixels begin
-    entries = b"".join(struct.pack("<HHII", tag, 4, 1, number) for tag, number in sorted(tags.items()))
-    return struct.pack("<2sHIH", b"II", 42, 8, len(tags)) + entries + bytes(4) + data
-
-
-@pytest.mark.parametrize(("bits", "sample_format", "data", "largest", "level"), [
-    (12, 1, bytes([0x80, 0x0F, 0xFF]), None, [2048 / 4095, 1.0]),
-    (16, 1, struct.pack("<2H", 13107, 65535), None, [0.2, 1.0]),
-    (16, 2, struct.pack("<2h", -5, 32767), None, [0.0, 1.0]),
-    (32, 1, struct.pack("<2I", 2**30, 2**32 - 1), None, [0.25, 1.0]),
-    (32, 2, struct.pack("<2i", 2**29, -7), None, [0.25, 0.0]),
-    (32, 1, struct.pack("<2I", 250, 1000), 1000, [0.25, 1.0]),
-    (32, 2, struct.pack("<2i", 250, 2000), 1000, [0.25, 1.0]),
-    (32, 1, bytes(8), None, [0.0, 0.0]),
-    (32, 3, struct.pack("<2f", 0.25, 1.0), None, [0.25, 1.0]),
-])  # fmt: skip
-def test_deep_grey_is_scaled_by_what_the_file_says(tmp_path, bits, sample_format, data, largest, level):
-    (tmp_path / "x.tif").write_bytes(grey_tiff(bits, sample_format, data, largest=largest))
-    np.testing.assert_allclose(load_picture(tmp_path / "x.tif").rgb[0], np.repeat(level, 3).reshape(2, 3), atol=1e-7)
-
-
-@pytest.mark.parametrize("sample_format", [1, 2])
-def test_32_bits_without_a_white_are_refused(tmp_path, sample_format):
-    (tmp_path / "x.tif").write_bytes(grey_tiff(32, sample_format, struct.pack("<2i", 1000, 65535)))
-    with pytest.raises(FileFormatError, match=r"x\.tif.*the largest is 65535.*SMaxSampleValue.*16 bits"):
-        load_picture(tmp_path / "x.tif")
 
 
 def test_a_transparent_colour_of_a_palette_is_alpha(tmp_path):

@@ -161,41 +161,12 @@ def started(engine="numba", dtype="float32", name="picture", batch=9, threads=1)
                dtype=dtype, threads=threads, seed=SEED)  # fmt: skip
 
 
-def without(norm, which):
-    """What PyTorch's users write to take the statistics of the batch in eval() too, and what comes close to it."""
-    if "statistics" in which:
-        norm.running_mean, norm.running_var = None, None
-    if "count" in which:
-        norm.num_batches_tracked = None
-    if "tracking" in which:
-        norm.track_running_stats = False
-
-
 @pytest.mark.parametrize("momentum", [0.3, None])
-@pytest.mark.parametrize("which", ["statistics", "count", "tracking"])
-def test_statistics_that_are_set_to_none_are_those_of_pytorch(which, momentum):
-    net = mlp(nn, momentum=momentum)
-    theirs = beside(net, mlp(torch.nn, momentum=momentum))
-    without(net[1], which)
-    without(theirs[1], which)
-    assert list(net.state_dict()) == list(theirs.state_dict())
-    x, y = data(3)
-    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), batch_size=8, engine="numpy",
-              dtype="float64")  # fmt: skip
-    descent = torch.optim.SGD(theirs.parameters(), lr=0.1)
-    for step in range(3):
-        chosen = run.problem.indices(step)
-        descent.zero_grad()
-        torch.nn.MSELoss()(theirs(torch.tensor(x[chosen])), torch.tensor(y[chosen])).backward()
-        descent.step()
-    run.step(3)
-    predicted = run.predict(x)
-    run.close()
-    rows = [[v.data for v in row] for row in net[1]([net[0](row) for row in x.tolist()])]  # by hand, in training
-    with torch.no_grad():
-        np.testing.assert_allclose(rows, theirs[1](theirs[0](torch.tensor(x))).numpy(), rtol=0, atol=1e-12)
-        for name, array in theirs.state_dict().items():
-            np.testing.assert_allclose(net.state_dict()[name], array.numpy(), rtol=0, atol=1e-12, err_msg=name)
-        again = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), engine="numpy", dtype="float64")
-        np.testing.assert_allclose(again.predict(x), theirs.eval()(torch.tensor(x)).numpy(), rtol=0, atol=1e-12)
-    assert predicted.shape == (N, 2)
+def test_a_norm_that_is_called_by_hand_takes_the_whole_batch(momentum):
+    norm, (x, _) = nn.BatchNorm1d(3, momentum=momentum), data(3)
+    theirs = beside(norm, torch.nn.BatchNorm1d(3, momentum=momentum))
+    for rows in (x[:9], x[9:]):
+        found = [[v.data for v in row] for row in norm(rows.tolist())]
+        np.testing.assert_allclose(found, theirs(torch.tensor(rows)).detach().numpy(), rtol=0, atol=1e-12)
+    for name, array in theirs.state_dict().items():
+        np.testing.assert_allclose(norm.state_dict()[name], array.numpy(), rtol=0, atol=1e-12, err_msg=name)

@@ -115,33 +115,6 @@ def test_another_mode_than_the_recorded_one_is_said_once_and_changes_nothing(eng
     assert run.loss == pytest.approx(whole, rel=1e-12)
 
 
-def test_own_modules_and_functions_draw_too():
-    class Noisy(nn.Module):
-        def __init__(self):
-            self.linear = nn.Linear(3, 2)
-            self.linear.initialize(seed=0)
-
-        def forward(self, x):
-            rows = self.linear(x)
-            return [row * 2 for row in rows] if self.training else rows
-
-    net = Noisy()
-    run = run_of(net=net)
-    x, y = run.samples()
-    rows, chosen = run.predict(x), run.problem.indices(0)
-    np.testing.assert_allclose(rows, x @ np.asarray(net.linear.weight.data).T + np.asarray(net.linear.bias.data))
-    run.step()
-    assert run.loss == pytest.approx(np.mean((2 * rows[chosen] - y[chosen]) ** 2), rel=1e-12)
-    drop, linear = nn.Dropout(0.5), nn.Linear(3, 2, seed=3)
-    rule = optim.SGD(linear.parameters(), lr=0.1)
-    run = sv.Run(lambda v: linear(drop(v)), nn.MSELoss(), rule, data=(x[:8], y[:8]), seed=5, dtype="float64")
-    weight, bias = np.asarray(linear.weight.data).copy(), np.asarray(linear.bias.data).copy()
-    np.testing.assert_allclose(run.predict(x[:8]), x[:8] @ weight.T + bias, rtol=1e-12)
-    run.step()
-    rows = (x[:8] * mask(0, 0, 3, 8, 0.5)) @ weight.T + bias
-    assert run.loss == pytest.approx(np.mean((rows - y[:8]) ** 2), rel=1e-12)
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_opened_step_and_the_way_back_have_the_masks_of_their_step(engine):
     run = run_of(engine)
@@ -175,12 +148,3 @@ def test_by_hand_every_call_draws_anew_and_a_seed_begins_anew():
     for seed in range(6):  # gradcheck holds masks still
         nn.init.manual_seed(seed)
         assert sv.gradcheck(lambda a, b, c: sv.sum([v * v for v in drop([a, b, c])]), 0.3, -0.7, 1.1)
-
-
-def test_shapes_are_kept_and_evaluation_gives_the_same_values_back():
-    picture = [[[1.0, 2.0], [3.0, 4.0]]]
-    assert [[len(row) for row in channel] for channel in nn.Dropout(0.5)(picture)] == [[2, 2]]
-    for same in (nn.Dropout(0.5).eval()(picture), nn.Dropout(0.0)(picture)):
-        assert [[[v.data for v in row] for row in channel] for channel in same] == picture
-    assert [v.data for v in nn.Dropout(1.0)([1.0, 2.0])] == [0.0, 0.0]
-    assert nn.Dropout(1.0)(sv.Value(3.0)).data == 0.0

@@ -225,13 +225,10 @@ def test_other_things_that_do_not_fit():
     schedule, plateau = lr_scheduler.StepLR(optimizer, 3), lr_scheduler.ReduceLROnPlateau(other)
     state, parts = schedule.state_dict(), [lr_scheduler.StepLR(optimizer, 3), lr_scheduler.StepLR(optimizer, 3)]
     for call, facts in (
-        *((lambda w=wrong: lr_scheduler.StepLR(w, 3), "optimiser") for wrong in (None, 3, "sgd", nn.Linear(2, 1))),
+        (lambda: lr_scheduler.StepLR(nn.Linear(2, 1), 3), "optimiser"), (lambda: plateau.step("1"), None),
         *((lambda w=wrong: schedule.load_state_dict(w), None) for wrong in (
-            {}, {"stepped": 1}, None, 3, state | {"stepped": -1}, state | {"scales": [1.0, 2.0]}, state | {"more": 1})),
-        *((lambda w=wrong: lr_scheduler.SequentialLR(optimizer, parts, w), None)
-          for wrong in ([], [0], [1, 2], "1", None, [-1])),
-        *((lambda w=wrong: plateau.step(w), None) for wrong in (None, "1", [1])),
-        (lambda: setattr(optimizer, "lr_schedule", "StepLR"), "LRScheduler"),
+            {}, 3, state | {"stepped": -1}, state | {"scales": [1.0, 2.0]}, state | {"more": 1})),
+        *((lambda w=wrong: lr_scheduler.SequentialLR(optimizer, parts, w), None) for wrong in ([], [0], [1, 2])),
         (lambda: lr_scheduler.SequentialLR(other, [schedule], []), "the optimiser that it is made for"),
         (lambda: lr_scheduler.SequentialLR(other, [plateau], []), "looks at losses"),
     ):  # fmt: skip

@@ -104,21 +104,6 @@ def test_tied_parameters_come_once_under_their_first_name():
     assert (names(net), len(net)) == (["0.weight", "0.bias"], 4)
 
 
-def test_parts_of_a_tree():
-    net = nn.Sequential(nn.Linear(2, 3, seed=0), nn.Sequential(nn.Tanh(), nn.Linear(3, 1, seed=1)))
-    order = []
-    assert net.apply(order.append) is net
-    assert order == [net[0], net[1][0], net[1][1], net[1], net]  # as PyTorch: what is below first
-    assert [name for name, _ in net.named_children()] == ["0", "1"]
-    net.add_module("last", nn.ReLU())
-    assert [type(part) for _, part in net.named_children()][2] is nn.ReLU
-    del net.last
-    assert list(net.modules()) == [net, net[0], net[1], net[1][0], net[1][1]]
-    head = net[:1]
-    assert (type(head), head[0] is net[0], len(net[1:])) == (nn.Sequential, True, 1)
-    assert net[1:][0][1].weight.name == "1.1.weight"  # the first owner names it
-
-
 def test_freeze_and_unfreeze_by_pattern():
     net = deep()
     net.freeze("0.*")
@@ -138,21 +123,6 @@ def test_freeze_and_unfreeze_by_pattern():
 
 
 # ---- calls
-
-
-def test_a_single_number_is_a_sample_of_one_and_several_inputs_reach_forward():
-    layer = nn.Linear(1, 2, seed=0)
-    assert layer(3.0)[1].data == layer([3.0])[1].data
-    assert isinstance(nn.Tanh()(0.5), Value)
-    assert nn.Perceptron(1, seed=0)(2.0).data == nn.Perceptron(1, seed=0)([2.0]).data
-
-    class Sum(nn.Module):
-        def forward(self, x, y):
-            return [a * y for a in x]
-
-    module = Sum()
-    assert [v.data for v in module([1.0, 2.0], 3.0)] == [3.0, 6.0]
-    assert module.backward(1.0) == [3.0, 3.0, 3.0]
 
 
 def test_backward_of_a_module_stops_at_its_inputs():
@@ -239,15 +209,6 @@ def test_running_statistics_are_arrays_of_the_module():
     assert (int(norm.num_batches_tracked), norm.num_batches_tracked.dtype) == (1, np.int64)
     with pytest.raises(ValueError, match="read-only"):
         norm.buffers()[2][...] = 5
-    plain = nn.BatchNorm1d(2, track_running_stats=False)
-    assert (plain.running_mean, plain.running_var, plain.num_batches_tracked) == (None, None, None)
-    assert (list(plain.state_dict()), plain.buffers()) == (["weight", "bias"], [])
-    tied = nn.Sequential(norm, norm)
-    assert [n for n, _ in tied.named_buffers()] == [f"0.{name}" for name in STATISTICS]
-    assert len(list(tied.named_buffers(remove_duplicate=False))) == 6
-    sum(norm.eval()([1.0, 2.0])).backward()
-    assert not any(part.computed.any() for part in nn.buffer_blocks(norm).values())
-    assert norm.weight.grad.any()
 
 
 # ---- what they print, perceptrons, weights
@@ -261,13 +222,6 @@ def test_modules_print_as_in_pytorch():
     assert repr(nn.Perceptron(3, nn.Sigmoid())) == "Perceptron(\n  3, bias=True\n  (activation): Sigmoid()\n)"
     assert "(scale): Weight 2" in repr(Held())
     assert "(table): Parameter of shape (2, 2, 2)" in repr(Held())
-    net = nn.Network(2, 1, activation=nn.Sigmoid(), loss=nn.MSELoss(), init=nn.init.uniform(0.5, 0.5))
-    tree = ["network 2 -> 1", "├─ perceptron 0", "│  ├─ weights     +0.5000  +0.5000", "│  ├─ bias        +0.0000",
-            "│  ├─ summation   z = Σ w·x + b", "│  └─ activation  Sigmoid()",
-            "└─ loss        MSELoss(reduction='mean', factor=1)"]  # fmt: skip
-    assert str(net).splitlines() == tree
-    assert "... 92 more perceptrons" in str(nn.Network(20, 100))
-    assert "... 12 more" in str(nn.Network(20, 100))
 
 
 def test_perceptrons_of_a_network_are_views():
@@ -284,23 +238,6 @@ def test_perceptrons_of_a_network_are_views():
     plain = nn.Network(2, 1, bias=False)
     assert plain.perceptrons[0].bias is None
     assert plain.perceptrons[0]([1.0, 1.0]).data == pytest.approx(plain[0].weight.data.sum())
-
-
-def test_weights_are_all_weights_in_order():
-    net = nn.Sequential(nn.Linear(2, 3, seed=0), nn.Tanh(), nn.Linear(3, 1, seed=1))
-    weights = net.weights()
-    named = [w for p in net.parameters() for w in (p.weight(i) for i in range(p.size))]
-    assert list(weights) == named == [weights[i] for i in range(len(weights))]
-    assert (weights[-1] is named[-1], weights[2:5] == named[2:5]) == (True, True)
-    assert [w.name for w in weights][:3] == ["0.weight[0][0]", "0.weight[0][1]", "0.weight[1][0]"]
-    assert repr(weights) == "<13 weights of 4 parameters>"
-    total = sum(w * w for w in weights)
-    assert total.data == pytest.approx(sum(float((p.data**2).sum()) for p in net.parameters()))
-    total.backward()
-    for p in net.parameters():
-        np.testing.assert_array_equal(p.grad, 2 * p.data)
-    assert [w.data for w in Held().weights()][:2] == [2.0, 1.0]
-    assert len(nn.Tanh().weights()) == 0
 
 
 # ---- initial values

@@ -49,35 +49,6 @@ def test_a_run_predicts_as_the_objects_do():
         run.predict(bad)
 
 
-@pytest.mark.parametrize("engine", ["objects", "numpy"])
-def test_a_picture_may_be_the_target(engine):
-    net = nn.Conv2d(1, 2, 3, padding=1, seed=1)
-    x = np.random.default_rng(4).normal(size=(5, 1, 3, 4))
-    y = np.concatenate([2 * x, -x], axis=1)
-    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), engine=engine, dtype="float64")
-    first = run.evaluate(x, y)
-    run.step(20)
-    assert run.loss < 0.5 * first
-    assert run.evaluate(x, y) == pytest.approx(((run.predict(x) - y.reshape(5, -1)) ** 2).mean(), rel=1e-12)
-    with pytest.raises(sv.ScalarvizError, match="evaluate: the targets"):
-        run.evaluate(x, x)
-
-
-def test_stages_name_every_layer_and_activations_are_its_pictures():
-    net = cnn()
-    x, y = data()
-    run = Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), engine="numpy", dtype="float64")
-    assert [(s.name, s.kind, s.outputs) for s in run.stages] == [
-        ("0", "conv2d", 54), ("1", "batch_norm2d", 54), ("2", "relu", 54), ("3", "max_pool2d", 30),
-        ("4", "conv2d", 16), ("5", "tanh", 16), ("6", "avg_pool2d", 8), ("8", "layer_norm", 8), ("9", "linear", 3),
-    ]  # fmt: skip
-    frame = run.frame(x[0])
-    picture = net[:4](x[0])
-    wanted = [v.data for plane in picture for row in plane for v in row]
-    np.testing.assert_allclose(frame.activations["3"], wanted, rtol=1e-12, atol=1e-13)
-    assert frame.dead["2"].shape == (54,)
-
-
 def test_pytorchs_weights_load_by_name_and_predict_the_same(tmp_path, torch):
     from safetensors.torch import save_file
 

@@ -9,7 +9,7 @@ import numpy as np  # noqa: F401 (rows)
 import pytest
 
 import scalarviz as sv
-from kit.onnx_files import Made, session
+from kit.onnx_files import Made
 from kit.refusals import Refusal, refusals
 from scalarviz import nn
 from scalarviz.errors import (
@@ -90,22 +90,6 @@ def test_without_the_package(tmp_path, monkeypatch):
     Refusal(net().to_onnx, MissingDependencyError, ('pip install "scalarviz[onnx]"',)).check(tmp_path / "net.onnx")
     (tmp_path / "net.onnx").write_bytes(b"\x08\x08")
     Refusal(sv.load_onnx, MissingDependencyError, ('pip install "scalarviz[onnx]"',)).check(tmp_path / "net.onnx")
-
-
-KNOWN = {
-    "a linear layer": (lambda: nn.Linear(4, 2, seed=0), 4),
-    "behind activations": (lambda: nn.Sequential(nn.Dropout(), nn.Tanh(), nn.PReLU(), nn.Linear(3, 1)), 3),
-    "a row that becomes a picture": (lambda: nn.Sequential(nn.Unflatten((1, 3, 3)), nn.Conv2d(1, 1, 2)), 9),
-    "inside others": (lambda: nn.Sequential(nn.Sequential(nn.MLP(5, [2], 1))), 5),
-    "a perceptron": (lambda: nn.Perceptron(6), 6),
-}
-
-
-@pytest.mark.parametrize("name", KNOWN)
-def test_a_shape_that_is_known_is_not_asked_for(tmp_path, name):
-    make, count = KNOWN[name]
-    make().to_onnx(tmp_path / "net.onnx")
-    assert session(tmp_path / "net.onnx").get_inputs()[0].shape == ["N", count]
 
 
 # ---- loading

@@ -15,8 +15,6 @@ import pytest
 from onnx import TensorProto, numpy_helper
 from onnx.backend.test.runner import Runner
 
-import scalarviz as sv
-from kit.refusals import Refusal
 from scalarviz import nn
 from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.imported.operators.alike import each
@@ -26,7 +24,6 @@ from scalarviz.nn._array import Values, values
 from scalarviz.onnx.graph import Node
 from scalarviz.onnx.reading import graph_of
 from scalarviz.scalar.value import as_value
-from scalarviz.tape.lower import lower
 
 KINDS = {1: np.float32, 7: np.int64, 9: np.bool_, 11: np.float64}
 """Element types whose cases have to pass."""
@@ -292,43 +289,6 @@ class Operators(nn.Module):
 
     def forward(self, x):
         return self.function(self, values(x, (1, *self.shape))).ravel().tolist()
-
-
-WEIGHT, BOTH = np.arange(12.0).reshape(4, 3), {"weight": np.arange(12.0).reshape(4, 3), "bias": np.ones(4)}
-
-
-def gemm(net, x):
-    return call("Gemm", [x, net.weight.as_values(), net.bias.as_values()], transB=1)[0]
-
-
-def product_and_sum(net, x):
-    return call("Add", [call("MatMul", [x, net.weight.as_values().T])[0], net.bias.as_values()])[0]
-
-
-def convolution(net, x):
-    return call("Conv", [x, net.weight.as_values()], pads=(1, 1, 1, 1))[0]
-
-
-def gather(net, x):
-    return call("Gather", [net.weight.as_values(), x])[0]
-
-
-@pytest.mark.parametrize(("net", "inputs", "unit"), [
-    (Operators(gemm, (3,), **BOTH), 3, "LAYER 3 -> 4 with bias"),
-    (Operators(product_and_sum, (3,), **BOTH), 3, "LAYER 3 -> 4 with bias"),
-    (Operators(convolution, (1, 5, 5), weight=np.ones((2, 1, 2, 2))), 25, "CONV 4 -> 2 at 36 positions"),
-    (Operators(gather, (1,), weight=WEIGHT), 1, "GATHER gather of 3"),
-])  # fmt: skip
-def test_operators_with_weights_are_layers_for_engines(net, inputs, unit):
-    assert unit in str(lower(sv.record(net, inputs)))
-    if net.function in (gemm, product_and_sum):
-        assert [y.data for y in net([1.0, 2.0, 3.0])] == (WEIGHT @ [1.0, 2.0, 3.0] + 1).tolist()
-
-
-def test_a_row_that_is_not_there_is_named():
-    net = Operators(gather, (1,), weight=WEIGHT)
-    assert [y.data for y in net([2.0])] == WEIGHT[2].tolist()
-    Refusal(net, InputError, ("no row 4", "table of 4")).check([4.0])
 
 
 # ---- what does not fit

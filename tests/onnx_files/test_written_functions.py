@@ -7,8 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import scalarviz as sv
 from kit.onnx_files import assert_near, by_objects, computed, operators, stored
@@ -80,62 +78,6 @@ def test_every_operation_of_the_table_is_written_by_name_and_by_formula(tmp_path
 @pytest.mark.parametrize("name", LISTS)
 def test_operations_of_lists_are_written(tmp_path, name):
     agrees(Made(lambda self, x: LISTS[name](x)), tmp_path, (5,), samples=20)
-
-
-# ---- any graph
-
-STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(["add", "mul", "sub", "tanh", "sigmoid", "maximum", "where", "clip", "dot", "max",
-            "constant",
-                         "weight", "layer", "sum", "product", "relu", "mean"]),
-        st.integers(0, 2**20), st.integers(0, 2**20), st.integers(0, 2**20),
-    ),
-    min_size=1, max_size=40,
-)  # fmt: skip
-
-
-class Random(nn.Module):
-    """A graph that numbers say: each step takes some of the values that there are and makes more."""
-
-    def __init__(self, steps):
-        self.steps, self.w = steps, nn.Parameter(np.linspace(-1, 1, 6).reshape(2, 3))
-        self.layer = nn.Linear(3, 2, seed=4)
-
-    def forward(self, x):
-        there = list(x)
-        for what, *numbers in self.steps:
-            there += self.step(what, *(there[n % len(there)] for n in numbers), numbers)
-        return there[-5:]
-
-    def step(self, what, a, b, c, numbers):
-        if what in ("tanh", "sigmoid", "relu"):
-            return [getattr(sv, what)(a)]
-        ways = {
-            "add": lambda: [sv.tanh(a + b)], "mul": lambda: [sv.tanh(a * b)], "sub": lambda: [sv.tanh(a - b)],
-            "maximum": lambda: [sv.tanh(sv.maximum(a, b))],
-            "weight": lambda: [self.w[numbers[0] % 2][numbers[1] % 3] * a],
-            "constant": lambda: [Value(0.25 * (numbers[0] % 8)), a * 0.5 + numbers[1] % 3],
-            "where": lambda: [sv.where(a > b, c, a)],
-            "clip": lambda: [sv.clip(a, -1.0, 1.0), sv.clip(a, b, b + 1.0)],
-            "dot": lambda: [sv.dot([a, b], [c, 0.5]), sv.dot([0.5, 0.25, 0.25], [a, b, c], a)],
-            "max": lambda: [sv.max([a, b, c]), sv.min([a, b])],
-            "layer": lambda: list(self.layer([a, b, c])),
-            "sum": lambda: [sv.tanh(sv.sum([a, b, c, 1.0, a]))],
-            "product": lambda: [sv.tanh(v) for v in self.w @ [a, b, c]],
-            "mean": lambda: [sv.mean([a, b])],
-        }  # fmt: skip
-        return ways[what]()
-
-
-@settings(max_examples=25)
-@given(steps=STEPS)
-def test_any_graph_is_written(tmp_path_factory, steps):
-    net, path = Random(steps), tmp_path_factory.getbasetemp() / "random.onnx"
-    net.to_onnx(path, (3,))
-    x = np.random.default_rng(7).normal(size=(2, 3)).astype(np.float32)
-    found, wanted = computed(path, x)[0], by_objects(net, x.astype(float))
-    assert np.linalg.norm(found - wanted) <= 1e-5 * np.linalg.norm(wanted)
 
 
 # ---- parts of graphs

@@ -3,8 +3,6 @@ and it comes back with the same names, the same bits and the same numbers."""
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import numpy as np
 import onnx
 import pytest
@@ -161,26 +159,6 @@ def test_written_and_read_it_is_the_same_network(tmp_path, name):
     assert_near(got, wanted, 1e-7)
 
 
-SCENES = {"rgb": ((3,), {"hidden": (8, 8)}), "digits": ((1, 8, 8), {}), "texture": ((2,), {}),
-          "microgpt": ((16,), {"layers": 2})}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", SCENES)
-def test_a_scenes_network_is_written_and_read_with_its_trained_weights(tmp_path, name):
-    """The run knows the shape of a sample; constants of the forward are no weights when they come back."""
-    shape, options = SCENES[name]
-    module = import_module(f"scalarviz.scenes.{name}")
-    run, path = module.build(module.Options(engine="numpy", **options)).run, tmp_path / "net.onnx"
-    run.step(3)
-    run.model.to_onnx(path)
-    same_weights(sv.load_onnx(path), run.model)
-    random = np.random.default_rng(7)
-    x = random.integers(0, 27, (3, *shape)) if name == "microgpt" else random.normal(size=(3, *shape))
-    assert_near(computed(path, x)[0], by_objects(run.model, x.astype(np.float32) if x.dtype.kind == "f" else x))
-    for key, array in run.model.state_dict().items():
-        assert stored(path)[key].dtype == array.dtype == np.float32  # nothing is rounded
-
-
 def test_the_file_is_of_opset_17_and_ir_8_and_the_checker_takes_it(tmp_path):
     net = nn.Sequential(nn.GELU(), nn.Linear(2, 1, seed=0), nn.LayerNorm(1, elementwise_affine=False))
     net.to_onnx(tmp_path / "net.onnx", (2,))
@@ -210,14 +188,3 @@ def test_several_inputs_and_outputs(tmp_path):
     q, k, v = (np.random.default_rng(seed).normal(size=(2, n, 4)) for seed, n in enumerate((3, 5, 5)))
     found = computed(tmp_path / "net.onnx", q, k, v)
     assert_near(np.concatenate([part.reshape(2, -1) for part in found], 1), by_objects(net, q, k, v))
-
-
-def test_a_live_run_is_written_as_it_is_and_goes_on(tmp_path):
-    net = nn.Sequential(nn.Linear(2, 3, seed=0), nn.Tanh())
-    data = [[0.0, 1.0]], [[0.0, 1.0, 0.5]]
-    with sv.Run(net, nn.MSELoss(), sv.optim.SGD(net.parameters(), lr=0.1), data) as run:
-        run.step(2)
-        before = run.steps, run.loss
-        net.to_onnx(tmp_path / "net.onnx")
-        assert (run.steps, run.loss) == before
-        assert_near(computed(tmp_path / "net.onnx", np.float32([[0, 1]]))[0], run.predict([[0.0, 1.0]]), 1e-6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 
 import numpy as np
@@ -42,14 +41,6 @@ def test_a_layer_is_its_rows_as_dots(rows, columns, bias, which):
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)
     assert np.array(found[0][2]).any(axis=1).tolist() == [k in used for k in range(rows)]
-
-
-def test_a_layer_of_a_million_weights_makes_no_million_objects():
-    net = layer(1024, 1024, True, 1e-3)
-    before = len(gc.get_objects())
-    sv.sum(net([Value(1.0)] * 1024)).backward()
-    assert len(gc.get_objects()) - before < 10_000
-    np.testing.assert_allclose(net.weight.grad, 1.0)
 
 
 def test_dot_takes_weights_numbers_and_values():

@@ -65,27 +65,3 @@ def test_inside_a_recording_it_is_refused():
     with pytest.raises(TracingError, match=r"no_grad.*predict"):
         sv.record(model, 1)
     assert (Value(2.0) * 1.0).parents  # all is as before
-
-
-def loop_by_hand(parts, rows, steps, no_grad, tanh):
-    """Descent without an optimiser, written once for PyTorch's names and for ours."""
-    for _ in range(steps):
-        (sum(tanh(parts[0] * v) for v in rows) + parts[0]).backward()
-        with no_grad():
-            for part in parts:
-                held = part
-                part -= 0.1 * part.grad  # noqa: PLW2901
-                part *= 0.99  # noqa: PLW2901
-                part += 0.01  # noqa: PLW2901
-                part /= 1.01  # noqa: PLW2901
-                assert part is held
-        for part in parts:
-            part.grad = None
-
-
-def test_weights_change_in_place_as_pytorchs_do(torch):
-    ours = [Weight(number) for number in (3.0, 1.0, -2.0)]
-    theirs = [torch.tensor(number, dtype=torch.float64, requires_grad=True) for number in (3.0, 1.0, -2.0)]
-    loop_by_hand(ours, ours[1:], 5, sv.no_grad, Value.tanh)
-    loop_by_hand(theirs, theirs[1:], 5, torch.no_grad, torch.tanh)
-    assert [w.data for w in ours] == pytest.approx([t.item() for t in theirs], rel=1e-12)

@@ -266,17 +266,3 @@ def test_gradcheck_finds_a_wrong_derivative_and_fails_for_nan():
     assert not sv.gradcheck(lambda x: x * NAN, 1.0)
     w = sv.Weight(0.3)
     assert sv.gradcheck(lambda x, y: (w * x - y).square() + sv.tanh(x * y), 0.5, -0.7)
-
-
-@pytest.mark.ci
-def test_what_is_stored_is_what_mpmath_says(make_oracle):
-    pytest.importorskip("mpmath", reason="no mpmath (extra oracle)")
-    import ranges
-
-    for name, (arity, call) in ranges.functions().items():
-        x = ranges.points(name, arity)
-        np.testing.assert_array_equal(x, stored_ranges()[f"{name}/x"])
-        some = slice(len(name) % 19, None, 19)
-        exact, share = ranges.table(call, x[:, some])
-        np.testing.assert_array_equal(exact, stored_ranges()[f"{name}/exact"][:, some])
-        np.testing.assert_array_equal(share, stored_ranges()[f"{name}/share"][:, some])

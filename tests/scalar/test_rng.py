@@ -55,19 +55,6 @@ def test_draws_are_those_of_a_plain_philox(seed, step, n, batch):
     assert rng.drawn_indices(seed, step, n, batch).tolist() == plain_draws(seed, step, n, batch)
 
 
-@pytest.mark.parametrize("n", [2, 7, 64, 1000])
-def test_every_sample_is_drawn_about_as_often_and_says_nothing_of_the_next(n):
-    """Of neighbours in a batch, in one block of words and not, and of the same place in the next step."""
-    draws = np.array([rng.drawn_indices(11, step, n, 100) for step in range(1000)])
-    far, most = chi_square(np.bincount(draws.ravel(), minlength=n))
-    assert far < most
-    if n < 10:
-        pairs = (draws[:, :-1:2], draws[:, 1::2]), (draws[:, 1:-1:2], draws[:, 2::2]), (draws[:-1], draws[1:])
-        for one, next_ in pairs:
-            far, most = chi_square(np.bincount((n * one + next_).ravel(), minlength=n * n))
-            assert far < most
-
-
 @given(SEEDS, SEEDS, st.integers(0, 50), st.integers(0, 50), st.sampled_from(["uniform", "normal"]))
 @settings(deadline=None, max_examples=50)
 def test_parts_of_a_sequence_equal_the_whole(seed, step, cut, more, kind):
@@ -111,15 +98,3 @@ def test_permute_is_a_bijection_on_arrays_ints_and_huge_domains(n, seed, epoch):
     assert (there.min() >= 0, there.max() < huge) == (True, True)
     assert rng.permute(1, huge, seed, epoch) == there[1]
     assert rng.permute(1, huge, seed, epoch).shape == ()
-
-
-@pytest.mark.ci
-@given(st.integers(1, 200), st.data())
-@settings(deadline=None, max_examples=60)
-def test_an_epoch_shows_every_sample_at_most_once(n, data):
-    batch, epoch = data.draw(st.integers(1, n)), data.draw(st.integers(0, 5))
-    per_epoch = n // batch
-    steps = range(epoch * per_epoch, (epoch + 1) * per_epoch)
-    seen = np.concatenate([rng.batch_indices(3, step, n, batch) for step in steps])
-    assert len(seen) == len(set(seen.tolist())) == per_epoch * batch
-    assert (seen.min() >= 0, seen.max() < n) == (True, True)

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import scalarviz as sv
 from scalarviz import Value, Weight, nn
-from scalarviz.errors import StateError
 from scalarviz.scalar import function, ops
-
-NUMBERS = st.floats(-5, 5, allow_subnormal=False)
-
-
-def gradient(call, *points):
-    leaves = [Value(p) for p in points]
-    call(*leaves).backward()
-    return np.array([leaf.grad for leaf in leaves])
-
 
 # ---- expressions
 
@@ -35,24 +21,6 @@ def test_the_expressions_of_micrograd(oracle, make_oracle):
     assert [y.data, x.grad] == oracle("expressions")["sanity"].tolist() == [-20.0, 46.0]
     np.testing.assert_allclose([g.data, a.grad, b.grad], oracle("expressions")["mixed"], rtol=1e-15)
     assert [round(v, 4) for v in (g.data, a.grad, b.grad)] == [24.7041, 138.8338, 645.5773]
-
-
-@given(NUMBERS, NUMBERS, NUMBERS, NUMBERS)
-def test_the_gradient_is_linear_and_has_the_rules_of_products_and_chains(x, y, a, b):
-    def f(u, v):
-        return (u * v).tanh()
-
-    def g(u, v):
-        return (u - v).sin()
-
-    both = gradient(lambda u, v: a * f(u, v) + b * g(u, v), x, y)
-    np.testing.assert_allclose(both, a * gradient(f, x, y) + b * gradient(g, x, y), rtol=1e-12, atol=1e-12)
-    t, c = Value.tanh, Value.cos
-    product = gradient(lambda u: t(u) * c(u), x)
-    wanted = gradient(t, x) * math.cos(x) + math.tanh(x) * gradient(c, x)
-    np.testing.assert_allclose(product, wanted, rtol=1e-12, atol=1e-12)
-    chain = gradient(lambda u: t(c(u)), x)
-    np.testing.assert_allclose(chain, gradient(t, math.cos(x)) * gradient(c, x), rtol=1e-12, atol=1e-12)
 
 
 # ---- the walk
@@ -149,23 +117,6 @@ def test_local_gradients_times_upstream_are_what_backward_hands_on(name):
     assert [leaf.grad for leaf in leaves] == pytest.approx([found[leaf] for leaf in leaves], rel=1e-15)
 
 
-def test_nodes_have_labels():
-    """micrograd's lecture names its nodes: ``Value(2.0, label="a")``."""
-    a, net = Value(2.0, label="a"), nn.Linear(2, 1, seed=0)
-    assert ((a + a).label, Value(1.0).label) == ("", "")
-    nodes = [a * 3.0, *net([1.0, 2.0]), sv.sum([Value(1.0), Value(2.0)]), (net.weight * net.weight).sum()]
-    for node in nodes:
-        assert node.label == ""
-        node.label = "e"
-    assert [a.label, *(node.label for node in nodes)] == ["a", *["e"] * len(nodes)]
-    assert (repr(a), repr(nodes[0])) == ("Value('a', data=2, grad=0)", "Value('e', data=6, grad=0, op=mul)")
-    assert copy.deepcopy(a).label == pickle.loads(pickle.dumps(a)).label == "a"
-    w = Weight(1.0, name="w")
-    assert w.label == "w"
-    w.label = "v"
-    assert w.name == "v"
-
-
 # ---- operators
 
 
@@ -226,23 +177,3 @@ def test_largest_and_smallest_are_pythons_and_the_first_gets_the_gradient(number
             result.backward()
             assert fold is sv.sum or all(math.isnan(leaf.grad) for leaf in leaves)
     assert (sv.sum([]).data, sv.dot([], []).data) == (0.0, 0.0)
-
-
-# ---- lifetime and copies
-
-
-@pytest.mark.parametrize("copying", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
-def test_leaves_are_copied_and_graphs_are_not_copied_by_half(copying):
-    """A graph of a thousand nodes would end in a recursion, one with a layer in a half-made copy."""
-    leaf = Value(2.0)
-    (leaf * 3).backward()
-    twin = copying(leaf)
-    (twin * 4).backward()
-    assert (twin.data, twin.grad, leaf.grad) == (2.0, 7.0, 3.0)
-    node, symbols = leaf, []
-    for _ in range(5000):
-        node = node * 1.0
-    sv.record(lambda x: symbols.append(x[0]) or x, 1)
-    for part in (node, sv.dot([1.0], [leaf]), nn.Linear(30, 20)([1.0] * 30)[0], symbols[0]):
-        with pytest.raises(StateError, match=r"state_dict.*sv\.record"):
-            copying(part)

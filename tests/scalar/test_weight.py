@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
-
 import numpy as np
 import pytest
 
 import scalarviz as sv
 from scalarviz import Value, Weight, nn, optim
-from scalarviz.scalar import Block
 
 
 def test_the_lesson():
@@ -54,28 +50,6 @@ def test_a_frozen_weight_has_a_gradient_but_does_not_move():
 
 
 # ---- the store
-
-
-def test_a_weight_of_a_block_is_made_when_it_is_asked_for_and_is_the_same_while_held():
-    block = Block(3)
-    w = block.weight(1)
-    assert block.weight(1) is w
-    w.data = 5.0
-    assert block.flat_value.tolist() == [0.0, 5.0, 0.0]
-    ref = weakref.ref(w)
-    gc.disable()
-    try:
-        del w
-        assert ref() is None  # no cycle keeps it
-    finally:
-        gc.enable()
-    assert block.weight(1).data == 5.0
-    a, b = block.weight(0), block.weight(1)
-    a.data = 2.0
-    (a * b + a).backward()
-    assert block.flat_grad.tolist() == [6.0, 2.0, 0.0]
-    block.zero_grad()
-    assert (a.grad, a.has_grad) == (0.0, False)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -11,7 +11,7 @@ import scalarviz as sv
 from kit.runs import ENGINES, loss_and_gradient
 from scalarviz import nn
 from scalarviz.scalar import function, ops
-from scalarviz.tape import lower, record
+from scalarviz.tape import record
 
 HELD_MAX = function("held_max")
 OWN = {
@@ -136,19 +136,3 @@ def test_one_node_after_the_other_gives_the_same_and_so_does_a_module(name):
             module([1.0, 2.0])
             module.backward()
         np.testing.assert_equal([weight.grad for weight in w], expected)
-
-
-def test_the_lowered_program_says_which_rows():
-    w = [sv.Weight(0.5) for _ in range(3)]
-    plan = lower(record(lambda x: sv.where((w[0] * x[0]).sin() < w[1] * x[1], w[2] * x[0], x[1]), 2))
-    says = {i.op or i.kind: bool(plan.body.needs_gradient[i.dst]) for i in plan.body.instructions}
-    assert (says["where"], says["lt"], says["sin"]) == (True, False, False)
-    plan = lower(record(lambda x: sv.where(w[0].exp() < x[0], w[1].sin() * x[1], x[0]), 2))
-    rows = {i.op: bool(plan.prologue.needs_gradient[i.dst]) for i in plan.prologue.instructions if i.op}
-    assert rows == {"exp": False, "sin": True}
-    net = nn.Sequential(nn.Linear(30, 40), nn.ReLU(), nn.Linear(40, 10))
-    plan = lower(record(net, 30, 1, loss=nn.CrossEntropyLoss()).only(loss=True))
-    assert [i.count for i in plan.body.instructions if i.kind == "layer"] == [40, 10]  # large layers stay whole
-    held = [i for i in plan.body.instructions if i.op == "held_max"]
-    assert held
-    assert not any(plan.body.needs_gradient[i.dst] for i in held)

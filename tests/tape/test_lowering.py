@@ -343,24 +343,6 @@ def test_a_compensated_sum_keeps_its_order(engine):
         assert 0 < abs(run.predict(x)[0, 0]) < 2e-7
 
 
-@pytest.mark.parametrize("size", [1, 513])
-@pytest.mark.parametrize("how", ["sum", "square", "abs"])
-def test_sums_over_a_parameter_are_one_node_and_few_instructions(size, how):
-    numbers = np.random.default_rng(size).normal(size=size)
-    form, slope, value = {
-        "sum": (lambda p: p.sum(), np.ones(size), numbers.sum()),
-        "square": (lambda p: (p * p).sum(), 2 * numbers, (numbers**2).sum()),
-        "abs": (lambda p: p.abs().sum(), np.sign(numbers), np.abs(numbers).sum()),
-    }[how]
-    parameter = nn.Parameter(numbers)
-    tape = record(lambda x: form(parameter) * x[0], 1)
-    assert len(tape.nodes) == 3
-    for engine in ("numpy", "numba"):
-        got = loss_and_gradient(lambda x: form(parameter) * x[0], lambda o, t: 0.5 * o, ([[1.0]], [[0.0]]),
-                                engine=engine, weights=[parameter], dtype="float64")  # fmt: skip
-        np.testing.assert_allclose(got, [*(0.5 * slope), 0.5 * value], rtol=1e-12, atol=1e-12)
-
-
 def tape_of(number, code="mul"):
     nodes = (Node("input"), Node("const", number=number), Node(code, (0, 1)), Node("param"), Node("mul", (2, 3)))
     return Tape(nodes, 1, 0, 1, outputs=(4,))
