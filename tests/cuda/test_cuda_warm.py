@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from scalarviz.cli import warmup as cli_warmup
@@ -17,7 +11,6 @@ from scalarviz.engine.cache.place import Place
 from scalarviz.engine.cuda import catalog, gpus, images, there, warm
 from scalarviz.engine.cuda.kept import files
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMES = ("zero", "forward:neg", "backward:neg")
 H200 = gpus.Gpu(0, "NVIDIA H200", 1 << 37, (9, 0))
 
@@ -85,12 +78,10 @@ def test_warm_are_the_shared_kernels_and_those_of_the_operations(cache, compiled
     assert not warm.is_warm("float32", ())
 
 
-@pytest.mark.parametrize(("processors", "started"), [(1, 0), (3, 2), (64, 3)])
-def test_helpers_get_equal_shares_and_what_they_leave_is_made_here(cache, compiled, monkeypatch, processors, started):
-    many = [f"forward:{name}" for name in list(catalog.ops.TABLE)[:16]]
+def test_helpers_get_equal_shares_and_what_they_leave_is_made_here(cache, compiled, monkeypatch):
+    many, shares = [f"forward:{name}" for name in list(catalog.ops.TABLE)[:16]], []
     monkeypatch.setattr(catalog, "names", lambda: iter(many))
-    monkeypatch.setattr(warm, "processors", lambda: processors)
-    shares = []
+    monkeypatch.setattr(warm, "processors", lambda: 3)
 
     class Lazy:
         def poll(self):
@@ -108,18 +99,10 @@ def test_helpers_get_equal_shares_and_what_they_leave_is_made_here(cache, compil
 
     monkeypatch.setattr(warm, "start_helper", start)
     warm.warmup((9, 0))
-    assert len(shares) == started
-    sizes = [len(share) for share in shares]
-    assert max(sizes, default=0) - min(sizes, default=0) <= 1
-    assert len({tuple(unit) for share in shares for unit in share}) == sum(sizes) <= 32 - 32 // (started + 1)
+    one, other = ({tuple(unit) for unit in share} for share in shares)
+    assert (abs(len(one) - len(other)) <= 1, one & other) == (True, set())
+    assert len(one | other) <= 32 - 32 // 3
     assert len(compiled) == len(set(compiled)) == 32
-
-
-def test_a_helper_leaves_operations_that_it_does_not_know(cache, compiled):
-    warm.help_out(
-        json.dumps([["ptx", "forward:neg", "float32", 9, 0], ["ptx", "forward:own_of_another", "float32", 9, 0]])
-    )
-    assert compiled == [("forward:neg", "float32", (9, 0))]
 
 
 def test_where_there_is_no_gpu_nothing_is_said_of_it(cache, compiled, capsys, monkeypatch):
@@ -141,7 +124,7 @@ def test_a_kind_that_is_named_is_compiled_for(cache, compiled, toolkit, capsys):
     assert ({capability for *_, capability in compiled}, kinds(cache)) == ({(10, 0)}, ["100.ptx"] * 6)
 
 
-@pytest.mark.parametrize("kind", ["sm_91", "90", "sm_90a", "sm_٩٠", "H200", "sm_", " sm_90", ""])
+@pytest.mark.parametrize("kind", ["sm_91", "90", "sm_٩٠", ""])
 def test_another_kind_is_refused(cache, compiled, toolkit, capsys, kind):
     assert main(["warmup", "--gpu", kind]) == 2
     said = capsys.readouterr().err
@@ -150,15 +133,12 @@ def test_another_kind_is_refused(cache, compiled, toolkit, capsys, kind):
 
 
 def test_without_a_compiler_it_is_said_what_is_missing(cache, capsys, monkeypatch):
-    monkeypatch.setattr(warmup_gpu, "no_compiler", lambda: "needs libNVVM")
-    assert main(["warmup", "--gpu", "sm_90"]) == 2
-    assert "needs libNVVM" in capsys.readouterr().err
     monkeypatch.setattr(there, "no_numba", lambda: "")
-    monkeypatch.setattr(there, "simulated", lambda: True)
-    assert "unset NUMBA_ENABLE_CUDASIM" in there.no_compiler()
-    monkeypatch.setattr(there, "simulated", lambda: False)
-    monkeypatch.setattr(there, "_no_packages", lambda: "needs numba-cuda")
-    assert there.no_compiler() == "needs numba-cuda"
+    for gone, says in (("simulated", "unset NUMBA_ENABLE_CUDASIM"), ("_no_packages", "needs numba-cuda")):
+        monkeypatch.setattr(there, "simulated", lambda gone=gone: gone == "simulated")
+        monkeypatch.setattr(there, "_no_packages", lambda: "needs numba-cuda")
+        assert main(["warmup", "--gpu", "sm_90"]) == 2
+        assert says in capsys.readouterr().err
 
 
 def test_one_gpu_of_each_kind_is_compiled_for(monkeypatch):
@@ -170,15 +150,6 @@ def test_one_gpu_of_each_kind_is_compiled_for(monkeypatch):
     assert [(t.capability, t.number, t.name) for t in warmup_gpu.here()] == [
         ((8, 0), 3, "sm_80 (NVIDIA A100)"), ((9, 0), 0, "sm_90 (NVIDIA H200)")
     ]  # fmt: skip
-
-
-def test_it_ends_when_the_folder_keeps_nothing(cache, compiled, toolkit, capsys, monkeypatch):
-    real, asked = files.PLACE.refusal, []
-    refusal = lambda: asked.append(1) or ("the disk is full" if len(asked) > 2 else real())  # noqa: E731
-    monkeypatch.setattr(files.PLACE, "refusal", refusal)
-    assert main(["warmup", "--gpu", "sm_90"]) == 2
-    assert "the disk is full" in capsys.readouterr().err.splitlines()[-1]
-    assert len(compiled) == 2
 
 
 @pytest.mark.cuda
@@ -194,17 +165,3 @@ def test_for_a_gpu_that_is_here_machine_code_is_made(cache, install_fake_driver,
     before = {path: path.stat().st_mtime_ns for path in cache.iterdir()}
     assert main(["warmup", "--quiet"] if quiet else ["warmup"]) == 0
     assert {path: path.stat().st_mtime_ns for path in cache.iterdir()} == before
-
-
-@pytest.mark.cuda
-def test_a_helper_is_a_process_that_compiles(tmp_path):
-    """The real thing: as it is started, in a cache of its own."""
-    environment = {**os.environ, "SCALARVIZ_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
-    code = """
-        from scalarviz.engine.cache.filling import start_helper
-        from scalarviz.engine.cuda.kept import files
-        helper = start_helper("scalarviz.engine.cuda.warm", [("ptx", "forward:neg", "float32", 9, 0)], files.PLACE)
-        print(helper.wait(60), *(path.suffix for path in files.PLACE.folder().iterdir()))
-    """
-    lines = "\n".join(line.strip() for line in code.splitlines())
-    assert subprocess.check_output([sys.executable, "-c", lines], env=environment, text=True) == "0 .ptx\n"

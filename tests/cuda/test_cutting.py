@@ -10,35 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import scalarviz as sv
 from kit.networks import mlp
 from scalarviz import Run, nn, optim
-from scalarviz.engine.cuda.block import form, tiles
-from scalarviz.engine.cuda.encode import Cut, encode
+from scalarviz.engine.cuda.block import form
 from scalarviz.engine.cuda.joins import find_joins
 from scalarviz.engine.cuda.machine import Shape
-from scalarviz.engine.cuda.source.joined import tells_by_result
-from scalarviz.engine.cuda.tiling import KERNELS, TILING, Tile, Tiling
+from scalarviz.engine.cuda.tiling import KERNELS, TILING, Tile
 from scalarviz.errors import InputError
-from scalarviz.scalar import ops
 from scalarviz.tape import Instruction, Program
 
 # ---- tiles
-
-
-@pytest.mark.parametrize(
-    ("tile", "high", "wide"),
-    [
-        *((lambda size=size: TILING.of_lanes(*size, 4), *wanted) for size, wanted in {
-            (64, 65536): (64, 128), (64, 7744): (64, 32), (64, 1024): (16, 32), (3, 65536): (4, 128),
-            (3, 1024): (4, 32), (12, 65536): (16, 128)}.items()),
-        *((lambda size=size: TILING.of_weights(*size), *wanted) for size, wanted in {
-            (64, 64, 128): (64, 64), (64, 64, 32): (32, 32), (64, 12, 128): (64, 16), (3, 64, 128): (4, 32),
-            (16, 16, 128): (16, 16)}.items()),
-    ],
-)  # fmt: skip
-def test_tiles_fit_and_are_enough(tile, high, wide):
-    assert (tile().high, tile().wide) == (high, wide)
 
 
 sizes = st.integers(1, 300)
@@ -75,14 +56,6 @@ def test_names_of_tiles_are_read_again_and_those_that_cannot_be_filled_evenly_ar
     for tile, which in (*refused, *((Tile(2, 3, 2, 2, 2), which) for which in KERNELS)):
         with pytest.raises(InputError, match=f"{which}: a block of {tile.down * tile.across} threads.*{tile}"):
             tile.constants(which)
-
-
-@pytest.mark.parametrize(
-    ("weights", "lanes", "taken"), [(32, 32, True), (31, 32, False), (4096, 28, False), (4096, 33, False)]
-)
-def test_small_layers_and_odd_strides_keep_the_plain_form(weights, lanes, taken):
-    assert TILING.takes(weights, lanes) is taken
-    assert Tiling(least=1, lanes=1).takes(1, lanes) is (lanes % 4 == 0)
 
 
 # ---- operations joined to layers
@@ -124,17 +97,6 @@ def test_an_operation_between_two_layers_is_joined_to_both():
     assert (without.behind[0].op, without.kept[0], without.before) == ("relu", False, {})
 
 
-def test_other_operands_are_one_number_each():
-    constants = [(4, 0.5), (5, 0.25)]
-    found = joins(op("leaky_relu", 13, [10, 11], [4, 4]), outputs=[13, 14], seeds=(13, 14), constants=constants)
-    assert (found.behind[0].numbers, found.kept[0]) == ((0.5, 0.0), True)
-    two = op("leaky_relu", 13, [10, 11], [4, 5])
-    assert not joins(two, outputs=[13], seeds=(13,), constants=constants).behind
-    turned = op("sub", 13, [4, 4], [10, 11])
-    found = joins(turned, outputs=[13], seeds=(13,), constants=[(4, -0.0)])
-    assert (found.behind[0].name, np.signbit(found.behind[0].numbers[0])) == ("sub.1", True)
-
-
 @pytest.mark.parametrize(
     "instructions",
     [
@@ -164,51 +126,13 @@ def test_what_is_not_for_a_layer_alone_is_not_joined_before_it(instructions, see
     assert 2 not in joins(*instructions, outputs=[16], seeds=seeds, constants=[(4, 0.5)]).before
 
 
-SIGNS = [sign * x for x in (np.nan, 0.0, 1e-45, 1e-300, 0.5, 1e30, 1e308, np.inf) for sign in (1, -1)]
-NUMBERS = (0.01, 0.3, 1.0, 7.0, 1e-29, 1e29, 0.0, -0.5, np.inf, np.nan, 1e-46, 1e39)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("name", [name for name, op in ops.TABLE.items() if len(op.args) < 3])
-def test_a_derivative_made_of_the_result_is_the_one_of_the_operand(name, dtype):
-    """For each operation and slope that is said to allow it, at every kind of number."""
-
-    def evaluated(expression, **names):
-        return eval(expression, {"where": np.where}, names) + np.zeros_like(names["a"])
-
-    op = ops.get(name)
-    told = [number for number in NUMBERS if tells_by_result(op, 0, (number, 0.0))]
-    for number in told:
-        with np.errstate(all="ignore"):
-            given = np.array(SIGNS).astype(dtype)
-            others = {arg: np.dtype(dtype).type(number) for arg in op.args[1:]}
-            of_operand = evaluated(op.partials[0], a=given, **others)
-            of_result = evaluated(op.partials[0], a=evaluated(op.value, a=given, **others), **others)
-            np.testing.assert_array_equal(of_operand, of_result)
-    assert len(told) == {"relu": 12, "leaky_relu": 6}.get(name, 0)
-
-
-def test_an_operand_that_is_not_needed_is_not_stored():
-    instructions = (layer(10, 2, [0, 1]), op("leaky_relu", 13, [10, 11], [4, 4]), layer(16, 2, [13, 14]))
-    for slope, kept in ((0.5, ""), (0.0, ".kept")):
-        given = program(*instructions, outputs=[16, 17], constants=[(4, slope)])
-        encoded = encode(given, (16, 17), True, Cut(Tiling(least=1, lanes=1), 32, 4, 1))
-        assert encoded.forward[0].kernel.endswith(f":leaky_relu.0{kept}")
-        assert encoded.backward[0].kernel.endswith(":leaky_relu.0" + ("" if kept else ".result"))
-
-
 # ---- blocks of lanes
 
 
-def plan_of(net, inputs, parameters=None):
-    outputs, weights = len(net([0.1] * inputs)), net.parameters() if parameters is None else parameters
-    data = np.zeros((2, inputs)), np.zeros((2, outputs))
-    with Run(net, nn.MSELoss(), optim.SGD(weights, lr=0.1), data, engine="numpy") as run:
-        return run.problem.plan
-
-
 def form_of(sizes, batch, itemsize=4, **options):
-    return form.form_of(plan_of(mlp(*sizes, last="Tanh")(nn), sizes[0]), batch, itemsize, Shape(**options))
+    net, data = mlp(*sizes, last="Tanh")(nn), (np.zeros((2, sizes[0])), np.zeros((2, sizes[-1])))
+    with Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data, engine="numpy") as run:
+        return form.form_of(run.problem.plan, batch, itemsize, Shape(**options))
 
 
 DEEP = (12, 64, 64, 64, 64, 3)
@@ -244,56 +168,3 @@ def test_a_small_net_does_whole_steps_in_one_block(sizes, batch, lanes, alone):
     found = form_of(sizes, batch)
     assert found.alone is alone
     assert lanes is None or (found.lanes, found.blocks, found.threads % lanes) == (lanes, 1, 0)
-
-
-@pytest.mark.parametrize("itemsize", [4, 8])
-def test_what_is_in_shared_memory_begins_at_fours(itemsize):
-    for batch in (1, 2, 3, 7, 20, 100):
-        found = form_of((3, 5, 2), batch, itemsize)
-        assert all(place % (4 * itemsize) == 0 for place in (found.rows_at, found.prologue_at, found.weights_at))
-
-
-def test_rows_of_weights_lie_in_different_banks():
-    """Threads that read four numbers of eight neighbouring rows at once read all 32 banks."""
-    for n in range(1, 70):
-        width = tiles.row_width(n)
-        assert width >= n
-        assert len({(row * width + k) % 32 for row in range(8) for k in range(4)}) == 32
-
-
-def test_every_weight_of_a_layer_comes_to_its_place():
-    body = plan_of(mlp(5, 8, 8, 3)(nn), 5).body
-    found = tiles.layers(encode(body, (body.loss,), False, None), 100)
-    fours, ones = tiles.copies(found, body.n_theta)
-    to = {4 * i + k: place + k for i, place in enumerate(fours) if place >= 0 for k in range(4)}
-    assert not to.keys() & set(ones[:, 0].tolist())
-    to |= dict(ones.tolist())
-    assert to == {
-        one.weight + j * one.n + k: one.place + j * one.width + k
-        for one in found
-        for j in range(one.outputs)
-        for k in range(one.n)
-    }
-    assert (len(found), len(set(to.values())), (fours >= 0).any()) == (3, len(to), True)
-
-
-def chain(x, weights, count):
-    """One node after the other, each with a weight of its own."""
-    total = x[0]
-    for k in range(count):
-        total = (weights[k % len(weights)] * total).tanh() * x[-1]
-    return [total]
-
-
-@pytest.mark.parametrize(
-    ("weights", "count", "lanes", "in_memory"),
-    [(100, 100, 8, False), (100, 400, 8, False), (100, 600, 4, False), (100, 4000, 8, True), (1, 1030, None, None)],
-)  # the last one: a weight in hundreds of places is one thread's work
-def test_a_long_program_takes_fewer_lanes_or_rows_in_memory(weights, count, lanes, in_memory):
-    weights = [sv.Weight(0.5) for _ in range(weights)]
-    plan = plan_of(lambda x: chain(x, weights, count), 2, weights)
-    found = form.form_of(plan, 64, 4, Shape())
-    assert (found and (found.lanes, found.in_memory, found.tiles)) == (lanes and (lanes, in_memory, not in_memory))
-    if lanes:
-        assert found.shared <= 96 << 10
-        assert form.form_of(plan, 64, 4, Shape(chunk_bytes=1000)) == (None if in_memory else found)
