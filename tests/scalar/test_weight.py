@@ -1,6 +1,8 @@
-"""`Weight`: the per-weight lesson, freezing, names, and the store that its number stands in."""
+"""`Weight`: the per-weight lesson, freezing, and weighted sums: the same numbers one by one and a layer at a time."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
@@ -70,3 +72,64 @@ def test_held_weights_follow_their_numbers_into_a_run_and_out_of_it(dtype):
     run.close()
     w.data = 0.7
     assert (w.data, net.weight.data[0, 1]) == (0.7, 0.7)  # float64 again
+
+
+# ---- weighted sums one by one and a layer at a time
+
+
+def layer(rows, columns, bias=True, number=None):
+    net = nn.Linear(columns, rows, bias=bias, seed=1)
+    if number is not None:
+        net.weight.data = np.full((rows, columns), number)
+    return net
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (3, 1), (5, 4), (8, 8), (17, 30)])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("which", ["all", "one", "some"])
+def test_a_layer_is_its_rows_as_dots(rows, columns, bias, which):
+    """Above some size it is one product; rows that the result does not use stay untouched, even by infinity."""
+    used = {"all": range(rows), "one": [rows - 1], "some": range(0, rows, 2)}[which]
+    net, numbers = layer(rows, columns, bias), np.random.default_rng(rows).normal(size=columns)
+    if which == "one" and rows > 1:
+        net.weight.data = np.vstack([np.full((rows - 1, columns), math.inf), net.weight.data[-1:]])
+    found = []
+    for by_rows in (False, True):
+        net.zero_grad()
+        xs = [Value(x) for x in numbers]
+        inner = [x.tanh() for x in xs]
+        offsets = list(net.bias) if bias else [0.0] * rows
+        outs = [sv.dot(list(w), inner, b) for w, b in zip(net.weight, offsets, strict=True)] if by_rows else net(inner)
+        sv.sum([outs[i] * (i + 1.0) for i in used]).backward()
+        computed = [[w.has_grad for w in row] for row in net.weight]
+        found.append([[outs[i].data for i in used], net.weight.grad, computed, [x.grad for x in xs]])
+        found[-1] += [net.bias.grad, [b.has_grad for b in net.bias]] if bias else []
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-13, atol=1e-13)
+    assert np.array(found[0][2]).any(axis=1).tolist() == [k in used for k in range(rows)]
+
+
+def test_dot_takes_weights_numbers_and_values():
+    w, x = Weight(2.0), Value(3.0)
+    y = sv.dot([w, 1.0, x], [x, w, x], w)
+    y.backward()
+    assert (y.data, w.grad, x.grad) == (6 + 2 + 9 + 2, 3 + 1 + 1, 2 + 3 + 3)
+
+
+def test_nodes_that_a_walk_leaves_out_read_0_and_not_an_older_gradient():
+    """What a comparison alone reads; single nodes, and those of a layer."""
+    w = Weight(4.0)
+    root, twice = w.sqrt(), 2.0 * w
+    inner = root * 3.0
+    inner.backward()
+    assert root.grad == 3.0
+    sv.where(inner < 1.0, twice, w).backward()
+    assert (root.grad, inner.grad, twice.grad, w.grad) == (0.0, 0.0, 0.0, 3.0 / 4.0 + 1.0)
+    net = layer(6, 5)
+    outs = net([0.1, 0.2, 0.3, 0.4, 0.5])
+    hidden = [o.tanh() for o in outs]
+    sv.sum(hidden).backward()
+    before, x = net.weight.grad.copy(), Value(1.0)
+    sv.where(sv.sum(hidden) < 0.0, x, 2.0 * x).backward()
+    assert {node.grad for node in (*hidden, *outs)} == {0.0}
+    np.testing.assert_array_equal(net.weight.grad, before)
