@@ -1,5 +1,7 @@
 """Every exercise of every lesson: empty, solved and with its usual slips; the messages are read.
 
+The other cells run too, and print what the notebook has stored.
+
 A lesson's exercise is a cell with the tag ``exercise: name`` that ends in a call of ``sv.check``.
 ``solutions/NN.py`` has percent cells ``# %% name: solution`` and ``# %% name: slip cause`` (no cause: one that no
 check can know). Each stands in the place of the statements of the exercise that define the same names.
@@ -11,6 +13,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import json
 import linecache
 import re
 import sys
@@ -83,18 +86,20 @@ def run(source, namespace, title):
 def gone_through(number):
     """Of each exercise of a lesson: its source, the report of the empty cell, variants with their two reports.
 
-    Pictures are looked at elsewhere: here they would cost half the time.
+    Also what the other cells printed, by number. Pictures are looked at elsewhere: here they would cost half the time.
     """
     module = types.ModuleType(f"lesson_{number}")
     sys.modules[module.__name__] = module  # dataclasses look for it
-    namespace, variants, found = vars(module), variants_of(number), {}
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()):
+    namespace, variants, found, printed = vars(module), variants_of(number), {}, {}
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
         for owner, name in ((sv, "live"), (sv, "player"), (sv, "lesson"), (sv.view, "render"), (sv.view, "picture")):
             patch.setattr(owner, name, lambda *_, **__: np.zeros((4, 4, 3), np.uint8), raising=False)
         for k, (source, name) in enumerate(cells_of(number)):
             title = f"lesson {number}, cell {k}"
             if not name:
+                before = len(said.getvalue())
                 run(source, namespace, title)
+                printed[k] = said.getvalue()[before:]
                 continue
             sv.check.forget()
             tried = []
@@ -105,7 +110,16 @@ def gone_through(number):
                 sv.check.forget()
             found[name] = source, run(source, namespace, title), tried
     assert variants.keys() == found.keys()
-    return found
+    return found, printed
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_the_cells_print_what_is_stored(number):
+    (notebook,) = NOTEBOOKS.glob(f"{number}-*.ipynb")
+    cells = [c for c in json.loads(notebook.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code"]
+    streams = [["".join(o["text"]) for o in cell["outputs"] if o["output_type"] == "stream"] for cell in cells]
+    for k, said in gone_through(number)[1].items():
+        assert said == "".join(streams[k]), f"lesson {number}, cell {k}"
 
 
 EXERCISES = {(number, name): source for number in NUMBERS for source, name in cells_of(number) if name}
@@ -114,7 +128,7 @@ each_exercise = pytest.mark.parametrize(("number", "name"), EXERCISES)
 
 @each_exercise
 def test_empty_it_says_what_to_fill_in_and_the_solution_is_right(number, name):
-    _, empty, tried = gone_through(number)[name]
+    _, empty, tried = gone_through(number)[0][name]
     assert isinstance(empty, Report)
     assert (empty.state, bool(empty)) == ("empty", False), empty
     assert re.search(r"(Fill in the \.\.\.|Put something in the place of the \.\.\.)", empty.text)
@@ -124,7 +138,7 @@ def test_empty_it_says_what_to_fill_in_and_the_solution_is_right(number, name):
 
 @each_exercise
 def test_slips_are_called_by_their_names_and_the_second_time_there_is_a_hint(number, name):
-    source, _, tried = gone_through(number)[name]
+    source, _, tried = gone_through(number)[0][name]
     (solution,) = (text for kind, _, text, *_ in tried if kind == "solution")
     answer = solution.splitlines()[-1].partition("return ")[2] or solution.partition("= ")[2]
     slips = [variant for variant in tried if variant[0] == "slip"]

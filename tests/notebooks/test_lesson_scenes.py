@@ -48,7 +48,7 @@ def test_scenes_have_the_numbers_of_their_texts():
 TROUBLES = ("symmetric", "too_fast", "dead", "saturated", "no_bias", "sound")
 
 
-@pytest.mark.parametrize("seed", [*range(6), 11])
+@pytest.mark.parametrize("seed", range(6))
 def test_the_riddles_of_lesson_08(seed):
     """All but the sound one are stuck, or run away, each for a reason of its own."""
     name = TROUBLES[seed % 6]
@@ -80,10 +80,8 @@ def test_a_lesson_is_its_scene_live_without_what_is_hidden(monkeypatch):
             assert (scene.run.values == run.values).all()
 
 
-NO_NUMBERS = ("12", "00", "six", "", 0, -1, 10**30)
-OTHERS = ("None", "True", "6.0", "'06', seed=-1", "'06', seed='7'", "'06', seed=2**70", "'06', hide=3", "")
-ROWS = {f"sv.lesson({bad!r})": (ScalarvizError, "there are 01, 02") for bad in NO_NUMBERS}
-ROWS |= {f"sv.lesson({bad})": (ScalarvizError,) for bad in (*OTHERS, "'06', hide=('none',)", "'06', size=(1, 1)")}
+BAD = ("'12'", "0", "10**30", "None", "'06', seed=-1", "'06', hide=('none',)", "'06', size=(1, 1)", "")
+ROWS = {f"sv.lesson({bad})": (ScalarvizError, *["there are 01, 02"][: k < 3]) for k, bad in enumerate(BAD)}
 
 
 @refusals(ROWS, globals())
