@@ -10,6 +10,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from kit.refusals import refusals
 from scalarviz import io, nn, optim
 from scalarviz.errors import InputError
 from scalarviz.io import check_target, replacing, write_bytes
+from scalarviz.io.scratch import scratch
 from scalarviz.lessons import copy, lessons
 
 
@@ -214,3 +216,15 @@ def test_nobody_else_reads_a_private_file_while_it_is_written(tmp_path):
         fresh.write_bytes(b"new")
     assert (tmp_path / "link").is_symlink()
     assert ((tmp_path / "real").read_bytes(), mode(tmp_path / "real")) == (b"new", 0o600)
+
+
+def test_only_folders_of_processes_that_are_no_more_go(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    mine, own = f"{scratch()}abc", f"-{os.getpid()}-"
+    dead, living = mine.replace(own, f"-{2**22 + 1}-"), mine.replace(own, "-1-")  # no process has such a high number
+    kept = {mine, living, "scalarviz-rescued"}
+    for name in {dead, *kept}:
+        (tmp_path / name).mkdir()
+    (tmp_path / f"{dead}link").symlink_to(tmp_path / mine)
+    assert scratch() == mine.removesuffix("abc")
+    assert set(os.listdir(tmp_path)) == {*kept, f"{dead}link"}

@@ -293,5 +293,7 @@ NETWORKS: dict[str, Row] = {
                                     (nn.Tanh(), nn.BatchNorm1d(4)), ()),
     "ids in floats": Row(f"{FLOATS}\ny = Gather(table:5x3, i)", np.float32(IDS), ("Gather_2.weight",)),
     "one-hot": Row(f"{FLOATS}\ny = OneHot(i, depth:=5, pair:2)", np.float32(IDS), ("pair",)),
+    "rows that are no weights": Row(f"{FLOATS}\ng = Gather({{{np.arange(10.0).reshape(5, 2).tolist()}}}, i)\n"
+        "y = Mul(g, scale:2)", np.float32(IDS), ("scale",)),
     "a running sum": Row("h = Mul(x, scale:3)\ny = CumSum(h, axis:=1, exclusive=1)", (2, 3), ("scale",)),
 }  # fmt: skip

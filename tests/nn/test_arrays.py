@@ -42,6 +42,18 @@ def test_what_slices_are():
     assert (len(p[[3, 1]]), p[:, 0].numel(), len(p * p), [len(row) for row in p * p]) == (2, 4, 4, [3] * 4)
 
 
+def test_a_total_knows_its_weights_and_lists_take_part():
+    p = nn.Parameter(P)
+    total = (p * p).sum()
+    assert (total.parents, total.local_gradients) == (tuple(p.flatten()), tuple(2 * P.ravel()))
+    assert (p.dim(), p.nelement(), ([1.0, 2.0, 3.0, 4.0] @ p).data.tolist()) == (2, 12, ([1, 2, 3, 4] @ P).tolist())
+    joined = nn.Linear(1, 1, bias=False)([0.0])
+    joined += [1.0]
+    assert (len(joined), f"{ONE:.2f}") == (2, "0.00")
+    with pytest.raises(TypeError):
+        [1.0][ONE]
+
+
 def test_a_penalty_is_one_node_and_makes_no_weights():
     net = nn.Linear(1000, 1000, seed=0)
     totals = [(p * p).sum() for p in net.parameters()]
@@ -182,6 +194,26 @@ def test_arrays_and_objects_are_views_of_the_same_numbers():
     assert (w.grad, w.has_grad) == (1.0, True)
     p[1].grad = [0.5, 0.5, 0.5]
     assert w.grad == 0.5
+
+
+W, ONE = nn.Sequential(nn.Linear(2, 1, seed=0)), nn.Linear(1, 1, bias=False)([0.0])
+W[0].weight.data, W[0].bias.data = [[0.5, -1.0]], [2.0]
+SHOWN = {
+    "Parameter('0.weight', shape=(1, 2))\n[[ 0.5 -1. ]]": W[0].weight, "<3 weights of 2 parameters>": W.weights(),
+    "ParameterView('0.weight[0]', shape=(2,))\n[ 0.5 -1. ]": W[0].weight[0],
+    "Parameter(shape=(1,))\n[1.]": nn.Parameter([1.0]), "Values(shape=(2,))\n[ 1. -2.]": W[0].weight[0] * 2,
+    "Value(data=1.5, grad=0, op=total)": abs(W[0].weight).sum(), "[Value(data=0, grad=0, op=dot)]": ONE,
+    "Value(data=8, grad=0, op=dot)": sv.dot([4.0], [2.0]),
+    "CrossEntropyLoss(reduction='mean', weight=[1.0, 2.0], label_smoothing=0.1)": nn.CrossEntropyLoss(
+        [1, 2], label_smoothing=0.1),
+    "HuberLoss(reduction='mean', delta=2)": nn.HuberLoss(delta=2),
+    "SmoothL1Loss(reduction='mean', beta=1)": nn.SmoothL1Loss(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SHOWN)
+def test_what_is_printed(text):
+    assert repr(SHOWN[text]) == text
 
 
 # ---- one output: a list that is a number too

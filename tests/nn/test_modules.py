@@ -48,6 +48,11 @@ def test_a_weight_knows_its_place():
     assert names(net) == ["0.weight", "0.bias", "2.0.weight", "2.0.bias"]
     assert [n for n, _ in net.named_modules()] == ["", "0", "1", "2", "2.0", "2.1"]
     assert [m.full_name() for m in net.children()] == ["0", "1", "2"]
+    order = []
+    assert net.apply(order.append) is net
+    assert order == [net[0], net[1], net[2][0], net[2][1], net[2], net]  # as PyTorch: what is below first
+    net.add_module("last", nn.ReLU())
+    assert [name for name, _ in net.named_children()] == ["0", "1", "2", "last"]
     layer = nn.Linear(2, 2)
     inner = nn.Sequential(nn.ReLU(), layer)
     outer = nn.Sequential(inner)

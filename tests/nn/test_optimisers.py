@@ -127,7 +127,7 @@ class SignMomentum(optim.Optimizer):
         self.keep = keep
 
     def update(self, w, g, state, lr, t):
-        mean = self.keep * state["mean"] + (1 - self.keep) * g
+        mean = sv.dot([self.keep, 1 - self.keep], [state["mean"], g])
         return w - lr / t.sqrt() * sv.tanh(10 * mean), {"mean": mean}
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import threading
 
 import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz import Value, Weight, nn
+from scalarviz import Value, Weight, nn, optim
 from scalarviz.errors import StateError, TracingError
 from scalarviz.scalar import function, ops
 
@@ -238,3 +240,27 @@ def test_inside_a_recording_it_is_refused():
     with pytest.raises(TracingError, match=r"no_grad.*predict"):
         sv.record(model, 1)
     assert (Value(2.0) * 1.0).parents  # all is as before
+
+
+def test_weights_change_in_place_without_gradients():
+    w = held = Weight(3.0)
+    with sv.no_grad():
+        w -= 1.0
+        w *= 5.0
+        w += 2
+        w /= 4.0
+    assert (w is held, w.data, +w, w.parents) == (True, 3.0, w, ())
+
+
+@pytest.mark.parametrize("copying", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_leaves_are_copied_and_graphs_are_not_copied_by_half(copying):
+    leaf = Value(2.0, label="a")
+    (leaf * 3).backward()
+    twin = copying(leaf)
+    (twin * 4).backward()
+    assert (twin.data, twin.grad, leaf.grad, twin.label) == (2.0, 7.0, 3.0, "a")
+    for part in (leaf * 1.0, sv.dot([1.0], [leaf]), nn.Linear(30, 20)([1.0] * 30)[0]):
+        with pytest.raises(StateError, match=r"state_dict.*sv\.record"):
+            copying(part)
+    with pytest.raises(sv.ScalarvizError, match="copy the Weight"):
+        copy.deepcopy(optim.SGD([Weight(1.0)], lr=0.1))

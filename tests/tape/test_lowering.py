@@ -20,7 +20,8 @@ W, V, B = (nn.Parameter(np.random.default_rng(k).normal(size=shape)) for k, shap
 ATTENTION = [nn.Parameter(np.random.default_rng(k).normal(size=(4, 4))) for k in range(3)]
 LONE = [sv.Weight(x) for x in (0.3, -0.7, 1.1, 0.2, 0.5)]
 OWN, BARE, SMALL = nn.Linear(N, N, seed=1), nn.Linear(N, N, bias=False, seed=2), nn.Linear(3, 3, seed=3)
-HELD = [W, V, B, *ATTENTION, *LONE, *OWN.parameters(), *BARE.parameters(), *SMALL.parameters()]
+BIG = nn.Parameter(np.random.default_rng(9).normal(size=600))
+HELD = [BIG, W, V, B, *ATTENTION, *LONE, *OWN.parameters(), *BARE.parameters(), *SMALL.parameters()]
 
 
 def found(plan, part="body"):
@@ -159,6 +160,7 @@ GRAPHS = {
                                    sv.dot([LONE[3], LONE[4]], [a, b]) * x[0]], ["layer 1"] * 3),
     "encoded inputs": (lambda x: [sv.dot([W[k // N][k % N] for k in range(9)],
                                          [(2.0**k * v).sin() for k in range(3) for v in x[:3]])], ["layer 1"]),
+    "totals of parameters": (lambda x: [BIG.sum() * x[0], (BIG * BIG).sum() * x[1] + abs(W).sum(), B.sum()], None),
     "sums over all weights": (lambda x: [sum(w * w for row in W for w in row) * v + sum(B) / N for v in x], None),
     "scores": (lambda x: [a for r in (rows(x), linear(x)) for a in each(lambda p, q: p * q + q * x[0] - p * 0.5, r, x)],
                None),
@@ -314,6 +316,7 @@ def test_parts_are_split_by_how_often_they_must_run():
     plan = lower(tape)
     assert (found(plan, "prologue"), found(plan, "encode")) == (["param 2", "mul 1", "exp 1"], ["mul 1", "sin 1"])
     assert (plan.n_derived, plan.n_features, lower(tape, encode=False).encode) == (1, 1, None)
+    assert [line.split(":")[0] for line in str(plan).splitlines() if line[0] != " "] == ["prologue", "encode", "body"]
     squared = lower(record(lambda x: (sv.Value(2.0) * 3.0).exp() * x[0] ** 2, 1))
     assert found(squared, "encode") == ["square 1", "mul 1"]  # constants are folded, powers of two squared
 
