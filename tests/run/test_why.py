@@ -9,7 +9,6 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-import scalarviz as sv
 from kit.networks import NETWORKS
 from kit.refusals import refusals
 from kit.runs import bits, make_data, make_run
@@ -68,6 +67,9 @@ def test_the_table_of_a_weight_adds_up_as_printed(name):
         assert any(line.startswith("w' = ") for line in lines)
         if why.divisor != 1:
             divided = next(number(line.split()[-1]) for line in lines if line.startswith(f"/ {why.divisor:g}"))
+            whole, unit = number(column[-1]), float(Decimal(1).scaleb(exactly(column[-1]).as_tuple().exponent))
+            quotients = {f"{whole / why.divisor:.{k}g}" for k in (3, 4, 5, 6)}
+            assert f"{divided:g}" in quotients or abs(whole / why.divisor - divided) <= 0.51 * unit / why.divisor
             assert divided == pytest.approx(why.gradient, rel=5e-3)
     assert bits(run) == before
 
@@ -158,7 +160,7 @@ def test_the_loss_along_a_weight_is_that_of_the_batch():
 
 
 @pytest.mark.parametrize("sample", [None, 3])
-@pytest.mark.parametrize("name", ["mlp", "no bias", "tied", "residual", "picture"])
+@pytest.mark.parametrize("name", ["mlp", "no bias", "tied"])
 def test_outer_products_sum_up_to_the_gradient(name, sample):
     opened = after(make_run(name), 3).open(sample=sample)
     summed = {}
@@ -232,16 +234,19 @@ def test_every_printed_equation_of_twelve_weights_is_true(optimizer):
                 assert 1 / (1 + np.exp(-step.factors[0])) == pytest.approx(step.value, rel=1e-12)
 
 
-def test_larger_networks_and_weights_used_often_go_by_stages_and_what_nothing_reads_is_left_out():
+def test_larger_networks_go_by_stages():
     counts = Counter((s.phase, s.stage) for s in make_run("wide").open().micro_steps())
     assert set(counts.values()) == {1}
     assert [stage for phase, stage in counts if phase == "gradients"] == ["4", "2", "0"]
-    net, lone = nn.Linear(3, 2, seed=1), sv.Weight(0.5)
-    data = make_data("no bias", "mse", 16)
-    run = Run(net, nn.MSELoss(), optim.SGD([*net.parameters(), lone], lr=0.1), data, engine="numpy")
-    steps = run.open(sample=0).micro_steps()
-    assert [int(s.weights[0]) for s in steps if s.phase == "update"] == [0, 1, 2, 6, 3, 4, 5, 7, 8]
-    assert [int(s.weights[0]) for s in steps if s.phase == "gradients"] == [8, 6, 7, 2, 5, 1, 4, 0, 3]
+
+
+def test_an_output_that_the_loss_does_not_read_asks_for_nothing():
+    net = nn.Sequential(nn.Linear(3, 2, seed=1), nn.Sigmoid())
+    loss = lambda outputs, targets: (outputs[0] - targets[0]) ** 2  # noqa: E731
+    run = Run(net, loss, optim.SGD(net.parameters(), lr=0.1), make_data("no bias", "mse", 16), engine="numpy")
+    opened = run.open()
+    assert all(s.value == 0 for s in opened.micro_steps() if s.kind in ("gradient", "delta") and 1 in s.units)
+    assert not opened.gradient[[3, 4, 5, 7]].any()
 
 
 # ---- wrong questions
