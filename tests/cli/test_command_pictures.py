@@ -188,6 +188,16 @@ def test_a_replay_writes_films_stills_and_a_line(cli):
 
 
 @pytest.mark.usefixtures("files")
+def test_what_is_left_of_a_recording_that_was_cut_is_shown_and_what_is_missing_is_said(cli):
+    whole = Path("one.svz").read_bytes()
+    Path("cut.svz").write_bytes(whole[: len(whole) - 4096 * 3])
+    result = cli("replay", "cut.svz", "--out", "p.png", *SMALL)
+    assert "Traceback" not in result.err
+    assert "cut.svz: " in result.err
+    assert Path("p.png").exists() == (result.code == 0)
+
+
+@pytest.mark.usefixtures("files")
 def test_a_signal_ends_a_film_that_is_whole_and_the_picture_is_written(cli, press):
     press("scalarviz.run.recorded_source.RecordedSource", "stand", call=5)
     result = cli("replay", "one.svz", "--out", "f.mp4", "--out", "p.png", *SMALL, "--duration", 600)

@@ -171,6 +171,10 @@ LISTENING = "import os, signal, sys\nfrom scalarviz.cli.interrupt import listeni
 MOMENTS = {
     "in a command": (f"with listening():\n    {ALARM}    print('on')", 130, "", INTERRUPTED),
     "after it": (f"with listening():\n    pass\n{ALARM}print('on')", 130, "", INTERRUPTED),
+    "in a destructor": (
+        "class Last:\n    def __del__(self):\n        " + ALARM + "        for _ in range(9): pass\n"
+        "with listening():\n    Last()\n    print('on')", 130, "", INTERRUPTED,
+    ),
     "in a module that swallows everything": (
         "open('greedy.py', 'w').write('''import os, signal\ntry:\n    " + ALARM + "    print('on')\n"
         "except BaseException:\n    print('swallowed')\n''')\nsys.path.insert(0, '')\n"

@@ -58,7 +58,7 @@ def damage(path, *changes):
             database.execute(change)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_what_is_read_of_a_damaged_file_is_what_was_written(made, tmp_path, seed):
     content, path = made[0].read_bytes(), tmp_path / "changed.svs"
     results = {number: (few[:3] + few[4:6] + few[7:8], few[11]) for number, few in made[1].items()}
@@ -128,28 +128,7 @@ def test_the_log_of_another_file_is_not_written_into_this_one(made, log, path):
         assert same(told(again), made[1])
 
 
-@POSIX
-@pytest.mark.ci
-def test_what_a_removed_file_left_beside_is_no_part_of_a_new_one(made, log, tmp_path):
-    path = tmp_path / "runs.svs"
-    shutil.copyfile(log, f"{path}-wal")
-    with going(path) as anew:
-        assert anew.before == 0
-        assert same(told(anew), made[1])
-    assert os.listdir(tmp_path) == ["runs.svs"]
-
-
-def test_a_file_that_cannot_be_made_is_told_in_a_line(tmp_path, monkeypatch):
-    def full(*_args, **_options):
-        raise sqlite3.OperationalError("unable to open database file")
-
-    monkeypatch.setattr("scalarviz.sweep.writing.sqlite3.connect", full)
-    with pytest.raises(InputError, match=r"r\.svs.*unable to open"):
-        going(tmp_path / "r.svs")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("order", list(itertools.permutations(range(6)))[::144])
+@pytest.mark.parametrize("order", list(itertools.permutations(range(6)))[::240])
 def test_whichever_runs_are_there_the_others_are_computed(made, tmp_path, order):
     """Of a file that lost any of its rows."""
     path = tmp_path / "runs.svs"

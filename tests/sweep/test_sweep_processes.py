@@ -169,52 +169,6 @@ def test_a_killed_client_leaves_whole_results_and_no_process(tmp_path):
     assert bits(rest) == bits(whole())
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals of POSIX")
-def test_a_terminal_that_closes_ends_only_who_started_the_processes(tmp_path):
-    """Of a group that gets SIGHUP the client decides; Python's tracker, which died of it, let others print errors."""
-    path, door = tmp_path / "runs.svs", tmp_path / "door"
-    opened(door, 3)
-    client = subprocess.Popen(
-        [sys.executable, "-c", CLIENT, str(path), str(door)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    with client:
-        assert client.stdout is not None
-        assert int(client.stdout.readline()) == 0
-        client.stdout.readline()
-        pids = children(client.pid)
-        assert len(pids) >= 2
-        for pid in pids:
-            os.kill(pid, signal.SIGHUP)
-        opened(door, SEEDS)
-        _, said = client.communicate(timeout=60)
-    assert (client.returncode, said) == (0, "")
-    assert {result.tries for result in read(path)} == {1}
-    made.gone(pids)
-
-
-SHIELDED = """
-import os, signal
-from concurrent.futures import ProcessPoolExecutor
-import scalarviz as sv
-import sweep_made
-real = ProcessPoolExecutor.submit
-def submit(self, *arguments):
-    print(*sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, ()))), flush=True)
-    return real(self, *arguments)
-if __name__ == "__main__":
-    ProcessPoolExecutor.submit = submit
-    list(sv.sweep(sweep_made.small, {}, 1, steps=1, workers=1))
-"""
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals of POSIX")
-def test_a_process_that_begins_hears_no_terminal():
-    """Ctrl-C in its first moments ended it with a traceback; Python's tracker lets signals in again as it starts."""
-    code = f"import sys; sys.path.append({HERE!r})\n{SHIELDED}"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
-    assert run.stdout.splitlines()[0] == f"{int(signal.SIGHUP)} {int(signal.SIGINT)}"
-
-
 def test_what_cannot_be_sent_is_said_before():
     def inside(seed):
         return made.small(seed)
@@ -222,17 +176,3 @@ def test_what_cannot_be_sent_is_said_before():
     with pytest.raises(InputError, match="inside cannot be sent to other processes"):
         sv.sweep(inside, {}, 2, steps=5, workers=2)
     assert len(list(sv.sweep(inside, {}, 2, steps=5, workers=0))) == 2
-
-
-@pytest.mark.ci
-def test_a_script_that_would_start_itself_again_is_told_so(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        f"import sys\nsys.path.append({HERE!r})\nimport sweep_made as made\nimport scalarviz as sv\n"
-        "print(len(list(sv.sweep(made.small, {}, 2, steps=5, workers=1))))\n",
-        encoding="utf-8",
-    )
-    run = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
-    assert run.returncode == 1
-    assert run.stderr.count('if __name__ == "__main__"') >= 2
-    assert "StateError" in run.stderr.splitlines()[-1]

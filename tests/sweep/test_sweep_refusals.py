@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import os
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sweep_made import small
 
 import scalarviz as sv
 from kit.refusals import refusals
-from scalarviz.errors import InputError, ScalarvizError
+from scalarviz.errors import ScalarvizError
 
 
 def swept(grid=None, build=small, **more):
@@ -97,17 +95,3 @@ def test_what_would_stop_every_run_is_said_before(tmp_path, monkeypatch, refusal
     monkeypatch.chdir(tmp_path)
     refusal.check(tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
-def test_a_pipe_is_no_scene_and_is_not_waited_for(tmp_path):
-    os.mkfifo(tmp_path / "scene.py")
-    with pytest.raises(InputError, match="no regular file"):
-        swept({}, str(tmp_path / "scene.py"))
-
-
-def test_a_name_without_room_for_what_stands_beside_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"253.*247"):
-        swept(results=tmp_path / f"{'x' * 249}.svs")
-    assert list(tmp_path.iterdir()) == []
-    assert len(list(swept(results=tmp_path / f"{'x' * 243}.svs"))) == 1

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sqlite3
-import weakref
-from concurrent.futures import Executor, Future
 from importlib import import_module
 
 import numpy as np
@@ -129,17 +126,6 @@ def test_what_cannot_be_built_is_one_failed_run_that_says_why(end, fact):
     assert not len(found[1].curve)
 
 
-def test_what_another_process_raises_that_ends_programs_is_a_failed_run():
-    class Elsewhere(Executor):
-        def submit(self, function, /, *args, **named):
-            future = Future()
-            future.set_exception(KeyboardInterrupt())
-            return future
-
-    (result,) = sv.sweep(made.small, None, 1, steps=1, executor=Elsewhere())
-    assert (result.state, result.tries) == ("failed", 3)
-
-
 @pytest.mark.parametrize(("text", "state", "fact"), [
     ("import scalarviz as sv\nfrom scalarviz.scenes.xor import Options, build, report\n", "done", ""),
     ("def build(options):\n    return 1 / 0\n", "failed", "mine.py, line 2: ZeroDivisionError"),
@@ -169,27 +155,6 @@ def test_a_function_gets_numbers_of_a_text_and_the_words_of_the_others():
         (lr, hidden, name) for lr in (0.1, 1e-3) for hidden in (2, 3) for name in ("", "8,8", -4)
     }
     assert [r.options for r in results] == seen
-
-
-def test_a_function_that_is_tried_is_told_by_its_name():
-    found = list(swept(seeds=1, grid={"pace": [abs, max]}, build=lambda seed, pace: made.small(seed), steps=1))
-    assert [(r.state, r.options) for r in found] == [("done", {"pace": "abs"}), ("done", {"pace": "max"})]
-
-
-def test_options_that_are_no_numbers_are_those_of_their_run(tmp_path):
-    def build(seed, lr=0.1, beside=0.0):
-        return made.small(seed, lr)
-
-    call = {"build": build, "steps": 1, "path": tmp_path / "r.svs"}
-    grid = {"lr": [0.1, 0.2], "beside": [float("nan"), 1, "a"]}
-    for seeds in (2, 3):
-        with swept(seeds=seeds, grid=grid, **call) as going:
-            assert going.before == (0 if seeds == 2 else 12)
-            found = {(r.options["lr"], str(r.options["beside"]), r.seed): r.number for r in going}
-    places = [(lr, beside, seed) for seed in range(3) for lr in (0.1, 0.2) for beside in ("nan", "1", "a")]
-    assert found == {place: number for number, place in enumerate(places)}
-    with pytest.raises(InputError, match="another sweep: grid"):
-        swept(seeds=3, grid=dict(reversed(grid.items())), **call)
 
 
 # ---- the file
@@ -259,16 +224,6 @@ def test_runs_that_can_be_left_out_and_a_file_that_is_gone(tmp_path):
     path.unlink()
     with pytest.raises(InputError, match="removed or replaced"):
         list(going)
-
-
-def test_weights_that_were_given_out_are_not_kept_by_the_sweep():
-    """A sweep of ten thousand runs would hold the weights of all."""
-    going = swept()
-    held = [weakref.ref(next(iter(result.weights.values()))) for result in going]
-    gc.collect()
-    assert len(held) == 6
-    assert not any(array() is not None for array in held)
-    assert not going.futures
 
 
 def test_a_failed_run_is_told_kept_and_computed_again(tmp_path):
