@@ -60,18 +60,6 @@ def test_every_engine_trains_it_alike_and_moves_every_weight(tmp_path, name):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
 
 
-def test_a_number_that_is_a_weight_takes_its_gradient(tmp_path):
-    """By hand: y = 3 gate (w x + b)."""
-    net, _ = loaded(tmp_path, "single numbers")
-    x, w = drawn(4, 1, 2, 2), float(np.asarray(net.up.weight.data).item())
-    with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), 0.1), (x, x * 0), dtype="float64") as run:
-        run.step(1)
-    inner = w * x.astype(float) + 0.25
-    slopes = np.array([2 * np.mean(9 * 0.25 * inner), 2 * np.mean(9 * 0.5 * inner**2)])
-    moved = [net.up.bias.data.item(), net.gate.alpha.data.item()]
-    np.testing.assert_allclose(moved, np.array([0.25, 0.5]) - 0.1 * slopes, rtol=1e-6)
-
-
 def test_layers_have_the_files_names_and_can_be_replaced(tmp_path):
     net, _ = loaded(tmp_path, "cnn")
     assert [path for path, _ in net.named_modules()] == [
@@ -129,7 +117,6 @@ def test_a_sample_has_the_sides_that_are_told_wherever_the_samples_stand(tmp_pat
 
 SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
 KINDS = {"gate": "PARAMETER", "cos": "BUFFER", "directions": "BUFFER", "fc.weight": "PARAMETER", "fc.bias": "PARAMETER"}
-BY_HAND = {"fc.weight": "CONSTANT_TENSOR", "fc.bias": "CONSTANT_TENSOR", "cos": "BUFFER"}
 
 
 def rotated(turned=False):
@@ -170,13 +157,6 @@ def test_parameters_are_trained_and_nothing_else(tmp_path, turned, kinds, wanted
     with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), 0.1), (x, np.ones((5, 2)))) as run:
         run.step(1)
     assert {name for name, array in net.state_dict().items() if (array != before[name]).any()} == wanted
-
-
-def test_tensors_that_a_module_holds_by_hand_are_trained(tmp_path):
-    """As books write them: ``self.w = torch.normal(..., requires_grad=True)``, a constant for the exporter."""
-    net = sv.load_onnx(noted(tmp_path, rotated(), SIGNATURE, signature(BY_HAND)))
-    trained = {name for name, part in net.named_parameters() if not part.frozen}
-    assert trained >= {"fc.weight", "fc.bias"}
 
 
 @pytest.mark.parametrize("key", [SIGNATURE, SCOPES])

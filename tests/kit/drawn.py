@@ -10,24 +10,15 @@ import scalarviz as sv
 from scalarviz import nn
 from scalarviz.scalar import function
 
+from .nested import flat
+from .networks import each
+
 BATCHES = (1, 2, 3, 5, 8, 9, 16, 17, 33)
-
-
-def flatten(parts):
-    """The numbers of nested lists in one."""
-    return [number for part in parts for number in flatten(part)] if isinstance(parts, list) else [parts]
 
 
 def shape_of(parts):
     """The sides of nested lists."""
     return (len(parts), *shape_of(parts[0])) if isinstance(parts, list) else ()
-
-
-def each(function, *parts):
-    """`function` of the numbers that stand at the same place in nested lists."""
-    if isinstance(parts[0], list):
-        return [each(function, *below) for below in zip(*parts, strict=True)]
-    return function(*parts)
 
 
 class Drawn(nn.Module):
@@ -39,13 +30,13 @@ class Drawn(nn.Module):
         for _ in range(draw.randint(2, 7)):
             self.moves.append(self.move(made))
             made.append(self.moves[-1](made))
-        self.last = nn.Linear(len(flatten(made[-1])), draw.randint(1, 5), seed=draw.randrange(99))
+        self.last = nn.Linear(len(flat(made[-1])), draw.randint(1, 5), seed=draw.randrange(99))
 
     def forward(self, x):
         made = [x]
         for move in self.moves:
             made.append(move(made))
-        return self.last(flatten(made[-1]))
+        return self.last(flat(made[-1]))
 
     def move(self, made):
         """A step as a function of all that was made before."""
@@ -79,7 +70,7 @@ class Drawn(nn.Module):
         if n > 2 and kind < 0.25:
             return self.draw.choice([nn.LayerNorm(n), nn.Softmax(), nn.BatchNorm1d(n).eval(), nn.Dropout(0.4)])
         if n % 4 == 0 and n >= 12 and kind < 0.5:
-            return nn.Unflatten((2, 2, n // 4))
+            return nn.Unflat((2, 2, n // 4))
         return nn.Linear(n, self.draw.choice([1, 2, 3, 5, 8, 16, 17, 24]), bias=kind < 0.9, seed=seed)
 
     def layer_of_pictures(self, channels, height, width):

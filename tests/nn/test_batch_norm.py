@@ -140,25 +140,13 @@ def test_a_batch_of_one_number_a_channel_is_refused_as_in_pytorch(given, engine)
         beside(net, mlp(torch.nn, **given))(torch.tensor(x[:1]))
     with pytest.raises(InputError, match=r"a batch of 1 sample .* take a larger batch"):
         Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), batch_size=1, engine=engine)
-    run = started(engine, "float64", "mlp")
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), batch_size=9, engine=engine)
     run.step(2)
     before = run.values.copy()
     with pytest.raises(InputError, match="take a larger batch"):
         run.change(batch_size=1)
     assert run.problem.batch == 9
     np.testing.assert_array_equal(run.values, before)
-    run.step(2)
-    picture = started(engine, "float64", "picture", batch=1)  # nine numbers a channel
-    picture.step(1)
-    picture.close()
-
-
-def started(engine="numba", dtype="float32", name="picture", batch=9, threads=1):
-    make, inputs = MODELS[name]
-    nn.init.manual_seed(3)
-    net = make(nn)
-    return Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.01), data(inputs), batch_size=batch, engine=engine,
-               dtype=dtype, threads=threads, seed=SEED)  # fmt: skip
 
 
 @pytest.mark.parametrize("momentum", [0.3, None])

@@ -165,24 +165,11 @@ def test_the_factor_of_the_squared_error():
     assert nn.MSELoss()(o, t).data == pytest.approx(4.25 / 2)
     assert nn.MSELoss("sum", factor=0.5)(o, t).data == 2.125
     assert nn.MSELoss(factor=0.5)(o, t).data == pytest.approx(4.25 / 4)
-    net = model()
-    loss = nn.MSELoss("sum", factor=0.5, batch_reduction="mean")  # Nielsen's cost
+    net, loss = model(), nn.MSELoss("sum", factor=0.5, batch_reduction="mean")  # Nielsen's cost
     run = Run(net, loss, optim.SGD(net.parameters(), 0.5), (X, ROWS), engine="numpy", dtype="float64")
     a = run.predict(X)
     run.step()
     assert run.loss == pytest.approx(0.5 * ((a - ROWS) ** 2).sum() / N, rel=1e-12)
-    delta = (a - ROWS) * (1 - a * a) / N
-    np.testing.assert_allclose(net[0].weight.grad, delta.T @ X, rtol=1e-11)
-
-
-def test_targets_of_any_kind():
-    loss, t = nn.MSELoss(), Value(1.0)
-    assert loss(Value(2.0), 1.0).data == loss([2.0], np.array([1.0])).data == 1.0
-    loss([Value(2.0)], [t]).backward()
-    assert t.grad == -2.0
-    wanted = nn.CrossEntropyLoss()(LOGITS, 2).data
-    for target in (np.int64(2), 2.0, Value(2.0), [2], np.array([2])):
-        assert nn.CrossEntropyLoss()(LOGITS, target).data == wanted
 
 
 def test_ends_and_kinks():

@@ -9,7 +9,6 @@ import pickle
 import numpy as np
 import pytest
 
-import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import ScalarvizError, StateError, TypeMismatchError
 from scalarviz.optim import lr_scheduler
@@ -127,17 +126,6 @@ def test_a_plateau_is_pytorchs(torch, settings, seed):
         own.step(metric)
         np.testing.assert_allclose(optimizer.lr, other.param_groups[0]["lr"], rtol=1e-12)
     assert optimizer.lr < 0.1  # else nothing was compared
-
-
-def test_a_lambda_is_recorded_where_it_can_be_and_else_that_is_said():
-    optimizer = ours()
-    assert lr_scheduler.LambdaLR(optimizer, decay).remark == ""
-    assert lr_scheduler.LambdaLR(optimizer, lambda k: sv.minimum(1.0, (k + 1) / 10)).remark == ""
-    optimizer = ours()
-    assert "called with numbers" in lr_scheduler.LambdaLR(optimizer, tens).remark
-    knows = lr_scheduler.LambdaLR(optimizer, lambda k: 2.0 if isinstance(k, int) else 1.0)  # recorded it is another
-    assert "called with numbers" in knows.remark
-    assert knows.get_last_lr() == [0.2]
 
 
 def test_a_rate_that_is_set_scales_what_follows_and_ends_it_where_it_is_0():

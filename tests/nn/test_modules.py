@@ -196,26 +196,6 @@ def test_buffers_are_kept_but_not_trained():
     assert net.state_dict()["0.scale"].tolist() == [1.0, 2.0]
 
 
-STATISTICS = ["running_mean", "running_var", "num_batches_tracked"]
-
-
-def test_running_statistics_are_arrays_of_the_module():
-    norm = nn.BatchNorm1d(2)
-    assert names(norm) == ["weight", "bias"]
-    assert [n for n, _ in norm.named_buffers("net")] == [f"net.{name}" for name in STATISTICS]
-    assert [(a.shape, a.dtype) for a in norm.buffers()] == [((2,), float), ((2,), float), ((), np.int64)]
-    given = np.array([1.0, 2.0])
-    norm.running_mean = given
-    given[0] = 9.0
-    norm.running_mean[0] = 3.0
-    norm.running_mean += 1
-    assert norm.running_mean.tolist() == [4.0, 3.0]
-    norm.num_batches_tracked += 1
-    assert (int(norm.num_batches_tracked), norm.num_batches_tracked.dtype) == (1, np.int64)
-    with pytest.raises(ValueError, match="read-only"):
-        norm.buffers()[2][...] = 5
-
-
 # ---- what they print, perceptrons, weights
 
 

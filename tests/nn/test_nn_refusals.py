@@ -259,13 +259,6 @@ def test_buffers_and_running_statistics_that_do_not_fit():
         with pytest.raises(sv.ScalarvizError, match=name):
             norm.load_state_dict(state | {name: np.array(wrong)})
         assert norm.running_mean.tolist() == [0.0, 0.0]
-    for bad in (2**53 + 2, 10**30, -1, 0.5, np.nan):
-        with pytest.raises(InputError, match="at most 2"):
-            norm.num_batches_tracked = bad
-    norm.running_mean = None
-    for call in (lambda: norm([[1, 2], [3, 4]]), lambda: norm.eval()([1, 2])):
-        with pytest.raises(InputError, match="running_mean is None"):
-            call()
 
 
 # ---- names that people bring along from PyTorch

@@ -12,7 +12,7 @@ import pytest
 
 import scalarviz as sv
 from kit.refusals import refusals
-from scalarviz import Value, Weight, checks, data, nn, optim, rng
+from scalarviz import Value, Weight, data, nn, optim, rng
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
 from scalarviz.scalar import function
 
@@ -136,10 +136,3 @@ def test_what_is_no_array_of_numbers_is_refused_and_changes_nothing(given):
             call(given)
     assert np.array_equal(run.values, before)
     assert run.samples()[1].tolist() == [[1.0], [2.0]]
-
-
-def test_python_numbers_of_any_size_and_values_are_an_array():
-    assert checks.real_array([2**70, 1], "x").tolist() == [2.0**70, 1.0]
-    assert checks.real_array([Value(1.5), 2], "x").tolist() == [1.5, 2.0]
-    assert checks.real_array(np.ones(2, np.float32), "x").dtype == np.float32
-    assert len(list(nn.Parameter([1.0, 2.0]))) == 2  # a protocol of Python's that ends at an IndexError

@@ -140,26 +140,6 @@ def test_equality_is_identity_and_a_value_is_a_number_to_python():
     assert Value(np.array(2.5)).data == 2.5
 
 
-OF_NUMPY = ("add", "subtract", "multiply", "divide", "power", "negative", "exp", "log", "sqrt", "sin", "cos", "tanh",
-            "absolute", "fabs", "float_power", "square", "minimum", "maximum")  # fmt: skip
-
-
-@pytest.mark.parametrize("name", OF_NUMPY)
-def test_a_function_of_numpy_is_an_operation_with_its_gradient(name):
-    call = getattr(np, name)
-    point = [0.3, 0.7][: call.nin]
-    leaves = [Value(p) for p in point]
-    node = call(*leaves)
-    node.backward()
-    assert node.data == pytest.approx(float(call(*point)), rel=1e-14)
-    for k, leaf in enumerate(leaves):
-        ahead, behind = ([p + (step if i == k else 0) for i, p in enumerate(point)] for step in (1e-6, -1e-6))
-        assert leaf.grad == pytest.approx((float(call(*ahead)) - float(call(*behind))) / 2e-6, abs=1e-8)
-    w = Weight(0.5)
-    tape = sv.record(lambda x: [call(*[w * v for v in x])], call.nin)
-    assert node.op in {made.code for made in tape.nodes}
-
-
 @pytest.mark.parametrize("numbers", [(3.0, -4.0), (-4.0, 3.0), (2.0, 2.0), (1.0, math.inf, -2.0), (5.0, 5.0, 1.0, 5.0)])
 def test_largest_and_smallest_are_pythons_and_the_first_gets_the_gradient(numbers):
     """Of one sequence, a generator, or several operands; numbers may stand among the Values."""

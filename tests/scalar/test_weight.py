@@ -109,13 +109,6 @@ def test_a_layer_is_its_rows_as_dots(rows, columns, bias, which):
     assert np.array(found[0][2]).any(axis=1).tolist() == [k in used for k in range(rows)]
 
 
-def test_dot_takes_weights_numbers_and_values():
-    w, x = Weight(2.0), Value(3.0)
-    y = sv.dot([w, 1.0, x], [x, w, x], w)
-    y.backward()
-    assert (y.data, w.grad, x.grad) == (6 + 2 + 9 + 2, 3 + 1 + 1, 2 + 3 + 3)
-
-
 def test_nodes_that_a_walk_leaves_out_read_0_and_not_an_older_gradient():
     """What a comparison alone reads; single nodes, and those of a layer."""
     w = Weight(4.0)
