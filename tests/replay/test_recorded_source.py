@@ -1,6 +1,7 @@
 """What a window asks of a recording and of two: they stand at recorded steps, with their numbers."""
 
 import bisect
+import functools
 
 import numpy as np
 import pytest
@@ -125,11 +126,17 @@ def late(record):
     return record(steps=0, then=lambda run: run.restore(run.state_dict(), run.optimizer_state(), 500))[1]
 
 
+ASKED = {"train": (), "predict": ([[0.0] * 3],), "edit": (edits.SetWeights(0, [0.0]),), "ask": (print,), "samples": (),
+         "rows": ([[0.0]], ["0"]), "activations": ([0.0],), "sample": (0,), "evaluate": ([[0.0]], [[0.0]]),
+         "sample_gradient": ([0.0], [0.0], [0.0])}  # fmt: skip
+
+
+def asked(name, source, record):
+    return getattr(source(), name)(*ASKED[name])
+
+
 @refusals({
-    "trained": (lambda source, record: source().train(), StateError, "the recording"),
-    "predicts": (lambda source, record: source().predict([[0.0] * 3]), StateError, "the recording"),
-    "edited": (lambda source, record: source().edit(edits.SetWeights(0, [0.0])), StateError, "the recording"),
-    "asked": (lambda source, record: source().ask(lambda run: None), StateError, "the recording"),
+    **{name: (functools.partial(asked, name), StateError, "the recording") for name in ASKED},
     "told": (lambda source, record: source().tell(loss=1.0), StateError, "the recording"),
     "pair switched": (lambda source, record: two(record).switch(0), StateError, "comparison", "another branch"),
     "pair trained": (lambda source, record: two(record).train(), StateError, "comparison", "trained"),

@@ -305,6 +305,7 @@ def test_a_closed_or_taken_over_run_refuses_to_go(end):
 
 def test_a_branch_that_made_room_is_refused_in_words():
     run = make()
+    assert run.timeline.remark == ""
     run.timeline.budget = 1000
     for k in range(5):
         run.step(3)
