@@ -68,21 +68,26 @@ def get_code(loader, module, unchanged=SourceFileLoader.get_code):
 
 
 def lines_file(kind):
+    """A new file's descriptor: of an open file object a child process would be warned at its end."""
     name = f"{kind}-{os.getpid()}-{os.urandom(4).hex()}.jsonl"
-    return open(Path(os.environ[FOLDER], name), "a", encoding="utf-8", buffering=1)
+    return os.open(Path(os.environ[FOLDER], name), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
 
 def listen_in_child():
     """Write what this process calls, which a test started: at once, as it may be killed at any time."""
     file, said = lines_file("child"), set()
     simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-    file.write(json.dumps({"test": os.environ.get(TEST, ""), "simulator": simulated}) + "\n")
+
+    def write(value):
+        with suppress(OSError):
+            os.write(file, f"{json.dumps(value)}\n".encode())
+
+    write({"test": os.environ.get(TEST, ""), "simulator": simulated})
 
     def called(name):
         if name not in said:
             said.add(name)
-            with suppress(OSError):
-                file.write(json.dumps(name) + "\n")
+            write(name)
 
     builtins.__called__ = called
     SourceFileLoader.get_code = get_code
@@ -108,7 +113,7 @@ class Recorder:
     """Writes a line for each test: its functions, its seconds, whether it passed, and what it needs."""
 
     def __init__(self):
-        self.file, self.said = lines_file("tests"), set()
+        self.file, self.said = os.fdopen(lines_file("tests"), "a", encoding="utf-8", buffering=1), set()
         self.started = self.failed = self.gl = False
         builtins.__called__ = self.said.add
         SourceFileLoader.get_code = get_code
