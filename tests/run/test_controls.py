@@ -19,7 +19,7 @@ from kit.learning import make_optimizer
 from kit.networks import mlp
 from kit.refusals import refusals
 from kit.runs import bits, make_run
-from scalarviz import nn, optim
+from scalarviz import nn
 from scalarviz.errors import InputError, StateError, TypeMismatchError
 from scalarviz.run.controls import MOST_LAYERS, MOST_UNITS, Reader, Segments, Slider, Switch
 from scalarviz.run.layers import LAYERS
@@ -215,17 +215,6 @@ def test_a_rule_has_the_rate_it_had_last_that_of_its_family_of_the_scene_or_the_
     for rule, rate in (("SGD", 0.5), ("AdamW", 0.02), ("momentum", 0.4)):
         move(run, "optimiser", rule, {}, rates)
         assert (run.lr, values(run)["optimiser"]) == (rate, rule)
-
-
-def test_a_schedule_ends_with_its_optimiser():
-    run, had = run_of(), {}
-    optim.lr_scheduler.LinearLR(run.optimizer, 1.0, 0.0, total_iters=100)
-    run.step(10)
-    move(run, "optimiser", "Adam", had)
-    assert run.optimizer.lr_schedule is None
-    assert "schedule" in run.log[-1].what
-    move(run, "optimiser", "SGD", had)
-    assert run.lr == pytest.approx(0.045)  # that of the moment at which it was left
 
 
 @pytest.mark.parametrize("rule", ["sgd", "sgd_nesterov"])

@@ -74,17 +74,6 @@ def test_walks_that_are_asked_are_the_walks_that_are_not(engine, seed, network, 
     walk(seed, network, optimizer, engine, deeds)
 
 
-def test_questions_from_inside_of_training():
-    """A callback, and the progress of a long call, may go back and look."""
-    asked, alone, found = make_run(), make_run(), []
-    asked.on_step(lambda run: found.append(run.open(step=max(1, run.steps - 5))), every=10)
-    asked.step(60, progress=lambda run: found.append(run.compare(run.span[0], run.steps)) or True)
-    alone.step(60)
-    assert len(found) > 5
-    assert bits(asked) == bits(alone)
-    assert [branch.newest for branch in asked.branches] == [60]
-
-
 # ---- functions between steps
 
 

@@ -302,16 +302,6 @@ def test_a_frame_of_the_past_is_opened_at_its_weights(optimizer):
 # ---- numbers that are none, numbers that nothing reads, too many numbers
 
 
-@pytest.mark.parametrize("name", ["mlp", "relu", "norms", "batch norm", "picture", "many activations"])
-def test_every_term_is_of_the_layer_that_its_weight_is_of(name):
-    opened = make(name).open()
-    for index in range(0, len(opened.values), 2):
-        if not opened.follows(index):
-            terms = opened.terms(index)
-            assert {place.stage for place in terms.at} == {opened.name(index).partition(".")[0]}
-            assert all(place is None or place.stage != "loss" for place in terms.met)
-
-
 def test_numbers_inside_a_function_belong_to_the_stage_that_is_made_of_them():
     weights, layer = [sv.Weight(0.3 + k, name=f"w{k}") for k in range(4)], nn.Linear(3, 3, seed=1)
     model = lambda x: layer([sv.sin(sv.tanh(w * v)) for w, v in zip(weights, x, strict=False)])  # noqa: E731

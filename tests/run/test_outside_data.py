@@ -1,9 +1,7 @@
 """Data that is not ours: files mapped into memory and objects that are asked give the bits of memory."""
 
-import gc
 import os
 import warnings
-import weakref
 from itertools import count
 
 import numpy as np
@@ -121,20 +119,6 @@ def test_samples_are_asked_for_seldom_and_in_order_and_nothing_else_is_read():
         assert len(store.asked) < 40  # not every step, not every sample
 
 
-def test_other_samples_come_from_outside_too(tmp_path):
-    runs, x = [start(X[:50], Y[:50]), start(X[:50], Y[:50])], mapped(tmp_path, X)
-    for run, samples in zip(runs, (X, x), strict=True):
-        run.step(2)
-        run.refill(samples, Y)
-        run.step(3)
-    same_bits(runs)
-    last = weakref.ref(x)
-    runs[1].close()
-    del runs, run, x, samples
-    gc.collect()
-    assert last() is None
-
-
 # ---- what is no number, or not there any more
 
 
@@ -158,18 +142,6 @@ def test_a_number_that_is_none_ends_it_at_the_last_good_step(tmp_path):
     with pytest.raises(InputError, match="9"):
         run.step(100)
     assert 0 < run.steps < 30
-
-
-def test_a_file_that_is_shortened_is_said_and_not_read(tmp_path):
-    x = mapped(tmp_path, X)
-    run, name = start(x, Y), os.path.basename(x.filename)
-    run.step(3)
-    os.truncate(x.filename, 1000)
-    with warnings.catch_warnings(record=True) as told, pytest.raises(InputError, match="1,000 bytes"):
-        warnings.simplefilter("always")
-        run.step(5)
-    assert name in str(told[0].message)
-    assert run.steps == 3
 
 
 def test_nobody_reads_behind_the_end_of_a_shortened_file(tmp_path):

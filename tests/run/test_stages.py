@@ -11,7 +11,6 @@ from kit.refusals import refusals
 from kit.runs import make_run
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, OutOfRangeError, TracingError, TypeMismatchError
-from scalarviz.tape import Table
 
 
 class Attention(nn.Module):
@@ -181,23 +180,3 @@ ROWS = {
 @refusals(ROWS, globals())
 def test_refusals(refusal):
     refusal.check()
-
-
-def test_indices_before_and_behind_a_value():
-    table = nn.Parameter(np.arange(24.0).reshape(2, 3, 4))
-    one, two = sv.Value(1.0), sv.Value(2.0)
-    assert np.shape(table[one]) == (3, 4)
-    assert table[1, two, 3] is table[1][2][3]
-    assert [v.data for v in table[1][two]] == [20.0, 21.0, 22.0, 23.0]
-    net = sv.record(lambda x: [table[1, x[0], 3], table[x[0], 0, -1], *table[0][x[0]]], 1)
-    found = [(n.index, n.table) for n in net.nodes if n.code == "gather"]
-    assert found == [(15, Table(3, 4)), (3, Table(2, 12)), *((k, Table(3, 4)) for k in range(4))]
-
-
-def test_every_weight_of_every_network_is_found_by_its_name():
-    for network in NETWORKS:
-        run = make_run(network, "cross-entropy" if network in ("words", "gpt") else "mse")
-        names = [run.weight_name(index) for index in range(run.n_weights)]
-        opened = run.open()
-        assert [opened.index(name) for name in names[::7]] == list(range(0, len(names), 7))
-        assert len(set(names)) == len(names)

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from scalarviz.scenes import digits, rgb
 
-import scalarviz as sv
 from kit.commands import moment_of
 from kit.refusals import refusals
 from kit.runs import make_run
-from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
 from scalarviz.run import Group, Placed, Plan, Room, Scene, Story
 
@@ -62,19 +60,6 @@ def test_refused(refusal):
 
 
 # ---- stories
-
-
-@pytest.mark.parametrize(("outputs", "samples"), [(1, 8), (3, 1), (2000, 1024)])
-def test_a_scene_without_a_story_says_what_is_true_of_any_run(outputs, samples):
-    net, X = nn.Linear(1, outputs, bias=False), np.zeros((samples, 1))
-    run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters()), (X, np.repeat(X, outputs, 1)), engine="numpy")
-    told = Scene("s", run).told
-    assert told.opening(run.n_weights) == f"{outputs:,} weight{'s' if outputs > 1 else ''}."
-    assert told.sentence.startswith("They " if outputs > 1 else "It ")
-    assert f" {samples:,} example{'s' if samples > 1 else ''}." in told.sentence
-    own = Story("It should double a number.", "By hand.")
-    assert Scene("s", run, story=own).told is own
-    assert own.opening(run.n_weights) == "By hand."
 
 
 @pytest.mark.ci

@@ -92,13 +92,6 @@ def test_hostile_texts_are_refused_with_a_caret(fitted):
         assert 0 <= caught.value.place <= len(text)
 
 
-def test_columns_are_found_quoted_and_hide_constants(tmp_path):
-    (tmp_path / "table.csv").write_text("sepal length,e,z\n3,1,0\n2,5,0\n")
-    text = 'w * "sepal length" + e + 0*pi'
-    run = make_scene("expression", expr=text, csv=tmp_path / "table.csv", start=["w=2"]).run
-    assert run.predict([[3.0, 1.0]]).item() == 7.0
-
-
 def test_an_operation_that_is_registered_is_there_too(fitted):
     sv.register("test_expression_cube", "a", "a * a * a", ("3 * a * a",))
     try:

@@ -97,21 +97,6 @@ def test_a_tree_is_followed_and_one_of_other_names_or_shapes_is_refused(one, oth
         assert watched.frame().step == 1
 
 
-def test_statistics_of_batches_are_not_trained_keys_are_no_numbers_and_networks_of_ours_are_not_left_out():
-    class Key:
-        dtype, shape = "key<fry>", ()
-
-        def __array__(self, dtype=None, copy=None):
-            raise TypeError("JAX array with PRNGKey dtype cannot be converted to a NumPy array")
-
-    net = sv.nn.Linear(2, 1)
-    watched = sv.watch({"batch_stats": {"norm": {"mean": np.ones(2)}}, "dropout": Key(), "net": net})
-    roles = {tensor.name: tensor.role for tensor in watched.tensors}
-    assert roles == {"batch_stats.norm.mean": "buffer", "net.weight": "weight", "net.bias": "bias"}
-    net.weight[0][1].data = 7.0
-    assert watched.frame().values[3] == 7
-
-
 @refusals({
     "an array": (lambda watched: sv.watch(np.ones(3)), TypeMismatchError, "ndarray", "{'x': x}"),
     "dates": (lambda watched: sv.watch({"a": np.array(["2026-11-22"], "M8[D]")}), InputError, "'a'", "datetime64"),

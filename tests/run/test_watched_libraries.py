@@ -1,4 +1,4 @@
-"""What PyTorch, JAX, flax and equinox train is watched as they keep it: one law over a loop of each, and their ways."""
+"""What PyTorch, JAX and flax train is watched as they keep it: one law over a loop of each, and their ways."""
 
 from importlib.util import find_spec
 from types import SimpleNamespace
@@ -96,27 +96,6 @@ class Nnx(Jax):
         return {"first.kernel": net.first.kernel, "norm.mean": net.norm.mean, "rest.0.bias": net.rest[0].bias}
 
 
-class Equinox(Jax):
-    """Modules that each step makes anew."""
-
-    def __init__(self):
-        import equinox
-        import jax
-        import jax.numpy as jnp
-
-        self.jax, self.equinox = jax, equinox
-        self.x = self.now = equinox.nn.MLP(3, 1, 4, 1, key=jax.random.key(0))
-        self.slope = equinox.filter_value_and_grad(lambda net: jnp.mean(jax.vmap(net)(X) ** 2))
-
-    def step(self):
-        loss, grads = self.slope(self.now)
-        self.now = self.equinox.apply_updates(self.now, self.jax.tree.map(lambda g: -0.1 * g, grads))
-        return self.now, grads, loss, {"layers.1.weight": grads.layers[1].weight}
-
-    def values(self):
-        return {"layers.1.weight": self.now.layers[1].weight, "layers.0.bias": self.now.layers[0].bias}
-
-
 WEIGHT, BIAS, BUFFER, COUNT = "weight", "bias", "buffer", "count"
 NORM = {"weight": WEIGHT, "bias": BIAS, "running_mean": BUFFER, "running_var": BUFFER, "num_batches_tracked": COUNT}
 ROLES: dict[Any, dict[str, str]] = {
@@ -125,9 +104,9 @@ ROLES: dict[Any, dict[str, str]] = {
     Jax: {"b": WEIGHT, "k": WEIGHT, "w": WEIGHT},
     Nnx: {"first.bias": BIAS, "first.kernel": WEIGHT, "norm.bias": BIAS, "norm.mean": BUFFER, "norm.scale": WEIGHT,
           "norm.var": BUFFER, "rest.0.bias": BIAS, "rest.0.kernel": WEIGHT},
-    Equinox: {f"layers.{k}.{name}": name for k in range(2) for name in (WEIGHT, BIAS)},
+
 }  # fmt: skip
-NEEDS = {Torch: "torch", Jax: "jax", Nnx: "flax", Equinox: "equinox"}
+NEEDS = {Torch: "torch", Jax: "jax", Nnx: "flax"}
 LOOPS = [loop for loop, package in NEEDS.items() if find_spec(package)]
 
 

@@ -234,12 +234,6 @@ def test_every_printed_equation_of_twelve_weights_is_true(optimizer):
                 assert 1 / (1 + np.exp(-step.factors[0])) == pytest.approx(step.value, rel=1e-12)
 
 
-def test_larger_networks_go_by_stages():
-    counts = Counter((s.phase, s.stage) for s in make_run("wide").open().micro_steps())
-    assert set(counts.values()) == {1}
-    assert [stage for phase, stage in counts if phase == "gradients"] == ["4", "2", "0"]
-
-
 def test_an_output_that_the_loss_does_not_read_asks_for_nothing():
     net = nn.Sequential(nn.Linear(3, 2, seed=1), nn.Sigmoid())
     loss = lambda outputs, targets: (outputs[0] - targets[0]) ** 2  # noqa: E731

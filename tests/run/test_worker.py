@@ -260,19 +260,13 @@ def test_what_was_asked_for_before_steps_is_done_before_them_and_what_was_given_
 
 def test_without_a_thread_a_request_is_the_frame_of_this_moment():
     run, plain, given = make_run("relu"), make_run("relu"), np.array([0.1, 0.2, 0.3])
-    for one in (run, plain):
-        one.step(3)
-        one.set_weights(0, [0.5])
-    asked, expected = (run.request_frame(), run.request_frame(given)), (plain.frame(), plain.frame(given))
+    request, expected = run.request_frame(given), plain.frame(given)
     given[:] = 0
     run.step(5)
-    x, y = run.samples()
-    run.refill(x - 9, y)  # what is learnt from later is not what the frame speaks of
-    for request, frame in zip(asked, expected, strict=True):
-        assert (request.done, frame_bits(request.result())) == (True, frame_bits(frame))
-        assert request.result() is request.result(0)
+    run.refill(run.samples()[0] - 9, run.samples()[1])  # what is learnt from later is not what the frame speaks of
+    assert (request.done, frame_bits(request.result(0))) == (True, frame_bits(expected))
     run.close()
-    assert run.request_frame().result(0).step == 8
+    assert run.request_frame().result(0).step == 5
 
 
 def test_in_the_middle_of_a_call_asking_returns_at_once_and_requests_share_a_frame(slow):
@@ -370,10 +364,9 @@ def test_an_error_reaches_the_viewer_and_an_edit_heals_it():
         assert worker.error is None
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
-def test_an_edit_that_fails_is_an_error_not_the_end(error):
+def test_an_edit_that_fails_is_an_error_not_the_end():
     def fails(run):
-        raise error("no good")
+        raise KeyboardInterrupt("no good")
 
     run = make_run()
     with Worker(run) as worker:
@@ -382,7 +375,7 @@ def test_an_edit_that_fails_is_an_error_not_the_end(error):
         assert "no good" in str(worker.error)
         worker.train_to(5)
         wait(lambda: run.steps == 5)
-        with pytest.raises(error):  # it belongs to whoever asks
+        with pytest.raises(KeyboardInterrupt):  # it belongs to whoever asks
             run.do(edits.Call(fails))
 
 
@@ -416,17 +409,6 @@ def test_closing_a_call_that_does_not_end_is_said_and_answers_later(slow):
     assert run.gate is None
 
 
-def test_running_statistics_are_read_and_written():
-    run = make_run("batch norm")
-    norm = run.model[1]
-    with Worker(run) as worker:
-        worker.train_to(30)
-        worker.settle()
-        assert (int(norm.num_batches_tracked), norm.running_mean.flags.writeable) == (30, False)
-        norm.running_mean = [1.0, 2.0, 3.0, 4.0]
-        assert norm.running_mean.tolist() == [1.0, 2.0, 3.0, 4.0]
-
-
 # ---- what is refused
 
 
@@ -445,19 +427,6 @@ def test_refusals(refusal, fast):
     before = run.steps
     wait(lambda: run.steps > before)  # it goes on as if nothing was asked
     assert worker.error is None
-
-
-def test_what_the_optimiser_keeps_is_in_frames_while_it_is_wanted():
-    kept, run = {"exp_avg", "exp_avg_sq"}, make_run("mlp")
-    with Worker(run) as worker:
-        assert worker.request().result(5).state == {}
-        worker.train_to(6)
-        worker.settle()
-        assert set(worker.request(state=True).result(5).state) == kept
-        for wanted in (True, False):
-            worker.state_wanted = wanted
-            worker.do(edits.SetWeights(0, [float(wanted)]))
-            assert bool(worker.settle().state) == wanted
 
 
 def test_what_waits_for_a_weight_is_done_to_that_weight():
