@@ -70,7 +70,7 @@ class Drawn(nn.Module):
         if n > 2 and kind < 0.25:
             return self.draw.choice([nn.LayerNorm(n), nn.Softmax(), nn.BatchNorm1d(n).eval(), nn.Dropout(0.4)])
         if n % 4 == 0 and n >= 12 and kind < 0.5:
-            return nn.Unflat((2, 2, n // 4))
+            return nn.Unflatten((2, 2, n // 4))
         return nn.Linear(n, self.draw.choice([1, 2, 3, 5, 8, 16, 17, 24]), bias=kind < 0.9, seed=seed)
 
     def layer_of_pictures(self, channels, height, width):
