@@ -345,15 +345,3 @@ def test_nothing_else_is_opened(doors, tmp_path, name, content, says):
     with pytest.raises(ScalarvizError, match=says):
         door, given, _ = rooms.way_of(tmp_path / name, doors)
         door.build(given)
-
-
-def test_what_a_scene_lacks_is_a_line_to_type(tmp_path):
-    scene = tmp_path / "scene.py"
-    for needs, said in (('NEEDS = {"data": "no_such_module"}', 'pip install "scalarviz[data]"'),
-                        ('NEEDS = {"data": "json"}', ""), ("", "")):  # fmt: skip
-        scene.write_text(f'"""A scene."""\n{needs}\n')
-        assert rooms.missing(scene) == rooms.door_of("scene", scene).missing == said
-    setup = (ROOT / "setup.cfg").read_text(encoding="utf-8")
-    needs = [getattr(importlib.import_module(f"scalarviz.scenes.{name}"), "NEEDS", {}) for name in SCENES]
-    assert any(needs)
-    assert all(f"\n{extra} =\n" in setup for each in needs for extra in each)

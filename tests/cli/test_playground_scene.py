@@ -66,23 +66,13 @@ def test_without_noise_points_and_labels_are_the_formulas():
     one, its = (each[np.argsort(np.hypot(*each.T))] for each in (one, its))
     np.testing.assert_allclose(one, its, atol=1e-12)
     np.testing.assert_allclose(np.hypot(*one.T), np.arange(250) / 250 * 5, atol=1e-12)
+    assert not np.array_equal(points_of("xor", 0.3, 7)[0], points_of("xor", 0.3, 8)[0])
     for noise, variance in ((0.0, 0.5), (0.5, 4.0)):
         points, labels = points_of("gauss", noise, 1)
         for sign in (1, -1):
             cloud = points[labels == sign]
             np.testing.assert_allclose(cloud.mean(axis=0), 2 * sign, atol=5 * (variance / 250) ** 0.5)
             np.testing.assert_allclose(cloud.var(axis=0), variance, rtol=0.35)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_noise_moves_labels_or_points_and_a_seed_is_one_data_set(kind):
-    plain, noisy = points_of(kind, 0.0, 7), points_of(kind, 0.3, 7)
-    assert any(not np.array_equal(a, b) for a, b in zip(plain, noisy, strict=True))
-    again = points_of(kind, 0.3, 7)
-    assert all(np.array_equal(a, b) for a, b in zip(noisy, again, strict=True))
-    assert not np.array_equal(noisy[0], points_of(kind, 0.3, 8)[0])
-    first = noisy[1][: len(noisy[1]) // 2]  # shuffled: a half is a fair sample
-    assert abs(first.mean() - noisy[1].mean()) < 0.2
 
 
 @pytest.mark.ci
@@ -104,18 +94,6 @@ def test_numbers_are_those_of_the_saved_weights_by_hand(play):
 # ---- tables of one's own
 
 TREES = "leaf,height,tree\n" + "".join(f"{10 + k % 7},{200 + k % 11},{'ab'[k % 2]}\n" for k in range(60))
-
-
-def test_columns_are_standardised_and_remember_their_units():
-    read, own = parse_csv(TREES), own_points(parse_csv(TREES))
-    np.testing.assert_allclose(own.inputs.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(own.inputs.std(axis=0), 1, atol=1e-12)
-    for k, name in enumerate(("leaf", "height")):
-        column = own.units.inputs[k]
-        assert column.name == name
-        np.testing.assert_allclose(column.before(own.inputs[:, k]), read.numbers(name))
-        low, high = column.shown
-        assert low < read.numbers(name).min() < read.numbers(name).max() < high
 
 
 @pytest.mark.parametrize(
@@ -169,11 +147,8 @@ def table(classes, count=60):
 EDITS = {
     "noise": lambda scene: other(scene, noise=0.2),
     "split": lambda scene: other(scene, split=0.2),
-    "new points": lambda scene: other(scene, seed=9),
-    "another kind": lambda scene: other(scene, data="spiral"),
     "numbers": lambda scene: other(scene, data="regress-gauss"),
     "three classes": lambda scene: other(scene, table(3)),
-    "a point more": lambda scene: AddPoint(scene.known, (1.0, -2.0), -1.0),
     "a point less": lambda scene: RemovePoint(scene.known, scene.known.at(scene.run.frame()), 7),
 }
 
@@ -211,11 +186,8 @@ def test_points_that_are_clicked_are_those_that_are_learnt_from():
     hand, before = Hand(scene.known), seen(scene)
     scene.run.do(AddPoint(scene.known, (3.0, 3.0), 1.0))
     assert len(scene.run.samples()[0]) == 251
-    points = scene.known.at(scene.run.frame())
-    assert points.recipe.added == ("3,3,1",)
-    scene.run.do(RemovePoint(scene.known, points, 250))  # leaves them as they were
+    scene.run.do(RemovePoint(scene.known, scene.known.at(scene.run.frame()), 250))  # leaves them as they were
     assert seen(scene) == before
-    assert scene.known.at(scene.run.frame()).recipe.added == ()
     points = hand.points(moment_of(scene))
     assert hand.remove(250) is None  # held back
     scene.run.do(hand.remove(3))
@@ -231,22 +203,6 @@ def test_points_that_are_clicked_are_those_that_are_learnt_from():
 
 
 # ---- the network
-
-
-def test_a_feature_that_comes_has_a_column_more_and_changes_no_other_number():
-    scene = made()
-    run = scene.run
-    run.step(60)
-    weights, rest = run.model[1].weight.data.copy(), run.values[8:].copy()
-    run.do(SwitchFeature("siny", True))
-    assert run.model[1].weight.shape == (4, 3)
-    np.testing.assert_array_equal(run.model[1].weight.data[:, :2], weights)
-    np.testing.assert_array_equal(run.values[12:], rest)
-    x = np.array([[0.5, 1.0], [0.5, 1.0 + 2 * np.pi]])
-    column = run.model[1].weight.data[:, 2]
-    inner = run.model[1].bias.data + x @ weights.T + np.sin(x[:, 1:]) * column
-    np.testing.assert_allclose(moment_of(scene).rows(x, "1")["1"], inner, rtol=1e-6)
-    assert not run.frame().frozen.any()
 
 
 def test_a_feature_that_is_off_is_0_and_its_weights_rest_even_with_a_penalty():
@@ -268,7 +224,7 @@ def test_a_feature_that_is_off_is_0_and_its_weights_rest_even_with_a_penalty():
     assert (run.model[1].weight.data[:, 0] != column).any()
 
 
-@pytest.mark.parametrize("hidden", [(4, 3), (4, 2, 2), (), (5, 2)])
+@pytest.mark.parametrize("hidden", [(4, 3), (), (5, 2)])
 def test_layers_that_fit_go_on_and_a_restart_is_the_start_of_that_command(hidden):
     run = made(seed=4).run
     run.step(50)

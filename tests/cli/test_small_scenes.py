@@ -15,7 +15,6 @@ from scalarviz.scenes import neuron
 from kit.commands import make_scene, weights_in
 from scalarviz import data
 from scalarviz.io import load_picture, load_tensors, read_cube, save_picture
-from scalarviz.run import panels
 
 # ---- neuron
 
@@ -168,28 +167,6 @@ def test_a_colour_grade_is_learnt_and_applied(rgb, tmp_path):
     lut = read_cube("grade.cube")  # it says the same as the network did, up to interpolation and 8 bits
     assert lut.points == 33
     assert np.abs(lut(before.rgb) - after.rgb).max() < 1 / 255
-
-
-def panel_of(scene, kind):
-    return next(panel for panel in scene.panels if isinstance(panel, kind))
-
-
-def test_what_is_learnt_of_pictures_is_said(monkeypatch, tmp_path):
-    monkeypatch.setattr("scalarviz.scenes._rgb_task.LEARNT", 100)
-    save_picture(tmp_path / "photo.png", np.random.default_rng(0).random((24, 32, 3)))
-    scene = make_scene("rgb", source=tmp_path / "photo.png", graded=tmp_path / "photo.png")
-    assert panel_of(scene, panels.LossCurve).label == "100 pixels"
-    assert scene.notes == ["learning from 100 of 768 pixels, evenly spread"]
-    values, alpha = np.zeros((2, 2, 3)), np.array([[1.0, 0.0], [0.0, 0.0]])
-    values[0, 1:] = 1
-    save_picture(tmp_path / "a.png", values, alpha)  # pixels under full transparency are not learnt from
-    scene = make_scene("rgb", source=tmp_path / "a.png", graded=tmp_path / "a.png")
-    assert panel_of(scene, panels.LossCurve).label == "1 pixel"
-    assert panel_of(scene, panels.ColourCube).inputs.tolist() == [[0, 0, 0]]
-    save_picture(tmp_path / "my.jpg", np.random.default_rng(0).random((30, 600, 3)))
-    shown = panel_of(make_scene("rgb", picture=tmp_path / "my.jpg", target="gray"), panels.Pictures)
-    assert shown.source.shape == (8, 160, 3)
-    np.testing.assert_allclose(shown.target, data.target("gray")(shown.source))
 
 
 def test_weights_of_pytorch_are_loaded_by_name(rgb):
