@@ -217,20 +217,6 @@ def test_a_rule_has_the_rate_it_had_last_that_of_its_family_of_the_scene_or_the_
         assert (run.lr, values(run)["optimiser"]) == (rate, rule)
 
 
-@pytest.mark.parametrize("rule", ["sgd", "sgd_nesterov"])
-def test_the_momentum_has_a_slider_where_there_is_one_and_without_it_sgd_does_not_look_ahead(rule):
-    run, had = run_of(rule), {}
-    move(run, "optimiser", "momentum", had)
-    move(run, "momentum", 0.5)
-    assert (values(run)["momentum"], values(run)["optimiser"]) == (0.5, "momentum")
-    for label, value in (("momentum", 0.0), ("optimiser", "SGD")):
-        controls_of(reader(run), had)
-        move(run, label, value)
-        assert (values(run)["momentum"], values(run)["optimiser"], run.optimizer.nesterov) == (None, "SGD", False)
-        move(run, "optimiser", "momentum", had)
-        assert (run.optimizer.momentum, run.optimizer.nesterov) == (0.5, rule == "sgd_nesterov")
-
-
 # ---- layers
 
 

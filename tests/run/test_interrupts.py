@@ -57,13 +57,10 @@ def forked(engine="numpy", network="mlp"):
     return run
 
 
-PLACES = [(3, 0), (10, 0), (8, 1), (11, 1)]
-
-
 def past(run):
     """What was recorded before any deed, by branch and step: all numbers, and which edits led there."""
     found = []
-    for step, number in PLACES:
+    for step, number in ((3, 0), (10, 0), (8, 1), (11, 1)):
         run.to(step, next(branch for branch in run.branches if branch.number == number))
         found.append((bits(run)[0], [done.what for done in run.log]))
     return found

@@ -145,7 +145,7 @@ ENTRANCES = {
 
 
 @pytest.mark.parametrize("entrance", ENTRANCES)
-@pytest.mark.parametrize(("sample", "column", "number"), [(1, 0, 9.0), (2, 0, -1.0), (0, 1, 5.0), (2, 1, 1.5)])
+@pytest.mark.parametrize(("sample", "column", "number"), [(1, 0, 9.0), (2, 0, -1.0), (2, 1, 1.5)])
 def test_an_id_that_there_is_not_is_refused_with_its_place_at_every_entrance(entrance, sample, column, number):
     x = X.copy()
     x[sample, column] = number
@@ -168,9 +168,8 @@ V, T = InputError, TypeMismatchError
 ROWS = {
     "ids_among_targets([[0], [2]])": (V, "targets", "sample 1", "column 0", 2),
     "ids_among_targets([[0], [1]]).set_targets([[0], [2]])": (V, "sample 1", 2),
-
     "pairs().change(model=Pair(8))": (V, "change", "sample 0", "column 0", 8),
-    **{f"nn.Embedding(9, 2)({bad})": (OutOfRangeError, "0 to 8") for bad in (9, -1, 1.5, "sv.Value(9.0)")},
+    **{f"nn.Embedding(9, 2)({bad})": (OutOfRangeError, "0 to 8") for bad in (9, -1, 1.5)},
     "sv.gather([sv.Weight(1.0)], 0)": (T, "nn.Embedding"), "sv.gather(nn.Parameter([1.0]), '0')": (T, "number"),
     "sv.record(lambda x: [[sv.Weight(1.0)]][x[0]], 1)": (TracingError, "nn.Embedding"),
     "nn.Parameter(np.zeros((2, 3)))[sv.Value(1.0), sv.Value(1.0)]": (V, "one index"),

@@ -100,11 +100,9 @@ WEIGHT, BIAS, BUFFER, COUNT = "weight", "bias", "buffer", "count"
 NORM = {"weight": WEIGHT, "bias": BIAS, "running_mean": BUFFER, "running_var": BUFFER, "num_batches_tracked": COUNT}
 ROLES: dict[Any, dict[str, str]] = {
     Torch: {"0.weight": WEIGHT, "0.bias": BIAS, **{f"1.{k}": role for k, role in NORM.items()}, "3.weight": WEIGHT},
-
     Jax: {"b": WEIGHT, "k": WEIGHT, "w": WEIGHT},
     Nnx: {"first.bias": BIAS, "first.kernel": WEIGHT, "norm.bias": BIAS, "norm.mean": BUFFER, "norm.scale": WEIGHT,
           "norm.var": BUFFER, "rest.0.bias": BIAS, "rest.0.kernel": WEIGHT},
-
 }  # fmt: skip
 NEEDS = {Torch: "torch", Jax: "jax", Nnx: "flax"}
 LOOPS = [loop for loop, package in NEEDS.items() if find_spec(package)]

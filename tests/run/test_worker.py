@@ -170,17 +170,6 @@ def test_everything_at_once_leaves_the_bits_of_the_log(fast, tmp_path):
     assert all(done.step <= after.step for done, after in pairwise(worker.log))
 
 
-def test_threads_that_step_one_run_by_hand_do_one_call_after_the_other():
-    run = make_run("rgb", engine="numba")
-    steps = [lambda k: run.step(5)] * 3
-    together(*steps, lambda k: run.state(), lambda k: setattr(run, "lr", 0.1 / (2 + k)), times=20)
-    assert (run.steps, run.span, run.history.step.tolist()) == (300, (0, 300), list(range(1, 301)))
-    assert len(run.log) == 20
-    wanted = run.values.tobytes()
-    run.to(0), run.to(300)
-    assert run.values.tobytes() == wanted
-
-
 # ---- reading and writing while it trains
 
 
