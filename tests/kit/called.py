@@ -13,7 +13,6 @@ import builtins
 import json
 import marshal
 import os
-import sys
 from collections import defaultdict
 from contextlib import suppress
 from importlib.machinery import SourceFileLoader
@@ -28,7 +27,6 @@ COMPILED = (
     "scalarviz/rng.py", "scalarviz/scalar/erf.py",
 )  # fmt: skip
 """What numba compiles: it knows no such statement."""
-STARTS = {"subprocess.Popen", "os.fork", "os.posix_spawn", "os.forkpty"}
 
 
 def say_names(node, file, prefix="", outer=None):
@@ -76,13 +74,12 @@ def lines_file(kind):
 def listen_in_child():
     """Write what this process calls, which a test started: at once, as it may be killed at any time."""
     file, said = lines_file("child"), set()
-    simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
 
     def write(value):
         with suppress(OSError):
             os.write(file, f"{json.dumps(value)}\n".encode())
 
-    write({"test": os.environ.get(TEST, ""), "simulator": simulated})
+    write({"test": os.environ.get(TEST, "")})
 
     def called(name):
         if name not in said:
@@ -114,19 +111,14 @@ class Recorder:
 
     def __init__(self):
         self.file, self.said = os.fdopen(lines_file("tests"), "a", encoding="utf-8", buffering=1), set()
-        self.started = self.failed = self.gl = False
+        self.failed = self.gl = False
         builtins.__called__ = self.said.add
         SourceFileLoader.get_code = get_code
-        sys.addaudithook(self.audit)
         os.register_at_fork(after_in_child=listen_in_child)
-
-    def audit(self, event, arguments, starts=STARTS):
-        if event in starts:  # an argument: module variables are gone when the interpreter ends
-            self.started = True
 
     def pytest_runtest_logstart(self, nodeid, location):
         self.said.clear()
-        self.started = self.failed = self.gl = False
+        self.failed = self.gl = False
         os.environ[TEST] = nodeid
         self.before = os.times()
 
@@ -139,7 +131,7 @@ class Recorder:
     def pytest_runtest_logfinish(self, nodeid, location):
         line = {
             "test": nodeid, "seconds": round(sum(os.times()[:4]) - sum(self.before[:4]), 3), "passed": not self.failed,
-            "kind": "browser" if "/browser/" in nodeid else "gl" if self.gl else ("pure", "subprocess")[self.started],
+            "kind": "browser" if "/browser/" in nodeid else "gl" if self.gl else "other",
             "functions": sorted(self.said),
         }  # fmt: skip
         self.file.write(json.dumps(line) + "\n")
@@ -147,7 +139,7 @@ class Recorder:
 
 def merged(folder):
     """All files of a folder as one value: names of functions, and of each test its seconds, kind, and their numbers."""
-    functions, tests, children, simulated = {}, {}, defaultdict(set), set()
+    functions, tests, children = {}, {}, defaultdict(set)
 
     def numbers(names):
         return {functions.setdefault(name, len(functions)) for name in names}
@@ -157,8 +149,6 @@ def merged(folder):
         whole = [json.loads(line) for line in lines if line.endswith(("}", '"'))]  # the last one may be cut
         if path.name.startswith("child") and whole:
             children[whole[0]["test"]] |= numbers(whole[1:])
-            if whole[0]["simulator"]:
-                simulated.add(whole[0]["test"])
             continue
         for line in whole:
             known = tests.setdefault(line["test"], line | {"functions": set()})
@@ -166,5 +156,4 @@ def merged(folder):
             known["passed"] &= line["passed"]
     for name, test in tests.items():
         test["functions"] = sorted(test["functions"] | children[name])
-        test["kind"] = "simulator" if name in simulated else test["kind"]
     return {"functions": list(functions), "tests": list(tests.values())}

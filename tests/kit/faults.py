@@ -42,15 +42,9 @@ TEXT_FUNCTION = re.compile(r" {0,2}(?:[\w*]+ )*(?!if|for|while|switch|catch)(#?\
 class Mutant:
     """A fault: the `nth` statement `before` of a function becomes `after`.
 
-    Attributes
-    ----------
-    function : str
-        Qualified name without the module; nested functions belong to the outer one.
-    before, after : str
-        The statement as ``ast.unparse`` writes it, without what is indented below it; of other languages the line.
-    file : str
-        Where it was when it was drawn: a hint.
-    kind : {"python", "kernel", "text"}
+    `function` has no module in its name; nested functions belong to the outer one. `before` and `after` are written by
+    ``ast.unparse``, without what is indented below; of other languages the line. `file` is a hint: where it was drawn.
+    `kind` is "python", "kernel" or "text".
     """
 
     function: str
@@ -122,11 +116,9 @@ def expressions(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
 def statement_changes(statement: ast.stmt) -> Iterator[tuple[ast.AST, ast.AST]]:
     """Pairs of the statement, or an expression of its head, and what takes its place."""
     match statement:
-        case (
-            ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Import() | ast.ImportFrom() | ast.Assert()
-        ):
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.Expr(ast.Constant()):
             return
-        case ast.Expr(ast.Constant()):
+        case ast.Import() | ast.ImportFrom() | ast.Assert():
             return
         case ast.Raise() | ast.Expr(ast.Call()) | ast.AugAssign() | ast.Delete() | ast.Continue():
             yield statement, ast.Pass()
@@ -271,11 +263,8 @@ def find(mutant: Mutant, root: Path) -> tuple[str, str] | None:
     same = [file for file in files(root) if file.endswith(suffix)]
     for file in sorted(same, key=lambda file: (file != mutant.file, Path(file).name != Path(mutant.file).name)):
         source = (root / file).read_text(encoding="utf-8")
-        found = (
-            {there.key: text for there, _, text in mutants_of(source, {mutant.function}, file)}
-            if last in source
-            else {}
-        )
+        there = mutants_of(source, {mutant.function}, file) if last in source else ()
+        found = {one.key: text for one, _, text in there}
         if mutant.key in found:
             return file, found[mutant.key]
         if found and file == mutant.file:

@@ -29,12 +29,12 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))  # this file is run as a script, too
 from kit.called import merged
-from kit.faults import KEY, ROOMS, Mutant, drawn, files, find
+from kit.faults import ROOMS, Mutant, drawn, files, find
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = Path(__file__).resolve().parent / "mutants"
@@ -161,14 +161,9 @@ def culprit(log: str, tests: list[str]) -> str:
     return max(named, key=len) if named else re.match(r"\S+|", found[1] if found else "")[0]
 
 
-@dataclass
-class Result:
+def result(outcome: str, by: str = "", seconds: float = 0.0, tests: int = 0) -> dict:
     """What came of a mutant; unreached: no quick test calls the function; gone: the statement is no more."""
-
-    outcome: str
-    by: str = ""
-    seconds: float = 0.0
-    tests: int = 0
+    return {"outcome": outcome, "by": by, "seconds": seconds, "tests": tests}
 
 
 class Cover:
@@ -239,10 +234,10 @@ class Judge:
             with self.lock, self.results.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
-    def judge(self, mutant: Mutant, here: Copy) -> Result:
+    def judge(self, mutant: Mutant, here: Copy) -> dict:
         place, limit, total = find(mutant, here.folder), LIMITS[mutant.kind], 0.0
         if place is None:
-            return Result("gone")
+            return result("gone")
         for _ in range(9):  # each time without the tests that fail anyway
             tests = self.cover.chosen(mutant, place[0], {test for test, passes in self.passes.items() if not passes})
             if not tests:
@@ -250,16 +245,16 @@ class Judge:
             status, seconds, log = here.test_mutant(*place, tests, limit)
             total += seconds
             if status == 0:
-                return Result("survived", "", total, len(tests))
+                return result("survived", "", total, len(tests))
             by = "time" if status is None else culprit(log, tests)
             if status is None or (status < 0 and not by):
-                return Result("killed", by or f"signal {-status}", total, len(tests))
+                return result("killed", by or f"signal {-status}", total, len(tests))
             if by not in self.passes:
                 self.passes[by] = here.test([by] if by else tests, 3 * limit)[0] == 0
                 self.keep({"test": by, "passes": self.passes[by], "log": "" if self.passes[by] else log[-600:]})
             if self.passes[by]:
-                return Result("killed", by, total, len(tests))
-        return Result("unreached", "", total)
+                return result("killed", by, total, len(tests))
+        return result("unreached", "", total)
 
     def judge_all(self, mutants: list[Mutant], options: argparse.Namespace) -> list[dict]:
         """Results of those that are judged within the minutes, in their order."""
@@ -274,13 +269,12 @@ class Judge:
                         mutant = next(left, None)
                     if mutant is None:
                         return
-                    row = asdict(mutant) | asdict(self.judge(mutant, here))
+                    row = asdict(mutant) | self.judge(mutant, here)
                     if not STOPPING.is_set():
                         self.done[mutant.key] = row
                         self.keep(row)
-                        print(
-                            f"{row['outcome']:9} {row['seconds']:4.0f} s {described(mutant)}  {row['by']}", flush=True
-                        )
+                        line = f"{row['outcome']:9} {row['seconds']:4.0f} s {described(mutant)}  {row['by']}"
+                        print(line, flush=True)
 
             with ThreadPoolExecutor(options.workers) as pool:
                 try:
@@ -371,12 +365,11 @@ def print_report(rows: list[dict], total: int) -> None:
 
 def report(options: argparse.Namespace) -> None:
     """Print kills and survivors; with `--before`, what other results killed and these do not."""
-    rows = {json.dumps([row[name] for name in KEY]): row for row in read_rows(options.results) if "outcome" in row}
+    rows = {mutant_of(row).key: row for row in read_rows(options.results) if "outcome" in row}
     print_report(list(rows.values()), len(rows))
     if options.before:
-        killed = [row for row in read_rows(options.before) if row.get("outcome") == "killed"]
-        judged = [(row, rows.get(json.dumps([row[name] for name in KEY]))) for row in killed]
-        judged = [(row, now) for row, now in judged if now]
+        killed = {mutant_of(row).key: row for row in read_rows(options.before) if row.get("outcome") == "killed"}
+        judged = [(killed[key], now) for key, now in rows.items() if key in killed]
         lost = [(row, now) for row, now in judged if now["outcome"] != "killed"]
         print(f"of {len(judged)} that {options.before.name} kills, {len(judged) - len(lost)} are killed")
         for row, now in lost:
