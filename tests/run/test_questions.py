@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from kit.networks import NETWORKS, each
+from kit.networks import each
 from kit.refusals import refusals
 from kit.runs import ENGINES, bits, make_run
 from scalarviz import Run, nn, optim
@@ -52,39 +52,31 @@ def chain(kind, width=8):
     return nn.Linear(3, width), kind(), nn.Linear(width, width), kind(), nn.Linear(width, 3)
 
 
-class Branches(nn.Module):
-    """A rectifier in one branch, a tanh in the other, and a way past both."""
+class Around(nn.Module):
+    """A rectifier, and a way past it."""
 
-    def __init__(self, around):
-        self.first, self.second, self.last = nn.Linear(3, 6), nn.Linear(3, 6), nn.Linear(6, 3)
-        self.relu, self.tanh, self.around = nn.ReLU(), nn.Tanh(), around
+    def __init__(self):
+        self.first, self.relu, self.last = nn.Linear(3, 6), nn.ReLU(), nn.Linear(6, 3)
 
     def forward(self, x):
         sums = self.first(x)
-        other = sums if self.around else self.tanh(self.second(x))
-        return self.last(each(lambda a, b: a + b, self.relu(sums), other))
+        return self.last(each(lambda a, b: a + b, self.relu(sums), sums))
 
 
 def bent(kind):
     return nn.Linear(3, 8), kind(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 3)
 
 
-def branched(around):
-    return (Branches(around),)
-
-
 # layers; what is set in them; which weights learn nothing, and why; facts that are said
 TROUBLES = {
     "second layer dead": (chain(nn.ReLU), {"2.bias": -100}, "dead 2.weight", "no gradient", "all 8 units of relu"),
     "one unit": ((nn.Linear(3, 1), nn.ReLU(), nn.Linear(1, 3)), {"0.bias": -50}, "dead 0.weight", "the unit of relu"),
-    "branch of relu": (branched(False), {"0.first.bias": -100}, "dead 0.first.weight", "all 6 units of relu"),
-    "branch of tanh": (branched(False), {"0.second.bias": 50}, "saturated 0.second.weight", "tanh"),
     "tanh, nearly": (bent(nn.Tanh), {"0.bias": [7, -7] * 4}, "saturated 0.weight", "hardly any gradient", "tanh"),
     "sigmoid": (bent(nn.Sigmoid), {"0.bias": [300, -300] * 4}, "saturated 0.weight", "no gradient", "sigmoid"),
     "wrong outputs": ((nn.Linear(3, 3), nn.Sigmoid()), {"0.bias": [14] * 3}, "saturated 0.weight", "sigmoid"),
     "zeros": (bent(nn.Tanh), {"4.weight": 0}, "no gradient 2.weight", "4.weight are 0"),
     "one unit lives": (chain(nn.ReLU), {"0.bias": [-100] * 7 + [1], "2.weight": 0.3}, ""),
-    "a way around": (branched(True), {"0.first.bias": -100}, ""),
+    "a way around": ((Around(),), {"0.first.bias": -100}, ""),
 }
 
 
@@ -109,20 +101,16 @@ def test_layers_that_learn_nothing_are_found(name, steps):
         assert name == "wrong outputs" or np.abs(blocked).max() < 1e-2 * np.abs(run.frame().gradient).max()
         run.set_weights(0, np.random.default_rng(0).normal(size=run.n_weights) / 2)
         assert troubles(run)[0] == []  # though the gradient in the frame is that of before
-    if name == "a way around" and not steps:
-        assert run.frame().dead["0.relu"].all()
 
 
 @pytest.mark.parametrize(("number", "word"), [(np.nan, "NaN"), (-np.inf, "infinite")])
 def test_numbers_that_are_not_finite(number, word):
     run = a_run(*chain(nn.Tanh))
     run.step(1)
-    for count in (1, 2):
-        run.model[2].weight[1][1 + count].data = number
-        found, text = troubles(run)
-        assert found == [("not finite", "2.weight")]
-        assert f"{count} of 64 weights" in text
-        assert word in text
+    run.model[2].weight[1][2].data = run.model[2].weight[1][3].data = number
+    found, text = troubles(run)
+    assert found == [("not finite", "2.weight")]
+    assert f"2 of 64 weights are {word}" in text
     run.model[2].weight.data = np.ones((8, 8))
     run.step(1)
     frame = run.frame()
@@ -336,12 +324,8 @@ def test_the_gradient_of_one_sample_is_that_of_its_opened_step(name):
     run = make_run(name, "cross-entropy" if name == "gpt" else "mse")
     run.step(2)
     values, terms = run.values.astype(float), SampleGradient(run)
-    shape, (x, y) = NETWORKS[name].shape, run.samples()
+    x, y = run.samples()
     for k in range(3):
         found = terms.gradient(x[k], y[k], values)
         assert found.shape == (run.n_weights,)
         np.testing.assert_allclose(found, run.open(sample=k).gradient, rtol=1e-10, atol=1e-13)
-        for index in range(0, run.n_weights, 7):
-            step = 1e-6 * np.eye(run.n_weights)[index]
-            ends = [run.evaluate(x[k].reshape(1, *shape), y[k : k + 1], values + s) for s in (step, -step)]
-            assert found[index] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-7)
