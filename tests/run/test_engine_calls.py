@@ -1,4 +1,4 @@
-"""What a run asks of an engine beside steps: snapshots, calls that are worth their copies, frames from inside a call.
+"""What a run asks of an engine beside steps: snapshots, calls worth their copies, frames from inside a call, its place.
 
 It imports engines and the part of a run that calls them: a user sees them as ``run.engine`` only.
 """
@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.runs import ENGINES, bits, frame_bits, make_run
+from kit.edits import trains_by
+from kit.networks import NETWORKS
+from kit.runs import ENGINES, bits, far, frame_bits, make_run
 from scalarviz.engine.arrays.trainer import NumpyTrainer
 from scalarviz.engine.host import HostTrainer
 from scalarviz.engine.readback import Midway
-from scalarviz.errors import DivergedError, StateError
+from scalarviz.errors import DivergedError, InputError, StateError
 from scalarviz.run import training
 from scalarviz.run.training import OVERHEAD, copied
 from scalarviz.run.worker import Worker
@@ -270,3 +272,62 @@ def test_the_full_speed_is_that_of_the_steps_and_no_step_too_many_is_done(monkey
     run.step(20)
     assert sum(trainer.calls) == run.steps == 20
     assert run.steps_per_second == pytest.approx(20 / (clock.now - start))
+
+
+# ---- another engine
+
+
+def arrays_of(run):
+    frame = run.frame(state=True)
+    return [frame.values, frame.gradient, frame.update, run.history.loss, *frame.state.values()]
+
+
+@pytest.mark.parametrize(("network", "optimizer"), [("mlp", "sgd_momentum"), ("batch norm", "adam")])
+@pytest.mark.parametrize(("first", "second"), [("numpy", "numba"), ("numba", "objects"), ("objects", "numpy")])
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_run_on_another_engine_goes_on_as_if_it_had_none_before(first, second, inside, network, optimizer):
+    def trained(engine, other=""):
+        run = make_run(network, optimizer=optimizer, engine=engine)
+        if inside:  # a function of the user changes it in the middle of a call
+            run.on_step(lambda run: other and run.steps == 5 and run.adopt_engine(other))
+        run.step(5 + inside)
+        if other and not inside:
+            before = bits(run)[0], trains_by(run)
+            run.adopt_engine(other)
+            assert (bits(run)[0], trains_by(run)) == before
+        run.step(9 - run.steps)  # over the end of an epoch of 3 batches
+        run.model.freeze("0.*")
+        run.set_weights(20, [0.25, -0.5])
+        run.set_targets(1 - run.samples()[1])
+        run.step(4)
+        return run
+
+    run = trained(first, second)
+    for engine in (first, second):
+        for mine, its in zip(arrays_of(run), arrays_of(trained(engine)), strict=True):
+            assert far(mine, its) < 1e-11
+    assert (run.steps, run.history.step.tolist()) == (13, list(range(1, 14)))
+    assert (run.engine.name, run.engine.since, run.engine.why) == (second, 5, "asked for")
+
+
+@pytest.mark.parametrize("error", [InputError("no room"), KeyboardInterrupt()])
+def test_an_engine_that_cannot_be_made_changes_nothing(error, monkeypatch):
+    run, other = make_run("mlp"), NETWORKS["wide"].ours()
+    run.step(2)
+    before, theirs = (bits(run), trains_by(run)), other[0].weight.data.copy()
+
+    def fails(problem):
+        raise error
+
+    monkeypatch.setattr(run, "_make_trainer", fails)
+    monkeypatch.setattr("scalarviz.engine.cpu.NumbaTrainer", fails, raising=False)
+    changes = [
+        lambda: run.change(activation="relu"),
+        lambda: run.change(model=other),
+        lambda: run.adopt_engine("numba"),
+    ]
+    for change in [*changes, lambda: run.change(optimizer="Adam")]:
+        with pytest.raises(type(error)):
+            change()
+        assert (bits(run), trains_by(run)) == before
+    assert other[0].weight.data.tobytes() == theirs.tobytes()
