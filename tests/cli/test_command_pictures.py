@@ -94,16 +94,14 @@ def test_films_and_pictures_are_of_one_run_that_nobody_draws(cli, tmp_path, show
 
 
 def test_flags_of_the_picture_change_it_and_no_weight(rgb):
-    """Colours, theme, the size of texts, and an earlier step."""
-    flags = ("--steps", 30, "--size", "640x360")
-    looks = {"plain": (), "viridis": ("--cmap", "viridis"), "hall": ("--presenter",), "light": ("--theme", "light"),
-             "early": ("--at", 10)}  # fmt: skip
+    """Theme, the size of texts, and an earlier step."""
+    looks = {"plain": (), "hall": ("--presenter",), "light": ("--theme", "light"), "early": ("--at", 10)}
     for name, more in looks.items():
-        assert rgb(*flags, *more, "--out", f"{name}.png", "--save", f"{name}.safetensors").code == 0
+        flags = ("--steps", 30, "--size", "640x360", *more, "--out", f"{name}.png", "--save", f"{name}.safetensors")
+        assert rgb(*flags).code == 0
     made = {name: load_picture(f"{name}.png").rgb for name in looks}
     assert all(not np.array_equal(made[a], made[b]) for a in looks for b in looks if a < b)
     assert made["plain"][0, 0].max() < 0.2 < 0.8 < made["light"][0, 0].min()
-    assert np.abs(made["plain"] - made["hall"]).mean() > 0.02
     assert len({str(weights_in(f"{name}.safetensors")) for name in looks}) == 1
 
 

@@ -91,25 +91,15 @@ def test_the_program_alone_is_its_help_where_no_window_can_be(programs, tmp_path
     assert all(said in run.err for said in ("Usage: scalarviz", "no window of all scenes"))
 
 
-# ---- places
-
-
 @pytest.mark.gl
-@pytest.mark.parametrize(
-    ("largest", "flags", "facts", "left"),
-    [
-        (20_000, ("--duration", 3, "--out", "x.mp4"), ("the film could not be written",), {"w.safetensors"}),
-        (100, ("--headless", "--out", "x.png"), ("cannot write w", "cannot write x.png"), set()),
-    ],
-)
-def test_a_disk_that_fills_ends_neither_the_training_nor_what_still_fits(tmp_path, largest, flags, facts, left):
-    common = ("rgb", "--engine", "numpy", *SMALL_PICTURE, "--steps", 100)
-    result = process(tmp_path, *common, *flags, "--save", "w.safetensors", "--json", largest=largest)
+def test_a_disk_that_fills_ends_neither_the_training_nor_what_still_fits(tmp_path):
+    common = ("rgb", "--engine", "numpy", *SMALL_PICTURE, "--steps", 100, "--duration", 3, "--out", "x.mp4")
+    result = process(tmp_path, *common, "--save", "w.safetensors", "--json", largest=20_000)
     assert result.code == 2, result.err
     assert "Traceback" not in result.err
-    assert all(sum(fact in line for line in result.err.splitlines()) == 1 for fact in facts)
+    assert sum("the film could not be written" in line for line in result.err.splitlines()) == 1
     assert result.json["steps"] == 100
-    assert listing(tmp_path).keys() == left
+    assert listing(tmp_path).keys() == {"w.safetensors"}
 
 
 # ---- what is loaded
