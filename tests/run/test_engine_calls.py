@@ -8,8 +8,6 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from kit.edits import trains_by
 from kit.networks import NETWORKS
@@ -19,7 +17,7 @@ from scalarviz.engine.host import HostTrainer
 from scalarviz.engine.readback import Midway
 from scalarviz.errors import DivergedError, InputError, StateError
 from scalarviz.run import training
-from scalarviz.run.training import OVERHEAD, copied
+from scalarviz.run.training import copied
 from scalarviz.run.worker import Worker
 
 
@@ -235,29 +233,6 @@ class Copying(HostTrainer):
 
     def gradient(self, step):
         return 1.0
-
-
-def calls(overhead, step, call_seconds):
-    """Steps of some calls in a row."""
-    with pytest.MonkeyPatch.context() as patch:
-        clock, run = Clock(), make_run("rgb")
-        patch.setattr(training, "time", clock)
-        trainer = Copying(run.problem, clock, overhead, step)
-        run._training.change(trainer)
-        run.call_seconds = call_seconds
-        for _ in range(12):
-            run._training.advance(10**9)
-    return trainer.calls
-
-
-@given(overhead=st.floats(1e-5, 0.05), step=st.floats(2e-6, 0.02), call_seconds=st.floats(1e-3, 0.2))
-@settings(max_examples=10)
-def test_copies_are_a_twentieth_of_a_call_and_it_is_no_longer_than_that_takes(overhead, step, call_seconds):
-    found = calls(overhead, step, call_seconds)
-    seconds = overhead + found[-1] * step
-    assert overhead <= OVERHEAD * seconds * (1 + 1e-9)
-    assert seconds <= max(call_seconds, overhead / OVERHEAD, overhead + step) + step * (1 + 1e-6)
-    assert all(b <= 8 * sum(found[: k + 1]) for k, b in enumerate(found[1:]))  # it grows by what was seen
 
 
 def test_the_full_speed_is_that_of_the_steps_and_no_step_too_many_is_done(monkeypatch):

@@ -101,12 +101,6 @@ def test_rows_are_what_the_modules_compute_by_themselves(name, monkeypatch):
     np.testing.assert_allclose(run.predict(x[None]).ravel()[-len(given) :], given, rtol=1e-11)
 
 
-def test_stages_of_pictures_know_their_shapes():
-    rows = [("0", (1, 6, 6), (2, 6, 6)), ("1", (2, 6, 6), (2, 6, 6)), ("2", (2, 6, 6), (2, 3, 3)),
-            ("3", (2, 3, 3), (3, 2, 2)), ("4", (3, 2, 2), (3, 2, 2)), ("6", (12,), (3,))]  # fmt: skip
-    assert [(s.name, s.input_shape, s.shape) for s in make_run("picture", "cross-entropy").stages] == rows
-
-
 def test_two_layers_of_a_function_keep_both_their_weights():
     """Two tensors of one name: one of them was lost in every state_dict and file."""
     run, _ = make("layers in a function")

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from kit.commands import make_scene
 from scalarviz.errors import ExpressionError
-from scalarviz.scalar import ops
 
 MEANING = {name: getattr(sv, name) for name in ("tanh", "sin", "cos", "exp", "sigmoid", "softplus", "square")}
 ROWS = np.random.default_rng(3).uniform(-1.5, 1.5, (5, 3))
@@ -90,13 +89,3 @@ def test_hostile_texts_are_refused_with_a_caret(fitted):
         assert str(caught.value).splitlines()[-1].strip() == "^", text
         assert len(str(caught.value)) < 2000
         assert 0 <= caught.value.place <= len(text)
-
-
-def test_an_operation_that_is_registered_is_there_too(fitted):
-    sv.register("test_expression_cube", "a", "a * a * a", ("3 * a * a",))
-    try:
-        run = fitted("test_expression_cube(w)", start=["w=2"])
-        assert run.holds("test_expression_cube(w) == 8")
-        assert run.open().gradient[0] == pytest.approx(12 * 2 * np.mean(8 - ROWS[:, 2]))
-    finally:
-        del ops.TABLE["test_expression_cube"]
