@@ -79,23 +79,11 @@ def write(name: str, records: list[Record]) -> None:
 
 def difference(stored: list[str], now: list[str], kind: str, most: int = 40) -> str:
     """What changed, as a short diff with the command that takes it over; empty if nothing did."""
-    rows = list[str]()
-    for how, a, b, c, d in difflib.SequenceMatcher(None, stored, now, autojunk=False).get_opcodes():
-        if how == "replace" and b - a == d - c and stored[a][0] == "{":
-            rows += map(_changed, stored[a:b], now[c:d])
-        elif how != "equal":
-            rows += [*(f"- {row}" for row in stored[a:b]), *(f"+ {row}" for row in now[c:d])]
+    every = difflib.unified_diff(stored, now, lineterm="", n=0)
+    rows = [row for row in every if not row.startswith(("--- ", "+++ ", "@@"))]
     said = [row if len(row) <= 300 else f"{row[:300]} ..." for row in rows[:most]]
     said += [f"... {len(rows) - most} lines more"] * (len(rows) > most)
     return "\n".join([*said, f"If this is meant: {COMMAND} {kind}, and read the diff."]) if rows else ""
-
-
-def _changed(before: str, after: str) -> str:
-    """A record as it was, and what is another in it."""
-    old, new = json.loads(before), json.loads(after)
-    parts = [f"{part}: {old.get(part)} -> {new.get(part)}" for part in old | new if old.get(part) != new.get(part)]
-    same = {part: value for part, value in old.items() if new.get(part) == value}
-    return f"~ {'; '.join(parts)}  in  {line(same)}"
 
 
 # ---- numbers: the bits of the weights after a few steps

@@ -159,15 +159,6 @@ def test_parameters_are_trained_and_nothing_else(tmp_path, turned, kinds, wanted
     assert {name for name, array in net.state_dict().items() if (array != before[name]).any()} == wanted
 
 
-@pytest.mark.parametrize("key", [SIGNATURE, SCOPES])
-@pytest.mark.parametrize("note", ["", "x: PARAMETER", "x: PARAMETER target='",
-    "\0'\n: PARAMETER target=''" * 1000, "[]", "['']", "nonsense",
-                                  "['a', 'b'", "['" + "a" * 5000 + "', 'b']"],
-                                      ids=lambda text: text[:12])  # fmt: skip
-def test_notes_that_say_nothing_are_left(tmp_path, key, note):
-    assert len(sv.load_onnx(noted(tmp_path, rotated(), key, note)).state_dict()) == 5
-
-
 def test_names_are_free_and_stand_below_no_layer(tmp_path):
     """Of weights that a user could not reach: names of methods, of layers above them, none at all."""
     made, h = Made("N", 3), "x"

@@ -12,10 +12,10 @@ import json
 import math
 import os
 import pickle
-import random
 import struct
 import warnings
 import zipfile
+import zlib
 
 import numpy as np
 import pytest
@@ -23,12 +23,20 @@ import safetensors.numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from PIL import Image
+from PIL import Image, ImageCms
 
-from kit.files import same
+from kit.files import flipped, same
 from kit.refusals import Refusal, refusals
 from scalarviz import io
-from scalarviz.errors import FileFormatError, InputError, ScalarvizError, TypeMismatchError
+from scalarviz.errors import (
+    FileFormatError,
+    InputError,
+    MissingDependencyError,
+    ScalarvizError,
+    TypeMismatchError,
+    UnknownNameError,
+)
+from scalarviz.io import example_photo, load_picture, save_picture
 from scalarviz.io.archive import read_arrays
 from scalarviz.io.foreign import entries_of, tensors_of
 
@@ -221,34 +229,13 @@ WHOLE = {
     "table": b"x,y\n1,2\n3,4\n", "weights": safetensors.numpy.save({"w": X}, {"scalarviz.format": "2"}),
     "foreign": tensor("BF16", [2, 2]), "picture": picture(), "picture, JPEG": picture("JPEG"),
 }  # fmt: skip
-INSERTED = [b"\xff" * 4, b"\0" * 4, b"\x7f\xff\xff\xff", b"\xff\xff\xff\x7f", b"\0\0\xff\xff"]
-
-
-def damaged(content, chance):
-    """A copy that is cut, or has some bytes changed, removed or put in; more often near its beginning."""
-    if chance.random() < 0.15:
-        return content[: chance.randrange(len(content))]
-    data = bytearray(content)
-    for _ in range(chance.choice([1, 1, 1, 3, 7])):
-        place = chance.randrange(min(len(data), 200) if chance.random() < 0.6 else len(data))
-        what = chance.randrange(4)
-        if what == 0:
-            data[place] ^= 1 << chance.randrange(8)
-        elif what == 1:
-            data[place : place + 4] = chance.choice(INSERTED)
-        elif what == 2:
-            del data[place : place + chance.randrange(1, 10)]
-        else:
-            data[place:place] = data[: chance.randrange(1, 20)]
-        data = data or bytearray(b"\0")
-    return bytes(data)
 
 
 def refused_of(content, reader, path, seed, count):
     """What is said of damaged copies that are not read; whatever is said is one line."""
-    chance, refused = random.Random(seed), []
-    for _ in range(count):
-        path.write_bytes(damaged(content, chance))
+    refused = []
+    for number in range(count):
+        path.write_bytes(flipped(content, zlib.crc32(f"{seed} {number}".encode())))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             try:
@@ -428,3 +415,76 @@ def test_a_table_is_its_function_between_its_points_and_exact_on_them(tmp_path):
 def test_what_cannot_be_done_leaves_no_file(tmp_path, refusal):
     refusal.check(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+# ---- pictures: sRGB in 0..1, and out as they came
+
+
+COLOURS = np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255]], [[255, 255, 255], [0, 0, 0], [255, 153, 0]]], np.uint8)
+
+
+def lab():
+    return ImageCms.profileToProfile(
+        Image.fromarray(COLOURS), ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB"), outputMode="LAB"
+    )
+
+
+@pytest.mark.parametrize(("mode", "suffix", "tolerance"), [
+    ("RGB", "png", 0), ("RGBA", "png", 0), ("P", "png", 0), ("CMYK", "tif", 2), ("YCbCr", "tif", 3), ("RGB",
+        "bmp", 0),
+    ("P", "gif", 0), ("RGBX", "tif", 0), ("LAB", "tif", 60),  # 8-bit Lab cuts saturated colours
+])  # fmt: skip
+def test_coloured_modes(tmp_path, mode, suffix, tolerance):
+    image = lab() if mode == "LAB" else Image.fromarray(COLOURS).convert(mode)
+    image.save(tmp_path / f"x.{suffix}")
+    picture = load_picture(tmp_path / f"x.{suffix}")
+    assert (picture.rgb.dtype, picture.size) == (np.float32, (3, 2))
+    assert np.abs(picture.rgb * 255 - COLOURS).max() <= tolerance
+    assert np.abs(picture.rgb[1, :2] * 255 - COLOURS[1, :2]).max() <= min(tolerance, 3)
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_exif_rotation_is_turned(tmp_path, orientation):
+    upright = Image.fromarray(np.arange(24, dtype=np.uint8).reshape(2, 4, 3) * 10)
+    turns = Image.Transpose
+    undo = {2: turns.FLIP_LEFT_RIGHT, 3: turns.ROTATE_180, 4: turns.FLIP_TOP_BOTTOM, 5: turns.TRANSPOSE}
+    undo |= {6: turns.ROTATE_90, 7: turns.TRANSVERSE, 8: turns.ROTATE_270}
+    stored = upright.transpose(undo[orientation]) if orientation > 1 else upright
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    stored.save(tmp_path / "x.png", exif=exif)
+    np.testing.assert_array_equal(np.rint(load_picture(tmp_path / "x.png").rgb * 255), np.asarray(upright))
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 7), (301, 2)])
+def test_any_size_comes_back_bit_for_bit_with_its_alpha(tmp_path, size):
+    rng = np.random.default_rng(0)
+    levels = rng.integers(0, 256, (size[1], size[0], 4)).astype(np.uint8)
+    save_picture(tmp_path / "x.png", levels[..., :3] / 255.0, levels[..., 3] / 255.0)
+    picture = load_picture(tmp_path / "x.png")
+    np.testing.assert_array_equal(np.rint(picture.rgb * 255), levels[..., :3])
+    np.testing.assert_array_equal(np.rint(picture.alpha * 255), levels[..., 3])
+
+
+PIXEL = np.zeros((1, 1, 3))
+
+
+@refusals({
+    **{f"name {name}": (lambda it, name=name: save_picture(it / name, PIXEL), InputError, ".png") for name in
+       ("x", "x.gif", "x.mp4", ".png")},
+    "no number": (lambda it: save_picture(it / "y.png", PIXEL * np.nan), InputError, "finite"),
+    "an alpha in a JPEG": (lambda it: save_picture(it / "y.jpg", PIXEL, np.ones((1, 1))), InputError, ".png"),
+    "no such example": (lambda it: example_photo("dog"), UnknownNameError, "'dog'", "face, cat, astronaut"),
+})  # fmt: skip
+def test_what_cannot_become_a_picture_leaves_no_file(tmp_path, refusal):
+    refusal.check(tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_the_example_is_a_photograph(monkeypatch):
+    photo = example_photo()
+    assert photo.size == (240, 240)
+    assert photo.rgb.std() > 0.1
+    monkeypatch.setattr("scalarviz.io.pictures.find_spec", lambda name: None)
+    with pytest.raises(MissingDependencyError, match="data extra"):
+        example_photo()

@@ -115,22 +115,6 @@ def test_another_mode_than_the_recorded_one_is_said_once_and_changes_nothing(eng
     assert run.loss == pytest.approx(whole, rel=1e-12)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_an_opened_step_and_the_way_back_have_the_masks_of_their_step(engine):
-    run = run_of(engine)
-    run.step(4)
-    opened = run.open()
-    run.step()
-    assert opened.loss == pytest.approx(run.loss, rel=1e-12)
-    np.testing.assert_allclose(opened.gradient, run.frame().gradient, rtol=1e-9, atol=1e-14)
-    np.testing.assert_allclose(opened.rows["3"], opened.rows["2"] * mask(1, 4, 8, 8, 0.4).T, rtol=1e-12)
-    run.step(10)
-    end = run.values.tobytes(), run.loss
-    run.back(12)
-    run.step(12)
-    assert (run.values.tobytes(), run.loss) == end
-
-
 def test_by_hand_every_call_draws_anew_and_a_seed_begins_anew():
     drop = nn.Dropout(0.5)
     nn.init.manual_seed(3)

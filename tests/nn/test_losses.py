@@ -182,17 +182,6 @@ def test_ends_and_kinks():
         assert value.grad == grad
 
 
-def test_a_users_loss_is_averaged():
-    def mine(o, t):
-        return o[0]
-
-    assert nn.batch_reduction(mine) == "mean"
-    assert nn.batch_reduction(nn.MSELoss("sum")) == "sum"
-    mine.batch_reduction = "median"
-    with pytest.raises(InputError, match="median"):
-        nn.batch_reduction(mine)
-
-
 def classes(targets, loss=None):
     net = nn.Linear(3, 4, seed=1)
     return Run(net, loss or nn.CrossEntropyLoss(), optim.SGD(net.parameters(), 0.1), (X[:6], targets), engine="numpy")

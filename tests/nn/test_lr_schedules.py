@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from scalarviz import nn, optim
-from scalarviz.errors import ScalarvizError, StateError, TypeMismatchError
+from scalarviz.errors import ScalarvizError, StateError
 from scalarviz.optim import lr_scheduler
 
 STEPS = 60
@@ -222,16 +222,3 @@ def test_other_things_that_do_not_fit():
     ):  # fmt: skip
         with pytest.raises(ScalarvizError, match=facts):
             call()
-
-
-def test_a_schedule_of_ones_own_says_its_rates():
-    class Half(lr_scheduler.LRScheduler):
-        def at(self, counts):
-            return np.outer(1 / (1 + counts), self.base_lrs)
-
-    optimizer = ours(0.6)
-    schedule = Half(optimizer)
-    schedule.step(), schedule.step()
-    assert optimizer.lr == pytest.approx(0.2)
-    with pytest.raises(TypeMismatchError, match="at"):
-        lr_scheduler.LRScheduler(optimizer)

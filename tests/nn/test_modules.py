@@ -262,10 +262,6 @@ def test_initial_values_are_a_pure_function_of_the_seed():
     for each in (tied, other):
         each.initialize(seed=0)
     np.testing.assert_array_equal(tied[0].weight.data, other[0].weight.data)
-    draw, other = init.Draw(0, 3), init.Draw(0, 3)  # draws go on where they ended
-    parts = np.concatenate([draw.uniform((4,)), draw.uniform((2, 3)).ravel()])
-    np.testing.assert_array_equal(parts, other.uniform((10,)))
-    assert not np.isin(init.Draw(0, 4).uniform((10,)), parts).any()
 
 
 def test_a_plain_function_is_an_initialiser_and_normalisation_stays_at_one_and_zero():

@@ -150,6 +150,16 @@ def test_an_own_optimiser_is_its_update():
     np.testing.assert_allclose(mean, m, rtol=1e-13)
 
 
+def test_a_number_that_is_set_is_used_by_all_groups_and_a_slip_is_named():
+    one, other = nn.Parameter([1.0]), nn.Parameter([1.0])
+    opt = optim.SGD([{"params": [one]}, {"params": [other], "lr": 0.3}], lr=0.1)
+    opt.momentum = 0.5
+    assert [group["momentum"] for group in opt.param_groups] == [0.5, 0.5]
+    assert (opt.hyperparameters()["momentum"], [group["lr"] for group in opt.param_groups]) == (0.5, [0.1, 0.3])
+    with pytest.raises(AttributeError, match=r"'momentun'.*'momentum'"):
+        opt.momentun = 0.1
+
+
 def test_a_class_that_overrides_step_is_known():
     class Mine(optim.Optimizer):
         def step(self):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.onnx_files import assert_near, by_objects, computed, operators, stored
+from kit.onnx_files import assert_near, by_objects, computed, stored
 from scalarviz import Value, nn
 from scalarviz.errors import InputError
 from scalarviz.scalar import ops
@@ -139,17 +139,6 @@ def test_a_function_of_ones_own_is_written(tmp_path, name):
 ])  # fmt: skip
 def test_ids_choose_rows(tmp_path, net, shape):
     agrees(net, tmp_path, shape, ids=4)
-
-
-def test_a_layer_whose_forward_was_replaced_is_written_as_what_it_computes(tmp_path):
-    net = nn.Sequential(nn.Linear(2, 2, seed=0), nn.ReLU())
-    net[0].forward = lambda x: [x[0] - x[1], x[1]]
-    net.to_onnx(tmp_path / "net.onnx", (2,))
-    assert "Gemm" not in operators(tmp_path / "net.onnx")
-    x = np.float32([[3.0, 1.0], [1.0, 2.0]])
-    assert computed(tmp_path / "net.onnx", x)[0].tolist() == [[2.0, 1.0], [0.0, 2.0]]
-    same = type("Named", (nn.Linear,), {})(2, 3, seed=0)
-    assert operators(agrees(same, tmp_path, (2,))) == ["Gemm"]
 
 
 def test_numbers_beyond_float32_are_refused(tmp_path):

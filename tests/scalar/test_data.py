@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scalarviz import data
-from scalarviz.io import sample
 
 
 @pytest.mark.parametrize(("name", "colour", "wanted"), [
@@ -21,18 +20,6 @@ from scalarviz.io import sample
 ])  # fmt: skip
 def test_targets(name, colour, wanted):
     np.testing.assert_allclose(data.target(name)(np.array(colour)), wanted, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", data.TARGETS)
-def test_targets_keep_colours_in_range_and_any_shape(name):
-    assert data.TARGETS[name].formula
-    for shape in [(3,), (5, 3), (4, 5, 3)]:
-        colours = data.random_colours(np.prod(shape) // 3, 0).reshape(shape)
-        out = data.target(name)(colours)
-        assert (out.shape, out.min() >= 0, out.max() <= 1) == (shape, True, True)
-    colours = data.random_colours(20, 1)
-    lut = sample(data.target("rotate"), points=5)  # a target is a function that a look-up table can hold
-    np.testing.assert_allclose(lut(colours), data.target("rotate")(colours), atol=1e-12)
 
 
 def test_random_colours_begin_alike_for_every_number():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import math
+import pkgutil
 
 import numpy as np
 import pytest
@@ -73,3 +76,15 @@ def test_the_names_of_the_table_are_functions_and_methods():
             assert getattr(sv.Value(first), name)(*rest).data == found.data, name
     assert {"neg", "exp", "sigmoid", "leaky_relu", "square", "minimum", "clip", "where"} <= set(sv.__all__)
     assert (sv.div(1.0, 4.0).data, sv.Value(3.0).sub(1.0).data) == (0.25, 2.0)
+
+
+# ---- examples in docstrings of what computes, which register operations too
+
+ROOMS = ("scalar", "nn", "optim", "tape", "rng", "data")
+WITH_ONNX = "scalarviz.nn._to_onnx"
+NAMES = [name for _, name, _ in pkgutil.walk_packages(sv.__path__, "scalarviz.") if name.split(".")[1] in ROOMS]
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.ci) if n == WITH_ONNX else n for n in NAMES])
+def test_examples(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0

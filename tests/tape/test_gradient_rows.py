@@ -60,7 +60,6 @@ def largest(w, x):
 TRAPS = {
     "parameters alone": (lambda w, x: sv.where(w[0].sqrt() < 1.0, 2.0 * w[0], w[0]), [0.0], [2.0]),
     "beside an input": (lambda w, x: sv.where((w[0] * x[0]).sqrt() < x[0], 2.0 * w[0], w[0]), [0.0], [2.0]),
-    "derived, compared": (lambda w, x: sv.where(w[0].sqrt() < x[0], 5.0 * w[0] * x[1], w[0]), [0.0], [10.0]),
     "two derived, one compared": (
         lambda w, x: sv.where(w[0].sqrt() < x[0], (w[0] * w[1]) * x[1], w[0]), [0.0, 3.0], [6.0, 0.0],
     ),
@@ -74,21 +73,9 @@ TRAPS = {
         with_layer(lambda h: sv.where(h[1].sqrt() < 1.0, 2.0 * h[0], h[0])), [0.5, 0.25, 0.0, 0.0],
         [2.0, 4.0, 0.0, 0.0],
     ),
-    "the other row": (
-        with_layer(lambda h: sv.where(h[0].log() < 1.0, 2.0 * h[1], h[1])), [0.0, 0.0, 0.5, 0.25],
-        [0.0, 0.0, 2.0, 4.0],
-    ),
     "a position of a convolution": (convolved, [0.5, 0.0], [3.0, 6.0]),
     "an infinite input": (infinite_input, [1.0, 2.0, 3.0, 4.0], [1.0, math.inf, 0.0, 0.0]),
     "a product of rows": (product, [0.0, 0.0], [1.0, 0.0]), "a maximum": (largest, [0.0], [2.0]),
-    "a weighted sum": (
-        lambda w, x: sv.where(
-            sv.dot([0.5, 2.0], [(w[0] * x[0]).sqrt(), (w[0] * x[1]).sqrt()]) > 1.0, w[0], w[0] * x[1]
-        ), [0.0], [2.0],
-    ),
-    "a squared error": (
-        lambda w, x: sv.where(((w[0] * x[0] - 1.0 * x[0]) ** 2).sqrt() < 1.0, w[0] * x[1], w[0] * x[0]), [1.0], [2.0],
-    ),
     "not chosen by clip": (lambda w, x: sv.clip((w[0] * x[0]).sqrt() + 2.0, x[0], x[1]) + w[0], [1.0], [1.0]),
 }  # fmt: skip
 OF_USERS = {  # the 1 / 0 above the first hands on -inf
