@@ -125,8 +125,6 @@ def found_backwards(run, text, before):
     return found[::-1]
 
 
-# ---- what is refused, and where
-
 BAD = {
     "   ": (3, ""), "grad >> 10": (6, ">"), "los > 1": (0, "'loss'"), "2loss > 1": (0, "2 * loss"),
     "(loss > 1": (9, ")"), "loss = 1": (5, "=="), "loss > 1 && lr > 1": (9, "and"), "loss % 2 > 1": (5, "remainder"),

@@ -60,9 +60,6 @@ def run_of(rule="sgd", **options):
     return make_run("mlp", optimizer=rule, samples=200, batch_size=16, **options)
 
 
-# ---- descriptions
-
-
 def slider(**others):
     return Slider("noise", "--noise", "More noise.", **({"least": 0.0, "most": 1.0} | SETS | others))
 
@@ -109,9 +106,6 @@ def test_a_place_on_the_track_is_its_value_and_back(share, log):
     assert slider(least=0, most=10, whole=True).at(0.44) == 4.0
 
 
-# ---- the moment that is read
-
-
 def test_a_value_belongs_to_the_moment_that_is_read():
     run = run_of()
     before = reader(run)
@@ -131,8 +125,6 @@ def test_a_value_belongs_to_the_moment_that_is_read():
     with pytest.raises(StateError, match="samples"):
         one.samples()
 
-
-# ---- those that every run has
 
 USUAL = {"learning rate": 0.05, "batch": 16, "optimiser": "SGD", "momentum": None, "regularisation": "none",
          "regularisation rate": None, "activation": "tanh", "layers": (4,)}  # fmt: skip
@@ -184,9 +176,6 @@ def test_choices_are_those_that_there_can_be():
         assert control.choices == ("tanh", "relu", "gelu", "sigmoid", *more_of)
 
 
-# ---- an optimiser that comes back
-
-
 @pytest.mark.parametrize("first", ["SGD", "Adam", "nesterov"])
 def test_there_and_back_at_the_first_step_is_as_if_nothing_had_been(first):
     kind = {"SGD": "sgd_decay", "Adam": "adam_betas", "nesterov": "sgd_nesterov"}[first]
@@ -217,13 +206,9 @@ def test_a_rule_has_the_rate_it_had_last_that_of_its_family_of_the_scene_or_the_
         assert (run.lr, values(run)["optimiser"]) == (rate, rule)
 
 
-# ---- layers
-
-
-def layered(net, targets=2):
+def layered(net):
     X = np.random.default_rng(0).random((20, 2))
-    data = X, X @ np.ones((2, targets))
-    return sv.Run(net, nn.MSELoss(), make_optimizer("sgd", net.parameters()), data, seed=3, engine="numpy")
+    return sv.Run(net, nn.MSELoss(), make_optimizer("sgd", net.parameters()), (X, X), seed=3, engine="numpy")
 
 
 def plain(*hidden):
@@ -251,14 +236,13 @@ def test_layers_of_equal_shapes_go_on_and_the_others_are_those_of_a_new_network_
 
 
 OTHERS = {
-    "norm": lambda: nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Linear(4, 1)),
-    "two activations": lambda: nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 1)),
-    "two biases": lambda: nn.Sequential(nn.Linear(2, 4, bias=False), nn.Tanh(), nn.Linear(4, 1)),
-    "no sequence": lambda: nn.Linear(2, 1),
+    "norm": lambda: nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Linear(4, 2)),
+    "two activations": lambda: nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2)),
+    "no sequence": lambda: nn.Linear(2, 2),
 }
 
 
 @pytest.mark.parametrize("net", OTHERS)
 def test_other_networks_have_no_layers_to_change(net):
-    run = layered(OTHERS[net](), targets=1)
+    run = layered(OTHERS[net]())
     assert (values(run)["layers"], move(run, "layers", (3,))) == (None, None)

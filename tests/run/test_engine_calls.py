@@ -169,9 +169,6 @@ def test_an_engine_of_the_host_sees_lost_numbers_and_rewinds_every_bit(engine):
     assert arrays() == before
 
 
-# ---- frames from the middle of a call
-
-
 @pytest.fixture
 def held():
     """A run whose engine has done 10 + 3 steps and is in the middle of a call."""
@@ -203,9 +200,6 @@ def test_a_frame_from_the_middle_of_a_call_is_that_of_the_step(held, probe):
     plain.set_weights(0, [5.0])
     assert frame_bits(worker.settle()) == frame_bits(plain.frame())
     assert bits(run)[0] == bits(plain)[0]
-
-
-# ---- the length of a call
 
 
 class Clock:
@@ -247,9 +241,6 @@ def test_the_full_speed_is_that_of_the_steps_and_no_step_too_many_is_done(monkey
     run.step(20)
     assert sum(trainer.calls) == run.steps == 20
     assert run.steps_per_second == pytest.approx(20 / (clock.now - start))
-
-
-# ---- another engine
 
 
 def arrays_of(run):

@@ -67,9 +67,6 @@ def test_walks_that_are_asked_are_the_walks_that_are_not(engine, seed, network, 
     assert seen(asked) == seen(alone)
 
 
-# ---- functions between steps
-
-
 @given(st.lists(st.integers(0, 13), max_size=4), st.lists(st.integers(1, 9), min_size=1, max_size=3))
 @settings(max_examples=6)
 def test_it_is_called_after_the_steps_that_it_divides(calls, everies):
@@ -177,9 +174,6 @@ def test_a_function_removes_itself_and_may_not_step_or_close_the_run():
 })  # fmt: skip
 def test_refusals(refusal):
     refusal.check()
-
-
-# ---- divergence: which weight went first, and where the last good step is
 
 
 def diverge(run, steps=500):

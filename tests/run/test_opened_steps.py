@@ -25,8 +25,6 @@ from scalarviz.errors import (
     UnknownNameError,
 )
 
-# ---- every network of the kit with a loss that suits it, and one whose samples depend on each other
-
 SUITED = {"rgb": "bce", "relu": "huber", "no bias": "mse, sum", "classes": "cross-entropy", "picture": "cross-entropy",
           "words": "cross-entropy", "gpt": "cross-entropy", "many activations": "smooth l1"}  # fmt: skip
 
@@ -178,8 +176,6 @@ def test_terms_of_a_convolution_stand_at_its_positions(torch):
     assert (met.stage, met.units) == ("input", tuple(numbered[2:8, 0:6].ravel().tolist()))
 
 
-# ---- formulas of the user's own
-
 OPERATIONS = [
     lambda a, b: a + b, lambda a, b: a - b, lambda a, b: a * b, lambda a, b: a / (b * b + 1.5), lambda a, b: -a,
     lambda a, b: (a * a + 0.5) ** b, lambda a, b: a**2, lambda a, b: sv.tanh(a), lambda a, b: sv.sigmoid(a),
@@ -214,9 +210,6 @@ def test_any_formula_is_the_sum_of_its_terms(program, seed):
     assert np.linalg.norm(total - opened.gradient) <= 1e-12 * size
     run.step(1)  # the objects' own backward, which knows no programs
     agrees(opened, run, 1e-10)
-
-
-# ---- one sample
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if name not in ("batch norm", "centred", "dropout")])
@@ -258,9 +251,6 @@ def test_one_sample_takes_the_means_of_the_step_that_comes():
         assert opened.terms(index).sum == pytest.approx(opened.gradient[index], abs=1e-14)
 
 
-# ---- which step
-
-
 @pytest.mark.parametrize("name", [*EDITS, *CHANGES, *MOVES])
 def test_after_every_edit_and_move_it_is_the_step_that_comes(name):
     optimizer = "groups" if "number" in name or "rate" in name else "adam"
@@ -296,9 +286,6 @@ def test_a_frame_of_the_past_is_opened_at_its_weights(optimizer):
         with pytest.raises(StateError, match=r"Adam.*step 5.*run\.open\(step=5\)"):
             question()
     assert np.isnan(later.loss_along(0).after)
-
-
-# ---- numbers that are none, numbers that nothing reads, too many numbers
 
 
 def test_numbers_inside_a_function_belong_to_the_stage_that_is_made_of_them():
@@ -343,9 +330,6 @@ def test_a_batch_that_is_too_large_to_keep_is_the_sum_of_its_blocks():
         np.testing.assert_allclose(part.total, deltas[: part.count].T @ x[: part.count], rtol=1e-8, atol=1e-16)
         np.testing.assert_allclose(part.delta, deltas[part.count - 1], rtol=1e-9, atol=1e-18)
     assert part.count == count
-
-
-# ---- what is refused
 
 
 def rgb():

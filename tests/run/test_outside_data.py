@@ -119,9 +119,6 @@ def test_samples_are_asked_for_seldom_and_in_order_and_nothing_else_is_read():
         assert len(store.asked) < 40  # not every step, not every sample
 
 
-# ---- what is no number, or not there any more
-
-
 def test_a_number_that_is_none_ends_it_at_the_last_good_step(tmp_path):
     x = X.astype(np.float32)
     x[290, 4] = np.nan
@@ -202,9 +199,6 @@ def test_a_changed_file_leaves_the_kept_moments(tmp_path):
     assert all("kept moments" in line for line in said)
     assert reached
     assert said
-
-
-# ---- objects that are none
 
 
 def raising(found):

@@ -126,11 +126,6 @@ def test_numbers_that_are_not_finite(number, word):
 
 def test_a_network_that_is_done_is_well():
     """Gradients that are 0 because nothing is left to learn are no trouble."""
-    run = a_run(nn.Linear(3, 3), data=(X, X))
-    run.model[0].weight.data, run.model[0].bias.data = np.eye(3), np.zeros(3)
-    run.step(3)
-    assert not run.frame().gradient.any()
-    assert troubles(run)[0] == []
     right = a_run(nn.Linear(3, 3), nn.Sigmoid(), data=(X, (X > 0.5).astype(float)))
     right.model[0].weight.data, right.model[0].bias.data = np.eye(3) * 1e5, [-0.5e5] * 3
     right.step(2)
@@ -140,9 +135,6 @@ def test_a_network_that_is_done_is_well():
         well = a_run(*chain(nn.Tanh), scale=None)
         well.step(steps)
         assert troubles(well)[0] == []
-
-
-# ---- units
 
 
 def test_units_are_found_when_somebody_looks_of_the_moment_of_the_frame(monkeypatch):
@@ -160,9 +152,6 @@ def test_units_are_found_when_somebody_looks_of_the_moment_of_the_frame(monkeypa
     np.testing.assert_array_equal(frame.dead["1"], expected)
     assert (frame.saturated["3"].shape, frame.units_step, frame.units.samples, len(looked)) == ((6,), None, 64, 1)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(frame)).dead["1"], frame.dead["1"])
-
-
-# ---- the table of layers
 
 
 def norm(numbers):
@@ -277,9 +266,6 @@ def gathering(rows):
     return Tape((Node("input"), Node("gather", (0,), table=Table(rows, 1))), 1, 0, rows)
 
 
-# ---- how it will go
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("batch", [None, 8])
 def test_the_run_does_what_was_rehearsed_and_nothing_before(engine, batch):
@@ -314,9 +300,6 @@ def test_a_rehearsal_gives_up_in_time_and_is_not_begun_in_vain():
     assert rehearse(run, 100, 60.0, speed=300.0) is not None
     run.set_weights(0, np.full(run.n_weights, np.nan))
     assert rehearse(run, 50) is None  # it will diverge
-
-
-# ---- the gradient of one sample
 
 
 @pytest.mark.parametrize("name", ["mlp", "residual", "tied", "formula", "norms", "gpt"])

@@ -107,9 +107,6 @@ def test_two_layers_of_a_function_keep_both_their_weights():
     assert [t.name for t in run.tensors] == list(run.state_dict()) == ["weight", "bias", "weight (2)", "bias (2)"]
 
 
-# ---- ids
-
-
 class Pair(nn.Module):
     """Two ids of one table, the second of a smaller one as well; and a number that is none."""
 

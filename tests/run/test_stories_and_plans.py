@@ -47,9 +47,6 @@ def test_refused(refusal):
     refusal.check()
 
 
-# ---- stories
-
-
 @pytest.mark.ci
 @pytest.mark.parametrize("target", ["invert", "rotate"])
 def test_a_claim_holds_of_the_weights_or_is_not_said(target):

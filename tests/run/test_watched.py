@@ -38,9 +38,6 @@ def fixed(array):
     return array
 
 
-# ---- what there is
-
-
 def test_names_are_the_way_to_the_array():
     net = Net([Layer(np.ones((3, 2)), np.ones(3))])
     tree = {"a": [np.ones(2), (np.ones(1), None)], "net": net, 3: {"x": 1.5, "rows": [[1, 2], [3, 4]]}}
@@ -132,9 +129,6 @@ def test_a_loop_that_begins_again_begins_its_curve_and_its_past_again():
     assert (watched.curve.step.tolist(), watched.curve.loss.tolist()) == ([1, 2, 3], [10.0, 50.0, 60.0])
 
 
-# ---- the past
-
-
 def test_one_goes_back_to_what_was_looked_at():
     w = np.zeros(2)
     watched = sv.watch({"w": w})
@@ -174,9 +168,6 @@ def test_looks_are_kept_within_their_budget_the_first_and_the_newest_always(budg
         assert len(steps) == 1 or (steps[0] == 0 and len(steps) * size <= budget)
         assert np.all(np.diff(steps) > 0)
     assert len(steps) * 2 >= min(len(gaps), budget // size) - 1
-
-
-# ---- threads
 
 
 @pytest.mark.parametrize("looks", ["a picture", "a recording"])

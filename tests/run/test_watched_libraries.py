@@ -151,9 +151,6 @@ def test_names_values_gradients_and_updates_are_those_of_the_library(loop, tmp_p
             assert recorded.frame(place).values.tobytes() == frame.values.astype("f4").tobytes()
 
 
-# ---- PyTorch
-
-
 def test_other_numbers_are_shown_with_their_values(torch):
     """Of other precisions, complex ones as pairs, a view that conjugates, a sparse gradient."""
     kinds = torch.float64, torch.float16, torch.bfloat16
@@ -202,8 +199,6 @@ TORCH = {
 def test_refused_of_pytorch(refusal, torch):
     refusal.check(torch.nn)
 
-
-# ---- JAX
 
 if find_spec("jax"):
 

@@ -30,9 +30,6 @@ def after(run, steps):
     return run
 
 
-# ---- why a weight moved
-
-
 @pytest.mark.parametrize("name", LEARNING)
 def test_the_table_of_a_weight_adds_up_as_printed(name):
     optimizer = "sgd" if len(name) % 2 else "adam"
@@ -107,9 +104,6 @@ def test_what_it_says_of_sums_of_other_values_and_of_weights_that_stay(capsys):
     assert all(fact in text for fact in ("where", "layer (2)[0]", "40 more"))
 
 
-# ---- the weights that moved most
-
-
 def test_the_weights_that_moved_most():
     run = make_run("rgb", dtype="float32")
     run.model[0].weight[0].frozen = True
@@ -134,9 +128,6 @@ def test_the_weights_that_moved_most():
     assert bits(run) == before
 
 
-# ---- what if
-
-
 def test_the_loss_along_a_weight_is_that_of_the_batch():
     run = after(make_run("mlp"), 7)
     opened = run.open()
@@ -153,9 +144,6 @@ def test_the_loss_along_a_weight_is_that_of_the_batch():
     assert along.slope == opened.gradient[5]
     np.testing.assert_allclose(np.diff(along.tangent) / np.diff(along.weights), along.slope, rtol=1e-6)
     assert len(opened.loss_along(5, points=3).weights) == 3
-
-
-# ---- outer products
 
 
 @pytest.mark.parametrize("sample", [None, 3])
@@ -178,9 +166,6 @@ def test_outer_products_sum_up_to_the_gradient(name, sample):
                 summed[tensor] = summed.get(tensor, 0) + found
     for tensor, found in summed.items():  # what all calls of a layer give is the gradient of its weights
         np.testing.assert_allclose(found, tensor.of(opened.gradient), atol=1e-13)
-
-
-# ---- small steps
 
 
 @pytest.mark.parametrize("sample", [None, 3])
@@ -218,9 +203,6 @@ def test_an_output_that_the_loss_does_not_read_asks_for_nothing():
     opened = run.open()
     assert all(s.value == 0 for s in opened.micro_steps() if s.kind in ("gradient", "delta") and 1 in s.units)
     assert not opened.gradient[[3, 4, 5, 7]].any()
-
-
-# ---- wrong questions
 
 
 def rgb():
