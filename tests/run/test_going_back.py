@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,8 @@ import pytest
 
 import scalarviz as sv
 from kit.edits import done_again, everything
-from kit.networks import NETWORKS
 from kit.runs import ENGINES, make_run
-from scalarviz import nn, optim
+from scalarviz import nn
 from scalarviz.errors import DivergedError, InputError, StateError
 from scalarviz.run import Run
 
@@ -262,25 +260,6 @@ def test_a_restart_is_a_run_of_such_weights_with_the_rate_batch_data_and_freezes
     assert everything(run) == begun
     assert run.undo() == ("restart" if seed is None else "restart with seed 11")
     assert everything(run) == end
-
-
-@pytest.mark.parametrize("seed", [None, 9])
-def test_after_another_network_a_restart_draws_its_weights_and_keeps_those_of_the_first(seed):
-    def of(net: Any) -> Run:
-        return Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.05), (X, 1 - X), engine="numpy", seed=3)
-
-    run = of(NETWORKS["mlp"].ours())
-    run.step(2)
-    wide = NETWORKS["wide"].ours(2)
-    wide.initialize(nn.init.kaiming_uniform(), seed=2)
-    run.change(model=wide)
-    run.restart(seed)
-    twin = copy.deepcopy(wide)
-    twin.initialize(nn.init.kaiming_uniform(), seed=run.seed if seed is None else seed)
-    plain = of(twin)
-    for each in (run, plain):
-        each.step(3)
-    assert run.values.tobytes() == plain.values.tobytes()
 
 
 # ---- ends

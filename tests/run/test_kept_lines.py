@@ -54,27 +54,6 @@ def test_what_is_prepared_beside_the_run_is_what_the_run_comes_to(seed, monkeypa
             assert array.tobytes() == kept["optimizer"]["arrays"][name].tobytes()
 
 
-def test_lines_are_kept_while_one_may_return_to_them_and_histories_with_them():
-    run = ran(5)
-    run.lr = 0.1
-    run.step(2)
-    run.undo()
-    there, line = bits(run), run.timeline.line
-    run.restart()
-    assert line in run.timeline.lines  # nothing happened on it
-    run.step(3)
-    assert run.undo() == "restart"
-    assert (run.timeline.line is line, bits(run)) == (True, there)
-    run = ran(5)
-    run.lr = 0.1
-    run.step(2)
-    run.undo()
-    run.switch(0)
-    run.lr = 0.2  # nobody returns to the line without the edit
-    run.step(1)
-    assert len(run.timeline.lines) == len(run.history.lines) == 1
-
-
 def test_what_is_left_of_a_branch_that_made_room_begins_where_it_began():
     run = make_run("mlp")
     begun = bits(run)

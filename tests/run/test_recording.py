@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit import hunt
 from kit.edits import CHANGES, EDITS, JUMPS, MOVES
 from kit.files import frame_parts, same
 from kit.refusals import refusals
@@ -120,25 +119,14 @@ def test_a_file_says_what_the_run_said(name, path):
             assert [np.isfinite(row).all() for row in rows] == fits
 
 
-def any_walk(seed, length, path):
-    random = np.random.default_rng(seed)
-    names = random.choice(sorted(DONE), length).tolist()
-    for k in range(0, length, 3):
-        names[k] = "step"
-    network = str(random.choice(["mlp", "rgb", "residual", "batch norm", "dropout"]))
-    walk(names, seed, path, int(random.integers(1, 4)), network=network)
-
-
 @pytest.mark.ci
 @pytest.mark.parametrize("seed", range(6))
 def test_a_file_says_what_the_run_said_on_any_walk(seed, path):
-    any_walk(seed, 20, path)
-
-
-@pytest.mark.hunt
-def test_a_file_says_what_the_run_said_at_length(tmp_path):
-    for seed in hunt.seeds():
-        any_walk(seed, 40, tmp_path / f"{seed}.svz")
+    random = np.random.default_rng(seed)
+    names = random.choice(sorted(DONE), 20).tolist()
+    names[::3] = ["step"] * 7
+    network = str(random.choice(["mlp", "rgb", "residual", "batch norm", "dropout"]))
+    walk(names, seed, path, int(random.integers(1, 4)), network=network)
 
 
 # ---- which steps, and which parts

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit import hunt
 from kit.files import left
 from kit.runs import make_run
 from scalarviz.errors import InputError
@@ -203,12 +204,23 @@ def check(path, sure, values):
     assert list(left(path.parent)) == [path.name]
 
 
+def killed(count, seed, folder):
+    run = make_run(dtype="float32")
+    values = [run.values.copy(), *(each.values.copy() for each in trained(run))]
+    for number in range(count):
+        path = folder / f"{seed}-{number}" / "run.svz"
+        path.parent.mkdir()
+        check(path, kill(path, random.Random(f"{seed}:{number}")), values)
+
+
 @POSIX
 @pytest.mark.ci
 def test_killed_programs_lose_nothing_that_was_in_the_file(tmp_path):
-    run = make_run(dtype="float32")
-    values = [run.values.copy(), *(each.values.copy() for each in trained(run))]
-    for number in range(3):
-        path = tmp_path / str(number) / "run.svz"
-        path.parent.mkdir()
-        check(path, kill(path, random.Random(number)), values)
+    killed(3, 0, tmp_path)
+
+
+@POSIX
+@pytest.mark.hunt
+def test_many_killed_programs_lose_nothing(tmp_path):
+    for seed in hunt.seeds():
+        killed(10, seed, tmp_path)
