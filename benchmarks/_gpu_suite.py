@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SIMULATED = ROOT / "tests" / "cuda" / "simulated"
 TESTS = ROOT / "tests"
 SETS = {
-    "runs": [SIMULATED / "runs.py"], "tests of every engine": [TESTS / "engine"],
+    "tests of every engine": [TESTS / "engine"],
     "tests of every run": [TESTS / folder for folder in ("nn", "run", "scalar", "tape")],
 }  # fmt: skip
 """As in ``tests/cuda/test_simulator.py``; what reads the simulator's memory (operations) is here in part `kernels`."""
@@ -37,7 +37,7 @@ def measure(setting: Setting) -> None:
         return
     sets = {name: [str(path) for path in paths] for name, paths in SETS.items()}
     if setting.tiny:
-        sets = {"runs": [f"{SIMULATED / 'runs.py'}::test_changes_that_nobody_announced_count_too"]}
+        sets = {"tests of every engine": [f"{TESTS / 'engine' / 'test_batch_mean.py'}"]}
     for name, paths in sets.items():
         _run(setting, name, paths)
 
@@ -49,7 +49,6 @@ def _run(setting: Setting, name: str, paths: list[str]) -> None:
         found = os.pathsep.join([*map(str, MODULES), str(ROOT), os.environ.get("PYTHONPATH", "")])
         command = [
             sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "every_engine", "-m", "not hunt",
-            "-k", "not call_by_call and not numbas_own_threads",
             f"--junitxml={report}", f"--basetemp={Path(folder, 'base')}", *paths,
         ]  # fmt: skip
         try:

@@ -3,8 +3,7 @@
 It has the functions that the engine calls, the same way of returning (a tuple, the CUresult first), the real
 enumerations. What is harsher than a GPU is: queued work runs at the last moment, host memory of an asynchronous copy
 is read or written only then, memory is full of NaN until it is written, an address is never given twice. A wrong
-access or a race of a kernel raises ``ptx.memory.Fault`` through the call that let it run; with ``faults="error"`` it
-becomes the error that a driver returns, and the context is broken.
+access or a race of a kernel raises ``ptx.memory.Fault`` through the call that let it run.
 
 It does not model: time, the copy engines' overlap, contexts other than primary ones, the default stream.
 """
@@ -15,7 +14,6 @@ import ctypes
 import functools
 import itertools
 import os
-import re
 import threading
 import weakref
 from collections import Counter, deque
@@ -25,11 +23,9 @@ from cuda.bindings import driver as real
 from ptx.machine import Module
 from ptx.memory import Fault, Memory
 
-MAGIC, HEAD = b"\x7fELF fake cubin ", 64
+MAGIC = b"\x7fELF fake cubin "
 LARGEST = (2**31 - 1, 65535, 65535, 1024, 1024, 64)
-SHARED = 48 * 1024
-SHARED_IF_ASKED = {(7, 5): 64, (8, 0): 163, (8, 6): 99, (8, 7): 163, (8, 9): 99, (9, 0): 227, (10, 0): 227, (12, 0): 99}
-"""Kilobytes of shared memory that a block may have, by CUDA's programming guide."""
+SHARED, SHARED_IF_ASKED = 48 * 1024, 227 * 1024
 UNBROKEN = ("cuGetErrorString", "cuCtxPopCurrent")  # functions that touch no context
 FREE = ("cuInit", "cuDr", "cuGet", "cuDevice", "cuCtx")  # that need no current one
 NOT_CAPTURED = ("cuMemAlloc", "cuMemFree", "cuModuleLoadData", "cuEventQuery", "cuEventSynchronize")
@@ -44,45 +40,7 @@ class Refused(Exception):
         self.error = "CUDA_ERROR_" + error.removeprefix("CUDA_ERROR_")
 
 
-@functools.lru_cache(512)
-def module_of(text, contract):
-    """One machine for one text, however often it is loaded."""
-    return Module(text, contract)
-
-
-def check_ptx(text, capability, driver):
-    """What the compiler in a driver refuses: no PTX, PTX of a newer toolkit, or for a newer GPU."""
-    version = re.search(r"^\s*\.version\s+(\d+)\.(\d+)", text, re.MULTILINE)
-    target = re.search(r"^\s*\.target\s+sm_(\d+)", text, re.MULTILINE)
-    if version is None or target is None or ".entry" not in text:
-        raise Refused("INVALID_PTX")
-    if int(version[1]) >= 9 and 10 * (int(version[1]) + 4) > driver // 100:  # PTX 9.0 came with CUDA 13.0
-        raise Refused("UNSUPPORTED_PTX_VERSION")
-    if int(target[1]) > 10 * capability[0] + capability[1]:
-        raise Refused("NO_BINARY_FOR_GPU")
-
-
-def cubin(text, capability):
-    """An image for that processor."""
-    head = MAGIC + f"sm_{capability[0]}{capability[1]} {len(text.encode())} ".encode()
-    return head.ljust(HEAD, b"\0") + text.encode()
-
-
-def load(image, capability, driver, contract):
-    """The module of an image, PTX or machine code."""
-    if not image.startswith(MAGIC):
-        text = image.rstrip(b"\0").decode(errors="replace")
-        if ".version" not in text:
-            raise Refused("INVALID_IMAGE")
-        check_ptx(text, capability, driver)
-        return module_of(text, contract)
-    words = image[len(MAGIC) : HEAD].split()
-    made_for, end = int(words[0][3:]), HEAD + int(words[1])
-    if len(image) < end:
-        raise Refused("INVALID_IMAGE")
-    if made_for // 10 != capability[0] or made_for % 10 > capability[1]:
-        raise Refused("NO_BINARY_FOR_GPU")
-    return module_of(image[HEAD:end].decode(), contract)
+module_of = functools.lru_cache(512)(Module)  # one machine for one text, however often it is loaded
 
 
 class Handle:
@@ -160,7 +118,6 @@ class Device:
         serial = next(_SERIAL)  # of all tests: what an object of an earlier one gives back is nothing of a later one
         self.memory = Memory(memory, 0x7F2000000000 + (serial << 40))
         self.handle, self.retained = 0x7700_0000 + 0x100 * serial, 0
-        self.shared = 1024 * SHARED_IF_ASKED.get(capability, 48)
 
 
 class LoadedModule(Handle):
@@ -186,16 +143,14 @@ class FakeDriver:
     """Stands where ``cuda.bindings.driver`` is.
 
     `devices` is how many GPUs of `memory` bytes and that capability, or for each its (name, bytes, capability); 0 is a
-    driver without a GPU. `version` is ``1000*major + 10*minor``. `contract`: products are fused with sums, as the
-    compiler in a driver may do it (see ``ptx.machine.Module``). `faults`, "raise" or "error", is what becomes of a
-    kernel's wrong access.
+    driver without a GPU. `version` is ``1000*major + 10*minor``.
     """
 
-    def __init__(self, devices=1, memory=1 << 30, *, capability=(9, 0), version=13000, contract=False, faults="raise"):
+    def __init__(self, devices=1, memory=1 << 30, *, capability=(9, 0), version=13000):
         if isinstance(devices, int):
             devices = [(f"Fake GPU {k}", memory, capability) for k in range(devices)]
         self.devices = [Device(k, *device) for k, device in enumerate(devices)]
-        self.version, self.contract, self.faults, self.last_fault = version, contract, faults, None
+        self.version = version
         self.calls, self.launched, self.lock = Counter(), Counter(), threading.RLock()  # kernels that ran, by name
         self.log = []  # calls in order, but for those that a broken context allows
         self._process, self._thread, self._lost = None, threading.local(), ""
@@ -321,7 +276,7 @@ class FakeDriver:
         found = self._device(device)
         return {
             "COMPUTE_CAPABILITY_MAJOR": found.capability[0], "COMPUTE_CAPABILITY_MINOR": found.capability[1],
-            "MULTIPROCESSOR_COUNT": 4, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": found.shared, "CLOCK_RATE": 1_980_000,
+            "MULTIPROCESSOR_COUNT": 4, "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": SHARED_IF_ASKED, "CLOCK_RATE": 1_980_000,
         }[which.name.removeprefix("CU_DEVICE_ATTRIBUTE_")]  # fmt: skip
 
     def cuDeviceTotalMem(self, device):
@@ -497,11 +452,10 @@ class FakeDriver:
         if kind != real.CUjitInputType.CU_JIT_INPUT_PTX:
             raise NotImplementedError(f"linking of {kind}")
         link.text = bytes(data)[:size].rstrip(b"\0").decode()
-        check_ptx(link.text, self.current.capability, self.version)
 
     def cuLinkComplete(self, state):
         link = self._find(state, Link)
-        image = cubin(link.text, self.current.capability)
+        image = MAGIC + link.text.encode()
         link.result = ctypes.create_string_buffer(image, len(image))
         return ctypes.addressof(link.result), len(image)
 
@@ -512,7 +466,9 @@ class FakeDriver:
         self._destroy(Link, state)
 
     def cuModuleLoadData(self, image):
-        machine = load(bytes(image), self.current.capability, self.version, self.contract)
+        if not bytes(image).startswith(MAGIC):
+            raise Refused("INVALID_IMAGE")
+        machine = module_of(bytes(image)[len(MAGIC) :].decode())
         return real.CUmodule(self._keep(LoadedModule(self.current, machine)))
 
     def cuModuleGetFunction(self, module, name):
@@ -527,7 +483,7 @@ class FakeDriver:
         found = self._find(function, LoadedFunction)
         if which != real.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
             raise NotImplementedError(f"attribute {which}")
-        if value + found.static > self.current.shared:
+        if value + found.static > SHARED_IF_ASKED:
             raise Refused("INVALID_VALUE")
         found.dynamic = value
 
@@ -602,16 +558,9 @@ def _entry(name, function):
                 self._gate(name)
                 found = function(self, *args)
             except Refused as refused:
-                error = refused.error
-            except Fault as fault:
-                if self.faults == "raise":
-                    raise
-                self.last_fault, error = fault, "CUDA_ERROR_ILLEGAL_ADDRESS"
-                self.lose(error)
-            else:
-                results = found if isinstance(found, tuple) else () if found is None else (found,)
-                return (real.CUresult.CUDA_SUCCESS, *results)
-            return (getattr(real.CUresult, error), *(() if name == "cuInit" else (None,)))
+                return (getattr(real.CUresult, refused.error), *(() if name == "cuInit" else (None,)))
+            results = found if isinstance(found, tuple) else () if found is None else (found,)
+            return (real.CUresult.CUDA_SUCCESS, *results)
 
     return call
 

@@ -6,18 +6,17 @@ Internals: ``trainer.SHAPE`` says how it is cut, and the trainer is asked for si
 
 from __future__ import annotations
 
-from random import Random
-
 import numpy as np
 import pytest
 from ptx.memory import Race
 
 import scalarviz as sv
-from kit.drawn import BATCHES, Drawn, drawn_losses
+from kit.edits import EDITS
 from kit.learning import FAMILIES, LOSSES, make_optimizer
 from kit.networks import NETWORKS, Network, mlp, row
 from kit.runs import TOLERANCE, far, loss_and_gradient
 from scalarviz import Run, nn, optim
+from scalarviz.errors import ScalarvizError
 from scalarviz.scalar.batch import batch_mean, track
 
 pytestmark = pytest.mark.cuda
@@ -60,7 +59,14 @@ def cut(request, shape, monkeypatch):
     return request.param
 
 
-class AllKinds(nn.Module):
+class Kept(nn.Module):
+    """Its numbers stay as they are."""
+
+    def initialize(self, *args, **kwargs):
+        pass
+
+
+class AllKinds(Kept):
     """What lowering has instructions for, and a weight that is made of others."""
 
     def __init__(self):
@@ -74,9 +80,6 @@ class AllKinds(nn.Module):
         weighted = sv.dot([0.5, -1.5, 2.0], [dot, h[1], x[2]])
         product = sv.dot([dot, weighted], [h[2], h[3]], w[4])
         return [sv.max([dot, weighted, product, h[0]]), product, weighted * w[0] + w[2]]
-
-    def initialize(self, *args, **kwargs):
-        """Its numbers are those of the barriers below."""
 
 
 class Centred(nn.Module):
@@ -94,7 +97,7 @@ class Centred(nn.Module):
         return [(row - mean).tanh() for row, mean in zip(rows, means, strict=True)]
 
 
-class Derived(nn.Module):
+class Derived(Kept):
     """Weights of a layer that are made of others, with a number among them."""
 
     def __init__(self):
@@ -105,11 +108,8 @@ class Derived(nn.Module):
         made = [sv.maximum(v, 0.05) * self.w[0] for v in self.w]
         return [sv.dot(made[3 * j : 3 * j + 3], x).tanh() + y for j, y in enumerate(self.layer(x))]
 
-    def initialize(self, *args, **kwargs):
-        """As it is."""
 
-
-class Odd(nn.Module):
+class Odd(Kept):
     """Outputs that are a parameter, an input, a constant, a derived number twice; a weight and an input for nothing."""
 
     def __init__(self):
@@ -120,9 +120,6 @@ class Odd(nn.Module):
         derived = (self.w[0] * self.w[1]).exp()
         return [self.w[0], x[0], sv.Value(0.5), derived, derived, derived * x[0], self.w[1].tanh()]
 
-    def initialize(self, *args, **kwargs):
-        """As it is."""
-
 
 ODD_LOSSES = {
     "an output": lambda o, t: o[-1],
@@ -131,14 +128,11 @@ ODD_LOSSES = {
 }
 
 
-def pictures(channels, outputs):
-    """Convolutions whose pictures keep their size."""
-    return row(
-        lambda s: s.Conv2d(1, channels, 3, padding=1), lambda s: s.ReLU(), lambda s: s.MaxPool2d(2),
-        lambda s: s.Conv2d(channels, outputs, 3, padding=1), lambda s: s.Tanh(),
-        lambda s: s.Conv2d(outputs, 2, (1, 3), padding=(0, 1)), lambda s: s.MaxPool2d(2), lambda s: s.Flatten(),
-        lambda s: s.Linear(8, 3),
-    )  # fmt: skip
+PICTURES = row(
+    lambda s: s.Conv2d(1, 3, 3, padding=1), lambda s: s.ReLU(), lambda s: s.MaxPool2d(2),
+    lambda s: s.Conv2d(3, 5, 3, padding=1), lambda s: s.Tanh(), lambda s: s.MaxPool2d(2), lambda s: s.Flatten(),
+    lambda s: s.Linear(20, 3),
+)  # fmt: skip
 
 
 OWN = {
@@ -147,10 +141,9 @@ OWN = {
 }  # fmt: skip
 WIDE = {
     "wide tanh": (Network(mlp(12, 64, 64, 3), (12,), (3,)), 64),
-    "odd sizes": (Network(mlp(7, 33, 19, 5), (7,), (5,)), 36),
-    "wide leaky": (Network(mlp(12, 130, 66, 3, activation="LeakyReLU"), (12,), (3,)), 96),
+    "odd sizes": (Network(mlp(7, 33, 19, 5, activation="LeakyReLU"), (7,), (5,)), 36),
     "no activation": (Network(row(lambda s: s.Linear(9, 30), lambda s: s.Linear(30, 10, bias=False)), (9,), (10,)), 77),
-    "wide conv": (Network(pictures(3, 5), (1, 8, 8), (3,)), 32),
+    "wide conv": (Network(PICTURES, (1, 8, 8), (3,)), 32),
 }
 """Networks whose layers are large enough for tiles, and a batch of whole or of partial tiles."""
 ALL = {**NETWORKS, **OWN, **{name: wide for name, (wide, _) in WIDE.items()}}
@@ -190,17 +183,17 @@ def test_a_network_has_the_gradient_of_the_objects(name, fake_driver, shape):
 
 @in_turn(["name"], ["all kinds", "mlp", "tied", "formula", "one node twice", "odd outputs"])
 def test_however_the_work_is_cut_it_is_the_same(name, cut, fake_driver):
-    for dtype, batch in (("float64", 37), ("float32", 6), ("float32", 1)):
-        agree(name, dtype, batch, 37)
+    for dtype, batch in (("float64", 21), ("float32", 6), ("float32", 1)):
+        agree(name, dtype, batch, 21)
 
 
 @pytest.mark.parametrize("name", WIDE)
 def test_wide_layers_agree_with_numpy(name, fake_driver, shape):
     batch = WIDE[name][1]
     shape()
-    for dtype in TOLERANCE:
-        agree(name, dtype, batch, batch + 10, than="numpy")
-    if name in ("wide tanh", "wide conv"):
+    for dtype in ("float32",) if name == "wide conv" else TOLERANCE:
+        agree(name, dtype, batch, batch, than="numpy")
+    if name == "wide tanh":
         shape(chunk_bytes=150_000, slices=5)
         agree(name, "float64", batch + 41, batch + 50, than="numpy")
 
@@ -209,25 +202,6 @@ def test_wide_layers_agree_with_numpy(name, fake_driver, shape):
 def test_losses_agree_with_objects(loss, fake_driver, shape):
     shape()
     agree("odd outputs" if loss in ODD_LOSSES else "classes", "float64", 7, loss=loss)
-
-
-RANDOM = ("one chunk", "chunks", "blocks", "alone")
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_random_network_agrees_with_objects(seed, fake_driver, shape):
-    draw, make = Random(seed), np.random.default_rng(seed)
-    sizes = (draw.randint(1, 9),) if seed % 3 else (draw.randint(1, 2), draw.randint(2, 6), draw.randint(2, 6))
-    net = Drawn(draw, sizes)
-    loss, samples = draw.choice(drawn_losses(net)), draw.choice([*BATCHES, 36, 64])
-    outputs, classes = net.last.out_features, isinstance(loss, nn.CrossEntropyLoss)
-    targets = make.integers(0, outputs, samples) if classes else make.random((samples, outputs))
-    data = make.normal(size=(samples, *sizes)), targets
-    shape(**CUTS[RANDOM[seed % len(RANDOM)]])
-    for dtype, tolerance in TOLERANCE.items():
-        wanted, found = (loss_and_gradient(net, loss, data, engine=e, dtype=dtype) for e in ("objects", "cuda"))
-        assert np.isfinite(wanted).all()
-        assert far(found, wanted) <= tolerance
 
 
 # ---- training
@@ -300,20 +274,26 @@ def test_the_order_of_samples_is_that_of_objects(batch, sampling, cut, fake_driv
     assert batch == 17 or len(set(losses[0])) > 5
 
 
-@in_turn(["name"], ["mlp", "all kinds"])
-def test_weights_that_are_no_numbers(name, cut, fake_driver):
-    """What a run that has diverged computes: a lane or a row that belongs to no sum must not bring its infinity in."""
-    runs = [started(name, engine, batch=5, rule="sgd", samples=7) for engine in ("objects", "cuda")]
-    before = runs[0].values.copy()
-    for k, odd in enumerate([np.inf, -np.inf, np.nan, -0.0]):
-        found = []
-        for run in runs:
-            run.values[:] = before
-            run.values[7 * k % before.size] = odd
-            found.append([run._training.trainer.gradient(1), *run.problem.store.grad])
-        np.testing.assert_allclose(found[1], found[0], rtol=1e-11, atol=1e-11)
+@pytest.mark.parametrize("name", [name for name in EDITS if name != "engine"])
+def test_an_edit_between_two_calls_is_that_of_another_engine(name, fake_driver, shape):
+    """So are changes that nobody announces: every array of the problem is a live view."""
+    shape(steps=2)
+    limits = {"l1": 0.02, "l2": 0.03, "clip_norm": 0.1}
+    runs, said = [started("mlp", engine, rule="groups", **limits) for engine in ("cuda", "numpy")], []
     for run in runs:
-        run.close()
+        run.step(3)
+        try:
+            EDITS[name](run, np.random.default_rng(4))
+        except ScalarvizError as error:
+            said.append(str(error))
+        run.step(1)
+        run.values[1] = 0.5
+        run.problem.state[0][:] *= 0.5
+        run.step(3)
+    found, wanted = ([run.values, run.frame().gradient, *run.optimizer_state().values()] for run in runs)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10 * max(1, np.linalg.norm(other)))
+    assert said[::2] == said[1::2]
 
 
 @pytest.mark.parametrize("cut", ["one chunk", "small calls"], indirect=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import struct
-from collections import Counter
 
 import numpy as np
 from numba import vectorize
@@ -204,21 +203,16 @@ def number(text, dtype):
     value = int(text.rstrip("U"), 0)
     if dtype == "b1":
         return bytes([value != 0])
-    return (
-        np.array(float(value), dtype).tobytes()
-        if dtype[0] == "f"
-        else (value % (1 << 8 * size)).to_bytes(size, "little")
-    )
+    if dtype[0] == "f":
+        return np.array(float(value), dtype).tobytes()
+    return (value % (1 << 8 * size)).to_bytes(size, "little")
 
 
 class Words:
-    """What the blocks of a kernel share: types of the names, state spaces of the symbols, constants.
+    """What the blocks of a kernel share: types of the names, state spaces of the symbols, constants."""
 
-    contract: a product is fused with the sum that it goes into, as ptxas may do it where neither names a rounding.
-    """
-
-    def __init__(self, registers, spaces, contract):
-        self.registers, self.spaces, self.contract, self.constants = registers, spaces, contract, {}
+    def __init__(self, registers, spaces):
+        self.registers, self.spaces, self.constants = registers, spaces, {}
 
     def constant(self, value, dtype):
         name = f"k_{dtype}_{value.hex()}"
@@ -237,8 +231,6 @@ class Emitter:
 
     def __init__(self, words):
         self.words, self.lines, self.uses, self.defs, self.line = words, [], set(), set(), 0
-        self.written = Counter()  # how often a name was written so far
-        self.products = {}  # factors, and how often they were written then
 
     def fail(self, what):
         return Unsupported(f"line {self.line}: {what}")
@@ -290,7 +282,6 @@ class Emitter:
             else:
                 raise self.fail(f"{kind} into {name}, a {self.words.registers[name]}")
         self.defs.add(name)
-        self.written[name] += 1
         self.lines.append(f"{local(name)} = {text}")
 
     def address(self, operand):
@@ -322,31 +313,12 @@ class Emitter:
         is_of = {"f": "f", "p": "p", "u": "ui"}.get(kind[0], "i")
         if not set(kinds) & set(is_of) or len(a) != len(types) or (is_of != "f" and {"ftz", "sat"} & set(op)):
             raise self.fail(f"instruction {'.'.join(op)}")
-        names = {
-            "t": kind,
-            "c": "u32",
-            "p": "pred",
-            "w": kind[0] + str(2 * int(kind[1:] or 0)) if is_of in "ui" else "",
-        }
+        names = {"t": kind, "c": "u32", "p": "pred", "w": is_of in "ui" and kind[0] + str(2 * int(kind[1:] or 0))}
         given = [self.read(operand, names[t]) for operand, t in zip(a[1:], types[1:], strict=True)]
         given = [f"flush({text})" for text in given] if "ftz" in op else given
-        wide = code(names["w"]) if "w" in types else ""
-        text = self.fused(op, a, given) or text.format(*given, w=wide)
+        text = text.format(*given, w=code(names["w"]) if "w" in types else "")
         text = f"flush({text})" if "ftz" in op else text
         self.write(a[0], names[types[0]], f"saturate({text})" if "sat" in op else text)
-        if self.words.contract and op in (("mul", "f32"), ("mul", "f64")):
-            self.products[a[0]] = *given, {n: self.written[n] for n in a}
-
-    def fused(self, op, a, given):
-        """A sum with a product as ptxas may do it, in one rounding; empty if it is none."""
-        if op not in (("add", "f32"), ("sub", "f32"), ("add", "f64"), ("sub", "f64")):
-            return ""
-        minus = "-" if op[0] == "sub" else ""
-        for k in (1, 2):
-            p, q, then = self.products.get(a[k], ("", "", {"": 1}))
-            if all(self.written[n] == count for n, count in then.items()):
-                return f"fma({p}, {q}, {minus}({given[1]}))" if k == 1 else f"fma({minus}({p}), {q}, {given[0]})"
-        return ""
 
     def carry(self, op, a):
         """An addition that takes or gives the carry flag, on unsigned words."""
@@ -440,12 +412,8 @@ class Emitter:
     def luck(self, op, a):
         raise self.fail(f"{'.'.join(op)}: atomics make sums depend on luck; kernels here have none")
 
-    def nothing(self, op, a):
-        """Orders memory: every access here is done at once, in order. (``bar.warp.sync`` alone.)"""
-
 
 OWN = {
     "setp": Emitter.compare, "mov": Emitter.move, "cvt": Emitter.convert, "cvta": Emitter.to_global,
-    "ld": Emitter.load, "st": Emitter.store, "atom": Emitter.luck, "red": Emitter.luck, "atomicAdd": Emitter.luck,
-    "membar": Emitter.nothing, "fence": Emitter.nothing, "bar": Emitter.nothing,
+    "ld": Emitter.load, "st": Emitter.store, "atom": Emitter.luck, "red": Emitter.luck,
 }  # fmt: skip

@@ -6,7 +6,7 @@ hardware would punish, and what it would let pass with a wrong number now and th
 :class:`~ptx.memory.Fault` and :class:`~ptx.memory.Race`.
 
 It does not show what only the hardware has: the last bits of ``.approx`` instructions, which products and sums
-ptxas fuses (``contract`` tries all of a basic block), warps, speed.
+ptxas fuses, warps, speed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DYNAMIC = "dynamic shared memory"
 class Program:
     """What a launch needs of a kernel: basic blocks as functions, and the registers that live at their beginnings."""
 
-    def __init__(self, reader, name, contract):
+    def __init__(self, reader, name):
         self.name, self.flat, self.size = name, Flat(reader, name), 0
         self.blocks, self.parameters = blocks(self.flat), {}  # of a parameter: offset and declaration
         for declared in self.flat.entry.parameters:
@@ -37,7 +37,7 @@ class Program:
             self.parameters[declared.name] = (at, declared)
             self.size = at + declared.nbytes
         spaces = dict.fromkeys(self.flat.locals, "local") | dict.fromkeys(self.flat.shared, "shared")
-        words = Words({**self.flat.registers, CC: "pred"}, spaces | dict.fromkeys(reader.variables, ""), contract)
+        words = Words({**self.flat.registers, CC: "pred"}, spaces | dict.fromkeys(reader.variables, ""))
         emitters, returned = [], []
         for block in self.blocks:
             emitters.append(emitter := Emitter(words))
@@ -140,8 +140,6 @@ class Scheduler:
                 for target, chosen in zip(block.follow, (value, ~value), strict=True):
                     self.put(target, group.part(chosen, live[target]))
         elif block.end == "bar":
-            if len([operand for operand in block.last.operands if operand]) > 1 or "red" in block.last.opcode:
-                raise Fault(f"{'.'.join(block.last.opcode)}: barriers of all threads of a block alone")
             self.waiting.append((at, group))
         elif block.end == "trap":
             raise Fault("trap", linear=int(group.threads[0]))
@@ -173,9 +171,9 @@ class Scheduler:
 class Launch(Access):
     """One launch: ``x`` of the emitted lines."""
 
-    def __init__(self, module, program, grid, block, shared, packed, memory, races):
+    def __init__(self, module, program, grid, block, shared, packed, memory):
         self.size, self.blocks = int(np.prod(block)), int(np.prod(grid))
-        super().__init__(memory, self.size, self.blocks, races)
+        super().__init__(memory, self.size, self.blocks)
         self.module, self.program, self.grid, self.shape, self.dynamic = module, program, grid, block, shared
         self.packed, self._parameters = packed, {}
 
@@ -235,32 +233,18 @@ def _unravel(linear, shape):
 
 
 class Module:
-    """The kernels of one PTX text.
+    """The kernels of one PTX text."""
 
-    contract: whether ``mul`` and ``add`` become one rounding within a basic block. ptxas may do that where
-    neither names a rounding; which it takes, only it knows.
-    """
-
-    def __init__(self, text, contract=False):
-        self.text, self.contract, self.reader, self._programs = text, contract, Reader(text), {}
+    def __init__(self, text):
+        self.text, self.reader, self._programs = text, Reader(text), {}
         self.kernels = [name for name, function in self.reader.functions.items() if function.entry]
 
     def program(self, name):
         if name not in self._programs:
-            self._programs[name] = Program(self.reader, name, self.contract)
+            self._programs[name] = Program(self.reader, name)
             if len(self._programs) == len(self.kernels):
                 self.reader.forget()
         return self._programs[name]
-
-    def pack(self, name, args):
-        """Numbers as the kernel's parameters lie in memory."""
-        program = self.program(name)
-        packed = bytearray(program.size)
-        for value, (at, declared) in zip(args, program.parameters.values(), strict=True):
-            kind = np.dtype(code(declared.type))
-            whole = kind.kind != "f" and (int(value) % (1 << 8 * kind.itemsize)).to_bytes(kind.itemsize, "little")
-            packed[at : at + kind.itemsize] = whole or np.array(value, kind).tobytes()
-        return bytes(packed)
 
     def shared_name(self, name):
         """All dynamic shared arrays are one."""
@@ -289,12 +273,9 @@ class Module:
             memory.view(place, declared.nbytes, np.uint8)[:] = np.frombuffer(data, np.uint8)
         return memory.symbols[id(self), name]
 
-    def launch(self, name, grid, block, shared, args, memory, *, races=True):
-        """Run a kernel; `args` are numbers, or bytes that are packed already. Fault and Unsupported say why not."""
-        program = self.program(name)
-        packed = args if isinstance(args, bytes) else self.pack(name, args)
-        grid, block = ((*shape, 1, 1)[:3] if isinstance(shape, tuple) else (shape, 1, 1) for shape in (grid, block))
-        launch = Launch(self, program, grid, block, shared, packed, memory, races)
+    def launch(self, name, grid, block, shared, packed, memory):
+        """Run a kernel; `packed` is its parameters as they lie in memory. Fault and Unsupported say why not."""
+        launch = Launch(self, self.program(name), grid, block, shared, packed, memory)
         try:
             launch.run()
         except Fault as fault:

@@ -55,16 +55,13 @@ class Region:
             self._views[dtype] = self.bytes.view(dtype)
         return self._views[dtype]
 
-    def past(self, nbytes):
-        return f"access of {nbytes} bytes past the end of {self.name or 'an allocation'} of {self.size} bytes"
-
 
 class Memory:
     """What ``cuMemAlloc`` hands out, up to `limit` bytes; more is a MemoryError. No address is given twice."""
 
     def __init__(self, limit=None, start=0x7F2000000000):
         self.limit, self.used, self._next = limit, 0, start
-        self.regions, self.symbols, self._bases, self._freed = {}, {}, [], []
+        self.regions, self.symbols, self._bases = {}, {}, []
 
     def allocate(self, nbytes, name=""):
         if self.limit is not None and self.used + nbytes > self.limit:
@@ -77,12 +74,8 @@ class Memory:
         return base
 
     def free(self, address):
-        region = self.regions.pop(address, None)
-        if region is None:
-            raise Fault("free of what is no allocation", address)
+        self.used -= self.regions.pop(address).size
         self._bases.remove(address)
-        self._freed.append((address, region.size))
-        self.used -= region.size
 
     def find(self, address):
         """The allocation that holds the address."""
@@ -90,20 +83,11 @@ class Memory:
         region = self.regions[self._bases[k]] if k >= 0 else None
         return region if region is not None and address < region.base + region.size else None
 
-    def why(self, address, nbytes):
-        """What is wrong with an address."""
-        if address < 4096:
-            return "NULL pointer"
-        region = self.find(address)
-        if region is not None:
-            return region.past(nbytes)
-        return "use after free" if any(b <= address < b + size for b, size in self._freed) else "out of bounds"
-
     def view(self, address, n, dtype):
         """`n` numbers as an array that is the memory itself; Fault if they do not lie in one allocation."""
         nbytes, region = n * np.dtype(dtype).itemsize, self.find(address)
         if region is None or address + nbytes > region.base + region.size:
-            raise Fault(self.why(address, nbytes), address)
+            raise Fault("out of bounds", address)
         offset = address - region.origin
         return region.bytes[offset : offset + nbytes].view(dtype)
 
@@ -124,10 +108,6 @@ class Rows:
 
     def find(self, address):
         return next((r for r in self.regions if r.base <= address < r.base + r.size), None)
-
-    def why(self, address, nbytes):
-        region = self.find(address)
-        return region.past(nbytes) if region is not None else "out of bounds of shared or local memory"
 
 
 @njit(cache=True)
@@ -206,8 +186,8 @@ class Shadow:
 class Access:
     """What the emitted lines call as ``x``, as far as it is about memory."""
 
-    def __init__(self, memory, block, blocks, races):
-        self.memory, self.block, self.races = memory, block, races
+    def __init__(self, memory, block, blocks):
+        self.memory, self.block = memory, block
         self.epochs = np.zeros(blocks, np.int32)  # barriers that each block has passed
         self.first = 0  # of the threads that run now
         self.spaces, self.shadows, self.line = {"global": memory}, {}, 0
@@ -230,7 +210,7 @@ class Access:
             bad = place(address, *map(np.uint64, numbers), threads, self.first, *copies, index)
         if bad >= 0:
             return self._apart(space, threads, address, kind, count, values, bad, constant)
-        if self.races and space != "local":
+        if space != "local":
             self._note(space, region, index, kind.itemsize, count, threads, values is not None, constant)
         cells = region.cells(kind)
         if values is None:
@@ -246,9 +226,8 @@ class Access:
         inside = np.zeros(address.size, bool) if region is None else address - np.uint64(region.base) < region.size
         if region is None or inside.all():
             at = start if region is None or address.size == 1 else int(address[bad])
-            misaligned = region is not None and at % width and at + width <= region.base + region.size
             who = threads[0 if region is None or threads.size == 1 else bad]
-            raise Fault("misaligned address" if misaligned else where.why(at, width), at, int(who))
+            raise Fault("misaligned address" if at % width else "out of bounds", at, int(who))
         out = [np.empty(address.size, kind) for _ in range(count)]
         for chosen in (inside, ~inside):
             who = threads[chosen] if threads.size > 1 else threads
