@@ -370,6 +370,11 @@ def test_the_stop_says_numbers_and_the_weight_in_question(engine):
     then = run.values[4]
     run.step()
     assert f"0.weight[1][1] {now:.6g}, before {then:.6g}" in str(run.stopped_by)
+    run = make(engine)
+    before = run.frame().dead["1"]
+    run.break_on("dead")
+    run.step(500)
+    assert f"dead(1)[{np.flatnonzero(run.frame().dead['1'] & ~before)[0]}]" in str(run.stopped_by)
 
 
 def test_every_weight_has_a_name_that_conditions_know():
