@@ -10,7 +10,7 @@ import pytest
 
 import scalarviz as sv
 from kit.learning import OPTIMISERS
-from scalarviz import Weight, nn, optim
+from scalarviz import nn, optim
 from scalarviz.nn import utils
 from scalarviz.optim import lr_scheduler
 
@@ -158,21 +158,6 @@ def test_a_number_that_is_set_is_used_by_all_groups_and_a_slip_is_named():
     assert (opt.hyperparameters()["momentum"], [group["lr"] for group in opt.param_groups]) == (0.5, [0.1, 0.3])
     with pytest.raises(AttributeError, match=r"'momentun'.*'momentum'"):
         opt.momentun = 0.1
-
-
-def test_a_class_that_overrides_step_is_known():
-    class Mine(optim.Optimizer):
-        def step(self):
-            for block, held in self.blocks():
-                block.flat_value[held] = 7.0
-
-    w = Weight(1.0)
-    opt = Mine([w], lr=1.0)
-    opt.step()
-    assert w.data == 7.0
-    assert optim.overrides_step(opt)
-    assert optim.overrides_step(Mine)
-    assert not optim.overrides_step(optim.Adam([w]))
 
 
 def test_frozen_weights_and_those_without_a_gradient_stay():

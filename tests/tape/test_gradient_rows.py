@@ -9,7 +9,6 @@ import pytest
 
 import scalarviz as sv
 from kit.runs import ENGINES, loss_and_gradient
-from scalarviz import nn
 from scalarviz.scalar import function, ops
 from scalarviz.tape import record
 
@@ -108,18 +107,3 @@ def test_what_has_no_derivative_hands_on_nothing(name, engine):
     graph, numbers, expected = ALL[name]
     for samples in (1, 8):
         np.testing.assert_equal(gradient(graph, numbers, engine, samples), expected)
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_one_node_after_the_other_gives_the_same_and_so_does_a_module(name):
-    graph, numbers, expected = ALL[name]
-    for walk in ("values", "module"):
-        w = [sv.Weight(number) for number in numbers]
-        if walk == "values":
-            graph(w, [sv.Value(1.0), sv.Value(2.0)]).backward()
-        else:
-            module = nn.Sequential()
-            module.forward = lambda x, w=w: graph(w, x)
-            module([1.0, 2.0])
-            module.backward()
-        np.testing.assert_equal([weight.grad for weight in w], expected)
