@@ -67,21 +67,16 @@ def trained(model, optimizer, steps=20):
 
 
 def test_overwrite_counts_one_way_alone_and_the_last_sample():
-    a, w, leaf = Value(2.0), Weight(3.0), Value(1.0)
-    p, layer = nn.Parameter(np.array([1.0, 2.0])), nn.Linear(3, 9, seed=3)
+    a, w, layer = Value(2.0), Weight(3.0), nn.Linear(3, 9, seed=3)
     with mistakes.overwrite():
-        (a + a).backward()
-        assert a.grad == 1.0
         (a * a * a).backward()
         assert a.grad == 2.0 * 2.0
         w.forward(2.0), w.forward(5.0)
         assert w.backward(1.0) == 3.0
-        w.backward(1.0), leaf.backward(2.0), leaf.backward(3.0)
-        assert (w.grad, leaf.grad) == (2.0, 3.0)
-        ((p * p).sum() + p.sum()).backward()
+        w.backward(1.0)
+        assert w.grad == 2.0
         for x in ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0]):
             sv.sum(layer(x)).backward()
-    assert p.grad.tolist() in ([1.0, 1.0], [2.0, 4.0])
     assert (layer.weight.grad.tolist(), layer.bias.grad.tolist()) == ([[4.0, 5.0, 6.0]] * 9, [1.0] * 9)
     a.grad = 0.0
     (a + a).backward()
@@ -165,21 +160,6 @@ def test_without_zero_grad_gradients_add_up():
         assert w.grad == 3.0
     model.zero_grad()
     assert (np.concatenate([np.ravel(p.grad) for p in model.parameters()]) == 0).all()
-
-
-def test_symmetric_units_stay_the_same_for_ever():
-    with mistakes.symmetric_init():
-        model = net()
-        other = net()
-        other.initialize(seed=5)
-    for twin in (model, other):
-        assert all(np.ptp(p.data) == 0 for p in twin.parameters())
-    trained(model, optim.SGD(model.parameters(), lr=0.3))
-    weights = model[0].weight.data
-    assert (weights == weights[0]).all()
-    assert np.ptp(weights[0]) > 1e-3  # it has learnt, as one unit
-    model.initialize(seed=5)
-    assert np.ptp(model[0].weight.data) > 0
 
 
 def test_adam_without_its_correction():
@@ -293,15 +273,12 @@ def test_another_thread_makes_none():
 def test_as_a_decorator():
     @mistakes.overwrite()
     def slope(depth):
-        if depth:
-            return slope(depth - 1)
         a = Value(1.0)
         (a + a).backward()
-        return a.grad
+        return slope(depth - 1) if depth else a.grad
 
     assert slope(0) == slope(2) == 1.0
-    assert slope.__name__ == "slope"
-    assert mistakes.on() == ()
+    assert (slope.__name__, mistakes.on()) == ("slope", ())
 
 
 # ---- a Run

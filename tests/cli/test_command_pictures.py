@@ -118,17 +118,6 @@ def test_without_a_name_film_and_picture_lie_in_out(cli, tmp_path, monkeypatch):
     assert "scalarviz[video]" in result.err
 
 
-def test_a_film_goes_on_where_the_file_stopped_and_says_even_sides(cli):
-    assert cli("rgb", "--steps", 7, "--engine", "numpy", "--headless", "--save", "w.safetensors").code == 0
-    flags = ("rgb", "--load", "w.safetensors", "--steps", 5, "--engine", "numpy", "--duration", 0.3, "--json")
-    result = cli(*flags, "--size", "321x181", "--out", "x.mp4", "--out", "x.gif")
-    assert result.json["steps"] == 12
-    (said,) = [line for line in result.err.splitlines() if "even sides" in line]
-    assert all(fact in said for fact in ("x.mp4", "322x182", ".gif", "321x181"))
-    with Image.open("x.gif") as image:
-        assert image.size == (321, 181)
-
-
 # ---- replay
 
 
@@ -193,16 +182,6 @@ def test_what_is_left_of_a_recording_that_was_cut_is_shown_and_what_is_missing_i
     assert "Traceback" not in result.err
     assert "cut.svz: " in result.err
     assert Path("p.png").exists() == (result.code == 0)
-
-
-@pytest.mark.usefixtures("files")
-def test_a_signal_ends_a_film_that_is_whole_and_the_picture_is_written(cli, press):
-    press("scalarviz.run.recorded_source.RecordedSource", "stand", call=5)
-    result = cli("replay", "one.svz", "--out", "f.mp4", "--out", "p.png", *SMALL, "--duration", 600)
-    assert result.code == 130
-    assert "the files were written" in result.err
-    assert len(frames_of("f.mp4")) > 1
-    assert Path("p.png").exists()
 
 
 # ---- view

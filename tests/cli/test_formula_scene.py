@@ -31,35 +31,6 @@ def test_a_line_through_a_table_is_that_of_least_squares(run, tmp_path):
     assert said["weights"] == 2
 
 
-@pytest.mark.ci
-def test_columns_are_inputs_by_their_names_and_the_last_one_is_learnt(run, tmp_path):
-    """Semicolons and decimal commas; a column that the formula does not name is left out, and said."""
-    text = "Länge;Breite;nicht da;Fläche\n1,5;2;7;3\n2;0,5;7;1\n3;1;7;3\n0,5;0,5;7;0,25\n"
-    (tmp_path / "table.csv").write_bytes(text.encode("latin-1"))
-    found = run("--expr", "k * Länge ** p * Breite ** p", "--csv", "table.csv", "--steps", "3000", "--lr", "0.01")
-    assert math.isclose(found.json["weight k"], 1.0, abs_tol=0.01)
-    assert math.isclose(found.json["weight p"], 1.0, abs_tol=0.01)
-    assert "not in the formula: nicht da" in found.err
-
-
-@pytest.mark.ci
-def test_a_formula_may_stand_in_a_file_and_weights_may_begin_somewhere(run, tmp_path):
-    (tmp_path / "formula.txt").write_text("a*sin(f*x +\n  p)\n")
-    x = np.linspace(0, 6, 80)
-    rows = "\n".join(f"{a},{2 * np.sin(1.7 * a + 0.4)}" for a in x)
-    (tmp_path / "wave.csv").write_text(f"x,y\n{rows}\n")
-    said = run(
-        "--expr", "@formula.txt", "--csv", "wave.csv", "--start", "f=1.5", "--start", "a=1", "--steps", "3000"
-    ).json
-    assert math.isclose(said["weight f"], 1.7, abs_tol=1e-3)
-    assert said["rms"] < 1e-2
-    still = run(
-        "--expr", "@formula.txt", "--csv", "wave.csv", "--start", "f=1.5", "--start", "a=-4", "--steps", "1"
-    ).json
-    assert abs(still["weight f"] - 1.5) < 0.05
-    assert abs(still["weight a"] + 4) < 0.05
-
-
 # ---- the graph beside the cubes
 
 

@@ -5,12 +5,10 @@ Parts of the program are broken on purpose: a disk that is full, a check that fa
 
 from __future__ import annotations
 
-import configparser
 import csv
 import importlib
 import json
 import os
-import shlex
 import sys
 from pathlib import Path
 
@@ -154,18 +152,13 @@ NOTEBOOKS = ROOT / "notebooks"
 NAMES = sorted(p.name for p in NOTEBOOKS.iterdir() if p.suffix in (".ipynb", ".py"))
 
 
-def test_the_lessons_are_listed_and_in_the_wheel(cli, monkeypatch, tmp_path):
+def test_the_lessons_are_listed(cli, monkeypatch, tmp_path):
     result = cli("lessons")
     titles = [line.split("  ") for line in result.out.splitlines()]
     assert (result.code, titles[0]) == (0, ["01", "One weight"])
     numbered = [name for name in NAMES if name.endswith(".ipynb")]
     assert [number for number, _ in titles] == [name[:2] for name in numbered]
     assert [one.notebook.name for one in lessons()] == numbered
-    parser = configparser.ConfigParser()
-    parser.read(ROOT / "setup.cfg", encoding="utf-8")
-    assert "scalarviz.notebooks" in parser["options"]["packages"].split()
-    assert "scalarviz.notebooks = notebooks" in parser["options"]["package_dir"]
-    assert parser["options.package_data"]["scalarviz.notebooks"] == "*.ipynb, *.py"
     monkeypatch.setattr(shelf, "FOLDERS", (tmp_path / "notebooks", tmp_path))
     result = cli("lessons")
     assert result.code == 2
@@ -242,33 +235,17 @@ def test_the_table_and_the_file_have_what_each_run_alone_has(here, cli):
 
 
 @pytest.mark.ci
-def test_the_terminal_tells_quartiles_and_every_combination_or_of_many_every_value(here, tmp_path):
-    result = here(*XOR, "--seeds", 5, "--table", "r.csv", "--report", "r.html")
+def test_the_terminal_tells_quartiles_and_every_combination(here):
+    result = here(*XOR, "--seeds", 5, "--table", "r.csv")
     assert "xor: 5 runs, 0 learnt it, 5 did not (seeds 0, 1, 2, 3, 4)" in result.err
-    assert sorted(os.listdir(tmp_path)) == ["r.csv", "r.html"]
-    assert "seed 4" in (tmp_path / "r.html").read_text(encoding="utf-8")
     losses = [float(row["loss"]) for row in read("r.csv")]
     _, _, line = [line.split() for line in result.out.splitlines() if line.strip()]
     assert line[:2] == ["5", "0"]
     assert [float(number) for number in line[2:5]] == pytest.approx(np.quantile(losses, [0.25, 0.5, 0.75]), rel=1e-3)
-    short = (*XOR[:3], "--steps", 1)
-    out = here(*short, "--grid", "lr=0.1..0.5:3", "--grid", "batch=1 4", "--seeds", "7..7").out
+    grids = ("--grid", "lr=0.1..0.5:3", "--grid", "batch=1 4", "--grid", "break='loss < 0.5'")
+    out = here(*XOR[:3], "--steps", 1, *grids, "--seeds", "7..7").out
     lines = [line.split() for line in out.splitlines() if line.strip()]
     assert [line[:2] for line in lines[2:]] == [[lr, b] for lr in ("0.1", "0.3", "0.5") for b in "14"]
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("text", ["hidden=8 16,16", "break='loss < 0.5' 'step > 3'", "steps=1..3"])
-def test_options_of_every_kind_can_be_swept(here, text):
-    name, told = text.split("=")[0], shlex.split(text.partition("=")[2])
-    steps = () if name == "steps" else ("--steps", 5)
-    result = here("rgb", "--engine", "numpy", "--batch", 8, *steps, "--grid", text, "--seeds", 1, "--table", "r.csv")
-    assert result.code == 0, result.err
-    rows = read("r.csv")
-    column = "break_on" if name == "break" else name
-    assert [row[column] for row in rows] == (["1", "2", "3"] if name == "steps" else told)
-    if name == "break":
-        assert [row["steps"] for row in rows] == ["1", "4"]
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import math
-import sys
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -93,8 +90,6 @@ def test_numbers_are_those_of_the_saved_weights_by_hand(play):
 
 # ---- tables of one's own
 
-TREES = "leaf,height,tree\n" + "".join(f"{10 + k % 7},{200 + k % 11},{'ab'[k % 2]}\n" for k in range(60))
-
 
 @pytest.mark.parametrize(
     ("target", "outputs"),
@@ -109,19 +104,6 @@ def test_what_the_last_column_is(target, outputs):
         assert own.sort.classes == tuple(sorted(map(str, target)))
     elif outputs:
         assert set(own.targets) == set(range(outputs))
-
-
-def test_the_standard_input_is_a_table_and_a_column_of_one_value_is_said(play, monkeypatch):
-    pasted = TREES.replace(",", "\t").encode()
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(pasted)))
-    assert play("--csv", "-", "--steps", 3, "--json").json["steps"] == 3
-    monkeypatch.setattr(sys, "stdin", None)
-    assert "there is no standard input here" in play("--csv", "-").err
-    with open("t.csv", "w") as file:
-        file.write("x,y,kind\n" + "".join(f"7,{k},{'ab'[k > 9]}\n" for k in range(20)))
-    result = play("--csv", "t.csv", "--steps", 3, "--json")
-    assert "x is the same in every row" in result.err
-    assert np.isfinite(result.json["loss"])
 
 
 # ---- changed live

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kit.commands import NO_DISPLAY, PROGRAM, SMALL_PICTURE, listing, process, python, weights_in
+from kit.commands import PROGRAM, SMALL_PICTURE, listing, process, python, weights_in
 
 pytestmark = pytest.mark.ci
 
@@ -80,15 +80,6 @@ def test_a_terminal_that_closes_ends_the_run_and_keeps_the_weights(tmp_path):
         program.kill()
     assert weights_in(tmp_path / "w.safetensors")
     assert os.listdir(tmp_path) == ["w.safetensors"]
-
-
-def test_the_program_alone_is_its_help_where_no_window_can_be(programs, tmp_path):
-    piped = process(tmp_path, environment={"DISPLAY": NO_DISPLAY})
-    assert (piped.code, piped.err) == (0, "")
-    assert "Usage: scalarviz" in piped.out
-    run = programs(screen=NO_DISPLAY, terminal=True)
-    assert run.ended() == 0
-    assert all(said in run.err for said in ("Usage: scalarviz", "no window of all scenes"))
 
 
 @pytest.mark.gl
@@ -260,11 +251,3 @@ def test_a_signal_ends_a_sweep_at_once_and_the_same_command_goes_on(programs, tm
             os.killpg(run.process.pid, 0)
             time.sleep(0.05)
     assert at_least <= done() < 99  # however busy the machine is
-
-
-def test_where_nobody_reads_the_table_of_a_sweep_its_files_are_written(tmp_path):
-    line = ("sweep", "xor", "--engine", "numpy", "--steps", 5, "--seeds", 2, "--workers", 1, "--table", "t.csv")
-    result = process(tmp_path, *line, streams=">/dev/full")
-    assert len((tmp_path / "t.csv").read_text().splitlines()) == 3
-    said = "scalarviz: cannot write the result to stdout: no space left on device"
-    assert (result.code, result.last) == (2, said)

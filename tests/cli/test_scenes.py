@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.commands import SCENES, listing, load_scene, weights_in, write_small_files
+from kit.commands import SCENES, listing, weights_in, write_small_files
 from scalarviz.io import load_tensors
 
 OF_EVERY_SCENE = ["scene", "steps", "loss", "weights", "engine", "dtype", "seed", "steps_per_s", "seconds"]
@@ -87,28 +87,6 @@ def test_a_file_goes_on_as_if_nothing_had_been_between_and_a_recording_changes_n
     keys = set(whole.json) - {"steps_per_s", "seconds"}
     assert {key: rest.json[key] for key in keys} == {key: whole.json[key] for key in keys}
     assert weights_in("rest.safetensors") == weights_in("whole.safetensors")
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize("name", [*SCENES, "train", "replay", "view", "sweep"])
-def test_help_says_every_flag_with_its_default(cli, monkeypatch, name):
-    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 500)  # a column that breaks between words of another
-
-    def unwrapped(text):
-        return re.sub(r"[\s│]+", "", str(text))
-
-    result = cli(name, "--help")
-    assert result.code == 0
-    said = unwrapped(result.out)
-    if name not in SCENES:
-        assert len(set(re.findall(r"--[a-z]+", said))) > 5
-        return
-    for key, option in load_scene(name).options.model_fields.items():
-        flag = {"break_on": "break", "json_line": "json"}.get(key, key.replace("_", "-"))
-        assert f"--{flag}" in said or key.upper() in said
-        assert unwrapped(option.description) in said
-        if type(option.default) in (int, float) or (type(option.default) is str and option.default):
-            assert unwrapped(f"(default: {option.default})") in said or "shown" in (option.json_schema_extra or {}), key
 
 
 # ---- runs that end otherwise
@@ -209,14 +187,3 @@ def test_a_schedule_that_has_ended_is_said(rgb):
     again = rgb("--json", "--load", "ended.safetensors", "--steps", 2, "--schedule", "linear")
     assert "has ended" not in again.err
     assert again.json["loss"] < still.json["loss"]
-
-
-@pytest.mark.parametrize(("flags", "wanted"), [((), None), (("--threads", 1), 1), (("--threads", 500), 500)])
-def test_threads_reach_the_run(rgb, monkeypatch, flags, wanted):
-    given, genuine = [], sv.Run.__init__
-    monkeypatch.setattr(sv.Run, "__init__", lambda run, *a, **k: given.append(k["threads"]) or genuine(run, *a, **k))
-    result = rgb("--steps", 1, *flags)
-    assert (result.code, given) == (0, [wanted])
-    assert ("only numba takes more" in result.err) == (wanted is not None and wanted > 1)
-    for options, threads in (({}, 1), ({"out": ["x.png"]}, 1), ({"threads": 3}, 3), ({"headless": True}, None)):
-        assert load_scene("rgb").options(**options).of_run["threads"] == threads  # one beside a picture

@@ -7,7 +7,7 @@ import shlex
 
 import numpy as np
 import pytest
-from scalarviz.scenes import texture, xor
+from scalarviz.scenes import texture
 
 from kit.commands import load_scene, make_scene, moment_of
 from scalarviz import data
@@ -84,21 +84,3 @@ def test_the_first_seeds_learn_it(name, flags, steps, key, compared, bound):
         if name == "expression":
             assert f" now {report(scene)[key]:.3g} off, on average" in scene.told.claim(moment_of(scene))
         scene.run.close()
-
-
-@pytest.mark.parametrize(
-    ("activation", "batch", "factor", "learnt"),
-    [("tanh", 1, 0.5, 59), ("tanh", 4, 1, 58), ("sigmoid", 1, 0.5, 30), ("sigmoid", 4, 0.5, 53)],
-)
-def test_how_many_seeds_of_xor_learn_it(activation, batch, factor, learnt):
-    """The table in the scene's own words; engines differ in the last bits, by which a seed or two may tip over."""
-    right = 0
-    for seed in range(60):
-        scene = make_scene("xor", engine="numba", activation=activation, batch=batch, factor=factor, seed=seed)
-        scene.run.step(xor.Options().steps)
-        right += xor.FOUR.right(scene.run) == 4
-        if activation == "tanh" and batch == 1:  # the loss of a seed that is stuck falls by half as well
-            assert scene.story.reached(moment_of(scene)) == (xor.FOUR.right(scene.run) == 4) == (seed != 42)
-        scene.run.close()
-    assert abs(right - learnt) <= 1
-    assert f"{activation:<10}  {batch:<7}  " in str(xor.__doc__)

@@ -51,25 +51,6 @@ def answers(weights):
     return hidden, np.tanh(hidden @ weights["2.weight"].T)[:, 0]
 
 
-@pytest.mark.parametrize("factor", [0.5, 1])
-def test_the_full_batch_of_xor_is_gradient_descent_by_hand(blind, factor):
-    """The sum of squares of three inputs, three hidden units and an output without biases, differentiated on paper."""
-    flags = ("--batch", 4, "--factor", factor, "--lr", 0.1, "--seed", 3, "--dtype", "float64")
-    assert blind("xor", *flags, "--steps", 1, "--save", "one.safetensors").code == 0
-    line = blind("xor", *flags, "--steps", 301, "--save", "all.safetensors", "--json").json
-    first, last = load_tensors("one.safetensors")[0], load_tensors("all.safetensors")[0]
-    w, v = first["0.weight"].copy(), first["2.weight"].copy()
-    assert max(np.abs(w).max(), np.abs(v).max()) <= 1.1  # begun within -1 and 1, and one step further
-    for _ in range(300):
-        hidden, out = answers({"0.weight": w, "2.weight": v})
-        delta = 2 * factor * (out - EITHER) * (1 - out**2)
-        below = delta[:, None] * v * (1 - hidden**2)
-        w, v = w - 0.1 * below.T @ BITS, v - 0.1 * (delta @ hidden)[None]
-    np.testing.assert_allclose(last["0.weight"], w, rtol=1e-9)
-    np.testing.assert_allclose(last["2.weight"], v, rtol=1e-9)
-    assert line["loss"] == pytest.approx(factor * ((answers(last)[1] - EITHER) ** 2).sum(), rel=1e-9)
-
-
 def test_loss_right_and_log_are_of_all_four_samples_and_the_log_changes_no_bit(blind):
     assert blind("xor", "--steps", 250, "--save", "plain.safetensors").code == 0
     assert blind("xor", "--steps", 250, "--log", "log.csv", "--save", "logged.safetensors").code == 0
@@ -90,64 +71,7 @@ def test_loss_right_and_log_are_of_all_four_samples_and_the_log_changes_no_bit(b
         assert float(row["error"]) == pytest.approx(float(row["computed"]) - float(row["expected"]), abs=1e-6)
 
 
-# ---- uinn
-
-PAIRS = np.array([[0.0, 0], [1, 0], [0, 1], [1, 1]])
-EQUAL = np.array([[1.0], [0], [0], [1]])
-
-
-def layers_in(path):
-    tensors = load_tensors(path)[0]
-    numbers = sorted({int(name.partition(".")[0]) for name in tensors if name[0].isdigit()})
-    return [(tensors[f"{n}.weight"].copy(), tensors[f"{n}.bias"].copy()) for n in numbers]
-
-
-def passed(layers):
-    """What enters each layer, and the outputs."""
-    entering, row = [], PAIRS
-    for number, (w, b) in enumerate(layers):
-        entering.append(row)
-        row = row @ w.T + b
-        row = row if number + 1 == len(layers) else np.maximum(row, 0)
-    return entering, row
-
-
-@pytest.mark.parametrize("hidden", ["5", "4,3,6"])
-def test_uinn_is_two_passes_of_back_propagation_by_hand(blind, hidden):
-    """First the derivative by each layer's output, along the chain; then each layer's weight and bias."""
-    flags = ("--hidden", hidden, "--seed", 2, "--lr", 0.03, "--dtype", "float64")
-    assert blind("uinn", *flags, "--steps", 1, "--save", "one.safetensors").code == 0
-    line = blind("uinn", *flags, "--steps", 81, "--save", "all.safetensors", "--json").json
-    layers = layers_in("one.safetensors")
-    for _ in range(80):
-        entering, out = passed(layers)
-        deltas = [(out - EQUAL) / len(PAIRS)]
-        for (w, _), below in zip(layers[:0:-1], entering[:0:-1], strict=True):
-            deltas.insert(0, deltas[0] @ w * (below > 0))
-        leaves = [(delta.T @ x, delta.sum(axis=0)) for delta, x in zip(deltas, entering, strict=True)]
-        layers = [(w - 0.03 * dw, b - 0.03 * db) for (w, b), (dw, db) in zip(layers, leaves, strict=True)]
-    told = 0.5 * float(((passed(layers)[1] - EQUAL) ** 2).mean())  # of the weights that are shown, not of the step
-    assert line["loss"] == pytest.approx(told, rel=1e-9)
-    for (w, b), (own, bias) in zip(layers, layers_in("all.safetensors"), strict=True):
-        np.testing.assert_allclose(own, w, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(bias, b, rtol=1e-9, atol=1e-12)
-
-
 # ---- rgb
-
-
-def test_rgb_by_hand_gives_the_same_loss(rgb):
-    """The scene against NumPy: data, start, loss and update written out."""
-    x = data.random_colours(1024, 5)
-    w, b = make_scene("rgb", seed=5).run.state_dict()["0.weight"].astype(float), np.zeros(3)
-    assert 0 <= w.min() < w.max() < 1
-    for _ in range(20):
-        out = 1 / (1 + np.exp(-(x @ w.T + b)))
-        delta = 2 * (out - (1 - x)) * out * (1 - out) / out.size
-        loss = np.mean((out - (1 - x)) ** 2)
-        w -= 0.5 * delta.T @ x
-        b -= 0.5 * delta.sum(0)
-    assert rgb("--steps", 20, "--seed", 5, "--dtype", "float64", "--json").json["loss"] == pytest.approx(loss, rel=1e-6)
 
 
 @pytest.mark.ci
@@ -181,10 +105,8 @@ def test_weights_of_pytorch_are_loaded_by_name(rgb):
 
 RATES = {
     None: lambda k: np.full(len(k), 0.5),
-    "constant": lambda k: np.full(len(k), 0.5),
     "linear": lambda k: 0.5 * np.maximum(1 - k / 40, 0),
     "linear:20": lambda k: 0.5 * np.maximum(1 - k / 20, 0),
-    "cosine": lambda k: np.where(k < 40, 0.5 * (1 + np.cos(np.pi * k / 40)) / 2, 0),
     "cosine:10": lambda k: np.where(k < 10, 0.5 * (1 + np.cos(np.pi * k / 10)) / 2, 0),
     "step:7": lambda k: 0.5 * 0.1 ** (k // 7),
 }

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from kit.commands import make_scene, moment_of, reader_of
-from kit.inside_scenes import DRAWN, Motif, Places, bilinear, pixel_places
+from kit.inside_scenes import Motif, bilinear
 from scalarviz.io import load_picture, load_tensors
 
 RNG = np.random.default_rng(5)
@@ -71,39 +71,8 @@ def test_bilinear_is_what_its_four_pixels_say():
     assert bilinear(rgb[:1, :1], np.array([[0.3, 0.9]], np.float32)).tolist() == rgb[:1, 0].tolist()
 
 
-def test_places_at_random_depend_on_their_numbers_alone():
-    places = Places(3)
-    many = places[np.arange(5000)]
-    np.testing.assert_array_equal(many[700:710], places[700:710])
-    np.testing.assert_array_equal(many[[9, 4, 4000]], places[np.array([9, 4, 4000])])
-    assert len(places) == DRAWN
-    assert not np.array_equal(many, Places(4)[0:5000])
-    assert len(np.unique(many, axis=0)) == 5000
-    np.testing.assert_allclose(many.mean(axis=0), 0.5, atol=0.02)
-    assert abs(np.corrcoef(many.T)[0, 1]) < 0.05
-    assert ((many >= 0) & (many <= 1)).all()
-
-
 def built(picture, **more):
     return make_scene("texture", **{"picture": picture, "batch": 16, "hidden": (8,), "steps": 40, **more})
-
-
-@pytest.mark.parametrize("random", [False, True])
-def test_a_replay_has_the_bits_of_the_first_time(picture, random):
-    run, other = (built(picture, random_coordinates=random).run for _ in range(2))
-    run.step(30)
-    there = run.values.copy()
-    run.step(10)
-    run.back(10)
-    np.testing.assert_array_equal(run.values, there)
-    for _ in range(30):
-        other.step(1)
-    np.testing.assert_array_equal(other.values, there)
-    seen = run.problem.data[:2, :64].T
-    wanted = bilinear((SMALL / np.float32(255)).astype(np.float32), seen)
-    np.testing.assert_allclose(run.problem.data[2:5, : len(seen)].T, wanted, atol=1e-6)
-    middles = {tuple(p) for p in pixel_places(6, 8).tolist()}
-    assert bool(middles & {tuple(p) for p in seen.tolist()}) is not random  # between the pixels too
 
 
 def test_a_transform_is_switched_live_and_undone(picture):
@@ -131,7 +100,6 @@ def test_a_transform_is_switched_live_and_undone(picture):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Image.new("L", (30, 20), 99), ""),
         (lambda: Image.new("RGB", (1, 1), (200, 30, 40)), ""),
         (lambda: Image.fromarray(np.full((4, 4, 4), 128, np.uint8)), "what is transparent is painted white"),
         (lambda: Image.new("RGB", (2100, 1000)), "learning 1483 x 706 of 2100 x 1000 pixels"),

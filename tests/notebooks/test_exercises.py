@@ -27,7 +27,6 @@ import pytest
 
 import scalarviz as sv
 from scalarviz.check import Report
-from scalarviz.check.words import LOOKS
 
 SOLUTIONS = Path(__file__).parent / "solutions"
 NOTEBOOKS = SOLUTIONS.parents[2] / "notebooks"
@@ -146,7 +145,6 @@ def test_slips_are_called_by_their_names_and_the_second_time_there_is_a_hint(num
     for _, cause, text, first, second in slips:
         assert first.state in ("wrong", "failed"), (text, first)
         assert first.cause == cause, f"{text}\n{first}"
-        assert ("Looks like" in first.text) is (cause in LOOKS)
         assert "not " in first.text or first.state == "failed"
         if first.state == "wrong":
             assert not first.hint

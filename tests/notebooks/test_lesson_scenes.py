@@ -65,21 +65,6 @@ def test_the_riddles_of_lesson_08(seed):
             assert np.abs(run.frame().gradient[:8]).max() < 1e-6
 
 
-def test_a_lesson_is_its_scene_live_without_what_is_hidden(monkeypatch):
-    """What `hide` does in a cell is tested where cells are."""
-    asked = []
-    with closing(sv.lesson("06", hide=("lr", "pace"), seed=7)) as shown:
-        assert type(shown).__name__ == "Live"
-    monkeypatch.setattr(opening, "live", lambda scene, **named: asked.append((scene, named)))
-    sv.lesson("06", hide=("lr", "pace"), seed=7)
-    sv.lesson(6, size=(400, 300))
-    (one, hidden), (other, sized) = asked
-    assert (hidden, sized) == ({"hide": ("lr", "pace")}, {"hide": (), "size": (400, 300)})
-    for scene, seed in ((one, (7,)), (other, ())):
-        with run_of("06", *seed) as run:
-            assert (scene.run.values == run.values).all()
-
-
 BAD = ("'12'", "0", "10**30", "None", "'06', seed=-1", "'06', hide=('none',)", "'06', size=(1, 1)", "")
 ROWS = {f"sv.lesson({bad})": (ScalarvizError, *["there are 01, 02"][: k < 3]) for k, bad in enumerate(BAD)}
 

@@ -148,16 +148,9 @@ def test_it_has_a_question_a_prediction_and_exercises(number):
 
 
 @each_lesson
-def test_its_headlines_are_slides_its_code_a_script_and_its_pictures_have_words(number, monkeypatch):
-    monkeypatch.setenv("JUPYTER_PATH", str(Path(nbformat.__file__).parents[4] / "share" / "jupyter"))
+def test_its_code_is_a_script_and_its_pictures_have_words(number):
     notebook = nbformat.read(SOURCES[number].with_suffix(".ipynb"), as_version=4)
-    source, resources = nbconvert.ScriptExporter().from_notebook_node(notebook)
-    assert resources["output_extension"] == ".py"
-    ast.parse(source)
-    for cell in notebook["cells"]:
-        headline = "".join(cell["source"]).startswith(("# ", "## "))
-        wanted = ("slide" if headline else "subslide") if cell["cell_type"] == "markdown" else "-"
-        assert cell["metadata"]["slideshow"]["slide_type"] == wanted
+    ast.parse(nbconvert.ScriptExporter().from_notebook_node(notebook)[0])
     assert held(notebook)
     for output, alt, width, file in held(notebook):
         words = "".join(output["data"]["text/plain"])

@@ -29,17 +29,6 @@ from scalarviz.sweep.cluster import Cluster  # noqa: E402
 OPENSSL = shutil.which("openssl")
 SEEDS = 24
 
-CLIENT = """
-import sys
-from scalarviz.sweep.cluster import Cluster
-import scalarviz as sv
-scene, file, folder, address = sys.argv[1:]
-options = {"folder": folder, "engine": "numpy", "pause": 0.1, "door": folder + "/door"}
-with Cluster(address) as cluster:
-    for result in sv.sweep(scene, {"lr": [0.1, 0.5]}, 12, steps=20, results=file, options=options, executor=cluster):
-        print(result.number, flush=True)
-"""
-
 
 SCENE = """
 import os
@@ -246,21 +235,6 @@ def killed_worker(site: Site, scene: str, file: Path) -> None:
     assert all(said in lines[0] for said in ("the worker tls://127.0.0.1:", " died; "))
 
 
-def killed_client(site: Site, scene: str, file: Path) -> None:
-    line = [sys.executable, "-c", CLIENT, scene, str(file), str(file.parent), site.address]
-    door = file.parent / "door"
-    door.unlink()
-    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=site.environment) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        process.kill()
-    door.touch()
-    with Cluster(site.address) as cluster:
-        results = going(scene, file, executor=cluster)
-        assert 0 < results.before < SEEDS
-        assert len(list(results)) == SEEDS
-
-
 def killed_scheduler(site: Site, scene: str, file: Path) -> None:
     door = file.parent / "door"
     door.unlink()
@@ -292,14 +266,12 @@ def killed_by_a_run(site: Site, small, monkeypatch) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are killed as POSIX has it")
 def test_whichever_is_killed_no_result_is_lost_or_doubled(site, certificates, scene, small, tmp_path, monkeypatch):
-    """One after the other: a worker, the client, workers by a run of theirs, the scheduler."""
+    """One after the other: a worker, workers by a run of theirs, the scheduler."""
     (tmp_path / "door").touch()
     list(going(scene, tmp_path / "whole.svs", workers=0))
     wanted = numbers(tmp_path / "whole.svs")
     assert len(wanted) == SEEDS
-    for kill in (killed_worker, killed_client, killed_scheduler):
-        if kill is killed_scheduler:
-            killed_by_a_run(site, small, monkeypatch)
-        file = tmp_path / f"{kill.__name__}.svs"
-        kill(site, scene, file)
-        assert numbers(file) == wanted
+    killed_worker(site, scene, tmp_path / "worker.svs")
+    killed_by_a_run(site, small, monkeypatch)
+    killed_scheduler(site, scene, tmp_path / "scheduler.svs")
+    assert numbers(tmp_path / "worker.svs") == numbers(tmp_path / "scheduler.svs") == wanted

@@ -3,7 +3,6 @@ the rest is computed again."""
 
 from __future__ import annotations
 
-import itertools
 import os
 import random
 import shutil
@@ -126,15 +125,3 @@ def test_the_log_of_another_file_is_not_written_into_this_one(made, log, path):
     with going(path) as again:
         assert again.before == 6
         assert same(told(again), made[1])
-
-
-@pytest.mark.parametrize("order", list(itertools.permutations(range(6)))[::240])
-def test_whichever_runs_are_there_the_others_are_computed(made, tmp_path, order):
-    """Of a file that lost any of its rows."""
-    path = tmp_path / "runs.svs"
-    for count in (1, 4):
-        shutil.copyfile(made[0], path)
-        damage(path, f"DELETE FROM result WHERE number IN ({', '.join(map(str, order[:count]))})")
-        with going(path) as again:
-            assert sorted(again.futures) == sorted(order[:count])
-            assert same(told(again), made[1])

@@ -9,46 +9,27 @@ from __future__ import annotations
 import math
 import os
 import signal
-import sqlite3
-from contextlib import closing
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sweep_made import going, gone, small, told
+from sweep_made import gone, small
 
 import scalarviz as sv
 from kit.files import same
 from kit.runs import bits
 from scalarviz.errors import InputError, StateError
 from scalarviz.io import save_picture
-from scalarviz.run.recording.checksums import checksum
 from scalarviz.sweep.about import About
 from scalarviz.sweep.build import FunctionBuild, SceneBuild
 from scalarviz.sweep.groups import by_loss, groups, loss_of, quartiles, swept
 from scalarviz.sweep.pool import Pool, WorkerDiedError
 from scalarviz.sweep.result import Result
-from scalarviz.sweep.rows import COLUMNS
 from scalarviz.sweep.table import summary
 from scalarviz.view.sweeps import open_wall, opening, report_of_file, wall_picture
 
 # ---- the pool
-
-
-def test_where_no_process_can_be_started_the_sweep_ends_with_that(monkeypatch):
-    """Without semaphores, processes or files to be had it waited for ever, or ended with a traceback."""
-
-    def none(*_args):
-        raise OSError(27, "File too large")
-
-    monkeypatch.setattr("scalarviz.sweep.pool.ProcessPoolExecutor", none)
-    with Pool(2) as pool:
-        future = pool.submit(divmod, 7, 2)
-        with pytest.raises(StateError, match=r"no process of the sweep can be started.*File too large"):
-            future.result(60)
-        with pytest.raises(StateError, match="can be started here"):
-            pool.submit(divmod, 7, 2)
 
 
 def test_a_pool_says_in_which_call_a_process_died_and_goes_on():
@@ -169,30 +150,3 @@ def test_epochs_are_the_steps_that_the_scene_makes_of_them(tmp_path):
     assert [(r.steps, list(r.keyframes)) for r in results] == [(6, [0, 6]), (9, [0, 9])]
     runs = opening.runs_of(path)
     assert runs.standing(runs.results[0]).run.steps == len(results[0].curve) == 6
-
-
-# ---- cells of a file whose checksum is right
-
-
-def rewritten(path, **cells):
-    """Other cells in the first row."""
-    with closing(sqlite3.connect(path)) as database, database:
-        found = database.execute(f"SELECT {', '.join(COLUMNS)} FROM result WHERE number = 0").fetchone()
-        row = tuple({**dict(zip(COLUMNS, found, strict=True)), **cells}.values())
-        marks = ", ".join("?" * (len(row) + 1))
-        database.execute(f"INSERT OR REPLACE INTO result VALUES ({marks})", (*row, checksum(row)))
-
-
-@pytest.mark.parametrize("cells", [
-    {"seed": "7"}, {"options": '{"lr": 0.2}'}, {"options": '{"lr": 0.1, "save": "other.safetensors"}'},
-], ids=range(3))  # fmt: skip
-def test_a_run_of_another_sweep_in_a_file_is_damage_and_computed_again(tmp_path, cells):
-    path = tmp_path / "runs.svs"
-    made = told(going(path))
-    rewritten(path, **cells)
-    with sv.sweep.Results(path) as found:
-        assert [result.number for result in found.results()] == [1, 2, 3, 4, 5]
-        assert list(found.damaged) == [0]
-    with going(path) as again:
-        assert again.before == 5
-        assert same(told(again), made)

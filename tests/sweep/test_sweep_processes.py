@@ -15,7 +15,7 @@ import pytest
 import sweep_made as made
 
 import scalarviz as sv
-from scalarviz.errors import InputError, StateError
+from scalarviz.errors import InputError
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks at processes as Linux shows them")
 
@@ -81,18 +81,6 @@ def test_processes_give_the_bits_of_this_one_and_are_gone_afterwards():
     assert sorted(r.number for r in results) == list(range(2 * SEEDS))
     assert bits(results) == bits(whole())
     assert set(children(os.getpid())) <= before
-
-
-def test_closing_ends_a_job_that_goes_on(tmp_path):
-    going = sv.sweep(made.slow, {}, 4, steps=1, workers=2, options={"folder": str(tmp_path)})
-    made.until(lambda: len(list(tmp_path.iterdir())) == 2)
-    pids = [int(path.name.partition("-")[2]) for path in tmp_path.iterdir()]
-    future = going.futures[0]
-    going.close()
-    made.gone(pids)
-    with pytest.raises(StateError, match="closed before"):
-        future.result()
-    assert list(going) == []
 
 
 def test_what_kills_its_process_is_tried_three_times_and_named(tmp_path):
