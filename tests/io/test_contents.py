@@ -443,6 +443,13 @@ def test_coloured_modes(tmp_path, mode, suffix, tolerance):
     assert np.abs(picture.rgb[1, :2] * 255 - COLOURS[1, :2]).max() <= min(tolerance, 3)
 
 
+@pytest.mark.parametrize("suffix", ["png", "tif"])
+def test_sixteen_bits_keep_their_precision(tmp_path, suffix):
+    level = np.array([[0, 1, 300], [40000, 65534, 65535]], np.uint16)
+    Image.fromarray(level).save(tmp_path / f"x.{suffix}")
+    np.testing.assert_allclose(load_picture(tmp_path / f"x.{suffix}").rgb[..., 1], level / 65535, rtol=1e-6)
+
+
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_exif_rotation_is_turned(tmp_path, orientation):
     upright = Image.fromarray(np.arange(24, dtype=np.uint8).reshape(2, 4, 3) * 10)

@@ -91,9 +91,6 @@ def test_options_groups_and_schedules_at_random(name, seed, torch):
         np.testing.assert_allclose(rates[0], rates[1], rtol=1e-10, atol=1e-15)
 
 
-# ---- every row of the kit
-
-
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_a_state_goes_round_and_training_goes_on_in_the_same_bits(name):
     kind, settings = OPTIMISERS[name]
@@ -112,9 +109,6 @@ def test_a_state_goes_round_and_training_goes_on_in_the_same_bits(name):
     steps(other, q, 5)
     np.testing.assert_array_equal(p.data, q.data)
     assert other.steps == 10
-
-
-# ---- a user's own, and what moves
 
 
 class SignMomentum(optim.Optimizer):

@@ -1,6 +1,6 @@
 """Operators by themselves, called through the table that files are loaded by, so that one that is wrong is named: the
 standard's own cases (`onnx.backend.test`), their gradients by differences and, where these say nothing, by PyTorch;
-layers that engines know; inputs that do not fit."""
+inputs that do not fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import pytest
 from onnx import TensorProto, numpy_helper
 from onnx.backend.test.runner import Runner
 
-from scalarviz import nn
 from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.imported.operators.alike import each
 from scalarviz.imported.operators.table import TABLE, Call, supported
@@ -274,21 +273,6 @@ def test_values_and_gradients_are_pytorchs(torch, name):
         if is_float:
             expected = 0.0 if tensor.grad is None else tensor.grad.numpy()
             np.testing.assert_allclose(x.grad, np.broadcast_to(expected, x.shape), rtol=1e-9, atol=1e-10)
-
-
-# ---- what engines make of it
-
-
-class Operators(nn.Module):
-    """A module whose forward is a function of one array with a side of 1 in front, for the sample."""
-
-    def __init__(self, function, shape, **parts):
-        self.function, self.shape = function, shape
-        for name, part in parts.items():
-            setattr(self, name, nn.Parameter(np.asarray(part, float)))
-
-    def forward(self, x):
-        return self.function(self, values(x, (1, *self.shape))).ravel().tolist()
 
 
 # ---- what does not fit

@@ -51,7 +51,7 @@ def test_a_frozen_weight_has_a_gradient_but_does_not_move():
     assert w.data == pytest.approx(1.7)
 
 
-# ---- the store
+# ---- in a run
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
