@@ -5,6 +5,9 @@ Numbers, names and faults of texts are read as in conditions, which `test_condit
 
 from __future__ import annotations
 
+import doctest
+import importlib
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -89,3 +92,9 @@ def test_hostile_texts_are_refused_with_a_caret(fitted):
         assert str(caught.value).splitlines()[-1].strip() == "^", text
         assert len(str(caught.value)) < 2000
         assert 0 <= caught.value.place <= len(text)
+
+
+def test_examples_in_docstrings():
+    for name in ("", ".expression", ".formula"):
+        found = doctest.testmod(importlib.import_module("scalarviz.run.conditions" + name))
+        assert (found.failed, found.attempted > 0) == (0, True)
