@@ -196,6 +196,11 @@ def test_every_weight_has_a_gradient_and_an_update_among_the_small_steps(name, s
             assert step.value == pytest.approx(float(joined), rel=1e-9, abs=1e-14)
 
 
+def test_larger_networks_go_by_stages():
+    steps = make_run("wide").open().micro_steps()
+    assert [step.stage for step in steps if step.phase == "gradients"] == ["4", "2", "0"]
+
+
 def test_an_output_that_the_loss_does_not_read_asks_for_nothing():
     net = nn.Sequential(nn.Linear(3, 2, seed=1), nn.Sigmoid())
     loss = lambda outputs, targets: (outputs[0] - targets[0]) ** 2  # noqa: E731
