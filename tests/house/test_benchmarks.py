@@ -12,7 +12,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -77,33 +76,6 @@ def test_the_verdicts_of_the_reports_follow_from_their_seconds(load, torch):
     assert report["goals"] == gpt.goals({name: timing["median"] for name, timing in report["seconds"].items()})
 
 
-CONTESTANTS = """
-import json, peers
-from _workloads import named
-work = named("XOR")
-entered = peers.contestants(work, 1.0)
-def fails(count): raise RuntimeError("no C++ compiler\\nand more")
-entered["PyTorch compiled"].steps = fails
-measured = peers.check(work, entered)
-left = sorted(entered)
-steps = entered["NumPy tier"].steps
-entered["NumPy tier"].steps = lambda count: 1.01 * steps(count)
-try: peers.check(work, entered)
-except SystemExit as error: print(json.dumps([measured.missing, left, str(error)]))
-"""
-
-
-def test_contestants_have_the_same_losses_a_compiler_may_fail_and_who_trains_something_else_stops_it(torch):
-    """Its own process: the benchmark changes the threads of every library."""
-    command = [sys.executable, "-c", CONTESTANTS]
-    result = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    missing, left, stopped = json.loads(result.stdout)
-    assert missing == {"PyTorch compiled": "RuntimeError: no C++ compiler"}
-    assert {"numba", "NumPy tier", "NumPy by hand", "PyTorch eager", "objects (scaled)"} <= set(left)
-    assert stopped.startswith("XOR 3-3-1, 4: the losses after 10 steps differ")
-
-
 # ---- gpu.py
 
 
@@ -133,14 +105,3 @@ def test_the_checks_launch_every_kernel(load):
     assert {name for name in catalog.names() if not name.startswith(("forward:", "backward:", "tile_"))} <= launched
     tiles = {name.split(":")[0] for name in launched if name.startswith("tile_")}
     assert tiles == {name for name in catalog.names() if name.startswith("tile_") and ":" not in name}
-
-
-@pytest.mark.ci
-def test_errors_are_found(load, tmp_path):
-    kernels, setting = load("_gpu_kernels"), load("_gpu_setting").Setting("some", tmp_path / "r.jsonl", tiny=True)
-    wanted, fine = np.array([1.0, 2.0, np.nan, np.inf, np.inf]), np.zeros(5)
-    assert kernels._compare(wanted.copy(), wanted, fine) == (0.0, 0)
-    assert kernels._compare(np.array([1.0, 2.0 + 4e-16, np.nan, np.inf, np.inf]), wanted, fine) == (1.0, 0)
-    assert kernels._compare(np.array([1.0, 2.0, 0.0, -np.inf, 3.0]), wanted, fine)[1] == 3
-    assert [setting.check("error", error, 1e-12) for error in (1e-13, 1e-11, np.nan)] == [True, False, False]
-    assert [row.ok for row in load("_gpu_rows").read(tmp_path / "r.jsonl")] == [True, False, False]

@@ -50,23 +50,6 @@ def all_mutants():
     return [found for found, *_ in faults.mutants_of(SOURCE, {"Shop.price", "unused"}, "scalarviz/shop.py")]
 
 
-def test_a_mutant_is_found_where_its_function_moved(checkout):
-    (mutant,) = (mutant for mutant in all_mutants() if mutant.after == "return count + 7")
-    text = (checkout / "scalarviz/shop.py").read_text()
-    (checkout / "scalarviz/shop.py").write_text(text[text.index("def unused") :])
-    (checkout / "scenes/other.py").write_text(
-        "if True:\n    " + text[: text.index("def unused")].replace("\n", "\n    ")
-    )
-    faults.files.cache_clear()
-    file, source = faults.find(mutant, checkout)
-    assert file == "scenes/other.py"
-    made = {}
-    exec(source, made)
-    assert made["Shop"]().price(20) == 27
-    (checkout / file).write_text(source)
-    assert faults.find(mutant, checkout) is None, "its statement is no more"
-
-
 def test_each_line_of_code_may_be_drawn_and_each_operator_makes_its_change(checkout):
     drawn = faults.drawn(checkout, faults.files(checkout), {"python": 40}, seed=3)
     assert set(drawn) <= set(all_mutants())

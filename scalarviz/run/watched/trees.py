@@ -123,8 +123,8 @@ def _holds(part: Any) -> bool:
     return not _numbers_only(part) if _several(part) else _registered(part) is not None
 
 
-def _numbers_only(x: Any) -> bool:
-    """Whether it is a list of numbers, perhaps of lists of these: one array."""
-    if not _several(x) or hasattr(x, "_fields") or not len(x):
+def _numbers_only(x: Any, depth: int = 0) -> bool:
+    """Whether it is a list of numbers, perhaps of lists of these: one array. A list that holds itself is none."""
+    if depth > DEEPEST or not _several(x) or hasattr(x, "_fields") or not len(x):
         return False
-    return all(isinstance(one, Real) or _numbers_only(one) for one in x)
+    return all(isinstance(one, Real) or _numbers_only(one, depth + 1) for one in x)
