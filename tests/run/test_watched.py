@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from kit.refusals import refusals
 from scalarviz.errors import InputError, TypeMismatchError
+from scalarviz.run.watched.pace import Pace
 
 ALWAYS: Any = SimpleNamespace(due=lambda now, rests=False: True, took=lambda start, end: None)
 """It is always time to look: one call copies, the next one looks."""
@@ -168,6 +169,28 @@ def test_looks_are_kept_within_their_budget_the_first_and_the_newest_always(budg
         assert len(steps) == 1 or (steps[0] == 0 and len(steps) * size <= budget)
         assert np.all(np.diff(steps) > 0)
     assert len(steps) * 2 >= min(len(gaps), budget // size) - 1
+
+
+def test_looking_gets_its_share_of_the_time_and_a_loop_that_rests_is_looked_at(monkeypatch):
+    pace, now, spent, looks = Pace(rate=30, share=0.02), 0.0, 0.0, 0
+    while now < 100:
+        if pace.due(now):
+            pace.took(now, now + 0.005)
+            now, spent, looks = now + 0.005, spent + 0.005, looks + 1
+        now += 0.01
+    assert looks > 300
+    assert spent / now <= 0.02
+    pace.touched(now)
+    assert pace.due(now + 0.04)
+    w, clock = np.zeros(1), SimpleNamespace(now=100.0)
+    watched = sv.watch({"w": w})
+    monkeypatch.setattr(time, "perf_counter", lambda: clock.now)
+    watched.pace = Pace()
+    watched.update(loss=1.0)
+    for seconds, seen in ((0.0, 0), (10.0, 1)):
+        clock.now += seconds
+        w[:] = 1
+        assert watched.frame().values.tolist() == [seen]
 
 
 def test_nobody_looks_in_the_middle_of_a_step_or_counts_it_twice(tmp_path, monkeypatch):

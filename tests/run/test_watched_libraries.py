@@ -28,6 +28,7 @@ class Torch:
         self.torch, nn = torch, torch.nn
         self.x = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Linear(8, 3, bias=False))
         self.x[0].weight.requires_grad_(False)
+        self.x[1].register_buffer("made anew", torch.ones(2), persistent=False)  # no part of its files
         self.rule = torch.optim.Adam([one for one in self.x.parameters() if one.requires_grad], lr=0.05)
 
     def step(self):
