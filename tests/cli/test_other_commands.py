@@ -32,12 +32,9 @@ def test_help_version_and_warmup(cli, monkeypatch):
         result = cli(*arguments)
         assert result.code == 0
         assert all(word in result.out for word in (*SCENES, "scenes", "doctor", "warmup", "replay"))
-    said = cli("replay", "--help").out
-    assert "RECORDING" in said
-    assert "default" not in said.partition("OTHER")[0]  # of what must be given
+    assert "RECORDING" in cli("replay", "--help").out
     result = cli("--version")
     assert (result.code, result.out.strip()) == (0, f"scalarviz {sv.__version__}")
-    assert f"version = {sv.__version__}\n" in (ROOT / "setup.cfg").read_text(encoding="utf-8")
     asked = []
     monkeypatch.setattr(
         "scalarviz.engine.cpu.cache.warm.warmup", lambda dtypes, progress: asked.extend(dtypes) or progress(0, 1, "x")

@@ -104,15 +104,12 @@ def test_after_a_restart_what_was_changed_is_in_it_too(made):
     assert "#" not in told(scene)
 
 
-@pytest.mark.parametrize("source", ["circle", "classes"])
-def test_points_added_and_taken_away_by_hand_are_flags(made, tmp_path, source):
-    flags = {"data": source}
-    if source == "classes":  # the words of classes have minus signs, commas and spaces
-        words = ("\N{MINUS SIGN}one", "two, or so", "three")
-        rows = "".join(f'{k / 7},{100 + k % 13},"{words[k % 3]}"\n' for k in range(60))
-        (tmp_path / "t.csv").write_text("a,b,c\n" + rows)
-        flags = {"csv": Path("t.csv")}
-    scene = made("playground", **flags)
+def test_points_added_and_taken_away_by_hand_are_flags(made, tmp_path):
+    """The words of classes have minus signs, commas and spaces."""
+    words = ("\N{MINUS SIGN}one", "two, or so", "three")
+    rows = "".join(f'{k / 7},{100 + k % 13},"{words[k % 3]}"\n' for k in range(60))
+    (tmp_path / "t.csv").write_text("a,b,c\n" + rows)
+    scene = made("playground", csv=Path("t.csv"))
     hand, rng = Hand(scene.known), np.random.default_rng(3)
     before = {array.tobytes() for array in scene.run.samples()[0]}
     for k in range(12):

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from kit.commands import load_scene, make_scene, moment_of
+from kit.commands import moment_of
 from kit.inside_scenes import GPT, Words, board, load_words, new_word, next_letter, read_gpt, weights_of
 from scalarviz import Run, optim
 
@@ -109,16 +109,3 @@ def test_new_words_are_drawn_by_their_probabilities(words):
     found = np.array([sum(word[:1] == letter for word in made) for letter in few.letters]) / 400
     assert np.abs(found - wanted).max() < 4 * np.sqrt(0.25 / 400)
     assert max(map(len, made)) <= 7
-
-
-@pytest.mark.parametrize("context", [2, 4])
-def test_words_that_are_longer_are_cut_and_that_is_said(tmp_path, context):
-    """Longer than the context is a word whose end does not fit into it."""
-    path = tmp_path / "words.txt"
-    longer = ["bcdfghjklm"[k:] + "nopqrstu"[: k + 1] for k in range(7)]
-    path.write_text("\n".join([*longer, "ab", "abc"] if context == 4 else longer))
-    scene = make_scene("microgpt", text=path, context=context, embd=2, heads=1)
-    assert any("are longer" in note for note in scene.notes)
-    assert np.isfinite(load_scene("microgpt").module.report(scene)["test_loss"])
-    if context != 4:
-        assert np.count_nonzero(np.asarray(scene.probe_target)[context:]) == context

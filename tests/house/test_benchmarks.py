@@ -50,18 +50,6 @@ def test_every_script_is_in_the_readme_and_has_a_report_of_a_full_run():
             assert timing["rounds"] >= 1
 
 
-def test_a_goal_is_reached_at_its_ratio_and_not_below(load):
-    goals, workloads = load("_goals"), load("_workloads")
-    work = workloads.named("rgb")  # 30 against PyTorch, 6 (aim 10) against the better of JAX
-    medians = {"numba": 1.0, "PyTorch eager": 29.9, "PyTorch compiled": 99.0, "JAX jit": 10.0, "JAX scan": 12.0}
-    found = goals.reached(work, medians)
-    assert found["PyTorch eager"] == {
-        "ratio": 29.9, "at_least": 30, "aim": 45, "reached": False, "aim_reached": False
-    }  # fmt: skip
-    assert found["best JAX"] == {"ratio": 10.0, "at_least": 6, "aim": 10, "reached": True, "aim_reached": True}
-    assert goals.table({work.name: found})[-1] == "1 of 2 reached"
-
-
 def test_the_verdicts_of_the_reports_follow_from_their_seconds(load, torch):
     goals, wide, gpt = load("_goals"), load("wide_nets"), load("microgpt")
     report = report_of("peers")

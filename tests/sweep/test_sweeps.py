@@ -115,9 +115,9 @@ def ending(end):
     return build
 
 
-@pytest.mark.parametrize(("end", "fact"), [(SystemExit(3), "SystemExit"), (ArithmeticError("no"),
-    "ArithmeticError: no"),
-                                           (KeyError(7), "KeyError: 7"), (7, "got 7")], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    ("end", "fact"), [(SystemExit(3), "SystemExit"), (KeyError(7), "KeyError: 7"), (7, "got 7")], ids=str
+)
 def test_what_cannot_be_built_is_one_failed_run_that_says_why(end, fact):
     found = list(sv.sweep(ending(end), None, 3, steps=1, workers=0))
     assert [r.state for r in found] == ["done", "failed", "done"]
