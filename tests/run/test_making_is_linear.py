@@ -17,18 +17,6 @@ def loose(n):
     return weights, lambda x: sum(w * x[0] for w in weights)
 
 
-def chain(n):
-    w = sv.Weight(0.9)
-
-    def model(x):
-        h = x[0] * x[1]
-        for _ in range(n // 2):
-            h = sv.sin(h * w)
-        return h
-
-    return [w], model
-
-
 def residuals(n):
     layers = [nn.Linear(2, 2, seed=k) for k in range(n // 8)]
 
@@ -58,7 +46,7 @@ def calls(make, n, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("make", [loose, chain, residuals])
+@pytest.mark.parametrize("make", [loose, residuals])
 def test_twice_the_network_is_twice_the_work(make, engine):
     sizes = (32, 64, 128)
     for n in sizes:  # what is done once: kernels are loaded, other ones for other sizes
