@@ -39,7 +39,7 @@ def test_onnxruntime_computes_the_same_and_names_and_layers_are_the_files(tmp_pa
 
 TRAINED = ("mlp", "shortcut", "cnn", "residual", "transformer", "words", "single numbers",
     "a weight of weights", "a running sum",
-           "group norm 2 True", "rows as long as channels")  # fmt: skip
+           "group norm 2 True", "rows as long as channels", "rows that are no weights")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TRAINED)

@@ -147,6 +147,13 @@ d = Transpose(embed.weight, perm=[1, 0])
 y = MatMul(c, d) @/head/MatMul
 """
 """Ids become rows, and the same matrix turns rows into scores of words."""
+MASK = """
+cut = Slice(attn.bias:=[[[1.0, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]], a:=[0, 0], b:=[3, 3], c:=[1, 2])
+hidden = Equal(cut, nought:=0.0)
+m = Mul(x, gain:3)
+h = Where(hidden, low:=-inf, m)
+y = Softmax(h, axis=-1)
+"""
 NOTED = """
 a = LayerNormalization(x, h.0.ln_1.weight:=[1.0, 1, 1, 1], h.0.ln_1.bias:=[0.0] * 4) @node_layer_norm in h.0 h.0.ln_1
 b = MatMul(a, val_3:4x4) @node_MatMul_5 in h.0 h.0.fc
@@ -260,6 +267,7 @@ NETWORKS: dict[str, Row] = {
     **{pad: Row(
         f"y = Conv(x, conv.weight:2x1x2x2, conv.bias:2, auto_pad={pad!r}) @/conv/Conv",
         (1, 4, 3), ("conv.weight", "conv.bias")) for pad in ("SAME_UPPER", "SAME_LOWER")},
+    "a mask": Row(MASK, (3, 3), ("gain",)),
     "a weight of weights": Row("a = Reshape(gamma:2x2, row:=[4])\nb = Exp(a)\nc = Sigmoid(x)\ny = Mul(c, b)",
         (4,), ("gamma",)),
     "a norm without a bias": Row("a = Gemm(x, fc.weight:4x4, transB=1) @/fc/Gemm\n"
