@@ -5,7 +5,6 @@ Internals: ``there``, which a user meets as the words behind ``engine="cuda"`` a
 
 from __future__ import annotations
 
-import configparser
 import os
 import shutil
 import subprocess
@@ -120,12 +119,6 @@ def test_a_forked_process_is_told_so(machine, monkeypatch):
     monkeypatch.setattr(gpus.os, "getpid", lambda: -1)
     said = there.no_cuda(0)
     assert [fact for fact in ("CUDA_ERROR_NOT_INITIALIZED", "forked", '"spawn"') if fact not in said] == []
-
-
-def test_the_oldest_numba_cuda_is_what_is_asked_for():
-    parser = configparser.ConfigParser()
-    parser.read(ROOT / "setup.cfg", encoding="utf-8")
-    assert f"numba-cuda>={there.OLDEST[0]}.{there.OLDEST[1]};" in parser["options.extras_require"]["cuda"]
 
 
 @pytest.mark.cuda
@@ -253,26 +246,6 @@ def test_what_others_can_write_or_own_is_not_loaded(toolkit, loads, monkeypatch,
     refused(loads, f"{path} can be written by others (mode {mode:o})", f"`chmod go-w {path}`")
     subprocess.run(["chmod", "go-w", path], check=True)  # what the message names helps
     assert trust.intruder(library(toolkit)) == ""
-
-
-@posix
-def test_a_link_is_followed_to_what_others_can_write(toolkit, loads, monkeypatch, tmp_path):
-    (tmp_path / "safe").mkdir(mode=0o755)
-    (tmp_path / "safe" / NAME).symlink_to(library(toolkit))
-    monkeypatch.setenv("SCALARVIZ_NVVM", str(tmp_path / "safe"))
-    library(toolkit).parent.chmod(0o777)
-    refused(loads, f"{library(toolkit).parent} can be written by others (mode 777)")
-
-
-@posix
-@pytest.mark.parametrize(("mode", "root", "passes"), [(0o1777, 0, True), (0o777, 0, False), (0o775, 1, True)])
-def test_folders_where_only_owners_rename_or_that_root_opened_to_a_group_are_passed(
-    toolkit, monkeypatch, mode, root, passes
-):
-    if root:
-        monkeypatch.setattr(trust, "ROOT", os.getuid())
-    toolkit.chmod(mode)
-    assert (trust.intruder(library(toolkit)) == "") == passes
 
 
 @posix

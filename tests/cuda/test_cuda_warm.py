@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from scalarviz.cli import warmup as cli_warmup
@@ -78,31 +80,10 @@ def test_warm_are_the_shared_kernels_and_those_of_the_operations(cache, compiled
     assert not warm.is_warm("float32", ())
 
 
-def test_helpers_get_equal_shares_and_what_they_leave_is_made_here(cache, compiled, monkeypatch):
-    many, shares = [f"forward:{name}" for name in list(catalog.ops.TABLE)[:16]], []
-    monkeypatch.setattr(catalog, "names", lambda: iter(many))
-    monkeypatch.setattr(warm, "processors", lambda: 3)
-
-    class Lazy:
-        def poll(self):
-            return 0
-
-        def terminate(self):
-            pass
-
-        wait = terminate
-
-    def start(module, units, place):
-        assert (module, place) == ("scalarviz.engine.cuda.warm", files.PLACE)
-        shares.append(units)
-        return Lazy() if len(shares) > 1 else None  # the first one could not be started
-
-    monkeypatch.setattr(warm, "start_helper", start)
-    warm.warmup((9, 0))
-    one, other = ({tuple(unit) for unit in share} for share in shares)
-    assert (abs(len(one) - len(other)) <= 1, one & other) == (True, set())
-    assert len(one | other) <= 32 - 32 // 3
-    assert len(compiled) == len(set(compiled)) == 32
+def test_a_helper_leaves_operations_that_it_does_not_know(cache, compiled):
+    units = [["ptx", f"forward:{name}", "float32", 9, 0] for name in ("neg", "own_of_another")]
+    warm.help_out(json.dumps(units))
+    assert compiled == [("forward:neg", "float32", (9, 0))]
 
 
 def test_where_there_is_no_gpu_nothing_is_said_of_it(cache, compiled, capsys, monkeypatch):
@@ -139,17 +120,6 @@ def test_without_a_compiler_it_is_said_what_is_missing(cache, capsys, monkeypatc
         monkeypatch.setattr(there, "_no_packages", lambda: "needs numba-cuda")
         assert main(["warmup", "--gpu", "sm_90"]) == 2
         assert says in capsys.readouterr().err
-
-
-def test_one_gpu_of_each_kind_is_compiled_for(monkeypatch):
-    cards = (H200, gpus.Gpu(1, "NVIDIA H100", 1 << 36, (9, 0)), gpus.Gpu(2, "GTX", 1 << 33, (6, 1)),
-             gpus.Gpu(3, "NVIDIA A100", 1 << 36, (8, 0)))  # fmt: skip
-    monkeypatch.setattr(warmup_gpu, "no_cuda", lambda number: "is too old" if number == 2 else "")
-    monkeypatch.setattr(warmup_gpu, "simulated", lambda: False)
-    monkeypatch.setattr(gpus, "driver", lambda: gpus.Driver((13, 0), cards))
-    assert [(t.capability, t.number, t.name) for t in warmup_gpu.here()] == [
-        ((8, 0), 3, "sm_80 (NVIDIA A100)"), ((9, 0), 0, "sm_90 (NVIDIA H200)")
-    ]  # fmt: skip
 
 
 @pytest.mark.cuda

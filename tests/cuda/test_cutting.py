@@ -39,16 +39,6 @@ def test_a_tile_of_gradients_wastes_at_most_seven_eighths(outputs, n, slices):
     assert tile is None or tile.padded(outputs, n) <= 8 * outputs * n
 
 
-def test_small_matrices_join_the_launch_of_a_large_one_where_little_is_wasted():
-    def chosen(slices, *sizes):
-        return TILING.together([(TILING.of_weights(*size, slices), *size) for size in sizes])
-
-    several = [(3, 64), (64, 64), (64, 64), (64, 64), (64, 12)]
-    assert chosen(32, *several) == TILING.of_weights(64, 64, 32)
-    assert chosen(128, *several) is None  # those of 64 x 64 would be computed for 3 x 64
-    assert chosen(32, (3, 64)) == TILING.of_weights(3, 64, 32)
-
-
 def test_names_of_tiles_are_read_again_and_those_that_cannot_be_filled_evenly_are_refused():
     for tile in (*TILING.layer, *TILING.wide_layer, *TILING.weights):
         assert Tile.parse(str(tile)) == tile

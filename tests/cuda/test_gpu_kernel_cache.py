@@ -109,18 +109,6 @@ def test_what_others_can_write_is_neither_read_nor_touched(cache, monkeypatch, l
     assert (cache / NAME).read_bytes() == before
 
 
-def test_a_folder_that_keeps_nothing_costs_one_line(cache, monkeypatch):
-    def full(*_):
-        raise OSError(28, "the disk is full")
-
-    monkeypatch.setattr(files.os, "replace", full)
-    with pytest.warns(RuntimeWarning, match=rf"{cache.parent} \(the disk is full\)") as seen:
-        kept.store(NAME, IMAGE)
-    assert len(seen) == 1
-    kept.store(NAME, IMAGE)  # in silence: a warning would be an error here
-    assert not list(cache.glob("*"))
-
-
 # ---- several processes
 
 

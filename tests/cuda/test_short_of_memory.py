@@ -6,10 +6,7 @@ Internals: ``need`` and ``cut`` say how many bytes each of these ways takes, so 
 from __future__ import annotations
 
 import gc
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,12 +14,10 @@ from driver_runs import left, make, near, numbers, same
 
 from scalarviz import Run, nn, optim
 from scalarviz.errors import DeviceMemoryError
-from scalarviz.run.worker import Worker
 
 pytestmark = pytest.mark.cuda
 RNG = np.random.default_rng(1)
 WIDE = RNG.normal(size=(3000, 20)), RNG.random((3000, 2))
-FOLDER = Path(__file__).parent
 FINER, BY_CALL = "cut finer", "call by call"
 
 
@@ -122,13 +117,6 @@ def test_a_model_that_does_not_fit_with_one_sample_names_its_largest_layer_and_n
     make(batch_size=1, samples=2, network="one weight").step(1)  # a smaller one works
 
 
-def test_sizes_are_readable():
-    from scalarviz.engine.cuda.room import size
-
-    sizes = {0: "0 bytes", 999: "999 bytes", 1000: "1 kB", 1_234_567: "1.23 MB", 80_000_000_000: "80 GB"}
-    assert {n: size(n) for n in sizes} == sizes
-
-
 @pytest.mark.parametrize("times", [1, 1000])
 def test_every_allocation_that_fails_leaves_nothing(install_fake_driver, times):
     """One that fails once may be made up for by a finer cut; from some on there is no memory at all."""
@@ -160,18 +148,6 @@ def test_a_new_trainer_has_the_memory_of_the_old_one(install_fake_driver):
     assert run.engine.why == "asked for"
 
 
-def test_where_a_second_run_does_not_fit_it_is_measured_and_rehearsed_without(install_fake_driver):
-    from scalarviz.run.rehearsal import rehearse
-
-    install_fake_driver(memory=sum(needs(resident=False, finer=512)) + 2000)
-    run = wide()
-    run.step(1)
-    assert rehearse(run, 3) is None
-    assert run.full_speed > 0
-    run.step(2)
-    assert near(numbers(run), stepped(3), 1e-9)
-
-
 # ---- given back
 
 
@@ -189,15 +165,7 @@ def of_another_engine(run):
     run.step(1)
 
 
-def trained_by_a_worker(run):
-    with Worker(run) as worker:
-        worker.train_to(9)
-        worker.request().result(20)
-        worker.settle()
-    run.close()
-
-
-@pytest.mark.parametrize("end", [collected, of_another_engine, trained_by_a_worker])
+@pytest.mark.parametrize("end", [collected, of_another_engine])
 def test_all_that_a_run_had_comes_back(fake, end):
     gc.collect()
     gc.disable()
@@ -215,30 +183,3 @@ def test_all_that_a_run_had_comes_back(fake, end):
         gc.enable()
     assert (left(fake), fake.live["contexts"]) == ({}, 1)
     assert kept is None or kept.engine.name == "numpy"
-
-
-AT_EXIT = """
-import sys
-sys.path[:0] = [{folder!r}, {tests!r}]
-import cuda.bindings
-from fake_driver import FakeDriver
-from scalarviz.engine.cuda import context
-from scalarviz.engine.cuda.kept import files
-from scalarviz.engine.cache.place import Place
-from conftest import key_of_tests
-files.PLACE = Place(key_of_tests, "cuda-tests-")
-context.api = cuda.bindings.driver = fake = FakeDriver()
-from driver_runs import make
-runs = [make(), make()]
-for run in runs:
-    run.step(2)
-runs.append(runs)  # garbage that is only found at the very end
-"""
-
-
-def test_the_program_ends_with_runs_alive_and_prints_nothing():
-    code = AT_EXIT.format(folder=str(FOLDER), tests=str(FOLDER.parent))
-    done = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -228,10 +228,6 @@ class Launch(Access):
         return (linear // int(np.prod(shape[:k], dtype=np.int64)) % shape[k]).astype(np.uint32)
 
 
-def _unravel(linear, shape):
-    return linear % shape[0], linear // shape[0] % shape[1], linear // (shape[0] * shape[1])
-
-
 class Module:
     """The kernels of one PTX text."""
 
@@ -279,9 +275,5 @@ class Module:
         try:
             launch.run()
         except Fault as fault:
-            fault.kernel, fault.line = name, launch.line
-            fault.text = self.text.splitlines()[launch.line - 1].strip() if launch.line else ""
-            if fault.linear is not None:
-                place = _unravel(fault.linear // launch.size, grid), _unravel(fault.linear % launch.size, block)
-                fault.thread = place
+            fault.args += (name, self.text.splitlines()[launch.line - 1].strip())
             raise

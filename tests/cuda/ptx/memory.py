@@ -22,18 +22,11 @@ MANY = -1
 class Fault(Exception):
     """An instruction did what the hardware would punish, or what makes the result a matter of luck.
 
-    `thread` is ``(block x y z, thread x y z)`` of the first one that does it, `linear` its number in the grid.
+    `linear` is the number of the first thread that does it in the grid.
     """
 
     def __init__(self, what, address=None, linear=None):
-        super().__init__(what)
-        self.what, self.address, self.linear = what, address, linear
-        self.kernel, self.line, self.text, self.thread = "", 0, "", None
-
-    def __str__(self):
-        where = "" if self.address is None else f" at address {self.address:#x}"
-        who = "" if self.thread is None else f", block {self.thread[0]} thread {self.thread[1]}"
-        return f"{self.what}{where} in {self.kernel}{who}, line {self.line}: {self.text}"
+        super().__init__(what, address and hex(address), linear)
 
 
 class Race(Fault):
