@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import chain, pairwise
+from itertools import chain
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import scalarviz as sv
 from kit.runs import TOLERANCE, far, loss_and_gradient
@@ -33,54 +31,6 @@ def apart(net, inputs, batch, dtype, engine="numba", than="objects", loss=square
 
 
 # ---- layers
-
-
-class Wired(nn.Module):
-    """Layers put together in a way that says which rows are neighbours, and who reads the operands of a layer again."""
-
-    def __init__(self, sizes, wiring):
-        self.layers = [nn.Linear(n, m, bias=wiring != "bare", seed=k) for k, (n, m) in enumerate(pairwise(sizes))]
-        self.matrices = [nn.Parameter(layer.weight.data.T) for layer in self.layers if wiring == "columns"]
-        self.wiring = wiring
-
-    def forward(self, x):
-        for k, layer in enumerate(self.layers):
-            made = np.array(x) @ self.matrices[k] + layer.bias if self.wiring == "columns" else layer(x)
-            h = [v.tanh() for v in made]
-            if self.wiring == "again":
-                h = [v + u for v, u in zip(h, x, strict=False)] + h[len(x) :]
-            elif self.wiring == "twice" and len(h) == len(x):
-                h = layer(h)
-            elif self.wiring == "partly":  # of one layer's results some are used twice, and some are not used
-                h = [*h[: len(h) // 2 + 1], *h[: len(h) - len(h) // 2 - 1]]
-            x = [*h[1:], h[0]] if self.wiring == "apart" else h
-        return x
-
-
-WIRINGS = ("plain", "bare", "columns", "again", "twice", "partly", "apart")
-
-
-@pytest.mark.ci
-@settings(max_examples=40, deadline=None)
-@given(sizes=st.lists(st.integers(1, 9), min_size=2, max_size=4), samples=st.integers(1, 9),
-       wiring=st.sampled_from(WIRINGS), dtype=st.sampled_from([*TOLERANCE]))  # fmt: skip
-def test_small_layers_of_few_samples(sizes, samples, wiring, dtype):
-    assert apart(Wired(sizes, wiring), sizes[0], samples, dtype) <= TOLERANCE[dtype]
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize(("batch", "wiring"), [(1, "plain"), (5, "again"), (9, "columns"), (40, "partly")])
-def test_wide_layers_of_any_batch(batch, wiring):
-    """NumPy's gradients are those of the objects, and its wide layers are quick."""
-    for dtype, tolerance in (("float64", 1e-12), ("float32", 2e-5)):
-        assert apart(Wired((67, 130, 130, 63), wiring), 67, batch, dtype, than="numpy") <= tolerance
-
-
-@pytest.mark.parametrize("engine", ["numpy", "numba"])
-@pytest.mark.parametrize("sizes", [(1, 1), (3, 3), (5, 9), (16, 13)])
-def test_layers_of_every_remainder(sizes, engine):
-    for wiring in ("plain", "bare", "columns"):
-        assert apart(Wired((*sizes, 2), wiring), sizes[0], 21, "float64", engine) <= 1e-12
 
 
 PLACES, WIDE = 5, 9
@@ -144,21 +94,6 @@ def stacked(channels, outputs, side, kernel=3):
     ), side[0] * side[1]
 
 
-class Shared(nn.Module):
-    """A layer on overlapping windows of a row, whose inputs others read too."""
-
-    def __init__(self, mixed):
-        self.first, self.mixed = nn.Linear(4, 6, seed=1), mixed
-        self.layer = nn.Linear(2, 3, seed=2) if mixed else nn.Linear(3, 2, seed=2)
-
-    def forward(self, x):
-        h = [v.tanh() for v in self.first(x)]
-        if not self.mixed:
-            return [v + h[0] for k in range(4) for v in self.layer(h[k : k + 3])]
-        rows = [*x[:2], *h]  # only some of them want a gradient
-        return [v * v for k in range(6) for v in self.layer([rows[k], rows[k + 2]])]
-
-
 class Beside(nn.Module):
     """A convolution that reads the picture itself, which wants no gradient, beside what another one made of it."""
 
@@ -191,8 +126,8 @@ PICTURES = {
     "overlapping pool": lambda: conv(pool=nn.MaxPool2d(2, stride=1)),
     "pool of nine": lambda: conv(pool=nn.MaxPool2d(3, padding=1)), "mean": lambda: conv(pool=nn.AvgPool2d(2)),
     "many channels": lambda: conv(channels=9, side=5), "picture first": lambda: (Beside(True), 36),
-    "picture last": lambda: (Beside(False), 36), "windows of a row": lambda: (Shared(False), 4),
-    "mixed": lambda: (Shared(True), 4), "largest": lambda: (Largest(), 4),
+    "picture last": lambda: (Beside(False), 36),
+    "largest": lambda: (Largest(), 4),
     "three vectors and a rest": lambda: stacked(2, 3, (7, 9)),
     "rows of more than a vector": lambda: stacked(2, 1, (3, 37)),
     "outputs of two tiles": lambda: stacked(3, 13, (4, 5)),

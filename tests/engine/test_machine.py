@@ -127,16 +127,6 @@ def wide(threads, sizes=(12, 64, 64, 3), batch=1000, samples=1000, dtype="float3
     return Run(net, nn.MSELoss(), rule, data, batch_size=batch, engine="numba", dtype=dtype, threads=threads)
 
 
-@pytest.mark.parametrize(("batch", "groups"), [(1000, 0), (2000, 2), (2049, 3), (8192, 8), (8193, 8), (100_000, 8)])
-def test_a_sum_of_gradients_for_each_block_and_at_most_eight_and_few_of_many_weights(batch, groups):
-    """They cost as much memory as the weights each, and of many weights as long as some hundred samples."""
-    with wide(1, batch=64, samples=64) as run:
-        assert team.groups_of(run.problem.plan.body, batch, 1024) == groups
-    plan = sv.tape.lower(sv.record(nn.Linear(300, 300), 300, 300, loss=nn.MSELoss()))
-    found = [team.groups_of(plan.body, batch, 256) for batch in (256, 512, 1024, 1536, 4096, 10**6)]
-    assert found == [0, 2, 2, 3, 8, 8]
-
-
 @pytest.mark.parametrize(("batch", "samples", "dtype"), [
     (1000, 1000, "float32"), pytest.param(700, 1000, "float64", marks=pytest.mark.ci),
 ])  # fmt: skip
@@ -172,27 +162,6 @@ def test_one_thread_where_two_do_not_pay_and_as_many_as_there_are(two_processors
         assert run.engine.threads == 1
 
 
-def test_turns_go_to_whoever_was_quicker(monkeypatch):
-    turns, now = team.Turns(2), [0.0]
-    monkeypatch.setattr(team.time, "perf_counter", lambda: now[0])
-    turns._tried = 0.0
-    assert turns.pieces(100) == [(2, 100)]  # no trial yet: all threads
-    now[0] = 1.0
-    assert turns.pieces(160) == [(1, 10), (2, 150)]
-    assert turns.pieces(160) == [(2, 160)]
-    for workers, seconds in ((2, 9.0), (1, 5.0)):  # another program has come
-        turns.took(workers, seconds)
-    assert turns.pieces(160) == [(1, 160)]
-    now[0] = 2.0
-    assert turns.pieces(1) == [(2, 1)]  # a trial fits into one step
-    for seconds in (3.0, 3.0):  # it has gone
-        turns.took(2, seconds)
-    assert turns.pieces(8) == [(2, 8)]
-    turns.took(2, 50.0)  # one slow call is no reason
-    assert turns.pieces(8) == [(2, 8)]
-    assert sum(count for _, count in team.Turns(1).pieces(7)) == 7
-
-
 @pytest.mark.parametrize("always", [1, 2])
 def test_taking_turns_shows_in_no_bit_and_an_interrupt_leaves_no_thread(always, two_processors, monkeypatch):
     """Every call is a trial, whatever it finds out."""
@@ -218,21 +187,6 @@ def test_taking_turns_shows_in_no_bit_and_an_interrupt_leaves_no_thread(always, 
     with pytest.raises(KeyboardInterrupt):
         engine.gradient(0)
     assert threading.active_count() == before
-
-
-def test_two_runs_train_in_two_threads():
-    def make(seed):
-        return make_run("wide", engine="numba", samples=200, batch_size=100, seed=seed, weights=seed)
-
-    alone, together = ([make(k) for k in (1, 2)] for _ in range(2))
-    for run in alone:
-        run.step(300)
-    threads = [threading.Thread(target=run.step, args=(300,)) for run in together]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [numbers(run) for run in alone] == [numbers(run) for run in together]
 
 
 # ---- what is encoded
@@ -366,16 +320,3 @@ def test_groups_in_stretches_have_the_bits_of_all_rules_for_every_weight(kind, m
         for run in runs:
             run.step(7), run.step(1), run.step(20)
         assert numbers(runs[0]) == numbers(runs[1])
-
-
-@pytest.mark.parametrize("kind", ["rates", "states"])
-def test_scattered_groups_and_momenta_that_a_schedule_moves_are_numpys(kind):
-    for how, count in (({"scattered": True}, 0), ({"cycle": True}, 3)):
-        runs = [grouped(kind, engine=engine, **how) for engine in ("numba", "numpy")]
-        for run in runs:
-            run.step(4)
-            if "cycle" in how:
-                run.set_numbers(run.model[0].bias, lr=0.07)
-            run.step(9)
-        assert stretches(runs[0]) == count
-        np.testing.assert_allclose(runs[0].values, runs[1].values, rtol=1e-10, atol=1e-12)

@@ -8,91 +8,11 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.drawn import Drawn
-from kit.learning import LOSSES, SCHEDULES, make_schedule
+from kit.learning import LOSSES
 from kit.runs import ENGINES
 from scalarviz import nn, optim
 
 FITTING = [row for row in LOSSES.values() if row.outputs == "numbers"]
-PACES = [name for name in SCHEDULES if name not in ("plateau", "one cycle")]
-SEEDS = [*range(4), *(pytest.param(seed, marks=pytest.mark.ci) for seed in range(4, 16))]
-
-
-class Masked(nn.Module):
-    """A random network with dropout before its last layer, and sometimes on its inputs; sometimes batches are
-    normalised, before dropout or behind it, by one norm or by two."""
-
-    def __init__(self, draw, shape, norms=0):
-        self.inner = Drawn(draw, shape)
-        self.inner.last = nn.Linear(self.inner.last.in_features, 7, bias=not norms, seed=1)
-        given = [{"momentum": 0.3, "affine": False}, {"momentum": None}]
-        one, two = (nn.BatchNorm1d(7, **given[k]) if norms & 1 << k else nn.Identity() for k in range(2))
-        self.behind = nn.Sequential(
-            one, nn.Tanh(), nn.Dropout(draw.choice([0.0, 0.2, 0.7])), two, nn.Linear(7, draw.randint(2, 4), seed=2)
-        )
-        self.before = nn.Dropout(draw.choice([0.0, 0.3]))
-
-    def forward(self, x):
-        return self.behind(self.inner(self.before(x)))
-
-
-def rule_of(draw, norms, parameters):
-    """Adam makes steps of the rounding of gradients that are 0: those of what a norm takes away again."""
-    rate = draw.choice([0.003, 0.02])
-    kinds = [("SGD", {}), ("SGD", {"momentum": 0.7, "nesterov": True}), ("SGD", {"weight_decay": 0.1})]
-    kind, given = draw.choice(kinds + ([] if norms else [("Adam", {}), ("AdamW", {})]))
-    return getattr(optim, kind)(parameters, lr=rate, **given)
-
-
-def run_of(seed, engine, threads=1, dtype="float64"):
-    draw, random = Random(seed), np.random.default_rng(seed)
-    shape = (draw.randint(1, 9),) if seed % 3 else (draw.randint(1, 2), draw.randint(2, 6), draw.randint(2, 6))
-    batch = draw.choice([1, 2, 5, 8, 9])
-    norms = seed % 4 if batch > 2 else 0
-    net = Masked(draw, shape, norms)
-    outputs = net.behind[4].out_features
-    loss = draw.choice(FITTING)
-    samples, rule = draw.choice([9, 24, 40]), rule_of(draw, norms, net.parameters())
-    make_schedule(draw.choice([None, None, *PACES]), rule)
-    options = {"engine": engine, "dtype": dtype, "threads": threads, "seed": seed, "batch_size": batch}
-    options["sampling"] = draw.choice(["epochs", "epochs", "replacement"])
-    data = random.normal(size=(samples, *shape)), loss.wanted(samples, outputs, seed)
-    return sv.Run(net, loss.ours(), rule, data, **options)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_engines_train_alike(seed):
-    found = {}
-    for engine in ENGINES:
-        with run_of(seed, engine) as run:
-            run.step(6)
-            found[engine] = run.values.copy(), run.history.loss.copy(), run.history.lr.copy()
-    values, loss, lr = found.pop("objects")
-    assert np.isfinite(values).all()
-    for engine, (others, losses, rates) in found.items():
-        assert np.linalg.norm(others - values) <= 1e-9 * np.linalg.norm(values), engine
-        np.testing.assert_allclose(losses, loss, rtol=1e-9, atol=1e-12)
-        np.testing.assert_array_equal(rates, lr)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_calls_threads_and_replays_change_no_bit(seed):
-    ends = []
-    for threads, calls in ((1, (20,)), (2, (3, 1, 16))):
-        run = run_of(seed, "numba", threads, "float32")
-        for count in calls:
-            run.step(count)
-        ends.append((run.values.tobytes(), run.loss, run.lr))
-    run.back(13)
-    middle = run.values.tobytes()
-    run.step(13)
-    ends.append((run.values.tobytes(), run.loss, run.lr))
-    assert ends[0] == ends[1] == ends[2]
-    run.to(7)
-    assert run.values.tobytes() == middle
-    again = run_of(seed, "numba", 1, "float32")
-    again.step(7)
-    assert again.values.tobytes() == middle
 
 
 # ---- beside PyTorch

@@ -148,20 +148,6 @@ def test_gradients_of_weights_in_panels_of_columns(form, n_up, n_from, lanes, dt
     outer(form, dtype, n_up, n_from, lanes, True)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_what_is_not_finite_spoils_its_own_lane_and_the_gradients_that_it_takes_part_in(form, bad):
-    bench, lane = Bench(7, 6, "float32"), 2
-    bench.rows[4, lane] = bad
-    bench.call("combine" + form, [0, 3, 3, 4, 5, 4, 1, -1, 0], range(7))
-    finite = np.isfinite(bench.values(range(3)))
-    assert not finite[:, lane].any()
-    assert np.delete(finite, lane, axis=1).all()
-    bench.rows[:3, :6] = 1
-    bench.call("outer" + form, [0, 3, 3, 4, 7, 4, -1], range(7))
-    assert np.flatnonzero(~np.isfinite(bench.grad)).tolist() == [8, 12, 16]
-
-
 @dtypes
 @pytest.mark.parametrize("count", range(1, 6))
 @pytest.mark.parametrize("kept", ["parameters", "numbers"])
