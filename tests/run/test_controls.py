@@ -103,6 +103,7 @@ def test_a_place_on_the_track_is_its_value_and_back(share, log):
     assert track.at(found) == track.at(share)
     decades = slider(least=1e-3, most=10.0, log=True)
     assert [decades.at(k / 4) for k in range(5)] == [0.001, 0.01, 0.1, 1.0, 10.0]
+    assert [decades.share(value) for value in (1e-9, 0.001, 0.1, 10.0, 1e9, np.nan)] == [0, 0, 0.5, 1, 1, 0]
     assert slider(least=0, most=10, whole=True).at(0.44) == 4.0
 
 
