@@ -110,7 +110,9 @@ def test_a_sample_has_the_sides_that_are_told_wherever_the_samples_stand(tmp_pat
     chosen = [(x, wanted)] if batch is False else [(np.take(x, k, axis), np.take(wanted, k, axis)) for k in range(2)]
     for one, result in chosen:
         assert one.shape == sample
-        assert_near(numbers(net(one)), result)
+        found = net(one)
+        assert np.array(found, object).shape == result.shape
+        assert_near(numbers(found), result)
 
 
 # ---- PyTorch's new exporter notes which tensors were parameters
