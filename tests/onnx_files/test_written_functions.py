@@ -106,8 +106,6 @@ LINEAR = nn.Linear(3, 2, seed=0)
 GRAPHS = {
     "a line": (Made(lambda self, x: self.slope * x + self.offset, slope=sv.Weight(2.0),
         offset=sv.Weight(1.0)), ()),
-    "sums and numbers": (Made(lambda self, x: [sum(w * v for w, v in zip(row, x, strict=True)) + 0.5 for row in self.w],
-                              w=nn.Parameter(np.arange(6.0).reshape(2, 3))), (3,)),
     "a product with a parameter": (Made(lambda self, x: self.w @ x + self.b, w=nn.Parameter(np.ones((2, 3))),
                                         b=nn.Parameter([1.0, 2.0])), (3,)),
     "a convolution by hand": (Made(conv_by_hand, kernels=nn.Parameter(np.arange(8.0).reshape(2, 4)),
