@@ -22,7 +22,7 @@ from kit.commands import (
 )
 from kit.inside_scenes import AddPoint, Hand, SetHidden, SwitchFeature
 from scalarviz.io import load_tensors
-from scalarviz.run import edits
+from scalarviz.run import edits, panels
 
 
 @pytest.fixture
@@ -225,3 +225,17 @@ def test_a_control_at_step_0_is_its_flag(name, label, value, given, made):
 def test_so_many_epochs_are_so_many_steps(blind, asked, steps):
     line = blind("texture", "picture.png", "--batch", 16, "--hidden", 4, "--epochs", asked, "--json").json
     assert line["steps"] == steps  # 48 pixels are three batches of 16
+
+
+def test_epochs_go_on_through_other_batches_and_begin_anew_with_another_picture(made):
+    scene = made("texture")
+    painting, run = next(panel for panel in scene.panels if isinstance(panel, panels.Painting)), scene.run
+    found = []
+    for steps, edit in ((6, None), (3, edits.SetBatchSize(24)), (5, painting.other(np.ones((2, 3, 3))))):
+        if edit is not None:
+            run.do(edit)
+        run.step(steps)
+        found.append(painting.epochs(moment_of(scene)))
+    assert found == [2.0, 2 + 3 / 2, 5.0]  # 48 pixels; of 6 a batch is all of them
+    run.undo()
+    assert painting.epochs(moment_of(scene)) == 3.5
