@@ -9,22 +9,21 @@ from scalarviz.scenes._gpt_looked_at import board, new_word
 from scalarviz.scenes._gpt_looked_at import read as read_gpt
 from scalarviz.scenes._known_points import CLASSES, PointSet, Recipe, points_for
 from scalarviz.scenes._own_points import own_points
-from scalarviz.scenes._playground_controls import HIDDEN
 from scalarviz.scenes._playground_edits import AddPoint, OtherPoints, RemovePoint, SwitchFeature
 from scalarviz.scenes._playground_net import SetHidden
 from scalarviz.scenes._playground_panels import Hand, held_back
 from scalarviz.scenes._points import KINDS, PEAKS, points_of
 from scalarviz.scenes._texture_net import triangles
-from scalarviz.scenes._texture_task import DRAWN, TRANSFORMS, Motif, Places, bilinear, pixel_places
+from scalarviz.scenes._texture_task import DRAWN, Motif, bilinear
 from scalarviz.scenes._words import NAMES, Words, load_words
 
 import scalarviz as sv
 from scalarviz.io import parse_csv
 
 __all__ = [
-    "CLASSES", "DRAWN", "GPT", "HIDDEN", "KINDS", "NAMES", "PEAKS", "TRANSFORMS", "AddPoint", "Hand", "Motif", "Places",
+    "CLASSES", "DRAWN", "GPT", "KINDS", "NAMES", "PEAKS", "AddPoint", "Hand", "Motif",
     "RemovePoint", "SetHidden", "SwitchFeature", "Words", "bilinear", "board", "held_back", "load_words", "new_word",
-    "next_letter", "of_table", "other", "own_points", "pixel_places", "points_of", "read_gpt", "triangles",
+    "next_letter", "of_table", "other", "own_points", "points_of", "read_gpt", "triangles",
     "weights_of",
 ]  # fmt: skip
 
