@@ -14,6 +14,7 @@ import scalarviz as sv
 from kit.runs import ENGINES
 from scalarviz import optim
 from scalarviz.scalar import function, ops
+from scalarviz.scalar.dot import DOT
 
 
 @pytest.fixture(autouse=True)
@@ -88,3 +89,9 @@ NAMES = [name for _, name, _ in pkgutil.walk_packages(sv.__path__, "scalarviz.")
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.ci) if n == WITH_ONNX else n for n in NAMES])
 def test_examples(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_a_book_prints_every_operation_and_no_formula_is_escaped_twice():
+    for op in (*ops.TABLE.values(), DOT.entry):
+        assert op.latex
+        assert "\\\\" not in op.latex, op.name  # a line break in LaTeX
