@@ -36,12 +36,19 @@ class Deep(optim.Optimizer):
         return w - lr * step, {}
 
 
+class Compared(optim.Optimizer):
+    """Comparisons of comparisons, which Python would chain without brackets."""
+
+    def update(self, w, g, state, lr, t):
+        return w - lr * ((g > (w > 0.1)) + ((g > w) < 0.5)), {}
+
+
 class Nothing(optim.Optimizer):
     def update(self, w, g, state, lr, t):
         return w, {}
 
 
-OWN = {kind.__name__: kind for kind in (Kept, Deep, Nothing)}
+OWN = {kind.__name__: kind for kind in (Kept, Deep, Compared, Nothing)}
 RULES = [*OWN, "own", "groups", *OPTIMISERS]
 
 
