@@ -162,3 +162,12 @@ def test_frozen_and_foreign_weights_stand_still_and_have_gradients(rule, engine)
         assert all(len(set(array[frame.frozen])) == 1 for array in frame.state.values())
         assert frame.frozen.sum() == 5
         run.close()
+
+
+@every
+def test_a_batch_of_left_out_samples_alone_has_no_loss_as_in_pytorch(engine):
+    net = nn.Linear(2, 3, seed=0)
+    data, loss = (np.ones((4, 2)), np.zeros(4, int)), nn.CrossEntropyLoss(ignore_index=0)
+    run = sv.Run(net, loss, optim.SGD(net.parameters(), lr=0.1), data, batch_size=1, engine=engine)
+    with pytest.raises(DivergedError, match="the loss is nan"):
+        run.step(3)

@@ -111,6 +111,9 @@ def test_numbers_that_are_not_finite(number, word):
     found, text = troubles(run)
     assert found == [("not finite", "2.weight")]
     assert f"2 of 64 weights are {word}" in text
+    run.model[2].weight[1][2].data = np.nan
+    run.model[2].weight[1][3].data = np.inf
+    assert "2 of 64 weights are NaN or infinite" in troubles(run)[1]
     run.model[2].weight.data = np.ones((8, 8))
     run.step(1)
     frame = run.frame()

@@ -253,6 +253,24 @@ def test_in_the_middle_of_a_call_asking_returns_at_once_and_requests_share_a_fra
     assert "done" in repr(probed)
 
 
+def test_what_keeps_a_run_from_giving_a_frame_is_raised_and_later_ones_come(slow, monkeypatch):
+    run, trainer, worker = slow
+    request = run.request_frame()
+
+    def no_room(*_):
+        raise MemoryError("no room for a copy")
+
+    with monkeypatch.context() as full:
+        full.setattr(type(run), "_reading", no_room)
+        trainer.go_on.set()
+        for _ in range(2):
+            with pytest.raises(MemoryError, match="no room"):
+                request.result(10)
+    worker.train_to(5)
+    assert run.request_frame().result(10).step >= 1
+    assert worker.settle().step == 5
+
+
 def test_await_lets_the_loop_go_on_and_may_be_given_up(slow):
     run, trainer, _ = slow
 
@@ -325,6 +343,14 @@ def test_an_error_reaches_the_viewer_and_an_edit_heals_it():
         worker.train_to(run.steps + 5)
         wait(lambda: not worker.busy)
         assert worker.error is None
+
+
+def test_an_edit_while_it_rests_shows_at_once():
+    run = make_run()
+    with Worker(run) as worker:
+        run.model[0].weight[0][0].data = 3.0
+        wait(lambda: worker.latest.values[0] == 3.0)
+    assert run.steps == 0
 
 
 def test_an_edit_that_fails_is_an_error_not_the_end():

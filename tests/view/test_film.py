@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -168,3 +169,13 @@ def test_an_interrupted_writer_leaves_nothing(tmp_path: Path) -> None:
         temporary.write_bytes(b"half")
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_film_in_a_program_of_jax_brings_no_warning(tmp_path):
+    """JAX warns of every fork, as that is by which an encoder begins."""
+    pytest.importorskip("jax").numpy.ones(1)  # from its first array on
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with Film(tmp_path / "a.mp4", (64, 64)) as film:
+            film.add(np.zeros((64, 64, 3), np.uint8))
+    assert (tmp_path / "a.mp4").stat().st_size > 100
