@@ -147,6 +147,17 @@ def test_what_it_leaves_out_is_said_until_it_is_undone(made, name, edit, says):
     assert "#" not in told(scene)
 
 
+def test_what_a_file_began_with_is_said(made, tmp_path):
+    file = tmp_path / "w.safetensors"
+    with made("texture").run as run:
+        run.step(30)
+        run.save(file)
+    scene = made("texture", load=file)
+    scene.run.load(file)
+    scene.run.step(2)
+    assert "# without 30 steps before" in told(scene)
+
+
 # ---- controls are flags
 
 RATES = [(0.003, {"lr": 0.003}), (0.25, {"lr": 0.25})]

@@ -161,6 +161,14 @@ def test_parameters_are_trained_and_nothing_else(tmp_path, turned, kinds, wanted
     assert {name for name, array in net.state_dict().items() if (array != before[name]).any()} == wanted
 
 
+@pytest.mark.parametrize("key", [SIGNATURE, SCOPES])
+def test_notes_that_are_no_text_say_nothing(tmp_path, key):
+    path = noted(tmp_path, rotated(), key, "Q" * 20)
+    for text in (b"Q" * 20, key.encode()):
+        path.write_bytes(path.read_bytes().replace(text, b"\xff" * len(text)))
+        assert len(sv.load_onnx(path).state_dict()) == 5
+
+
 def test_names_are_free_and_stand_below_no_layer(tmp_path):
     """Of weights that a user could not reach: names of methods, of layers above them, none at all."""
     made, h = Made("N", 3), "x"

@@ -19,6 +19,12 @@ def run_of(number, *seed):
     return closing(opening.scene_of(number, *seed).run)
 
 
+def test_lesson_01_does_the_steps_of_its_text():
+    with run_of("01") as run:
+        weights = [run.values[0], *(run.step(1) or run.values[0] for _ in range(7))]
+    assert weights == pytest.approx([2 - 5 * 0.6**k for k in range(8)])
+
+
 @pytest.mark.parametrize("number", NUMBERS)
 def test_a_scene_is_a_function_of_its_seed_and_trains(number):
     with run_of(number, 7) as one, run_of(number, 7) as same, run_of(number, 8) as other:

@@ -224,7 +224,7 @@ ROWS = {
     "texts": (lambda _: start(Store(X, lambda found: [["a"]]), Y), TypeMismatchError, "real numbers"),
     "numbers": (lambda _: start(Store(X, lambda found: 3.0), Y), InputError, "shape"),
     "too few": (lambda _: start(Store(X[:-1]), Y), InputError, 299, 300),
-    "narrow": (lambda _: start(Store(X[:, :5]), Y), InputError, "takes 19", "got 5"),
+    "narrow": (lambda _: start(Store(X[:, :5]), Y), InputError, 19, 5),
     "written": (lambda f: edits.write_edit(edits.Refill(mapped(f, X), Y)), InputError, "cannot be written"),
     "file of one": (lambda f: start(mapped(f, np.array(1.0)), Y), InputError, "data[0]"),
 }  # fmt: skip

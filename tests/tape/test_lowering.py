@@ -353,3 +353,12 @@ def test_plans_are_kept_and_numbers_that_differ_by_a_bit_have_plans_of_their_own
     before = lower(tape_of(one, "sub"))
     monkeypatch.setitem(ops.TABLE, "sub", replace(ops.TABLE["sub"], value="a + b"))
     assert lower(tape_of(one, "sub")).body is not before.body  # a formula that is registered anew
+
+
+def test_neurons_of_a_layer_share_their_rows():
+    """What a layer costs grows with its inputs once."""
+    net = nn.Sequential(nn.Conv2d(1, 5, 2, seed=0), nn.Flatten(), nn.Linear(20, 7, seed=1))
+    tape = record(lambda row: net(np.reshape(row, (1, 3, 3))), 9)
+    rows = [node.args for node in tape.nodes if node.code == "dot"]
+    assert len(rows) == 27
+    assert len({id(row) for row in rows}) == len(set(rows)) == 5
