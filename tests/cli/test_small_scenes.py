@@ -51,6 +51,7 @@ def answers(weights):
     return hidden, np.tanh(hidden @ weights["2.weight"].T)[:, 0]
 
 
+@pytest.mark.ci
 def test_loss_right_and_log_are_of_all_four_samples_and_the_log_changes_no_bit(blind):
     assert blind("xor", "--steps", 250, "--save", "plain.safetensors").code == 0
     assert blind("xor", "--steps", 250, "--log", "log.csv", "--save", "logged.safetensors").code == 0
@@ -118,6 +119,7 @@ def rates(said, count=60, **more):
     return scene.run.history.lr
 
 
+@pytest.mark.ci
 def test_the_rates_are_those_that_the_word_says():
     for said, wanted in RATES.items():
         np.testing.assert_allclose(rates(said), wanted(np.arange(60)), rtol=1e-12, atol=1e-15, err_msg=said)
@@ -170,6 +172,7 @@ def write_idx(path, array):
     path.write_bytes(gzip.compress(head + array.tobytes()) if path.suffix == ".gz" else head + array.tobytes())
 
 
+@pytest.mark.ci
 def test_files_of_mnist_and_those_that_cannot_be_used(blind, tmp_path):
     for part, count, end in (("train", 200, ""), ("t10k", 50, ".gz")):
         write_idx(tmp_path / f"{part}-images-idx3-ubyte{end}", np.zeros((count, 8, 12), np.uint8))

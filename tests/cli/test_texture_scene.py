@@ -97,6 +97,7 @@ def test_a_transform_is_switched_live_and_undone(picture):
     np.testing.assert_allclose(Motif(rgb[:6, :6], "transpose").wanted, rgb[:6, :6].transpose(1, 0, 2), atol=1e-6)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("make", "said"),
     [

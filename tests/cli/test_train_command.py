@@ -30,6 +30,7 @@ def trained(blind, ring):
     return lambda *flags: blind("train", *flags, "--json")
 
 
+@pytest.mark.ci
 def test_it_learns_classes_and_writes_what_onnxruntime_reads(trained, ring):
     result = trained("net.onnx", "--data", "ring.npz", "--steps", 150, "--lr", 0.05, "--onnx", "out.onnx")
     assert result.json["scene"] == "train"

@@ -244,6 +244,7 @@ def test_known_updates_are_one_kernel_with_the_bits_of_their_rows(rule):
         assert numbers(run) == numbers(by_rows)
 
 
+@pytest.mark.ci
 @vectors
 @pytest.mark.parametrize(("rule", "batch"), [
     ("sgd", 1), ("sgd_momentum", 5), ("adam", 13),

@@ -29,6 +29,7 @@ def test_the_folder_is_small(script):
     assert sum(path.stat().st_size for path in files) <= script["MOST"] <= 3_000_000
 
 
+@pytest.mark.ci
 def test_each_scene_has_a_still_and_a_film_of_six_seconds(script):
     names = script["films"]()
     assert names == sorted(SCENES), "a scene without a film: make gallery SCENES=its-name"

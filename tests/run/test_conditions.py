@@ -163,6 +163,7 @@ PIECES = [
 ]  # fmt: skip
 
 
+@pytest.mark.ci
 @settings(max_examples=150)
 @given(st.text(max_size=60) | st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join))
 @example("1e" + "9" * 9998)
@@ -304,6 +305,7 @@ def test_find_on_a_branch_and_across_a_change_of_the_model():
     assert (run.steps, gone.enabled, gone.hits) == (30, True, 1)
 
 
+@pytest.mark.ci
 def test_a_search_can_be_given_up_and_a_progress_may_raise():
     run, told, several = make(), [], []
     run.step(400)

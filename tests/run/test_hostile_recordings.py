@@ -263,3 +263,19 @@ def test_a_journal_that_would_delete_another_file_is_left_alone(path):
     journal.write_bytes(head)  # a plain one: nothing to be rolled back
     with sv.load_recording(path) as recorded:
         assert len(recorded) == END + 1
+
+
+@pytest.mark.parametrize(
+    ("content", "fact"),
+    [
+        (None, "there is no recording"),
+        (b"", "empty"),
+        (b"SQLite format 3\0", "16 bytes"),
+        (bytes(5000), "is no recording"),
+    ],
+)
+def test_what_is_no_recording_is_named(tmp_path, content, fact):
+    if content is not None:
+        (tmp_path / "a.svz").write_bytes(content)
+    with pytest.raises(sv.ScalarvizError, match=rf"a\.svz.*{fact}|{fact}.*a\.svz"):
+        sv.load_recording(tmp_path / "a.svz")

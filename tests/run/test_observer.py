@@ -182,6 +182,7 @@ def diverge(run, steps=500):
     return caught.value
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("engine", ["numpy", "objects", pytest.param("numba", marks=pytest.mark.ci)])
 def test_the_last_good_step_is_named_and_can_be_gone_on_from(engine):
     run, seen = make_run("no bias", "mse", "sgd", engine=engine, dtype="float32", batch_size=None), []

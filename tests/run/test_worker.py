@@ -316,6 +316,7 @@ def test_the_last_goal_is_where_it_stands_and_training_has_stopped():
     assert (run.branches[-1].first, [done.step for done in run.log]) == (20, [])
 
 
+@pytest.mark.ci
 def test_what_is_given_up_stays_where_it_set_out():
     run = make_run("mlp", engine="objects")
     run.step(150)
