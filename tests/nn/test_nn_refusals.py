@@ -14,8 +14,6 @@ from scalarviz import Value, Weight, nn, optim
 from scalarviz.errors import InputError, OutOfRangeError, StateError, TypeMismatchError
 
 PICTURE = np.ones((1, 4, 4))
-ENDLESS: list = []
-ENDLESS.append(ENDLESS)
 X = [[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]
 
 
@@ -131,7 +129,7 @@ PARAMETERS = {
     "nn.Parameter(np.zeros((0, 3)))": (InputError, "elements"),
     "it[2]": (OutOfRangeError, 2),
     "it[[0, 2]]": (OutOfRangeError, "bounds"),
-    "it[ENDLESS]": (InputError, "levels"),
+    "it[[[Value(0.0)], [Value(1.0), 2]]]": (InputError, "ragged"),
     "it[:, :, 0]": (TypeMismatchError, "indices"),
     "it.__isub__(1.0)": (StateError, "no_grad"),
     "it @ [1.0]": (InputError, "(2, 3)", "(1,)"),
