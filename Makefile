@@ -28,7 +28,7 @@ test: $(VENV)/.test
 	@$(BIN)/scalarviz warmup --quiet
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not ci and not hunt" $(PYTEST)
 
-# All tests but hunts, with PyTorch, browsers, notebooks and the compilers of GPU kernels: half an hour
+# All tests but hunts, with PyTorch, browsers, notebooks and the compilers of GPU kernels: twenty minutes
 test-all: $(EVERYTHING)
 	@.ci/system-libraries window tests
 	@$(BIN)/scalarviz warmup --quiet
