@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from kit.edits import everything
 from kit.networks import NETWORKS
-from kit.runs import ENGINES
+from kit.runs import ENGINES, make_run
 from scalarviz import nn, optim
 from scalarviz.run import Run
 
@@ -239,3 +239,13 @@ def test_what_is_broken_off_changes_nothing(error):
             run.change(model=broken, activation="relu")
         assert broken[1] is layers[1]
         assert everything(run) == before
+
+
+def test_a_schedule_ends_with_its_optimiser_and_that_is_said():
+    run = make_run()
+    run.do(sv.run.edits.SetSchedule(optim.lr_scheduler.LinearLR(run.optimizer, 1.0, 0.0, total_iters=100)))
+    run.step(10)
+    run.change(optimizer=optim.Adam(run.model.parameters(), lr=0.01))
+    assert "schedule = None" in run.log[-1].what
+    run.change(optimizer=optim.SGD(run.model.parameters(), lr=0.01))
+    assert "schedule" not in run.log[-1].what
