@@ -185,9 +185,6 @@ def test_parts_that_cannot_be_keep_no_frame_from_being_read(path, whole, name):
                 applied.edit.function(None)
 
 
-# ---- what a disk forgot
-
-
 def test_every_frame_has_the_checksum_that_the_format_says(path):
     with closing(sqlite3.connect(path)) as database:
         rows = database.execute(f"SELECT checksum, {', '.join(SUMMED)} FROM frame").fetchall()
@@ -241,9 +238,6 @@ def test_a_file_of_the_first_version_is_read(tmp_path):
         all_read(recorded)
         with pytest.raises(FileFormatError, match="step 1"):
             recorded.opened(0)
-
-
-# ---- what stands beside it
 
 
 def test_a_journal_that_would_delete_another_file_is_left_alone(path):

@@ -88,3 +88,11 @@ def test_a_thinned_curve_ends_at_the_step_of_its_frame(monkeypatch):
         assert (np.diff(curve.step) > 0).all()
     run.to(0)
     assert len(run.frame().curve.step) == 0
+
+
+def test_the_newest_moment_of_the_branch_of_now_never_makes_room():
+    run = make_run()
+    run.step(10)
+    run.to(4)
+    run.timeline.budget = 0
+    assert run.timeline.line.tip is not None

@@ -11,7 +11,7 @@ import pytest
 from kit.networks import NETWORKS
 from kit.refusals import refusals
 from kit.runs import bits, make_data, make_run
-from scalarviz import Run, nn, optim
+from scalarviz import Run, Weight, nn, optim
 from scalarviz.errors import InputError, OutOfRangeError, TypeMismatchError, UnknownNameError
 
 LEARNING = [name for name, row in NETWORKS.items() if not row.draws]
@@ -102,6 +102,18 @@ def test_what_it_says_of_sums_of_other_values_and_of_weights_that_stay(capsys):
     assert "frozen" in str(run.why(1, step=4))
     text = str(make_run("tied", batch_size=None).why(0))
     assert all(fact in text for fact in ("where", "layer (2)[0]", "40 more"))
+
+
+def test_sums_with_numbers_in_them_add_up():
+    """As in micrograd's example."""
+    w, v = held = [Weight(-4.0, name="w"), Weight(2.0, name="v")]
+
+    def model(x):
+        d = w * v + v**3
+        return (w + v + 1 + (w + v) - w - (d + (d * 2 + (v + w).relu()))) ** 2
+
+    run = Run(model, lambda out, target: out, optim.SGD(held, lr=0.001), (np.ones((1, 1)), np.ones((1, 1))))
+    assert [run.why(one, step=1).total for one in "wv"] == pytest.approx(run.open().gradient)
 
 
 def test_the_weights_that_moved_most():

@@ -75,8 +75,6 @@ def fast():
         yield run, worker
 
 
-# ---- the law: what a thread did is what the same calls do without one
-
 FEW = sorted({*EDITS, *CHANGES} - {"hand", "function", "view of a module", "view of the run", "engine"})
 ACTIONS = st.lists(st.sampled_from([*["train", "rest", "ask", "look", "step", "travel"] * 3, *FEW]), max_size=12)
 
@@ -152,9 +150,6 @@ def test_everything_at_once_leaves_the_bits_of_the_log(fast, tmp_path):
     assert all(done.step <= after.step for done, after in pairwise(worker.log))
 
 
-# ---- reading and writing while it trains
-
-
 def test_what_is_read_is_of_one_step_and_cannot_be_written_to(fast):
     """Half of the reads were 0.0: the engine clears and fills the array that they looked into."""
     run, worker = fast
@@ -219,9 +214,6 @@ def test_what_was_asked_for_before_steps_is_done_before_them_and_what_was_given_
     worker.train_to(5)
     assert worker.settle().step == 5
     assert worker.log[0].what == "0.weight[0][0] = 6"
-
-
-# ---- frames that are asked for
 
 
 def test_without_a_thread_a_request_is_the_frame_of_this_moment():
@@ -326,9 +318,6 @@ def test_what_is_given_up_stays_where_it_set_out():
         wait(lambda: (worker.journey or 0) > 0.03)
         worker.give_up()
         assert (worker.settle().step, worker.journey) == (150, None)
-
-
-# ---- beginning, ending, failing
 
 
 def test_an_error_reaches_the_viewer_and_an_edit_heals_it():
