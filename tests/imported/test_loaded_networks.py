@@ -37,9 +37,10 @@ def test_onnxruntime_computes_the_same_and_names_and_layers_are_the_files(tmp_pa
             assert sorted(net.state_dict()[key].shape) == sorted(stored[key])  # some are stored turned
 
 
-TRAINED = ("mlp", "shortcut", "cnn", "residual", "transformer", "words", "single numbers",
-    "a weight of weights", "a running sum",
-           "group norm 2 True", "rows as long as channels", "rows that are no weights")  # fmt: skip
+TRAINED = (
+    "mlp", "shortcut", "cnn", "residual", "transformer", "words", "single numbers", "a weight of weights",
+    "a running sum", "group norm 2 True", "rows as long as channels", "rows that are no weights",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TRAINED)
