@@ -236,6 +236,7 @@ def _arrive(run: Run, made: Made, before: _Before) -> None:
     graph, training, store = made.graph, run._training, run._store
     if store is not before.store:
         _numbers(run, made, before)
+        training.data_changed |= before.store.revision != training._revision  # an edit of the old weights stays one
         store.revision = before.store.revision + 1
         training._revision = store.revision
         release(before.graph.blocks, before.store)

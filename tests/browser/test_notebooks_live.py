@@ -222,8 +222,8 @@ def test_a_loop_of_the_users_own_is_watched_interrupted_and_goes_on(opened):
     told = "[player.frame.step, player.frame.texels.weight[5], known.head.step, known.head.loss]"
     moment, before = f"(({{player, known}}) => {told})({CELL})", 0
     for _ in range(3):
-        page.wait_for_function(f"{CELL}.player.frame.step > {before} && {CELL}.known.head.loss", timeout=60_000)
-        before, value, said, loss = page.evaluate(moment)
+        known = f"{CELL}.player.frame.step > {before} && Number({CELL}.known.head.loss) && {moment}"
+        before, value, said, loss = page.wait_for_function(known, timeout=60_000).json_value()
         assert value == before * (before + 1) / 2
         assert float(loss) == pytest.approx(1 / int(said.replace(",", "")), abs=6e-5)
     page.locator(".scalarviz-cell").first.focus()
