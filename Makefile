@@ -42,7 +42,7 @@ lint: $(VENV)/.lint
 # Long walks and fuzzing with a new seed each day for so many minutes, then mutants for as many: make hunt HUNT=120
 hunt: $(EVERYTHING) build/cover.json.gz
 	@.ci/system-libraries window tests
-	HUNT=$(or $(HUNT),30) $(BIN)/python -m pytest -q -n $(WORKERS) -m hunt $(PYTEST)
+	HUNT=$(or $(HUNT),30) $(BIN)/python -m pytest -q -n $(WORKERS) -m "hunt or hypothesis" $(PYTEST)
 	$(BIN)/python tests/kit/mutants.py run --workers $(WORKERS) --minutes $(or $(HUNT),30) --samples sample held_out
 
 # Which faults of a stored sample the tests notice; hours, and what is done is not done again. New tests need a new map

@@ -223,8 +223,6 @@ def test_no_two_adjoints_in_use_share_a_row_and_few_rows_are_enough(depth):
     assert [places(row) for row in range(program.n_rows)] == list(range(program.n_rows, 2 * program.n_rows))
 
 
-# ---- updates
-
 FUSED = {"sgd": "update_sgd", "sgd_momentum": "update_momentum", "adam": "update_adam", "adam_betas": "update_adam",
          "adamw": "update_adamw", "adamw_decay": "update_adamw"}  # fmt: skip
 

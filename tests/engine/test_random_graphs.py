@@ -28,8 +28,6 @@ def test_a_random_network_has_the_gradient_of_the_objects(seed):
             assert far(loss_and_gradient(net, loss, data, engine=engine, dtype=dtype), wanted) <= tolerance, engine
 
 
-# ---- expressions
-
 START = np.random.default_rng(5).normal(size=8).astype(np.float32)
 WEIGHTS = nn.Parameter(START)
 EXPRESSIONS = st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 2**32 - 1)), min_size=3, max_size=25)

@@ -16,9 +16,6 @@ DRAWS = {"epochs": rng.batch_indices, "replacement": rng.drawn_indices}
 SEED = 2**40 + 3
 
 
-# ---- the order
-
-
 @every
 @pytest.mark.parametrize("sampling", DRAWS)
 @pytest.mark.parametrize(("samples", "batch"), [(2, 1), (3, 1), (10, 3), (17, 17), (100, 30), (257, 16)])
@@ -71,9 +68,6 @@ def changed(**settings):
 })  # fmt: skip
 def test_it_is_refused(refusal):
     refusal.check()
-
-
-# ---- how they lie
 
 
 def start(x, y, engine="numba", dtype="float32", batch=None, sampling="epochs", loss=None):

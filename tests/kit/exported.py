@@ -46,10 +46,8 @@ class Row:
 
 def batch_norm(x, name, n, more=""):
     """The call of one."""
-    parts = [f"{name}.weight:{n}+1", f"{name}.bias:{n}", f"{name}.running_mean:{n}"]
-    return (
-        f"BatchNormalization({', '.join([x, *parts, f'{name}.running_var:={np.linspace(0.5, 2, n).tolist()}'])}{more})"
-    )
+    spread = f"{name}.running_var:={np.linspace(0.5, 2, n).tolist()}"
+    return f"BatchNormalization({x}, {name}.weight:{n}+1, {name}.bias:{n}, {name}.running_mean:{n}, {spread}{more})"
 
 
 def linear(x, name, before, behind, to):
@@ -236,72 +234,87 @@ y = Relu(g)
 
 
 OVER = {"Div": (4,), "plane": (3, 4)}
-MORE = ("weight", "bias")
 FLOATS = "u = Unsqueeze(x, axes:=[2])\ni = Cast(u, kind=7)"
 """Floats that are cast to choose rows of a table, or to be written as zeros and a one."""
 IDS = [[0, 1], [2, 3], [4, 4]]
+
+
+def both(*names):
+    """The weight and the bias of each."""
+    return tuple(f"{name}.{part}" for name in names for part in ("weight", "bias"))
+
+
+def norm(name):
+    """The weights of a BatchNorm."""
+    return (*both(name), *(f"{name}.{part}" for part in ("running_mean", "running_var", "num_batches_tracked")))
+
+
 NETWORKS: dict[str, Row] = {
-    "mlp": Row(MLP, (3,), ("fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"), (nn.Linear(3, 4), nn.ReLU(),
-        nn.Linear(4, 2)), ()),
-    "shortcut": Row(SHORTCUT, (4,), ("scale", "model.into.weight", "model.into.bias", "out.weight"), None,
-        ("shortcut", "Mul_4")),
-    "tied": Row("a = Gemm(x, tied.weight:3x3, transB=1)\nb = Tanh(a)\ny = Gemm(b, tied.weight, transB=1)",
+    "mlp": Row(MLP, (3,), both("fc1", "fc2"), (nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)), ()),
+    "shortcut": Row(SHORTCUT, (4,), ("scale", *both("model.into"), "out.weight"), operators=("shortcut", "Mul_4")),
+    "tied": Row(
+        "a = Gemm(x, tied.weight:3x3, transB=1)\nb = Tanh(a)\ny = Gemm(b, tied.weight, transB=1)",
         (3,), ("tied.weight",)),
-    "cnn": Row(CNN, (1, 8, 8), tuple(
-        f"{name}.{part}" for name, parts in {
-            "features.0": MORE, "features.1": (*MORE, "running_mean", "running_var", "num_batches_tracked"),
-            "features.4": ("weight",), "head": MORE}.items() for part in parts),
+    "cnn": Row(
+        CNN, (1, 8, 8), (*both("features.0"), *norm("features.1"), "features.4.weight", *both("head")),
         (
             nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4, 1e-3), nn.ReLU(), nn.MaxPool2d(2),
             nn.Conv2d(4, 8, 3, groups=4, dilation=2, padding=2, bias=False), nn.LeakyReLU(0.2), nn.AvgPool2d(2),
-            nn.Flatten(), nn.Linear(32, 5), nn.Softmax()), ()),
-    "residual": Row(RESIDUAL, (3, 6, 6), tuple(
-        f"{name}.{part}" for name in ("stem", "bn", "block.a", "block.b", "fc") for part in
-        (MORE if name != "bn" else (*MORE, "running_mean", "running_var", "num_batches_tracked"))), None,
-            ("sum",)),
-    "transformer": Row(TRANSFORMER, (3, 4), ("places", *(f"{name}.{part}" for name in (
-        "ln1", "attn.q", "attn.k", "attn.v", "attn.out", "ln2", "mlp.0", "mlp.2") for part in MORE)),
-            (nn.LayerNorm(4),
-        *[nn.Linear(4, 4)] * 4, nn.Softmax(), nn.LayerNorm(4), nn.Linear(4, 6), nn.GELU(), nn.Linear(6, 4))),
-    "words": Row(WORDS, [[0, 1, 2], [3, 4, 4]], ("embed.weight", "mix.weight", "mix.bias", "head.weight")),
-    **{pad: Row(
-        f"y = Conv(x, conv.weight:2x1x2x2, conv.bias:2, auto_pad={pad!r}) @/conv/Conv",
-        (1, 4, 3), ("conv.weight", "conv.bias")) for pad in ("SAME_UPPER", "SAME_LOWER")},
+            nn.Flatten(), nn.Linear(32, 5), nn.Softmax(),
+        ), ()),
+    "residual": Row(
+        RESIDUAL, (3, 6, 6), (*both("stem"), *norm("bn"), *both("block.a", "block.b", "fc")), operators=("sum",)),
+    "transformer": Row(
+        TRANSFORMER, (3, 4),
+        ("places", *both("ln1", "attn.q", "attn.k", "attn.v", "attn.out", "ln2", "mlp.0", "mlp.2")),
+        (
+            nn.LayerNorm(4), *[nn.Linear(4, 4)] * 4, nn.Softmax(),
+            nn.LayerNorm(4), nn.Linear(4, 6), nn.GELU(), nn.Linear(6, 4),
+        )),
+    "words": Row(WORDS, [[0, 1, 2], [3, 4, 4]], ("embed.weight", *both("mix"), "head.weight")),
+    **{pad: Row(f"y = Conv(x, conv.weight:2x1x2x2, conv.bias:2, auto_pad={pad!r}) @/conv/Conv", (1, 4, 3), both("conv"))
+       for pad in ("SAME_UPPER", "SAME_LOWER")},
     "a mask": Row(MASK, (3, 3), ("gain",)),
-    "a weight of weights": Row("a = Reshape(gamma:2x2, row:=[4])\nb = Exp(a)\nc = Sigmoid(x)\ny = Mul(c, b)",
-        (4,), ("gamma",)),
-    "a norm without a bias": Row("a = Gemm(x, fc.weight:4x4, transB=1) @/fc/Gemm\n"
+    "a weight of weights": Row(
+        "a = Reshape(gamma:2x2, row:=[4])\nb = Exp(a)\nc = Sigmoid(x)\ny = Mul(c, b)", (4,), ("gamma",)),
+    "a norm without a bias": Row(
+        "a = Gemm(x, fc.weight:4x4, transB=1) @/fc/Gemm\n"
         "y = LayerNormalization(a, ln.weight:4, {[0.0] * 4}) @/ln/LayerNormalization",
-        (4,), ("fc.weight", "ln.weight"), (nn.Linear(4, 4,
-        bias=False), nn.LayerNorm(4, bias=False))),
-    "single numbers": Row(SINGLE, (1, 2, 2), ("up.weight", "up.bias", "gate.alpha")),
+        (4,), ("fc.weight", "ln.weight"), (nn.Linear(4, 4, bias=False), nn.LayerNorm(4, bias=False))),
+    "single numbers": Row(SINGLE, (1, 2, 2), (*both("up"), "gate.alpha")),
     "equal weights": Row(repeated("=[[0.5] * 4] * 4"), (4,), ("a.weight", "b.weight")),
-    "counted names": Row("a = Gemm(x, features.0.weight:4x4, transB=1) @node_linear\nb = Relu(a) @node_relu\n"
+    "counted names": Row(
+        "a = Gemm(x, features.0.weight:4x4, transB=1) @node_linear\nb = Relu(a) @node_relu\n"
         "y = Gemm(b, features.2.weight:2x4, transB=1) @node_linear_1",
         (4,), ("features.0.weight", "features.2.weight")),
-    "noted modules": Row(NOTED, (4,), tuple(f"h.0.{name}.{part}" for name in ("ln_1", "fc",
-        "ln_2") for part in MORE)),
-    **{f"group norm {n} {weights}": Row(group_norm(n, weights), (2, 3, 5), ("conv.weight", *["norm.weight",
-        "norm.bias"] * weights),
-       (nn.Conv2d(2, 4, 1, bias=False), nn.GroupNorm(n, 4, 1e-3, affine=weights), nn.ReLU()), ())
-       for n, weights in ((1, True), (2, True), (4, True), (2, False))},
-    **{f"root of squares {how} {weights}": Row(root_of_squares(how, weights), (3, 4), ("norm.weight",) * weights,
-       (nn.Tanh(), nn.RMSNorm(over, 1e-3, elementwise_affine=weights), nn.ReLU()), ())
-       for how, over in OVER.items() for weights in (True, False)},
-    "root of squares, its own": Row("t = Tanh(x)\ny = RMSNormalization(t, norm.weight:4, epsilon=1e-3)",
-        (3, 4), ("norm.weight",), (nn.Tanh(), nn.RMSNorm(4, 1e-3)),
-        (), opset=23),
-    **{f"gelu, {how}": Row(gelu(how), (4,), ("fc.weight",),
-       (nn.Linear(4, 4, bias=False), nn.GELU("tanh"), nn.ReLU()) if how != "another" else None,
-           () if how != "another" else None)
-       for how in ("power", "product", "factor", "another")},
+    "noted modules": Row(NOTED, (4,), both("h.0.ln_1", "h.0.fc", "h.0.ln_2")),
+    **{
+        f"group norm {n} {weights}": Row(
+            group_norm(n, weights), (2, 3, 5), ("conv.weight", *both("norm") * weights),
+            (nn.Conv2d(2, 4, 1, bias=False), nn.GroupNorm(n, 4, 1e-3, affine=weights), nn.ReLU()), ())
+        for n, weights in ((1, True), (2, True), (4, True), (2, False))
+    },
+    **{
+        f"root of squares {how} {weights}": Row(
+            root_of_squares(how, weights), (3, 4), ("norm.weight",) * weights,
+            (nn.Tanh(), nn.RMSNorm(over, 1e-3, elementwise_affine=weights), nn.ReLU()), ())
+        for how, over in OVER.items() for weights in (True, False)
+    },
+    "root of squares, its own": Row(
+        "t = Tanh(x)\ny = RMSNormalization(t, norm.weight:4, epsilon=1e-3)",
+        (3, 4), ("norm.weight",), (nn.Tanh(), nn.RMSNorm(4, 1e-3)), (), opset=23),
+    **{
+        f"gelu, {how}": Row(
+            gelu(how), (4,), ("fc.weight",), (nn.Linear(4, 4, bias=False), nn.GELU("tanh"), nn.ReLU()), ())
+        for how in ("power", "product", "factor")
+    },
+    "gelu, another": Row(gelu("another"), (4,), ("fc.weight",)),
     "log sigmoid": Row("s = Sigmoid(x)\ny = Log(s)", (4,), (), (nn.LogSigmoid(),), ()),
-    "rows as long as channels": Row(LONG_ROWS, (4, 4), ("bn.weight", "bn.bias", "bn.running_mean",
-        "bn.running_var", "bn.num_batches_tracked"),
-                                    (nn.Tanh(), nn.BatchNorm1d(4)), ()),
+    "rows as long as channels": Row(LONG_ROWS, (4, 4), norm("bn"), (nn.Tanh(), nn.BatchNorm1d(4)), ()),
     "ids in floats": Row(f"{FLOATS}\ny = Gather(table:5x3, i)", np.float32(IDS), ("Gather_2.weight",)),
     "one-hot": Row(f"{FLOATS}\ny = OneHot(i, depth:=5, pair:2)", np.float32(IDS), ("pair",)),
-    "rows that are no weights": Row(f"{FLOATS}\ng = Gather({{{np.arange(10.0).reshape(5, 2).tolist()}}}, i)\n"
-        "y = Mul(g, scale:2)", np.float32(IDS), ("scale",)),
+    "rows that are no weights": Row(
+        f"{FLOATS}\ng = Gather({{{np.arange(10.0).reshape(5, 2).tolist()}}}, i)\ny = Mul(g, scale:2)",
+        np.float32(IDS), ("scale",)),
     "a running sum": Row("h = Mul(x, scale:3)\ny = CumSum(h, axis:=1, exclusive=1)", (2, 3), ("scale",)),
 }  # fmt: skip

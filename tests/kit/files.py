@@ -108,9 +108,6 @@ def frame_parts(frame: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# ---- the kinds
-
-
 def arrays(seed: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     return {"a.weight": rng.normal(size=(3, 4)), "half": rng.normal(size=5).astype("f2"), "n": np.array([seed, 7])}

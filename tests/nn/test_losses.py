@@ -157,9 +157,6 @@ def test_a_batch_of_nothing_stops_the_run_and_changes_nothing():
         assert math.isnan(loss(LOGITS, -100).data)
 
 
-# ---- conventions
-
-
 def test_the_factor_of_the_squared_error():
     o, t = [0.5, 2.0], [0.0, 0.0]
     assert nn.MSELoss()(o, t).data == pytest.approx(4.25 / 2)

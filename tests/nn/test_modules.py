@@ -127,9 +127,6 @@ def test_freeze_and_unfreeze_by_pattern():
     assert all(p.frozen for p in net.parameters())
 
 
-# ---- calls
-
-
 def test_backward_of_a_module_stops_at_its_inputs():
     net = nn.Sequential(nn.Linear(2, 3, seed=0), nn.Tanh(), nn.Linear(3, 1, seed=1))
     x = [Value(0.5), Value(-0.25)]
