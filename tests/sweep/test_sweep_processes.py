@@ -49,8 +49,15 @@ def children(pid: int) -> list[int]:
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         found += [int(child) for child in task.read_text(encoding="ascii").split()]
-    found = [child for child in found if made.process.runs(child)]
-    return [child for child in found if b"resource_tracker" not in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [child for child in found if made.process.runs(child) and b"resource_tracker" not in command(child)]
+
+
+def command(pid: int) -> bytes:
+    """How a process was called; nothing where it has just ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def sockets(pid: int) -> list[str]:
