@@ -27,7 +27,7 @@ FOLDERS = ("browser", "cuda", "frozen", "imported", "notebooks", "onnx_files", "
 FIXTURES = frozenset({"torch", "display", "screen", "x_server", "program"})
 """Fixtures that start another process or load a large library."""
 SUM_SECONDS = 0.016
-"""What a sum takes on a quiet machine of 2024: a machine that is slower now, or listens to every call, may take longer."""
+"""What a sum takes on a quiet machine: one that is slower just now, or listens to every call, may take longer."""
 LEFT_OUT = pytest.StashKey[int]()
 SPENT = pytest.StashKey[float]()
 
