@@ -118,7 +118,8 @@ def display():
         yield name
 
 
-def pytest_collection_finish():
-    """What was imported and collected stays to the end: nobody need look through it for garbage again and again."""
+@pytest.fixture(scope="module", autouse=True)
+def old_objects_stay():
+    """What was imported and collected so far stays to the end: nobody looks through it for garbage again and again."""
     gc.collect()
     gc.freeze()

@@ -93,7 +93,7 @@ def test_a_short_step_and_who_names_an_engine_do_not_even_ask(gpu):
     for batch, width in ((1, 64), (256, 4)):
         assert make(batch=batch, width=width).engine.name in ("numba", "numpy")
     for engine in ("numpy", "numba", "objects"):
-        run = make(engine, batch=2)
+        run = make(engine, batch=2048, width=192)
         assert (run.engine.name, run.engine.why, gpu.asked) == (engine, "asked for", [])
 
 
