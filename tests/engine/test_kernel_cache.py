@@ -240,9 +240,6 @@ def test_a_new_network_loss_rule_or_batch_compiles_nothing(network, never_compil
             run.step(2)
 
 
-# ---- the key
-
-
 def modules_of(path):
     """Files of the package that one of its files imports, as paths in it."""
     found = set()

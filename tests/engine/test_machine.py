@@ -116,9 +116,6 @@ def test_blas_has_one_thread_while_numpy_computes_and_what_it_had_afterwards(mon
     assert (set(seen), blas_threads()) == ({one}, before)
 
 
-# ---- threads
-
-
 def wide(threads, sizes=(12, 64, 64, 3), batch=1000, samples=1000, dtype="float32"):
     layers = [part for k, (n, m) in enumerate(pairwise(sizes)) for part in (nn.Linear(n, m, seed=k), nn.LeakyReLU())]
     net, draw = nn.Sequential(*layers), np.random.default_rng(0)

@@ -185,9 +185,6 @@ def test_names_are_free_and_stand_below_no_layer(tmp_path):
     agrees(net, path, drawn(4, 3))
 
 
-# ---- numbers that must be known
-
-
 def test_all_are_named_at_once(tmp_path):
     made = Made("N", 4).read("""
 h = Gemm(x, fc.weight:4x4, transB=1)

@@ -101,9 +101,6 @@ def test_numpy_trains_as_objects_do(name):
         assert [stage.kind for stage in stages if stage.name == "3"] == [shown]
 
 
-# ---- what no law of all layers says
-
-
 def test_every_layer_is_in_the_kit():
     others = {"Activation", "BatchNorm1d", "Embedding", "MLP", "Module", "MultiheadAttention", "Network", "Perceptron",
               "Sequential", "Unflatten"}  # fmt: skip
