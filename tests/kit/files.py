@@ -149,9 +149,6 @@ KINDS: dict[str, Kind] = {
 }  # fmt: skip
 
 
-# ---- damage
-
-
 def flipped(data: bytes, seed: int) -> bytes:
     """Some bytes changed, at any place or near the beginning; of every fourth the end is missing too."""
     choice, changed = random.Random(seed), bytearray(data)

@@ -3,10 +3,10 @@
 ::
 
     python tests/kit/mutants.py sample                       # draw sample.jsonl and held_out.jsonl again
-    python tests/kit/mutants.py cover -- tests/laws -n 2        # which tests call which function
+    python tests/kit/mutants.py cover -- tests/nn -n 2          # which tests call which function
     python tests/kit/mutants.py run                          # what is done already is not done again
     python tests/kit/mutants.py report [--before FILE]       # kills, and survivors with their reasons
-    python tests/kit/mutants.py try --in scalarviz/optim --count 20 --tests tests/laws/test_optim.py
+    python tests/kit/mutants.py try --in scalarviz/optim --count 20 --tests tests/nn/test_optimisers.py
 
 All runs happen in private copies of the checkout. `faults` says what a mutant is.
 """

@@ -170,9 +170,6 @@ def test_parameters_in_pytorchs_words():
     assert p.data.tolist() == [[0.0, 5.0, 0.0], [1.0, 6.0, 6.0]]
 
 
-# ---- parameters
-
-
 def test_arrays_and_objects_are_views_of_the_same_numbers():
     p = nn.Parameter([[1, 2, 3], [4, 5, 6]])
     w = p[1][2]

@@ -141,9 +141,6 @@ def test_backward_of_a_module_stops_at_its_inputs():
         np.testing.assert_allclose(p.grad, whole[name], rtol=1e-15)
 
 
-# ---- copies and buffers
-
-
 class Scaled(nn.Module):
     def __init__(self):
         self.register_buffer("scale", [2.0, 3.0])

@@ -21,11 +21,14 @@ def heads():
     return nn.MultiheadAttention(2, 2, seed=1)
 
 
-def weights():
-    return [Weight(1.0)]
+def weights(slope=1.0):
+    weight = Weight(1.0)
+    (weight * slope).backward()
+    return [weight]
 
 
 LAYERS = {
+    "nn.utils.clip_grad_norm_(weights(math.inf), 1.0, error_if_nonfinite=True)": (StateError, "inf", "nothing"),
     "nn.Linear(3, 2)([1.0, 2.0])": (InputError, "Linear(3, 2)", 3, 2),
     "nn.Sequential(nn.Linear(3, 2), nn.Linear(4, 1))([1.0, 2.0, 3.0])": (InputError, "Linear(4, 1)", "'1'", 4, 2),
     "nn.Linear(2, 1)('ab')": (TypeMismatchError, "sequence"),

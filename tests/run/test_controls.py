@@ -1,7 +1,6 @@
 """What a hand may set: a control reads what is set at a moment, and changes it by an edit like any other.
 
 Of the internals it takes the controls that every run has: a window alone puts them together.
-`cli/test_controls_and_flags.py` has the law that a control at the first step is its flag.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from scalarviz.run import Run
 from scalarviz.run import weight_record as module
 from scalarviz.run.weight_record import POINTS, WeightRecord, weight_record
 
-STEPS = 200
+STEPS = 500
 
 
 def watched(optimizer: str = "sgd") -> tuple[Run, dict[int, float]]:
@@ -42,7 +42,7 @@ def pairs(record: WeightRecord) -> dict[int, float]:
 def test_it_holds_what_was_seen_step_by_step_wherever_the_run_stands(optimizer, monkeypatch):
     monkeypatch.setattr(module, "SECONDS", 60.0)
     (run, seen), (other, _) = watched(optimizer), watched(optimizer)
-    for stands in (200, 150, 59, 0):
+    for stands in (STEPS, 150, 59, 0):
         run.to(stands)
         before = bits(run), trains_by(run), run.log, repr(run.branches)
         record = weight_record(run, 5)

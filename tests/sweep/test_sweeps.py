@@ -93,6 +93,10 @@ def diverging(seed):
     return sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=1e20), data, engine="numpy")
 
 
+def test_steps_may_be_tried_like_any_option():
+    assert [result.steps for result in sv.sweep("xor", {"steps": [3, 7]}, 1, workers=0)] == [3, 7]
+
+
 def test_a_diverged_run_is_a_result_with_its_curve():
     run = diverging(0)
     with pytest.raises(sv.ScalarvizError):
