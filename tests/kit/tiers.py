@@ -144,7 +144,7 @@ def _too_slow(item, reports) -> bool:
         return False
     begun = time.thread_time()
     sum(divmod(k, 7)[1] for k in range(200_000))
-    return item.stash[SPENT] > MOST_SECONDS * (time.thread_time() - begun) / SUM_SECONDS
+    return item.stash[SPENT] > MOST_SECONDS * max(1.0, (time.thread_time() - begun) / SUM_SECONDS)
 
 
 # ---- what was left out

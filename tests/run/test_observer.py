@@ -182,7 +182,7 @@ def diverge(run, steps=500):
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("engine", ["numpy", "objects", pytest.param("numba", marks=pytest.mark.ci)])
+@pytest.mark.parametrize("engine", ["numpy", "objects", "numba"])
 def test_the_last_good_step_is_named_and_can_be_gone_on_from(engine):
     run, seen = make_run("no bias", "mse", "sgd", engine=engine, dtype="float32", batch_size=None), []
     run.step(20)
