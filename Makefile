@@ -15,7 +15,6 @@ LOCKED  := setup.cfg pyproject.toml constraints.txt
 
 demo: $(VENV)/.demo
 	@.ci/system-libraries $(if $(DISPLAY)$(WAYLAND_DISPLAY),window)
-	@$(if $(DISPLAY)$(WAYLAND_DISPLAY),,$(BIN)/scalarviz warmup)
 	$(BIN)/scalarviz rgb
 
 # pip compiled nothing and the tests start many processes: each would compile numba from its sources where the
@@ -40,9 +39,10 @@ lint: $(VENV)/.lint
 	$(BIN)/mypy scalarviz scenes
 
 # Long walks and fuzzing with a new seed each day for so many minutes, then mutants for as many: make hunt HUNT=120
+# A walk may take longer than the ten minutes that a test has elsewhere.
 hunt: $(EVERYTHING) build/cover.json.gz
 	@.ci/system-libraries window tests
-	HUNT=$(or $(HUNT),30) $(BIN)/python -m pytest -q -n $(WORKERS) -m "hunt or hypothesis" $(PYTEST)
+	HUNT=$(or $(HUNT),30) $(BIN)/python -m pytest -q -n $(WORKERS) -m "hunt or hypothesis" -o faulthandler_timeout=0 $(PYTEST)
 	$(BIN)/python tests/kit/mutants.py run --workers $(WORKERS) --minutes $(or $(HUNT),30) --samples sample held_out
 
 # Which faults of a stored sample the tests notice; hours, and what is done is not done again. New tests need a new map

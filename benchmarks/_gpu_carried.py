@@ -10,10 +10,10 @@ from _gpu_forms import forms_of, taken
 from _gpu_networks import Case, every_case
 from _gpu_setting import DTYPES
 
-from scalarviz.engine.cuda import carried, images, ptxas
+from scalarviz.engine.cost import processors
+from scalarviz.engine.cuda import images, ptxas
 from scalarviz.engine.cuda.catalog import Kernel, find, names
-from scalarviz.engine.cuda.listing import launches
-from scalarviz.engine.processors import processors
+from scalarviz.engine.cuda.trainer import launches
 
 Task = tuple[Kernel, tuple[int, int], Path]
 _tasks: list[Task] = []
@@ -54,5 +54,5 @@ def needed(cases: list[Case]) -> list[Kernel]:
 def _write(number: int) -> int:
     kernel, capability, folder = _tasks[number]
     code = ptxas.assemble(images.text(kernel, capability), capability).code
-    carried.store(folder, kernel, images.entry(kernel), capability, code)
+    images.store_carried(folder, kernel, images.entry(kernel), capability, code)
     return len(code)

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from scalarviz.engine.cuda import trainer
-from scalarviz.engine.cuda.listing import launches
+from scalarviz.engine.cuda.trainer import launches
 from scalarviz.engine.problem import Problem
 
 OWN, PLAIN, TILES, BLOCKS = "cuda", "cuda, plain", "cuda, tiles", "cuda, blocks of {} lanes"

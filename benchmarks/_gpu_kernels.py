@@ -16,11 +16,10 @@ from _gpu_networks import Case, checks
 from _gpu_setting import DTYPES, Setting
 from numpy.typing import NDArray
 
-from scalarviz.engine.arrays.step import numpy_form
+from scalarviz.engine.arrays.rows import numpy_form
 from scalarviz.engine.cuda.catalog import names
-from scalarviz.engine.cuda.devices import open_device
-from scalarviz.engine.cuda.listing import launches
 from scalarviz.engine.cuda.machine import Machine, Shape
+from scalarviz.engine.cuda.trainer import launches, open_device
 from scalarviz.scalar import ops
 from scalarviz.tape import Instruction, Program
 

@@ -17,7 +17,7 @@ from _timing import Timing
 from _workloads import Workload, named
 
 from scalarviz import Run
-from scalarviz.engine.cuda.listing import launches_a_step
+from scalarviz.engine.cuda.trainer import launches_a_step
 from scalarviz.engine.problem import Problem
 
 CHECKED = 10

@@ -27,7 +27,7 @@ MEMORY_RATE, FLOPS = 4.8e12, {"float32": 67e12, "float64": 34e12}
 
 def there(setting: Setting) -> None:
     """Versions, compiler, driver, GPU."""
-    from scalarviz.engine.cuda import gpus, nvvm
+    from scalarviz.engine.cuda import nvvm, there
 
     setting.row("Python", platform.python_version(), remark=f"{platform.platform()}, {os.cpu_count()} processors")
     for name in PACKAGES:
@@ -39,8 +39,8 @@ def there(setting: Setting) -> None:
     asked: dict[str, Callable[[], Any]] = {
         "libNVVM": lambda: nvvm.use_nvvm().library, "libdevice": lambda: nvvm.use_nvvm().libdevice,
         "toolkit of libNVVM": nvvm.toolkit, "NVRTC": _nvrtc, "nvJitLink": _nvjitlink,
-        "driver": lambda: "CUDA {}.{}".format(*gpus.driver().version),
-        "GPUs": lambda: "; ".join(map(str, gpus.driver().gpus)),
+        "driver": lambda: "CUDA {}.{}".format(*there.driver().version),
+        "GPUs": lambda: "; ".join(map(str, there.driver().gpus)),
     }  # fmt: skip
     for what, ask in asked.items():
         try:
@@ -97,7 +97,7 @@ def compiling(setting: Setting) -> None:
 
 def costs(setting: Setting) -> None:
     """A launch, a step that is replayed, copies: on an own device, by the engine's own means."""
-    from scalarviz.engine.cuda.devices import open_device
+    from scalarviz.engine.cuda.trainer import open_device
 
     device: Any = open_device(0)
     _launches(setting, device)

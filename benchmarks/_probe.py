@@ -21,7 +21,7 @@ COUNT = 20_000
 
 def kernels() -> dict[str, float]:
     """Seconds to load every kernel of float32 from the cache."""
-    from scalarviz.engine.cpu.cache.warm import MAKERS
+    from scalarviz.engine.cpu.loader import MAKERS
     from scalarviz.engine.cpu.wire import CALLS, KERNELS
     from scalarviz.scalar.ops import TABLE
 
@@ -39,8 +39,8 @@ def new() -> dict[str, Any]:
     import numba.core.event as events
     from _workloads import Workload, named
 
-    from scalarviz.engine.cpu import warmup
-    from scalarviz.engine.cpu.cache import units as cache
+    from scalarviz.engine.cpu import units as cache
+    from scalarviz.engine.cpu.loader import warmup
 
     warmup(("float32",))
     _ours.steps(_ours.build(named("3-16-16-3"), "numba"))(1)

@@ -84,7 +84,7 @@ def fresh(command: Sequence[str], environment: Mapping[str, str] | None = None, 
 def as_users_have_it() -> dict[str, str]:
     """The environment of a process that keeps bytecode and compiles no kernels in the background."""
     around = {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
-    return around | {"PYTHONPYCACHEPREFIX": _bytecode(), "SCALARVIZ_WARMUP": "0", "JAX_PLATFORMS": "cpu"}
+    return around | {"PYTHONPYCACHEPREFIX": _bytecode(), "JAX_PLATFORMS": "cpu"}
 
 
 @cache

@@ -165,7 +165,7 @@ def process(options: argparse.Namespace, part: Part, seconds: float) -> str:
     around = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])}
     around |= {"NUMBA_ENABLE_CUDASIM": "1"} if options.device == "simulator" else {}
     around |= {CARRIED: str(options.kernels.absolute())} if options.kernels is not None else {}
-    child = subprocess.Popen(command, env={**around, "SCALARVIZ_WARMUP": "0"}, start_new_session=True)
+    child = subprocess.Popen(command, env=around, start_new_session=True)
     try:
         code = child.wait(seconds)
     except subprocess.TimeoutExpired:

@@ -20,8 +20,7 @@ import numpy as np  # noqa: E402
 from _workloads import WORKLOADS  # noqa: E402
 from numba import njit  # noqa: E402
 
-from scalarviz.engine.cpu import wire  # noqa: E402
-from scalarviz.engine.cpu.cache import loader  # noqa: E402
+from scalarviz.engine.cpu import loader, wire  # noqa: E402
 from scalarviz.engine.cpu.compiled.intrinsics import call_kernel  # noqa: E402
 from scalarviz.engine.cpu.vector import capability  # noqa: E402
 

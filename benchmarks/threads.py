@@ -19,7 +19,7 @@ import _ours  # noqa: E402
 from _workloads import named  # noqa: E402
 
 from scalarviz.engine.cost import work_of  # noqa: E402
-from scalarviz.engine.cpu import team  # noqa: E402
+from scalarviz.engine.cpu import trainer  # noqa: E402
 
 CHOSEN = ("UV 12-64x4-3 Adam, 1024", "UV 12-64x4-3 Adam, 65536", "CNN 8/16 3x3 28x28, 64", "3-16-16-3", "rgb 3-3")
 CHECKED = 10
@@ -51,13 +51,13 @@ def main() -> None:
         timings, found = compare(name, 1.0 if options.quick else options.seconds)
         everything.update({f"{named(name).name}: {label}": timing for label, timing in timings.items()})
         figures[named(name).name] = found
-        print(f"\n{named(name).name}: {found['operations']:,} operations a step, two from {team.WORTH:,}")
+        print(f"\n{named(name).name}: {found['operations']:,} operations a step, two from {trainer.WORTH:,}")
         for label, timing in timings.items():
             print(f"  {label:14} {timing}")
         slower = ": SLOWER" if found["taken"] > 1 and found["times_as_fast"] < 1 else ""
         print(f"  takes {found['taken']}: {found['times_as_fast']:.2f} times as fast{slower}")
     if not options.quick:
-        more = {"worth": team.WORTH, "processors": team.processors(), "two_threads": figures}
+        more = {"worth": trainer.WORTH, "processors": trainer.processors(), "two_threads": figures}
         packages = ("numpy", "numba", "llvmlite")
         print("\nwritten", write_report("threads", everything, packages, unit="one training step", **more))
 

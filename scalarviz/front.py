@@ -3,7 +3,7 @@
 from . import nn, optim
 from .errors import ScalarvizError
 from .imported.loading import load_onnx
-from .nn._gather import gather
+from .nn._embedding import gather
 from .run import Run, Scene
 from .run.watched import watch
 from .scalar import (

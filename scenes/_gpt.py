@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import scalarviz as sv
 from scalarviz import nn
-from scalarviz.scalar.dot import dot
+from scalarviz.scalar.sums import dot
 
 EPSILON = 1e-5
 Vector = list[sv.Value]

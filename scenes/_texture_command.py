@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from scalarviz.engine.limits import NO_LIMITS
+from scalarviz.engine.problem import NO_LIMITS
 from scalarviz.run import Run, Stage
 from scalarviz.run.controls import Reader
 from scalarviz.run.edits import Edit, SetBatchSize, SetLimits, SetOptimizer, SetSampling

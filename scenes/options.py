@@ -176,8 +176,7 @@ class SceneOptions(Flags):
     seed: int = Field(0, ge=0, lt=2**64, description="of everything random: weights, data, order")
     engine: str = Field(  # checked by the Run, which also knows "cuda:1"
         "auto",
-        description="what computes; auto: a GPU where a step is long, numba where its cache is warm, else numpy, in a "
-        "window until numba is ready",
+        description="what computes; auto: a GPU where a step is long, else numba, numpy where there is none",
         json_schema_extra={"metavar": "|".join(ENGINES)},
     )
     dtype: Literal["float32", "float64"] = Field("float32", description="of the weights")

@@ -21,7 +21,6 @@ import pytest
 from hypothesis import settings
 
 pytest_plugins = ["kit.tiers"]
-os.environ["SCALARVIZ_WARMUP"] = "0"  # no test is slowed by a compiler beside it
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores Ctrl-C; tests send it
 if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:

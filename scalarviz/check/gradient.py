@@ -11,8 +11,8 @@ import numpy as np
 from ..arguments import explained
 from ..checks import text
 from ..scalar import mask, ops
-from ..scalar.differences import by_backward
 from ..scalar.functions import function
+from ..scalar.gradcheck import by_backward
 from ..scalar.value import Value
 from .asked import Inputs, called, check_filled, inputs_of, numbers_of, title_of
 from .guesses import Floats, Guess, Tried, guessed

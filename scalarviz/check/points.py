@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from ..checks import integer
 from ..errors import InputError, TypeMismatchError, shown
-from ..scalar.differences import by_differences, slopes_at
-from ..scalar.numbers import as_number
+from ..scalar.gradcheck import by_differences, slopes_at
+from ..scalar.single import as_number
 from ..scalar.value import Value
 
 COUNT = 50

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..scalar.numbers import as_number
+from ..scalar.single import as_number
 from ..scalar.value import Value
 from .asked import called
 from .guesses import Floats

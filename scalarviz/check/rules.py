@@ -10,7 +10,7 @@ from ..errors import ScalarvizError
 from ..scalar import ops
 from ..scalar.emit import PYTHON, PYTHON_NAMES, function_source
 from ..scalar.functions import function
-from ..scalar.sources import define
+from ..scalar.kernel import define
 from ..scalar.value import Value
 from .guesses import Floats, Guess
 from .points import Places, places

@@ -143,9 +143,8 @@ def _example() -> tuple[bool, str]:
 
 
 def _cache() -> tuple[bool, str]:
-    from ..engine.cpu.cache.place import folder, refusal
-    from ..engine.cpu.cache.units import cache_is_warm
     from ..engine.cpu.there import no_numba
+    from ..engine.cpu.units import cache_is_warm, folder, refusal
 
     if why := no_numba():
         return False, f"numba {why}"
@@ -153,7 +152,7 @@ def _cache() -> tuple[bool, str]:
     if len(warm) == len(DTYPES):
         return True, f"warm, in {folder()}"
     cold = f"cold for {listing(d for d in DTYPES if d not in warm)}"
-    return False, f"{cold}; {refusal() or '`scalarviz warmup` fills it in a minute'}"
+    return False, f"{cold}; {refusal() or 'a network compiles its own kernels, `scalarviz warmup` all of them'}"
 
 
 def _layers() -> tuple[bool, str]:

@@ -134,15 +134,10 @@ def _opened(name: str, given: Mapping[str, object]) -> Opened:
     """The scene with its defaults but for what is given."""
     from ..view.rooms.door import Opened
     from .run import built
-    from .warmup import warm_up_beside
 
     loaded = load_scene(name)
     options = loaded.options(**given)
-    scene = built(loaded, options)
-    beside = warm_up_beside(scene.run.engine.name)
-    if beside:
-        say(f"{name}: {beside}")
-    return Opened(scene, options.steps, options.duration, bool(beside))
+    return Opened(built(loaded, options), options.steps, options.duration)
 
 
 def way_of(path: Path, doors: list[Door]) -> Way:

@@ -24,7 +24,6 @@ from .console import Progress, fail, say, tell
 from .pictures import Outputs, check_heard, check_look, check_moment, plan_outputs
 from .recording import Taken, check_recording
 from .stop import Stop
-from .warmup import warm_up_beside
 from .window import InWindow, wants_window
 
 if TYPE_CHECKING:
@@ -81,13 +80,12 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     options = settled(scene, options)
     set_breakpoints(scene.run, options.break_on)
     check_moment(options, scene.run.steps)
-    beside = _beside(loaded.name, scene, options)
     if window is not None:
-        window.options, window.first_start = options, bool(beside)
+        window.options = options
     ending = Ending(outputs=outputs, began=_content(scene.run) if options.save else ())
     with Stop() as stop, Taken(scene, options, stop) as taken:
         ending.recording = taken
-        for line in [*scene.notes, _engine_line(loaded.name, scene, options.threads), *beside]:
+        for line in [*scene.notes, _engine_line(loaded.name, scene, options.threads)]:
             say(line)
         try:
             code = _train_and_write(loaded, scene, options, window, stop, ending)
@@ -140,23 +138,9 @@ def _hurried(scene: Scene, options: Any, stop: Stop, ending: Ending) -> int:
     return stop.code
 
 
-def _beside(name: str, scene: Scene, options: Any) -> list[str]:
-    """Fill a cold cache beside a run that somebody watches, and say so; never where a program or a test runs it."""
-    if options.headless or options.json_line or options.out or options.engine != "auto":
-        return []
-    line = warm_up_beside(scene.run.engine.name)
-    return [f"{name}: {line}"] if line else []
-
-
 def _engine_line(name: str, scene: Scene, threads: int | None = None) -> str:
-    """Which engine and why; also why nothing moves for a while, and why there are fewer threads than asked for."""
-    from ..engine.cpu import cache_is_warm
-    from ..engine.cpu.cache.place import refusal
-
+    """Which engine and why; also why there are fewer threads than asked for."""
     run, why = scene.run, scene.run.engine.why
-    if run.engine.name == "numba" and not cache_is_warm(run.dtype, ()):
-        reason = refusal()
-        why += f"; compiling its kernels, {f'at every start: {reason}' if reason else 'once'}"
     if threads is not None and run.engine.threads < threads:
         more = "more do not pay or are not there" if run.engine.name == "numba" else "only numba takes more"
         why += f"; of {threads} threads asked for, {more}"

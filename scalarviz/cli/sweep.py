@@ -32,7 +32,6 @@ from ..sweep.writing import check_results
 from .console import Progress, fail, say, unwritable
 from .interrupt import INTERRUPTED
 from .stop import Stop
-from .warmup import compile_for
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -163,8 +162,6 @@ def _check_files(options: Any) -> None:
 def _computed(options: Any, typed: dict[str, Any], file: Path | None) -> tuple[About, list[Result]]:
     """What was tried, and all results, those that the file has already included; without their weights."""
     grid = grid_of(options.grid)
-    if options.scheduler is None:
-        compile_for(Path(options.scene).stem, {**typed, **grid})
     with _cluster(options) as cluster:
         going = sweep(
             options.scene, grid, options.seeds, results=file, workers=options.workers,

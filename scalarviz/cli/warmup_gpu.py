@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..engine.cuda import gpus, nvvm
+from ..engine.cuda import nvvm, there
 from ..engine.cuda.there import no_compiler, no_cuda, simulated
 from ..errors import InputError, ScalarvizError, listing, shown
 from .console import Progress, say
@@ -34,7 +34,7 @@ def here() -> list[Target]:
     """The GPUs of this machine, one of each kind; none where CUDA cannot be used."""
     if simulated() or no_cuda(0):
         return []
-    usable = [gpu for gpu in gpus.driver().gpus if not no_cuda(gpu.number)]
+    usable = [gpu for gpu in there.driver().gpus if not no_cuda(gpu.number)]
     kinds = {gpu.capability: gpu for gpu in reversed(usable)}
     return [Target(kind, gpu.number, f"{_words(kind)} ({gpu.name})") for kind, gpu in sorted(kinds.items())]
 
@@ -97,9 +97,9 @@ def _count(target: Target) -> int:
 
 
 def _check_folder() -> None:
-    from ..engine.cuda.kept import files
+    from ..engine.cuda import kept
 
-    if reason := files.PLACE.refusal():
+    if reason := kept.PLACE.refusal():
         raise InputError(reason)
 
 

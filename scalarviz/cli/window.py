@@ -36,15 +36,12 @@ class InWindow:
     ----------
     options : SceneOptions
         Steps, size and look; those of the scene, once it is built.
-    first_start : bool
-        Whether a process fills numba's cache beside the run, so that it may go on with numba.
     """
 
     def __init__(self, options: Any) -> None:
         from ..view.window.qt_trial import WindowProbe
 
         self.options, self._probe = options, WindowProbe()
-        self.first_start = False
 
     def refusal(self) -> str:
         """Why no window can be opened, in one line that says what to install; empty if it can."""
@@ -90,7 +87,6 @@ class InWindow:
             cmap=options.cmap if options.given("cmap") else None,
             paused=options.paused,
             presenter=options.presenter,
-            first_start=self.first_start,
             on_note=lambda line: say(f"{scene.name}: {line}"),
             on_lost=lambda: rescue(StateError(GONE)),
         )

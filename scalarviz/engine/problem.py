@@ -1,8 +1,19 @@
-"""What every engine is given and what it must offer: one `Problem`, one `Trainer`."""
+"""What an engine gets and what it offers: a `Problem` goes in, a `Trainer` comes out.
+
+* `Limits` are the L1 and L2 penalties and the clipping of the gradient. The optimiser's rule is recorded with them, so
+  engines need little for them: the value of the penalties and the length of the gradient are sums over all weights,
+  computed between backward and update.
+* A `Readback` is a question for numbers in the middle of a long call. Only an engine with its own memory needs it: it
+  looks now and then whether somebody waits (:attr:`Trainer.asked`), copies beside its steps, and hands the copy over.
+* `HostTrainer` is what all engines share that compute in the arrays of the problem itself.
+* Programs that *couple* the samples of a batch (batch norm) need the whole batch in memory; their running statistics
+  follow each step.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -10,13 +21,107 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import rng
+from ..errors import InputError, StateError
+from ..memory import check_memory
 from ..scalar.mask import Draws
 from ..scalar.store import Store
-from ..tape import Plan, Program
+from ..tape import Plan, Program, Track
 from .data import Data
-from .limits import NO_LIMITS, Limits
 from .outside import Ahead, Outside
-from .readback import Asked
+
+TINY = 1e-6
+"""What PyTorch adds to the length of a gradient before it divides by it."""
+CLIP = 2
+"""Its place among the numbers of a step: after the rate and the number of the step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Penalties and clipping.
+
+    Attributes
+    ----------
+    l1, l2 : float
+        The loss of a step has ``l1 * sum(abs(w)) + l2 * sum(w * w)`` on top, over all weights of the model.
+    clip_norm : float or None
+        The gradient of the trained weights, penalties included, is scaled down to this length where it is longer.
+    clip_value : float or None
+        Then each of its numbers is cut to ``-clip_value .. clip_value``.
+    """
+
+    l1: float = 0.0
+    l2: float = 0.0
+    clip_norm: float | None = None
+    clip_value: float | None = None
+
+    @property
+    def penalised(self) -> bool:
+        """Whether the loss has anything on top."""
+        return self.l1 != 0 or self.l2 != 0
+
+    @property
+    def between(self) -> bool:
+        """Whether there is a sum over all weights between backward and update."""
+        return self.penalised or self.clip_norm is not None
+
+    def numbers(self, n_weights: int) -> NDArray[np.float64]:
+        """What compiled sums are given: the numbers, what is added to the length, the result's place, the weights."""
+        length = -1.0 if self.clip_norm is None else self.clip_norm
+        return np.array([self.l1, self.l2, length, TINY, CLIP, n_weights])
+
+    def penalty(self, values: NDArray[Any]) -> float:
+        """What the loss has on top at these weights, (P,)."""
+        if not self.penalised:
+            return 0.0
+        wide = values.astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(self.l1 * np.abs(wide).sum() + self.l2 * np.square(wide).sum())
+
+    def coefficient(self, values: NDArray[Any], gradient: NDArray[Any], trained: NDArray[np.bool_]) -> float:
+        """What the gradient (P,) of the losses, penalties not yet included, is to be multiplied by."""
+        if self.clip_norm is None:
+            return 1.0
+        w, g = values[trained].astype(np.float64), gradient[trained].astype(np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            length = math.sqrt(np.square(g + self.l1 * np.sign(w) + 2 * self.l2 * w).sum())
+        return min(1.0, self.clip_norm / (length + TINY)) if length == length else math.nan
+
+
+NO_LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Midway:
+    """Numbers after one step inside a call. All arrays are copies that nobody writes to any more.
+
+    Attributes
+    ----------
+    values, gradient, previous : ndarray, shape (P,)
+        Weights after the step; the step's gradient; the weights that it was taken at. In the run's dtype.
+    losses : ndarray of float64, shape (steps,)
+        Of the steps of this call so far, at least one; the last is that of the step.
+    """
+
+    values: NDArray[Any]
+    gradient: NDArray[Any]
+    previous: NDArray[Any]
+    losses: NDArray[np.float64]
+
+
+class Readback(Protocol):
+    """Somebody waits for numbers."""
+
+    def give(self, now: Midway) -> None:
+        """Hand them over, in the thread that called ``train`` and before that returns.
+
+        Who is not given anything by then gets the numbers after the call, so a readback may also be dropped.
+        """
+        ...
+
+
+Asked = Callable[[], Readback | None]
+"""Whether somebody waits who was not told of before. Called as often as one likes: it looks at an empty queue."""
+
 
 Array = NDArray[Any]
 
@@ -256,7 +361,7 @@ def rates_of(rates: Rates, start: int, count: int) -> Rates:
 class Trainer(Protocol):
     """An engine at work on one problem.
 
-    One that computes in the problem's arrays has most of this from :class:`~scalarviz.engine.host.HostTrainer`. One
+    One that computes in the problem's arrays has most of this from :class:`~scalarviz.engine.problem.HostTrainer`. One
     with a memory of its own may keep a snapshot there, but at the return of every method the host's arrays are true,
     and between two calls whoever likes may change them.
 
@@ -267,13 +372,28 @@ class Trainer(Protocol):
     breakable : bool
         Whether Ctrl-C or an error of the model may come in the middle of a step: Python code computes it.
     asked : callable or None
-        Set by whoever wants numbers from the middle of calls; see :mod:`scalarviz.engine.readback`. An engine with
+        Set by whoever wants numbers from the middle of calls; see :class:`Readback`. An engine with
         short calls leaves it alone.
     """
 
     name: str
     breakable: bool
     asked: Asked | None
+
+    @property
+    def ready(self) -> bool:
+        """Whether the next call begins at once."""
+        ...
+
+    def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Compile and load what the first call needs; `stopped` is asked now and then whether to give it up.
+
+        Raises
+        ------
+        StateError
+            It was given up.
+        """
+        ...
 
     @property
     def call_overhead(self) -> float:
@@ -324,3 +444,123 @@ class Trainer(Protocol):
     def release(self) -> None:
         """Give back all that is held beside the host's memory; the next call takes it again."""
         ...
+
+
+class HostTrainer:
+    """The part of a :class:`~scalarviz.engine.problem.Trainer` that needs nothing but the host's arrays.
+
+    A subclass sets `problem`. An array of the problem may be replaced by another of its shape at any time.
+    """
+
+    problem: Problem
+    call_overhead: float = 0.0
+    remark: str = ""
+    asked: Asked | None = None
+    _kept: Sequence[Array] = ()
+
+    @property
+    def ready(self) -> bool:
+        """Nothing is to be done before the first call."""
+        return True
+
+    def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Nothing is to be done before the first call."""
+
+    def _changing(self) -> tuple[Array, ...]:
+        """What a step changes."""
+        problem = self.problem
+        return (problem.store.value, problem.store.grad, problem.previous, *problem.state)
+
+    def snapshot(self) -> None:
+        """Keep all that a step changes, in arrays that are used again: fresh memory costs more than copying."""
+        arrays = self._changing()
+        if not self._fit(arrays):
+            self._kept = [np.empty_like(array) for array in arrays]
+        for kept, array in zip(self._kept, arrays, strict=True):
+            np.copyto(kept, array)
+
+    def rewind(self) -> None:
+        """Go back to the last snapshot.
+
+        Raises
+        ------
+        StateError
+            There is none, or the optimiser has other arrays since.
+        """
+        arrays = self._changing()
+        if not self._fit(arrays):
+            raise StateError(f"rewind: there is no snapshot of these {len(arrays)} arrays; call snapshot() first")
+        for kept, array in zip(self._kept, arrays, strict=True):
+            np.copyto(array, kept)
+
+    def _fit(self, arrays: Sequence[Array]) -> bool:
+        return [kept.shape for kept in self._kept] == [array.shape for array in arrays]
+
+    def release(self) -> None:
+        """There is nothing but the host's memory."""
+
+    def finite(self) -> bool:
+        """Whether no weight is a NaN or an infinity."""
+        return bool(np.isfinite(self.problem.store.value).all())
+
+
+def check_coupled(program: Program, batch: int, lane_bytes: int, training: bool = True) -> None:
+    """Whether a batch that goes through a program as a whole can do so.
+
+    Parameters
+    ----------
+    program : Program
+    batch : int
+    lane_bytes : int
+        What a sample takes, values and adjoints.
+    training : bool
+        Otherwise a sample may be looked at alone: a channel that has one number becomes 0.
+
+    Raises
+    ------
+    InputError
+        It takes more memory than there is, or a variance would be that of one number.
+    """
+    if not program.couples:
+        return
+    if training and batch < program.fewest:
+        raise InputError(
+            "batch normalisation in training takes the variance of a channel over the batch, and a batch of 1 sample "
+            "has one number of it: take a larger batch, or call eval() of the norm"
+        )
+    what = f"{program.n_rows:,} rows with their adjoints for all {batch:,} samples of a batch that is normalised"
+    check_memory(batch * lane_bytes, what, "take a smaller batch")
+
+
+def factor_of(track: Track, batch: int) -> float:
+    """What a statistic is multiplied by: PyTorch's running variance is divided by n - 1."""
+    n = batch * track.positions
+    return n / (n - 1) if n > 1 else 1.0
+
+
+def follow(
+    tracks: tuple[Track, ...], batch: int, stats: NDArray[Any], values: NDArray[Any], frozen: NDArray[Any]
+) -> None:  # fmt: skip
+    """Let the tracked numbers follow the statistics of a step, one after the other, in float64.
+
+    Parameters
+    ----------
+    tracks : tuple of Track
+    batch : int
+    stats : ndarray, shape (tracks,)
+        The number of each track's row; anything where it has none.
+    values : ndarray, shape (P,)
+        Changed in place.
+    frozen : ndarray, shape (P,)
+        Not 0: stays as it is.
+    """
+    with np.errstate(all="ignore"):
+        for track, stat in zip(tracks, stats.tolist(), strict=True):
+            if frozen[track.index]:
+                continue
+            old = float(values[track.index])
+            if track.row < 0:
+                values[track.index] = old + 1.0
+                continue
+            rate = float(np.divide(1.0, float(values[track.count]))) if math.isnan(track.rate) else track.rate
+            values[track.index] = (1.0 - rate) * old + rate * (factor_of(track, batch) * stat)

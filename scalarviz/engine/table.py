@@ -1,22 +1,88 @@
-"""The engines there are: one line each. What asks for an engine by name reads this table."""
+"""The engines there are, one line each; `choose` says which one a run gets, and why.
+
+A `Form` tells what an engine makes of one operation of the ops table: the functions are generated anew and counted.
+"""
 
 from __future__ import annotations
 
-import gc
+import ast
 import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
 from ..errors import InputError, ScalarvizError, listing, shown
+from ..scalar import ops
+from ..scalar.kernel import Kernel
 from ..scalar.value import Value
 from ..tape import Plan
-from . import forms
 from .arrays.trainer import NumpyTrainer
+from .cost import numba_seconds, repays_a_gpu
 from .objects import ObjectsTrainer
 from .problem import DTYPES, Problem, Trainer
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How an engine has operations.
+
+    Attributes
+    ----------
+    made : str
+        What it makes of one.
+    names : callable
+        ``names(op)`` -> those of the functions that it has made: of the value, then of derivatives.
+    """
+
+    made: str
+    names: Callable[[ops.Op], list[str]]
+
+    def of(self, op: ops.Op) -> str:
+        """``1 + 2``: functions of the value and of derivatives; ``none: ...`` and the reason if there are none."""
+        try:
+            names = self.names(op)
+        except (ScalarvizError, SyntaxError) as error:
+            return f"none: {' '.join(str(error).split())}"
+        return f"1 + {len(names) - 1}"
+
+
+def _objects_form(op: ops.Op) -> list[str]:
+    kernel = Kernel(op)
+    made = _functions(kernel.source)
+    return made if kernel.flowing else made[:1]  # the second one does nothing then
+
+
+def _numpy_form(op: ops.Op) -> list[str]:
+    from .arrays.rows import numpy_form
+
+    value, pulls = numpy_form(op.name, np.dtype(np.float32))
+    return [value.__name__, *(pull.__name__ for pull in pulls if pull is not None)]
+
+
+def _numba_form(op: ops.Op) -> list[str]:
+    from .cpu.source import module_source
+
+    return _functions(module_source(op, "float32", __name__))
+
+
+def _cuda_form(op: ops.Op) -> list[str]:
+    from .cuda.source import backward_source, forward_source, has_backward
+
+    return _functions(forward_source(op) + (backward_source(op) if has_backward(op) else ""))
+
+
+def _functions(source: str) -> list[str]:
+    return [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+
+
+OBJECTS = Form("Python functions", _objects_form)
+NUMPY = Form("array functions", _numpy_form)
+NUMBA = Form("row kernels", _numba_form)
+CUDA = Form("GPU kernels", _cuda_form)
+
 
 _DEVICE = re.compile("[0-9]{1,9}")
 """The number of a device in an engine's name; longer ones would not even fit into the driver's int."""
@@ -41,7 +107,7 @@ class Engine:
     missing : callable
         ``missing(device)`` -> why it is not there, as one clause; empty if it is.
     warm : callable
-        ``warm(dtype, operations)`` -> whether it can start without compiling.
+        ``warm(dtype, operations)`` -> whether it can start without the minutes that GPU kernels take to compile.
     lost : callable
         ``lost(device)`` -> why this process cannot use it any more, though it was there; empty if it can.
     devices : bool
@@ -50,7 +116,7 @@ class Engine:
 
     name: str
     make: Callable[[Problem, Model, Loss, int], Trainer]
-    form: forms.Form
+    form: Form
     dtypes: tuple[str, ...] = DTYPES
     missing: Callable[[int], str] = lambda device: ""
     warm: Callable[[str, Iterable[str]], bool] = lambda dtype, operations: True
@@ -114,26 +180,15 @@ def _numpy(problem: Problem, model: Model, loss: Loss, device: int) -> Trainer:
 
 
 def _numba(problem: Problem, model: Model, loss: Loss, device: int) -> Trainer:
-    # compiling takes a while and leaves cycles behind
-    loads = "numba" not in sys.modules and _numba_is_warm(
-        problem.store.value.dtype.name, operations(problem.plan, problem.update)
-    )
-    with _collector_paused() if loads else nullcontext():
-        from .cpu import NumbaTrainer
+    from .cpu.trainer import NumbaTrainer
 
-        return NumbaTrainer(problem)
+    return NumbaTrainer(problem)
 
 
 def _no_numba(device: int) -> str:
     from .cpu.there import no_numba
 
     return no_numba()
-
-
-def _numba_is_warm(dtype: str, operations: Iterable[str]) -> bool:
-    from .cpu import cache_is_warm
-
-    return cache_is_warm(dtype, operations)
 
 
 def _cuda(problem: Problem, model: Model, loss: Loss, device: int) -> Trainer:
@@ -149,7 +204,7 @@ def _no_cuda(device: int) -> str:
 
 
 def _lost_cuda(device: int) -> str:
-    from .cuda.failures import lost
+    from .cuda.there import lost
 
     return lost(device)
 
@@ -160,26 +215,116 @@ def _cuda_is_warm(dtype: str, operations: Iterable[str]) -> bool:
     return is_warm(dtype, operations)
 
 
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Loading numba makes a million objects that stay; looking through them for garbage takes a tenth of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
 ENGINES = {
     engine.name: engine
     for engine in (
-        Engine("objects", _objects, forms.OBJECTS),
-        Engine("numpy", _numpy, forms.NUMPY),
-        Engine("numba", _numba, forms.NUMBA, missing=_no_numba, warm=_numba_is_warm),
-        Engine("cuda", _cuda, forms.CUDA, missing=_no_cuda, warm=_cuda_is_warm, lost=_lost_cuda, devices=True),
+        Engine("objects", _objects, OBJECTS),
+        Engine("numpy", _numpy, NUMPY),
+        Engine("numba", _numba, NUMBA, missing=_no_numba),
+        Engine("cuda", _cuda, CUDA, missing=_no_cuda, warm=_cuda_is_warm, lost=_lost_cuda, devices=True),
     )
 }
 NAMES = ("auto", *ENGINES)
 """What may be asked for; ``"auto"`` chooses when a run starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """The engine of a run.
+
+    Attributes
+    ----------
+    name : str
+        As in the table of engines, with the number of a device (``"cuda:1"``).
+    why : str
+        One clause: asked for, or the reason of ``"auto"``.
+    threads : int
+        How many take part in a step; 0 where a GPU does it.
+    since : int
+        Steps that the run had done when this engine took over.
+    instead : EngineChoice or None
+        What ``"auto"`` takes if this one turns out not to work here.
+    """
+
+    name: str
+    why: str
+    threads: int = 1
+    since: int = 0
+    instead: EngineChoice | None = None
+
+    def __str__(self) -> str:
+        with_threads = f", {self.threads} thread{'s' if self.threads > 1 else ''}" if self.threads else ""
+        return f"{self.name}{with_threads}"
+
+
+def known(engine: object) -> str:
+    """`engine`, a name that may be asked for; "auto" is one.
+
+    Raises
+    ------
+    InputError
+        No such engine.
+    """
+    if not (isinstance(engine, str) and engine == "auto"):
+        find(engine)
+    return str(engine)
+
+
+def choose(engine: str, dtype: str, plan: Plan, update: Plan, batch: int) -> EngineChoice:
+    """Resolve ``engine="auto"``, once, when a run starts, and refuse what is not there.
+
+    Parameters
+    ----------
+    engine : {"auto", "objects", "numpy", "numba", "cuda"}
+        ``"cuda:1"`` names a device and keeps its number.
+    dtype : {"float32", "float64"}
+    plan, update : Plan
+        Of the run: a cache is warm for the operations in them, and a GPU repays its launches from some work on.
+    batch : int
+        Samples a step.
+
+    Raises
+    ------
+    InputError
+        No such engine.
+    ScalarvizError
+        It is not there; the message says why.
+    """
+    if known(engine) != "auto":
+        usable(engine, dtype)
+        return EngineChoice(engine, "asked for")
+    host = _on_the_host()
+    why = _repaid_gpu(dtype, plan, batch)
+    if not why:
+        return host
+    if not ENGINES["cuda"].warm(dtype, operations(plan, update)):
+        cold = "but its kernels are not compiled yet: `scalarviz warmup` does that"
+        return replace(host, why=f"{host.why}; {why}, {cold}")
+    return EngineChoice("cuda", why, instead=host)
+
+
+def _repaid_gpu(dtype: str, plan: Plan, batch: int) -> str:
+    """Why the GPU that is here is to be taken, as one clause; empty if not. For a small step nobody looks for one."""
+    seconds = numba_seconds(plan, batch, dtype)
+    if not (repays_a_gpu(plan, seconds) and _may_have_cuda()):
+        return ""
+    from .cuda.there import simulated
+
+    if simulated() or ENGINES["cuda"].missing(0):
+        return ""
+    return f"a step would take numba about {1e3 * seconds:.2g} ms, which a GPU repays"
+
+
+def _may_have_cuda() -> bool:
+    """Whether its package is installed: asking CUDA itself takes 40 ms of every start."""
+    try:
+        return find_spec("numba_cuda") is not None
+    except (ImportError, ValueError):  # somebody blocks it
+        return False
+
+
+def _on_the_host() -> EngineChoice:
+    """The compiled engine where there is numba, else NumPy."""
+    if missing := ENGINES["numba"].missing(0):
+        return EngineChoice("numpy", f"numba {missing}")
+    return EngineChoice("numba", "the fastest here")

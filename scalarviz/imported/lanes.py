@@ -1,7 +1,9 @@
 """Lanes: which axis of a graph's tensors counts the samples, and that no sample is mixed with another.
 
-A file computes many samples at once, a Module here one. So a graph is computed with one sample in the batch, and that
-this is the same as with many is tried out: two samples together must give what each gives alone.
+A file computes many samples at once, a Module here one. So a graph is computed once of drawn numbers with one sample in
+the batch, which tells the shape and the type of every tensor; and that many samples give the same is tried out: two
+together must give what each gives alone. Sides that a file leaves open (`Sides`) are whole numbers that the user gives
+by name.
 """
 
 from __future__ import annotations
@@ -13,12 +15,170 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, ScalarvizError, listing, shown
-from ..onnx.graph import Graph, Port
-from .allowance import MOST_ENTERED, MOST_TRIED
-from .nodes import Array, Tensors
-from .probe import Probe, Shape, drawn, probed
-from .sides import Sides, open_name, told
+from ..checks import integer, mapping
+from ..errors import InputError, ScalarvizError, TypeMismatchError, listing, shown
+from ..onnx.graph import Array, Graph, Port
+from .nodes import MOST_ENTERED, MOST_TRIED, Allowance, Tensors, compute, last_uses
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What was found.
+
+    Attributes
+    ----------
+    shapes, dtypes : mapping by tensor
+        Of all tensors that were computed, and of the inputs and constants.
+    outputs : mapping of str to ndarray
+        The tensors that were to be kept.
+    """
+
+    shapes: Mapping[str, Shape]
+    dtypes: Mapping[str, np.dtype[Any]]
+    outputs: Mapping[str, Array]
+
+
+def probed(
+    graph: Graph, constants: Tensors, inputs: Mapping[str, Array], kept: Sequence[str], samples: int = 1
+) -> Probe:
+    """Compute the graph of numbers; tensors that nobody reads any more are dropped on the way.
+
+    Parameters
+    ----------
+    graph : Graph
+    constants : dict of str to ndarray
+        Its constants and what is made of them alone.
+    inputs : mapping of str to ndarray
+    kept : sequence of str
+        Tensors whose numbers are wanted.
+    samples : int
+        How many there are in the inputs.
+
+    Raises
+    ------
+    InputError
+        See :func:`.nodes.compute` and :class:`.allowance.Allowance`.
+    """
+    tensors = {**constants, **inputs}
+    shapes = {name: array.shape for name, array in tensors.items()}
+    dtypes = {name: array.dtype for name, array in tensors.items()}
+    allowance = Allowance(samples)
+    for node, over in zip(graph.nodes, last_uses(graph.nodes, {*kept}), strict=True):
+        if not all(name in constants for name in node.outputs if name):
+            compute(node, tensors, graph.opset, dtypes)
+            allowance.made(node, tensors)
+            for name in node.outputs:
+                if name in tensors:
+                    shapes[name], dtypes[name] = tensors[name].shape, tensors[name].dtype
+        allowance.dropped(over)
+        for name in over:
+            if name not in constants:
+                tensors.pop(name, None)
+    return Probe(shapes, dtypes, {name: tensors[name] for name in kept})
+
+
+def drawn(port: Port, shape: Shape, seed: int) -> Array:
+    """Numbers for an input: normal ones; of whole numbers and truth values 0 and 1, which every table of rows has."""
+    dtype = port.dtype or np.dtype(np.float32)
+    rng = np.random.default_rng(seed)
+    if dtype.kind == "f":
+        return np.asarray(rng.normal(size=shape), dtype)
+    return np.asarray(rng.integers(0, 2, shape), dtype)
+
+
+Sides = Mapping[str, int | Shape]
+"""By the name of an open side how large it is; by the name of an input the shape of one sample."""
+Open = tuple[int | str | None, ...]
+
+
+def open_name(port: Port, side: int | str | None, place: int) -> str:
+    """How a side is called: as in the file, or ``x[1]`` by its input and its place."""
+    return side if isinstance(side, str) else f"{port.name}[{place}]"
+
+
+def checked(graph: Graph, given: Any) -> Sides:
+    """`sides=` as numbers.
+
+    Raises
+    ------
+    TypeMismatchError
+        It is no mapping, or says something else than a whole number or a shape.
+    InputError
+        The file has no such side or input; a number is below 1.
+    """
+    inputs = {port.name: port for port in graph.inputs}
+    open_ones = {open_name(port, side, k): None for port in graph.inputs for k, side in enumerate(port.shape or ())
+                 if not isinstance(side, int)}  # fmt: skip
+    found: dict[str, int | Shape] = {}
+    for name, value in mapping({} if given is None else given, "load_onnx: sides").items():
+        what = f"load_onnx: sides[{shown(name)}]"
+        if name in open_ones:
+            found[name] = integer(what, _number(value, what), 1)
+        elif name in inputs:
+            found[name] = _shape(value, what)
+        else:
+            there = f"open sides: {listing(map(shown, open_ones)) or 'none'}; inputs: {listing(map(shown, inputs))}"
+            raise InputError(f"{what}: {graph.name} has no such side; {there}")
+    return found
+
+
+def _number(value: Any, what: str) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeMismatchError(f"{what} must be a whole number, got {type(value).__name__} {shown(value)}")
+    return value
+
+
+def _shape(value: Any, what: str) -> Shape:
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        raise TypeMismatchError(
+            f"{what} must be the shape of one sample, such as (3, 32, 32), got {type(value).__name__} {shown(value)}"
+        )
+    return tuple(integer(what, _number(side, what), 1) for side in value)
+
+
+def told(graph: Graph, port: Port, batch: Any, sides: Sides) -> Open:
+    """The shape of an input with what `sides` says, the axis of samples in it.
+
+    Raises
+    ------
+    InputError
+        The file does not say the shape, and neither does anybody else; or a sample has another number of sides.
+    """
+    given = sides.get(port.name)
+    if isinstance(given, tuple):
+        return _around(port, given, batch)
+    if port.shape is None:
+        raise InputError(
+            f"{graph.name} does not say the shape of its input {port.name!r}; give that of one sample: "
+            f"sv.load_onnx(path, sides={{{port.name!r}: (1, 28, 28)}})"
+        )
+    numbers = {name: side for name, side in sides.items() if isinstance(side, int)}
+    return tuple(side if isinstance(side, int) else numbers.get(open_name(port, side, k), side)
+                 for k, side in enumerate(port.shape))  # fmt: skip
+
+
+def _around(port: Port, sample: Shape, batch: Any) -> Open:
+    """A sample's shape with the axis of samples, which the file has or `batch` names; without one as it is."""
+    known = port.shape
+    alone = batch is False or (isinstance(batch, str) and known is not None and batch not in known)
+    if known is not None and len(sample) != len(known) - (not alone):
+        raise InputError(
+            f"load_onnx: sides[{shown(port.name)}]: the input has the shape {shown(known)} in the file; one sample of "
+            f"it has {len(known) - (not alone)} sides, got {shown(sample)}"
+        )
+    if alone:
+        return sample
+    place, name = 0, batch if isinstance(batch, str) else None
+    if isinstance(batch, str) and known is not None:
+        place = known.index(batch)
+    elif isinstance(batch, int):
+        place = batch % (len(sample) + 1)
+    else:
+        name = known[0] if known and isinstance(known[0], str) else "batch"
+    return (*sample[:place], name, *sample[place:])
+
 
 TOLERANCE = 1e-3
 """Of the largest number of a tensor: rounding of float32 stays far below, another sample's numbers do not."""

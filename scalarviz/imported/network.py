@@ -13,11 +13,11 @@ import numpy as np
 from ..errors import InputError, shown
 from ..nn import Module, Sequential
 from ..nn._array import Values, as_objects, values
-from ..onnx.graph import Node
+from ..onnx.graph import Array, Node
 from ..scalar import tracing
 from ..scalar.single import Single
 from .layers.table import Way
-from .nodes import Array, Tensors, compute
+from .nodes import Tensors, compute
 
 Shape = tuple[int, ...]
 

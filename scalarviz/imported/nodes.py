@@ -1,4 +1,8 @@
-"""Computing nodes one after the other, of arrays of numbers and of arrays of Values."""
+"""Nodes computed one after the other, of arrays of numbers and of arrays of Values alike.
+
+A few nodes ask for more numbers than any memory holds, so an allowance limits what a graph may make while it is tried
+out.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +10,68 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..errors import InputError
-from ..onnx.graph import Graph, Node
+from ..errors import InputError, shown
+from ..onnx.graph import Array, Graph, Node
 from . import operators as _families  # noqa: F401  # its files fill the table
-from .allowance import MOST_HELD, Allowance
 from .operators.table import TABLE, Call
 
-Array = NDArray[Any]
+MOST_ENTERED = 10_000_000
+"""Numbers of one sample of an input: each becomes a Value."""
+
+MOST_TRIED = 1 << 25
+"""Numbers of an input of as many samples as the file is made for."""
+
+MOST_MADE = 1 << 28
+"""Numbers that the nodes make of one sample, all together."""
+
+MOST_HELD = 1 << 27
+"""Of these the numbers that are kept at a time."""
+
+
+class Allowance:
+    """Counts the numbers that nodes make.
+
+    Parameters
+    ----------
+    times : int
+        How often each limit: of several samples.
+    """
+
+    def __init__(self, times: int = 1) -> None:
+        self._times = times
+        self._made = self._held = 0
+        self._sizes: dict[str, int] = {}
+
+    def made(self, node: Node, tensors: Mapping[str, Array]) -> None:
+        """Count what a node has made; an array that is a view of another one takes no room.
+
+        Raises
+        ------
+        InputError
+            It is more than is allowed; names the node.
+        """
+        for name in node.outputs:
+            array = tensors.get(name)
+            if array is None or name in self._sizes:
+                continue
+            own = not any(np.may_share_memory(array, tensors[other]) for other in node.inputs if other)
+            self._sizes[name] = array.size if own else 0
+            self._made += array.size
+            self._held += self._sizes[name]
+        if self._made > self._times * MOST_MADE or self._held > self._times * MOST_HELD:
+            raise InputError(
+                f"with {node.operator} {shown(node.name)} the nodes have made {self._made:,} numbers, of which "
+                f"{self._held:,} are kept at a time; allowed: {self._times * MOST_MADE:,} and "
+                f"{self._times * MOST_HELD:,}; export it with smaller inputs"
+            )
+
+    def dropped(self, names: Sequence[str]) -> None:
+        """Nobody needs these tensors any more."""
+        for name in names:
+            self._held -= self._sizes.pop(name, 0)
+
+
 Tensors = dict[str, Array]
 Dtypes = Mapping[str, np.dtype[Any]]
 SIDES = ("Shape", "Size")

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
-from ..scalar import mistaken, walk
-from ..scalar.dot import Dot, Row
-from ..scalar.layer import Layer, Sum
-from ..scalar.total import Total
+from ..scalar import mistaken, value
+from ..scalar.sums import Dot, Layer, Row, Sum, Total
 from ..scalar.value import UNTRACKED, Value
 from ..scalar.weight import Weight
 from .patches import Patch
@@ -36,7 +34,7 @@ class Wrong:
         self._rule(self.node)
 
 
-_inner_nodes = walk.inner_nodes
+_inner_nodes = value.inner_nodes
 
 
 @wraps(_inner_nodes)
@@ -186,7 +184,7 @@ def weight_backward(self: Weight, upstream: Any = 1.0) -> float | None:
     return _weight_backward(self, upstream)
 
 
-WALK = Patch(walk, "inner_nodes", _inner_nodes, inner_nodes)
+WALK = Patch(value, "inner_nodes", _inner_nodes, inner_nodes)
 LEAVES = (
     Patch(Value, "backward", _value_backward, value_backward),
     Patch(Weight, "backward", _weight_backward, weight_backward),

@@ -24,39 +24,34 @@ from ._activations import (
     Softplus,
     Tanh,
 )
-from ._adaptive import AdaptiveAvgPool1d, AdaptiveAvgPool2d
 from ._attention import MultiheadAttention
-from ._batch_norm import BatchNorm1d, BatchNorm2d
-from ._batches import batch_part, batch_reduction, batch_shares
-from ._binary import BCELoss, BCEWithLogitsLoss
-from ._classes import NLLLoss
-from ._classify import CrossEntropyLoss, LogSoftmax, MultiMarginLoss, Softmax
-from ._conv import Conv1d, Conv2d
-from ._dropout import Dropout
+from ._classes import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, LogSoftmax, MultiMarginLoss, NLLLoss, Softmax
+from ._conv import AdaptiveAvgPool1d, AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, Conv1d, Conv2d, MaxPool1d, MaxPool2d
 from ._embedding import Embedding
-from ._group_norm import GroupNorm
 from ._linear import Linear, Perceptron
-from ._losses import HingeEmbeddingLoss, HuberLoss, L1Loss, Loss, MSELoss, SmoothL1Loss
-from ._mlp import MLP
+from ._losses import (
+    HingeEmbeddingLoss,
+    HuberLoss,
+    L1Loss,
+    Loss,
+    MSELoss,
+    SmoothL1Loss,
+)
 from ._module import Module
-from ._network import Network, PerceptronView
-from ._norm import LayerNorm
+from ._norm import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
 from ._parameter import Parameter, ParameterView
-from ._pool import AvgPool1d, AvgPool2d, MaxPool1d, MaxPool2d
-from ._rms_norm import RMSNorm
-from ._sequential import Sequential
-from ._shape import Flatten, Unflatten
-from ._state import LoadResult, buffer_blocks, constant_buffers
+from ._sequential import MLP, Network, PerceptronView, Sequential
+from ._shape import Dropout, Flatten, Unflatten
+from ._state import LoadResult
 
 __all__ = [
     "ELU", "GELU", "MLP", "Activation", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AvgPool1d", "AvgPool2d", "BCELoss",
     "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "Conv1d", "Conv2d", "CrossEntropyLoss", "Dropout", "Embedding",
     "Flatten", "GroupNorm", "HingeEmbeddingLoss", "HuberLoss", "Identity", "L1Loss", "LayerNorm", "LeakyReLU",
     "Linear", "LoadResult", "LogSigmoid", "LogSoftmax", "Loss", "MSELoss", "MaxPool1d", "MaxPool2d", "Module",
-    "MultiMarginLoss", "MultiheadAttention", "NLLLoss", "Network", "PReLU", "Parameter", "ParameterView",
-    "Perceptron", "PerceptronView", "RMSNorm", "ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss",
-    "Softmax", "Softplus", "Tanh", "Unflatten", "batch_part", "batch_reduction", "batch_shares", "buffer_blocks",
-    "constant_buffers", "init", "utils",
+    "MultiMarginLoss", "MultiheadAttention", "NLLLoss", "Network", "PReLU", "Parameter", "ParameterView", "Perceptron",
+    "PerceptronView", "RMSNorm", "ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax",
+    "Softplus", "Tanh", "Unflatten", "init", "utils",
 ]  # fmt: skip
 
 for _kind in [thing for thing in map(globals().get, __all__) if isinstance(thing, type)]:
@@ -64,6 +59,9 @@ for _kind in [thing for thing in map(globals().get, __all__) if isinstance(thing
         explain(_kind, COMMON)
 
 if not TYPE_CHECKING:
+
+    def __dir__() -> list[str]:
+        return __all__
 
     def __getattr__(name: str) -> Any:
         """Say what there is instead of a name of PyTorch's."""

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from ..checks import one_of
 from ..errors import InputError, shown
-from ..onnx.export.operations import operation
+from ..onnx.export.glue import operation
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight
 from ..scalar.kernel import kernel
 from ..scalar.nested import shape_of
-from ..scalar.numbers import as_number
+from ..scalar.single import as_number
 from ..scalar.value import apply, apply_each
 from ._inputs import titled
 from ._linear import count

@@ -12,9 +12,9 @@ from ..checks import flag, real_array
 from ..errors import InputError
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight, dot
-from ..scalar.dot import Dot, Row
+from ..scalar.functions import softmax
 from ..scalar.nested import shape_of
-from ..scalar.softmax import softmax
+from ..scalar.sums import Dot, Row
 from . import init as initialisers
 from ._inputs import as_input, titled
 from ._linear import Linear, count

@@ -1,14 +1,19 @@
-"""Losses whose target is the number of a class: what they share, and `NLLLoss`.
+"""Losses for classes, and the layers before them: yes or no for each output, or one class of several.
+
+`BCELoss` takes probabilities, `BCEWithLogitsLoss` the numbers before the sigmoid. `NLLLoss`, `CrossEntropyLoss` and
+`MultiMarginLoss` take the number of a class as target. `Softmax`, `LogSoftmax` and `CrossEntropyLoss` first subtract
+the largest number, so that no exponential overflows. The shift cancels from the result, so no gradient goes through
+it (operation ``held_max``).
 
 Classes may count differently (`weight`), and samples may be left out (`ignore_index`). PyTorch's mean divides by the
-sum of the weights of the batch's own targets, so the divisor of a step depends on its samples: a Run computes it from
-the targets before the forward pass (`batch_shares`), and the graph of a sample is what it adds (`batch_part`).
+sum of the weights of the batch's own targets. So a Run computes the divisor of a step from its targets before the
+forward pass (`batch_shares`), and the graph of a sample is what it adds (`batch_part`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,13 +21,156 @@ from numpy.typing import NDArray
 
 from ..checks import integer
 from ..errors import InputError, TracingError, shown
-from ..scalar import Value, tracing
+from ..onnx.export.sheet import Sheet, Tensor
+from ..scalar import Value, dot, functions, tracing
+from ..scalar.functions import log_softmax, parted, softmax
 from ..scalar.kernel import kernel
 from ..scalar.nested import every, shape_of
+from ..scalar.single import as_number
 from ..scalar.value import Symbol, apply, as_value
-from ._batches import Reduction
-from ._factors import Numbers, loss_weights
-from ._losses import Loss, reduce_sum
+from ._inputs import titled
+from ._losses import Joined, Loss, Reduction, reduce_sum
+from ._module import Module
+
+Numbers = tuple[float, ...]
+
+
+def loss_weights(given: Any, what: str) -> Numbers | None:
+    """The numbers of a row, as floats; None for None.
+
+    Raises
+    ------
+    InputError
+        No row of finite numbers.
+    """
+    if given is None:
+        return None
+    array = np.asarray(given.tolist() if hasattr(given, "tolist") else given, dtype=object)
+    row = np.atleast_1d(array)
+    if isinstance(given, str | bytes) or row.ndim != 1 or row.size == 0 or not all(map(_finite, row)):
+        raise InputError(f"{what} must be a row of finite numbers, as [1.0, 2.0]; got {shown(given)}")
+    return tuple(float(number) for number in row)
+
+
+def _finite(number: Any) -> bool:
+    real = isinstance(number, int | float | np.integer | np.floating) and not isinstance(number, bool)
+    try:
+        return real and math.isfinite(number)
+    except OverflowError:  # a whole number that no float holds
+        return False
+
+
+class BinaryLoss(Loss):
+    """What the two share: a weight of each output.
+
+    Parameters
+    ----------
+    weight : sequence of float, optional
+        One an output, a factor of its loss. A mean divides by the number of outputs all the same.
+    reduction, batch_reduction
+        As for :class:`Loss`.
+
+    Raises
+    ------
+    InputError
+        No finite weights, or when called: not one for every output.
+    """
+
+    weight: Numbers | None
+
+    def __init__(
+        self, weight: Sequence[float] | None = None, *, reduction: Reduction = "mean",
+        batch_reduction: Joined | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(reduction, batch_reduction=batch_reduction)
+        self.weight = loss_weights(weight, f"{type(self).__name__}: weight")
+
+    def terms(self, outputs: Sequence[Any], targets: Sequence[Any]) -> list[Value]:
+        """The losses of all outputs."""
+        terms = self.plain_terms(outputs, targets)
+        if self.weight is None:
+            return terms
+        self.one_each(self.weight, "weight", len(outputs))
+        return [term * factor for term, factor in zip(terms, self.weight, strict=True)]
+
+    def plain_terms(self, outputs: Sequence[Any], targets: Sequence[Any]) -> list[Value]:
+        """The same without their weights."""
+        return super().terms(outputs, targets)
+
+    def one_each(self, numbers: Numbers, what: str, outputs: int) -> None:
+        """An error where there is not one number for every output."""
+        if len(numbers) != outputs:
+            raise InputError(
+                f"{type(self).__name__}: {what} has {len(numbers)} numbers for {outputs} outputs; it needs one each"
+            )
+
+    def extra_repr(self) -> str:
+        """The weights, where there are any."""
+        return "" if self.weight is None else f"weight={list(self.weight)}"
+
+
+class BCELoss(BinaryLoss):
+    """Binary cross-entropy of outputs in 0..1, the mean or sum of ``-(t*log(o) + (1-t)*log(1-o))``.
+
+    See :class:`BinaryLoss` for the parameters. As in PyTorch the logarithms are at least -100 and the derivative's
+    denominator at least 1e-12. By the target the derivative is made of the same logarithms, in PyTorch of unbounded
+    ones. An output outside 0..1 gives NaN.
+    """
+
+    def __init__(
+        self, reduction: Reduction = "mean", *, weight: Sequence[float] | None = None,
+        batch_reduction: Joined | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(weight, reduction=reduction, batch_reduction=batch_reduction)
+
+    def term(self, output: Any, target: Any) -> Value:
+        """The cross-entropy of one output."""
+        return apply(_BCE, output, target)
+
+
+class BCEWithLogitsLoss(BinaryLoss):
+    """Binary cross-entropy of ``sigmoid(x)``, from the numbers x before the sigmoid, without overflow.
+
+    ``-(pos_weight * t * log(sigmoid(x)) + (1 - t) * log(1 - sigmoid(x)))``, mean or sum.
+
+    Parameters
+    ----------
+    weight, reduction, batch_reduction
+        As for :class:`BinaryLoss`.
+    pos_weight : sequence of float, optional
+        One an output (one number: for all), a factor of the losses of positive targets.
+
+    Raises
+    ------
+    InputError
+        No finite weights, or when called: not one for every output.
+    """
+
+    pos_weight: Numbers | None
+
+    def __init__(
+        self, weight: Sequence[float] | None = None, *, reduction: Reduction = "mean",
+        pos_weight: Sequence[float] | None = None, batch_reduction: Joined | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(weight, reduction=reduction, batch_reduction=batch_reduction)
+        self.pos_weight = loss_weights(pos_weight, "BCEWithLogitsLoss: pos_weight")
+
+    def plain_terms(self, outputs: Sequence[Any], targets: Sequence[Any]) -> list[Value]:
+        """The losses of all outputs, `weight` left out."""
+        factors = (1.0,) if self.pos_weight is None else self.pos_weight
+        if len(factors) == 1:
+            factors *= len(outputs)
+        self.one_each(factors, "pos_weight", len(outputs))
+        return [apply(_LOGITS, x, t, p) for x, t, p in zip(outputs, targets, factors, strict=True)]
+
+    def extra_repr(self) -> str:
+        """The weights, where there are any."""
+        positive = "" if self.pos_weight is None else f"pos_weight={list(self.pos_weight)}"
+        return ", ".join(part for part in (super().extra_repr(), positive) if part)
+
+
+_BCE, _LOGITS = kernel("binary_cross_entropy"), kernel("bce_with_logits")
+
 
 MOST = 1 << 24
 """Above it not every whole number is one of float32."""
@@ -281,3 +429,228 @@ def _number(target: Any, loss: Loss) -> float:
         return float(number)
     except OverflowError:  # a whole number that no float holds
         raise InputError(f"{type(loss).__name__}: there is no class {shown(number)}") from None
+
+
+class Softmax(Module):
+    """Probabilities of classes, ``exp(x[k]) / sum(exp(x))``, without overflow.
+
+    Parameters
+    ----------
+    dim : {1, -1}
+        PyTorch's place of the classes in a batch N x C; here a sample is a row of C numbers.
+
+    Raises
+    ------
+    InputError
+        Another `dim`; when called: no row of numbers.
+
+    Notes
+    -----
+    To train, give the numbers before the softmax to :class:`CrossEntropyLoss`, which contains it.
+    """
+
+    stage: ClassVar[str] = "softmax"
+    onnx_stacks: ClassVar[bool] = True
+    keeps_shape: ClassVar[bool] = True
+    dim: int
+
+    def __init__(self, dim: int = -1) -> None:
+        given: Any = dim
+        if isinstance(given, bool) or not isinstance(given, int | np.integer) or given not in (1, -1):
+            raise InputError(
+                f"{type(self).__name__}: dim must be 1 or -1, the classes of an N x C batch; got {shown(dim)}"
+            )
+        self.dim = int(dim)
+
+    def forward(self, x: Any) -> list[Value]:
+        """The probabilities of one row."""
+        self._check(x)
+        found: list[Value] = softmax(x)
+        return found
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """A Softmax."""
+        return sheet.node("Softmax", x, shape=x.shape, axis=-1)
+
+    def _check(self, x: Any) -> None:
+        shape = shape_of(x)
+        if len(shape) != 1 or shape[0] == 0:
+            title = titled(self, f"{type(self).__name__}()")
+            raise InputError(f"{title} takes a row of numbers, got the shape {shape}")
+
+    def extra_repr(self) -> str:
+        """PyTorch's text."""
+        return f"dim={self.dim}"
+
+
+class LogSoftmax(Softmax):
+    """The logarithms of :class:`Softmax`, ``x[k] - log(sum(exp(x)))``, without overflow.
+
+    See :class:`Softmax` for `dim`. To train, give them to :class:`NLLLoss`.
+    """
+
+    stage: ClassVar[str] = "log_softmax"
+
+    def forward(self, x: Any) -> list[Value]:
+        """The logarithms of the probabilities of one row."""
+        self._check(x)
+        found: list[Value] = log_softmax(x)
+        return found
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """A LogSoftmax."""
+        return sheet.node("LogSoftmax", x, shape=x.shape, axis=-1)
+
+
+class CrossEntropyLoss(ClassLoss):
+    """The cross-entropy of a class, ``log(sum(exp(outputs))) - outputs[target]``; the outputs are logits.
+
+    Parameters
+    ----------
+    weight, ignore_index, reduction
+        As for :class:`ClassLoss`.
+    label_smoothing : float
+        In 0..1: this part of each target is spread over all classes alike.
+
+    Raises
+    ------
+    InputError
+        As for :class:`ClassLoss`; or `label_smoothing` is not in 0..1.
+
+    Notes
+    -----
+    The target of a sample is one number: an int, or in the data of a Run a column of whole numbers (N,) or (N, 1),
+    checked when the Run is made. A recorded graph selects the logit by a mask of comparisons; they depend on the
+    targets alone, so an engine computes the mask once a data set (C numbers a sample), not at every step.
+
+    C numbers a sample, (N, C), are a share of every class, as one-hot rows are; a mean divides by N then.
+
+    Examples
+    --------
+    >>> round(CrossEntropyLoss()([2.0, 1.0, 0.0], 0).data, 4)
+    0.4076
+    >>> round(CrossEntropyLoss()([2.0, 1.0, 0.0], [1.0, 0.0, 0.0]).data, 4)
+    0.4076
+    """
+
+    label_smoothing: float
+
+    def __init__(
+        self, weight: Sequence[float] | None = None, *, ignore_index: int = -100, reduction: Reduction = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:  # fmt: skip
+        super().__init__(weight, ignore_index=ignore_index, reduction=reduction)
+        self.label_smoothing = as_number(label_smoothing, "CrossEntropyLoss: label_smoothing")
+        if not 0.0 <= self.label_smoothing <= 1.0:
+            raise InputError(f"CrossEntropyLoss: label_smoothing must be in 0..1, got {shown(label_smoothing)}")
+
+    def part_of_class(self, row: list[Value], k: int) -> Value:
+        """The part of a sample of class `k`."""
+        differences, total = parted(row)
+        loss = total - differences[k]
+        return self._smoothed(loss if self.weight is None else loss * self.weight[k], differences, total)
+
+    def part_of_symbol(self, row: list[Value], target: Value) -> Value:
+        """The same by a mask."""
+        differences, total = parted(row)
+        mask = masks(target, len(row))
+        loss = total - selected(mask, differences)
+        return self._smoothed(loss if self.weight is None else loss * selected(mask, self.weight), differences, total)
+
+    def _smoothed(self, loss: Value, differences: list[Value], total: Value) -> Value:
+        if self.label_smoothing == 0.0:
+            return loss
+        classes = len(differences)
+        weights = self.weight or (1.0,) * classes
+        spread = total * sum(weights) - dot(weights, differences)
+        return loss * (1.0 - self.label_smoothing) + spread * (self.label_smoothing / classes)
+
+    def part_of_shares(self, row: list[Value], shares: list[Value]) -> Value:
+        """The part of a sample that has a share of every class."""
+        differences, total = parted(row)
+        kept, spread = 1.0 - self.label_smoothing, self.label_smoothing / len(row)
+        wanted = shares if self.label_smoothing == 0.0 else [share * kept + spread for share in shares]
+        if self.weight is not None:
+            wanted = [share * factor for share, factor in zip(wanted, self.weight, strict=True)]
+        return total * functions.sum(wanted) - dot(wanted, differences)
+
+    def target(self, targets: Any, outputs: Any) -> Any:
+        """The class, or the list of the shares of all classes."""
+        alone = isinstance(outputs, np.ndarray) and outputs.ndim == 0
+        many = len(outputs) if isinstance(outputs, Sized) and not alone else 1
+        given = targets.ravel().tolist() if isinstance(targets, np.ndarray) else targets
+        if many > 1 and isinstance(given, list | tuple) and len(given) == many:
+            self._no_ignoring()
+            return [as_value(share) for share in given]
+        return super().target(targets, outputs)
+
+    def _no_ignoring(self) -> None:
+        if self.ignore_index is not None and self.ignore_index >= 0:
+            raise InputError(
+                f"CrossEntropyLoss: ignore_index={self.ignore_index} is for targets that are the number of a class; a "
+                "row of shares has none"
+            )
+
+    def check_targets(self, targets: NDArray[Any], n_outputs: int) -> None:
+        """As for :class:`ClassLoss`; or targets (N, C), which any finite numbers may be."""
+        if n_outputs > 1 and targets.ndim == 2 and targets.shape[1] == n_outputs:
+            self._no_ignoring()
+        else:
+            super().check_targets(targets, n_outputs)
+
+    def extra_repr(self) -> str:
+        """What is not the default."""
+        smoothing = f"label_smoothing={self.label_smoothing:g}" if self.label_smoothing else ""
+        return ", ".join(part for part in (super().extra_repr(), smoothing) if part)
+
+
+class MultiMarginLoss(ClassLoss):
+    """By how much other classes come too near: ``mean(max(0, margin - outputs[target] + outputs[k])**p)``, k != target.
+
+    Parameters
+    ----------
+    p : {1, 2}
+    margin : float
+    weight, reduction
+        As for :class:`ClassLoss`; but a mean divides by the number of samples, whatever their weights.
+
+    Raises
+    ------
+    InputError
+        As for :class:`ClassLoss`; or another `p`, or a `margin` that is not finite.
+    """
+
+    divides = False
+
+    def __init__(
+        self, p: int = 1, margin: float = 1.0, weight: Sequence[float] | None = None, *, reduction: Reduction = "mean"
+    ) -> None:
+        super().__init__(weight, ignore_index=None, reduction=reduction)
+        given: Any = p
+        if isinstance(given, bool) or not isinstance(given, int | float | np.integer) or given not in (1, 2):
+            raise InputError(f"MultiMarginLoss: p must be 1 or 2, got {shown(p)}")
+        self.p, self.margin = int(given), as_number(margin, "MultiMarginLoss: margin")
+        if not math.isfinite(self.margin):
+            raise InputError(f"MultiMarginLoss: margin must be finite, got {shown(margin)}; try 1")
+
+    def part_of_class(self, row: list[Value], k: int) -> Value:
+        """The part of a sample of class `k`."""
+        terms = [self._term(row[k], x) for j, x in enumerate(row) if j != k]
+        scale = (1.0 if self.weight is None else self.weight[k]) / len(row)
+        return reduce_sum(terms) * scale if terms else row[0] * 0.0
+
+    def part_of_symbol(self, row: list[Value], target: Value) -> Value:
+        """The same by a mask."""
+        mask = masks(target, len(row))
+        own = selected(mask, row)
+        terms = [apply(_WHERE, m, 0.0, self._term(own, x)) for m, x in zip(mask, row, strict=True)]
+        total = reduce_sum(terms) * (1.0 / len(row))
+        return total if self.weight is None else total * selected(mask, self.weight)
+
+    def _term(self, own: Value, other: Value) -> Value:
+        above = functions.relu(self.margin - own + other)
+        return above if self.p == 1 else functions.square(above)
+
+    def extra_repr(self) -> str:
+        """Power and margin, and what is not the default."""
+        return ", ".join(part for part in (f"p={self.p}, margin={self.margin:g}", super().extra_repr()) if part)

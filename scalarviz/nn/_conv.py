@@ -1,36 +1,164 @@
-"""`Conv1d` and `Conv2d`: the same weighted sums at every place of a row or of a picture."""
+"""Layers on rows and pictures: windows that slide over nested lists of C x H x W numbers.
+
+`Conv1d` and `Conv2d` compute the same weighted sums at every place, pools one number for each window of each channel.
+`AdaptiveAvgPool1d` and `AdaptiveAvgPool2d` take means of as many windows as are asked for, whatever the sides.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..checks import flag
-from ..errors import InputError
+from ..checks import flag, integer
+from ..errors import InputError, shown
 from ..onnx.export.sheet import Sheet, Tensor
-from ..scalar import Value, Weight
-from ..scalar.layer import affine_span
-from ..scalar.nested import nest
+from ..scalar import Value, Weight, dot, functions
+from ..scalar.nested import nest, shape_of
+from ..scalar.sums import affine_span
 from . import init as initialisers
 from ._inputs import titled
 from ._linear import count
 from ._module import Module
-from ._parameter import Parameter
-from ._pictures import (
-    Border,
-    Pair,
-    around,
-    bordered,
-    picture,
-    plane_sides,
-    planes_of,
-    positions,
-    sides_of,
-    spread,
-    windows,
-)
+from ._parameter import Parameter, fits
+
+Pair = tuple[int, int]
+Border = tuple[Pair, Pair]
+"""Of rows and of columns: how many before and behind."""
+WIDEST = 1 << 16
+"""Of a window, its stride and a border: so many places are looked at one by one."""
+
+
+def pair(given: Any, what: str, least: int) -> Pair:
+    """`given`, a whole number or two of them (rows, columns), as a pair.
+
+    Raises
+    ------
+    InputError
+        It is neither, or one is below `least`.
+    """
+    sides = tuple(given) if isinstance(given, tuple | list) else (given, given)
+    whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in sides)
+    if len(sides) != 2 or not whole or min(sides) < least:
+        raise InputError(
+            f"{what} must be a whole number >= {least} or a pair of them (rows, columns), got {shown(given)}"
+        )
+    if max(sides) > WIDEST:
+        raise InputError(f"{what} is {shown(given)}, wider than any picture here; at most {WIDEST}")
+    return int(sides[0]), int(sides[1])
+
+
+def sides_of(given: Any, what: str, least: int, dimensions: int) -> tuple[int, ...]:
+    """`given` as so many whole numbers, one or two.
+
+    Raises
+    ------
+    InputError
+        It is not, or one is below `least`.
+    """
+    if dimensions == 2:
+        return pair(given, what, least)
+    one = given[0] if isinstance(given, tuple | list) and len(given) == 1 else given
+    return (integer(what, one, least, WIDEST),)
+
+
+def plane_sides(sides: tuple[int, ...], other: int) -> Pair:
+    """Sides of a picture; a row is one of height 1, `other` is what stands for its rows."""
+    return (other, sides[0]) if len(sides) == 1 else (sides[0], sides[1])
+
+
+def planes_of(x: Any, dimensions: int) -> Any:
+    """Channels as planes: a row is a plane of height 1."""
+    return [[channel] for channel in x] if dimensions == 1 else x
+
+
+def around(padding: Pair) -> Border:
+    """As many on both sides."""
+    return (padding[0], padding[0]), (padding[1], padding[1])
+
+
+def brief(sides: tuple[int, ...]) -> str:
+    """PyTorch's way to print what was made from one number."""
+    return str(sides[0]) if len(set(sides)) == 1 else str(sides)
+
+
+def picture(x: Any, title: str, channels: int | None = None, dimensions: int = 2) -> Pair:
+    """The sides H x W of a picture C x H x W; of a row of each channel C x L they are 1 x L.
+
+    Raises
+    ------
+    InputError
+        It is none, or one of another number of channels; names both shapes.
+    """
+    shape = shape_of(x, f"{title}: the input")
+    if len(shape) != dimensions + 1 or 0 in shape or channels not in (None, shape[0]):
+        kind, sides = ("picture", "H, W") if dimensions == 2 else ("sample", "L")
+        hint = f"; put nn.Unflatten((C, {sides})) before it" if len(shape) == 1 else ""
+        many = "C" if channels is None else channels
+        raise InputError(f"{title} takes a {kind} of shape ({many}, {sides}), got {shape}{hint}")
+    return plane_sides(shape[1:], 1)
+
+
+def positions(
+    sides: Pair, size: Pair, stride: Pair, border: Border, title: str, dilation: Pair = (1, 1)
+) -> tuple[range, range]:
+    """Where the upper left corners of the windows stand in the padded picture: rows and columns.
+
+    Raises
+    ------
+    InputError
+        The window is larger than the padded picture; names both shapes.
+    """
+    padded = (sides[0] + sum(border[0]), sides[1] + sum(border[1]))
+    field = spread(size, dilation)
+    if field[0] > padded[0] or field[1] > padded[1]:
+        padding = tuple(before if before == behind else (before, behind) for before, behind in border)
+        wider = f" with its padding {padding}" if padding != (0, 0) else ""
+        raise InputError(f"{title}: a window of {field} is larger than the picture{wider}, {padded}")
+    rows, columns = (range(0, p - s + 1, step) for p, s, step in zip(padded, field, stride, strict=True))
+    fits((len(rows), len(columns), *size), title, "numbers to read")
+    return rows, columns
+
+
+def bordered(plane: Sequence[Sequence[Any]], border: Border, fill: Any) -> list[list[Any]]:
+    """`plane` (H x W) with rows and columns of `fill` around it."""
+    (above, below), (left, right) = border
+    width = len(plane[0]) + left + right
+    inner = [[*[fill] * left, *row, *[fill] * right] for row in plane]
+    return [*([fill] * width for _ in range(above)), *inner, *([fill] * width for _ in range(below))]
+
+
+def windows(
+    planes: Sequence[Sequence[Sequence[Any]]], rows: range, columns: range, size: Pair, dilation: Pair = (1, 1)
+) -> list[list[Any]]:
+    """What each window sees of all planes (plane, row, column), position by position in C order.
+
+    Parameters
+    ----------
+    planes : nested sequences, C x H x W
+    rows, columns : range
+        Where the windows' upper left corners stand.
+    size : (int, int)
+        Places of a window, down and across.
+    dilation : (int, int)
+        From one place to the next.
+    """
+    (height, width), (down, across) = size, dilation
+    high, wide = (height - 1) * down + 1, (width - 1) * across + 1
+    return [
+        [x for plane in planes for row in plane[top : top + high : down] for x in row[left : left + wide : across]]
+        for top in rows
+        for left in columns
+    ]
+
+
+def spread(size: Pair, dilation: Pair) -> Pair:
+    """Sides of the field from the first to the last place of a window."""
+    return (size[0] - 1) * dilation[0] + 1, (size[1] - 1) * dilation[1] + 1
+
 
 Sides = tuple[int, ...]
 
@@ -221,3 +349,219 @@ class Conv2d(Conv):
 
     stage: ClassVar[str] = "conv2d"
     dimensions = 2
+
+
+class Pool(Module):
+    """What the pools share: windows that slide over each channel of a row C x L or of a picture C x H x W.
+
+    Parameters
+    ----------
+    kernel_size : int or a tuple of one for each dimension
+        Sides of a window.
+    stride : int or tuple, optional
+        From window to window. Default: `kernel_size`, windows side by side; a rest that fills no window is left out.
+    padding : int or tuple
+        Border on every side, at most half the window.
+
+    Raises
+    ------
+    InputError
+        A size is too small, or the padding too large; when called: no sample C x L or C x H x W, or one smaller than
+        the window.
+    """
+
+    dimensions: ClassVar[int]
+    kernel_size: Sides
+    stride: Sides
+    padding: Sides
+
+    def __init__(
+        self,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] | None = None,
+        padding: int | tuple[int, ...] = 0,
+    ) -> None:
+        name, n = type(self).__name__, self.dimensions
+        self.kernel_size = sides_of(kernel_size, f"{name}: kernel_size", 1, n)
+        self.stride = sides_of(self.kernel_size if stride is None else stride, f"{name}: stride", 1, n)
+        self.padding = sides_of(padding, f"{name}: padding", 0, n)
+        if any(2 * p > k for p, k in zip(self.padding, self.kernel_size, strict=True)):
+            raise InputError(
+                f"{name}: the padding may be at most half the window, got padding {self.padding} for {self.kernel_size}"
+            )
+
+    def _windows(self, x: Any, fill: Any) -> tuple[list[list[list[Any]]], Sides]:
+        """The windows of every channel, and how many there are down and across."""
+        title = titled(self, f"{type(self).__name__}({brief(self.kernel_size)})")
+        sides, size = picture(x, title, dimensions=self.dimensions), plane_sides(self.kernel_size, 1)
+        border = around(plane_sides(self.padding, 0))
+        rows, columns = positions(sides, size, plane_sides(self.stride, 1), border, title)
+        planes = planes_of(x, self.dimensions)
+        if any(self.padding):
+            planes = [bordered(plane, border, fill) for plane in planes]
+        made = (len(rows), len(columns))[-self.dimensions :]
+        return [windows([plane], rows, columns, size) for plane in planes], made
+
+    def made_shape(self, before: Sides) -> Sides:
+        """The shape that it makes of a sample of the shape `before`."""
+        sides = zip(before[1:], self.kernel_size, self.stride, self.padding, strict=True)
+        return before[0], *((side + 2 * border - size) // step + 1 for side, size, step, border in sides)
+
+    def _onnx(self, sheet: Sheet, operator: str, x: Tensor, **more: Any) -> Tensor:
+        made, size = self.made_shape(x.shape), self.kernel_size
+        return sheet.node(
+            operator, x, shape=made, kernel_shape=size, strides=self.stride, pads=self.padding * 2, **more
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        """PyTorch's text."""
+        parts = (("kernel_size", self.kernel_size), ("stride", self.stride), ("padding", self.padding))
+        return ", ".join(f"{name}={brief(sides)}" for name, sides in parts)
+
+
+class MaxPool(Pool):
+    """The largest number of each window; its gradient goes to the first one that is largest (row by row).
+
+    The border counts as minus infinity. See :class:`Pool` for the parameters.
+    """
+
+    def forward(self, x: Any) -> Any:
+        """The windows' largest numbers, C x L' of C x L or C x H' x W' of C x H x W."""
+        channels, sides = self._windows(x, None)
+        return [
+            nest([functions.max([v for v in window if v is not None]) for window in channel], sides)
+            for channel in channels
+        ]
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """A MaxPool."""
+        return self._onnx(sheet, "MaxPool", x)
+
+
+class AvgPool(Pool):
+    """The mean of each window, the zeros of the border included. See :class:`Pool` for the parameters."""
+
+    def forward(self, x: Any) -> Any:
+        """The windows' means, C x L' of C x L or C x H' x W' of C x H x W."""
+        channels, sides = self._windows(x, Value(0.0))
+        places = prod(self.kernel_size)
+        shares = (Value(1.0 / places),) * places
+        return [nest([dot(shares, window) for window in channel], sides) for channel in channels]
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """An AveragePool."""
+        return self._onnx(sheet, "AveragePool", x, count_include_pad=1)
+
+
+class MaxPool1d(MaxPool):
+    """:class:`MaxPool` of rows, a sample C x L."""
+
+    stage: ClassVar[str] = "max_pool1d"
+    dimensions = 1
+
+
+class MaxPool2d(MaxPool):
+    """:class:`MaxPool` of a picture C x H x W."""
+
+    stage: ClassVar[str] = "max_pool2d"
+    dimensions = 2
+
+
+class AvgPool1d(AvgPool):
+    """:class:`AvgPool` of rows, a sample C x L."""
+
+    stage: ClassVar[str] = "avg_pool1d"
+    dimensions = 1
+
+
+class AvgPool2d(AvgPool):
+    """:class:`AvgPool` of a picture C x H x W."""
+
+    stage: ClassVar[str] = "avg_pool2d"
+    dimensions = 2
+
+
+class AdaptiveAvgPool(Module):
+    """The mean of each of so many windows; they overlap where the sides do not go up in them.
+
+    Parameters
+    ----------
+    output_size : int, or a tuple of one for each dimension
+        Of the windows; None in a tuple: as many as the sample has there. Window i of n goes from ``i * side // n`` to
+        ``(i + 1) * side / n``, rounded up.
+
+    Raises
+    ------
+    InputError
+        No such sizes; when called: no sample C x L or C x H x W.
+    """
+
+    dimensions: ClassVar[int]
+    output_size: tuple[int | None, ...]
+
+    def __init__(self, output_size: int | tuple[int | None, ...]) -> None:
+        name, given = type(self).__name__, output_size
+        sizes = tuple(given) if isinstance(given, tuple | list) else (given,) * self.dimensions
+        if len(sizes) != self.dimensions:
+            raise InputError(f"{name}: output_size needs {self.dimensions} whole numbers, got {shown(given)}")
+        self.output_size = tuple(None if n is None else count(n, f"{name}: output_size") for n in sizes)
+
+    def forward(self, x: Any) -> Any:
+        """The means, C x `output_size`."""
+        title = titled(self, f"{type(self).__name__}({self.output_size})")
+        height, width = picture(x, title, dimensions=self.dimensions)
+        made = self.made_shape(shape_of(x))[1:]
+        rows, columns = _spans(height, made[0] if self.dimensions == 2 else 1), _spans(width, made[-1])
+        channels = []
+        for plane in planes_of(x, self.dimensions):
+            windows = [[v for row in plane[a:b] for v in row[c:d]] for a, b in rows for c, d in columns]
+            channels.append(nest([dot((Value(1.0 / len(w)),) * len(w), w) for w in windows], made))
+        return channels
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """An AveragePool; of windows that overlap products with the shares of each dimension."""
+        made, sides = self.made_shape(x.shape), x.shape[1:]
+        if made[1:] == (1,) * self.dimensions:
+            return sheet.node("GlobalAveragePool", x, shape=made)
+        if all(side % n == 0 for side, n in zip(sides, made[1:], strict=True)):
+            steps = tuple(side // n for side, n in zip(sides, made[1:], strict=True))
+            return sheet.node("AveragePool", x, shape=made, kernel_shape=steps, strides=steps)
+        across = sheet.numbers(_shares(sides[-1], made[-1]).T)
+        x = sheet.node("MatMul", x, across, shape=(*x.shape[:-1], made[-1]))
+        if self.dimensions == 2:
+            x = sheet.node("MatMul", sheet.numbers(_shares(sides[0], made[1])), x, shape=made)
+        return x
+
+    def made_shape(self, before: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape that it makes of a sample of the shape `before`."""
+        return before[0], *(n or side for n, side in zip(self.output_size, before[1:], strict=True))
+
+    def extra_repr(self) -> str:
+        """PyTorch's text."""
+        return f"output_size={self.output_size[0] if len(set(self.output_size)) == 1 else self.output_size}"
+
+
+class AdaptiveAvgPool1d(AdaptiveAvgPool):
+    """:class:`AdaptiveAvgPool` of rows, a sample C x L."""
+
+    stage: ClassVar[str] = "adaptive_avg_pool1d"
+    dimensions = 1
+
+
+class AdaptiveAvgPool2d(AdaptiveAvgPool):
+    """:class:`AdaptiveAvgPool` of a picture C x H x W."""
+
+    stage: ClassVar[str] = "adaptive_avg_pool2d"
+    dimensions = 2
+
+
+def _spans(side: int, n: int) -> list[tuple[int, int]]:
+    return [(i * side // n, -(-(i + 1) * side // n)) for i in range(n)]
+
+
+def _shares(side: int, n: int) -> NDArray[np.float64]:
+    """By window, what each place counts for, (n, side)."""
+    shares = np.zeros((n, side))
+    for row, (start, stop) in zip(shares, _spans(side, n), strict=True):
+        row[start:stop] = 1.0 / (stop - start)
+    return shares

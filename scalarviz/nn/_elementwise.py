@@ -1,19 +1,16 @@
 """`Elementwise`: what `Parameter` and its rows compute, number by number, with PyTorch's words.
 
 ``p * p``, ``p ** 2`` and ``abs(p)`` are kept as they are said until they are asked for numbers: the ``sum()`` of one
-is a single node (`scalarviz.scalar.total`), however many weights there are.
+is a single node (`scalarviz.scalar.sums`), however many weights there are.
 """
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ..scalar.dot import Dot, Row
-from ..scalar.layer import affine
-from ..scalar.total import Total
+from ..scalar.sums import Dot, Row, Total, affine
 from ..scalar.value import as_value
-from ._array import METHODS, Values, as_objects, each, product, values
-from ._tensor_words import TensorWords
+from ._array import METHODS, TensorWords, Values, as_objects, each, product, values
 
 
 class Elementwise(TensorWords):

@@ -11,8 +11,8 @@ from ..checks import flag, integer
 from ..errors import InputError, TypeMismatchError, shown
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight
-from ..scalar.layer import affine
 from ..scalar.nested import shape_of
+from ..scalar.sums import affine
 from . import init as initialisers
 from ._inputs import titled
 from ._module import Module

@@ -1,27 +1,91 @@
-"""Losses: functions ``(outputs, targets) -> Value`` of one sample.
+"""Losses: functions ``(outputs, targets) -> Value`` of one sample, and how a Run makes the loss of a batch from them.
 
-Attribute `batch_reduction` says how a Run reduces them over a batch: with ``"mean"`` it averages, as over the
-outputs, with ``"sum"`` it adds; both together are PyTorch's result for the whole batch. See ``_batches``.
+A loss says the second by attributes. ``batch_reduction`` is "mean" (also of a plain function) or "sum"; together with
+the loss of a sample this is PyTorch's result for the whole batch. ``batch_part(outputs, targets)`` is what a sample
+adds, where that is not the loss of the sample alone. ``batch_shares(targets)`` is what each sample of (N, n_targets)
+adds to the number that a mean divides by, where it is not always 1.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..checks import one_of
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value, functions, tracing
 from ..scalar.kernel import kernel
 from ..scalar.nested import NESTED, every
-from ..scalar.numbers import as_number
+from ..scalar.single import as_number
 from ..scalar.value import apply
-from ._batches import Joined, Reduction, joined_of, reduction_of
 from ._elementwise import Elementwise
 from ._inputs import titled
+
+Reduction = Literal["mean", "sum", "none"]
+Joined = Literal["mean", "sum"]
+Shares = Callable[[NDArray[Any]], NDArray[np.float64]]
+
+
+def reduction_of(given: object, what: str) -> Reduction:
+    """One of the three.
+
+    Raises
+    ------
+    InputError
+        It is none of them.
+    """
+    one_of(given, ("mean", "sum", "none"), what)
+    return "sum" if given == "sum" else "none" if given == "none" else "mean"
+
+
+def joined_of(given: object, what: str) -> Joined:
+    """``"mean"`` or ``"sum"``.
+
+    Raises
+    ------
+    InputError
+        It is neither.
+    """
+    return "sum" if one_of(given, ("mean", "sum"), what) == "sum" else "mean"
+
+
+def batch_reduction(loss: Callable[[Any, Any], Any]) -> Joined:
+    """How a Run reduces `loss` over a batch: its own attribute, or the mean for a plain function.
+
+    Raises
+    ------
+    InputError
+        The attribute is neither ``"mean"`` nor ``"sum"``; or the loss is a list of losses.
+    """
+    if getattr(loss, "reduction", None) == "none":
+        raise InputError(
+            f"{type(loss).__name__}(reduction='none') gives no single number, and a Run minimises one: take "
+            "reduction='mean' or reduction='sum'"
+        )
+    return joined_of(getattr(loss, "batch_reduction", "mean"), "the loss's batch_reduction")
+
+
+def batch_part(loss: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """What a sample adds to the loss of a batch, before that is divided by anything: its own, or `loss` itself.
+
+    Raises
+    ------
+    InputError
+        As :func:`batch_reduction`.
+    """
+    batch_reduction(loss)
+    part: Callable[[Any, Any], Any] = getattr(loss, "batch_part", loss)
+    return part
+
+
+def batch_shares(loss: Callable[[Any, Any], Any]) -> Shares | None:
+    """What each sample adds to the divisor of a mean, from its targets; None: 1."""
+    shares: Shares | None = getattr(loss, "batch_shares", None)
+    return shares if batch_reduction(loss) == "mean" else None
 
 
 class Loss:

@@ -1,36 +1,156 @@
-"""`Module`: a part of a network; holds parameters and other modules, is called with one sample."""
+"""`Module`: a part of a network. It holds parameters and other modules, and is called with one sample.
+
+Parts are attributes, or stand in lists of attributes, also in nested ones. `Weights` are all single weights of a
+module as objects.
+"""
 
 from __future__ import annotations
 
 import copy
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import flag, text
+from ..checks import flag, position, text
 from ..errors import InputError, StateError, TypeMismatchError
 from ..scalar import Value, Weight, tracing
 from ..scalar.nested import flatten
-from ..scalar.numbers import as_number
-from ..scalar.single import usable
-from ..scalar.value import UNTRACKED
-from ..scalar.walk import backward_between
+from ..scalar.single import as_number, usable
+from ..scalar.value import UNTRACKED, backward_between
+from ._absent import METHODS
 from ._buffer import Buffer
 from ._inputs import as_input
-from ._mode import Mode
 from ._parameter import Parameter
-from ._parts import Place, held_at, parts_in, parts_of, written
-from ._printed import tree
 from ._state import LoadResult, buffers, entries, load, matching, register
-from ._to_onnx import ToOnnx
-from ._torch_names import TorchNames
-from ._weights import Weights
+from ._to_onnx import write
 
 if TYPE_CHECKING:
+    from ..io.atomic import StrPath
+
+    pass
     from .init import Function
+
+
+Place = tuple[str, tuple[int, ...]]
+"""The name of an attribute, and the part's place in its lists; nothing where the attribute is the part."""
+
+_LISTS = (list, tuple)
+
+
+def parts_of(attributes: Mapping[str, Any], kinds: tuple[type, ...]) -> Iterator[tuple[Place, Any]]:
+    """Every object of one of the `kinds` among the attributes, with its place, in order."""
+    for name, value in attributes.items():
+        yield from parts_in(name, value, kinds)
+
+
+def parts_in(name: str, value: Any, kinds: tuple[type, ...]) -> Iterator[tuple[Place, Any]]:
+    """The same of one attribute."""
+    if isinstance(value, kinds):
+        yield (name, ()), value
+    elif isinstance(value, _LISTS):
+        for place, part in _listed(value, kinds, ()):
+            yield (name, place), part
+
+
+def _listed(items: Any, kinds: tuple[type, ...], above: tuple[Any, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
+    # of a long list of numbers only the types are looked at, which takes no time
+    if not any(_promising(kind, kinds) for kind in set(map(type, items))) or any(items is other for other in above):
+        return
+    for i, item in enumerate(items):
+        if isinstance(item, kinds):
+            yield (i,), item
+        elif isinstance(item, _LISTS):
+            for place, part in _listed(item, kinds, (*above, items)):
+                yield (i, *place), part
+
+
+@lru_cache(maxsize=256)
+def _promising(kind: type, kinds: tuple[type, ...]) -> bool:
+    return issubclass(kind, (*kinds, *_LISTS))
+
+
+def written(place: Place) -> str:
+    """The name of the part at `place`: ``"layers.0"``, in a list of lists ``"w.3.5"``."""
+    name, numbers = place
+    return ".".join((name, *map(str, numbers))) if numbers else name
+
+
+def held_at(attributes: Mapping[str, Any], place: Place) -> Any:
+    """What stands at `place` now; None if there is no such place any more."""
+    name, numbers = place
+    value = attributes.get(name)
+    for number in numbers:
+        if not isinstance(value, _LISTS) or number >= len(value):
+            return None
+        value = value[number]
+    return value
+
+
+def tree(module: Module) -> str:
+    """A module and all below it, a line each."""
+    lines = [(name, _brief(part)) for name, part in module._members() if _shown(module, part)]
+    if not lines:
+        return f"{type(module).__name__}({module.extra_repr()})"
+    own = [module.extra_repr()] if module.extra_repr() else []
+    inside = "\n".join([*own, *(f"({name}): {text}" for name, text in lines)]).replace("\n", "\n  ")
+    return f"{type(module).__name__}(\n  {inside}\n)"
+
+
+def _shown(module: Module, part: object) -> bool:
+    """Parameters are lines of their own only where `extra_repr` does not tell them."""
+    return not isinstance(part, Parameter | Weight) or not module.extra_repr()
+
+
+def _brief(part: Module | Parameter | Weight) -> str:
+    if isinstance(part, Parameter):
+        return f"Parameter of shape {part.shape}"
+    return f"Weight {part.data:.6g}" if isinstance(part, Weight) else repr(part)
+
+
+class Weights(Sequence[Weight]):
+    """The single weights of several parameters, one after another.
+
+    Parameters
+    ----------
+    parameters : sequence of Parameter and Weight
+        Arrays give their elements in C order.
+
+    Notes
+    -----
+    Nothing is kept but the parameters: a Weight is made when it is asked for, always the same one while it is held.
+    """
+
+    def __init__(self, parameters: Sequence[Parameter | Weight]) -> None:
+        self._parts = list(parameters)
+        self._ends = list(accumulate(part.size if isinstance(part, Parameter) else 1 for part in self._parts))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        place = position(index, len(self), "weights()")
+        which = bisect_right(self._ends, place)
+        part = self._parts[which]
+        return part if isinstance(part, Weight) else part.weight(place - self._ends[which] + part.size)
+
+    def __iter__(self) -> Iterator[Weight]:
+        for part in self._parts:
+            if isinstance(part, Weight):
+                yield part
+            else:
+                yield from map(part.weight, range(part.size))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} weights of {len(self._parts)} parameters>"
+
 
 Inputs = Value | SupportsFloat | Sequence[Any]
 
@@ -48,7 +168,7 @@ class _Books:
         self.places: dict[int, Place] = {}  # by the id of a part; true as long as it is still there
 
 
-class Module(Mode, ToOnnx, TorchNames):
+class Module:
     """A part of a network. Subclass it, set parts as attributes, override `forward`.
 
     Attributes that are a `Parameter`, a `Weight`, a `Module`, or a list or tuple of these or of such lists, are parts
@@ -282,6 +402,62 @@ class Module(Mode, ToOnnx, TorchNames):
         """The number that every element of the direct part `part` starts from; None: an initialiser draws them."""
         return None
 
+    def modules(self) -> Iterator[Module]:
+        """The module itself and every one below, each once."""
+        return (module for _, module in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The direct parts that are modules, with their names."""
+        return ((name, part) for name, part in self._members() if isinstance(part, Module))
+
+    def add_module(self, name: str, module: Module) -> None:
+        """Set a part by its name: ``self.name = module``."""
+        setattr(self, text(name, "add_module: the name"), module)
+
+    def buffers(self) -> list[NDArray[Any]]:
+        """Every buffer once, as an array, in the order of `named_buffers`."""
+        return [array for _, array in self.named_buffers()]
+
+    def apply(self, function: Callable[[Module], Any]) -> Any:
+        """Call ``function(module)`` for every module below and then for this one; returns the module.
+
+        As PyTorch has it, for initialisers above all. See :func:`nn.init.apply` for those that a run remembers.
+        """
+        for child in self.children():
+            child.apply(function)
+        function(self)
+        return self
+
+    # ---- whether it is in training
+
+    @property
+    def training(self) -> bool:
+        """Whether the module is in training; :meth:`train` and :meth:`eval` set it, of the whole tree.
+
+        Where a graph depends on it, a Run trains one graph and predicts and evaluates with another.
+        """
+        training: bool = vars(self).get("training", True)
+        if training and (recorder := tracing.active()) is not None:
+            if recorder.evaluation:
+                return False
+            recorder.modes[self] = None
+        return training
+
+    @training.setter
+    def training(self, training: bool) -> None:
+        vars(self)["training"] = training
+
+    def train(self, mode: bool = True) -> Any:
+        """Set ``training`` of this module and all below it; returns the module. See :class:`Dropout`."""
+        training = flag(mode, "train: mode")
+        for _, module in self.named_modules():
+            module.training = training
+        return self
+
+    def eval(self) -> Any:
+        """``train(False)``: use what was learnt, as for predictions."""
+        return self.train(False)
+
     # ---- for the whole tree
 
     def register_buffer(self, name: str, array: ArrayLike) -> None:
@@ -359,6 +535,48 @@ class Module(Mode, ToOnnx, TorchNames):
         """
         return load(self, state_dict, strict)
 
+    def to_onnx(self, path: StrPath, shape: Any = None, *, dtype: str = "float32") -> None:
+        """Write the module, as it is in evaluation, to an ONNX file (opset 17, IR 8), whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+            Any name; an old file there is replaced in one step.
+        shape : tuple of int, or a list of them, optional
+            Of one sample: ``(1, 28, 28)``, or ``()`` for a single number; of a module that is called with several
+            things a list with the shape of each. Not needed where the module itself says it, as `Linear` does, or a
+            Run trains it.
+        dtype : {"float32", "float64"}
+            Of all numbers. Weights by hand are float64, and rounded for float32; those of a Run in float32 are not.
+
+        Raises
+        ------
+        MissingDependencyError
+            The package `onnx` is not installed.
+        InputError
+            The shape is needed, or does not fit; the file cannot be written; or the module does what ONNX has not.
+        TracingError
+            Its forward asks a Value for its number, as ``if x > 0`` does.
+
+        Notes
+        -----
+        The file takes N samples at once, each of that shape, as ``input``, and gives ``output``. Weights have the names
+        of the state_dict. Layers become the nodes that ONNX has for them, whatever else a forward computes nodes that
+        do the same for many numbers at once. Numbers that only choose rows of an :class:`Embedding` are int64. Dropout
+        and the statistics of batches do what they do after ``net.eval()``.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> from scalarviz import nn
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder) / "net.onnx"
+        ...     nn.Sequential(nn.Linear(2, 3, seed=0), nn.Tanh()).to_onnx(path)
+        ...     path.stat().st_size > 100
+        True
+        """
+        write(self, path, shape, dtype)
+
     def __deepcopy__(self, memo: dict[int, object]) -> Module:
         from .init import keep_rule
 
@@ -378,6 +596,13 @@ class Module(Mode, ToOnnx, TorchNames):
         for name, value in state.items():
             if name != "_buffers":
                 setattr(self, name, value)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            said = f": {METHODS[name]}" if name in METHODS else ""
+            kind = type(self).__name__
+            raise AttributeError(f"{kind!r} object has no attribute {name!r}{said}", name=name, obj=self)
 
     # ---- printing
 

@@ -1,8 +1,12 @@
-"""Normalisation over one sample: `LayerNorm`; and what all normalisations share."""
+"""Normalisation over one sample (`LayerNorm`, `GroupNorm`, `RMSNorm`) and over a batch (`BatchNorm1d`, `BatchNorm2d`).
+
+A batch norm uses the batch in training, and running statistics else.
+"""
 
 from __future__ import annotations
 
 import math
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,14 +14,16 @@ import numpy as np
 from ..checks import flag
 from ..errors import InputError, shown
 from ..onnx.export.sheet import Sheet, Tensor
-from ..scalar import Value, Weight, dot, functions
-from ..scalar.dot import Dot, Row
+from ..scalar import Value, Weight, dot, functions, tracing
+from ..scalar.batch import batch_mean, several, track
 from ..scalar.nested import flatten, nest, shape_of
-from ..scalar.numbers import as_number
+from ..scalar.single import as_number
+from ..scalar.sums import Dot, Row
+from ._buffer import Buffer, Buffered
 from ._inputs import titled
 from ._linear import count
 from ._module import Module
-from ._parameter import Parameter
+from ._parameter import Parameter, fits
 
 
 class Norm(Module):
@@ -135,4 +141,455 @@ def epsilon(eps: float, name: str) -> float:
     number = as_number(eps, f"{name}: eps")
     if not (math.isfinite(number) and number >= 0.0):
         raise InputError(f"{name}: eps must be a finite number >= 0, got {shown(eps)}; try 1e-5")
+    return number
+
+
+class GroupNorm(Norm):
+    """Each group of neighbouring channels with mean 0 and variance 1, then a factor and a summand a channel.
+
+    Parameters
+    ----------
+    num_groups, num_channels : int
+        The channels C, the first dimension of a sample, make so many groups of the same size.
+    eps : float
+        Keeps the root away from 0.
+    affine : bool
+        Whether there are `weight` and `bias`.
+
+    Attributes
+    ----------
+    weight, bias : Parameter, shape (num_channels,), or None
+
+    Raises
+    ------
+    InputError
+        A size below 1, channels that do not make such groups, or a bad `eps`; when called: an input of another shape.
+    """
+
+    stage: ClassVar[str] = "group_norm"
+    num_groups: int
+    num_channels: int
+    eps: float
+
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True) -> None:
+        self.num_groups = count(num_groups, "GroupNorm: num_groups")
+        self.num_channels = count(num_channels, "GroupNorm: num_channels")
+        if self.num_channels % self.num_groups:
+            raise InputError(
+                f"GroupNorm: {self.num_channels} channels do not make {self.num_groups} groups of the same size"
+            )
+        self.eps = epsilon(eps, "GroupNorm")
+        title, shape = f"GroupNorm({self.num_groups}, {self.num_channels})", (self.num_channels,)
+        self.weight, self.bias = None, None
+        if flag(affine, "GroupNorm: affine"):
+            self.weight, self.bias = Parameter.filled(1.0, shape, title), Parameter.filled(0.0, shape, title)
+
+    def forward(self, x: Any) -> Any:
+        """The normalised numbers, in the shape of `x`."""
+        title = titled(self, f"GroupNorm({self.num_groups}, {self.num_channels})")
+        shape = shape_of(x, f"{title}: the input")
+        if not shape or shape[0] != self.num_channels or 0 in shape:
+            raise InputError(f"{title} takes a sample of {self.num_channels} channels, got the shape {shape}")
+        row = flatten(x)
+        size, places = len(row) // self.num_groups, len(row) // self.num_channels
+        normal = [v for start in range(0, len(row), size) for v in normalised(row[start : start + size], self.eps)]
+        if self.weight is not None:
+            normal = [scaled(v, self.weight, self.bias, k // places) for k, v in enumerate(normal)]
+        return nest(normal, shape)
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """An InstanceNormalization of the groups, as the standard has no other before opset 18; then the channels."""
+        groups, sides = self.num_groups, (-1,) + (1,) * (len(x.shape) - 1)
+        apart = sheet.reshaped(x, (groups, prod(x.shape) // groups))
+        ones, zeros = (sheet.numbers(np.full(groups, number)) for number in (1.0, 0.0))
+        normal = sheet.node("InstanceNormalization", apart, ones, zeros, shape=apart.shape, epsilon=self.eps)
+        made = sheet.reshaped(normal, x.shape)
+        for operator, part in (("Mul", self.weight), ("Add", self.bias)):
+            if part is not None:
+                channels = sheet.fixed("Reshape", sheet.weight(part), sheet.integers(sides))
+                made = sheet.node(operator, made, channels, shape=x.shape)
+        return made
+
+    def extra_repr(self) -> str:
+        """PyTorch's text."""
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps:g}, affine={self.weight is not None}"
+
+
+SMALLEST = float(np.finfo(np.float64).eps)
+"""PyTorch's `eps` where none is given: that of the numbers that come in, which are float64 in Values."""
+
+
+class RMSNorm(Norm):
+    """``x / sqrt(mean(x**2) + eps) * weight``: numbers of one sample whose squares have the mean 1.
+
+    Parameters
+    ----------
+    normalized_shape : int or tuple of int
+        The last dimensions of the input, over which the mean is taken.
+    eps : float, optional
+        Keeps the root away from 0. Default: 2.2e-16, that of float64.
+    elementwise_affine : bool
+        Whether there is a `weight`.
+
+    Attributes
+    ----------
+    weight : Parameter of shape `normalized_shape`, or None
+
+    Raises
+    ------
+    InputError
+        No shape, or a negative or infinite `eps`; when called: an input that does not end in `normalized_shape`.
+
+    Examples
+    --------
+    >>> [round(v.data, 3) for v in RMSNorm(2)([3.0, 4.0])]
+    [0.849, 1.131]
+    """
+
+    stage: ClassVar[str] = "rms_norm"
+    onnx_stacks: ClassVar[bool] = True
+    bias = None
+    normalized_shape: tuple[int, ...]
+    eps: float
+
+    def __init__(
+        self, normalized_shape: int | tuple[int, ...], eps: float | None = None, elementwise_affine: bool = True
+    ) -> None:
+        sides = tuple(normalized_shape) if isinstance(normalized_shape, tuple | list) else (normalized_shape,)
+        if not sides:
+            raise InputError("RMSNorm: normalized_shape must have at least one side, got ()")
+        self.normalized_shape = tuple(count(side, "RMSNorm: a side of normalized_shape") for side in sides)
+        self.eps = SMALLEST if eps is None else epsilon(eps, "RMSNorm")
+        affine = flag(elementwise_affine, "RMSNorm: elementwise_affine")
+        self.weight = (
+            Parameter.filled(1.0, self.normalized_shape, f"RMSNorm({self.normalized_shape})") if affine else None
+        )
+
+    def forward(self, x: Any) -> Any:
+        """The normalised numbers, in the shape of `x`."""
+        title = titled(self, f"RMSNorm({self.normalized_shape})")
+        shape = shape_of(x, f"{title}: the input")
+        if shape[-len(self.normalized_shape) :] != self.normalized_shape:
+            raise InputError(f"{title} takes inputs whose shape ends in {self.normalized_shape}, got {shape}")
+        row, size = flatten(x), math.prod(self.normalized_shape)
+        return nest([v for k in range(0, len(row), size) for v in self._normalised(row[k : k + size])], shape)
+
+    def _normalised(self, row: list[Value]) -> list[Value]:
+        factor = 1.0 / functions.sqrt(dot(row, row) * (1.0 / len(row)) + self.eps)
+        normal = [x * factor for x in row]
+        if self.weight is None:
+            return normal
+        return [Dot.of(Row(self.weight, i, 1), (v,), None) for i, v in enumerate(normal)]
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """Its formula, as the standard has no such node before opset 23."""
+        last = tuple(range(-len(self.normalized_shape), 0))
+        one = (*x.shape[: -len(last)], *(1 for _ in last))
+        squares = sheet.node("Mul", x, x, shape=x.shape)
+        mean = sheet.node("ReduceMean", squares, shape=one, axes=last, keepdims=1)
+        root = sheet.node("Sqrt", sheet.node("Add", mean, self.eps, shape=one), shape=one)
+        normal = sheet.node("Div", x, root, shape=x.shape)
+        return normal if self.weight is None else sheet.node("Mul", normal, sheet.weight(self.weight), shape=x.shape)
+
+    def extra_repr(self) -> str:
+        """PyTorch's text."""
+        return f"{self.normalized_shape}, eps={self.eps:g}, elementwise_affine={self.weight is not None}"
+
+
+Values = list[Value]
+Shape = tuple[int, ...]
+
+
+class BatchNorm(Norm):
+    """``(x - mean) / sqrt(var + eps) * weight + bias``, each channel by its own mean and variance.
+
+    In training they are those of the batch, which a Run computes over all samples of a step; the running statistics
+    follow them with every step. After ``net.eval()``, and in all that a Run shows and predicts, they are the running
+    statistics. A norm that is in eval() when a Run is made stays so: its `weight` and `bias` are trained still.
+
+    Parameters
+    ----------
+    num_features : int
+        Channels C.
+    eps : float
+        Keeps the root away from 0.
+    momentum : float or None
+        How far a step moves the running statistics, 0 to 1: ``(1 - momentum) * running + momentum * batch``. None:
+        they are the mean of all steps.
+    affine : bool
+        Whether there are `weight` and `bias`.
+    track_running_stats : bool
+        False: there are no running statistics, and those of the batch are taken always: what is predicted for samples
+        depends on which others they are given with.
+    bias : bool
+        Whether there is a `bias` beside the `weight`.
+
+    Attributes
+    ----------
+    weight, bias : Parameter, shape (num_features,), or None
+    running_mean, running_var : ndarray, shape (num_features,), or None
+        Buffers: in the state_dict, in frames, films and files of a Run and on its timeline, not trained. Both set to
+        None: the norm has none from then on, a Run from the next that is made.
+    num_batches_tracked : int64, or None
+        Buffer: how many steps they have followed. A float32 Run counts up to 2**24.
+
+    Raises
+    ------
+    InputError
+        A size below 1, or a bad `eps` or `momentum`; when called: an input of another shape, or, in training, one
+        sample alone, or one number alone of a channel.
+
+    Notes
+    -----
+    PyTorch's ``torch.nn.BatchNorm1d`` and ``BatchNorm2d`` (S. Ioffe, C. Szegedy, "Batch Normalization", 2015): the
+    batch is normalised by the variance divided by n, the running variance follows that divided by n - 1. By hand, in a
+    graph of numbers, a norm in training is called with N samples, N x C x ..., and moves its running statistics at
+    once; in eval() it takes one sample, or N. A Run reads `eps` and `momentum` when it is made, and again with
+    ``run.change(model=net)``.
+    """
+
+    layouts: ClassVar[dict[int, str]] = {}
+    num_features: int
+    eps: float
+    momentum: float | None
+    running_mean = Buffered()
+    running_var = Buffered()
+    num_batches_tracked = Buffered(whole=True)
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        name = type(self).__name__
+        self.num_features = count(num_features, f"{name}: num_features")
+        self.eps, self.momentum = epsilon(eps, name), _momentum(momentum, name)
+        shape, title = (self.num_features,), f"{name}({self.num_features})"
+        fits(shape, title)
+        self.affine, self.track_running_stats = _flags(name, affine, track_running_stats)
+        biased = flag(bias, f"{name}: bias") and self.affine
+        self.weight = Parameter.filled(1.0, shape, title) if self.affine else None
+        self.bias = Parameter.filled(0.0, shape, title) if biased else None
+        names = ("running_mean", "running_var", "num_batches_tracked")
+        for part, start in zip(names, ([0.0] * shape[0], [1.0] * shape[0], 0), strict=True):
+            setattr(self, part, start if self.track_running_stats else None)
+        self._books.buffers = names
+
+    def reset_running_stats(self) -> None:
+        """The running statistics as those of a new norm: mean 0, variance 1, no batches."""
+        for part in map(self._statistic, self._books.buffers):
+            if part is not None:
+                part.data = part.first
+
+    def _statistic(self, name: str) -> Buffer | None:
+        part: Buffer | None = vars(self).get(name)
+        return part
+
+    def _has_running(self) -> bool:
+        """Whether there are running statistics: made without, or set to None, there are none.
+
+        Raises
+        ------
+        InputError
+            There is one of the two, or one of another size.
+        """
+        mean, var = self._statistic("running_mean"), self._statistic("running_var")
+        if (mean is None) != (var is None):
+            none, there = ("running_mean", "running_var") if mean is None else ("running_var", "running_mean")
+            raise InputError(f"{self._titled()}: {none} is None, {there} is not; set both to None, or both to arrays")
+        wrong = [part for part in (mean, var) if part is not None and part.shape != (self.num_features,)]
+        if wrong:
+            raise InputError(
+                f"{self._titled()} has running statistics of shape ({self.num_features},), got {wrong[0].shape}"
+            )
+        return mean is not None
+
+    # ---- calling
+
+    def forward(self, x: Any) -> Any:
+        """The normalised numbers, in the shape of `x`."""
+        shape = shape_of(x, f"{self._titled()}: the input")
+        by_batch = not self._has_running() or self.training  # not asked where it makes no difference
+        if tracing.active() is not None:
+            self._check_sample(shape)
+            return self._whole([x], by_batch)[0]
+        if self._many(shape, by_batch):
+            return self._whole(x, by_batch)
+        return self._whole([x], False)[0]
+
+    def _whole(self, samples: list[Any], by_batch: bool) -> list[Any]:
+        """Samples, each C x ...; where a graph is recorded the only one stands for all of a batch."""
+        rows = [[flatten(channel) for channel in sample] for sample in samples]
+        normal = self._by_batch(rows) if by_batch else [self._by_running(row) for row in rows]
+        shape = shape_of(samples[0])
+        return [nest([v for channel in row for v in channel], shape) for row in normal]
+
+    def _by_running(self, channels: list[Values]) -> list[Values]:
+        """One sample by the running statistics: a factor and a summand a channel, which a step computes once."""
+        mean, var = vars(self)["running_mean"], vars(self)["running_var"]
+        found = []
+        for c, channel in enumerate(channels):
+            factor = 1.0 / functions.sqrt(var.number(c) + self.eps)
+            scale = factor if self.weight is None else self.weight.weight(c) * factor
+            shift = -(scale * mean.number(c)) if self.bias is None else self.bias.weight(c) - scale * mean.number(c)
+            found.append([dot((scale,), (v,), shift) for v in channel])
+        return found
+
+    def _by_batch(self, rows: list[list[Values]]) -> list[list[Values]]:
+        """All samples by their own statistics, which the running ones follow."""
+        positions, found = len(rows[0][0]), [list[Values]() for _ in rows]
+        if positions == 1 and tracing.active() is not None:
+            several()
+        stats = []
+        for c in range(self.num_features):
+            channels = [row[c] for row in rows]
+            mean = _mean([v for channel in channels for v in channel])
+            centred = [[v - mean for v in channel] for channel in channels]
+            var = _mean([functions.square(v) for channel in centred for v in channel])
+            factor = 1.0 / functions.sqrt(var + self.eps)
+            for row, channel in zip(found, centred, strict=True):
+                row.append(self._scaled(c, channel, factor))
+            stats.append((mean, var))
+        if self.track_running_stats:
+            self._follow(stats, len(rows), positions)
+        return found
+
+    def _scaled(self, c: int, channel: Values, factor: Value) -> Values:
+        """Centred numbers of one channel times its factor and weight, and its bias.
+
+        Of many positions the factor and the weight are one number first: a multiplication less for each.
+        """
+        if self.weight is None:
+            return [v * factor for v in channel]
+        if len(channel) == 1 or self.bias is None:
+            return [scaled(v * factor, self.weight, self.bias, c) for v in channel]
+        scale, shift = self.weight.weight(c) * factor, self.bias.weight(c)
+        return [dot((scale,), (v,), shift) for v in channel]
+
+    @property
+    def in_onnx(self) -> bool:
+        """Whether there are running statistics; without them it is written as it is computed, from each batch."""
+        return self._has_running()
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        """A BatchNormalization by the running statistics."""
+        mean, var = (sheet.weight(vars(self)[name]) for name in ("running_mean", "running_var"))
+        factor, shift = onnx_affine(sheet, self.weight, self.bias, (self.num_features,))
+        momentum = 0.9 if self.momentum is None else 1.0 - self.momentum  # the standard has no mean of all steps
+        return sheet.node(
+            "BatchNormalization", x, factor, shift, mean, var, shape=x.shape, epsilon=self.eps, momentum=momentum
+        )
+
+    def _follow(self, stats: list[tuple[Value, Value]], samples: int, positions: int) -> None:
+        """Let the running statistics follow those of a batch: at once, or with every step of what is recorded."""
+        counted = self._statistic("num_batches_tracked")
+        if tracing.active() is None:
+            self._follow_now([(mean.data, var.data) for mean, var in stats], samples * positions)
+            return
+        steps = None if counted is None else counted.weight(0)
+        if steps is not None:
+            track(steps, None)
+        rate = 0.0 if steps is None and self.momentum is None else self.momentum
+        means, variances = self._statistic("running_mean"), self._statistic("running_var")
+        if means is None or variances is None:
+            return
+        for c, (mean, var) in enumerate(stats):
+            track(means.weight(c), mean, rate, 0, steps)
+            track(variances.weight(c), var, rate, positions, steps)
+
+    def _follow_now(self, stats: list[tuple[float, float]], n: int) -> None:
+        rate = 0.0 if self.momentum is None else self.momentum
+        if self.num_batches_tracked is not None:
+            self.num_batches_tracked = self.num_batches_tracked + 1
+            rate = 1.0 / int(self.num_batches_tracked) if self.momentum is None else rate
+        if not self._has_running():
+            return
+        for name, column, factor in (("running_mean", 0, 1.0), ("running_var", 1, n / (n - 1))):
+            new = [factor * stat[column] for stat in stats]
+            setattr(self, name, [(1.0 - rate) * a + rate * b for a, b in zip(getattr(self, name), new, strict=True)])
+
+    # ---- shapes
+
+    def _check_sample(self, shape: Shape) -> None:
+        if not self._is_sample(shape):
+            raise InputError(f"{self._titled()} takes a sample of shape {self._wanted()}, got {shape}")
+
+    def _many(self, shape: Shape, by_batch: bool) -> bool:
+        """Whether a graph of numbers is that of N samples; what it cannot be is an error."""
+        one, many = self._is_sample(shape), bool(shape) and shape[0] > 0 and self._is_sample(shape[1:])
+        if by_batch and many:
+            if math.prod(shape) == self.num_features:
+                raise InputError(
+                    f"{self._titled()}: expected more than 1 value per channel when training, got input size {shape}"
+                )
+            return True
+        if by_batch and one:
+            raise InputError(
+                f"{self._titled()} is in training: it normalises a batch by its own mean and variance, so by hand it "
+                f"takes N samples at once, N x {self._wanted()}; got one of shape {shape}. Call net.eval() to "
+                "normalise it by running_mean and running_var; a Run trains with whole batches by itself"
+            )
+        if one and many:
+            raise InputError(
+                f"{self._titled()}: the shape {shape} may be that of one sample C x L or of N samples of C numbers; "
+                f"write one as (1, {shape[0]}, {shape[1]}), several as ({shape[0]}, {shape[1]}, 1)"
+            )
+        if not (one or many):
+            raise InputError(f"{self._titled()} takes a sample of shape {self._wanted()}, or N of them; got {shape}")
+        return many
+
+    def _is_sample(self, shape: Shape) -> bool:
+        return len(shape) in self.layouts and shape[0] == self.num_features and 0 not in shape
+
+    def _wanted(self) -> str:
+        return " or ".join(f"({self.num_features}{sides})" for sides in self.layouts.values())
+
+    def _titled(self) -> str:
+        return titled(self, f"{type(self).__name__}({self.num_features})")
+
+    def extra_repr(self) -> str:
+        """PyTorch's text."""
+        bias = ", bias=False" if self.affine and self.bias is None else ""
+        return (
+            f"{self.num_features}, eps={self.eps:g}, momentum={self.momentum}, affine={self.affine}{bias}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm1d(BatchNorm):
+    """Batch normalisation of C numbers, or of C x L. See :class:`BatchNorm`."""
+
+    stage: ClassVar[str] = "batch_norm1d"
+    layouts: ClassVar[dict[int, str]] = {1: ",", 2: ", L"}
+
+
+class BatchNorm2d(BatchNorm):
+    """Batch normalisation of a picture C x H x W. See :class:`BatchNorm`."""
+
+    stage: ClassVar[str] = "batch_norm2d"
+    layouts: ClassVar[dict[int, str]] = {3: ", H, W"}
+
+
+def _mean(row: Values) -> Value:
+    """The mean of the numbers; where a graph is recorded, over all samples of the batch."""
+    mean = row[0] if len(row) == 1 else dot((Value(1.0 / len(row)),) * len(row), row)
+    return mean if tracing.active() is None else batch_mean(mean)
+
+
+def _flags(name: str, affine: object, track_running_stats: object) -> tuple[bool, bool]:
+    return flag(affine, f"{name}: affine"), flag(track_running_stats, f"{name}: track_running_stats")
+
+
+def _momentum(momentum: float | None, name: str) -> float | None:
+    """How far a step moves the running statistics.
+
+    Raises
+    ------
+    InputError
+        It is no number in 0 .. 1.
+    """
+    if momentum is None:
+        return None
+    number = as_number(momentum, f"{name}: momentum")
+    if not 0.0 <= number <= 1.0:
+        raise InputError(f"{name}: momentum must be a number in 0 .. 1, or None; got {shown(momentum)}; try 0.1")
     return number

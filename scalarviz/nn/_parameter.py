@@ -1,10 +1,14 @@
-"""`Parameter`: a block of weights with a shape, indexed down to the single `Weight`."""
+"""`Parameter`: a block of weights with a shape, indexed down to the single `Weight`.
+
+``p[x]`` with a Value x is the row that the number chooses.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,12 +17,52 @@ from ..checks import flag, position, real_array
 from ..errors import InputError, OutOfRangeError, StateError, TypeMismatchError, shown
 from ..memory import check_memory
 from ..scalar import Block, Value, tracing
-from ..scalar.dot import Row
+from ..scalar.functions import Gathered
 from ..scalar.nested import flatten, shape_of
+from ..scalar.sums import Row
 from ..scalar.value import as_value
 from ._array import Values, as_objects, values
-from ._chosen import chosen
 from ._elementwise import Elementwise
+
+if TYPE_CHECKING:
+    pass
+
+
+def chosen(parameter: Parameter, start: int, shape: tuple[int, ...], id: Value, rest: tuple[Any, ...]) -> Any:
+    """What `id` and the indices `rest` behind it choose of the span of `parameter` that begins at `start`."""
+    rows, *inner = shape
+    offset, left, step = start, tuple(inner), prod(inner)
+    for i in rest:
+        if isinstance(i, Value):
+            raise InputError(f"{parameter._title()}: one index may be a Value, got {shown(rest)} behind the first")
+        side, *deeper = left
+        left = tuple(deeper)
+        offset += position(i, side, parameter._title()) * prod(left)
+    if not _is_known(id):
+        return _nested(left, offset, lambda at: Gathered(parameter, at, rows, step, id))
+    number = id.data
+    if 0 <= number < rows and number == int(number):
+        return _nested(left, offset + int(number) * step, parameter.weight)
+    if id._op is None:
+        raise OutOfRangeError(
+            f"{parameter._title()}: there is no row {shown(number)}; an id is a whole number from 0 to {rows - 1}"
+        )
+    return _nested(left, offset, lambda at: Value(math.nan))
+
+
+def _is_known(id: Value) -> bool:
+    """Whether the number is there now: it is none that a graph will have when it runs."""
+    return tracing.active() is None or (id._op is None and type(id) is Value)
+
+
+def _nested(shape: tuple[int, ...], at: int, make: Callable[[int], Value]) -> Any:
+    """Values in lists of this shape, from flat index `at` on in C order."""
+    if not shape:
+        return make(at)
+    side, *inner = shape
+    step = prod(inner)
+    return [_nested(tuple(inner), at + k * step, make) for k in range(side)]
+
 
 FloatArray = NDArray[np.floating]
 
@@ -322,7 +366,7 @@ def _pick(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) 
 
     Whole numbers: a smaller span, or the Weight when no dimension is left. Slices, lists and arrays, as NumPy has
     them: a span where what is meant lies side by side, else an array of Weights. Where an index is a Value: what it
-    chooses, a Value or an array of them (see :mod:`._chosen`).
+    chooses, a Value or an array of them (see `chosen`).
     """
     indices = index if isinstance(index, tuple) else (index,)
     if any(isinstance(i, slice | list | np.ndarray) or i is None or i is Ellipsis for i in indices):

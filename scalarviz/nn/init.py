@@ -24,7 +24,7 @@ from .. import rng
 from ..arguments import no_name
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Weight, mask
-from ..scalar.numbers import as_number
+from ..scalar.single import as_number
 from ._parameter import Parameter, fitted
 
 if TYPE_CHECKING:
@@ -326,6 +326,9 @@ def _draw(seed: int | None, place: int) -> Draw:
 
 
 if not TYPE_CHECKING:
+
+    def __dir__() -> list[str]:
+        return __all__
 
     def __getattr__(name: str) -> Any:
         """Say how PyTorch's functions that write into an array are called here."""

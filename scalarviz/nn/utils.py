@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..checks import flag
 from ..errors import InputError, StateError, TypeMismatchError, shown
 from ..scalar import Block, Weight
-from ..scalar.numbers import as_number
+from ..scalar.single import as_number
 
 TINY = 1e-6
 """What PyTorch adds to the length before it divides by it."""

@@ -1,13 +1,37 @@
-"""A graph as a file holds it: nodes, tensors by name, constants. Plain data, which no other package is needed for."""
+"""What an ONNX file says, as plain data: `Graph`, `Node`, `Port`; what a file may hold at most; PyTorch's notes in it.
+
+Larger files are refused in one line before they cost memory. PyTorch's new exporter notes which tensors were
+parameters, buffers or constants.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+LARGEST_FILE = 2**31 - 1
+"""Bytes: protobuf reads no more. Weights may lie beside it, in files as large as they like."""
+
+MOST_NODES = 200_000
+"""Of one file. The largest language models have about 50,000."""
+
+MOST_FIELDS = 2_000_000
+"""Of one file: each side of a shape and each name of an operand is one. Two bytes may become 200 in memory."""
+
+MOST_DEEP = 64
+"""Messages within messages; what is read has eight."""
+
+MOST_LETTERS = 10_000_000
+"""Of a tensor of texts, each counted as long as the longest of them."""
+
+LARGEST_BODIES = 1 << 28
+"""Bytes of what calls of a file's own functions become: a body is written again for each call."""
+
 
 MISSING = 'ONNX files need the package onnx; install it with: pip install "scalarviz[onnx]"'
 """What is said where it is not there."""
@@ -101,3 +125,47 @@ class Graph:
     ours: bool = False
     noted: Mapping[str, str] = field(default_factory=dict)
     folded: bool = False
+
+
+SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
+PARAMETER = "PARAMETER"
+_LINE = re.compile(r"^\w+: (PARAMETER|BUFFER|CONSTANT_TENSOR) target='([^'\n]*)'", re.MULTILINE)
+WEIGHED = frozenset({
+    "BatchNormalization", "Conv", "ConvTranspose", "Einsum", "Gather", "Gemm", "GroupNormalization",
+    "InstanceNormalization", "LayerNormalization", "MatMul", "PRelu", "RMSNormalization",
+})  # fmt: skip
+"""Operators that a module's weights are handed to as they are, or turned round."""
+
+
+def note(said: Any, key: str) -> str:
+    """What a graph or a node notes under a key; empty where there is none, or one that is no text."""
+    found: Any = next((one.value for one in getattr(said, "metadata_props", ()) if one.key == key), "")
+    return found if isinstance(found, str) else ""  # protobuf gives bytes where it is not UTF-8
+
+
+def kinds(said: Any) -> dict[str, str]:
+    """What each stored tensor was, by the name that the module has for it; empty where the file notes no parameter.
+
+    Tensors that a module holds by hand are constants for the exporter: without parameters, they are the weights.
+
+    Parameters
+    ----------
+    said : GraphProto
+
+    Returns
+    -------
+    dict of str to str
+        ``"PARAMETER"``, ``"BUFFER"`` or ``"CONSTANT_TENSOR"``.
+    """
+    found = {name: kind for kind, name in _LINE.findall(note(said, SIGNATURE))}
+    return found if PARAMETER in found.values() else {}
+
+
+def merged(noted: Mapping[str, str], stored: frozenset[str], nodes: Sequence[Node]) -> bool:
+    """Whether a parameter is neither stored nor in a node of its module: then it was computed into other constants.
+
+    A layer's matrix is stored turned round, under another name, but the node that multiplies by it is its module's.
+    """
+    modules = {node.module for node in nodes if node.operator in WEIGHED and node.module}
+    absent = (name.rpartition(".") for name, kind in noted.items() if kind == PARAMETER and name not in stored)
+    return any(module not in modules or not last.endswith(("weight", "bias")) for module, _, last in absent)

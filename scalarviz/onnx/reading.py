@@ -1,34 +1,450 @@
-"""`read_graph`: an ONNX file as plain data. What comes out fits together, whatever the file says; else one line why.
+"""`read_graph`: an ONNX file as plain data that fits together, whatever the file says, or one line that says why.
 
 A file comes from anywhere. So its size, the number of its entries, its names, shapes and references are looked at
 before anything is made of them, and nothing outside its folder is opened.
+
+Two bytes of a file can be an empty node, which takes a hundred times as much in memory. So the bytes are walked before
+protobuf makes objects of them: the format is a row of fields, each with a number, a kind and a length, and a message is
+a field that holds such a row.
+
+A node that calls a function of the file becomes the nodes of its body. Nodes are put in order, each after all that it
+needs; a file that is in order stays as it is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from heapq import heapify, heappop, heappush
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..errors import FileFormatError, InputError, MissingDependencyError, listing, shown
 from ..io.atomic import StrPath, path_text
 from ..io.pickled import refuse_pickle
 from ..io.readable import check_source, unreadable
 from ..memory import check_memory
-from .attributes import attributes_of, constant_of
-from .entries import check_entries
-from .functions import inlined
-from .graph import MISSING, OURS, Array, Graph, Node, Port
-from .limits import LARGEST_FILE, MOST_NODES
-from .noted import kinds, merged, note
-from .outside import Outside
-from .sorting import in_order
-from .tensors import array_of, dtype_of
+from .graph import (
+    LARGEST_BODIES,
+    LARGEST_FILE,
+    MISSING,
+    MOST_DEEP,
+    MOST_FIELDS,
+    MOST_NODES,
+    OURS,
+    Array,
+    Attribute,
+    Graph,
+    Node,
+    Port,
+    kinds,
+    merged,
+    note,
+)
+from .tensors import Outside, array_of, dtype_of
 
+FIELDS = {"f": "FLOAT", "i": "INT", "s": "STRING", "t": "TENSOR", "floats": "FLOATS", "ints": "INTS",
+          "strings": "STRINGS", "tensors": "TENSORS"}  # fmt: skip
+NOT_READ = ("GRAPH", "GRAPHS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS")
+"""Kinds that only operators have that no layer or formula stands for (If, Loop, Optional), refused by their names."""
+
+
+def attributes_of(node: Any, where: str, outside: Outside) -> dict[str, Attribute]:
+    """The attributes of a node by name; those of a kind in `NOT_READ` are left out.
+
+    Parameters
+    ----------
+    node : onnx.NodeProto
+    where : str
+        The file and the node, for messages.
+    outside : Outside
+        Reads what lies beside it.
+
+    Raises
+    ------
+    FileFormatError
+        Two have one name, or one is of no known kind.
+    """
+    found: dict[str, Attribute] = {}
+    for given in node.attribute:
+        kind = _kind(given, where)
+        if given.name in found:
+            raise FileFormatError(f"{where} has two attributes {shown(given.name)}; export the file anew")
+        if kind not in NOT_READ:
+            found[given.name] = _value(given, kind, f"{where}: attribute {shown(given.name)}", outside)
+    return found
+
+
+def _kind(given: Any, where: str) -> str:
+    """Its kind; very old files leave it out, and the field that is there tells."""
+    if given.type:
+        names: dict[int, str] = {number: name for name, number in given.AttributeType.items()}
+        if given.type in names:
+            return names[given.type]
+    held = [FIELDS[field.name] for field, _ in given.ListFields() if field.name in FIELDS]
+    if given.type or len(held) != 1:
+        raise FileFormatError(f"{where}: attribute {shown(given.name)} has no kind that is known ({given.type})")
+    return held[0]
+
+
+def _value(given: Any, kind: str, where: str, outside: Outside) -> Attribute:
+    match kind:
+        case "FLOAT":
+            return float(given.f)
+        case "INT":
+            return int(given.i)
+        case "STRING":
+            return str(given.s.decode())
+        case "TENSOR":
+            return array_of(given.t, where, outside)
+        case "FLOATS" | "INTS":
+            return tuple(given.floats if kind == "FLOATS" else given.ints)
+        case "STRINGS":
+            return tuple(text.decode() for text in given.strings)
+    return tuple(array_of(tensor, where, outside) for tensor in given.tensors)
+
+
+def constant_of(attributes: dict[str, Attribute], where: str) -> Array:
+    """The tensor that a ``Constant`` node holds.
+
+    Raises
+    ------
+    FileFormatError
+        It holds none, more than one, or one in a form that is not read (sparse).
+    """
+    held = list(attributes.items())
+    kinds = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64,
+             "value_string": np.str_, "value_strings": np.str_}  # fmt: skip
+    if len(held) == 1:
+        name, value = held[0]
+        if name == "value" and isinstance(value, np.ndarray):
+            return value
+        if name in kinds:
+            made: Array = np.array(value, kinds[name])
+            made.flags.writeable = False
+            return made
+    raise FileFormatError(f"{where} must hold one value, got {shown(list(attributes))}; a sparse one is not read")
+
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+COUNTED = {"AttributeProto": ("ints", "floats"), "TensorProto": ("dims",)}
+"""Rows of numbers that become objects of Python, which are large; other rows become arrays."""
+
+
+class Kind(NamedTuple):
+    """What the fields of a message hold: messages by number, rows that are counted, and the number of its nodes."""
+
+    messages: dict[int, Kind]
+    rows: frozenset[int]
+    nodes: int
+
+
+def check_entries(encoded: bytes, where: str) -> None:
+    """Refuse the bytes of a model that has too many entries or none that fit.
+
+    Raises
+    ------
+    FileFormatError
+        More than `MOST_NODES` nodes or `MOST_FIELDS` entries, nested too deeply, or no rows of fields at all.
+    """
+    nodes = fields = 0
+    kind, end = _model(), len(encoded)
+    outer: list[tuple[Kind, int]] = []
+    at = 0
+    try:
+        while True:
+            while at == end:
+                if not outer:
+                    return
+                kind, end = outer.pop()
+            key, at = _varint(encoded, at)
+            number, form = key >> 3, key & 7
+            fields += 1
+            if form == BYTES:
+                size, at = _varint(encoded, at)
+                inner = kind.messages.get(number)
+                if number in kind.rows:
+                    fields += size
+                nodes += number == kind.nodes
+                if inner is None:
+                    at += size
+                else:
+                    outer.append((kind, end))
+                    kind, end = inner, at + size
+            elif form == VARINT:
+                _, at = _varint(encoded, at)
+            else:
+                at += {FIXED64: 8, FIXED32: 4}[form]
+            inside = outer[-1][1] if outer else len(encoded)
+            if at > end or end > inside or len(outer) > MOST_DEEP:
+                raise IndexError
+            if nodes > MOST_NODES or fields > MOST_FIELDS:
+                what = f"{MOST_NODES:,} nodes" if nodes > MOST_NODES else f"{MOST_FIELDS:,} entries"
+                raise FileFormatError(f"{where} has more than {what}, which no network needs; it is not read")
+    except (IndexError, KeyError):  # a length beyond the end, a kind that there is not
+        raise FileFormatError(f"{where} is no ONNX file, or a damaged one; export the network anew") from None
+
+
+def _varint(encoded: bytes, at: int) -> tuple[int, int]:
+    """A number of seven bits a byte, and the place behind it."""
+    byte = encoded[at]
+    if byte < 0x80:
+        return byte, at + 1
+    found, shift = byte & 0x7F, 7
+    while byte >= 0x80:
+        at += 1
+        byte = encoded[at]
+        found |= (byte & 0x7F) << shift
+        shift += 7
+        if shift > 70:
+            raise IndexError
+    return found, at + 1
+
+
+@cache
+def _model() -> Kind:
+    from onnx import ModelProto
+
+    return _described(ModelProto.DESCRIPTOR, {})
+
+
+def _described(described: Any, known: dict[str, Kind]) -> Kind:
+    """What the format says of one message; messages may hold their own kind."""
+    if described.full_name not in known:
+        rows = COUNTED.get(described.name, ())
+        names = {field.name: field.number for field in described.fields}
+        nodes = names["node"] if described.name == "GraphProto" else 0
+        known[described.full_name] = kind = Kind({}, frozenset(names[row] for row in rows), nodes)
+        kind.messages.update({f.number: _described(f.message_type, known) for f in described.fields if f.message_type})
+    return known[described.full_name]
+
+
+Key = tuple[str, str, str]
+"""Domain, name and variant of a function."""
 STANDARD = ("", "ai.onnx")
-"""The standard's own operators have either as their domain."""
+
+
+def inlined(model: Any, where: str) -> Any:
+    """The graph of a model with the bodies of its functions in the place of calls.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+        Stays as it is.
+    where : str
+        The file, for messages.
+
+    Returns
+    -------
+    onnx.GraphProto, or what has its fields
+
+    Raises
+    ------
+    FileFormatError
+        Functions call themselves, or become too many nodes; a call does not fit; a body is of another opset.
+    """
+    said = model.graph
+    functions = {(f.domain, f.name, f.overload): f for f in model.functions}
+    if not any(_key(node) in functions for node in said.node):
+        return said
+    if len(functions) < len(model.functions):
+        raise FileFormatError(f"{where} has two functions of one name; export it anew")
+    bodies = _Bodies(functions, model, where)
+    nodes, size = bodies.sums(said.node, ())
+    if nodes > MOST_NODES or size > LARGEST_BODIES:
+        raise FileFormatError(
+            f"{where}: its functions become {nodes:,} nodes of {size:,} bytes; allowed: {MOST_NODES:,} nodes, "
+            f"{LARGEST_BODIES:,} bytes"
+        )
+    found = [inner for node in said.node for inner in bodies.of(node)]
+    return SimpleNamespace(node=found, input=said.input, output=said.output, initializer=said.initializer,
+                           sparse_initializer=said.sparse_initializer)  # fmt: skip
+
+
+def _key(node: Any) -> Key:
+    return node.domain, node.op_type, node.overload
+
+
+class _Bodies:
+    """What calls become."""
+
+    def __init__(self, functions: dict[Key, Any], model: Any, where: str) -> None:
+        self.functions, self.where = functions, where
+        self.opsets = {one.version for one in model.opset_import if one.domain in STANDARD}
+        self.known: dict[Key, tuple[int, int]] = {}
+        self.taken: set[str] = set()
+
+    def sums(self, nodes: Sequence[Any], within: tuple[Key, ...]) -> tuple[int, int]:
+        """How many nodes these become, and of how many bytes."""
+        count = size = 0
+        for node in nodes:
+            key = _key(node)
+            if key not in self.functions:
+                count, size = count + 1, size + node.ByteSize()
+                continue
+            if key in within or len(within) > MOST_DEEP:
+                said = "calls itself" if key in within else f"calls more than {MOST_DEEP} others, one in the other"
+                raise FileFormatError(f"{self.where}: function {shown(key[1])} {said}; export the file anew")
+            if key not in self.known:
+                self._check(self.functions[key])
+                self.known[key] = self.sums(self.functions[key].node, (*within, key))
+            count, size = count + self.known[key][0], size + self.known[key][1]
+        return count, size
+
+    def _check(self, function: Any) -> None:
+        versions = {one.version for one in function.opset_import if one.domain in STANDARD}
+        if versions - self.opsets:
+            raise FileFormatError(
+                f"{self.where}: function {shown(function.name)} is of opset {sorted(versions)}, the file of "
+                f"{sorted(self.opsets)}; export it with one"
+            )
+
+    def of(self, node: Any) -> Iterator[Any]:
+        """The nodes that one becomes: itself, or the body of the function that it calls."""
+        function = self.functions.get(_key(node))
+        if function is None:
+            yield node
+            return
+        own = f"{node.name or node.op_type}/"
+        while own in self.taken:
+            own = f"{own[:-1]}_/"
+        self.taken.add(own)
+        for inner in self._body(function, node, own):
+            yield from self.of(inner)
+
+    def _body(self, function: Any, call: Any, own: str) -> Iterator[Any]:
+        """The nodes of a body, with the tensors and attributes of a call."""
+        what = f"{self.where}: node {shown(call.name)} calls function {shown(function.name)}"
+        for kind, formal, given in (("inputs", function.input, call.input), ("outputs", function.output, call.output)):
+            if len(given) > len(formal):
+                raise FileFormatError(f"{what} with {len(given)} {kind}, it has {len(formal)}; export the file anew")
+        names = dict.fromkeys(function.input, "")
+        names |= dict(zip(function.input, call.input, strict=False))
+        for formal, given in zip(function.output, call.output, strict=False):
+            if given:
+                if names.get(formal):
+                    raise FileFormatError(f"{what}, whose output {shown(formal)} is its input; export the file anew")
+                names[formal] = given
+        attributes = {given.name: given for given in (*function.attribute_proto, *call.attribute)}
+        for number, inner in enumerate(function.node):
+            made = type(inner)()
+            made.CopyFrom(inner)
+            made.name = f"{own}{inner.name or f'{inner.op_type}_{number}'}"
+            for side, old in ((made.input, inner.input), (made.output, inner.output)):
+                del side[:]
+                side.extend(names.get(name, f"{own}{name}") if name else "" for name in old)
+            _give(made, inner, attributes)
+            yield made
+
+
+def _give(made: Any, inner: Any, attributes: dict[str, Any]) -> None:
+    """Give a node of a body the attributes that the call names; those that it leaves out have their defaults."""
+    del made.attribute[:]
+    for given in inner.attribute:
+        if not given.ref_attr_name:
+            made.attribute.add().CopyFrom(given)
+        elif given.ref_attr_name in attributes:
+            one = made.attribute.add()
+            one.CopyFrom(attributes[given.ref_attr_name])
+            one.name = given.name
+
+
+SHOWN = 5
+"""Names in a message."""
+
+
+def in_order(nodes: Sequence[Node], given: Collection[str], where: str) -> tuple[Node, ...]:
+    """The nodes in an order in which every operand is made before it is used.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        Names are unique.
+    given : collection of str
+        Tensors that are there before the first node: inputs and constants.
+    where : str
+        The file, for messages.
+
+    Raises
+    ------
+    FileFormatError
+        A tensor is made twice or never, or nodes need each other in a circle.
+    """
+    maker = _makers(nodes, given, where)
+    _check_made(nodes, maker, given, where)
+    needs = [{maker[name] for name in node.inputs if name in maker} for node in nodes]
+    users: list[list[int]] = [[] for _ in nodes]
+    for number, needed in enumerate(needs):
+        for other in needed:
+            users[other].append(number)
+    waits = [len(needed) for needed in needs]
+    ready = [number for number, count in enumerate(waits) if not count]
+    heapify(ready)  # the first of the file comes first
+    order = []
+    while ready:
+        number = heappop(ready)
+        order.append(number)
+        for user in users[number]:
+            waits[user] -= 1
+            if not waits[user]:
+                heappush(ready, user)
+    if len(order) < len(nodes):
+        raise FileFormatError(
+            f"{where}: {_circle(nodes, needs, waits)}; a network has no circles, export the file anew"
+        )
+    return tuple(nodes[number] for number in order)
+
+
+def _makers(nodes: Sequence[Node], given: Collection[str], where: str) -> dict[str, int]:
+    """Which node makes a tensor."""
+    found: dict[str, int] = {}
+    for number, node in enumerate(nodes):
+        for name in filter(None, node.outputs):
+            if name in found or name in given:
+                other = f"node {shown(nodes[found[name]].name)}" if name in found else "an input or a stored tensor"
+                raise FileFormatError(
+                    f"{where}: tensor {shown(name)} is made twice: by {other} and by node {shown(node.name)}; each "
+                    "name stands for one tensor, export the file anew"
+                )
+            found[name] = number
+    return found
+
+
+def _check_made(nodes: Sequence[Node], maker: Collection[str], given: Collection[str], where: str) -> None:
+    missing: dict[str, str] = {}
+    for node in nodes:
+        for name in node.inputs:
+            if name and name not in maker and name not in given:
+                missing.setdefault(name, node.name)
+    if missing:
+        first = [f"{shown(name)} of node {shown(node)}" for name, node in list(missing.items())[:SHOWN]]
+        more = f" and {len(missing) - SHOWN:,} more" if len(missing) > SHOWN else ""
+        raise FileFormatError(
+            f"{where}: no node, input or stored tensor has the name {listing(first)}{more}; export the whole network"
+        )
+
+
+def _circle(nodes: Sequence[Node], needs: Sequence[set[int]], waits: Sequence[int]) -> str:
+    """Names of nodes that wait for each other. Whoever waits waits for one that waits too: going back meets itself."""
+    at = next(number for number, count in enumerate(waits) if count)
+    place: dict[int, int] = {}
+    way: list[int] = []
+    while at not in place:
+        place[at] = len(way)
+        way.append(at)
+        at = min(other for other in needs[at] if waits[other])
+    names = [shown(nodes[number].name) for number in reversed(way[place[at] :])]
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    if len(names) == 1:
+        return f"node {names[0]} needs its own output"
+    return f"nodes need each other in a circle: {' -> '.join(names[:SHOWN])}{more}"
+
+
 SCOPES, LONGEST_NOTE = "pkg.torch.onnx.name_scopes", 2000
 """Where PyTorch's new exporter notes the modules of a node, and how much of that is read."""
 _PATHS = re.compile(r"\[(?:.*, )?'([^']*)', '[^']*'\]")

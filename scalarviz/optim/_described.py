@@ -10,14 +10,11 @@ from typing import Any
 from ..checks import mapping, text
 from ..errors import InputError, listing, shown
 from ._given import steps_of
-from ._lambda_lr import LambdaLR
-from ._one_cycle import OneCycleLR
 from ._optimizer import Optimizer
 from ._pace import Pace, Schedule
-from ._plateau import ReduceLROnPlateau
+from ._plateau import ReduceLROnPlateau, SequentialLR
 from ._scheduler import LRScheduler, numbers
-from ._schedules import CosineAnnealingLR, ExponentialLR, LinearLR, MultiStepLR, StepLR
-from ._sequential_lr import SequentialLR
+from ._schedules import CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR, MultiStepLR, OneCycleLR, StepLR
 
 KINDS: dict[str, type[LRScheduler]] = {
     kind.__name__: kind

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..checks import integer
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Block, Value, Weight
-from ..scalar.numbers import as_number
+from ..scalar.single import as_number
 
 Indices = NDArray[np.intp]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,27 @@ if TYPE_CHECKING:
 INITIAL = "initial_lr"
 MOST = 64
 """Groups; every rule of a weight has the numbers of all."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupNumbers:
+    """All that the parameter groups are but their rates; nothing of it is ever changed.
+
+    Attributes
+    ----------
+    numbers : tuple of dict
+        Of each group, by name.
+    of : ndarray of int
+        The group of each held weight; empty where there is one alone.
+    """
+
+    numbers: tuple[dict[str, Any], ...]
+    of: Indices
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GroupNumbers) and self.numbers == other.numbers and np.array_equal(self.of, other.of)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class Grouped:

@@ -1,18 +1,19 @@
-"""A recorded update on arrays: every node once, over all weights."""
+"""A step by hand: the weights that move, out of their blocks and back, and the recorded update on arrays of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scalar import ops
+from ..scalar import Block, ops
 from ..scalar.emit import NUMPY, function_source
 from ..scalar.erf import erf, erfc
 from ..tape import Tape
+from ._given import Indices
 
 FloatArray = NDArray[np.float64]
 
@@ -64,3 +65,42 @@ def _dot(node: Any, rows: list[Any], theta: FloatArray) -> Any:
         weights = [source[i] for i in weights]
     total = 0.0 if terms.bias is None else theta[terms.bias]
     return sum((w * rows[x] for w, x in zip(weights, node.args, strict=True)), total)
+
+
+Held = Sequence[tuple[Block, Indices]]
+Moving = Sequence[tuple[Indices, Indices]]
+Floats = NDArray[np.float64]
+
+
+def moving_of(held: Held) -> list[tuple[Indices, Indices]]:
+    """A block: places in the state arrays, and flat indices in the block, of the weights that move."""
+    found, start = [], 0
+    for block, places in held:
+        moves = (block.computed[places] != 0) & (block.frozen_flags[places] == 0)
+        found.append((start + np.flatnonzero(moves), places[moves]))
+        start += len(places)
+    return found
+
+
+def gathered(held: Held, attribute: str, moving: Moving) -> Floats:
+    """Values or gradients of the weights that move, one after the other."""
+    pairs = zip(held, moving, strict=True)
+    return np.concatenate([getattr(block, attribute)[index].astype(np.float64) for (block, _), (_, index) in pairs])
+
+
+def scatter(held: Held, values: Floats, moving: Moving) -> None:
+    """Set the values of the weights that move."""
+    start = 0
+    for (block, _), (_, index) in zip(held, moving, strict=True):
+        block.flat_value[index] = values[start : start + len(index)]
+        start += len(index)
+
+
+def zero_gradients(held: Held) -> None:
+    """Set the gradients of all that is held to 0, "not computed yet"."""
+    for block, places in held:
+        if len(places) == block.size:
+            block.zero_grad()
+        else:
+            for i in places.tolist():
+                block.weight(i).zero_grad()

@@ -1,8 +1,8 @@
 """Schedules of the learning rate, with PyTorch's names and arguments.
 
 Open `_scheduler` first: a schedule says what the rates are after so many steps of it. Making one attaches it to its
-optimiser. `_schedules` has those that are one formula; `_one_cycle`, `_lambda_lr`, `_sequential_lr` and `_plateau` the
-others; `_pace` is where an optimiser's rates stand, and what a run asks.
+optimiser. `_schedules` has those that are one formula and `LambdaLR`, `_plateau` those that go by more. `_pace` is
+where an optimiser's rates stand, and what a run asks.
 
 Examples
 --------
@@ -18,12 +18,9 @@ Examples
 from typing import TYPE_CHECKING, Any
 
 from ..arguments import explain, no_name
-from ._lambda_lr import LambdaLR
-from ._one_cycle import OneCycleLR
-from ._plateau import ReduceLROnPlateau
+from ._plateau import ReduceLROnPlateau, SequentialLR
 from ._scheduler import LRScheduler, Standing
-from ._schedules import CosineAnnealingLR, ExponentialLR, LinearLR, MultiStepLR, StepLR
-from ._sequential_lr import SequentialLR
+from ._schedules import CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR, MultiStepLR, OneCycleLR, StepLR
 
 __all__ = [
     "CosineAnnealingLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "OneCycleLR",
@@ -46,6 +43,9 @@ _SCHEDULES = dict.fromkeys(
 """PyTorch's schedules that are not here, and what is said of each."""
 
 if not TYPE_CHECKING:
+
+    def __dir__() -> list[str]:
+        return __all__
 
     def __getattr__(name: str) -> Any:
         """Say what there is instead of a schedule of PyTorch's."""

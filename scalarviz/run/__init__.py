@@ -15,7 +15,7 @@ Open `run` first. What belongs to it stands in these files:
 * recordings: ``recording/`` (files of runs that can be played back), which a run tells as its `recorder`
 * weights that another library trains: ``watched/`` (``sv.watch``)
 * beside a thread: `worker` with its queue (`serving`) and its `weights_gate`, `journeys` (to steps that were
-  done), `turns`, `asked_call`, `first_start`, `signals`
+  done), `turns`, `asked_call`, `signals`
 * looking: `looking` (``run.frame``, ``run.predict``), `requests` (``run.request_frame``), `frame` (one moment) and
   `reading` (what it is made of), `stages` (and of which others they are `made_of`), `forward` (rows of a sample; which
   units are dead or saturated), `diagnosis` (what is wrong, in words), `layer_table`, `ranges`, `sample_gradient`,
@@ -58,3 +58,7 @@ __all__ = [
     "controls",
     "panels",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -12,7 +12,9 @@ import numpy as np
 from ..engine.outside import FIRST, Outside
 from ..errors import InputError, ScalarvizError
 from ..nn import Activation, Sequential
-from ..optim import GroupNumbers, Optimizer, holding
+from ..optim import Optimizer
+from ..optim._groups import GroupNumbers
+from ..optim._optimizer import holding
 from ..scalar.store import Block
 from .checks import batch_of
 from .edits.change import ACTIVATIONS, LOSSES, OPTIMIZERS, Change

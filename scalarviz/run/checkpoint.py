@@ -18,7 +18,7 @@ from .checks import seed_of, steps_of
 from .kept_rule import Rule, checked_keep, plain, rule_of, sound, storable, written
 
 if TYPE_CHECKING:
-    from ..optim import PaceMoment
+    from ..optim._pace import PaceMoment
     from .run import Run
 
 KEY = OURS + "run"

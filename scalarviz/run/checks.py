@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import rng
 from ..checks import integer, real_array
 from ..errors import InputError, TypeMismatchError, shown
-from ..scalar.numbers import as_number
+from ..scalar.single import as_number
 from ..tape import Tape
 
 LAST_STEP = 2**53

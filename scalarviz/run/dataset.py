@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.arrays.encoded import encoded
+from ..engine.arrays.program import encoded
 from ..engine.data import Data, joined
 from ..engine.outside import Held, Outside, Source
 
@@ -70,7 +70,7 @@ def as_sources(inputs: Given, targets: Given) -> tuple[Source, Source]:
 
 
 def data_of(graph: Graph, dtype: str, whole: bool, inputs: Given, targets: Given, ours: bool = False) -> Data:
-    """Samples with the features of a graph's plan; see :func:`scalarviz.engine.arrays.encoded.encoded`.
+    """Samples with the features of a graph's plan; see :func:`scalarviz.engine.arrays.program.encoded`.
 
     Raises
     ------

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 
 from ..collecting import collection_paused
-from ..engine.choose import EngineChoice
 from ..engine.outside import Outside
 from ..engine.problem import Problem, Trainer
-from ..engine.table import ENGINES, find, usable
+from ..engine.table import ENGINES, EngineChoice, find
 from ..errors import DeviceLostError, DeviceMemoryError, ScalarvizError, listing
 from ..tape import Tape
 from .conditions.breakpoints import Breakpoints
@@ -48,6 +48,7 @@ class Engines:
         """The engine of a name, on the same numbers; if it cannot be made, nothing has changed."""
         self._training.trainer.release()  # room for the other one
         trainer = self._trainer(engine, self.problem)
+        trainer.prepare()
         self._choice = EngineChoice(engine, why, threads=_threads(trainer), since=self._training.steps)
         self._training.change(trainer)
         self.__dict__.pop("full_speed", None)
@@ -84,16 +85,25 @@ class Engines:
         self.adopt_engine(name, why)  # type: ignore[attr-defined]  # a Run has it from Editing
         warnings.warn_explicit(f"{name} goes on with the training: {why}", RuntimeWarning, "scalarviz", 0)
 
-    def load_engine(self, engine: str) -> None:
-        """Load what `engine` needs, in whatever thread this is, so that :class:`SetEngine` is quick.
+    @property
+    def ready(self) -> bool:
+        """Whether the first step begins at once; else kernels have to be compiled or loaded before it."""
+        return self._training.trainer.ready
+
+    def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Compile and load the engine's kernels now; else the first step does it.
+
+        Parameters
+        ----------
+        stopped : callable
+            Asked ten times a second whether to give it up.
 
         Raises
         ------
-        InputError, ScalarvizError
-            No such engine, or it is not there: as for :meth:`Editing.adopt_engine`.
+        StateError
+            It was given up.
         """
-        usable(engine, self.dtype)
-        self._trainer(engine, self.problem)
+        self._training.trainer.prepare(stopped)
 
     @cached_property
     def full_speed(self) -> float:
@@ -107,11 +117,6 @@ class Engines:
         except DeviceMemoryError:
             self._training.trainer.release()  # two of them do not fit; the next call takes it again
         return full_speed(self.problem, self._make_trainer)
-
-    def speed_now(self) -> float:
-        """:attr:`full_speed`, measured anew."""
-        self.__dict__.pop("full_speed", None)
-        return self.full_speed
 
     def _first_trainer(self, problem: Problem) -> Trainer:
         """The run's engine, or what ``"auto"`` takes instead where a GPU is there and cannot be used."""

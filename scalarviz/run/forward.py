@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..engine.arrays.plan import PlanRunner
+from ..engine.arrays.program import PlanRunner
 from ..engine.data import Data
 from ..engine.problem import Reduction, Share, inverse
 from ..errors import UnknownNameError, listing

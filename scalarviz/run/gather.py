@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, listing
-from ..nn import Module, buffer_blocks, constant_buffers
+from ..nn import Module
+from ..nn._state import buffer_blocks, constant_buffers
 from ..scalar.store import Block, Store
 from ..scalar.weight import Weight
 from .frame import Role, Tensor

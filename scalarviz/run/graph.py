@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from ..collecting import collection_paused
 from ..errors import InputError
-from ..nn import Activation, Module, Sequential, batch_part, batch_reduction, batch_shares
+from ..nn import Activation, Module, Sequential
+from ..nn._losses import batch_part, batch_reduction, batch_shares
 from ..optim import Optimizer
 from ..scalar.store import Block
 from ..tape import Plan, Tape, lower, record

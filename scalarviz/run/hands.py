@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine.data import Data
-from ..engine.limits import Limits
 from ..engine.outside import Outside
-from ..engine.problem import Sampling
+from ..engine.problem import Limits, Sampling
 from ..engine.table import usable
 from ..errors import InputError
-from ..optim import GroupNumbers, PaceMoment, Schedule
+from ..optim import Schedule
+from ..optim._groups import GroupNumbers
+from ..optim._pace import PaceMoment
 from . import changing, state
 from .checks import batch_of, check_targets
 from .dataset import Dataset, Given, data_of

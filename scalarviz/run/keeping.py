@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ..checks import flag, mapping
 from ..engine.problem import Problem
 from ..errors import TypeMismatchError
-from ..optim import Optimizer, PaceMoment
+from ..optim import Optimizer
+from ..optim._pace import PaceMoment
 from ..scalar.store import Store
 from . import state
 from .checkpoint import Checkpoint, load_run, save_run

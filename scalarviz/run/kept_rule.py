@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..checks import integer, mapping
-from ..engine.limits import Limits
+from ..engine.problem import Limits
 from ..errors import InputError, TypeMismatchError, listing, shown
-from ..optim import GroupNumbers, Optimizer, Pace, PaceMoment, at_least_zero, described, remade
+from ..optim import Optimizer
+from ..optim._described import described, remade
+from ..optim._given import at_least_zero
+from ..optim._groups import GroupNumbers
+from ..optim._pace import Pace, PaceMoment
 from .frame import Tensor
 from .limited import limits_of
 from .optimizer import places_of

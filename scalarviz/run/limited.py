@@ -6,11 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..engine.limits import Limits
+from ..engine.problem import Limits
 from ..errors import InputError, shown
-from ..optim import Optimizer, at_least_zero
+from ..optim import Optimizer
+from ..optim._given import at_least_zero
 from ..scalar import Value, clip
-from ..scalar.numbers import as_number
+from ..scalar.single import as_number
 from ..tape import Tape
 
 

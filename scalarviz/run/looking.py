@@ -9,8 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..engine.problem import Problem
-from ..engine.readback import Midway
+from ..engine.problem import Midway, Problem
 from ..optim import Optimizer
 from ..scalar.store import Gate, Store
 from ..tape import Tape

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import real_array
-from ..engine.limits import NO_LIMITS, Limits
-from ..engine.problem import Problem
+from ..engine.problem import NO_LIMITS, Limits, Problem
 from ..errors import InputError, TypeMismatchError
-from ..optim import Optimizer, held_by, overrides_step
+from ..optim import Optimizer
+from ..optim._given import held_by
+from ..optim._optimizer import overrides_step
 from ..scalar import Block
 from ..tape import Plan, Tape, lower
 from ..tape.passes import rebuild
-from ..tape.totals import CODES
+from ..tape.program import CODES
 from .frame import Tensor
 from .limited import limited_rule
 from .training import Training

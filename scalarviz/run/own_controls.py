@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..engine.limits import Limits
+from ..engine.problem import Limits
 from ..nn import Sequential
 from .controls import Button, Control, Reader, Segments, Slider
 from .edits import Change, Edit, SetBatchSize, SetLimits, SetOptimizer

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine.problem import Sampling, default_block
-from ..nn import batch_reduction, batch_shares
-from ..optim import GroupNumbers, PaceMoment
+from ..nn._losses import batch_reduction, batch_shares
+from ..optim._groups import GroupNumbers
+from ..optim._pace import PaceMoment
 from ..scalar.store import Block, Store
 from .dataset import Dataset, data_of
 from .gather import release

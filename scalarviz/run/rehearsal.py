@@ -76,13 +76,15 @@ def rehearse(
 
     Notes
     -----
-    A run on objects is rehearsed by the NumPy engine: it has no other numbers than those of the objects.
+    A run on objects is rehearsed by the NumPy engine: it has no other numbers than those of the objects. So is one
+    whose kernels are not compiled yet.
     """
-    objects = run.engine.name == "objects"
-    if not 1 <= steps <= LIMIT or (not objects and steps > _TOO_LONG * seconds * speed):
+    name = run.engine.name
+    slow = name == "objects" or not run.ready
+    if not 1 <= steps <= LIMIT or (not slow and steps > _TOO_LONG * seconds * speed):
         return None
     try:
-        twin = run._training.twin(lambda problem: run._trainer("numpy" if objects else run.engine.name, problem))
+        twin = run._training.twin(lambda problem: run._trainer("numpy" if slow else name, problem))
     except DeviceError:  # no memory for a second one; or the run itself will find out, and say so
         return None
     marks = _marks(steps)

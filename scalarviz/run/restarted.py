@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import InputError, StateError, listing
 from ..nn import Module
 from ..nn.init import drawn, without_rule
-from ..optim import Pace, PaceMoment
+from ..optim._pace import Pace, PaceMoment
 from .checks import seed_of
 from .gather import as_blocks, begun_buffers
 from .optimizer import begun, starts

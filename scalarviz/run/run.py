@@ -15,12 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import explained
 from ..checks import function, integer, one_of, position
-from ..engine.choose import choose, known
-from ..engine.limits import Limits
-from ..engine.problem import DTYPES, SAMPLINGS, Problem, Sampling
-from ..engine.processors import processors
+from ..engine.cost import processors
+from ..engine.problem import DTYPES, SAMPLINGS, Limits, Problem, Sampling
+from ..engine.table import choose, known
 from ..errors import StateError, UnknownAttributeError, shown
-from ..nn import batch_reduction, batch_shares
+from ..nn._losses import batch_reduction, batch_shares
 from ..scalar.store import Gate, Store
 from ..tape import Plan
 from .breaking import Breaking
@@ -97,8 +96,9 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         that one may be in a batch twice, and a batch of N is not all of them.
     seed : int
     engine : {"auto", "objects", "numpy", "numba", "cuda"}
-        ``"cuda:1"`` names a GPU. ``"auto"`` takes one where a step is long enough to repay it, else numba where its
-        kernels are there, else NumPy; ``run.engine.why`` says the reason.
+        ``"cuda:1"`` names a GPU. ``"auto"`` takes one where a step is long enough to repay it, else numba, and NumPy
+        where there is none; ``run.engine.why`` says the reason. The first step compiles the kernels that the machine
+        does not have yet, which takes some seconds; :meth:`prepare` does it before.
     dtype : {"float32", "float64"}
         Of the weights and of all arithmetic; weights are rounded to it when the run takes them over.
     l1, l2 : float
@@ -279,6 +279,9 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         left = integer("n", n, 0)
         if progress is not None:
             function(progress, "step: progress")
+        if left > 0 and not self.ready:
+            self._check_live()
+            self.prepare()  # Ctrl-C ends it at once; inside a step it would wait
         while left > 0:
             self._check_live()
             left -= self._advance_to_callback(left)

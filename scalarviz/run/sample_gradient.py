@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..engine.arrays.plan import PlanRunner
+from ..engine.arrays.program import PlanRunner
 
 if TYPE_CHECKING:
     from .forward import Forward

@@ -2,7 +2,7 @@
 
 Edits, calls and requests for frames stand in one queue. Between two calls of the engine all of them are done. Requests
 that have nothing to wait for but steps are answered in the middle of these as well: between two calls that another
-thread asked for, and inside a call by an engine that can (see `scalarviz.engine.readback`).
+thread asked for, and inside a call by an engine that can (see `scalarviz.engine.problem`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
-from ..engine.readback import Midway, Readback
+from ..engine.problem import Midway, Readback
 from .asked_call import AskedCall
 from .journeys import Journey, Journeys
 from .requests import FrameRequest
@@ -138,5 +138,5 @@ class _Readback:
         self._serving, self._requests = serving, requests
 
     def give(self, now: Midway) -> None:
-        """See :class:`scalarviz.engine.readback.Readback`."""
+        """See :class:`scalarviz.engine.problem.Readback`."""
         self._serving._read_midway(self._requests, now)

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..engine.limits import NO_LIMITS, Limits
-from ..engine.problem import Problem, Sampling
+from ..engine.problem import NO_LIMITS, Limits, Problem, Sampling
 from ..optim import Optimizer
 
 

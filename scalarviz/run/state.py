@@ -22,9 +22,8 @@ from .gather import constants_of
 from .signals import Whole
 
 if TYPE_CHECKING:
-    from ..engine.choose import EngineChoice
-    from ..engine.limits import Limits
-    from ..engine.problem import Sampling
+    from ..engine.problem import Limits, Sampling
+    from ..engine.table import EngineChoice
     from .graph import Graph
     from .run import Run
 

@@ -12,10 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.problem import Problem, Rates, Trainer, rates_of
-from ..engine.readback import Asked
+from ..engine.problem import Asked, Problem, Rates, Trainer, rates_of
 from ..errors import DivergedError, InputError, TypeMismatchError
-from ..optim import Pace
+from ..optim._pace import Pace
 from ..scalar.store import Store
 from .history import History
 from .signals import Whole
@@ -182,7 +181,10 @@ class Training:
         Ctrl-C, or an error of the model, leaves the numbers of a whole step: an engine in machine code ends its call,
         of another one the call is undone.
         """
-        trainer, begun = self.trainer, time.perf_counter()
+        trainer = self.trainer
+        if not trainer.ready:
+            trainer.prepare()
+        begun = time.perf_counter()
         count = self.problem.ready(self.steps, self._count(trainer, most))
         reading = time.perf_counter() - begun
         count, lr = self._rates(count)

@@ -4,7 +4,7 @@ The viewer never waits for training and training never waits for drawing. Betwee
 boundary*, some milliseconds apart) the worker does what was asked for meanwhile, in the order in which it was: it does
 edits, calls what other threads want to be called, and reads the run's numbers for those who want a `Frame`. A reading
 is made of fresh copies and handed over by one assignment, so it always holds one step's values and no lock is held
-while training. An engine whose calls are long may read them in the middle of one (see `scalarviz.engine.readback`).
+while training. An engine whose calls are long may read them in the middle of one (see `scalarviz.engine.problem`).
 
 It is the *gate* of the run's weights: other threads see the last reading with their own edits over it, and what they
 write waits for the boundary.

@@ -1,12 +1,10 @@
 """Scalars as objects: the operations, `Value`, `Weight` and the flat store behind them.
 
 Open `ops` first: the one table of formulas and derivatives. `emit` translates it, `kernel` makes Python of it, `value`
-and `weight` are the objects, `walk` goes through a graph, `store` holds the numbers. Nothing here knows of batches.
+and `weight` are the objects, `store` holds the numbers. Nothing here knows of batches.
 """
 
 from . import ops
-from . import ufuncs as ufuncs  # gives Value its answers to NumPy
-from .dot import dot
 from .functions import (
     abs,
     add,
@@ -17,6 +15,7 @@ from .functions import (
     function,
     leaky_relu,
     log,
+    log_softmax,
     logsumexp,
     max,
     maximum,
@@ -30,6 +29,7 @@ from .functions import (
     relu,
     sigmoid,
     sin,
+    softmax,
     softplus,
     sqrt,
     square,
@@ -39,9 +39,9 @@ from .functions import (
     where,
 )  # fmt: skip
 from .gradcheck import GradCheck, gradcheck
-from .no_grad import no_grad
-from .softmax import log_softmax, softmax
 from .store import Block, Store
+from .sums import dot
+from .tracing import no_grad
 from .value import Value
 from .weight import Weight
 

@@ -1,22 +1,91 @@
-"""Functions of Values: one a table entry, made from the table, and the n-ary ones."""
+"""Functions of Values: one for each entry of the ops table, the n-ary ones, softmax, and NumPy's own.
+
+`MAX` is the largest of several Values as one node; its gradient goes to the first operand that is largest. A chain of
+maxima of two would not do: a NaN is the largest wherever it comes in, and all operands are to get a NaN.
+
+`Gathered` is a weight of a table that a recorded number chooses. Outside of a recording it is that weight itself.
+
+NumPy calls the operators of the elements of an array of Values (dtype object) itself; its functions of one Value, and
+``np.float64(2) * value``, come here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from functools import partial, reduce
-from typing import Any, SupportsFloat
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
 
 from ..checks import text
-from ..errors import InputError, TypeMismatchError
+from ..errors import InputError, TypeMismatchError, listing
 from . import ops
-from .dot import dot
-from .kernel import kernel
-from .largest import MAX
-from .many import Many
-from .single import Single
-from .value import Value, apply, as_value, binary, unary
+from .kernel import Kernel, kernel
+from .single import Many, Single
+from .store import Block
+from .sums import dot
+from .value import Symbol, Value, apply, apply_each, as_value, binary, unary
+
+if TYPE_CHECKING:
+    from .value import Value
+
+
+def _largest(*numbers: float) -> float:
+    found = numbers[0]
+    for number in numbers:
+        if not found >= number:
+            found = number if found < number else found + number  # a NaN
+    return found
+
+
+def _pull(node: Value) -> None:
+    parents, upstream = node._parents, node.grad
+    if node.data != node.data:
+        for parent in parents:
+            parent.grad += upstream * node.data
+        return
+    chosen = parents[0]
+    for parent in parents:
+        if parent.data > chosen.data:
+            chosen = parent
+    chosen.grad += upstream
+
+
+# The node's operation. Its entry says what becomes of the operand that is chosen.
+MAX = Kernel(ops.Op("max", ("a",), "a", ("1",), r"\max_i a_i"), pull=_pull, value=_largest)
+
+
+def _none(node: Value) -> None:
+    """Nothing: which weight is read does not change by a little."""
+
+
+# The node's operation: what is chosen gets all of the gradient, and the number that chooses none.
+GATHER = Kernel(ops.Op("gather", ("id",), "id", (None,), r"w_{i}"), pull=_none)
+
+
+class Gathered(Symbol):
+    """The number ``block[start + k * step]``, where k is what `id` will be; NaN where that is none of 0 .. rows - 1.
+
+    Parameters
+    ----------
+    block : Block
+    start, rows, step : int
+        Flat index of the weight that the number 0 chooses, how many there are, and how far from one to the next.
+    id : Value
+        A number of a recorded graph.
+    """
+
+    __slots__ = ("block", "rows", "start", "step")
+
+    def __init__(self, block: Block, start: int, rows: int, step: int, id: Value) -> None:
+        super().__init__(GATHER, (id,))
+        self.block, self.start, self.rows, self.step = block, start, rows, step
+
+    @property
+    def id(self) -> Value:
+        """The number that chooses."""
+        return self._parents[0]
+
 
 Operand = Value | SupportsFloat
 
@@ -233,3 +302,112 @@ for _name in (
     "leaky_relu", "abs", "square", "minimum", "maximum", "clip", "where",
 ):  # fmt: skip
     setattr(Value, _name, leaky_relu if _name == "leaky_relu" else function(_name))
+
+
+_EXP, _SUB, _HELD_MAX = kernel("exp"), kernel("sub"), kernel("held_max")
+
+
+def softmax(xs: Iterable[Value | SupportsFloat], dim: int | None = None) -> Any:
+    """``exp(x) / sum(exp(xs))`` of each of `xs`: shares that add up to 1.
+
+    Parameters
+    ----------
+    xs : sequence of Value or float
+    dim : int, optional
+        For an array of Values: along which dimension; one of several dimensions has to say it.
+
+    Returns
+    -------
+    list of Value
+        As many as `xs`; of an array with `dim` an array of its shape.
+
+    Raises
+    ------
+    InputError
+        `xs` is empty; or it has not that dimension.
+    TypeMismatchError
+        `xs` is no sequence of Values and numbers.
+
+    Examples
+    --------
+    >>> [p.data for p in softmax([1000.0, 1000.0])]
+    [0.5, 0.5]
+    """
+    if isinstance(xs, Many) and (dim is not None or getattr(xs, "ndim", 1) > 1):
+        return xs.softmax(dim)  # type: ignore[attr-defined]
+    exponentials = apply_each(_EXP, shifted(_values("softmax", xs)))
+    factor = 1.0 / sum(exponentials)
+    return [e * factor for e in exponentials]
+
+
+def log_softmax(xs: Iterable[Value | SupportsFloat], dim: int | None = None) -> Any:
+    """The logarithms of :func:`softmax`, ``x - log(sum(exp(xs)))``; see there.
+
+    Examples
+    --------
+    >>> [round(p.data, 4) for p in log_softmax([1000.0, 1000.0])]
+    [-0.6931, -0.6931]
+    """
+    if isinstance(xs, Many) and (dim is not None or getattr(xs, "ndim", 1) > 1):
+        return xs.log_softmax(dim)  # type: ignore[attr-defined]
+    differences, total = parted(_values("log_softmax", xs))
+    return [difference - total for difference in differences]
+
+
+def parted(row: list[Value]) -> tuple[list[Value], Value]:
+    """The numbers minus the largest one, and the logarithm of the sum of their exponentials."""
+    differences = shifted(row)
+    return differences, log(sum(apply_each(_EXP, differences)))
+
+
+def shifted(row: list[Value]) -> list[Value]:
+    """The numbers minus the largest one, which is found in pairs: log2(n) levels instead of n.
+
+    The shift cancels from what is made of them, so no gradient goes through it (operation ``held_max``).
+    """
+    level = row
+    while len(level) > 1:
+        paired = [apply(_HELD_MAX, a, b) for a, b in zip(level[::2], level[1::2], strict=False)]
+        level = paired if len(level) % 2 == 0 else [*paired, level[-1]]
+    return [apply(_SUB, x, level[0]) for x in row]
+
+
+SAME = ("exp", "log", "sqrt", "sin", "cos", "tanh", "square", "maximum", "minimum")
+OPERATIONS = {
+    **{name: name for name in SAME},
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "power": "pow", "float_power": "pow",
+    "negative": "neg", "absolute": "abs", "fabs": "abs", "less": "lt", "less_equal": "le", "greater": "gt",
+    "greater_equal": "ge",
+}  # fmt: skip
+"""Name of a NumPy function and of the operation that it is."""
+
+
+def call(ufunc: Any, method: str, operands: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    """What NumPy asks of a Value: ``ufunc(*operands)``.
+
+    Raises
+    ------
+    TypeMismatchError
+        The table has no such operation, or an operand is an array.
+    """
+    if any(isinstance(operand, Many) for operand in operands):
+        return NotImplemented  # it is one with each of them
+    name = ufunc.__name__
+    if name in ("equal", "not_equal") and method == "__call__" and not options:
+        a, b = operands if isinstance(operands[0], Value) else operands[::-1]
+        return a.__eq__(b) is (name == "equal")  # == would ask NumPy again
+    if name not in OPERATIONS or method != "__call__" or options:
+        asked = name if method == "__call__" else f"{name}.{method}"
+        raise TypeMismatchError(
+            f"np.{asked} of a Value{' with options' if options else ''}: it knows np.{listing(OPERATIONS)}. Take "
+            f"sv.sin, sv.dot and their like, or add an operation with sv.register"
+        )
+    if any(getattr(operand, "ndim", 0) for operand in operands):
+        raise TypeMismatchError(
+            f"np.{name} of a Value and an array: a Value is one number. Write [x * value for x in array], or let "
+            "np.array([a, b], dtype=object) hold Values"
+        )
+    return apply(kernel(OPERATIONS[name]), *operands)
+
+
+Value.numpy_call = staticmethod(call)

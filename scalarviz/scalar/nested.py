@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .many import Many
+from .single import Many
 from .value import Value
 
 Shape = tuple[int, ...]

@@ -1,15 +1,63 @@
-"""`Single`: a list of one Value that can be used as that Value."""
+"""What counts as a number where one is asked for: numbers, `Single` (a list of one Value) and `Many`."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
 
-from ..errors import TypeMismatchError
-from .many import Many
+from ..errors import InputError, TypeMismatchError, shown
+
+
+def as_number(x: SupportsFloat, what: str) -> float:
+    """`x` as a float.
+
+    Raises
+    ------
+    TypeMismatchError
+        It is no number.
+    InputError
+        A whole number too large for a float.
+    """
+    kind = type(x)
+    if kind is float:
+        return x  # type: ignore[return-value]
+    try:
+        if kind is int:  # the questions below cost more than the answer
+            return float(x)
+        if isinstance(x, str | bytes | bytearray):  # float("1") is 1.0, but text among numbers is a mistake
+            raise TypeError
+        # NumPy makes a number of any array of one, of the real part of a complex one, of a masked one
+        if isinstance(x, np.ndarray | np.generic) and not (x.ndim == 0 and x.dtype.kind in "biuf"):
+            raise TypeError
+        if isinstance(x, np.ma.MaskedArray):
+            raise TypeError
+        return float(x)
+    except (TypeError, ValueError):
+        raise TypeMismatchError(f"{what} must be a number, got {type(x).__name__} {shown(x)}") from None
+    except OverflowError:
+        raise InputError(f"{what} must be a float64 number, at most about 1.8e308; got a larger whole number") from None
+
+
+class Many:
+    """``value * many`` is left to the other operand, which knows how many it is; functions ask it too."""
+
+    __slots__ = ()
+
+    def each(self, name: str, *operands: Any) -> Any:
+        """The operation `name` of the table with each of the numbers of its operands, of which it is one."""
+        raise NotImplementedError
+
+    def as_values(self) -> Any:
+        """The array of the objects."""
+        raise NotImplementedError
+
+    def reduced(self, name: str) -> Any:
+        """Its ``sum``, ``mean``, ``max`` or ``min``."""
+        return getattr(self, name)()
+
 
 if TYPE_CHECKING:
     from .value import Value

@@ -2,23 +2,151 @@
 
 The whole teaching engine is in this file: an operation makes a node that holds its result, the operation and
 its parents; `Value.backward` goes through the nodes from the last made to the first and applies the chain rule.
-The formulas themselves stand in :mod:`scalarviz.scalar.ops`, how nodes are found in :mod:`scalarviz.scalar.walk`.
+The formulas themselves stand in :mod:`scalarviz.scalar.ops`.
+
+Before the class stand a node's label (``Value(2.0, label="a")``, as in micrograd's lecture), the operators of Python
+that Values refuse, and the walks that find the nodes below others.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, SupportsFloat
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsFloat
 
-from ..errors import StateError, TracingError, TypeMismatchError
-from . import tracing, walk
+from ..errors import StateError, TracingError, TypeMismatchError, shown
+from . import tracing
 from .kernel import Kernel, kernel
-from .label import Labelled
-from .many import Many
-from .numbers import as_number
-from .refused import REFUSED
-from .single import Single
+from .single import Many, Single, as_number
+
+if TYPE_CHECKING:
+    pass
+
+
+class Labelled:
+    """A text that nodes carry. A node without one has no room taken but a pointer, and no time."""
+
+    __slots__ = ("_label",)
+
+    _label: str
+
+    @property
+    def label(self) -> str:
+        """What the node is called; empty at first. For people alone: a Weight's is its name."""
+        try:
+            return self._label
+        except AttributeError:
+            return ""
+
+    @label.setter
+    def label(self, label: str) -> None:
+        given: object = label
+        if not isinstance(given, str):
+            raise TypeMismatchError(f"{type(self).__name__}: the label must be a text, got {shown(given)}")
+        self._label = label
+
+
+def _refusing(symbol: str) -> Callable[..., Any]:
+    def refuse(self: object, *others: Any) -> Any:
+        raise TypeMismatchError(
+            f"{symbol} is no operation of Values; they have + - * / ** and the functions of the table (sv.sin, sv.dot, "
+            "...), and sv.register adds one"
+        )
+
+    return refuse
+
+
+REFUSED = {
+    f"__{side}{name}__": _refusing(symbol)
+    for symbol, name in {"%": "mod", "//": "floordiv", "@": "matmul"}.items()
+    for side in ("", "r")
+}
+"""A method for each of them, by its name."""
+
+
+_order_of = attrgetter("_order")
+
+
+def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Value]:
+    """Every node with parents that a derivative of `roots` goes to, youngest first, gradients cleared.
+
+    The walk does not go below `ends`, which are left out. Nodes that it does not come to because an operand has no
+    derivative (the condition of ``where``) have their gradients cleared too: the older call's would be no gradient of
+    `roots`.
+    """
+    seen = set(ends)
+    found = [root for root in dict.fromkeys(roots) if root._op is not None and root not in seen]
+    seen.update(found)
+    aside: list[Value] = []
+    for node in found:  # grows meanwhile
+        node.grad = 0.0
+        op: Any = node._op
+        if op.straight:
+            below: Sequence[Value] = node._parents
+        else:
+            below = node._below()
+            if op.partly:
+                aside += node._parents  # some of them: the others are met anyhow
+        for parent in below:
+            if parent._op is None:
+                if type(parent) is Value and parent.grad is None:  # cleared as in PyTorch
+                    parent.grad = 0.0  # type: ignore[unreachable]
+            elif parent not in seen:
+                seen.add(parent)
+                found.append(parent)
+    if aside:
+        _clear(aside, seen)
+    found.sort(key=_order_of, reverse=True)
+    return found
+
+
+def _clear(nodes: list[Value], apart: set[Value]) -> None:
+    """Set the gradients of `nodes` and of all below to 0, except for leaves and for what is `apart`."""
+    done: set[Value] = set()
+    while nodes:
+        node = nodes.pop()
+        op = node._op
+        if op is not None and node not in apart and node not in done:
+            done.add(node)
+            node.grad = 0.0
+            nodes += node._parents if op.partly else node._below()
+
+
+def backward_between(outputs: Sequence[Value], upstreams: Sequence[float], inputs: Sequence[Value]) -> list[float]:
+    """Gradients of ``sum(upstream * output)`` by the inputs, taking the inputs as leaves.
+
+    Parameters
+    ----------
+    outputs, upstreams : sequences of the same length
+        Where the walk starts, and with which gradients.
+    inputs : sequence of Value
+        Where it ends: nothing below them is touched.
+
+    Returns
+    -------
+    list of float
+        One gradient an input. A Value that stands at two places has its whole gradient at the first and 0 at the
+        second, so that the sum over places is right.
+
+    Notes
+    -----
+    Other leaves (weights) accumulate, and so do inputs that are leaves themselves.
+    """
+    ends = dict.fromkeys(inputs)
+    before = {end: end.grad if end._op is None else 0.0 for end in ends}
+    for end in ends:
+        end.grad = 0.0
+    nodes = inner_nodes(outputs, ends)
+    for output, upstream in zip(outputs, upstreams, strict=True):
+        output.grad += upstream
+    for node in nodes:
+        node._op.pull(node)  # type: ignore[union-attr]
+    found = {end: end.grad for end in ends}
+    for end, old in before.items():
+        end.grad = old + found[end]
+    return [found.pop(x, 0.0) for x in inputs]
+
 
 _next_order = itertools.count().__next__
 
@@ -60,7 +188,7 @@ class Value(Labelled):
     _op: Kernel | None
     _parents: tuple[Value, ...]
     numpy_call: ClassVar[Callable[..., Any]]
-    """What a NumPy function of a Value does; ``ufuncs``, which needs Values, sets it."""
+    """What a NumPy function of a Value does; ``functions``, which needs Values, sets it."""
 
     def __init__(self, data: SupportsFloat, label: str = "") -> None:
         self.data = data if type(data) is float else as_number(data, "Value: the data")
@@ -96,7 +224,7 @@ class Value(Labelled):
             cleared = self.grad is None
             self.grad = upstream if cleared else self.grad + upstream
             return None
-        nodes = walk.inner_nodes([self])
+        nodes = inner_nodes([self])
         self.grad = upstream
         for node in nodes:
             pull = node._op.pull  # type: ignore[union-attr]
@@ -395,6 +523,5 @@ def apply_each(op: Kernel, xs: Iterable[Value], *constants: SupportsFloat) -> li
 for _name, _refuse in REFUSED.items():
     setattr(Value, _name, _refuse)
 
-walk.holder = Value
 _new = Value.__new__
 _ADD, _SUB, _MUL, _DIV, _POW, _NEG = (kernel(name) for name in ("add", "sub", "mul", "div", "pow", "neg"))

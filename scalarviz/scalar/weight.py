@@ -11,7 +11,7 @@ from .. import rng
 from ..checks import flag
 from ..errors import InputError, TypeMismatchError, shown
 from . import tracing
-from .numbers import as_number
+from .single import as_number
 from .store import Block
 from .value import Value, _next_order
 

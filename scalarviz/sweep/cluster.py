@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Executor, Future, wait
 from dataclasses import replace
-from functools import partial
 from threading import RLock
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -69,7 +68,6 @@ class Cluster(Executor):
         self.address, self._said = address, said
         self._client = connected(address)
         self.threads: int = sum(self._client.nthreads().values())
-        self._sender: Any = self._client.get_executor(pure=False)
         self._waiting: deque[Asked] = deque()
         self._suspects: deque[Asked] = deque()
         self._sent: dict[str, Parcel] = {}
@@ -140,23 +138,34 @@ class Cluster(Executor):
     def _send_one(self, parcel: Parcel) -> None:
         name = f"scalarviz-{uuid4().hex}"
         self._sent[name] = parcel
-        sent = self._sender.submit(work, [one.job for one in parcel], versions(), key=name)
-        sent.add_done_callback(partial(self._came, name))
+        sent = self._client.submit(work, [one.job for one in parcel], versions(), key=name, pure=False)
+        self._client.loop.add_callback(self._bring, name, sent)
 
     # ---- in the client's thread
 
-    def _came(self, name: str, sent: Future[Computed]) -> None:
+    async def _bring(self, name: str, sent: Any) -> None:
+        """Wait for a parcel and hand out its results.
+
+        Dask's own executor would not do: if the scheduler dies while a result is brought, its future stays open.
+        """
+        from distributed.comm.core import CommClosedError
+
+        found: Computed | Exception
+        try:
+            found = await self._client.gather(sent, asynchronous=True)
+        except Exception as error:  # whatever keeps a parcel from being computed
+            found = error
         with self._turn:
             parcel, deaths = self._sent.pop(name), self._deaths.pop(name, 0)
-        try:
-            computed = sent.result()
-        except CancelledError:  # we cancel none: the client has lost the scheduler
+        if isinstance(found, (CancelledError, CommClosedError)) or (  # we cancel none: the scheduler is lost
+            isinstance(found, OSError) and self._client.status != "running"
+        ):
             self._lose(parcel)
-        except Exception as error:  # whatever keeps a parcel from being computed
-            self._failed(parcel, error, deaths)
+        elif isinstance(found, Exception):
+            self._failed(parcel, found, deaths)
         else:
-            self._seconds = max(computed.seconds / len(parcel), SECONDS / MOST)
-            for one, result in zip(parcel, computed.results, strict=True):
+            self._seconds = max(found.seconds / len(parcel), SECONDS / MOST)
+            for one, result in zip(parcel, found.results, strict=True):
                 one.future.set_result(replace(result, tries=result.tries + deaths))
         with self._turn:
             if not self._lost:

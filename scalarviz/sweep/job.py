@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.processors import processor_type
+from ..engine.cost import processor_type
 from ..errors import DivergedError, ScalarvizError
 from ..run.checkpoint import said_of as said_of_run
 from ..run.moment import Moment

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..checks import integer
-from ..engine.processors import processors
+from ..engine.cost import processors
 from ..errors import InputError, TypeMismatchError, shown
 from ..io.atomic import StrPath
 from .about import About

@@ -16,12 +16,8 @@ from functools import cache
 from importlib import metadata
 from typing import NamedTuple
 
-from ..engine.cache.place import warn_once
-from ..engine.problem import DTYPES
-from ..engine.table import ENGINES
 from ..errors import InputError
-from ..scalar import ops
-from ..tape.frozen import SAID
+from ..tape.record import SAID
 from .job import Job, compute
 from .result import Result
 
@@ -60,8 +56,6 @@ def differences(here: dict[str, str], there: dict[str, str]) -> str:
 def work(jobs: Sequence[Job], wanted: dict[str, str]) -> Computed:
     """Compute some runs, one after the other, in a process with the versions that are `wanted`.
 
-    The first time in a process kernels that are missing are compiled: without them runs would have other bits.
-
     Raises
     ------
     InputError
@@ -70,8 +64,6 @@ def work(jobs: Sequence[Job], wanted: dict[str, str]) -> Computed:
     if other := differences(wanted, versions()):
         raise InputError(f"a worker on {platform.node()} has other versions than the sweep: {other}")
     _others_draw()
-    for job in jobs:
-        warm(job)
     began = time.perf_counter()
     return Computed([compute(job) for job in jobs], time.perf_counter() - began)
 
@@ -80,24 +72,3 @@ def work(jobs: Sequence[Job], wanted: dict[str, str]) -> Computed:
 def _others_draw() -> None:
     """Threads of the cluster draw random numbers while a graph is recorded, which is not that graph's doing."""
     warnings.filterwarnings("ignore", re.escape(SAID.partition("(")[0]), RuntimeWarning)
-
-
-def warm(job: Job) -> None:
-    """Make sure that numba's kernels are there for a job that may use them; once a process."""
-    engine, dtype = (job.options.get(name, default) for name, default in (("engine", "auto"), ("dtype", DTYPES[0])))
-    if engine in ("auto", "numba") and dtype in DTYPES:
-        with _LOCK:  # a worker may have several threads
-            _warmed(str(dtype))
-
-
-@cache
-def _warmed(dtype: str) -> None:
-    from ..engine.cpu import cache_is_warm, warmup
-    from ..engine.cpu.cache.place import refusal
-
-    if ENGINES["numba"].missing(0) or cache_is_warm(dtype, ops.TABLE):
-        return
-    if reason := refusal():
-        warn_once(f"the runs of a sweep are computed with NumPy: {reason}")
-        return
-    warmup((dtype,))

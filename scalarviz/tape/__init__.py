@@ -1,8 +1,7 @@
 """From a graph of objects to something that an engine can run: record, simplify, lower.
 
-Open `record` first (graph to `tape`), then `lower` (tape to `program`) with its `passes`, `ordered` rows and
-`shared` weights. What is typed with plain operators is read by `typed` and becomes `sums` (`squares`, `neurons`,
-`lonely` ones), which run `together`. `gradients` decides which rows get one. No engine here.
+Open `record` first (graph to `tape`), then `lower` (tape to `program`) with its `passes`, `sums` (what is typed with
+plain operators) and `ordered` rows (what runs together). No engine here.
 """
 
 from .lower import lower

@@ -1,30 +1,108 @@
-"""Lowering: a tape -> a plan of programs that an engine can execute."""
+"""Lowering: a tape becomes a plan of programs that an engine can execute.
+
+What was made of a graph is kept (`Kept`): a thousand runs of one network lower and encode it once.
+"""
 
 from __future__ import annotations
 
+import marshal
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from ..collecting import collection_paused
 from ..scalar.mask import UNITS
-from .columns import columns
-from .gathers import gather_instruction
-from .gradients import gradient_rows, made_of_buffers, parameters_reached
-from .known import Kept, content_of
-from .lonely import lonely_sums
-from .neurons import neurons
-from .ordered import ordered
-from .passes import Needs, fold_constants, needs, plain_dots, rebuild, share_operands
-from .program import Instruction, Plan, Program, Rows
-from .shared import Place, is_layer
-from .squares import squared_errors
+from ..scalar.ops import TABLE
+from .ordered import Place, gather_instruction, is_layer, lonely_sums, ordered, sums, together
+from .passes import (
+    Needs,
+    columns,
+    fold_constants,
+    gradient_rows,
+    made_of_buffers,
+    needs,
+    neurons,
+    parameters_reached,
+    plain_dots,
+    rebuild,
+    share_operands,
+    squared_errors,
+)
+from .program import CODES, Instruction, Plan, Program, Rows, in_front, shifted
 from .sums import means, weighted_sums
 from .tape import Node, Tape
-from .together import sums, together
-from .totals import CODES, in_front, shifted
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+SMALL = 2000
+"""Nodes of the largest graph that is kept; who makes a larger one makes few."""
+MOST = 32
+
+
+class Kept(Generic[K, V]):
+    """The last `MOST` things that were made, by what they were made of. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._there: OrderedDict[K, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: K) -> V | None:
+        """What was kept, or None."""
+        with self._lock:
+            if key in self._there:
+                self._there.move_to_end(key)
+            return self._there.get(key)
+
+    def put(self, key: K, made: V) -> V:
+        """Keep something; what was not asked for longest goes. Returns it."""
+        with self._lock:
+            self._there[key] = made
+            self._there.move_to_end(key)
+            if len(self._there) > MOST:
+                self._there.popitem(last=False)
+        return made
+
+
+def content_of(tape: Tape) -> bytes | None:
+    """All that a plan is made of, bit by bit (0.0 is not -0.0); None of a graph that is large, or odd.
+
+    What modules the taps are of is no part of it, only where they are.
+    """
+    if len(tape.nodes) > SMALL:
+        return None
+    said = (
+        [_node(node) for node in tape.nodes], [TABLE[code].expressions() for code in _operations(tape)],
+        tape.n_inputs, tape.n_targets, tape.n_parameters, tape.outputs, tape.loss, [rows for _, rows in tape.taps],
+        [(t.index, t.row, t.rate, t.positions, t.count) for t in tape.tracks], tape.fewest,
+    )  # fmt: skip
+    try:
+        return marshal.dumps(said, 2)  # of a later version the bytes would depend on which objects are the same
+    except ValueError:  # a number of a kind of its own
+        return None
+
+
+def _operations(tape: Tape) -> list[str]:
+    """Operations of the table, whose formulas may be registered anew."""
+    return sorted({node.code for node in tape.nodes} & TABLE.keys())
+
+
+def _node(node: Node) -> tuple[object, ...]:
+    terms, table = node.terms, node.table
+    if terms is None and table is None:
+        return node.code, node.args, node.index, node.number
+    weights = () if terms is None else terms.weights
+    told = (weights.start, weights.stop, weights.step) if isinstance(weights, range) else weights
+    return (
+        node.code, node.args, node.index, node.number,
+        None if terms is None else (terms.kind, isinstance(weights, range), told, terms.bias, terms.offset),
+        None if table is None else (table.rows, table.step),
+    )  # fmt: skip
+
 
 _PLANS: Kept[tuple[bytes, bool], Plan] = Kept()
 

@@ -1,15 +1,144 @@
-"""The order of a program's rows: by level, and what can run together side by side."""
+"""The order of a program's rows: by level, with what can run together side by side.
+
+* Layers that share their weights: a convolution is recorded as one layer at each position of a picture. The structure
+  is looked for, not the module that made it: any weights that several rows of inputs use at one depth will do.
+* Gathers run together by columns of one id, or by ids that read the same columns of a table.
+* Sums run as one instruction where they have as many terms and the same numbers beside them.
+* A scale and a shift a feature, ``g*x + b``, would be a layer of one row each. As sums with weights anywhere they run
+  together, the bias as the weight of a row of ones.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .gathers import gather_places
-from .shared import Place, is_layer, shared_layers
-from .tape import Memo, Node, Tape, moved
-from .together import together
+from .passes import spliced
+from .program import Instruction
+from .tape import Memo, Node, Tape, Terms, moved
+
+
+def is_layer(terms: Terms) -> bool:
+    """Whether a weighted sum may be a row of a layer: its weights are neighbours in theta, nothing else is added."""
+    return terms.kind == "param" and isinstance(terms.weights, range) and terms.offset == 0.0 and len(terms.weights) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a weighted sum stands in a group of layers with the same weights.
+
+    Attributes
+    ----------
+    group, output, position : int
+        Which group, which row of the weights, which layer.
+    """
+
+    group: int
+    output: int
+    position: int
+
+
+def shared_layers(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bool]) -> dict[int, Place]:
+    """The place of every row that belongs to two or more layers over the same weights, at one level.
+
+    Their rows get a gradient (`gets`), or none of them does.
+    """
+    layers: dict[tuple[int, bool, tuple[int, ...]], list[int]] = {}
+    for row, node in enumerate(nodes):
+        if node.terms is not None and is_layer(node.terms):
+            layers.setdefault((level[row], gets[row], node.args), []).append(row)
+    groups: dict[tuple[int, ...], list[list[int]]] = {}
+    for (depth, gets_one, _), rows in layers.items():
+        rows.sort(key=lambda r: _first_weight(nodes[r]))
+        key = _weights(nodes, rows)
+        if key is not None:
+            groups.setdefault((depth, int(gets_one), *key), []).append(rows)
+    found = {}
+    several = [members for members in groups.values() if len(members) > 1]
+    for group, members in enumerate(several):
+        for position, rows in enumerate(members):
+            for output, row in enumerate(rows):
+                found[row] = Place(group, output, position)
+    return found
+
+
+def _first_weight(node: Node) -> int:
+    assert node.terms is not None
+    first: int = node.terms.weights[0]
+    return first
+
+
+def _weights(nodes: Sequence[Node], rows: list[int]) -> tuple[int, ...] | None:
+    """What layers must share: outputs, inputs, first weight, first bias; None if the weights are no whole block."""
+    first = nodes[rows[0]]
+    assert first.terms is not None
+    n, bias = len(first.args), first.terms.bias
+    for k, row in enumerate(rows):
+        terms = nodes[row].terms
+        assert terms is not None
+        if terms.weights[0] != first.terms.weights[0] + k * n or terms.bias != (None if bias is None else bias + k):
+            return None
+    return len(rows), n, _first_weight(first), -1 if bias is None else bias
+
+
+def gather_places(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bool]) -> dict[int, Place]:
+    """The place of every row that is a gather: ``output`` counts the ids of a group, ``position`` the columns.
+
+    Groups are numbered -1, -2, ... Their rows stand at one level and get a gradient (`gets`), or none of them does. No
+    group holds a weight twice for one id.
+    """
+    columns: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    times: dict[tuple[object, ...], int] = defaultdict(int)
+    for row, node in enumerate(nodes):
+        if node.code == "gather":
+            key = (level[row], gets[row], node.table, node.args[0])
+            again = times[(*key, node.index)]
+            times[(*key, node.index)] += 1
+            columns[(*key, again)].append(row)
+    groups: dict[tuple[object, ...], list[list[int]]] = defaultdict(list)
+    for (depth, gets_one, table, *_), rows in columns.items():
+        rows.sort(key=lambda row: nodes[row].index)
+        groups[(depth, gets_one, table, tuple([nodes[row].index for row in rows]))].append(rows)
+    return {
+        row: Place(-1 - group, output, position)
+        for group, ids in enumerate(groups.values())
+        for output, rows in enumerate(ids)
+        for position, row in enumerate(rows)
+    }
+
+
+def gather_instruction(nodes: Sequence[Node], row: int, count: int, positions: int) -> Instruction:
+    """The instruction of a group whose first of `count` rows is `row`; it has so many ids."""
+    width = count // positions
+    ids = np.array([node.args[0] for node in nodes[row : row + count : width]], np.int64)
+    weights = np.array([node.index for node in nodes[row : row + width]], np.int64)
+    return Instruction("gather", row, count, ids[None], weights=weights, table=nodes[row].table)
+
+
+def together(node: Node, terms: Terms) -> tuple[object, ...]:
+    """What sums of one level must have in common to become one instruction."""
+    numbers = terms.weights if terms.kind == "const" else ()
+    return terms.kind, len(node.args), numbers, terms.offset, terms.bias
+
+
+def sums(nodes: Sequence[Node], row: int) -> Instruction:
+    """The instruction of sums that run together, from result row `row` on."""
+    terms = [node.terms for node in nodes if node.terms is not None]
+    first, count = terms[0], len(nodes)
+    bias = -1 if first.bias is None else first.bias
+    args = np.array([node.args for node in nodes], np.int64).reshape(count, -1)
+    if first.kind == "const":
+        return Instruction(
+            "weighted", row, count, args, numbers=np.array(first.weights, float), bias=bias, offset=first.offset
+        )
+    others = np.array([t.weights for t in terms], np.int64).ravel()
+    if first.kind == "row":
+        return Instruction("product", row, count, np.stack([others, args.ravel()]), bias=bias, offset=first.offset)
+    return Instruction("dot", row, count, args, weights=others, bias=bias, offset=first.offset)
+
 
 _FIRST = {"input": 0, "const": 1, "param": 2, "buffer": 2, "mask": 3}
 """What needs nothing stands in front, in this order."""
@@ -104,3 +233,48 @@ def _level_of_many(node: Node, level: Sequence[int], known: dict[int, int]) -> i
         if operands is node.args:  # else a tuple of the moment, whose id another one may get
             known[id(operands)] = found
     return found
+
+
+SMALL = 8
+"""Most terms of such a sum: what is longer is as well done by the kernels of layers."""
+
+
+def lonely_sums(tape: Tape) -> Tape:
+    """Let small sums that share neither weights nor operands have equal forms, where several stand at one level."""
+    alone = list(_alone(tape))
+    level = levels(tape.nodes) if alone else []
+    kinds = Counter((level[row], len(tape.nodes[row].args), _terms(tape.nodes[row]).bias is None) for row in alone)
+    one, made, before = len(tape.nodes), [Node("const", number=1.0)], {0: [len(tape.nodes)]}
+    changed = {}
+    for row in alone:
+        node = tape.nodes[row]
+        terms, args = _terms(node), node.args
+        if kinds[level[row], len(args), terms.bias is None] > 1:
+            weights = tuple(terms.weights)
+            if terms.bias is not None:
+                weights, args = (*weights, terms.bias), (*args, one)
+            changed[row] = replace(node, args=args, terms=replace(terms, weights=weights, bias=None))
+    return spliced(tape, changed, made, before) if changed else tape
+
+
+def _alone(tape: Tape) -> Iterator[int]:
+    """Rows of such sums; what a module returns stays as it is: it may be asked what its weights meet."""
+    taps = {row for _, rows in tape.taps for row in rows}
+    every = ((row, node.terms) for row, node in enumerate(tape.nodes) if node.args)
+    sums = [row for row, terms in every if terms is not None and terms.kind == "param"]
+    operands = Counter(id(tape.nodes[row].args) for row in sums)
+    known: dict[tuple[int, ...], int] = {}
+    same = Counter(known.setdefault(tape.nodes[row].args, row) for row in sums if len(tape.nodes[row].args) <= SMALL)
+    weights = Counter(_terms(tape.nodes[row]).weights[0] for row in sums)
+    for row in sums:
+        node, terms = tape.nodes[row], _terms(tape.nodes[row])
+        if row in taps or len(node.args) > SMALL or operands[id(node.args)] > 1:
+            continue
+        single = same[known[node.args]] == 1 and weights[terms.weights[0]] == 1
+        if single if isinstance(terms.weights, range) else terms.bias is not None:
+            yield row
+
+
+def _terms(node: Node) -> Terms:
+    assert node.terms is not None
+    return node.terms

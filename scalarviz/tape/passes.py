@@ -1,17 +1,25 @@
-"""Passes: plain functions from tape to tape. Each keeps the meaning and makes the tape cheaper to run."""
+"""Passes: plain functions from tape to tape. Each keeps the meaning and makes the tape cheaper to run.
+
+* Neurons that keep their weights and bias side by side, as objects of a class do, become a layer. Each row of weights
+  ends (or begins) with its bias, so a row of ones becomes one more operand.
+* Layers typed as ``x @ W + b`` with W of shape (inputs, outputs) have sums that read columns of a matrix. They run
+  together if their biases become weights of a row of ones. Engines may find the matrix again (``cpu/encode/sums``).
+* Squared errors: what `MSELoss` records becomes one node.
+* Gradients: which rows get one is decided here, once; every engine follows :attr:`Program.needs_gradient`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from itertools import islice
 
+from ..scalar.functions import MAX
 from ..scalar.kernel import Kernel, kernel
-from ..scalar.largest import MAX
+from .program import CODES
 from .tape import Kind, Memo, Node, Tape, Terms, moved
-from .totals import CODES
 
 
 class Needs(IntEnum):
@@ -239,3 +247,253 @@ def _as_weights(tape: Tape, rows: tuple[int, ...]) -> tuple[Kind, tuple[float, .
     if all(n.code == "const" for n in nodes):
         return "const", tuple(n.number for n in nodes)
     return "row", rows
+
+
+FEW = 8
+"""Operands that are compared one by one."""
+
+
+def neurons(tape: Tape) -> Tape:
+    """Let sums over the same rows, each with its bias beside its weights, be rows of a layer without biases."""
+    one, made, before = len(tape.nodes), [Node("const", number=1.0)], {0: [len(tape.nodes)]}
+    changed: dict[int, Node] = {}
+    for first, rows in _layers(tape):
+        args = tape.nodes[rows[0]].args
+        wider = (one, *args) if first else (*args, one)
+        for row in rows:
+            node = tape.nodes[row]
+            terms = node.terms
+            assert terms is not None
+            assert terms.bias is not None
+            start = terms.bias if first else terms.weights[0]
+            weights = range(start, start + len(wider))
+            changed[row] = replace(node, args=wider, terms=replace(terms, weights=weights, bias=None))
+    return spliced(tape, changed, made, before) if changed else tape
+
+
+def _layers(tape: Tape) -> Iterator[tuple[bool, list[int]]]:
+    """Rows of neurons over the same operands, one behind the other in theta; whether their biases stand in front."""
+    groups: dict[tuple[bool, object], list[tuple[int, int]]] = {}
+    for row, node in enumerate(tape.nodes):
+        terms = node.terms
+        if terms is None or terms.bias is None or not isinstance(terms.weights, range) or terms.offset or not node.args:
+            continue
+        if terms.bias in (terms.weights.start - 1, terms.weights.stop):
+            first = terms.bias < terms.weights.start
+            same = id(node.args) if len(node.args) > FEW else node.args  # long ones are one tuple
+            groups.setdefault((first, same), []).append((terms.weights.start, row))
+    for (first, _), members in groups.items():
+        members.sort()
+        step = len(tape.nodes[members[0][1]].args) + 1
+        stretch = members[:1]
+        for member in [*members[1:], (-1, -1)]:
+            if member[0] == stretch[-1][0] + step:
+                stretch.append(member)
+                continue
+            if len(stretch) > 1:
+                yield first, [row for _, row in stretch]
+            stretch = [member]
+
+
+def columns(tape: Tape) -> Tape:
+    """Let sums over the same rows, whose weights and biases are their neighbour's moved by one, have equal forms."""
+    one, made, before = len(tape.nodes), [Node("const", number=1.0)], {0: [len(tape.nodes)]}
+    changed: dict[int, Node] = {}
+    for rows in _matrices(tape):
+        wider = (*tape.nodes[rows[0]].args, one)
+        for row in rows:
+            node, terms = tape.nodes[row], _terms(tape.nodes[row])
+            weights = (*terms.weights, terms.bias)
+            changed[row] = replace(node, args=wider, terms=replace(terms, weights=weights, bias=None))
+    return spliced(tape, changed, made, before) if changed else tape
+
+
+def _matrices(tape: Tape) -> Iterator[list[int]]:
+    """Rows of sums that read columns side by side and have a bias each."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for row, node in enumerate(tape.nodes):
+        terms = node.terms
+        if terms is not None and terms.kind == "param" and terms.bias is not None and _lie_apart(terms.weights):
+            groups.setdefault(node.args, []).append(row)
+    for rows in groups.values():
+        stretch = rows[:1]
+        for row in rows[1:]:
+            if not _follows(_terms(tape.nodes[stretch[-1]]), _terms(tape.nodes[row])):
+                if len(stretch) > 1:
+                    yield stretch
+                stretch = []
+            stretch.append(row)
+        if len(stretch) > 1:
+            yield stretch
+
+
+def _lie_apart(weights: Sequence[int]) -> bool:
+    return not isinstance(weights, range) and len(weights) > 1
+
+
+def _follows(a: Terms, b: Terms) -> bool:
+    """Whether all that `b` reads stands one behind what `a` does."""
+    assert a.bias is not None
+    same = b.bias == a.bias + 1 and b.offset == a.offset and len(b.weights) == len(a.weights)
+    return same and all(y == x + 1 for x, y in zip(a.weights, b.weights, strict=True))
+
+
+def _terms(node: Node) -> Terms:
+    assert node.terms is not None
+    return node.terms
+
+
+def squared_errors(tape: Tape) -> Tape:
+    """Turn ``factor * ((a - b)**2 + ...)`` whose parts nobody else reads into one node ``squares``.
+
+    Its operands are all ``a``, then all ``b``; its number is the factor.
+    """
+    finder = _Squares(tape)
+    changed: dict[int, Node] = {}
+    inner: set[int] = set()
+    for row in range(len(tape.nodes) - 1, -1, -1):  # from the top, so that a factor comes before its sum
+        found = None if row in inner else finder.at(row)
+        if found is not None:
+            pairs, factor, parts = found
+            changed[row] = Node("squares", tuple(a for a, _ in pairs) + tuple(b for _, b in pairs), number=factor)
+            inner.update(parts)
+    return rebuild(tape, changed) if changed else tape
+
+
+Found = tuple[list[tuple[int, int]], float, list[int]]  # operands, factor, rows that are done with
+
+
+class _Squares:
+    def __init__(self, tape: Tape) -> None:
+        self.nodes = tape.nodes
+        self.uses = readers_of(tape)
+
+    def at(self, row: int) -> Found | None:
+        """The squares whose weighted sum is `row`."""
+        node = self.nodes[row]
+        if node.code == "mul":
+            for factor, rest in (node.args, node.args[::-1]):
+                if self.nodes[factor].code == "const" and self.uses[rest] == 1:
+                    below = self.total(rest)
+                    if below is not None:
+                        return below[0], below[1] * self.nodes[factor].number, [rest, *below[2]]
+            return None
+        return self.total(row)
+
+    def total(self, row: int) -> Found | None:
+        """The same without a factor in front."""
+        node, terms = self.nodes[row], self.nodes[row].terms
+        if terms is None:
+            pair = self.square(row)
+            return None if pair is None else ([pair[0]], 1.0, pair[1])
+        if terms.kind != "const" or terms.bias is not None or terms.offset or len(set(terms.weights)) != 1:
+            return None
+        if any(self.uses[arg] > 1 for arg in node.args):
+            return None
+        squares = [square for square in map(self.square, node.args) if square is not None]
+        if len(squares) < len(node.args):
+            return None
+        parts = [row for _, rows in squares for row in rows]
+        return [pair for pair, _ in squares], float(terms.weights[0]), [*node.args, *parts]
+
+    def square(self, row: int) -> tuple[tuple[int, int], list[int]] | None:
+        """The operands of ``(a - b)**2``, and the row of the difference."""
+        node = self.nodes[row]
+        if node.code != "square":
+            return None
+        (below,) = node.args
+        difference = self.nodes[below]
+        if difference.code != "sub" or self.uses[below] > 1:
+            return None
+        a, b = difference.args
+        return (a, b), [below]
+
+
+def gradient_rows(tape: Tape, roots: Iterable[int]) -> list[bool]:
+    """Whether each row gets a gradient: `roots` depend on it and it depends on a parameter.
+
+    Both ways lead through operands that have a derivative alone. What only a comparison or the condition of ``where``
+    reads gets none: a product with a derivative of 0 would not be the same, for 0 * inf is NaN.
+    """
+    flowing = _all_differentiated(tape.nodes)
+    depends = _depends(tape.nodes, flowing)
+    reached = [False] * len(tape.nodes)
+    for root in roots:
+        reached[root] = True
+    seen: set[int] = set()  # the rows of a layer share one tuple of operands
+    for row in range(len(tape.nodes) - 1, -1, -1):
+        if reached[row] and depends[row]:
+            operands = flowing[row]
+            if len(operands) > 2:
+                if id(operands) in seen:
+                    continue
+                seen.add(id(operands))
+            for operand in operands:
+                reached[operand] = True
+    return [a and b for a, b in zip(reached, depends, strict=True)]
+
+
+def differentiated(node: Node) -> tuple[int, ...]:
+    """The operands that a derivative goes to."""
+    if node.code == "gather":  # which weights are read does not change by a little
+        return ()
+    if node.terms is not None or not node.args or node.code in ("squares", "batch_mean"):
+        return node.operands()
+    op = kernel_of(node)
+    return tuple([node.args[k] for k in op.flowing]) if op.partly else node.args
+
+
+def _all_differentiated(nodes: Sequence[Node]) -> list[tuple[int, ...]]:
+    """The same of every node; what an operation lets through is looked up once."""
+    whole: set[str] = set()
+    found = []
+    for node in nodes:
+        if node.code in whole:
+            found.append(node.args)
+            continue
+        operands = differentiated(node)
+        if operands is node.args and node.terms is None:
+            whole.add(node.code)
+        found.append(operands)
+    return found
+
+
+def made_of_buffers(tape: Tape) -> set[int]:
+    """The rows that no gradient goes to on the way to a parameter, of a tape that reads buffers; else none."""
+    if not any(node.code == "buffer" for node in tape.nodes):
+        return set()
+    depends = _depends(tape.nodes, _all_differentiated(tape.nodes))
+    return {row for row, found in enumerate(depends) if not found}
+
+
+def parameters_reached(tape: Tape, gets: Iterable[bool], first: int) -> set[int]:
+    """The parameters from index `first` on that get a gradient: rows that get one read them."""
+    found: set[int] = set()
+    for node, gets_one in zip(tape.nodes, gets, strict=True):
+        terms = node.terms
+        if gets_one and node.code == "param":
+            found.add(node.index)
+        elif gets_one and terms is not None:
+            found.add(-1 if terms.bias is None else terms.bias)
+            if terms.kind == "param" and not (isinstance(terms.weights, range) and terms.weights.stop <= first):
+                found.update(terms.weights)
+    return {index for index in found if index >= first}
+
+
+def _depends(nodes: Sequence[Node], flowing: Sequence[tuple[int, ...]]) -> list[bool]:
+    """Whether each row depends on a parameter, through operands that have a derivative."""
+    found: list[bool] = []
+    known: dict[int, bool] = {}  # of tuples of operands that several nodes share
+    for node, operands in zip(nodes, flowing, strict=True):
+        if not operands:
+            found.append(reads_parameters(node))
+        elif node.terms is not None and reads_theta(node.terms):
+            found.append(True)
+        elif len(operands) > 2:
+            below = known.get(id(operands))
+            if below is None:
+                below = known[id(operands)] = any(found[row] for row in operands)
+            found.append(below)
+        else:
+            found.append(found[operands[0]] or found[operands[-1]])
+    return found

@@ -1,9 +1,15 @@
-"""Recording: call a function once with symbolic inputs and write down what it does."""
+"""Recording: call a function once with symbolic inputs and write down what it does.
+
+Random numbers that the function draws meanwhile would be the same in every step, in silence: they are refused.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+import random
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any
@@ -14,17 +20,40 @@ from ..checks import integer
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import tracing
 from ..scalar.batch import Tracked
-from ..scalar.dot import Dot, Row
-from ..scalar.gathered import Gathered
+from ..scalar.functions import Gathered
 from ..scalar.mask import Mask
 from ..scalar.nested import every
 from ..scalar.single import usable
 from ..scalar.store import Block
-from ..scalar.total import Total
+from ..scalar.sums import Dot, Row, Total
 from ..scalar.value import Symbol, Value
 from ..scalar.weight import Weight
-from .frozen import drawing_is_said
 from .tape import Node, Table, Tape, Terms, Track
+
+SAID = (
+    "the recorded function drew random numbers ({}): they are constants of the graph, the same for every sample and "
+    "step. nn.Dropout draws anew; numbers that shall stay are drawn once, before the function"
+)
+
+
+@contextmanager
+def drawing_is_said() -> Iterator[None]:
+    """Warn where the generators that everybody shares, `random` and ``np.random``, have moved on meanwhile.
+
+    Generators of one's own are not seen.
+    """
+    before = _states()
+    yield
+    moved = [name for name, state in _states().items() if state != before[name]]
+    if moved:
+        warnings.warn_explicit(SAID.format(" and ".join(moved)), RuntimeWarning, "scalarviz", 0)
+
+
+def _states() -> dict[str, tuple[Any, ...]]:
+    state: Any = np.random.get_state(legacy=False)
+    legacy = state["state"]
+    return {"random": random.getstate(), "np.random": (legacy["pos"], bytes(legacy["key"]), state["has_gauss"])}
+
 
 MOST = 1 << 32
 """Inputs of one sample: each is an object while a function is recorded."""

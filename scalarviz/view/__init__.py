@@ -33,3 +33,7 @@ __all__ = [
     "save_png",
     "show",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -13,8 +13,8 @@ from ..checks import flag, integer, one_of
 from ..errors import InputError, TypeMismatchError, shown
 from ..nn import Module, Parameter
 from ..scalar import Value
-from ..scalar.many import Many
 from ..scalar.nested import every
+from ..scalar.single import Many
 from .drawing import THEMES, Drawing, Roots, Theme
 from .graph.names import variables
 from .graph.shown import Wish

@@ -179,7 +179,7 @@ def show(
     steps: int = 3000, duration: float = 20.0,
     theme: str = "dark", cmap: str | None = None,
     quantity: str = "weight", sized: bool = False, threshold: float = 0.0,
-    paused: bool = False, presenter: bool = False, first_start: bool = False,
+    paused: bool = False, presenter: bool = False,
     on_note: Callable[[str], None] = _note,
     on_lost: Callable[[], object] | None = None,
 ) -> Handle:  # fmt: skip
@@ -205,8 +205,6 @@ def show(
     paused, presenter : bool
         Whether a trained run waits for the Space key; else it begins when nothing has been touched for four seconds.
         For a hall: text is half again as large, there is no small print, keys that are pressed are shown.
-    first_start : bool
-        numba's cache is being filled meanwhile: a trained run of ``engine="auto"`` goes on with numba when it is full.
     on_note : callable
         Told in one line what happened (a screenshot was written).
     on_lost : callable, optional
@@ -227,7 +225,7 @@ def show(
         No display, Qt or OpenGL; the message says what to do or to install.
     """
     make = _made(x, block, presenting(theme, presenter), cmap=cmap, quantity=quantity, sized=sized, steps=steps,
-                 duration=duration, threshold=threshold, paused=paused, first_start=first_start)  # fmt: skip
+                 duration=duration, threshold=threshold, paused=paused)  # fmt: skip
     try:
         window = Window(make, _name(x), size, on_note=on_note)
     except MissingDependencyError as missing:
@@ -246,15 +244,13 @@ def _made(x: Any, block: bool, look: Theme, **given: Any) -> Callable[[tuple[int
     if isinstance(x, Kept):
         check_plain(show, **given)
         return rooms_of_kept(x, look).wall
-    steps, duration, cmap, paused, first_start = (
-        given[name] for name in ("steps", "duration", "cmap", "paused", "first_start")
-    )
-    make = _maker(x, block, steps, duration, look, cmap, paused, first_start)
+    steps, duration, cmap, paused = (given[name] for name in ("steps", "duration", "cmap", "paused"))
+    make = _maker(x, block, steps, duration, look, cmap, paused)
     return _dressed(make, given["quantity"], Sizing(given["sized"], given["threshold"]))
 
 
 def _maker(x: Any, block: bool, steps: int, duration: float, theme: Theme, cmap: str | None,
-           paused: bool, first_start: bool) -> Callable[[tuple[int, int]], Viewer]:  # fmt: skip
+           paused: bool) -> Callable[[tuple[int, int]], Viewer]:  # fmt: skip
     if isinstance(x, Recorded | Played):
         source = RecordedSource(x) if isinstance(x, Recorded) else x
         return lambda size: Replay(bench_of(source, size, theme, cmap, hands=True), duration=duration,
@@ -269,7 +265,6 @@ def _maker(x: Any, block: bool, steps: int, duration: float, theme: Theme, cmap:
             theme=theme,
             cmap=cmap,
             wait=None if paused else WAIT,
-            first_start=first_start,
         )
     if isinstance(x, Subject):
         return lambda size: Mirror(x, size, bench=bench_of(x, size, theme, cmap, hands=True))

@@ -51,7 +51,7 @@ def server(command, ready, folder):
     env = {name: value for name, value in os.environ.items() if name not in away}
     env |= {"JUPYTER_CONFIG_DIR": str(folder / "config"), "JUPYTER_DATA_DIR": str(folder / "data"),
             "JUPYTER_RUNTIME_DIR": str(folder / "runtime"), "IPYTHONDIR": str(folder / "ipython"),
-            "XDG_CONFIG_HOME": str(folder / "xdg"), "SCALARVIZ_WARMUP": "0", "JUPYTER_PATH": str(SHARED)}  # fmt: skip
+            "XDG_CONFIG_HOME": str(folder / "xdg"), "JUPYTER_PATH": str(SHARED)}  # fmt: skip
     log = (folder / "server.log").open("w")
     process = subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log, start_new_session=True)
     try:

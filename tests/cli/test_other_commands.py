@@ -37,7 +37,7 @@ def test_help_version_and_warmup(cli, monkeypatch):
     assert (result.code, result.out.strip()) == (0, f"scalarviz {sv.__version__}")
     asked = []
     monkeypatch.setattr(
-        "scalarviz.engine.cpu.cache.warm.warmup", lambda dtypes, progress: asked.extend(dtypes) or progress(0, 1, "x")
+        "scalarviz.engine.cpu.loader.warmup", lambda dtypes, progress: asked.extend(dtypes) or progress(0, 1, "x")
     )
     result = cli("warmup")
     assert (result.code, result.out, asked) == (0, "", ["float32", "float64"])
@@ -95,8 +95,8 @@ def test_every_operation_has_a_form_in_every_engine(cli, monkeypatch, tmp_path):
                 raise InputError("no such word")
             return "def forward(): pass\n"
 
-        monkeypatch.setattr("scalarviz.engine.cuda.source.ops.forward_source", refuses)
-        monkeypatch.setattr("scalarviz.engine.cpu.source.rows.module_source", lambda *_: "def forward(:")
+        monkeypatch.setattr("scalarviz.engine.cuda.source.forward_source", refuses)
+        monkeypatch.setattr("scalarviz.engine.cpu.source.module_source", lambda *_: "def forward(:")
         found = operations(cli("doctor", "--ops"))
         assert found[own.name][3] == "none: no such word"
         assert found[own.name][2].startswith("none: ")
@@ -122,7 +122,7 @@ class Full:
 
 @pytest.mark.parametrize("trouble", ["not a directory", "permission denied", "no space left on device"])
 def test_everything_that_speaks_of_the_cache_says_why_it_cannot_be_written(cli, tmp_path, monkeypatch, trouble):
-    folder, place = tmp_path / "cache", "scalarviz.engine.cache.place"
+    folder, place = tmp_path / "cache", "scalarviz.engine.cache"
     if trouble == "not a directory":
         folder.write_text("no folder")
     elif trouble == "permission denied":
@@ -139,8 +139,7 @@ def test_everything_that_speaks_of_the_cache_says_why_it_cannot_be_written(cli, 
     assert (result.code, result.err) == (2, f"scalarviz: {said}\n")
     net = nn.Sequential(nn.Linear(3, 2))
     run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters()), (np.ones((4, 3)), np.ones((4, 2))))
-    assert (run.engine.name, run.engine.why) == ("numpy", f"numba's cache is cold; {said}")
-    run.step(2)
+    assert (run.engine.name, run.ready) == ("numba", False)
 
 
 # ---- lessons
@@ -243,21 +242,6 @@ def test_the_terminal_tells_quartiles_and_every_combination(here):
     out = here(*XOR[:3], "--steps", 1, *grids, "--seeds", "7..7").out
     lines = [line.split() for line in out.splitlines() if line.strip()]
     assert [line[:2] for line in lines[2:]] == [[lr, b] for lr in ("0.1", "0.3", "0.5") for b in "14"]
-
-
-@pytest.mark.parametrize(
-    ("flags", "wanted"),
-    [((), ["float32"]), (("--grid", "dtype=float32 float64", "--grid", "engine=numpy auto"), ["float32", "float64"]),
-     (("--engine", "numpy"), [])],
-)  # fmt: skip
-def test_a_sweep_on_a_cold_cache_compiles_what_its_runs_want(here, monkeypatch, flags, wanted):
-    compiled = []
-    monkeypatch.setattr("scalarviz.engine.cpu.warmup", lambda dtypes, progress: compiled.extend(dtypes), raising=False)
-    monkeypatch.setattr("scalarviz.engine.cpu.cache.units.cache_is_warm", lambda dtype, operations: False)
-    assert ("the fast kernels are compiled first" in here("xor", "--steps", 1, "--seeds", 1, *flags).err) == bool(
-        wanted
-    )
-    assert compiled == wanted
 
 
 def test_a_run_that_fails_is_named_and_the_others_are_told(here, tmp_path):

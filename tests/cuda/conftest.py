@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from scalarviz.engine.cache.place import Place
-from scalarviz.engine.cuda.kept import files
-from scalarviz.engine.cuda.kept.key import key
+from scalarviz.engine.cache import Place
+from scalarviz.engine.cuda import kept
+from scalarviz.engine.cuda.kept import key
 
 FOLDER = str(Path(__file__).parent)
 if FOLDER not in sys.path:
@@ -27,7 +27,7 @@ def key_of_tests():
 def images_of_tests():
     """What a made-up driver makes of kernels must never be loaded into a GPU: it is kept in a folder of its own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "PLACE", Place(key_of_tests, "cuda-tests-"))
+        patch.setattr(kept, "PLACE", Place(key_of_tests, "cuda-tests-"))
         yield
 
 
@@ -38,18 +38,18 @@ def install_fake_driver(monkeypatch):
     import cuda.bindings
     from fake_driver import FakeDriver
 
-    from scalarviz.engine.cuda import context, gpus
+    from scalarviz.engine.cuda import driver, there
 
     def install(*args, **options):
         fake = FakeDriver(*args, **options)
-        monkeypatch.setattr(context, "api", fake)
+        monkeypatch.setattr(driver, "api", fake)
         monkeypatch.setattr(cuda.bindings, "driver", fake)  # who imports it later
         forget()
         return fake
 
     def forget():
-        gpus._asked.cache_clear()
-        context.forget()
+        there._asked.cache_clear()
+        driver.forget()
 
     yield install
     forget()
@@ -67,7 +67,7 @@ def nothing_kept(tmp_path, monkeypatch):
     from scalarviz.engine.cuda import images
 
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(files, "PLACE", Place(lambda: "0" * 16, "cuda-"))
+    monkeypatch.setattr(kept, "PLACE", Place(lambda: "0" * 16, "cuda-"))
     images.text.cache_clear()
     yield tmp_path / "cache" / ("cuda-" + "0" * 16)
     images.text.cache_clear()

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from scalarviz.cli import doctor
-from scalarviz.engine.cache import trust
-from scalarviz.engine.cuda import gpus, nvvm, there
+from scalarviz.engine import cache
+from scalarviz.engine.cuda import nvvm, there
 from scalarviz.engine.table import usable
 from scalarviz.errors import MissingDependencyError, ScalarvizError
 
@@ -60,7 +60,7 @@ def test_nothing_is_missing_where_all_is_there(machine):
     assert there.no_cuda(0) == ""
     facts = ("NVIDIA H200, 139.8 GiB, sm_90", "GTX 1080, 7.9 GiB, sm_61", "driver of CUDA 13.0", "toolkit 13.0.88")
     assert [fact for fact in facts if fact not in there.found()] == []
-    assert [(gpu.name, gpu.memory, gpu.capability) for gpu in gpus.driver().gpus] == CARDS
+    assert [(gpu.name, gpu.memory, gpu.capability) for gpu in there.driver().gpus] == CARDS
     machine(version=13020)
     assert there.no_cuda(0) == ""
 
@@ -116,7 +116,7 @@ def test_what_is_missing_is_said_with_a_way_out(machine, monkeypatch, reason):
 def test_a_forked_process_is_told_so(machine, monkeypatch):
     fake = machine()
     assert (there.no_cuda(0), there.no_cuda(0), fake.calls["cuInit"]) == ("", "", 1)
-    monkeypatch.setattr(gpus.os, "getpid", lambda: -1)
+    monkeypatch.setattr(there.os, "getpid", lambda: -1)
     said = there.no_cuda(0)
     assert [fact for fact in ("CUDA_ERROR_NOT_INITIALIZED", "forked", '"spawn"') if fact not in said] == []
 
@@ -238,14 +238,14 @@ def test_what_others_can_write_or_own_is_not_loaded(toolkit, loads, monkeypatch,
         return os.stat_result((*found[:4], 12345, *found[5:])) if str(asked) == str(path) else found
 
     if way == "another user":
-        monkeypatch.setattr(trust.os, "stat", stat)
+        monkeypatch.setattr(cache.os, "stat", stat)
         refused(loads, f"{path} belongs to another user (number 12345)")
         return
     path.chmod(path.stat().st_mode | way)
     mode = path.stat().st_mode & 0o7777
     refused(loads, f"{path} can be written by others (mode {mode:o})", f"`chmod go-w {path}`")
     subprocess.run(["chmod", "go-w", path], check=True)  # what the message names helps
-    assert trust.intruder(library(toolkit)) == ""
+    assert cache.intruder(library(toolkit)) == ""
 
 
 @posix

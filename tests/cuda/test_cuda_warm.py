@@ -9,22 +9,21 @@ import pytest
 from scalarviz.cli import warmup as cli_warmup
 from scalarviz.cli import warmup_gpu
 from scalarviz.cli.main import main
-from scalarviz.engine.cache.place import Place
-from scalarviz.engine.cuda import catalog, gpus, images, there, warm
-from scalarviz.engine.cuda.kept import files
+from scalarviz.engine.cache import Place, serve
+from scalarviz.engine.cuda import catalog, images, kept, there, warm
 
 NAMES = ("zero", "forward:neg", "backward:neg")
-H200 = gpus.Gpu(0, "NVIDIA H200", 1 << 37, (9, 0))
+H200 = there.Gpu(0, "NVIDIA H200", 1 << 37, (9, 0))
 
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """An empty cache of GPU kernels, of which there are three; those of the processor are there."""
     (tmp_path / "cache").mkdir(mode=0o700)
-    monkeypatch.setattr(files, "PLACE", Place(lambda: "0" * 16, "cuda-"))
-    monkeypatch.setattr("scalarviz.engine.cache.place.user_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(kept, "PLACE", Place(lambda: "0" * 16, "cuda-"))
+    monkeypatch.setattr("scalarviz.engine.cache.user_cache", lambda: tmp_path / "cache")
     monkeypatch.setattr(catalog, "names", lambda: iter(names()))
-    monkeypatch.setattr("scalarviz.engine.cpu.cache.warm.warmup", lambda *_, **__: None)
+    monkeypatch.setattr("scalarviz.engine.cpu.loader.warmup", lambda *_, **__: None)
     images.text.cache_clear()
     yield tmp_path / "cache" / ("cuda-" + "0" * 16)
     images.text.cache_clear()
@@ -66,7 +65,7 @@ def test_a_kernel_is_compiled_once_for_each_dtype(cache, compiled):
 
 
 def test_warm_are_the_shared_kernels_and_those_of_the_operations(cache, compiled, monkeypatch):
-    monkeypatch.setattr(gpus, "driver", lambda: gpus.Driver((13, 0), (H200,)))
+    monkeypatch.setattr(there, "driver", lambda: there.Driver((13, 0), (H200,)))
     monkeypatch.setattr(warm, "simulated", lambda: False)
     assert not warm.is_warm("float32", ())
     images.text(catalog.find(names()[0], "float32"), (9, 0))
@@ -76,14 +75,15 @@ def test_warm_are_the_shared_kernels_and_those_of_the_operations(cache, compiled
     assert not warm.is_warm("float32", ["neg"])
     images.text(catalog.find("backward:neg", "float32"), (9, 0))
     assert warm.is_warm("float32", ["neg"])
-    monkeypatch.setattr(gpus, "driver", lambda: gpus.Driver((13, 0), (gpus.Gpu(0, "A100", 1 << 36, (8, 0)), H200)))
+    monkeypatch.setattr(there, "driver", lambda: there.Driver((13, 0), (there.Gpu(0, "A100", 1 << 36, (8, 0)), H200)))
     assert not warm.is_warm("float32", ())
 
 
-def test_a_helper_leaves_operations_that_it_does_not_know(cache, compiled):
-    units = [["ptx", f"forward:{name}", "float32", 9, 0] for name in ("neg", "own_of_another")]
-    warm.help_out(json.dumps(units))
-    assert compiled == [("forward:neg", "float32", (9, 0))]
+def test_a_helper_leaves_operations_that_it_does_not_know(cache, compiled, monkeypatch, capsys):
+    units = [["ptx", f"forward:{name}", "float32", 9, 0] for name in ("own_of_another", "neg")]
+    monkeypatch.setattr("sys.stdin", map(json.dumps, units))
+    serve(warm.help_out)
+    assert (compiled, capsys.readouterr().out) == ([("forward:neg", "float32", (9, 0))], "\n\n")
 
 
 def test_where_there_is_no_gpu_nothing_is_said_of_it(cache, compiled, capsys, monkeypatch):

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from kit.networks import mlp
 from scalarviz import Run, nn, optim
-from scalarviz.engine.cuda.block import form
-from scalarviz.engine.cuda.joins import find_joins
+from scalarviz.engine.cuda.block import program as block
+from scalarviz.engine.cuda.calls import KERNELS, TILING, Tile
 from scalarviz.engine.cuda.machine import Shape
-from scalarviz.engine.cuda.tiling import KERNELS, TILING, Tile
+from scalarviz.engine.cuda.tiled import find_joins
 from scalarviz.errors import InputError
 from scalarviz.tape import Instruction, Program
 
@@ -122,7 +122,7 @@ def test_what_is_not_for_a_layer_alone_is_not_joined_before_it(instructions, see
 def form_of(sizes, batch, itemsize=4, **options):
     net, data = mlp(*sizes, last="Tanh")(nn), (np.zeros((2, sizes[0])), np.zeros((2, sizes[-1])))
     with Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data, engine="numpy") as run:
-        return form.form_of(run.problem.plan, batch, itemsize, Shape(**options))
+        return block.form_of(run.problem.plan, batch, itemsize, Shape(**options))
 
 
 DEEP = (12, 64, 64, 64, 64, 3)

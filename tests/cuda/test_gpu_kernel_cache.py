@@ -15,11 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from scalarviz.engine.cache import place as places
-from scalarviz.engine.cache import version
-from scalarviz.engine.cuda import carried, catalog, images, jit, kept, there, typed
-from scalarviz.engine.cuda.kept import files
-from scalarviz.engine.cuda.kept import key as keys
+from scalarviz.engine import cache as places
+from scalarviz.engine.cuda import catalog, images, jit, kept, there
 from scalarviz.errors import MissingDependencyError
 from scalarviz.scalar import ops
 
@@ -33,7 +30,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has other mo
 @pytest.fixture
 def cache(nothing_kept):
     """An empty cache, as a new process finds it."""
-    for function in (places.warn_once, places._touch, files._tidied):
+    for function in (places.warn_once, places._touch, kept._tidied):
         function.cache_clear()
     return nothing_kept
 
@@ -48,10 +45,10 @@ def kernel():
 
 def test_what_is_stored_is_loaded_and_nothing_else_is(cache):
     assert kept.load(NAME) is None
-    assert not files.has(NAME)
+    assert not kept.has(NAME)
     assert not cache.parent.exists()  # asking makes no folder
     kept.store(NAME, IMAGE)
-    assert files.has(NAME)
+    assert kept.has(NAME)
     assert kept.load(NAME) == IMAGE
     assert kept.load("another.cubin") is None
     if sys.platform != "win32":  # this user's alone
@@ -62,7 +59,7 @@ def test_what_is_stored_is_loaded_and_nothing_else_is(cache):
 
 @pytest.mark.parametrize("name", ["", "../x", ".hidden", "build-x", "größe"])
 def test_a_name_is_no_path(cache, name):
-    for call in (lambda: kept.load(name), lambda: kept.store(name, IMAGE), lambda: files.has(name)):
+    for call in (lambda: kept.load(name), lambda: kept.store(name, IMAGE), lambda: kept.has(name)):
         with pytest.raises(ValueError, match="machine code"):
             call()
 
@@ -97,13 +94,13 @@ def test_what_others_can_write_is_neither_read_nor_touched(cache, monkeypatch, l
     kept.store(NAME, IMAGE)
     path, before = cache.parent if level == "cache" else cache / NAME, (cache / NAME).read_bytes()
     path.chmod(path.stat().st_mode | 0o002)
-    monkeypatch.setattr(files.Path, "read_bytes", lambda path: pytest.fail("it is read"))
+    monkeypatch.setattr(kept.Path, "read_bytes", lambda path: pytest.fail("it is read"))
     for name in ("_write", "remove"):
-        monkeypatch.setattr(files, name, lambda *_: pytest.fail("it is touched"))
+        monkeypatch.setattr(kept, name, lambda *_: pytest.fail("it is touched"))
     with pytest.warns(RuntimeWarning, match=rf"{path} .*written by others \(mode \d+.*SCALARVIZ_CACHE_DIR") as seen:
         assert kept.load(NAME) is None
     kept.store(NAME, b"other")  # in silence: a warning would be an error here
-    assert not files.has(NAME)
+    assert not kept.has(NAME)
     assert len(seen) == 1
     monkeypatch.undo()
     assert (cache / NAME).read_bytes() == before
@@ -116,8 +113,8 @@ def process(cache, code, *arguments):
     """A process that has this cache and its `files`; warnings are errors."""
     start = """
         import json, os, signal, sys
-        from scalarviz.engine.cache.place import Place
-        from scalarviz.engine.cuda.kept import files
+        from scalarviz.engine.cache import Place
+        from scalarviz.engine.cuda import kept as files
         files.PLACE = Place(lambda: "0" * 16, "cuda-")
     """
     return subprocess.Popen(
@@ -150,28 +147,28 @@ def test_processes_at_once_read_what_is_whole(cache):
 
 def test_the_key_changes_with_each_compiler_and_each_setting(tmp_path, monkeypatch):
     found = {"numba": "0.68", "numba-cuda": "0.30.4", "llvmlite": "0.50", "libNVVM": "13.0.88"}
-    monkeypatch.setattr(keys, "installed", lambda name: found[name])
-    monkeypatch.setattr(keys, "toolkit", lambda: found["libNVVM"])
+    monkeypatch.setattr(kept, "installed", lambda name: found[name])
+    monkeypatch.setattr(kept, "toolkit", lambda: found["libNVVM"])
     monkeypatch.chdir(tmp_path)
-    for name in keys.SETTINGS:
+    for name in kept.SETTINGS:
         monkeypatch.delenv(name, raising=False)
-    seen = [keys.key.__wrapped__()]
+    seen = [kept.key.__wrapped__()]
     for name in found:
         found[name] += ".1"
-        seen.append(keys.key.__wrapped__())
-    for name in keys.SETTINGS:
+        seen.append(kept.key.__wrapped__())
+    for name in kept.SETTINGS:
         monkeypatch.setenv(name, "1")
-        seen.append(keys.key.__wrapped__())
-    (tmp_path / version.SETTINGS_FILE).write_text("opt: 1\n")
-    seen.append(keys.key.__wrapped__())
+        seen.append(kept.key.__wrapped__())
+    (tmp_path / places.SETTINGS_FILE).write_text("opt: 1\n")
+    seen.append(kept.key.__wrapped__())
     assert len(set(seen)) == len(seen)
-    assert keys.key.__wrapped__() == seen[-1]
+    assert kept.key.__wrapped__() == seen[-1]
 
 
 def test_whatever_a_kernel_is_made_of_is_in_the_key():
     """The file that it stands in, or its own text; what the files of kernels import; and what makes the names."""
-    package = version.PACKAGE
-    hashed = {name for name, _ in version.sources(package, keys.SOURCES)}
+    package = places.PACKAGE
+    hashed = {name for name, _ in places.sources(package, kept.SOURCES)}
     codes = [catalog.find(name, "float32").function.__code__.co_filename for name in catalog.names()]
     found = {Path(name) for name in codes if not name.startswith("<scalarviz")}
     assert len(found) >= 4
@@ -181,7 +178,7 @@ def test_whatever_a_kernel_is_made_of_is_in_the_key():
                 base = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
                 files_of = [base, *(base / alias.name for alias in node.names)]
                 found |= {f.with_suffix(".py") for f in files_of if f.with_suffix(".py").is_file()}
-    found |= {Path(module.__file__) for module in (catalog, images, jit, typed)}
+    found |= {Path(module.__file__) for module in (catalog, images, jit, jit)}
     assert {path.relative_to(package).as_posix() for path in found} <= hashed
 
 
@@ -252,20 +249,20 @@ def test_the_next_process_compiles_nothing_and_none_needs_a_driver(tmp_path):
 def folder(tmp_path, monkeypatch):
     place = tmp_path / "cubins"
     place.mkdir(mode=0o700)
-    monkeypatch.setenv(carried.NAMED, str(place))
+    monkeypatch.setenv(images.NAMED, str(place))
     return place
 
 
 def put(folder, kernel, capability=(9, 0)):
-    return carried.store(folder, kernel, images.entry(kernel), capability, CODE)
+    return images.store_carried(folder, kernel, images.entry(kernel), capability, CODE)
 
 
 def load(kernel, capability=(9, 0)):
-    return carried.load(kernel, images.entry(kernel), capability)
+    return images.load_carried(kernel, images.entry(kernel), capability)
 
 
 def test_carried_code_is_loaded_where_nothing_else_is(folder, kernel, monkeypatch):
-    for place, name in ((files, "load"), (images.kept, "load"), (images, "text")):
+    for place, name in ((kept, "load"), (images.kept, "load"), (images, "text")):
         monkeypatch.setattr(place, name, lambda *_: pytest.fail("it was looked for elsewhere"))
     put(folder, kernel)
     assert images.image(kernel, (9, 0), 13000, None) == CODE
@@ -279,10 +276,10 @@ def test_only_the_kernel_itself_is_taken_for_it(folder, kernel, monkeypatch):
     for other in (catalog.find("forward:exp", "float64"), catalog.find("forward:log", "float32")):
         assert load(other, (8, 0)) is None
     with monkeypatch.context() as patch:
-        patch.setattr(carried, "_version", lambda: "0" * 16)  # another checkout
+        patch.setattr(images, "_version", lambda: "0" * 16)  # another checkout
         assert load(kernel, (8, 0)) is None
-    monkeypatch.delenv(carried.NAMED)
-    assert carried.named() is None
+    monkeypatch.delenv(images.NAMED)
+    assert images.named() is None
     assert load(kernel, (8, 0)) is None
 
 
@@ -306,5 +303,5 @@ def test_with_carried_code_no_compiler_is_needed(folder, monkeypatch, install_fa
     for name in ("toolkit", "processors"):
         monkeypatch.setattr(there.nvvm, name, missing)
     assert (there.no_cuda(0), str(folder) in there.found()) == ("", True)
-    monkeypatch.delenv(carried.NAMED)
+    monkeypatch.delenv(images.NAMED)
     assert "needs libNVVM" in there.no_cuda(0)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from scalarviz.engine.arrays.program import RowProgram
-from scalarviz.engine.cuda.tiling import TILING, Tile, Tiling
+from scalarviz.engine.cuda.calls import TILING, Tile, Tiling
 from scalarviz.scalar import ops
 from scalarviz.tape import Instruction, Program, Table
 

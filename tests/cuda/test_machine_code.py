@@ -21,9 +21,9 @@ import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="no numba-cuda (extra cuda)")
-from scalarviz.engine.cuda import catalog, images, jit, kernels, ptxas, recorded, trainer, typed
+from scalarviz.engine.cuda import catalog, driver, images, jit, kernels, ptxas, trainer
 from scalarviz.engine.cuda.device import Buffer
-from scalarviz.engine.cuda.listing import launches
+from scalarviz.engine.cuda.trainer import launches
 from scalarviz.errors import DeviceError, MissingDependencyError
 
 pytestmark = pytest.mark.cuda
@@ -116,7 +116,7 @@ def width(annotation, dtype):
 def test_what_a_launch_packs_is_as_wide_as_what_a_kernel_takes():
     for annotation in jit.TYPES:
         for dtype in DTYPES:
-            packed = recorded._C_TYPES.get(dtype if annotation == "Real" else annotation, ctypes.c_uint64)
+            packed = driver._C_TYPES.get(dtype if annotation == "Real" else annotation, ctypes.c_uint64)
             assert ctypes.sizeof(packed) * 8 == int(width(annotation, dtype)[1:])
 
 
@@ -128,7 +128,7 @@ def test_the_list_of_kernels_has_every_kernel_of_the_folder():
         for name, function in vars(space).items():
             own = isinstance(function, FunctionType) and function.__module__ == space.__name__
             if own and name not in getattr(space, "DEVICE", ()):
-                assert set(typed.parameters(function)) <= set(jit.TYPES), name
+                assert set(jit.parameters(function)) <= set(jit.TYPES), name
                 found.add(name)
     assert found
     assert found <= set(NAMES)

@@ -52,9 +52,9 @@ def in_turn(names, rows):
 @pytest.fixture
 def cut(request, shape, monkeypatch):
     """Each cut of the work."""
-    from scalarviz.engine.cuda.block import form
+    from scalarviz.engine.cuda.block import program
 
-    monkeypatch.setattr(form, "LONG", 1)
+    monkeypatch.setattr(program, "LONG", 1)
     shape(**CUTS[request.param])
     return request.param
 
@@ -318,7 +318,7 @@ def trained(name, shape):
 
 @pytest.mark.parametrize(("name", "place"), [("blocks", 0), ("blocks", 4), ("blocks", 8), ("alone", 2), ("alone", 9)])
 def test_without_a_barrier_there_is_a_race(name, place, fake_driver, shape, monkeypatch):
-    from scalarviz.engine.cuda.block import kernel
+    from scalarviz.engine.cuda.block import steps
     from scalarviz.engine.cuda.catalog import written
 
     def without(name, text, dtype):
@@ -329,7 +329,7 @@ def test_without_a_barrier_there_is_a_race(name, place, fake_driver, shape, monk
         return written(name, "cuda.syncthreads()".join([*parts[:place_of], one, *parts[place_of + 2 :]]), dtype)
 
     counts = []
-    monkeypatch.setattr(kernel, "written", without)
+    monkeypatch.setattr(steps, "written", without)
     with pytest.raises(Race):
         trained(name, shape)
     assert counts[-1] == FORMS[name][2]
@@ -337,8 +337,8 @@ def test_without_a_barrier_there_is_a_race(name, place, fake_driver, shape, monk
 
 @pytest.mark.parametrize("name", FORMS)
 def test_lines_that_do_not_wait_race(name, fake_driver, shape, monkeypatch):
-    from scalarviz.engine.cuda.block import table
+    from scalarviz.engine.cuda.block import program
 
-    monkeypatch.setattr(table, "_waits", lambda lines, before: [False for _ in lines])
+    monkeypatch.setattr(program, "_waits", lambda lines, before: [False for _ in lines])
     with pytest.raises(Race):
         trained(name, shape)

@@ -39,9 +39,8 @@ def wide(engine="cuda", **options):
 
 def needs(resident=True, finer=1, **options):
     """Bytes of :func:`wide`, by category."""
-    from scalarviz.engine.cuda.room import need
     from scalarviz.engine.cuda.trainer import SHAPE
-    from scalarviz.engine.cuda.work import cut
+    from scalarviz.engine.cuda.work import cut, need
 
     return need(wide("numpy", **options).problem, cut(SHAPE, finer, resident))
 

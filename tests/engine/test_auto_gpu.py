@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from scalarviz import Run, nn, optim
-from scalarviz.engine import choose as choosing
 from scalarviz.engine import cost
+from scalarviz.engine import table as choosing
 from scalarviz.engine.arrays.trainer import NumpyTrainer
 from scalarviz.engine.table import ENGINES
 from scalarviz.errors import MissingDependencyError

@@ -13,7 +13,7 @@ from kit.refusals import refusals
 from kit.runs import ENGINES, TOLERANCE
 from scalarviz import Run, nn, optim
 from scalarviz.engine import problem
-from scalarviz.engine.cpu import machine, team
+from scalarviz.engine.cpu import machine, trainer
 from scalarviz.errors import StateError, TypeMismatchError
 from scalarviz.scalar.batch import batch_mean, track
 
@@ -71,8 +71,8 @@ def made(engine, net=None, batch=4, dtype="float64", **more):
 def test_blocks_meet_at_each_mean_and_threads_change_no_bit(kind, lanes, batch, dtype, monkeypatch):
     """The last block is not full, and steps are done in calls of one and of several."""
     monkeypatch.setattr(problem, "default_block", lambda *given: lanes)
-    monkeypatch.setattr(team, "WORTH", 0)
-    monkeypatch.setattr(team, "processors", lambda: 2)
+    monkeypatch.setattr(trainer, "WORTH", 0)
+    monkeypatch.setattr(trainer, "processors", lambda: 2)
     wanted, ends = made("objects", kind(), batch, dtype)[1], set()
     numpys = made("numpy", kind(), batch, dtype)[1]
     wanted.step(6), numpys.step(6)

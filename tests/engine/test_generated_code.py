@@ -10,7 +10,7 @@ import re
 import numpy as np
 import pytest
 
-from scalarviz.engine.cpu.cache import loader
+from scalarviz.engine.cpu import loader
 from scalarviz.scalar import ops
 from scalarviz.scalar.emit import NUMPY, PYTHON, adjoint, function_source
 from scalarviz.scalar.kernel import pull_source

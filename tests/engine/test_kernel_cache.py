@@ -6,7 +6,6 @@ Imports internals: files of the cache are damaged, given away and planted, the p
 from __future__ import annotations
 
 import ast
-import json
 import os
 import pickle
 import shlex
@@ -22,16 +21,14 @@ import pytest
 
 from kit.networks import NETWORKS, SMALL
 from kit.runs import make_run
-from scalarviz.engine import cpu
-from scalarviz.engine.cache import place as places
-from scalarviz.engine.cpu.cache import background, loader, locator, place, units, warm
-from scalarviz.engine.cpu.cache import key as keys
-from scalarviz.engine.cpu.source import rows
+from scalarviz.engine import cache as places
+from scalarviz.engine.cpu import loader, source, units, wire
+from scalarviz.errors import StateError
 from scalarviz.scalar import ops
 
 ci = pytest.mark.ci
 posix = pytest.mark.skipif(sys.platform == "win32", reason="sessions and signals of POSIX")
-PACKAGE = Path(keys.__file__).resolve().parents[3]
+PACKAGE = Path(units.__file__).resolve().parents[2]
 PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 
 
@@ -41,13 +38,13 @@ def empty(tmp_path, monkeypatch):
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path / "cache"))
 
     def forget():
-        monkeypatch.setattr(loader, "_LOADED", {})
+        monkeypatch.setattr(units, "LOADED", {})
         places.warn_once.cache_clear()
-        locator.trouble.cache_clear()
+        loader.trouble.cache_clear()
 
     forget()
     yield forget
-    locator.trouble.cache_clear()
+    loader.trouble.cache_clear()
 
 
 @pytest.fixture
@@ -55,7 +52,7 @@ def unit(empty):
     """The folder of one compiled unit, in a cache of its own, as a new process finds it."""
     loader.row_addresses("neg", "float32")
     empty()
-    return next(place.folder().glob("neg-*"))
+    return next(units.folder().glob("neg-*"))
 
 
 def negated():
@@ -72,11 +69,11 @@ def contents(folder):
 
 # ---- found again, by other processes and copies of the package
 
-# One unit of each kind: written from the table, written for an optimiser, a kernel, a function that Python calls.
+# One unit of each kind: written from the table, written for an optimiser, a kernel.
 LOAD = """
 import sys
 from numba.core import caching, compiler
-from scalarviz.engine.cpu.cache import loader
+from scalarviz.engine.cpu import loader
 import numpy as np
 if "warm" in sys.argv:
     def compiled(self, *_):
@@ -89,7 +86,6 @@ address = loader.row_addresses("tanh", "float32")["forward"]
 if "all" in sys.argv:
     loader.kernel_address("update_sgd", "float32")
     loader.kernel_address("zero", "float32")
-    loader.function("evaluate", "float32")
 x, y = np.full(4, 1.5, np.float32), np.zeros(4, np.float32)
 loader.callable_at(address)(*[x.ctypes.data] * 3, y.ctypes.data, 0, 0, 4, 0)
 print(loader.__file__, float(y[0]))
@@ -142,7 +138,7 @@ def test_copies_of_the_package_and_of_the_cache_compile_nothing_and_an_edited_fu
     assert load(start(second, copied, "all", "warm"), second) == tanh
     assert contents(copied) == contents(cache) == before
     indices = [content for name, content in before.items() if name.endswith(".nbi")]
-    assert len(indices) >= 5
+    assert len(indices) >= 4
     assert not [content for content in indices if str(first).encode() in content]  # numba compares paths and times
     with pytest.raises(AssertionError, match="the cache is written to"):
         load(start(first, tmp_path / "nothing", "warm"), first)
@@ -181,27 +177,27 @@ def test_a_cache_that_cannot_be_written_costs_one_line(fault, empty, tmp_path, m
         assert negated() == [-1.5] * 4
     assert len(seen) == 1
     assert loader.row_addresses("lt", "float32")["forward"]  # silently
-    assert fault == "no folder" or list(place.folder().iterdir()) == []
+    assert fault == "no folder" or list(units.folder().iterdir()) == []
 
 
 def test_warm_means_every_unit_is_there(empty, tmp_path):
     tanh = units.rows_unit(ops.get("tanh"), "float32")
-    for name in [*(units.core_unit(name, "float32") for name in units.CORE), tanh]:
-        assert not cpu.cache_is_warm("float32", ["tanh"])
+    for name in [*(units.core_unit(name, "float32") for name in wire.KERNELS), tanh]:
+        assert not units.cache_is_warm("float32", ["tanh"])
         (units.folder() / name).mkdir(parents=True)
         units.seal(units.folder() / name)
     os.utime(units.folder(), (1_000, 1_000))  # two changes of one clock tick look like none
-    assert cpu.cache_is_warm("float32", ["tanh"])
-    assert not cpu.cache_is_warm("float64", ["tanh"])
-    assert not cpu.cache_is_warm("float32", ["tanh", "exp"])
+    assert units.cache_is_warm("float32", ["tanh"])
+    assert not units.cache_is_warm("float64", ["tanh"])
+    assert not units.cache_is_warm("float32", ["tanh", "exp"])
     (units.folder() / tanh).rename(units.folder() / "away")
     os.utime(units.folder(), (2_000, 2_000))
-    assert not cpu.cache_is_warm("float32", ["tanh"])
+    assert not units.cache_is_warm("float32", ["tanh"])
     (units.folder() / "away").rename(units.folder() / tanh)
     (tmp_path / "cache").chmod(0o777)  # others can write it: cold, though its units were found
-    assert not cpu.cache_is_warm("float32", ["tanh"])
+    assert not units.cache_is_warm("float32", ["tanh"])
     (tmp_path / "cache").chmod(0o700)
-    assert cpu.cache_is_warm("float32", ["tanh"])
+    assert units.cache_is_warm("float32", ["tanh"])
 
 
 # ---- new networks compile nothing
@@ -212,8 +208,8 @@ def never_compiled(monkeypatch):
     """A full cache; whatever would compile or write from here on is an error, wherever it does so."""
     from numba.core import caching, compiler
 
-    cpu.warmup()
-    monkeypatch.setattr(loader, "_LOADED", {})  # as in a new process: everything is looked for again
+    loader.warmup()
+    monkeypatch.setattr(units, "LOADED", {})  # as in a new process: everything is looked for again
 
     def compiled(self, *_):
         raise AssertionError(f"numba compiles {self.state.func_id.func_qualname}")
@@ -254,9 +250,9 @@ def modules_of(path):
 
 def test_whatever_a_hashed_file_imports_is_hashed_too():
     """But the names of the optimisers' updates (their code is in the names of their units) and the errors."""
-    hashed = {name for name, _ in keys.sources(PACKAGE, keys.SOURCES)}
+    hashed = {name for name, _ in units.sources(PACKAGE, units.SOURCES)}
     imported = set().union(*(modules_of(PACKAGE / name) for name in hashed))
-    assert imported - hashed == {"engine/cpu/source/updates.py", "errors.py"}
+    assert imported - hashed == {"engine/cpu/source.py", "errors.py"}
     assert len(imported & hashed) > 15
 
 
@@ -270,7 +266,7 @@ def test_formulas_and_their_translator_are_in_the_names_of_generated_units(unit,
     assert {Path(name).parts[2] for name in new} == {units.rows_unit(op, "float32")}
     assert units.rows_unit(op, "float32") != units.rows_unit(ops.Op("test_double", ("a",), "a + a", ("2",)), "float32")
     with monkeypatch.context() as patch:
-        patch.setattr(rows, "_HEADER", rows._HEADER + "# another line\n")
+        patch.setattr(source, "_HEADER", source._HEADER + "# another line\n")
         units.rows_source.cache_clear()
         assert units.rows_unit(op, "float32") not in {Path(name).parts[2] for name in new}
     units.rows_source.cache_clear()
@@ -278,12 +274,12 @@ def test_formulas_and_their_translator_are_in_the_names_of_generated_units(unit,
 
 def test_numbas_settings_are_in_the_key(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = [keys.key.__wrapped__()]
-    for setting in keys.SETTINGS:
+    found = [units.key.__wrapped__()]
+    for setting in units.SETTINGS:
         monkeypatch.setenv(setting, "1")
-        found.append(keys.key.__wrapped__())
+        found.append(units.key.__wrapped__())
     (tmp_path / ".numba_config.yaml").write_text("opt: 1\n")
-    assert len({*found, keys.key.__wrapped__()}) == len(found) + 1
+    assert len({*found, units.key.__wrapped__()}) == len(found) + 1
 
 
 # ---- other people's files
@@ -295,9 +291,10 @@ def refused(monkeypatch, *facts):
     def touched(*_, **__):
         raise AssertionError("the cache is used")
 
+    assert not loader.trouble()  # asked once a process
     for owner, name in ((loader, "kept_in"), (loader, "remove"), (units, "intact")):
         monkeypatch.setattr(owner, name, touched)
-    assert not units.has_rows("neg", "float32")
+    assert not units.is_there(("rows", "neg", "float32"))
     with pytest.warns(RuntimeWarning) as seen:
         assert negated() == [-1.5] * 4
     (message,) = (str(warning.message) for warning in seen)
@@ -329,7 +326,7 @@ def test_what_others_can_write_does_not_run_until_what_the_message_names_is_done
     index.write_bytes(before)
     units.seal(unit)
     subprocess.run(shlex.split(remedy), check=True)
-    assert units.has_rows("neg", "float32")
+    assert units.is_there(("rows", "neg", "float32"))
 
 
 # ---- folders
@@ -363,11 +360,11 @@ def test_what_is_old_goes_and_the_rest_stays(empty, tmp_path):
     assert {p.name for p in home.iterdir()} == {*names} - {"gpu-" + "1" * 16}
     others.prune()
     assert {p.name for p in home.iterdir()} == {"0" * 16, "gpu-" + "0" * 16, "2" * 16, "photos"}
-    folder = place.PLACE.make()
+    folder = units.PLACE.make()
     for name, when in (("build-folder", day), ("build-young", time.time()), ("build-file", day), ("neg-unit", day)):
         (folder / name).touch() if name == "build-file" else (folder / name).mkdir()
         os.utime(folder / name, (when, when))
-    place.PLACE.prune()
+    units.PLACE.prune()
     assert sorted(p.name for p in folder.iterdir()) == ["build-young", "neg-unit"]
     os.utime(folder, (0, 0))
     loader.row_addresses("neg", "float32")  # a version that is used
@@ -380,118 +377,96 @@ def test_what_is_old_goes_and_the_rest_stays(empty, tmp_path):
 @ci
 def test_warmup_fills_the_cache_and_counts(empty, tmp_path, monkeypatch):
     """Operations that only this process knows are compiled here. All kernels: `never_compiled` above."""
-    monkeypatch.setattr(warm, "CALLS", ())
-    for owner, name in ((warm, "KERNELS"), (units, "CORE")):
-        monkeypatch.setattr(owner, name, ("zero", "load_int8", "update_sgd"))
+    for owner in (loader, units):
+        monkeypatch.setattr(owner, "KERNELS", ("zero", "load_int8", "update_sgd"))
     monkeypatch.setitem(ops.TABLE, "test_triple", ops.Op("test_triple", ("a",), "3 * a", ("3",)))
     names, seen = ["neg", "lt", "test_triple"], []
-    cpu.warmup(("float32",), ops=names, progress=lambda *report: seen.append(report))
+    loader.warmup(("float32",), ops=names, progress=lambda *report: seen.append(report))
     counts = [done for done, _, _ in seen]
     assert (counts[0], counts[-1], {n for _, n, _ in seen}) == (0, 6, {6})
     assert counts == sorted(set(counts))
-    assert cpu.cache_is_warm("float32", names)
+    assert units.cache_is_warm("float32", names)
     assert not list(units.folder().glob("build-*"))
     before = contents(tmp_path / "cache")
-    cpu.warmup(("float32",), ops=names)
+    loader.warmup(("float32",), ops=names)
     assert contents(tmp_path / "cache") == before
 
 
-@ci
-@pytest.mark.parametrize(("count", "mode", "starts"), [(1, 0o700, False), (2, 0o700, True), (2, 0o777, False)])
-def test_a_helper_needs_a_second_processor_and_a_cache_to_share(count, mode, starts, empty, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("units", "mode", "starts"), [(7, 0o700, False), (8, 0o700, True), (8, 0o777, False)])
+def test_helpers_need_several_units_and_a_cache_to_share(units, mode, starts, empty, tmp_path, monkeypatch):
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache").chmod(mode)
-    monkeypatch.setattr(warm, "processors", lambda: count)
     monkeypatch.setattr(sys, "executable", shutil.which("true"))
-    helper = warm._start_helper([("rows", "neg", "float32")])
-    assert (helper is not None) == starts
-    assert helper is None or helper.wait(30) == 0
+    helpers = places.start_helpers(loader.__name__, units, loader.PLACE)
+    assert bool(helpers) == starts
+    for helper in helpers:
+        with helper:
+            assert helper.wait(30) == 0
 
 
-# ---- in the background
+# ---- the first run on a machine
 
-# a fake warm-up: says that it works, and works until it may end (or 30 s)
-FAKE = """
-import os, sys, time
-from pathlib import Path
-from scalarviz.engine.cpu.cache import background
-here = Path(sys.argv[1])
-with background.holding() as mine:
-    if mine:
-        (here / f"worked-{os.getpid()}").write_text(str(os.getsid(0)))
-    end = time.monotonic() + 30
-    while mine and not (here / "enough").exists() and time.monotonic() < end:
-        time.sleep(0.02)
+UNITS = [*(("kernel", name, "float32") for name in ("zero", "widen", "fold")),
+         *(("rows", name, "float32") for name in ("neg", "lt", "abs", "add", "sub"))]  # fmt: skip
+
+
+@ci
+def test_a_first_run_compiles_what_it_needs_says_so_once_and_has_the_bits_of_later_ones(empty, capfd):
+    runs = [make_run("mlp", "mse", "adam", engine="auto", samples=24, batch_size=7) for _ in range(2)]
+    assert [run.engine.name for run in runs] == ["numba", "numba"]
+    assert [run.ready for run in runs] == [False, False]
+    runs[0].step(3)
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("scalarviz: compiling ")
+    assert line.endswith("once; later starts find them in the cache")
+    names = {path.name.partition("-")[0] for path in units.folder().iterdir() if path.is_dir()}
+    assert "core" in names
+    assert not {"exp", "conv"} & names
+    empty()  # as in a new process
+    assert runs[1].ready
+    runs[1].step(3)
+    assert capfd.readouterr().err == ""
+    assert runs[0].values.tobytes() == runs[1].values.tobytes()
+
+
+@ci
+def test_helpers_that_die_leave_their_units_to_this_process(empty, monkeypatch):
+    monkeypatch.setattr(sys, "executable", shutil.which("true"))
+    loader.fill(UNITS)
+    assert all(map(units.is_there, UNITS))
+
+
+@posix
+def test_compiling_is_given_up_also_while_another_process_compiles(empty):
+    with pytest.raises(StateError, match="given up"):
+        loader.fill(UNITS, stopped=lambda: True)
+    code = "import sys, scalarviz.engine.cpu.units as u\nwith u.PLACE.alone(bool):\n    print(flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, **PIPES) as other:
+        other.stdout.readline()
+        asked = []
+        with pytest.raises(StateError, match="given up"):
+            loader.fill(UNITS[:1], stopped=lambda: asked.append(0) or len(asked) > 3)
+        assert not units.is_there(UNITS[0])
+        os.kill(other.pid, signal.SIGKILL)  # the lock ends with its process
+    loader.fill(UNITS[:1])
+    assert units.is_there(UNITS[0])
+
+
+RUN = """
+import signal, numpy as np, scalarviz as sv
+signal.signal(signal.SIGINT, signal.default_int_handler)
+net = sv.nn.Sequential(sv.nn.Linear(3, 12), sv.nn.Tanh(), sv.nn.Linear(12, 3))
+sv.Run(net, sv.nn.MSELoss(), sv.optim.Adam(net.parameters()), (np.ones((64, 3)), np.ones((64, 3)))).step(2)
 """
 
 
-@pytest.fixture
-def fake(empty, tmp_path, monkeypatch):
-    """A command that holds the cache's lock until a file called ``enough`` is there."""
-    monkeypatch.delenv(background.SWITCH)
-    monkeypatch.delenv(background.TOKEN, raising=False)
-    yield [sys.executable, "-c", FAKE, str(tmp_path)]
-    (tmp_path / "enough").touch()
-    for process in background._started:
-        process.wait(30)
-    background._started.clear()
-
-
-def workers(folder):
-    return [int(path.name.partition("-")[2]) for path in folder.glob("worked-*")]
-
-
-def until(condition, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
-
-
 @ci
 @posix
-def test_of_many_starters_one_process_works_outlives_them_and_releases_the_lock(fake, tmp_path):
-    """In a session of its own: no Ctrl-C and no hang-up reaches it."""
-    begin = f"from scalarviz.engine.cpu.cache import background\nbackground.start({fake!r})"
-    code = f"import os\n{begin}\nprint(os.getsid(0))"
-    starters = [subprocess.Popen([sys.executable, "-c", code], **PIPES) for _ in range(4)]
-    said = [process.communicate(timeout=60) for process in starters]
-    until(lambda: workers(tmp_path))
-    time.sleep(0.5)
-    (pid,) = workers(tmp_path)
-    assert {error for _, error in said} == {""}
-    (path,) = tmp_path.glob("worked-*")
-    until(path.read_text)
-    assert path.read_text() not in {session.strip() for session, _ in said}
-    os.kill(pid, 0)
-    assert json.loads(background.lock_path().read_text())["pid"] == pid
-    assert background.running()
-    assert not background.start(fake)
-    (tmp_path / "enough").touch()
-    until(lambda: not background.lock_path().exists())
-    assert not background.running()
-    assert background.start(fake)  # the next one may
-
-
-@ci
-@posix
-def test_the_lock_of_a_killed_process_is_taken_over(fake, tmp_path):
-    assert background.start(fake)
-    until(lambda: workers(tmp_path))
-    os.kill(workers(tmp_path)[0], signal.SIGKILL)
-    until(lambda: not background.running())  # also while its starter lives on
-    assert background.lock_path().exists()
-    assert background.start(fake)
-    until(lambda: len(workers(tmp_path)) == 2)
-
-
-@posix
-def test_the_switch_a_cache_that_cannot_be_written_and_a_command_that_is_none(fake, tmp_path, monkeypatch):
-    assert not background.start([str(tmp_path / "no such program")])
-    monkeypatch.setenv(background.SWITCH, "0")
-    assert not background.start(fake)
-    assert not background.lock_path().exists()
-    monkeypatch.delenv(background.SWITCH)
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(tmp_path / "file"))
-    assert not background.start(fake)
+def test_ctrl_c_ends_a_run_that_compiles_at_once(empty):
+    with subprocess.Popen([sys.executable, "-c", RUN], **PIPES) as process:
+        assert process.stderr.readline().startswith("scalarviz: compiling")
+        process.send_signal(signal.SIGINT)
+        begun = time.monotonic()
+        assert process.wait(30) == -signal.SIGINT
+        assert time.monotonic() - begun < 2
+        assert process.stderr.read().rstrip().endswith("KeyboardInterrupt")

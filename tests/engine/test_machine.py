@@ -21,12 +21,11 @@ from kit.networks import NETWORKS, SMALL
 from kit.runs import TOLERANCE, far, loss_and_gradient, make_run
 from scalarviz import Run, nn, optim
 from scalarviz.engine import problem
-from scalarviz.engine.arrays import plan as workspace
-from scalarviz.engine.arrays.blas import blas_threads, one_blas_thread
-from scalarviz.engine.cpu import pieces, team, trainer, wire
-from scalarviz.engine.cpu.encode.adjoints import FEWEST, AdjointRows
+from scalarviz.engine.arrays import program as workspace
+from scalarviz.engine.arrays.program import blas_threads, one_blas_thread
+from scalarviz.engine.cpu import source, trainer, wire
+from scalarviz.engine.cpu.encode.writer import FEWEST, AdjointRows
 from scalarviz.engine.cpu.machine import Loaded
-from scalarviz.engine.cpu.source import updates
 from scalarviz.engine.cpu.vector import capability
 
 vectors = pytest.mark.skipif(capability.vector_bytes() == 0, reason="this processor has no vectors of its own")
@@ -34,7 +33,7 @@ vectors = pytest.mark.skipif(capability.vector_bytes() == 0, reason="this proces
 
 @pytest.fixture
 def two_processors(monkeypatch):
-    monkeypatch.setattr(team, "processors", lambda: 2)
+    monkeypatch.setattr(trainer, "processors", lambda: 2)
 
 
 def blocks_of(lanes, monkeypatch):
@@ -154,7 +153,7 @@ def test_one_thread_where_two_do_not_pay_and_as_many_as_there_are(two_processors
     monkeypatch.setattr("scalarviz.run.run.processors", lambda: 2)
     with wide(None) as run:
         assert run.engine.threads == 2
-    monkeypatch.setattr(team, "processors", lambda: 1)
+    monkeypatch.setattr(trainer, "processors", lambda: 1)
     with wide(2) as run:
         assert run.engine.threads == 1
 
@@ -163,12 +162,19 @@ def test_one_thread_where_two_do_not_pay_and_as_many_as_there_are(two_processors
 def test_taking_turns_shows_in_no_bit_and_an_interrupt_leaves_no_thread(always, two_processors, monkeypatch):
     """Every call is a trial, whatever it finds out."""
     plain, run, used = wide(1, batch=700), wide(2, batch=700), []
-    monkeypatch.setattr(team, "TRIAL_SECONDS", -1.0)
+    monkeypatch.setattr(trainer, "TRIAL_SECONDS", -1.0)
     took = lambda turns, workers, seconds: setattr(turns, "workers", min(always, turns.most))  # noqa: E731
-    monkeypatch.setattr(team.Turns, "took", took)
+    monkeypatch.setattr(trainer.Turns, "took", took)
     engine, before = run._training.trainer, threading.active_count()
-    compiled = engine._train
-    monkeypatch.setattr(engine, "_train", lambda *args: (used.append(args[-2:]), compiled(*args)))
+    engine.prepare()
+    compiled, spaces = engine._machines.train, [body.machine for body in engine._machines.bodies]
+    places = [space.ctypes.data for space in spaces]
+
+    def called(place, *args):
+        used.append((places.index(place), int(spaces[0][wire.WORKERS])))
+        compiled(place, *args)
+
+    engine._machines.train = called
     for count in (1, 33, 20):
         plain.step(count)
         run.step(count)
@@ -176,11 +182,11 @@ def test_taking_turns_shows_in_no_bit_and_an_interrupt_leaves_no_thread(always, 
     assert numbers(plain) == numbers(run)
 
     def interrupted(*args):
-        if args[-2] == 0:
+        if args[0] == places[0]:
             raise KeyboardInterrupt
         compiled(*args)
 
-    monkeypatch.setattr(engine, "_train", interrupted)
+    engine._machines.train = interrupted
     with pytest.raises(KeyboardInterrupt):
         engine.gradient(0)
     assert threading.active_count() == before
@@ -227,11 +233,12 @@ FUSED = {"sgd": "update_sgd", "sgd_momentum": "update_momentum", "adam": "update
 @pytest.mark.parametrize("rule", [*OPTIMISERS, "own"])
 def test_known_updates_are_one_kernel_with_the_bits_of_their_rows(rule):
     run = make_run("wide", optimizer=rule, engine="numba")
-    known = updates.name_of(run.problem.update.body)
+    known = source.name_of(run.problem.update.body)
     assert known == FUSED.get(rule, "")
     if known:
         by_rows = make_run("wide", optimizer=rule, engine="numba")
-        space = by_rows._training.trainer._update.machine
+        by_rows.prepare()
+        space = by_rows._training.trainer._machines.update.machine
         assert space[wire.FUSED] != 0
         space[wire.FUSED] = 0
         for each in (run, by_rows):
@@ -300,17 +307,19 @@ def grouped(kind, dtype="float64", scattered=False, engine="numba", cycle=False,
 
 
 def stretches(run):
-    return int(run._training.trainer._update.machine[wire.PIECES + 1]) // wire.PIECE
+    run.prepare()
+    return run._training.trainer._machines.pieces.count
 
 
 @pytest.mark.parametrize("more", [{}, {"clip_norm": 0.1, "l2": 0.05}, {"frozen": True}, {"clip_value": 0.01}])
 @pytest.mark.parametrize("kind", GROUPS)
 def test_groups_in_stretches_have_the_bits_of_all_rules_for_every_weight(kind, more, monkeypatch):
-    few = pieces.FEW
+    few = trainer.FEW
     for dtype in TOLERANCE:
-        monkeypatch.setattr(pieces, "FEW", few)
+        monkeypatch.setattr(trainer, "FEW", few)
         runs = [grouped(kind, dtype, **more)]
-        monkeypatch.setattr(pieces, "FEW", 0)
+        runs[0].prepare()
+        monkeypatch.setattr(trainer, "FEW", 0)
         runs.append(grouped(kind, dtype, **more))
         assert [stretches(run) for run in runs] == [2, 0]
         for run in runs:

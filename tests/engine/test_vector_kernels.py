@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from llvmlite import binding
 
-from scalarviz.engine.cpu import wire
-from scalarviz.engine.cpu.cache import loader
+from scalarviz.engine.cpu import loader, wire
 from scalarviz.engine.cpu.vector import capability
 
 VECTORS = capability.vector_bytes()
@@ -190,20 +189,10 @@ def test_kernels_of_256_bits_pass_the_tests_of_all():
     """The kernels for processors with AVX2 alone, whatever this one has: their own tests, once more."""
     features = ",".join(f"+{name}" for name in HASWELL.split())
     environment = {**os.environ, "NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": features}
+    environment.pop("SCALARVIZ_TEST_SECONDS", None)  # here they compile
     code = "from scalarviz.engine.cpu.vector import capability; assert capability.vector_bytes() == 32, 'no AVX2 here'"
-    tests = [
-        "-m",
-        "pytest",
-        __file__,
-        "-q",
-        "-x",
-        "-k",
-        "float32 and (sums or panels)",
-        "-p",
-        "no:cacheprovider",
-        "-n",
-        "0",
-    ]
+    options = ["-qx", "-n0", "-p", "no:cacheprovider", "-k", "float32 and (sums or panels)"]
+    tests = ["-m", "pytest", __file__, *options]
     for command in (["-c", code], tests):
         result = subprocess.run(
             [sys.executable, *command], env=environment, capture_output=True, text=True, timeout=300, check=False

@@ -751,7 +751,6 @@ MAKERS = {
 }
 
 if __name__ == "__main__":
-    os.environ["SCALARVIZ_WARMUP"] = "0"
     for kind in sys.argv[1:] or MAKERS:
         if kind not in MAKERS:
             sys.exit(f"{kind}: there is no such kind; allowed: {', '.join(MAKERS)}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import re
 from pathlib import Path
 
 import pytest
@@ -68,3 +70,10 @@ def test_a_user_can_do_the_same():
     difference = make.difference(stored, make.surface_now(), "surface", most=80)
     if difference:
         pytest.fail(difference, pytrace=False)
+
+
+@pytest.mark.parametrize("place", ["", ".nn", ".nn.init", ".optim", ".optim.lr_scheduler", ".run", ".view"])
+def test_dir_shows_the_listed_names_alone(place):
+    surface = (make.HERE / "surface.txt").read_text("utf-8")
+    listed = re.findall(rf"^name sv{place}\.(\w+)(?:\(.*)?$", surface, re.MULTILINE)
+    assert sorted({*dir(importlib.import_module(f"scalarviz{place}"))} - {"__version__"}) == sorted(set(listed))

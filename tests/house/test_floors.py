@@ -197,7 +197,7 @@ BLOCKED = ["vispy", "numba", "llvmlite", "PySide6", "PyQt5", "PyQt6", "PySide2",
 
 def test_without_vispy_numba_and_qt_the_numpy_engine_trains_and_all_but_drawing_can_be_imported():
     """As in a browser. Importing any module needs none of them; layout, camera, colours and shader text work."""
-    light = ("scalarviz.engine.cpu", "scalarviz.engine.cpu.cache.units", "scalarviz.engine.cpu.wire")
+    light = ("scalarviz.engine.cpu", "scalarviz.engine.cpu.units", "scalarviz.engine.cpu.wire")
     light += tuple(f"scalarviz.engine.cuda.{name}" for name in ("there", "nvvm", "gpus"))
     heavy = ("scalarviz.engine.cpu", "scalarviz.engine.cuda.", "scalarviz.__main__")
     names = [n for n in MODULES if n in light or not n.startswith(heavy)]

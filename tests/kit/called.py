@@ -23,7 +23,7 @@ FOLDER, ROOT, TEST = "CALLED", "CALLED_ROOT", "CALLED_TEST"
 ROOMS = ("scalarviz/", "scenes/")
 COMPILED = (
     "scalarviz/engine/cpu/compiled/", "scalarviz/engine/cpu/vector/", "scalarviz/engine/cuda/kernels/",
-    "scalarviz/engine/cuda/jit.py", "scalarviz/engine/cuda/typed.py", "scalarviz/engine/cuda/wide.py",
+    "scalarviz/engine/cuda/jit.py",
     "scalarviz/rng.py", "scalarviz/scalar/erf.py",
 )  # fmt: skip
 """What numba compiles: it knows no such statement."""

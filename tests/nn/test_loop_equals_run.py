@@ -18,7 +18,7 @@ def loop(net, loss, rule, data):
     for _ in range(STEPS):
         rule.zero_grad()
         total = sv.sum([loss(net(a), b) for a, b in zip(*data, strict=True)])
-        if nn.batch_reduction(loss) == "mean":
+        if getattr(loss, "batch_reduction", "mean") == "mean":
             total = total / len(data[0])
         total.backward()
         rule.step()

@@ -13,8 +13,7 @@ from kit.edits import trains_by
 from kit.networks import NETWORKS
 from kit.runs import ENGINES, bits, far, frame_bits, make_run
 from scalarviz.engine.arrays.trainer import NumpyTrainer
-from scalarviz.engine.host import HostTrainer
-from scalarviz.engine.readback import Midway
+from scalarviz.engine.problem import HostTrainer, Midway
 from scalarviz.errors import DivergedError, InputError, StateError
 from scalarviz.run import training
 from scalarviz.run.training import copied
@@ -28,7 +27,7 @@ class DeviceTrainer:
     at the step `fails` the device is lost.
     """
 
-    name, breakable, call_overhead, remark, asked = "device", False, 0.0, "", None
+    name, breakable, call_overhead, remark, asked, ready = "device", False, 0.0, "", None, True
 
     def __init__(self, problem, pause=0, fails=0):
         self.problem, self.device = problem, copied(problem)
@@ -66,6 +65,9 @@ class DeviceTrainer:
         """Does somebody wait?"""
         if self.asked is not None and (readback := self.asked()) is not None:
             readback.give(Midway(*(array.copy() for array in self.arrays(self.device)[:3]), losses.copy()))
+
+    def prepare(self, stopped=bool):
+        self.calls.append("prepare")
 
     def gradient(self, step):
         self.move(self.device, self.problem)
@@ -225,6 +227,9 @@ class Copying(HostTrainer):
         self.calls.append(count)
         return np.ones(count)
 
+    def prepare(self, stopped=bool):
+        self.calls.append("prepare")
+
     def gradient(self, step):
         return 1.0
 
@@ -286,7 +291,7 @@ def test_an_engine_that_cannot_be_made_changes_nothing(error, monkeypatch):
         raise error
 
     monkeypatch.setattr(run, "_make_trainer", fails)
-    monkeypatch.setattr("scalarviz.engine.cpu.NumbaTrainer", fails, raising=False)
+    monkeypatch.setattr("scalarviz.engine.cpu.trainer.NumbaTrainer", fails)
     for change in ({"activation": "relu"}, {"model": other}, {"optimizer": "Adam"}, {}):
         with pytest.raises(type(error)):
             run.change(**change) if change else run.adopt_engine("numba")

@@ -14,7 +14,7 @@ import scalarviz as sv
 from kit.runs import ENGINES
 from scalarviz import optim
 from scalarviz.scalar import function, ops
-from scalarviz.scalar.dot import DOT
+from scalarviz.scalar.sums import DOT
 
 
 @pytest.fixture(autouse=True)

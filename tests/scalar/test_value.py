@@ -94,6 +94,9 @@ def test_a_node_says_how_it_was_made():
     assert [v.item() for v in (Value(2.5), Weight(-1.0), y)] == [2.5, -1.0, 10.0]
     assert type(Value(2).item()) is float
     assert (repr(Value(1.5)), repr(Value(1.5) * 2)) == ("Value(data=1.5, grad=0)", "Value(data=3, grad=0, op=mul)")
+    for width in (2, 40):  # the sums of a wide layer are computed together
+        out = nn.Linear(width, 3, seed=0)([1.0] * width)[1]
+        assert repr(out) == f"Value(data={out.data:g}, grad=0, op=dot)"
 
 
 LOCAL = {

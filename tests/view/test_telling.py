@@ -260,7 +260,7 @@ def test_show_begins_by_itself_or_waits() -> None:
 
     for paused, waits in ((False, WAIT), (True, None)):
         with offscreen():
-            view = _maker(scene(), True, STEPS, 0.5, "dark", None, paused, False)((1280, 720))
+            view = _maker(scene(), True, STEPS, 0.5, "dark", None, paused)((1280, 720))
             assert isinstance(view, LiveView)
             assert view._telling._wait == waits
             assert view.bench.story.told is not None

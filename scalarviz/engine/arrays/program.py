@@ -1,19 +1,87 @@
-"""A program on NumPy arrays: forward and backward, one instruction at a time over all lanes."""
+"""Programs on NumPy arrays: one instruction at a time over all lanes; then whole plans, for predictions and probes.
+
+BLAS gets one thread here. The OpenBLAS in NumPy's wheels splits products over all cores and lets its threads spin while
+they wait. Beside anything else that wants a core, a window above all, that collapses: 58 steps a second instead of 362
+were measured for the digits. The products of networks that people watch are too small to gain from it.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ...errors import StateError
+from ...errors import InputError, StateError
 from ...scalar.mask import Draws
-from ...tape import Instruction, Program
-from ..problem import Array
-from .batch import BatchMean
-from .step import Step, numpy_form
-from .sums import Dots, Matrices, Products, Squares, Weighted
-from .tables import Gather
+from ...tape import Instruction, Plan, Program
+from ..data import Data, empty, laid, pieces
+from ..problem import CACHE_BYTES, Array, check_coupled
+from .rows import BatchMean, Dots, Gather, Matrices, Products, Squares, Step, Weighted, numpy_form
+
+Threads = tuple[Callable[[], int], Callable[[int], object]]
+
+
+@dataclass
+class _Room:
+    """Who is inside, and how many threads there were before the first one came."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    inside: int = 0
+    before: int = 1
+
+
+_room = _Room()
+
+
+@cache
+def _openblas() -> Threads | None:
+    """Reading and setting the number of threads; None where NumPy has another BLAS."""
+    package = Path(np.__file__).parent
+    for folder in (package.parent / "numpy.libs", package / ".dylibs"):
+        for path in sorted(folder.glob("*openblas*")):
+            library = ctypes.CDLL(str(path))  # the copy that NumPy has loaded
+            for before, after in product(("scipy_openblas_", "openblas_"), ("64_", "")):
+                names = [f"{before}{verb}_num_threads{after}" for verb in ("get", "set")]
+                if all(hasattr(library, name) for name in names):
+                    return getattr(library, names[0]), getattr(library, names[1])
+    return None
+
+
+def blas_threads() -> int | None:
+    """Threads that a product takes now; None where that is not known."""
+    found = _openblas()
+    return None if found is None else int(found[0]())
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Products take one thread inside; what was set before holds again when the last thread has left."""
+    found = _openblas()
+    if found is None:
+        yield
+        return
+    read, write = found
+    with _room.lock:
+        if _room.inside == 0:
+            _room.before = int(read())
+            write(1)
+        _room.inside += 1
+    try:
+        yield
+    finally:
+        with _room.lock:
+            _room.inside -= 1
+            if _room.inside == 0:
+                write(_room.before)
 
 
 class RowProgram:
@@ -154,3 +222,202 @@ _KINDS: dict[str, type[Step]] = {
 def _step(i: Instruction, program: Program, dtype: np.dtype[Any]) -> Step:
     kind = Matrices if Matrices.pay(i) else _KINDS.get(i.kind, Step)
     return kind(i, program, dtype)
+
+
+LANES = 4096
+"""Samples that go through a program together; keeps the rows of a small net in the cache."""
+FEWEST_LANES = 64
+WORKSPACE_BYTES = 64 << 20
+"""What a block of lanes may fill in training, rows and adjoints and operands: a picture has ten thousands of rows."""
+
+
+def lanes_for(lane_bytes: int) -> int:
+    """Samples that go through a larger program together, so that its rows stay in the cache as well."""
+    return max(FEWEST_LANES, min(LANES, CACHE_BYTES // lane_bytes))
+
+
+def lanes_in_workspace(lane_bytes: int) -> int:
+    """Samples that a training step takes together: `LANES`, of a large program as many as the workspace holds."""
+    lanes = min(LANES, WORKSPACE_BYTES // lane_bytes)
+    return max(1, lanes - lanes % FEWEST_LANES if lanes > FEWEST_LANES else lanes)
+
+
+class PlanRunner:
+    """Runs a `Plan` forward.
+
+    Parameters
+    ----------
+    plan : Plan
+    dtype : dtype-like
+        In which everything is computed.
+    """
+
+    def __init__(self, plan: Plan, dtype: Any) -> None:
+        self.plan, self.dtype = plan, np.dtype(dtype)
+        self.prologue = RowProgram(plan.prologue, self.dtype) if plan.prologue else None
+        self.encoder = RowProgram(plan.encode, self.dtype) if plan.encode else None
+
+    @cached_property
+    def body(self) -> RowProgram:
+        """Made when it is first run: who only encodes data needs none."""
+        return RowProgram(self.plan.body, self.dtype)
+
+    def extended(self, theta: Array) -> tuple[Array, Array | None]:
+        """Theta with the derived parameters behind it, and the rows of the prologue."""
+        if self.prologue is None:
+            return theta, None
+        rows = self.prologue.forward(theta, np.empty((0, 1), self.dtype))
+        return np.concatenate([theta, rows[self.prologue.program.outputs, 0]]), rows
+
+    def encode(self, data: Array) -> Array:
+        """`data` (numbers of a sample, N) with the features below it, in the plan's dtype, C-contiguous.
+
+        Raises
+        ------
+        InputError
+            A number is too large for the dtype.
+        """
+        data = self.converted(data)
+        return data if self.encoder is None else np.concatenate([data, self.features(data)])
+
+    def converted(self, data: Array) -> Array:
+        """`data` in the plan's dtype, C-contiguous.
+
+        Raises
+        ------
+        InputError
+            A number is too large for the dtype.
+        """
+        try:
+            with np.errstate(over="raise"):
+                return np.ascontiguousarray(data, self.dtype)
+        except FloatingPointError:
+            largest = f"{float(np.finfo(self.dtype).max):.2g}"
+            raise InputError(
+                f"the data: {np.abs(data).max():.3g} is too large for {self.dtype} (at most {largest}); scale the "
+                'data, or take dtype="float64"'
+            ) from None
+
+    def features(self, data: Array) -> Array:
+        """What the plan computes once for each sample of `data`, which is in its dtype: shape (features, N)."""
+        if self.encoder is None:
+            return np.empty((0, data.shape[1]), self.dtype)
+        outputs = self.encoder.program.outputs
+        features = np.empty((len(outputs), data.shape[1]), self.dtype)
+        lanes = lanes_in_workspace(self.encoder.lane_bytes)
+        for start in range(0, data.shape[1], lanes):
+            part = slice(start, start + lanes)
+            features[:, part] = self.encoder.forward(np.empty(0, self.dtype), data[:, part])[outputs]
+        return features
+
+    @one_blas_thread()
+    def rows(
+        self, theta: Array, data: Array, wanted: Array, draws: Draws | None = None, held: Array | None = None
+    ) -> Array:  # fmt: skip
+        """The rows `wanted` of the body, shape (len(wanted), N).
+
+        Parameters
+        ----------
+        theta : ndarray, shape (n_parameters,)
+        data : ndarray, shape (n_inputs [+ n_targets], N)
+            Missing targets are taken as 0.
+        draws : Draws, optional
+            Of the first sample, for a plan with masks.
+        held : ndarray, shape (rows of the body,), optional
+            Rows of another batch, whose means are taken in the place of those of these samples.
+        """
+        full = self.plan.n_inputs + self.plan.n_targets
+        if data.shape[0] < full:
+            data = np.concatenate([data, np.zeros((full - data.shape[0], data.shape[1]), self.dtype)])
+        theta, _ = self.extended(np.asarray(theta, self.dtype))
+        found = np.empty((len(wanted), data.shape[1]), self.dtype)
+        lanes = lanes_for(self.plan.body.n_rows * self.dtype.itemsize)
+        if self.plan.body.couples and held is None:  # they are one batch
+            lanes = max(1, data.shape[1])
+            check_coupled(self.plan.body, lanes, self.body.lane_bytes, training=False)
+        for start in range(0, data.shape[1], lanes):
+            part = slice(start, start + lanes)
+            there = None if draws is None else replace(draws, place=draws.place + start)
+            found[:, part] = self.body.forward(theta, self.encode(data[:, part]), there, held)[wanted]
+        return found
+
+
+def encoded(
+    plan: Plan, dtype: Any, whole: bool, inputs: NDArray[Any], targets: NDArray[Any], ours: bool = False
+) -> Data:
+    """Inputs (N, n_inputs) and targets (N, n_targets) with the plan's features.
+
+    Parameters
+    ----------
+    plan : Plan
+    dtype : dtype-like
+        float32 or float64, of the run.
+    whole : bool
+        Whether steps take all samples in order; see :meth:`scalarviz.engine.data.Data.lay`.
+    inputs, targets : ndarray
+        Whole numbers that are smaller than the run's are kept as they are.
+    ours : bool
+        Nobody writes to these arrays: those of the run's dtype are kept too, and nothing that is kept needs a copy.
+
+    Raises
+    ------
+    InputError
+        A number is too large for the dtype.
+    """
+    runner, real, count = PlanRunner(plan, dtype), np.dtype(dtype), len(inputs)
+    given = [array for array in (inputs, targets) if array.shape[1]]
+    features = 0 if plan.encode is None else len(plan.encode.outputs)
+    widths = [array.shape[1] for array in given] + [features]
+    kept = [is_kept(array.dtype, real) or (ours and array.dtype == real) for array in given] + [False]
+    parts: list[NDArray[Any]] = []
+    rooms: list[NDArray[Any]] = []  # for each of the given, and the features, where it goes
+    for k, stays in enumerate(kept):
+        if stays:
+            parts.append(laid(given[k].T, whole) if ours else np.array(given[k].T, order="C" if whole else "F"))
+            rooms.append(parts[-1])
+        elif k and not kept[k - 1]:
+            rooms.append(parts[-1])  # of one dtype: side by side
+        else:
+            following = next((j for j in range(k, len(kept)) if kept[j]), len(kept))
+            room = empty(sum(widths[k:following]), count, real, whole)
+            if len(room):
+                parts.append(room)
+            rooms.append(room)
+    _fill(runner, given, kept, rooms, widths)
+    return Data(real, *parts)
+
+
+def is_kept(given: np.dtype[Any], real: np.dtype[Any]) -> bool:
+    """Whether numbers stay in the dtype in which they came: whole ones that are smaller than the run's."""
+    return given.kind in "biu" and given.itemsize < real.itemsize and given.isnative
+
+
+def _fill(
+    runner: PlanRunner, given: list[NDArray[Any]], kept: list[bool], rooms: list[NDArray[Any]], widths: list[int]
+) -> None:  # fmt: skip
+    """Convert what is not kept, and compute the features."""
+    count = len(given[0])
+    if all(kept[:-1]) and runner.encoder is None:
+        return
+    places: list[slice] = []
+    used: dict[int, int] = {}
+    for room, width in zip(rooms, widths, strict=True):
+        first = used.get(id(room), 0)
+        places.append(slice(first, first + width))
+        used[id(room)] = first + width
+    for part in pieces(count, sum(widths)):
+        for k, array in enumerate(given):
+            if not kept[k]:
+                _convert(runner, array[part].T, rooms[k][places[k], part])
+        if runner.encoder is not None:
+            numbers = np.concatenate([rooms[k][places[k], part] for k in range(len(given))])
+            rooms[-1][places[-1], part] = runner.features(runner.converted(numbers))
+
+
+def _convert(runner: PlanRunner, numbers: NDArray[Any], to: NDArray[Any]) -> None:
+    try:
+        with np.errstate(over="raise"):
+            to[...] = numbers
+    except FloatingPointError:
+        runner.converted(numbers)  # says which
+        raise

@@ -1,24 +1,106 @@
-"""Programs ready to run: encoded, and with a workspace of their own."""
+"""Programs ready to run: encoded, with a workspace of their own, and with the feed that fills their input rows.
+
+The feed is a table with one line for each stretch of a sample's numbers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...scalar import ops
 from ...tape import Program
-from ...tape.known import SMALL, Kept
+from ...tape.lower import SMALL, Kept
+from ..data import Data
 from ..problem import Array
-from .cache.loader import kernel_address, row_addresses
 from .encode.pictures import can_be_compact
 from .encode.program import Encoded, encode
-from .source.updates import name_of
+from .source import kernel_names, name_of
+from .units import noted
 from .vector.capability import VECTOR_KERNELS, vector_bytes
-from .vector.emitter import VECTOR_BYTES
-from .wire import LINE, ROOM_COLUMNS, ROOM_NUMBERS, SEVERAL
+from .wire import CALL, ENTRIES, FEED, LINE, ROOM_COLUMNS, ROOM_NUMBERS, SEVERAL
+
+Numbers = NDArray[Any]
+
+
+def kernel_at(name: str, dtype: str) -> int:
+    """Address of a kernel; 0 where it is noted (`units.noting`)."""
+    if noted(("kernel", name, dtype)):
+        return 0
+    from .loader import kernel_address  # loads numba
+
+    return kernel_address(name, dtype)
+
+
+def rows_at(name: str, dtype: str) -> dict[str, int]:
+    """Addresses of the row kernels of an operation; likewise."""
+    if noted(("rows", name, dtype)):
+        return dict.fromkeys(kernel_names(ops.get(name)), 0)
+    from .loader import row_addresses  # loads numba
+
+    return row_addresses(name, dtype)
+
+
+class Feeder:
+    """Writes the lines of a program's inputs (``wire.FEED``), for one dtype.
+
+    Parameters
+    ----------
+    program : Program
+    plain : bool
+        True: no vector kernels.
+    """
+
+    def __init__(self, program: Program, plain: bool = False) -> None:
+        self._index, self._rows, self._plain = program.input_index, program.input_rows, plain
+        self._widths: tuple[int, ...] | None = None
+        self._held: tuple[Numbers, ...] = ()
+        self._lines = np.zeros((0, FEED), np.int64)
+        self._stretches: list[tuple[int, int, int, int]] = []
+
+    def lines(self, data: Data) -> NDArray[np.int64]:
+        """The lines for these numbers, shape (stretches, FEED); valid until it is asked for the next ones."""
+        parts = data.parts  # whoever lays the data out anew leaves these as they are
+        if parts is self._held:
+            return self._lines
+        widths = tuple(map(len, parts))
+        if widths != self._widths:
+            self._stretches, self._widths = list(stretches(self._index, self._rows, widths)), widths
+        lines = np.zeros((len(self._stretches), FEED), np.int64)
+        for line, (k, to, count, row) in zip(lines, self._stretches, strict=True):
+            part = parts[k]
+            apart, on = part.strides
+            kernel = kernel_at(_kernel_for(part.dtype, data.dtype, self._plain), data.dtype.name)
+            line[:] = kernel, to, count, part.ctypes.data + row * apart, apart, on
+        self._held, self._lines = parts, lines
+        return lines
+
+
+def stretches(
+    index: NDArray[np.int64], rows: NDArray[np.int64], widths: tuple[int, ...]
+) -> Iterator[tuple[int, int, int, int]]:
+    """Part, first row of the program, how many, first row of the part: inputs that follow one another in both."""
+    part_of = np.repeat(np.arange(len(widths)), widths)[index]
+    starts = np.cumsum([0, *widths])[:-1]
+    cuts = np.flatnonzero((np.diff(index) != 1) | (np.diff(rows) != 1) | (np.diff(part_of) != 0)) + 1
+    ends = [0, *cuts.tolist(), len(index)]
+    for first, end in pairwise(ends):
+        if end > first:
+            part = int(part_of[first])
+            yield part, int(rows[first]), end - first, int(index[first] - starts[part])
+
+
+@lru_cache(maxsize=64)
+def _kernel_for(source: np.dtype[Any], real: np.dtype[Any], plain: bool) -> str:
+    """Name of the kernel that loads numbers of a dtype."""
+    source = np.dtype(np.uint8) if source.kind == "b" else source  # a bool is a byte, 0 or 1
+    return ("load" if source == real else f"load_{source.name}") + ("_plain" if plain else "")
+
 
 A = TypeVar("A")
 
@@ -105,13 +187,13 @@ class Loaded:
         dtype = np.dtype(dtype)
 
         kernel = Addresses(
-            lambda name: kernel_address(f"{name}_plain" if plain and name in VECTOR_KERNELS else name, dtype.name)
+            lambda name: kernel_at(f"{name}_plain" if plain and name in VECTOR_KERNELS else name, dtype.name)
         )
         # one sample: its rows lie side by side, so that there are vectors to compute with
         compact = block == 1 and not plain and can_be_compact(program)
-        vector = VECTOR_BYTES // dtype.itemsize
+        vector = (vector_bytes() or LINE) // dtype.itemsize
         few = block <= vector and not (compact or plain) and vector_bytes() > 0
-        rows = Addresses(partial(row_addresses, dtype=dtype.name))
+        rows = Addresses(partial(rows_at, dtype=dtype.name))
         several = block if 1 < block <= SEVERAL and not plain and vector_bytes() > 0 else 0
         taken = not plain and vector_bytes() > 0
         narrow = program.couples and block >= NARROW_FROM and not plain
@@ -143,7 +225,8 @@ class Loaded:
             )
         ]  # fmt: skip
         ends = [number for part in self._lists for number in (part.ctypes.data, len(part))]
-        self.machine: Array = np.array([*space, *ends, 0, 0], np.int64)
+        self.machine: Array = np.zeros(ENTRIES, np.int64)
+        self.machine[: CALL - 2] = [*space, *ends]
 
 
 def _encoded(

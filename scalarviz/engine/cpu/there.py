@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ...errors import listing
-from ..cache.version import SETTINGS_FILE
+from ..cache import SETTINGS_FILE
 
 INSTEAD = 'or take engine="numpy"'
 

@@ -1,8 +1,22 @@
-"""`NumbaTrainer`: the compiled engine at work on one problem."""
+"""`NumbaTrainer`: the compiled engine at work on one problem, with its threads and its parameter groups.
+
+The blocks of a batch are split into at most `MOST_GROUPS` groups, each with its own sum of gradients, and the sums are
+added in order. The groups depend on the numbers of the run alone, so one thread gives the same bits as two.
+
+Several parameter groups are updated stretch by stretch, each by the program of its own group: no weight then needs a
+column that names its group, and no rule is computed for weights that it does not update.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import statistics
+import sys
 import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, cached_property, partial
 from threading import Thread
 from typing import Any
 
@@ -10,21 +24,194 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import rng
-from ...tape import Plan, Program
-from ..arrays.updates import Updater
-from ..coupled import check_coupled, factor_of
-from ..data import Data
-from ..host import HostTrainer
-from ..problem import Array, Problem, Rates
-from .cache.loader import function
-from .compiled.meet import ARRIVED, EVERYBODY
-from .feed import Feeder
-from .machine import Loaded
-from .pieces import Pieces
-from .team import Turns, groups_of, threads_for, yield_address
+from ...collecting import collection_paused
+from ...tape import Program
+from ..arrays.trainer import Updater
+from ..cache import FEW as FEW_KERNELS
+from ..cache import tell
+from ..cost import processors, work_of
+from ..outside import Outside
+from ..problem import CLIP, Array, HostTrainer, Problem, Rates, check_coupled, factor_of
+from . import wire
+from .machine import Addresses, Feeder, Loaded, kernel_at
+from .units import Unit, noting, refusal
+
+MOST_GROUPS = 8
+"""Sums of gradients side by side; the first one is the gradient itself, the others have buffers."""
+
+MANY_WEIGHTS = 65536
+"""Weights whose buffers are cleared and summed in more time than a block of samples takes to fill them."""
+
+MANY_SAMPLES = 512
+"""Samples that such a buffer is to hold the sum of, if there are to be more than two."""
+
+WORTH = 1_000_000
+"""Operations of a step below which a second thread costs more than it brings."""
+
+TRIAL_SECONDS = 0.25
+"""How often the other number of threads is tried."""
+
+
+def groups_of(program: Program, batch: int, block: int) -> int:
+    """How many groups of blocks a step has; 0 where blocks are too few or too small for threads."""
+    blocks = -(-batch // block)
+    if blocks == 1 or work_of(program) * batch < WORTH:
+        return 0
+    most = MOST_GROUPS if program.n_theta < MANY_WEIGHTS else max(2, batch // MANY_SAMPLES)
+    return min(blocks, MOST_GROUPS, most)
+
+
+def threads_for(wanted: int, groups: int) -> int:
+    """Threads that are used: no more than there are groups or processors, and one where threads cannot wait."""
+    if wanted == 1 or not yield_address():
+        return 1
+    return max(1, min(wanted, groups, processors()))
+
+
+@cache
+def yield_address() -> int:
+    """Address of the system's function that lets other threads run; 0 if there is none."""
+    try:
+        windows = sys.platform == "win32"
+        library = ctypes.CDLL("kernel32" if windows else None)
+        function = library.SwitchToThread if windows else library.sched_yield
+    except (AttributeError, OSError):
+        return 0
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+class Turns:
+    """One thread or all: whichever was quicker lately does the next steps.
+
+    Where another program has a processor, threads wait for the one that stands in its queue, and one alone is quicker;
+    that changes while a run goes on. The number of threads shows in no bits.
+
+    Parameters
+    ----------
+    most : int
+        All threads.
+
+    Attributes
+    ----------
+    workers : int
+        How many are quicker at present.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = self.workers = most
+        self._seconds = {workers: deque[float](maxlen=3) for workers in (most, 1)}
+        self._tried = time.perf_counter()
+
+    def pieces(self, count: int) -> list[tuple[int, int]]:
+        """How many workers do how many of the next `count` steps; now and then the others do some of them."""
+        now = time.perf_counter()
+        if self.most == 1 or now - self._tried < TRIAL_SECONDS:
+            return [(self.workers, count)]
+        self._tried = now
+        other, few = (1 if self.workers > 1 else self.most), max(1, count // 16)
+        return [(other, few), (self.workers, count - few)] if count > few else [(other, count)]
+
+    def took(self, workers: int, seconds: float) -> None:
+        """A step of so many workers took `seconds`; of three the middle one counts."""
+        self._seconds[workers].append(seconds)
+        known = {workers: statistics.median(several) for workers, several in self._seconds.items() if several}
+        self.workers = min(known, key=lambda workers: known[workers])
+
+
+SHORT = 64
+"""Weights of a stretch, on average, below which all rules are computed for every weight: calls cost as much."""
+FEW = 16
+"""Stretches that are never too many."""
+
+
+class Pieces:
+    """The programs of the groups, and where each is to run.
+
+    Parameters
+    ----------
+    problem : Problem
+    whole : Loaded
+        The update of all weights, which is told of the stretches.
+    block : int
+
+    Attributes
+    ----------
+    count : int
+        Stretches; 0 where one program does all weights.
+    """
+
+    def __init__(self, problem: Problem, whole: Loaded, block: int) -> None:
+        self._updaters: list[Updater] = []
+        self.count = 0
+        if not problem.rules:
+            return
+        groups = problem.columns[0].astype(np.int64)
+        ends = [*(np.flatnonzero(np.diff(groups)) + 1).tolist(), len(groups)]
+        if len(ends) > max(FEW, len(groups) // SHORT):
+            return
+        dtype, width = problem.store.value.dtype, problem.update.n_parameters + problem.update.n_derived
+        self._updaters = [Updater(replace(problem, update=plan, columns=[])) for plan in problem.rules]
+        self._machines = [Loaded(plan.body, dtype, block) for plan in problem.rules]
+        starts = np.cumsum([width, *(plan.n_parameters + plan.n_derived for plan in problem.rules)]).tolist()
+        clip = -1 if problem.limits.clip_norm is None else CLIP
+        lines: list[Any] = []
+        for start, end in zip([0, *ends[:-1]], ends, strict=True):
+            j = int(groups[start])
+            lines += [start, end - start, self._machines[j].machine.ctypes.data, starts[j], clip]
+        self.count, self._lines = len(ends), np.array(lines, np.int64)
+        assert len(lines) % wire.PIECE == 0
+        whole.machine[wire.PIECES : wire.PIECES + 2] = self._lines.ctypes.data, len(self._lines)
+
+    def hyper(self, problem: Problem, first: int, count: int, lr: Rates) -> list[Array]:
+        """The numbers of each group's steps, to stand behind those of the whole update."""
+        found = []
+        for j, updater in enumerate(self._updaters):
+            updater.problem.t_start = problem.t_start
+            own = lr[:, j :: len(self._updaters)] if isinstance(lr, np.ndarray) else lr  # its rate, and its momentum
+            found.append(updater.hyper(first, count, own))
+        return found
+
 
 UPDATE_BLOCK = 512
 """Parameters that go through the optimiser's program together."""
+
+
+STREAMED_BYTES = 1 << 20
+"""Weights from which on gradients and former values of a call's last step are written past the cache."""
+
+
+class Machines:
+    """The programs of a problem, ready to run: one for each thread, derived parameters, the update and its pieces."""
+
+    def __init__(self, problem: Problem, block: int, threads: int) -> None:
+        plan, dtype = problem.plan, problem.store.value.dtype
+        seeds = tuple(plan.prologue.outputs.tolist()) if plan.prologue is not None else ()
+        self.kernel = Addresses(partial(kernel_at, dtype=dtype.name))
+        self.bodies = _bodies(plan.body, dtype, block, problem.batch, threads)
+        self.feeder = Feeder(plan.body)
+        self.prologue = Loaded(plan.prologue, dtype, 1, seeds)
+        self.update = Loaded(problem.update.body, dtype, UPDATE_BLOCK)
+        self.pieces = Pieces(problem, self.update, UPDATE_BLOCK)
+        if self.pieces.count:
+            self.update.machine[wire.UPDATE] = self.kernel("update_rows")
+
+    @cached_property
+    def train(self) -> Callable[..., None]:
+        """The kernel that does whole steps, for Python."""
+        from .loader import callable_at  # loads numba
+
+        return callable_at(self.kernel("train"))
+
+
+def compile_kernels(units: list[Unit], stopped: Callable[[], bool]) -> None:
+    """Compile what a program needs, and say so: it takes seconds, and happens once."""
+    from .loader import fill
+
+    said = refusal()
+    keeps = f"at every start, since {said}" if said else "once; later starts find them in the cache"
+    if len(units) >= FEW_KERNELS:
+        tell(f"scalarviz: compiling {len(units)} kernels for this network, {keeps}")
+    fill(units, stopped=stopped)
 
 
 class NumbaTrainer(HostTrainer):
@@ -49,35 +236,103 @@ class NumbaTrainer(HostTrainer):
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         plan, dtype = problem.plan, problem.store.value.dtype
-        self._train = function("train", dtype.name)
-        derived = plan.prologue
-        seeds = tuple(derived.outputs.tolist()) if derived is not None else ()
-        block = min(problem.block, problem.batch)
+        self._block = min(problem.block, problem.batch)
         check_coupled(plan.body, problem.batch, 2 * plan.body.n_rows * dtype.itemsize)
-        groups = groups_of(plan.body, problem.batch, block)
+        groups = groups_of(plan.body, problem.batch, self._block)
         self.threads = threads_for(problem.threads, groups)
         self._turns = Turns(self.threads)
-        self._bodies = _bodies(plan.body, dtype, block, problem.batch, self.threads)
         groups = max(1, groups) if plan.body.couples else groups
-        self._feeder = Feeder(plan.body)
-        self._prologue = Loaded(derived, dtype, 1, seeds)
-        self._update = Loaded(problem.update.body, dtype, UPDATE_BLOCK)
         self._updater = Updater(problem)
-        width = problem.update.n_parameters + problem.update.n_derived
-        self._pieces = Pieces(problem, self._update, width, UPDATE_BLOCK) if problem.rules else None
         size = plan.n_parameters + plan.n_derived
         self._theta, self._grad = np.zeros(size, dtype), np.zeros(size, dtype)
         self._buffers, self._parts = np.zeros((max(groups - 1, 0), size), dtype), np.zeros(groups)
         left, right, rounds = problem.order_shape
         shape = np.array([left, right, np.uint64(rounds)], np.uint64)
-        self._everything = np.zeros(0, np.bool_)
         self._order = (np.array(rng.split(problem.seed), np.uint64), shape)
+        self._known = max(1, wire.KNOWN // problem.batch)  # steps whose samples are looked up at once
+        self._team = np.array([0, yield_address()], np.int64)
+        self._columns = np.zeros(2 + len(problem.state) + len(problem.columns), np.int64)
+        self._machines: Machines | None = None
+        self._is_finite: bool | None = None  # as the last call has found on its way
+        self._places: dict[str, tuple[Array, int]] = {}
+
+    @property
+    def ready(self) -> bool:
+        """Whether nothing has to be compiled before the next call; what is in the cache is loaded."""
+        return not self._load()
+
+    @property
+    def _ready_machines(self) -> Machines:
+        if self._machines is None:
+            self.prepare()
+        assert self._machines is not None
+        return self._machines
+
+    def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Load the kernels of this problem; those that are not in the cache are compiled first, all together."""
+        if missing := self._load():
+            compile_kernels(missing, stopped)
+            with collection_paused():
+                self._machines = self._make()
+
+    def _load(self) -> list[Unit]:
+        """Load the kernels if all are in the cache; else returns those that are not."""
+        if self._machines is not None:
+            return []
+        with collection_paused(), noting() as missing:  # loading numba makes a million objects that stay
+            made = self._make()
+        if not missing:
+            self._machines = made
+        return missing
+
+    def _make(self) -> Machines:
+        problem = self.problem
+        made = Machines(problem, self._block, self.threads)
+        if not isinstance(problem.data, Outside):  # nothing is read before its time
+            made.feeder.lines(problem.data)
+        some = bool(problem.trained.any()) and not problem.trained.all()  # no flag is set before the first step
+        self._set_kernels(made, problem.data.shape[1], False, some, True)
+        body, place = made.bodies[0].machine, self._place
+        body[wire.SEED], body[wire.SHAPE] = place("seed", self._order[0]), place("shape", self._order[1])
+        body[wire.BATCH], body[wire.LOOKED_UP], body[wire.STATES] = problem.batch, self._known, len(self._columns) - 2
+        body[wire.PROLOGUE] = place("prologue", made.prologue.machine)
+        body[wire.UPDATER] = place("update", made.update.machine)
+        body[wire.BUFFERS_AT], body[wire.GROUPS] = place("buffers", self._buffers), len(self._parts)
+        body[wire.PARTS_AT], body[wire.TEAM_AT] = place("parts", self._parts), place("team", self._team)
+        body[wire.COLUMNS_AT] = place("columns", self._columns)
+        body[wire.WHOLE] = not len(self._parts) and problem.batch <= body[wire.BLOCK]
+        body[wire.STREAMED] = problem.store.value.nbytes >= STREAMED_BYTES
+        return made
+
+    def _set_kernels(self, made: Machines, samples: int, ahead: bool, some: bool, commit: bool) -> None:
+        """Say which kernels a call needs; `some`: not all weights are trained."""
+        problem, body, kernel = self.problem, made.bodies[0].machine, made.kernel
+        derived, groups, pieces = problem.plan.n_derived > 0, len(self._parts) > 0, made.pieces.count > 0
+        chosen = not ahead and (problem.batch < samples or self._order[1][2] == 0)
+        rows = pieces or some or not made.update.machine[wire.FUSED]
+        kernel("train")
+        body[wire.THROUGH] = kernel("coupled" if body[wire.BLOCKS] else "groups") if groups else 0
+        body[wire.ORDERS] = kernel("orders") if chosen else 0
+        body[wire.JOIN] = kernel("join") if groups else 0
+        body[wire.DERIVE] = kernel("derive") if derived else 0
+        body[wire.DERIVE_BACK] = kernel("derive_back") if derived else 0
+        body[wire.PENALISE] = kernel("penalise") if problem.limits.between else 0
+        body[wire.UPDATE] = kernel("update_pieces" if pieces else "update_rows") if commit and rows else 0
+        body[wire.FOLLOW] = kernel("follow") if problem.plan.body.tracks else 0
+
+    def _place(self, name: str, array: Array) -> int:
+        """Where an array's numbers are; NumPy takes longer to say so than a small step does."""
+        held = self._places.get(name)
+        if held is None or held[0] is not array:
+            held = self._places[name] = array, array.ctypes.data
+        return held[1]
 
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count``; returns their losses, float64 of shape (count,)."""
+        pieces = self._ready_machines.pieces
         hyper, losses, done = self._updater.hyper(first, count, lr), np.empty(count), 0
-        if self._pieces is not None:
-            hyper = np.concatenate([hyper, *self._pieces.hyper(self.problem, first, count, lr)], axis=1)
+        if pieces.count:
+            hyper = np.concatenate([hyper, *pieces.hyper(self.problem, first, count, lr)], axis=1)
         for workers, steps in self._turns.pieces(count):
             end = done + steps
             while done < end:
@@ -88,6 +343,11 @@ class NumbaTrainer(HostTrainer):
                 done += some
         return losses
 
+    def finite(self) -> bool:
+        """Whether no weight is a NaN or an infinity after the last call."""
+        found, self._is_finite = self._is_finite, None  # whoever asks again may have changed them
+        return super().finite() if found is None else found
+
     def gradient(self, step: int) -> float:
         """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
         nothing = np.empty((0, 0), self._theta.dtype)
@@ -96,40 +356,69 @@ class NumbaTrainer(HostTrainer):
         return float(losses[0])
 
     def _run(self, first: int, hyper: Array, losses: NDArray[np.float64], commit: bool, workers: int) -> None:
-        problem, store = self.problem, self.problem.store
-        n, samples = problem.plan.n_parameters, problem.data.shape[1]
+        problem, store, machines, place = self.problem, self.problem.store, self._ready_machines, self._place
+        n, size, derived = problem.plan.n_parameters, len(self._theta), problem.plan.n_derived > 0
         data, ahead = problem.batches(first)
         data.lay(problem.whole)
-        derived = problem.plan.n_derived > 0
-        scales, limits = problem.scales(first, len(losses)), problem.limits
-        penalties = np.zeros(len(losses) if limits.penalised else 0)
-        tracks, factors = _tracks(problem)
+        feed, samples, limits = machines.feeder.lines(data), problem.data.shape[1], problem.limits
+        scales = problem.scales(first, len(losses))
+        factors = scales.astype(self._theta.dtype)
         theta, grad = (self._theta, self._grad) if derived else (store.value, store.grad)
-        trained = self._everything if problem.trained.all() else problem.trained
-        # gathered at every call: the arrays of a problem may be replaced between calls
-        columns = [store.value, grad, *problem.state, *problem.columns]
-        shared = (
-            self._prologue.machine, self._update.machine, theta, grad, store.value, problem.previous,
-            np.array([c.ctypes.data for c in columns], np.int64), self._feeder.lines(data), samples, ahead,
-            problem.batch, self._order, scales.astype(theta.dtype), trained, np.ascontiguousarray(hyper), first, losses,
-            commit, self._buffers, self._parts, limits.numbers(problem.n_weights), penalties, tracks, factors,
-            team := np.array([0, yield_address()], np.int64),
-        )  # fmt: skip
-        others = [
-            Thread(target=self._train, args=(body.machine, *shared, worker, workers))
-            for worker, body in enumerate(self._bodies[:workers]) if worker > 0
-        ]  # fmt: skip
+        hyper, every = np.ascontiguousarray(hyper), bool(problem.trained.all())
+        self._team[wire.ARRIVED] = 0
+        self._set_kernels(machines, samples, ahead, not every, commit)
+        body, update = machines.bodies[0].machine, machines.update.machine
+        # asked for at every call: the arrays of a problem may be replaced between calls
+        columns = (store.value, grad, *problem.state, *problem.columns)
+        self._columns[:] = [place(f"column {k}", column) for k, column in enumerate(columns)]
+        body[wire.PREVIOUS_AT], body[wire.TRAINED_AT] = place("previous", problem.previous), 0
+        if not every:
+            body[wire.TRAINED_AT] = place("trained", problem.trained)
+        body[wire.FEED_AT], body[wire.FEED_LINES] = place("feed", feed), len(feed)
+        body[wire.SAMPLES], body[wire.AHEAD] = samples, ahead
+        body[wire.SCALES_AT], body[wire.LOSSES_AT] = factors.ctypes.data, losses.ctypes.data
+        body[wire.FIRST], body[wire.COUNT], body[wire.COMMIT], body[wire.WORKERS] = first, len(losses), commit, workers
+        if commit:
+            body[wire.HYPERS_AT], body[wire.HYPER_BYTES] = hyper.ctypes.data, hyper.strides[0]
+        # nobody but the update looks at gradients or weights between backward and update, and all are trained
+        unseen = commit and every and not derived and not limits.between and update[wire.FUSED]
+        body[wire.AT_ONCE] = bool(unseen and body[wire.WHOLE])
+        penalties = np.zeros(len(losses) if limits.penalised else 0)
+        if limits.between:
+            bounds = limits.numbers(problem.n_weights)
+            body[wire.LIMITS_AT] = bounds.ctypes.data
+            body[wire.PENALTIES_AT] = penalties.ctypes.data if limits.penalised else 0
+        if problem.plan.body.tracks:
+            tracks, rates = _tracks(problem)
+            body[wire.TRACKS_AT], body[wire.TRACKS] = tracks.ctypes.data, len(tracks)
+            body[wire.FACTORS_AT] = rates.ctypes.data
+        if body[wire.ORDERS]:
+            indices = np.empty((workers, self._known * problem.batch), np.int64)
+        at = place("theta", theta), place("grad", grad), place("value", store.value)
+
+        def work(worker: int) -> None:
+            machine = machines.bodies[worker].machine
+            if worker:
+                machine[wire.SEED], machine[wire.BATCH] = body[wire.SEED], body[wire.BATCH]
+                machine[wire.CALL : wire.IDS] = body[wire.CALL : wire.IDS]
+            machine[wire.WORKER] = worker
+            if body[wire.ORDERS]:
+                machine[wire.INDICES_AT] = indices[worker].ctypes.data
+            machines.train(place(f"body {worker}", machine), 0, 0, *at, n, size)
+
+        others = [Thread(target=work, args=(worker,)) for worker in range(1, workers)]
         try:
             for thread in others:
                 thread.start()
-            self._train(self._bodies[0].machine, *shared, 0, workers)
+            work(0)
         except BaseException:  # an interrupt before the call: nobody is to wait for this thread
-            team[ARRIVED] = EVERYBODY
+            self._team[wire.ARRIVED] = wire.EVERYBODY
             raise
         finally:
             for thread in others:
                 if thread.ident is not None:
                     thread.join()
+        self._is_finite = not body[wire.STRANGE] if body[wire.AT_ONCE] else None
         if derived:
             store.grad[:] = grad[:n]
         with np.errstate(invalid="ignore"):  # samples that are all left out: 0 / 0
@@ -150,37 +439,8 @@ def _bodies(program: Program, dtype: np.dtype[Any], block: int, batch: int, thre
 
 
 def _tracks(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """What numbers follow, as ``compiled/coupled.follow`` takes it; those that are frozen left out."""
+    """What numbers follow, as ``compiled/steps.follow`` takes it; those that are frozen left out."""
     found = [track for track in problem.plan.body.tracks if not problem.store.frozen[track.index]]
     tracks = np.array([(t.index, t.row, t.count) for t in found], np.int64).reshape(-1, 3)
     factors = np.array([(t.rate, factor_of(t, problem.batch)) for t in found], np.float64).reshape(-1, 2)
     return tracks, factors
-
-
-def forward(plan: Plan, theta: Array, data: Array, block: int = 256) -> Array:
-    """The outputs of a plan's body for every sample.
-
-    Parameters
-    ----------
-    plan : Plan
-        With its features encoded in `data` already.
-    theta : ndarray, shape (n_parameters,)
-        float32 or float64; the dtype of the computation.
-    data : ndarray, shape (numbers of a sample, N)
-        Inputs, targets and features, as far as the body reads them.
-    block : int
-        Lanes that go through together.
-
-    Returns
-    -------
-    ndarray, shape (outputs of the body, N)
-    """
-    dtype = theta.dtype
-    block = max(1, data.shape[1]) if plan.body.couples else block  # they are one batch
-    extended = np.concatenate([theta, np.zeros(plan.n_derived, dtype)])
-    found = np.empty((len(plan.body.outputs), data.shape[1]), dtype)
-    body, prologue = Loaded(plan.body, dtype, block), Loaded(plan.prologue, dtype, 1)
-    source = Data(dtype, np.ascontiguousarray(data, dtype))
-    feed = Feeder(plan.body).lines(source)
-    function("evaluate", dtype.name)(body.machine, prologue.machine, extended, plan.n_parameters, feed, found)
-    return found

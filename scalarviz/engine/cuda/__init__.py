@@ -2,5 +2,5 @@
 
 `encode` and `machine` make launches of a program, `kernels` and `source` hold what is launched, `catalog` names it;
 `device` is what is asked of a GPU, `simulator` and `driver` are two answers. `jit` alone imports numba's CUDA.
-`there` says why CUDA cannot be used; for it `nvvm` finds the compiler, and `gpus` asks NVIDIA's driver.
+`there` says why CUDA cannot be used and which GPUs there are; `nvvm` finds the compiler.
 """

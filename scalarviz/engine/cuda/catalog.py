@@ -14,14 +14,13 @@ import numpy as np
 
 from ... import rng
 from ...scalar import ops
-from ...scalar.sources import define
-from . import jit, typed, wide
-from .kernels import backward, batch, forward, steps, sums, tables, tile_sums, tiles
-from .source.joined import activation_source, derivative_source
-from .source.ops import backward_source, forward_source, has_backward
-from .tiling import KERNELS, TILING, Tile
+from ...scalar.kernel import define
+from . import jit
+from .calls import KERNELS, TILING, Tile
+from .kernels import rows, steps, tables, tiles
+from .source import activation_source, backward_source, derivative_source, forward_source, has_backward
 
-MODULES = (forward, backward, sums, tables, batch, steps)
+MODULES = (rows, tables, steps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +49,8 @@ class Kernel:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Annotations of its parameters, see ``typed``."""
-        return typed.parameters(self.function)
+        """Annotations of its parameters, see ``jit``."""
+        return jit.parameters(self.function)
 
     @property
     def key(self) -> str:
@@ -109,7 +108,7 @@ def _structural(dtype: str) -> dict[str, Kernel]:
     found = {}
     for module in MODULES:
         text = inspect.getsource(module) + (inspect.getsource(rng) if module is steps else "")
-        space = typed.namespace(module, dtype)
+        space = jit.namespace(module, dtype)
         for name, function in space.items():
             if isinstance(function, FunctionType) and function.__globals__ is space:
                 found[name] = Kernel(name, dtype, function, text)
@@ -125,9 +124,8 @@ def _of_operation(which: str, op: ops.Op, dtype: str) -> Kernel:
 def _of_tile(
     name: str, which: str, tile: Tile, op: ops.Op | None, operand: int, how: str, dtype: str
 ) -> Kernel:  # fmt: skip
-    """A kernel of tiles; the operation is done behind a layer, or its derivative in front of one (see ``joins``)."""
-    module = tile_sums if which == "tile_weights" else tiles
-    given, text = tile.constants(which), inspect.getsource(module) + inspect.getsource(wide) + str(tile)
+    """A kernel of tiles; the operation is done behind a layer, or its derivative in front of one (see ``tiled``)."""
+    given, text = tile.constants(which), inspect.getsource(tiles) + inspect.getsource(jit) + str(tile)
     given |= {"KEPT": op is None or how == "kept", "JOINED": op is not None, "DERIVED": op is not None}
     if op is not None:
         made, space = ("activation" if which == "tile_layer" else "derivative"), _words(dtype)
@@ -136,7 +134,7 @@ def _of_tile(
             source = derivative_source(op, operand, how == "result")
         define(f"cuda {name} {dtype}", source, space)
         given[made], text = space[made], text + source
-    return Kernel(name, dtype, typed.namespace(module, dtype, **given)[which], text, tile.bounds)
+    return Kernel(name, dtype, jit.namespace(tiles, dtype, **given)[which], text, tile.bounds)
 
 
 def _words(dtype: str) -> dict[str, Any]:
@@ -145,8 +143,8 @@ def _words(dtype: str) -> dict[str, Any]:
     return {
         "_cuda": jit.cuda, "_range": range, "_abs": abs, "_real": real, "_infinity": real("inf"),
         "_shared": jit.shared, **{f"_{function}": found for function, found in jit.FUNCTIONS.items()},
-        "cuda": jit.cuda, "device": jit.device_function, "shared": jit.shared, "moved": jit.moved, "load4": wide.load4,
-        "store4": wide.store4, "nan": real(np.nan), "np": np, "real": real,
+        "cuda": jit.cuda, "device": jit.device_function, "shared": jit.shared, "moved": jit.moved, "load4": jit.load4,
+        "store4": jit.store4, "nan": real(np.nan), "np": np, "real": real,
     }  # fmt: skip
 
 

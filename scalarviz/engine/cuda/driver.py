@@ -1,18 +1,371 @@
-"""A GPU through NVIDIA's driver: memory, and a stream of work."""
+"""A GPU through NVIDIA's driver: its context, memory, streams of work, loaded kernels and recorded launches.
+
+`api` is the driver's interface in Python: the one seam between this package and the hardware.
+
+A launch is packed once, in C, with pointers and numbers as the driver takes them, so that doing it again costs a call.
+A step is some thirty launches of microseconds each, so it is *captured* as a CUDA graph where that is possible, and
+replayed as one.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import os
+import threading
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from contextlib import suppress
+from functools import partial
+from mmap import PAGESIZE
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from cuda.bindings import driver as api
 
+from ...errors import DeviceError, DeviceLostError, DeviceMemoryError
 from ..problem import Array
-from .context import Context, Memory, context_of
+from . import images, there
+from .catalog import Kernel
 from .device import Buffer, Launch
-from .marks import Event, pinned
-from .recorded import DriverRecorded, Packed, pointer
+
+if TYPE_CHECKING:
+    pass
+
+
+_CONTEXTS: dict[int, Context] = {}
+_MAKING = threading.Lock()
+
+
+def context_of(number: int) -> Context:
+    """The context of a device, which all runs of the process share; it stays as long as the process does.
+
+    Raises
+    ------
+    DeviceError
+        The device cannot be used; the message says why.
+    """
+    with _MAKING:
+        if number not in _CONTEXTS:
+            _CONTEXTS[number] = Context(number)
+    _CONTEXTS[number].check()
+    return _CONTEXTS[number]
+
+
+def forget() -> None:
+    """Begin anew with the next :func:`context_of`, and with another `api`: for tests."""
+    _CONTEXTS.clear()
+    there.forget()
+
+
+class Context:
+    """The process's context on a device; for any thread, but not for a forked process.
+
+    ``with context:`` makes it current, and leaves the thread with the context that it had: other libraries have theirs,
+    and what frees memory runs wherever Python finds garbage, in the middle of another device's calls too.
+
+    After an error that breaks a context nothing is asked of it any more, not even to free its memory.
+
+    Attributes
+    ----------
+    name : str
+    capability : (int, int)
+    driver : int
+        Version, ``1000 * major + 10 * minor``.
+    lost : str
+        What broke it; empty while it is sound.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number, self.process, self.api = number, os.getpid(), api
+        self.driver, self.lost, self._begun = 0, "", False
+        self._functions: dict[Kernel, Any] = {}
+        self._modules: list[Any] = []
+        self._loading = threading.RLock()
+        self.call("cuInit", 0)
+        self.driver = int(self.call("cuDriverGetVersion"))
+        self.device = self.call("cuDeviceGet", number)
+        self.name = self.call("cuDeviceGetName", 256, self.device).split(b"\0")[0].decode(errors="replace")
+        self.capability = (self._attribute("COMPUTE_CAPABILITY_MAJOR"), self._attribute("COMPUTE_CAPABILITY_MINOR"))
+        self.shared_bytes = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+        self.handle = self.call("cuDevicePrimaryCtxRetain", self.device)
+        self._begun = True
+
+    def _attribute(self, name: str) -> int:
+        which = getattr(self.api.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return int(self.call("cuDeviceGetAttribute", which, self.device))
+
+    # ---- asking
+
+    @property
+    def usable(self) -> bool:
+        """Whether anything may be asked of it: it is this process's, and not broken."""
+        return self.process == os.getpid() and not self.lost
+
+    def check(self) -> None:
+        """DeviceError if nothing may be asked of it."""
+        if self.process != os.getpid():
+            raise DeviceError(f'the GPU cannot be used here: {there.FORKED}, or take engine="numba" in this one')
+        if self.lost:
+            raise DeviceLostError(self.lost)
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """What the driver's function of that name returns, without its error code.
+
+        Raises
+        ------
+        DeviceMemoryError
+            There is not enough memory.
+        DeviceLostError
+            The context is broken; nothing of it can be used again.
+        DeviceError
+            Anything else; also a code that nobody knows.
+        """
+        error, found = self._asked(name, *arguments)
+        if int(error) != 0:
+            raise self._failure(name, error)
+        return found[0] if len(found) == 1 else tuple(found)
+
+    def ready(self, name: str, *arguments: Any) -> bool:
+        """The answer of a function that asks whether something is done; raises as :meth:`call`."""
+        error, _ = self._asked(name, *arguments)
+        if int(error) not in (0, there.NOT_READY):
+            raise self._failure(name, error)
+        return int(error) == 0
+
+    def _asked(self, name: str, *arguments: Any) -> tuple[Any, list[Any]]:
+        self.check()
+        try:
+            error, *found = getattr(self.api, name)(*arguments)
+        except RuntimeError as said:  # no driver, or one that does not have this function
+            raise DeviceError(f"NVIDIA's driver cannot be asked for {name}: {said}") from None
+        except ValueError as said:  # the bindings know no such code
+            raise DeviceError(f"NVIDIA's driver answers {name} with an error of its own: {said}") from None
+        return error, found
+
+    def _failure(self, name: str, error: Any) -> DeviceError:
+        found = there.failure(self.api, name, error, self.driver, self._begun)
+        if isinstance(found, DeviceLostError):
+            self.lost = self.lost or str(found)  # the first reason: others follow from it
+            if _CONTEXTS.get(self.number) is self:
+                there.lose(self.number, self.lost)
+        return found
+
+    def quietly(self, name: str, *arguments: Any) -> None:
+        """Give something back, from wherever that comes up; there is nobody to whom an error could be told.
+
+        One that breaks the context is noticed all the same.
+        """
+        if self.usable:
+            try:
+                with self:
+                    self.call(name, *arguments)
+            except DeviceError:
+                pass
+
+    def __enter__(self) -> Self:
+        self.call("cuCtxPushCurrent", self.handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process == os.getpid():
+            self.api.cuCtxPopCurrent()  # the thread's affair, even if the context is broken
+
+    # ---- what it has
+
+    def memory(self) -> tuple[int, int]:
+        """Free and all bytes of the device."""
+        with self:
+            free, total = self.call("cuMemGetInfo")
+        return int(free), int(total)
+
+    def function(self, kernel: Kernel) -> Any:
+        """A kernel, loaded once; inside of ``with context:``."""
+        with self._loading:
+            if kernel not in self._functions:
+                image = images.image(kernel, self.capability, self.driver, partial(link, self))
+                module = self.call("cuModuleLoadData", image)
+                self._modules.append(module)
+                self._functions[kernel] = self.call("cuModuleGetFunction", module, images.entry(kernel).encode())
+            return self._functions[kernel]
+
+
+def link(context: Context, ptx: str) -> bytes:
+    """Machine code for this device, by the compiler in the driver."""
+    with context:
+        state = context.call("cuLinkCreate", 0, [], [])
+        try:
+            data = ptx.encode() + b"\0"
+            kind = context.api.CUjitInputType.CU_JIT_INPUT_PTX
+            context.call("cuLinkAddData", state, kind, data, len(data), b"kernel", 0, [], [])
+            place, size = context.call("cuLinkComplete", state)
+            return ctypes.string_at(int(place), int(size))  # a copy: the driver's own goes with the state
+        finally:
+            context.quietly("cuLinkDestroy", state)
+
+
+class Memory:
+    """One allocation, which is freed with this object."""
+
+    def __init__(self, context: Context, nbytes: int) -> None:
+        with context:
+            try:
+                self.pointer = int(context.call("cuMemAlloc", max(nbytes, 1)))
+            except DeviceMemoryError as error:
+                raise DeviceMemoryError(f"{error}: {nbytes:,} bytes were asked for") from None
+        self.nbytes = nbytes
+        weakref.finalize(self, context.quietly, "cuMemFree", self.pointer).atexit = False
+
+
+class Event:
+    """See :class:`scalarviz.engine.cuda.device.Mark`: what was queued on a stream so far is done.
+
+    Made inside of ``with context:``.
+    """
+
+    def __init__(self, context: Context, stream: Any) -> None:
+        self.context = context
+        # without a clock an event costs half as much
+        self.handle = context.call("cuEventCreate", int(context.api.CUevent_flags.CU_EVENT_DISABLE_TIMING))
+        weakref.finalize(self, context.quietly, "cuEventDestroy", self.handle).atexit = False
+        context.call("cuEventRecord", self.handle, stream)
+
+    def done(self) -> bool:
+        """Whether it is; does not wait."""
+        with self.context as context:
+            return context.ready("cuEventQuery", self.handle)
+
+    def wait(self) -> None:
+        """Until it is."""
+        with self.context as context:
+            context.call("cuEventSynchronize", self.handle)
+
+
+def pinned(context: Context, size: int, dtype: Any) -> Array:
+    """Zeros whose pages stay where they are, so that the GPU copies them itself; plain ones where that is refused.
+
+    The pages are locked as wholes, so they hold nothing else: what shared one would be locked and freed with it.
+    """
+    dtype = np.dtype(dtype)
+    nbytes = size * dtype.itemsize
+    if not nbytes:
+        return np.zeros(0, dtype)
+    whole = -(-nbytes // PAGESIZE) * PAGESIZE
+    memory = np.zeros(whole + PAGESIZE, np.uint8)
+    start = -memory.ctypes.data % PAGESIZE
+    array: Array = memory[start : start + nbytes].view(dtype)
+    address = array.ctypes.data
+    try:
+        with context:
+            context.call("cuMemHostRegister", address, whole, 0)
+    except DeviceLostError:
+        raise
+    except DeviceError:  # the system lets nobody pin so much; copies are slower then
+        return array
+    weakref.finalize(memory, context.quietly, "cuMemHostUnregister", address).atexit = False
+    return array
+
+
+SMALL_SHARED = 48 * 1024
+"""Bytes of shared memory that every kernel may have; for more it must be asked for."""
+
+_C_TYPES = {
+    "Int": ctypes.c_int64, "Key": ctypes.c_uint64, "Double": ctypes.c_double, "float32": ctypes.c_float,
+    "float64": ctypes.c_double,
+}  # fmt: skip
+
+
+def pointer(buffer: Buffer) -> int:
+    """Address on the device."""
+    return int(buffer.memory.pointer) + buffer.start * buffer.dtype.itemsize
+
+
+class Packed:
+    """A launch with its arguments in C. Made and queued inside of ``with context:``."""
+
+    def __init__(self, home: Context, launch: Launch) -> None:
+        self.launch, self.function = launch, home.function(launch.kernel)
+        given = zip(launch.kernel.parameters, launch.arguments, strict=True)
+        self.numbers = [_in_c(name, argument, launch.kernel.dtype) for name, argument in given]
+        self.places = (ctypes.c_void_p * len(self.numbers))(*[ctypes.addressof(number) for number in self.numbers])
+        self.address = ctypes.addressof(self.places)
+        if launch.shared > SMALL_SHARED:
+            which = home.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            home.call("cuFuncSetAttribute", self.function, which, launch.shared)
+
+    def queue(self, home: Context, stream: Any) -> None:
+        """Let the device do it when it comes to it."""
+        grid, block = self.launch.grid, self.launch.block
+        home.call("cuLaunchKernel", self.function, *grid, 1, *block, 1, self.launch.shared, stream, self.address, 0)
+
+
+def _in_c(name: str, argument: Any, dtype: str) -> Any:
+    if isinstance(argument, Buffer):
+        return ctypes.c_uint64(pointer(argument))
+    kind = _C_TYPES[dtype if name == "Real" else name]
+    return kind(argument.item() if isinstance(argument, np.generic) else argument)
+
+
+class DriverRecorded:
+    """See :class:`scalarviz.engine.cuda.device.Recorded`.
+
+    The first time they are launched one by one: what is done once needs no graph.
+    """
+
+    def __init__(self, device: DriverDevice, launches: list[Packed]) -> None:
+        self.device, self.launches = device, launches
+        self._graph: Any = None
+        self._runs = 0
+
+    def run(self, times: int = 1) -> None:
+        """Queue them, in order, so often."""
+        stream = self.device.stream
+        with self.device.context as home:
+            for _ in range(times):
+                if self._runs == 1:
+                    self._graph = self._captured(home)
+                self._runs += 1
+                if self._graph is None:
+                    self._queue(home)
+                else:
+                    home.call("cuGraphLaunch", self._graph, stream)
+
+    def _queue(self, home: Context) -> None:
+        for launch in self.launches:
+            launch.queue(home, self.device.stream)
+
+    def _captured(self, home: Context) -> Any:
+        """All of them as one launch; None where that cannot be done, which the device then says."""
+        stream = self.device.stream
+        try:
+            graph = self._graph_of_a_step(home)
+            try:
+                ready = home.call("cuGraphInstantiate", graph, 0)
+            finally:
+                home.quietly("cuGraphDestroy", graph)
+            weakref.finalize(self, home.quietly, "cuGraphExecDestroy", ready).atexit = False
+            home.call("cuGraphUpload", ready, stream)
+        except DeviceLostError:
+            raise
+        except DeviceError as error:
+            self.device.remark = f"plain launches, since a step could not be recorded: {error}"
+            return None
+        return ready
+
+    def _graph_of_a_step(self, home: Context) -> Any:
+        """What the stream is asked for, instead of done, as a graph.
+
+        In the mode that forbids nothing meanwhile: what frees memory may run here and in other threads, and is no part
+        of what is captured.
+        """
+        stream = self.device.stream
+        home.call("cuStreamBeginCapture", stream, home.api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
+        try:
+            self._queue(home)
+        except BaseException:
+            with suppress(DeviceError):
+                home.quietly("cuGraphDestroy", home.call("cuStreamEndCapture", stream))
+            raise
+        return home.call("cuStreamEndCapture", stream)
 
 
 class DriverDevice:

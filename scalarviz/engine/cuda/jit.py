@@ -4,6 +4,24 @@ numba-cuda is in maintenance and its successor has no simulator, so all that is 
 that kernels use (thread numbers, shared memory, barriers), `ptx`, which needs neither a GPU nor a driver, and
 `simulated`. Nothing is launched on a GPU by numba (see ``driver``), so its warnings of launches never come up.
 
+Kernels are plain functions over flat pointers, written once for both dtypes. Their annotations are their signature:
+
+========== ==============================================
+``Reals``  pointer to numbers of the dtype
+``Words``  pointer to int32 (rows, tables of indices)
+``Longs``  pointer to int64
+``Doubles`` pointer to float64
+``Flags``  pointer to uint8
+``Int``    int64
+``Real``   one number of the dtype
+``Double`` float64
+``Key``    uint64
+========== ==============================================
+
+Pointers have no length and no wrap-around of negative indices, so index arithmetic is plain int64 and offsets beyond
+2**31 are right. A literal is ``real(0)``: a bare 0.5 would make float64 of everything that it meets. ``load4`` and
+``store4`` move sixteen bytes in one instruction; the place has to be a multiple of four from where the memory begins.
+
 What is different in the simulator (``NUMBA_ENABLE_CUDASIM=1``, read when numba is loaded):
 
 * Kernels are Python: ``math.exp(1000)`` would raise and ``1 / 0`` warn. `FUNCTIONS` are NumPy's there, which know IEEE
@@ -19,30 +37,16 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from types import FunctionType, SimpleNamespace
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
-from numba import config, cuda, types
+from numba import config, types
+from numba import cuda as cuda  # noqa: PLC0414 (kernels take it from here, and mypy wants that said)
 from numpy.typing import NDArray
 
 from ...scalar.erf import erf, erfc
 from .nvvm import use_nvvm
-
-__all__ = [
-    "FUNCTIONS",
-    "SIMULATED",
-    "Pointer",
-    "cuda",
-    "device_function",
-    "forget",
-    "intrinsic",
-    "moved",
-    "ptx",
-    "shared",
-    "simulated",
-    "types",
-]
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 
@@ -62,7 +66,7 @@ TYPES: dict[str, Callable[[Any], Any]] = {
     "Double": lambda real: types.float64,
     "Key": lambda real: types.uint64,
 }
-"""Names of the annotations of kernels (see ``typed``) to numba's types, for a dtype."""
+"""Names of the annotations of kernels to numba's types, for a dtype."""
 
 _LAUNCHING = threading.Lock()
 
@@ -242,3 +246,111 @@ def _quiet(function: FunctionType) -> FunctionType:
     exec(text, function.__globals__, found)
     quiet: FunctionType = found["quiet"]
     return quiet
+
+
+Reals = Any
+Words = Any
+Longs = Any
+Doubles = Any
+Flags = Any
+Int = Any
+Real = Any
+Double = Any
+Key = Any
+
+nan = np.float32(np.nan)
+"""Becomes what a row's dtype is where it is put."""
+
+real: Any = np.float64
+"""The dtype, in a kernel; `namespace` sets it."""
+
+
+def namespace(module: ModuleType, dtype: str, **given: Any) -> dict[str, Any]:
+    """The names of a module of kernels with `real` in `dtype`.
+
+    Parameters
+    ----------
+    module : module
+    dtype : {"float32", "float64"}
+    **given
+        Other names to set; functions that kernels call are in :func:`~scalarviz.engine.cuda.jit.device_function`.
+    """
+    space: dict[str, Any] = {**vars(module), "real": np.dtype(dtype).type, **given}
+    for name, found in list(space.items()):
+        if isinstance(found, FunctionType) and found.__module__ == module.__name__:
+            own = FunctionType(found.__code__, space, name, found.__defaults__)
+            own.__annotations__ = found.__annotations__
+            space[name] = own
+    for name in space.get("DEVICE", ()):
+        space[name] = _device(space[name])
+    return space
+
+
+def _device(function: FunctionType) -> Any:
+
+    return device_function(function)
+
+
+def parameters(function: Any) -> tuple[str, ...]:
+    """Annotations of a kernel's parameters, in order."""
+    return tuple(name for parameter, name in function.__annotations__.items() if parameter != "return")
+
+
+ALIGNMENT = 16
+"""Bytes; of two float64 too, so that four of them go in two instructions."""
+
+
+def _simulated() -> tuple[Any, Any]:
+    def load4(numbers: Any, place: int) -> tuple[Any, ...]:
+        _check(place)
+        return tuple(numbers[place + k] for k in range(4))
+
+    def store4(numbers: Any, place: int, *given: Any) -> None:
+        _check(place)
+        for k, number in enumerate(given):
+            numbers[place + k] = number
+
+    return load4, store4
+
+
+def _check(place: int) -> None:
+    if place % 4:
+        raise IndexError(f"four numbers begin at a multiple of four, not at {place}")
+
+
+def _compiled() -> tuple[Any, Any]:
+    from llvmlite import ir
+
+    def vector(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        """The place as a pointer to four numbers."""
+        kind, pointer = signature.args[0], given[0]
+        if not isinstance(kind, types.CPointer):
+            pointer = context.make_array(kind)(context, builder, pointer).data
+        four = ir.VectorType(context.get_data_type(kind.dtype), 4)
+        return builder.bitcast(builder.gep(pointer, [given[1]]), four.as_pointer()), four
+
+    def load4(typing: Any, numbers: Any, place: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            loaded = builder.load(vector(context, builder, signature, given)[0])
+            loaded.align = ALIGNMENT
+            parts = [builder.extract_element(loaded, ir.IntType(32)(k)) for k in range(4)]
+            return context.make_tuple(builder, signature.return_type, parts)
+
+        return types.UniTuple(numbers.dtype, 4)(numbers, types.int64), code
+
+    def store4(typing: Any, numbers: Any, place: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            to, four = vector(context, builder, signature, given)
+            whole = ir.Constant(four, ir.Undefined)
+            for k, number in enumerate(given[2:]):
+                whole = builder.insert_element(whole, number, ir.IntType(32)(k))
+            builder.store(whole, to).align = ALIGNMENT
+            return context.get_dummy_value()
+
+        kind = numbers.dtype
+        return types.void(numbers, types.int64, kind, kind, kind, kind), code
+
+    return intrinsic(load4), intrinsic(store4)
+
+
+load4, store4 = _simulated() if SIMULATED else _compiled()

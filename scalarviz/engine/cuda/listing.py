@@ -1,42 +1,91 @@
-"""`launches`: what training a problem launches, found without a GPU: by a device that computes nothing.
-
-For compiling ahead of time what another machine is to run, and for tests of all that is ever launched.
-"""
+"""`ListingDevice` notes what it is asked to do and computes nothing: what a problem needs, found without a GPU."""
 
 from __future__ import annotations
 
-from ..problem import Problem
-from .device import Launch
-from .listing_device import ListingDevice
-from .trainer import CudaTrainer
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..problem import Array
+from .device import Buffer, Launch, Now
 
 
-def launches(problem: Problem) -> list[Launch]:
-    """What is launched for a gradient, and for a call of some steps.
+class ListingDevice:
+    """See :class:`scalarviz.engine.cuda.device.Device`. Notes what it is asked to do, and has no memory.
 
-    Parameters
+    Attributes
     ----------
-    problem : Problem
-        Its gradient is zero afterwards; weights and states are what they were.
+    launches : list of Launch
+        All that was recorded.
+    done : int
+        Launches that would have been done.
+    nbytes : int
+        Of all memory that was asked for.
     """
-    return _listed(problem)[0]
+
+    name = "a list"
+    remark = "computes nothing"
+    shared_bytes = 227 << 10
+
+    def __init__(self) -> None:
+        self.launches: list[Launch] = []
+        self.done = 0
+        self.nbytes = 0
+
+    def empty(self, size: int, dtype: Any) -> Buffer:
+        """No memory, for so many numbers."""
+        dtype = np.dtype(dtype)
+        self.nbytes += size * dtype.itemsize
+        return Buffer(None, 0, size, dtype)
+
+    def memory(self) -> tuple[int, int]:
+        """As much as anybody wants."""
+        return 1 << 62, 1 << 62
+
+    def upload(self, to: Buffer, array: Array) -> None:
+        """Nothing is kept."""
+
+    def download(self, source: Buffer, array: Array) -> None:
+        """Nothing was computed: zeros."""
+        array.fill(0)
+
+    def wait(self) -> None:
+        """All is done at once."""
+
+    def settle(self) -> None:
+        """All is done at once."""
+
+    def copy(self, to: Buffer, source: Buffer) -> None:
+        """Nothing is there."""
+
+    def mark(self) -> Now:
+        """Now."""
+        return Now()
+
+    def read_aside(self, copies: Sequence[tuple[Buffer, Array]]) -> Now:
+        """Nothing was computed."""
+        return Now()
+
+    def pinned(self, size: int, dtype: Any) -> Array:
+        """Zeros."""
+        return np.zeros(size, dtype)
+
+    def record(self, launches: Sequence[Launch]) -> _Noted:
+        """Note them."""
+        self.launches.extend(launches)
+        return _Noted(self, len(launches))
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
-def launches_a_step(problem: Problem) -> float:
-    """How many launches a step is, in a call of many; of a problem as :func:`launches` takes it."""
-    return _listed(problem)[1]
+class _Noted:
+    """See :class:`scalarviz.engine.cuda.device.Recorded`."""
 
+    def __init__(self, device: ListingDevice, count: int) -> None:
+        self.device, self.count = device, count
 
-def _listed(problem: Problem) -> tuple[list[Launch], float]:
-    device, steps = ListingDevice(), 64
-    held = (problem.store.value, problem.previous, *problem.state)
-    kept = [array.copy() for array in held]
-    try:
-        trainer = CudaTrainer(problem, device=device)
-        trainer.gradient(0)
-        before = device.done
-        trainer.train(0, steps, 0.0)
-    finally:
-        for array, numbers in zip(held, kept, strict=True):
-            array[:] = numbers
-    return device.launches, (device.done - before) / steps
+    def run(self, times: int = 1) -> None:
+        """Count them."""
+        self.device.done += times * self.count

@@ -12,11 +12,11 @@ from ...rng import dropout_key, dropout_threshold
 from ...scalar.mask import scale
 from ...tape import Program
 from ..problem import Array
-from .calls import MEAN_SLICES, SORTED, Scatter
+from .calls import MEAN_SLICES, SORTED, TILING, Call, Scatter, Tile, Tiling
 from .catalog import find
 from .device import Buffer, Device, Launch
-from .encode import Call, Cut, encode
-from .tiling import TILING, Tile, Tiling
+from .encode import encode
+from .tiled import Cut
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Shape:
 WARP = 32
 """Lanes that a GPU does together: chunks are whole ones where they hold several."""
 IN_ORDER, PICKED, STREAMED = 0, 1, 2
-"""Which samples input rows are filled with; see :func:`kernels.forward.inputs`."""
+"""Which samples input rows are filled with; see :func:`kernels.rows.inputs`."""
 
 
 class Feed(NamedTuple):

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from ...errors import MissingDependencyError
-from ..cache.trust import intruder
+from ..cache import intruder
 
 NAMED = "SCALARVIZ_NVVM"
 """Environment variable: a libNVVM, or a folder that holds one (a CUDA toolkit's may be named)."""

@@ -1,23 +1,36 @@
-"""`CudaTrainer`: a problem on a GPU."""
+"""`CudaTrainer`: a problem on a GPU, or on the simulator."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays.updates import Updater
-from ..problem import Problem, Rates, rates_of
-from ..readback import Asked
-from .device import Device, Mark
-from .devices import open_device
+from ..arrays.trainer import Updater
+from ..problem import Asked, Problem, Rates, rates_of
+from .device import Device, Launch, Mark
+from .listing import ListingDevice
 from .machine import Shape
 from .work import Work, fitted
+
+
+def open_device(number: int) -> Device:
+    """The device of a number: numba's simulator where it is switched on, else a GPU."""
+    from .jit import SIMULATED
+
+    if SIMULATED:
+        from .simulator import SimulatedDevice
+
+        return SimulatedDevice(number)
+    from .driver import DriverDevice
+
+    return DriverDevice(number)
+
 
 SHAPE = Shape()
 GLANCE = 0.002
@@ -49,6 +62,15 @@ class CudaTrainer:
         self._open = partial(open_device, number) if device is None else lambda: device
         self._updater = Updater(problem)
         self._work: Work | None = None
+        self._at_work()
+
+    @property
+    def ready(self) -> bool:
+        """Whether its kernels and its memory are there."""
+        return self._work is not None
+
+    def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Take the device's memory again, if it was released."""
         self._at_work()
 
     def _at_work(self) -> Work:
@@ -138,3 +160,34 @@ def _whole(work: Work) -> Iterator[None]:
         work.device.settle()
         work.between.drop()
         raise
+
+
+def launches(problem: Problem) -> list[Launch]:
+    """What is launched for a gradient, and for a call of some steps.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its gradient is zero afterwards; weights and states are what they were.
+    """
+    return _listed(problem)[0]
+
+
+def launches_a_step(problem: Problem) -> float:
+    """How many launches a step is, in a call of many; of a problem as :func:`launches` takes it."""
+    return _listed(problem)[1]
+
+
+def _listed(problem: Problem) -> tuple[list[Launch], float]:
+    device, steps = ListingDevice(), 64
+    held = (problem.store.value, problem.previous, *problem.state)
+    kept = [array.copy() for array in held]
+    try:
+        trainer = CudaTrainer(problem, device=device)
+        trainer.gradient(0)
+        before = device.done
+        trainer.train(0, steps, 0.0)
+    finally:
+        for array, numbers in zip(held, kept, strict=True):
+            array[:] = numbers
+    return device.launches, (device.done - before) / steps

@@ -6,22 +6,15 @@ program is compiled when that is first run, and kept then.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from functools import partial
 
-from ..cache.filling import Filling, Progress, start_helper
+from ..cache import Filling, Progress, start_helpers
 from ..problem import DTYPES
-from ..processors import processors
-from . import carried, catalog, gpus, images
-from .kept import files
+from . import catalog, images, kept, there
 from .there import simulated
 
 Unit = tuple[str, str, str, int, int]  # what of it, name, dtype, capability
-HELPERS = 8
-"""At most so many processes."""
-FEW = 8
-"""Below so many units a second process is not worth its start."""
 
 
 def warmup(capability: tuple[int, int], dtypes: Iterable[str] = DTYPES, progress: Progress | None = None) -> None:
@@ -42,12 +35,8 @@ def warmup(capability: tuple[int, int], dtypes: Iterable[str] = DTYPES, progress
     """
     units = _units("ptx", capability, dtypes)
     missing = [unit for unit in units if not _has_text(unit)]
-    helpers = min(processors(), HELPERS, len(missing) // FEW) - 1
-    shares = [missing[k :: helpers + 1] for k in range(helpers + 1)] if helpers > 0 else [missing]
-    started = [(share, start_helper(__name__, share, files.PLACE)) for share in shares[1:]]
-    own = [*shares[0], *(unit for share, helper in started if helper is None for unit in share)]
-    filling = Filling(units, _has_text, _make_text, _named, progress)
-    filling.fill(missing, [helper for _, helper in started if helper is not None], own)
+    helpers = start_helpers(__name__, len(missing), kept.PLACE)
+    Filling(units, _has_text, _make_text, _named, progress).fill(missing, helpers)
 
 
 def is_warm(dtype: str, operations: Iterable[str]) -> bool:
@@ -59,9 +48,9 @@ def is_warm(dtype: str, operations: Iterable[str]) -> bool:
     operations : iterable of str
         Of the table.
     """
-    if simulated() or carried.named():
+    if simulated() or images.named():
         return True
-    (kind, *_), needed = (gpu.capability for gpu in gpus.driver().gpus), set(operations)
+    (kind, *_), needed = (gpu.capability for gpu in there.driver().gpus), set(operations)
     units = _units("ptx", kind, (dtype,))
     return all(_has_text(unit) for unit in units if ":" not in unit[1] or unit[1].partition(":")[2] in needed)
 
@@ -81,18 +70,18 @@ def warmup_device(number: int, dtypes: Iterable[str] = DTYPES, progress: Progres
     DeviceError
         The driver refuses.
     """
-    from .context import context_of, link
+    from .driver import context_of, link
 
     context = context_of(number)
 
-    def kept(unit: Unit) -> bool:
-        return files.has(images.image_name(*_kernel(unit), context.driver))
+    def is_kept(unit: Unit) -> bool:
+        return kept.has(images.image_name(*_kernel(unit), context.driver))
 
     def make(unit: Unit) -> None:
         images.image(*_kernel(unit), context.driver, partial(link, context))
 
     units = _units("machine code", context.capability, dtypes)
-    Filling(units, kept, make, _named, progress).fill([unit for unit in units if not kept(unit)])
+    Filling(units, is_kept, make, _named, progress).fill([unit for unit in units if not is_kept(unit)])
 
 
 def count(dtypes: Iterable[str] = DTYPES) -> int:
@@ -100,12 +89,9 @@ def count(dtypes: Iterable[str] = DTYPES) -> int:
     return len(_units("ptx", (0, 0), dtypes))
 
 
-def help_out(units: str) -> None:
-    """Compile units for another process (they come as JSON)."""
-    known = set(catalog.names())
-    for unit in json.loads(units):
-        if unit[1] in known:  # else an operation of the other one's own
-            _make_text(tuple(unit))
+def help_out(unit: Unit) -> None:
+    """Compile a unit for another process; an operation of that one's own is none here."""
+    _make_text(unit)
 
 
 def _units(what: str, capability: tuple[int, int], dtypes: Iterable[str]) -> list[Unit]:
@@ -117,7 +103,7 @@ def _kernel(unit: Unit) -> tuple[catalog.Kernel, tuple[int, int]]:
 
 
 def _has_text(unit: Unit) -> bool:
-    return files.has(images.text_name(*_kernel(unit)))
+    return kept.has(images.text_name(*_kernel(unit)))
 
 
 def _make_text(unit: Unit) -> None:

@@ -1,20 +1,177 @@
-"""`Work`: all that a problem has on a device; and how it is cut finer where memory is short."""
+"""`Work`: all that a problem has on a device, and how it is cut finer where memory is short.
+
+How much memory a problem needs is not estimated: it is set up on a device that only counts. `Between` hands over
+numbers from the middle of a call, for whoever watches, while the steps go on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import DeviceMemoryError
-from ..coupled import check_coupled
 from ..outside import Outside
-from ..problem import Problem
-from .between import Between
+from ..problem import Array, Asked, Midway, Problem, Readback, check_coupled
 from .block.steps import make_steps
-from .device import Device, Recorded
+from .device import Buffer, Device, Mark, Recorded, State
+from .listing import ListingDevice
 from .machine import Shape
-from .room import refusal
-from .state import State
+from .steps import Steps
+
+_UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
+
+
+class Need(NamedTuple):
+    """Bytes: weights with their gradients, the optimiser's state, rows and sums of a chunk, data."""
+
+    weights: int
+    state: int
+    rows: int
+    data: int
+
+
+def need(problem: Problem, shape: Shape) -> Need:
+    """What a problem takes in a device's memory."""
+    device = ListingDevice()
+    kept = State(problem, device)
+    numbers, optimiser = device.nbytes, sum(array.nbytes for array in problem.state)
+    steps = make_steps(problem, device, kept, shape)
+    rows = device.nbytes - numbers
+    steps.samples.load()
+    return Need(numbers - optimiser, optimiser, rows, device.nbytes - numbers - rows)
+
+
+def refusal(problem: Problem, device: Device, shape: Shape, error: str) -> str:
+    """What to say where a problem does not fit, however finely it is cut.
+
+    Parameters
+    ----------
+    problem : Problem
+    device : Device
+        With what was free before again.
+    shape : Shape
+        The finest.
+    error : str
+        What the device said at last.
+    """
+    free, total = device.memory()
+    needed = need(problem, shape)
+    sizes = (
+        f"weights and gradients {size(needed.weights)}, the optimiser's state {size(needed.state)}, rows of the "
+        f"samples that go through together {size(needed.rows)}, data of a call {size(needed.data)}"
+    )
+    return (
+        f"the run does not fit into the GPU's memory: it needs at least {size(sum(needed))} ({sizes}), and "
+        f'{size(free)} of {size(total)} are free. {_advice(problem, shape, free)}, or engine="numba" ({error})'
+    )
+
+
+def _advice(problem: Problem, shape: Shape, free: int) -> str:
+    batch = problem.batch // 2
+    while batch > 0:
+        if sum(need(replace(problem, batch=batch), shape)) <= free:
+            return f"A smaller batch fits: batch_size={batch}"
+        batch //= 2
+    layers = [i for i in problem.plan.body.instructions if i.kind in ("layer", "conv")]
+    if not layers:
+        return "Not even a batch of one sample fits: take a smaller model"
+    widest = max(layers, key=lambda i: len(i.weights) * i.args.shape[1])
+    return (
+        f"Not even a batch of one sample fits: the largest layer has {len(widest.weights):,} x "
+        f"{widest.args.shape[1]:,} weights, take smaller ones"
+    )
+
+
+def size(nbytes: int) -> str:
+    """A number of bytes as a person reads it: ``"1.2 GB"``."""
+    for unit, name in _UNITS:
+        if nbytes >= unit:
+            return f"{nbytes / unit:.3g} {name}"
+    return f"{nbytes} bytes"
+
+
+class Between:
+    """Reads values, gradient and losses after a step without waiting for them.
+
+    The numbers are copied within the device between two steps, which takes microseconds, and from there to the host
+    beside the steps that follow. One reading at a time is under way.
+
+    Parameters
+    ----------
+    device : Device
+    state : State
+    steps : Steps
+    """
+
+    def __init__(self, device: Device, state: State, steps: Steps) -> None:
+        self.device, self.state, self.steps = device, state, steps
+        self._copy: Buffer | None = None
+        self._host: Array | None = None
+        self._losses: Array | None = None
+        self._refused = False  # no memory for it: who asks gets the numbers after the call
+        self._under_way: tuple[Readback, Mark, NDArray[np.float64], int] | None = None
+
+    def look(self, asked: Asked, before: NDArray[np.float64], done: int) -> None:
+        """Begin a reading if somebody asks for one, or hand over the last one if it is there.
+
+        Parameters
+        ----------
+        asked : callable
+        before : ndarray of float64
+            Losses of the call's steps that were read already.
+        done : int
+            Steps that were queued since.
+        """
+        if self._refused:
+            return
+        if self._under_way is None:
+            readback = asked()
+            if readback is not None:
+                self._begin(readback, before, done)
+        elif self._under_way[1].done():
+            self._give()
+
+    def settle(self) -> None:
+        """Hand over what is under way: other steps are about to be counted from 0."""
+        if self._under_way is not None:
+            self._under_way[1].wait()
+            self._give()
+
+    def drop(self) -> None:
+        """Whoever was to get what is under way gets the numbers after the call."""
+        self._under_way = None
+
+    def _begin(self, readback: Readback, before: NDArray[np.float64], done: int) -> None:
+        state, n, device = self.state, self.state.n, self.device
+        if self._copy is None or self._host is None or self._losses is None:
+            try:
+                self._copy = device.empty(3 * n, state.memory.dtype)
+            except DeviceMemoryError:
+                self._refused = True
+                return
+            self._host = device.pinned(3 * n, state.memory.dtype)
+            self._losses = device.pinned(self.steps.losses.size, np.float64)
+        for k, source in enumerate((state.value, state.grad.part(0, n), state.previous)):
+            device.copy(self._copy.part(k * n, n), source)
+        size = done * self.steps.loss_slices
+        copies = [(self._copy, self._host), (self.steps.losses.part(0, size), self._losses[:size])]
+        self._under_way = (readback, device.read_aside(copies), before, done)
+
+    def _give(self) -> None:
+        assert self._under_way is not None
+        assert self._host is not None
+        assert self._losses is not None
+        readback, _, before, done = self._under_way
+        self._under_way = None
+        values, gradient, previous = self._host.copy().reshape(3, -1)
+        parts = self._losses[: done * self.steps.loss_slices]
+        losses = np.concatenate([before, self.steps.summed(parts)])
+        readback.give(Midway(values, gradient, previous, losses))
+
 
 FINER = (1, 8, 64, 512)
 """How many times as fine as it should be a problem is cut, one after the other."""

@@ -3,7 +3,7 @@
 Open `table` first: what a recogniser sees and what it says. The other files are families of layers.
 """
 
-from . import activations, convolutions, groups, linear, norms, products, roots, shapes
+from . import activations, linear, norms
 
-FAMILIES = (products, activations, convolutions, groups, linear, norms, roots, shapes)
+FAMILIES = (activations, linear, norms)
 """The files that put recognisers into the table."""

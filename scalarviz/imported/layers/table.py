@@ -12,8 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...nn import Module
-from ...onnx.graph import Array, Graph, Node
-from ...onnx.noted import PARAMETER
+from ...onnx.graph import PARAMETER, Array, Graph, Node
 from ..nodes import SIDES
 
 LARGEST_WEIGHT = 1e6

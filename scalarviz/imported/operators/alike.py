@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.arrays.step import numpy_form
+from ...engine.arrays.rows import numpy_form
 from ...errors import InputError, shown
 from ...nn import _array
 from ...scalar import Value

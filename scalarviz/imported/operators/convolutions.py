@@ -1,18 +1,130 @@
-"""Convolutions, and the pools that look at windows."""
+"""Convolutions, pools and transposed convolutions: windows that slide over the last axes of an array.
+
+In a transposed convolution every number is handed to a window of places, where what comes is summed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from ...scalar import Value, dot, functions
-from .alike import Array, bare, dressed, mean_of, objects, over_last, values
-from .sums import weighted_rows
+from .alike import Array, bare, dressed, mean_of, objects, over_last, room, values
+from .products import weighted_rows
 from .table import Call, operator
-from .windows import Windows, windows
+
+Sides = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """The windows of a convolution or a pool.
+
+    Attributes
+    ----------
+    size, stride, dilation : tuple of int
+        One for each of the last axes.
+    before, behind : tuple of int
+        Places of the border.
+    made : tuple of int
+        How many windows there are along each axis.
+    """
+
+    size: Sides
+    stride: Sides
+    dilation: Sides
+    before: Sides
+    behind: Sides
+    made: Sides
+
+    def places(self, axis: int) -> Array:
+        """Where the windows look along an axis of the bordered array, shape (made, size)."""
+        starts = np.arange(self.made[axis])[:, None] * self.stride[axis]
+        return np.asarray(starts + np.arange(self.size[axis])[None, :] * self.dilation[axis])
+
+    def bordered(self, x: Array, fill: Any) -> Array:
+        """`x` with so many of `fill` around it, and as many more behind as the last windows reach to."""
+        rank = len(self.size)
+        sides = x.shape[-rank:]
+        last = zip(self.made, self.stride, self.size, self.dilation, strict=True)
+        reach = [(count - 1) * step + (n - 1) * apart + 1 for count, step, n, apart in last]
+        rest = [max(0, r - b - s) for r, b, s in zip(reach, self.before, sides, strict=True)]
+        widths = [(0, 0)] * (x.ndim - rank) + [(b, r) for b, r in zip(self.before, rest, strict=True)]
+        room([side + before + behind for side, (before, behind) in zip(x.shape, widths, strict=True)])
+        return np.pad(x, widths, constant_values=fill)
+
+    def seen(self, bordered: Array) -> Array:
+        """What each window sees, shape (..., *made, *size)."""
+        rank = len(self.size)
+        outer = bordered.ndim - rank
+        room([*bordered.shape[:outer], *self.made, *self.size])
+        found = bordered
+        for k in range(rank):
+            axis = outer + 2 * k
+            places = self.places(k)
+            found = np.take(found, places.ravel(), axis)
+            found = found.reshape(*found.shape[:axis], *places.shape, *found.shape[axis + 1 :])
+        order = [*range(outer), *range(outer, outer + 2 * rank, 2), *range(outer + 1, outer + 2 * rank, 2)]
+        return found.transpose(order)
+
+    def counted(self, sides: Sides, border: bool) -> Array:
+        """How many places of each window are numbers, or (`border`) numbers or border; shape `made`."""
+        rank = len(self.size)
+        found = np.ones((), np.int64)
+        for k, side in enumerate(sides):
+            places = self.places(k) - self.before[k]
+            low, high = (-self.before[k], side + self.behind[k]) if border else (0, side)
+            inside = ((places >= low) & (places < high)).sum(axis=1)
+            found = found * inside.reshape([-1 if j == k else 1 for j in range(rank)])
+        return found
+
+
+def windows(call: Call, sides: Sides, size: Sides) -> Windows:
+    """The windows of a node over an array whose last sides are `sides`.
+
+    Raises
+    ------
+    InputError
+        A window is larger than the bordered array, or the attributes do not fit it.
+    """
+    rank = len(size)
+    stride, dilation = (tuple(call.listed(name, [1] * rank)) for name in ("strides", "dilations"))
+    if rank != len(sides) or len(stride) != rank or len(dilation) != rank or min((*stride, *dilation, *size)) < 1:
+        raise call.wrong(f"a window {size}, strides {stride} and dilations {dilation} do not fit the sides {sides}")
+    reach = tuple((n - 1) * d + 1 for n, d in zip(size, dilation, strict=True))
+    before, behind = _border(call, sides, reach, stride)
+    up = bool(call.attribute("ceil_mode", 0))
+    made = []
+    for side, a, b, wide, step in zip(sides, before, behind, reach, stride, strict=True):
+        left = side + a + b - wide
+        if left < 0:
+            raise call.wrong(f"a window {reach} is larger than the input {sides} with its border {before}, {behind}")
+        count = (-(-left // step) if up else left // step) + 1
+        made.append(count - (up and (count - 1) * step >= side + a))  # one that begins in the border behind is none
+    room([*made, *size])
+    return Windows(size, stride, dilation, before, behind, tuple(made))
+
+
+def _border(call: Call, sides: Sides, reach: Sides, stride: Sides) -> tuple[Sides, Sides]:
+    rank, how = len(sides), call.attribute("auto_pad", "NOTSET")
+    if how == "VALID":
+        return (0,) * rank, (0,) * rank
+    if how in ("SAME_UPPER", "SAME_LOWER"):
+        totals = [
+            max(0, (-(-s // step) - 1) * step + wide - s) for s, wide, step in zip(sides, reach, stride, strict=True)
+        ]
+        less, more = tuple(t // 2 for t in totals), tuple(t - t // 2 for t in totals)
+        return (less, more) if how == "SAME_UPPER" else (more, less)
+    if how != "NOTSET":
+        raise call.wrong(f"auto_pad {how!r}; NOTSET, VALID, SAME_UPPER and SAME_LOWER are known")
+    pads = call.listed("pads", [0] * (2 * rank))
+    if len(pads) != 2 * rank or min(pads) < 0:
+        raise call.wrong(f"pads {pads} do not fit the sides {sides}: one number >= 0 before and one behind each")
+    return tuple(pads[:rank]), tuple(pads[rank:])
 
 
 @operator("Conv")
@@ -147,3 +259,67 @@ def over_all(call: Call) -> list[Array]:
         "GlobalLpPool": lambda row: norm(row, p),
     }
     return [over_last(rows, of_values[name]).reshape(*x.shape[:2], *ones)]
+
+
+@operator("ConvTranspose")
+def transposed(call: Call) -> list[Array]:
+    """As a convolution of the numbers with zeros between them, with the kernel turned round."""
+    x, weight = call.input(0), call.input(1)
+    bias = call.inputs[2] if call.given(2) else None
+    groups = int(call.attribute("group", 1))
+    if x.ndim < 3 or weight.ndim != x.ndim or weight.shape[0] != x.shape[1] or groups < 1 or len(weight) % groups:
+        raise call.wrong(f"an input of the shape {x.shape} and weights {weight.shape} do not fit with {groups} groups")
+    size, sides = weight.shape[2:], x.shape[2:]
+    stride, dilation = (tuple(call.listed(name, [1] * len(size))) for name in ("strides", "dilations"))
+    if len(stride) != len(size) or len(dilation) != len(size) or min((*stride, *dilation, *size)) < 1:
+        raise call.wrong(f"strides {stride} and dilations {dilation} do not fit the kernel {size}")
+    reach = tuple((n - 1) * d + 1 for n, d in zip(size, dilation, strict=True))
+    before, made = _transposed_border(call, sides, reach, stride)
+    zero: Any = Value(0.0) if not call.known else 0
+    spread = _spread(x if call.known else bare(objects(x)), zero, stride, reach, before, made)
+    ones = (1,) * len(size)
+    places = Windows(size, ones, dilation, (0,) * len(size), (0,) * len(size), made)
+    turned = bare(weight)[(slice(None), slice(None), *[slice(None, None, -1)] * len(size))]
+    starts = [None] * groups if bias is None else np.split(bare(bias), groups)
+    function = sums_of_numbers if call.known else sums_of_values
+    parts = zip(np.split(spread, groups, 1), np.split(turned, groups), starts, strict=True)
+    found = [function(places, part, kernel.swapaxes(0, 1), start) for part, kernel, start in parts]
+    return [dressed(np.concatenate([bare(part) for part in found], 1))]
+
+
+def _transposed_border(call: Call, sides: Sides, reach: Sides, stride: Sides) -> tuple[Sides, Sides]:
+    """What is cut off before, and the sides of the result."""
+    rank, how = len(sides), call.attribute("auto_pad", "NOTSET")
+    more = call.listed("output_padding", [0] * rank)
+    whole = [(s - 1) * step + wide for s, step, wide in zip(sides, stride, reach, strict=True)]
+    wanted = call.listed("output_shape")
+    if wanted is None and how in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = [s * step for s, step in zip(sides, stride, strict=True)]
+    if wanted is not None:
+        left = [max(0, w + m - n) for w, m, n in zip(whole, more, wanted[-rank:], strict=True)]
+        first = [t // 2 if how == "SAME_UPPER" else t - t // 2 for t in left]
+        return tuple(first), tuple(wanted[-rank:])
+    pads = call.listed("pads", [0] * (2 * rank)) if how == "NOTSET" else [0] * (2 * rank)
+    if len(pads) != 2 * rank or len(more) != rank or min((*pads, *more)) < 0:
+        raise call.wrong(f"pads {pads} and output_padding {more} do not fit the sides {sides}")
+    made = [w + m - a - b for w, m, a, b in zip(whole, more, pads[:rank], pads[rank:], strict=True)]
+    if min(made) < 1:
+        raise call.wrong(f"pads {pads} leave nothing of the sides {whole}")
+    return tuple(pads[:rank]), tuple(made)
+
+
+def _spread(x: Array, zero: Any, stride: Sides, reach: Sides, before: Sides, made: Sides) -> Array:
+    """The numbers with zeros between and around them, so that a window stands at each place of the result."""
+    sides = [(m + wide - 1) for m, wide in zip(made, reach, strict=True)]
+    room([*x.shape[:2], *sides])
+    found = np.full((*x.shape[:2], *sides), zero, x.dtype)
+    to, of = [slice(None)] * 2, [slice(None)] * 2
+    for side, step, wide, cut, length in zip(x.shape[2:], stride, reach, before, sides, strict=True):
+        first = wide - 1 - cut  # where the first number comes to stand
+        skipped = max(0, -(first // step)) if first < 0 else 0
+        count = max(0, min(side, -(-(length - first) // step)) - skipped)
+        start = first + skipped * step
+        to.append(slice(start, start + count * step, step) if count else slice(0, 0))
+        of.append(slice(skipped, skipped + count))
+    found[tuple(to)] = x[tuple(of)]
+    return found

@@ -1,4 +1,4 @@
-"""Parts of arrays, and arrays joined: where numbers stand changes, they do not."""
+"""Parts of arrays, arrays joined, numbers replaced at known places, and rows chosen by a computed number."""
 
 from __future__ import annotations
 
@@ -8,10 +8,96 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...errors import listing, shown
-from .alike import Array, alike, axis_of, bare, dressed, made, objects, room
-from .chosen import chosen_row
+from ...errors import OutOfRangeError, listing, shown
+from ...scalar import Value, dot, functions, tracing
+from ...scalar.functions import Gathered
+from ...scalar.value import as_value
+from .alike import Array, alike, axis_of, bare, both, dressed, made, objects, room
+from .products import neighbours
 from .table import Call, operator
+
+
+def chosen_row(table: Array, index: Value) -> list[Any]:
+    """The numbers of ``table[index]``, flat.
+
+    Weights that lie side by side are read at the place itself. Of other tables every number is a sum over its column,
+    with the share 1 for the row that is meant.
+
+    Raises
+    ------
+    OutOfRangeError
+        The number is known, and none of the rows.
+    """
+    rows, step = len(table), prod(table.shape[1:])
+    if tracing.active() is None:
+        return _known_row(table, rows, index)
+    flat = bare(table).reshape(rows, step)
+    row = neighbours(flat.ravel().tolist())
+    if row is not None:
+        return [Gathered(row.block, row.start + k, rows, step, index) for k in range(step)]
+    shares = [functions.mul(_compare("ge", index, k), _compare("lt", index, k + 1)) for k in range(rows)]
+    columns = bare(objects(flat)).T.tolist()
+    return [dot(column, shares) for column in columns]
+
+
+def _compare(name: str, index: Value, number: int) -> Value:
+    return functions.function(name)(index, float(number))
+
+
+def _known_row(table: Array, rows: int, index: Value) -> list[Any]:
+    number = index.data
+    if not (0 <= number < rows and number == int(number)):
+        raise OutOfRangeError(f"there is no row {number:g} in a table of {rows}; an id is a whole number from 0")
+    at = int(number)
+    return [as_value(x) for x in bare(table)[at : at + 1].ravel().tolist()]
+
+
+JOINED: dict[str, tuple[str, Any]] = {
+    "add": ("add", np.add),
+    "mul": ("mul", np.multiply),
+    "max": ("maximum", np.maximum),
+    "min": ("minimum", np.minimum),
+}
+"""What becomes of the number that is there and the one that comes; "none": it is replaced."""
+
+
+def _put(call: Call, found: Array, place: Any, number: Any) -> None:
+    how = call.attribute("reduction", "none")
+    if how == "none":
+        found[place] = number
+        return
+    if how not in JOINED:
+        raise call.wrong(f"the reduction {how!r}; none, add, mul, max and min are known")
+    before = np.asarray(found[place])
+    now = bare(both(*JOINED[how], dressed(before), dressed(np.asarray(number))))
+    found[place] = now if now.ndim else now[()]
+
+
+@operator("ScatterND")
+def scatter_nd(call: Call) -> list[Array]:
+    """Parts whose first indices are given are replaced, or joined, one after the other."""
+    x, updates = alike(call.input(0), call.input(2))
+    indices = call.numbers(1, "the indices")
+    room(indices.shape[:-1], computed=True)  # they are gone through one by one
+    found, numbers = bare(x).copy(), bare(updates)
+    for at in np.ndindex(*indices.shape[:-1]):
+        _put(call, found, tuple(indices[at].tolist()), numbers[at])
+    return [dressed(found)]
+
+
+@operator("ScatterElements")
+def scatter_elements(call: Call) -> list[Array]:
+    """At each place of the updates the number goes to where the index along the axis says."""
+    x, updates = alike(call.input(0), call.input(2))
+    axis = axis_of(call.attribute("axis", 0), x.ndim)
+    indices = places_of(call, call.numbers(1, "the indices"), x.shape[axis])
+    room(indices.shape, computed=True)
+    found, numbers = bare(x).copy(), bare(updates)
+    for at in np.ndindex(*indices.shape):
+        place = (*at[:axis], int(indices[at]), *at[axis + 1 :])
+        _put(call, found, place, numbers[at])
+    return [dressed(found)]
+
 
 BORDERS: tuple[Literal["edge"], Literal["reflect"], Literal["wrap"]] = ("edge", "reflect", "wrap")
 """Of what is inside."""

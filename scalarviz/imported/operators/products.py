@@ -1,12 +1,91 @@
-"""Matrix products."""
+"""Matrix products, Einstein sums, and weighted sums of rows.
+
+Where the weights are a layer's, a sum is written as one, which engines know. An Einstein sum is matrix products two by
+two.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
 import numpy as np
 
-from .alike import Array, bare, both, dressed, made, room, values
-from .sums import product, weighted_rows
+from ...errors import shown
+from ...scalar import Value, Weight, functions
+from ...scalar.store import Block
+from ...scalar.sums import Dot, Row, affine_each
+from ...scalar.value import as_value
+from .alike import Array, bare, both, dressed, made, objects, reduced, room, values
 from .table import Call, operator
+
+Terms = Row | tuple[Value, ...]
+
+
+def neighbours(weights: Sequence[Any]) -> Row | None:
+    """The row of a block that these objects are, one behind the other; None if they are something else."""
+    first = weights[0] if weights else None
+    if not isinstance(first, Weight):
+        return None
+    block, start = first._block, first._index
+    for k, weight in enumerate(weights):
+        if not isinstance(weight, Weight) or weight._block is not block or weight._index != start + k:
+            return None
+    return Row(block, start, len(weights))
+
+
+def whole_block(weights: Array) -> Block | None:
+    """The block whose weights these are, all of them and in order."""
+    row = neighbours(bare(weights).ravel().tolist())
+    return row.block if row is not None and row.start == 0 and row.length == row.block.size else None
+
+
+def weighted_rows(weights: Array, xs: Array, bias: Array | None = None) -> list[list[Value]]:
+    """Each row of `xs` times each row of `weights`.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (M, K)
+    xs : ndarray, shape (P, K)
+        Numbers or Values, as the weights.
+    bias : ndarray, shape (M,), optional
+
+    Returns
+    -------
+    list of P lists of M Values
+    """
+    room((len(xs), len(weights)), computed=True)
+    block = whole_block(weights) if weights.dtype == object and weights.size else None
+    bias_block = whole_block(bias) if bias is not None and bias.dtype == object else None
+    if block is not None and (bias is None or bias_block is not None):
+        return affine_each(block, len(weights), bias_block, bare(objects(xs)).tolist())
+    inputs = [tuple(row) for row in bare(objects(xs)).tolist()]
+    rows = [_terms(row) for row in bare(objects(weights)).tolist()]
+    starts = [None] * len(rows) if bias is None else [_start(b) for b in bare(objects(bias)).tolist()]
+    return [[Dot.of(row, x, start) for row, start in zip(rows, starts, strict=True)] for x in inputs]
+
+
+def _terms(row: list[Any]) -> Terms:
+    found = neighbours(row)
+    return tuple(row) if found is None else found
+
+
+def _start(bias: Any) -> Value | Row:
+    return Row(bias._block, bias._index, 1) if isinstance(bias, Weight) else as_value(bias)
+
+
+def product(a: Array, b: Array) -> Array:
+    """``a @ b`` of two matrices, of which one or both hold Values."""
+    if (a.dtype == object and b.dtype != object) or _weights(b):
+        found = weighted_rows(b.T, a)
+        return values([v for row in found for v in row], (a.shape[0], b.shape[1]))
+    found = weighted_rows(a, b.T)
+    return values([found[j][i] for i in range(a.shape[0]) for j in range(b.shape[1])], (a.shape[0], b.shape[1]))
+
+
+def _weights(x: Array) -> bool:
+    return x.dtype == object and x.size > 0 and isinstance(np.ndarray.view(x, np.ndarray).flat[0], Weight)
 
 
 @operator("MatMul")
@@ -60,3 +139,92 @@ def gemm(call: Call) -> list[Array]:
 
 def _times(x: Array, factor: float) -> Array:
     return both("mul", np.multiply, x, np.asarray(factor, None if x.dtype == object else x.dtype))
+
+
+DOTS = "..."
+MOST_PRODUCTS = 1 << 35
+"""Of all places along all axes: few letters ask for more than any computer does in a year."""
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+@operator("Einsum")
+def einsum(call: Call) -> list[Array]:
+    """``ij,jk->ik`` and its like; axes that are in no result are summed over."""
+    equation = str(call.attribute("equation", "")).replace(" ", "")
+    operands = [call.input(k) for k in range(max(len(call.inputs), 1))]
+    names, result = _names(call, equation, operands)
+    sides = {
+        name: side for own, x in zip(names, operands, strict=True) for name, side in zip(own, x.shape, strict=True)
+    }
+    room([sides[name] for name in result], not call.known)
+    if prod(sides.values()) > MOST_PRODUCTS:
+        raise call.wrong(f"{prod(sides.values()):,} products; at most {MOST_PRODUCTS:,} are taken")
+    if call.known:
+        return [np.asarray(np.einsum(equation, *operands, optimize="greedy"))]
+    parts = [_diagonal(objects(x), own) for x, own in zip(operands, names, strict=True)]
+    found, own = parts[0]
+    for k, (x, others) in enumerate(parts[1:], start=2):
+        later = set(result).union(*(rest for _, rest in parts[k:]))
+        found, own = _product(found, own, x, others, later)
+    found, own = _summed(found, own, set(result))
+    return [found.transpose([own.index(name) for name in result])]
+
+
+def _names(call: Call, equation: str, operands: list[Array]) -> tuple[list[str], str]:
+    """The axes of each operand and of the result, a letter each."""
+    before, arrow, result = equation.partition("->")
+    terms = before.split(",")
+    spare = [letter for letter in LETTERS if letter not in equation]
+    if len(terms) != len(operands):
+        raise call.wrong(f"the equation {shown(equation)} is not for {len(operands)} operands")
+    many = [
+        x.ndim - len(term.replace(DOTS, "")) if DOTS in term else 0 for term, x in zip(terms, operands, strict=True)
+    ]
+    dots = "".join(spare[: max(many, default=0)])
+    full = [term.replace(DOTS, dots[len(dots) - n :]) for term, n in zip(terms, many, strict=True)]
+    if any(len(own) != x.ndim for own, x in zip(full, operands, strict=True)):
+        raise call.wrong(f"the equation {shown(equation)} does not fit the shapes {[x.shape for x in operands]}")
+    letters = "".join(full)
+    sides = {
+        (name, side) for own, x in zip(full, operands, strict=True) for name, side in zip(own, x.shape, strict=True)
+    }
+    if len(sides) != len(set(letters)):
+        raise call.wrong(f"the equation {shown(equation)} gives an axis two lengths in {[x.shape for x in operands]}")
+    if not arrow:
+        result = dots + "".join(sorted(c for c in set(letters) - set(dots) if letters.count(c) == 1))
+    wanted = result.replace(DOTS, dots)
+    if len(set(wanted)) != len(wanted) or not set(wanted) <= set(letters):
+        raise call.wrong(f"the equation {shown(equation)} has a result that is not made of its operands' axes")
+    return full, wanted
+
+
+def _diagonal(x: Array, own: str) -> tuple[Array, str]:
+    """Axes of one name as one."""
+    names = "".join(dict.fromkeys(own))
+    if names == own:
+        return x, own
+    places = np.einsum(f"{own}->{names}", np.arange(x.size).reshape(x.shape))
+    return dressed(bare(x).ravel()[places]), names
+
+
+def _summed(x: Array, own: str, kept: set[str]) -> tuple[Array, str]:
+    """Without the axes that nobody needs any more."""
+    gone = tuple(k for k, name in enumerate(own) if name not in kept)
+    return (reduced(x, gone, False, functions.sum) if gone else x), "".join(name for name in own if name in kept)
+
+
+def _product(a: Array, left: str, b: Array, right: str, later: set[str]) -> tuple[Array, str]:
+    """The product of two arrays, summed over what only they have."""
+    a, left = _summed(a, left, later | set(right))
+    b, right = _summed(b, right, later | set(left))
+    both = [name for name in left if name in right and name in later]
+    inner = [name for name in left if name in right and name not in later]
+    rows, columns = ([name for name in own if name not in other] for own, other in ((left, right), (right, left)))
+    sides = {**dict(zip(left, a.shape, strict=True)), **dict(zip(right, b.shape, strict=True))}
+    shape = [sides[name] for name in both]
+    many, deep = prod(sides[name] for name in rows), prod(sides[name] for name in inner)
+    wide = prod(sides[name] for name in columns)
+    matrix = a.transpose([left.index(n) for n in (*both, *rows, *inner)]).reshape(*shape, many, deep)
+    other = b.transpose([right.index(n) for n in (*both, *inner, *columns)]).reshape(*shape, deep, wide)
+    found = matrix_product(matrix, other).reshape([sides[name] for name in (*both, *rows, *columns)])
+    return found, "".join((*both, *rows, *columns))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import listing, shown
-from ...nn._pictures import WIDEST
+from ...nn._conv import WIDEST
 from ...scalar import Value, dot
 from .alike import Array, alike, axis_of, bare, dressed, over_lanes, room
 from .table import Call, operator

@@ -1,21 +1,149 @@
-"""The table of operators: the function that computes each, and what it is given."""
+"""The table of operators: names and known versions, the function that computes each, and its inputs.
+
+A version is the opset in which the standard last changed the operator: opset 17 has Softmax of version 13. An opset
+that is older than a version here takes the one before it. A node must have the inputs, outputs and attributes that the
+standard gives its operator.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError, ScalarvizError, shown
+from ...errors import InputError, ScalarvizError, listing, shown
 from ...nn._array import values
 from ...onnx.graph import Node
 from ...scalar import Value
-from .schema import misfit
-from .versions import VERSIONS
+
+VERSIONS: dict[str, tuple[int, int]] = {
+    # arithmetic
+    "Abs": (6, 13), "Add": (7, 14), "Ceil": (6, 13), "Clip": (6, 13), "Cos": (7, 22), "Div": (7, 14), "Erf": (9, 13),
+    "Exp": (6, 13), "Floor": (6, 13), "Log": (6, 13), "Max": (8, 13), "Mean": (8, 13), "Min": (8, 13), "Mod": (10, 28),
+    "Mul": (7, 14), "Neg": (6, 13), "Pow": (7, 15), "Reciprocal": (6, 13), "Round": (11, 22), "Sign": (9, 13),
+    "Sin": (7, 22), "Sqrt": (6, 13), "Sub": (7, 14), "Sum": (8, 13), "Tan": (7, 22), "Tanh": (6, 13),
+    # logic
+    "And": (7, 7), "Equal": (7, 19), "Greater": (7, 13), "GreaterOrEqual": (12, 16), "IsInf": (10, 20),
+    "IsNaN": (9, 20), "Less": (7, 13), "LessOrEqual": (12, 16), "Not": (1, 1), "Or": (7, 7), "Where": (9, 16),
+    "Xor": (7, 7),
+    # activations
+    "Celu": (12, 28), "Elu": (6, 22), "Gelu": (20, 20), "HardSigmoid": (6, 22), "HardSwish": (14, 22),
+    "LeakyRelu": (6, 16), "Mish": (18, 22), "PRelu": (7, 16), "Relu": (6, 14), "Selu": (6, 22), "Shrink": (9, 9),
+    "Sigmoid": (6, 13), "Softplus": (1, 22), "Softsign": (1, 22), "Swish": (24, 24), "ThresholdedRelu": (10, 22),
+    # softmax
+    "Hardmax": (1, 13), "LogSoftmax": (1, 13), "Softmax": (1, 13),
+    # products
+    "Einsum": (12, 28), "Gemm": (7, 13), "MatMul": (1, 13),
+    # shapes
+    "Expand": (8, 13), "Flatten": (1, 25), "Identity": (1, 25), "Reshape": (5, 25), "Shape": (1, 25), "Size": (1, 25),
+    "Squeeze": (1, 25), "Tile": (6, 13), "Transpose": (1, 25), "Unsqueeze": (1, 25),
+    # parts and joins
+    "Concat": (4, 13), "DepthToSpace": (1, 28), "Gather": (1, 13), "GatherElements": (11, 13), "GatherND": (11, 13),
+    "Pad": (2, 25), "ScatterElements": (11, 18), "ScatterND": (11, 18), "Slice": (1, 13), "SpaceToDepth": (1, 28),
+    "Split": (2, 18), "Trilu": (14, 14),
+    # reductions
+    "ArgMax": (1, 13), "ArgMin": (1, 13), "CumSum": (11, 14), "ReduceL1": (1, 18), "ReduceL2": (1, 18),
+    "ReduceLogSum": (1, 28), "ReduceLogSumExp": (1, 28), "ReduceMax": (1, 20), "ReduceMean": (1, 18),
+    "ReduceMin": (1, 20), "ReduceProd": (1, 18), "ReduceSum": (1, 13), "ReduceSumSquare": (1, 18),
+    # convolutions and pools
+    "AveragePool": (7, 22), "Conv": (1, 22), "ConvTranspose": (1, 22), "GlobalAveragePool": (1, 22),
+    "GlobalLpPool": (2, 22), "GlobalMaxPool": (1, 22), "LpPool": (2, 22), "MaxPool": (1, 22),
+    "Resize": (10, 19), "Upsample": (9, 10),
+    # normalisations, dropout
+    "BatchNormalization": (7, 15), "Dropout": (7, 22), "GroupNormalization": (18, 21),
+    "InstanceNormalization": (6, 22), "LRN": (1, 13), "LayerNormalization": (17, 17), "LpNormalization": (1, 22),
+    "MeanVarianceNormalization": (9, 13), "RMSNormalization": (23, 23),
+    # numbers of the graph's own
+    "Cast": (6, 28), "CastLike": (15, 25), "Constant": (1, 25), "ConstantOfShape": (9, 25), "EyeLike": (9, 22),
+    "NonZero": (9, 13), "OneHot": (9, 28), "Range": (11, 27),
+}  # fmt: skip
+SETTINGS: dict[str, tuple[int, ...]] = {
+    "BatchNormalization": (3, 4), "Clip": (1, 2), "Dropout": (1,), "OneHot": (1,), "Pad": (2,), "Range": (0, 1, 2),
+    "Resize": (1, 2), "Upsample": (1,),
+}  # fmt: skip
+"""Floating inputs that say what an operator does: bounds, a ratio, scales, statistics. They are nothing to train."""
+
+
+KINDS: dict[str, tuple[type, ...]] = {
+    "FLOAT": (float, int), "INT": (int,), "STRING": (str,), "TENSOR": (np.ndarray,), "FLOATS": (float, int),
+    "INTS": (int,), "STRINGS": (str,),
+}  # fmt: skip
+"""By the standard's name of a kind: what its numbers are here; of those in plural there is a row."""
+
+
+class Form(NamedTuple):
+    """What the standard says of an operator of a version."""
+
+    least_inputs: int
+    most_inputs: int
+    least_outputs: int
+    most_outputs: int
+    attributes: Mapping[str, tuple[str, bool]]
+    """The kind of each, and whether it must be there."""
+
+
+@cache
+def form_of(operator: str, opset: int) -> Form:
+    """What an opset says of one of its operators."""
+    import onnx.defs
+
+    said = onnx.defs.get_schema(operator, opset, "")
+    attributes = {name: (str(one.type).rpartition(".")[2], bool(one.required)) for name, one in said.attributes.items()}
+    return Form(said.min_input, said.max_input, said.min_output, said.max_output, attributes)
+
+
+def misfit(node: Node, opset: int) -> str:
+    """Why a node is none of its operator, in one clause; empty where it is.
+
+    Parameters
+    ----------
+    node : Node
+        Of an operator of the opset.
+    opset : int
+
+    Examples
+    --------
+    >>> misfit(Node("Relu", ("x", "y"), ("z",)), 17), misfit(Node("Relu", ("x",), ("z",)), 17)
+    ('it has 2 inputs, the standard gives it 1', '')
+    """
+    form = form_of(node.operator, opset)
+    return (
+        _count(node.inputs, form.least_inputs, form.most_inputs, "input")
+        or _count(node.outputs, form.least_outputs, form.most_outputs, "output")
+        or _attributes(node, form)
+    )
+
+
+def _count(names: tuple[str, ...], least: int, most: int, what: str) -> str:
+    if not least <= len(names) <= most:
+        span = f"{least}" if least == most else f"{least} or more" if most > 1000 else f"{least} to {most}"
+        return f"it has {len(names):,} {what}{'' if len(names) == 1 else 's'}, the standard gives it {span}"
+    left_out = [str(place) for place, name in enumerate(names[:least]) if not name and what == "input"]
+    return f"its input {listing(left_out)} is left out, which it needs" if left_out else ""
+
+
+def _attributes(node: Node, form: Form) -> str:
+    for name, value in node.attributes.items():
+        if name not in form.attributes:
+            allowed = listing(sorted(form.attributes)) or "none"
+            return f"the standard knows no attribute {shown(name)} of it in this version; it knows {allowed}"
+        kind = form.attributes[name][0]
+        if kind in KINDS and not _of(value, kind):
+            return f"its attribute {name} must be of the kind {kind}, got {shown(value)}"
+    missing = [name for name, (_, needed) in form.attributes.items() if needed and name not in node.attributes]
+    return f"its attribute {listing(missing)} is missing" if missing else ""
+
+
+def _of(value: Any, kind: str) -> bool:
+    """Whether it is of that kind; an empty row is of all kinds of rows."""
+    if kind.endswith("S"):
+        return isinstance(value, tuple) and all(isinstance(one, KINDS[kind]) for one in value)
+    return isinstance(value, KINDS[kind])
+
 
 Array = NDArray[Any]
 """Numbers of any dtype that is known, or objects: Values of a graph that is made."""

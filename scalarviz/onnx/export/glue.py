@@ -1,8 +1,13 @@
-"""What stands between the layers, number by number: all that have one operation in one node."""
+"""What stands between the layers, number by number: all that have one operation are written as one node.
+
+An operation of the table is written as ONNX has it, else by its formula, so each can be exported, those of a user too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +15,196 @@ import numpy as np
 from ...errors import InputError
 from ...scalar import ops
 from ...tape import Tape
-from .operations import operation
-from .places import Places, Rows
-from .sheet import Operand, Shape, Sheet, Tensor
-from .sums import sums
+from .sheet import BOOL, DOUBLE, FLOAT, Operand, Shape, Sheet, Tensor
+from .sums import Places, Rows, sums
+
+BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "Add", ast.Sub: "Sub", ast.Mult: "Mul", ast.Div: "Div", ast.Pow: "Pow",
+}  # fmt: skip
+COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Lt: "Less", ast.LtE: "LessOrEqual", ast.Gt: "Greater", ast.GtE: "GreaterOrEqual", ast.Eq: "Equal",
+    ast.NotEq: "Equal",
+}  # fmt: skip
+SAME_FUNCTIONS = {"exp": "Exp", "log": "Log", "sqrt": "Sqrt", "sin": "Sin", "cos": "Cos", "tanh": "Tanh", "erf": "Erf",
+        "abs": "Abs"}  # fmt: skip
+"""Functions of the vocabulary that ONNX has too."""
+
+
+def formula(sheet: Sheet, text: str, operands: Mapping[str, Operand], shape: Shape) -> Tensor:
+    """What an expression makes of each number.
+
+    Parameters
+    ----------
+    sheet : Sheet
+    text : str
+        As in the table of operations, so it is known to stay inside the vocabulary.
+    operands : mapping of str to Operand
+        What its names are; at least one is a tensor of the `shape`.
+    shape : tuple of int
+    """
+    writer = _Writer(sheet, operands, shape)
+    found = writer.number(ast.parse(text, mode="eval").body)
+    if isinstance(found, Tensor) and writer.whole(found):
+        return found
+    like = next(x for x in operands.values() if isinstance(x, Tensor))  # a formula that names no operand
+    return sheet.node("Expand", found, sheet.fixed("Shape", like), shape=shape, lanes=like.lanes)
+
+
+class _Writer:
+    """One expression; what occurs twice in it is written once."""
+
+    def __init__(self, sheet: Sheet, operands: Mapping[str, Operand], shape: Shape) -> None:
+        self.sheet, self.operands, self.shape = sheet, operands, shape
+        self.done: dict[str, Operand] = {}
+
+    def whole(self, x: Tensor) -> bool:
+        """Whether it is made of an operand, not of numbers alone."""
+        return x.shape == self.shape
+
+    def node(self, operator: str, *operands: Operand, **more: Any) -> Tensor:
+        full = any(isinstance(x, Tensor) and self.whole(x) for x in operands)
+        return self.sheet.node(operator, *operands, shape=self.shape if full else (-1,), **more)
+
+    def number(self, tree: ast.expr) -> Operand:
+        """A part of the expression as a number."""
+        return self._once(tree, "number")
+
+    def truth(self, tree: ast.expr) -> Operand:
+        """A part of the expression as what a selection asks for."""
+        return self._once(tree, "truth")
+
+    def _once(self, tree: ast.expr, kind: str) -> Operand:
+        key = kind + ast.dump(tree)
+        if key not in self.done:
+            self.done[key] = self._number(tree) if kind == "number" else self._truth(tree)
+        return self.done[key]
+
+    def _number(self, tree: ast.expr) -> Operand:
+        match tree:
+            case ast.Constant(value=number):
+                return float(number)  # type: ignore[arg-type]
+            case ast.Name(id=name):
+                return self.operands[name]
+            case ast.UnaryOp(operand=ast.Constant(value=number)):
+                return -float(number)  # type: ignore[arg-type]
+            case ast.UnaryOp(operand=operand):
+                return self.node("Neg", self.number(operand))
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.node(BINARY[type(op)], self.number(left), self.number(right))
+            case ast.Call(func=ast.Name(id=name), args=args):
+                return self._call(name, args)
+        kind = FLOAT if self.sheet.dtype.itemsize == 4 else DOUBLE  # a comparison
+        return self.node("Cast", self.truth(tree), to=kind)
+
+    def _call(self, name: str, args: list[ast.expr]) -> Operand:
+        if name == "where":
+            return self.node("Where", self.truth(args[0]), self.number(args[1]), self.number(args[2]))
+        inner = args[0]
+        if name == "log1p":
+            match inner:
+                case ast.Call(func=ast.Name(id="exp"), args=[x]):  # keeps the digits of a small exp(x)
+                    return self.node("Softplus", self.number(x))
+            return self.node("Log", self.node("Add", 1.0, self.number(inner)))
+        if name == "erfc":
+            return self.node("Sub", 1.0, self.node("Erf", self.number(inner)))
+        return self.node(SAME_FUNCTIONS[name], self.number(inner))
+
+    def _truth(self, tree: ast.expr) -> Operand:
+        if not isinstance(tree, ast.Compare):
+            return self.node("Cast", self.number(tree), to=BOOL)
+        kind = type(tree.ops[0])
+        found = self.node(COMPARE[kind], self.number(tree.left), self.number(tree.comparators[0]))
+        return self.node("Not", found) if kind is ast.NotEq else found
+
+
+SAME = {
+    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "neg": "Neg", "pow": "Pow", "exp": "Exp", "log": "Log",
+    "sqrt": "Sqrt", "sin": "Sin", "cos": "Cos", "tanh": "Tanh", "sigmoid": "Sigmoid", "softplus": "Softplus",
+    "relu": "Relu", "abs": "Abs", "minimum": "Min", "maximum": "Max", "first_max": "Max", "held_max": "Max",
+    "erf": "Erf",
+}  # fmt: skip
+"""Operations that are one node; where two names are the same here, their gradients differ."""
+
+
+def operation(sheet: Sheet, name: str, operands: Sequence[Operand], shape: Shape) -> Tensor:
+    """An operation of the table with each number.
+
+    Parameters
+    ----------
+    sheet : Sheet
+    name : str
+    operands : sequence of Operand
+        At least one is a tensor of the `shape`; the others too, or numbers.
+    shape : tuple of int
+    """
+    if name in SAME:
+        return sheet.node(SAME[name], *operands, shape=shape)
+    found: Tensor | None = WRITTEN[name](sheet, shape, *operands) if name in WRITTEN else None
+    if found is not None:
+        return found
+    entry = ops.get(name)
+    return formula(sheet, entry.value, dict(zip(entry.args, operands, strict=True)), shape)
+
+
+def _square(sheet: Sheet, shape: Shape, a: Operand) -> Tensor:
+    return sheet.node("Mul", a, a, shape=shape)
+
+
+def _leaky(sheet: Sheet, shape: Shape, a: Operand, slope: Operand) -> Tensor | None:
+    if isinstance(slope, float) and isinstance(a, Tensor):
+        return sheet.node("LeakyRelu", a, shape=shape, alpha=slope)
+    return None
+
+
+def _elu(sheet: Sheet, shape: Shape, a: Operand, alpha: Operand) -> Tensor | None:
+    if isinstance(alpha, float) and isinstance(a, Tensor):
+        return sheet.node("Elu", a, shape=shape, alpha=alpha)
+    return None
+
+
+def _softplus(sheet: Sheet, shape: Shape, a: Operand, beta: Operand, threshold: Operand) -> Tensor | None:
+    """Above 20 the curve is its asymptote to 2e-9."""
+    if beta == 1.0 and isinstance(threshold, float) and threshold >= 20.0:
+        return sheet.node("Softplus", a, shape=shape)
+    return None
+
+
+def _silu(sheet: Sheet, shape: Shape, a: Operand) -> Tensor:
+    return sheet.node("Mul", a, sheet.node("Sigmoid", a, shape=shape), shape=shape)
+
+
+def _log_sigmoid(sheet: Sheet, shape: Shape, a: Operand) -> Tensor:
+    turned = sheet.node("Neg", a, shape=shape)
+    return sheet.node("Neg", sheet.node("Softplus", turned, shape=shape), shape=shape)
+
+
+def _relu6(sheet: Sheet, shape: Shape, a: Operand) -> Tensor:
+    return sheet.node("Clip", a, 0.0, 6.0, shape=shape)
+
+
+def _gelu(sheet: Sheet, shape: Shape, a: Operand) -> Tensor:
+    part = sheet.node("Erf", sheet.node("Div", a, math.sqrt(2.0), shape=shape), shape=shape)
+    return _half(sheet, shape, a, part)
+
+
+def _gelu_tanh(sheet: Sheet, shape: Shape, a: Operand) -> Tensor:
+    cube = sheet.node("Mul", sheet.node("Mul", a, a, shape=shape), a, shape=shape)
+    bent = sheet.node("Add", a, sheet.node("Mul", cube, 0.044715, shape=shape), shape=shape)
+    part = sheet.node("Tanh", sheet.node("Mul", bent, math.sqrt(2.0 / math.pi), shape=shape), shape=shape)
+    return _half(sheet, shape, a, part)
+
+
+def _half(sheet: Sheet, shape: Shape, a: Operand, part: Tensor) -> Tensor:
+    """``a * (1 + part) * 0.5``."""
+    product = sheet.node("Mul", a, sheet.node("Add", part, 1.0, shape=shape), shape=shape)
+    return sheet.node("Mul", product, 0.5, shape=shape)
+
+
+WRITTEN: dict[str, Callable[..., Any]] = {
+    "square": _square, "leaky_relu": _leaky, "elu": _elu, "softplus_up_to": _softplus, "silu": _silu,
+    "log_sigmoid": _log_sigmoid, "relu6": _relu6, "gelu": _gelu, "gelu_tanh": _gelu_tanh,
+}  # fmt: skip
+"""Operations of a few nodes; None where the formula is needed after all."""
 
 
 def write_rows(sheet: Sheet, places: Places, tape: Tape, key: Any, rows: Sequence[int]) -> None:

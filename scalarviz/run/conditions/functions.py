@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.arrays.step import numpy_form
+from ...engine.arrays.rows import numpy_form
 from ...scalar import ops
 
 Array = NDArray[Any]

@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.limits import Limits
-from ...engine.problem import Sampling
+from ...engine.problem import Limits, Sampling
 from ...errors import InputError, shown
 from ...optim import Schedule
 

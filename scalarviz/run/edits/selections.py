@@ -9,7 +9,7 @@ from typing import Any
 
 from ...checks import integer, text
 from ...errors import InputError, TypeMismatchError, shown
-from ...scalar.numbers import as_number
+from ...scalar.single import as_number
 from .base import Edit, Hands, Names, fix, numbered, several, within
 from .weights import AddToWeights, SetFrozen, SetWeights
 

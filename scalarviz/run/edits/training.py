@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...checks import integer, one_of, text
-from ...engine.choose import known
-from ...engine.limits import Limits
-from ...engine.problem import SAMPLINGS, Sampling
+from ...engine.problem import SAMPLINGS, Limits, Sampling
+from ...engine.table import known
 from ...errors import InputError, TypeMismatchError, shown
 from ...optim import Schedule
 from ..limited import limits_of

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.arrays.plan import FEWEST_LANES, PlanRunner, lanes_in_workspace
-from ...engine.arrays.program import RowProgram
+from ...engine.arrays.program import FEWEST_LANES, PlanRunner, RowProgram, lanes_in_workspace
 from ...tape import Tape, lower
 from ..frame import Stage
 from ..stages import OUTPUTS

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...checks import integer, text
-from ...engine.coupled import follow
+from ...engine.problem import follow
 from ...errors import InputError, StateError, TypeMismatchError, UnknownNameError, listing, shown
 from ...tape import Tape
 from ..frame import Stage, Tensor

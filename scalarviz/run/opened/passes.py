@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.arrays.blas import one_blas_thread
+from ...engine.arrays.program import one_blas_thread
 from .taken import Taken
 from .uses import Use, slopes, uses_in
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.data import Data
-from ...engine.limits import Limits
-from ...engine.problem import Share, inverse
+from ...engine.problem import Limits, Share, inverse
 from ...scalar.mask import Draws
 from ...tape import Plan, Tape
 from ..frame import BoolArray, FloatArray, Tensor

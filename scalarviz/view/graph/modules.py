@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...nn import Module
-from ...scalar.dot import Dot, Row
 from ...scalar.nested import flatten
+from ...scalar.sums import Dot, Row
 from ...scalar.value import Value
 from ...scalar.weight import Weight
 from .nodes import Node

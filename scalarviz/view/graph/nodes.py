@@ -9,8 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...scalar.dot import Row
-from ...scalar.total import Total
+from ...scalar.sums import Row, Total
 from ...scalar.value import Value
 from ...scalar.weight import Weight
 from .walk import Key, Walk, row_name

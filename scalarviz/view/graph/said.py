@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...scalar.dot import Row
+from ...scalar.sums import Row
 from ...scalar.value import Value
 from ..draw.text import MINUS
 from .folds import Item, counted

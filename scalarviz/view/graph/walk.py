@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from ...scalar.dot import Dot, Row
-from ...scalar.total import Total
+from ...scalar.sums import Dot, Row, Total
 from ...scalar.value import Value
 from ...scalar.weight import Weight
 

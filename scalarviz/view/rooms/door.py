@@ -22,14 +22,11 @@ class Opened:
         Until its window pauses.
     duration : float
         Seconds that they take there.
-    first_start : bool
-        Whether numba's cache is being filled meanwhile.
     """
 
     scene: Scene
     steps: int = 3000
     duration: float = 20.0
-    first_start: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,7 +98,6 @@ class Rooms:
             duration=opened.duration,
             theme=self.theme,
             wait=WAIT,
-            first_start=opened.first_start,
         )
         view.way_out = lambda: self._out_of(view)
         touch, escape = view.bench.touch, action_of("escape").does

@@ -157,8 +157,7 @@ class Tour(Hosted):
         self._stage = Stage(self.host, size, self._bar)
         look = self.rooms.theme
         self.view = StationView(
-            opened.scene, size, steps=opened.steps, duration=opened.duration, theme=look, playing=False,
-            first_start=opened.first_start,
+            opened.scene, size, steps=opened.steps, duration=opened.duration, theme=look, playing=False
         )  # fmt: skip
         self.view.bench.show_keys(())
         self.view.attach(self._stage)

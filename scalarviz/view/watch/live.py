@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...errors import ScalarvizError
 from ...run.asked_call import AskedCall
 from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
-from ...run.first_start import Change, FirstStart
 from ...run.rehearsal import rehearse
 from ...run.worker import Worker
 from ..draw.theme import Theme
@@ -42,8 +44,8 @@ REHEARSAL_SECONDS = 0.4
 """What a window's start may take to find out when there will be something to see."""
 LESSON_SECONDS = 8.0
 """How long it is said what has come of what a hand taught."""
-ENGINE_SECONDS = 8.0
-"""How long it is said that another engine goes on."""
+COMPILING = "compiling the kernels, once on this machine"
+"""Stands where the speed stands while it is not known."""
 
 
 class LiveView(Viewer):
@@ -64,9 +66,6 @@ class LiveView(Viewer):
         Whether it runs by itself; else it stands, and says nothing of what will happen.
     wait : float or None
         Seconds without a touch before it does, in which its story is told; None: until the Space key lets it.
-    first_start : bool
-        Whether numba's cache is being filled meanwhile, so that a run whose engine was to be chosen (``"auto"``)
-        goes on with numba when that is done.
     """
 
     trains = True
@@ -82,7 +81,6 @@ class LiveView(Viewer):
         cmap: str | None = None,
         playing: bool = True,
         wait: float | None = 0.0,
-        first_start: bool = False,
     ) -> None:
         subject = scene_subject(scene, LiveSource(scene.run, self._taught, self._go, self._ask))
         bench = Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject)), text_hz=10.0)
@@ -92,17 +90,16 @@ class LiveView(Viewer):
             "lower_rate": self.lower_rate, "type_value": self.type_value,
         }  # fmt: skip
         self.scene, self.run = scene, scene.run
-        self._full_speed = self.run.full_speed  # before the thread starts: it reads the numbers
+        ready, self._closing = self.run.ready, False
+        self._full_speed = self.run.full_speed if ready else math.nan  # before the thread starts: it reads the numbers
         rehearsal = rehearse(self.run, steps, REHEARSAL_SECONDS, speed=self._full_speed)
         self.worker = Worker(self.run).start()
+        self._compiling = None if ready else self.worker.ask(self._compile)
         self._asked = self.worker.request()
         self.playback = Playback(self.worker, steps, duration, rehearsal, scene.steps_a_frame)
         if rehearsal is not None:
             bench.side.ground.ahead = Ahead.of(rehearsal, self.worker.latest)
         self._frames, self._steps = Rate(), Rate()
-        may_change = first_start and self.run.engine.provisional
-        self._first_start = FirstStart(self.worker, self._changed) if may_change else None
-        self._change: Change | None = None
         self._raw: Frame | None = None
         self._with_rows: Frame | None = None
         self._units = UnitsPace()
@@ -118,8 +115,6 @@ class LiveView(Viewer):
         self.handlers |= self.breaks.handlers | self.desk.handlers | SpeedKeys(self.playback, self.say).handlers
         self._recordings = RecordingNews(self, self.run)
         bench.inside.keys = inside_line(Here(subject))
-        if self._first_start is not None:
-            self._first_start.start()
         span = self.run.steps, self.run.steps + steps
         self._telling = Telling(
             scene, subject.source, Here(subject), span, wait if playing else 0.0, bench.side.ground.notes.append
@@ -142,8 +137,7 @@ class LiveView(Viewer):
 
     def close(self) -> None:
         """Stop training, at the newest step; the run is free again."""
-        if self._first_start is not None:
-            self._first_start.close()
+        self._closing = True
         self.left_at = self.worker.latest.step if self.travels is not None and self.travels.behind else None
         if self.left_at is not None:
             self.worker.ask(lambda run: run.to(run.span[1]))
@@ -163,14 +157,13 @@ class LiveView(Viewer):
         self._recordings.pass_time()
         self._tell_lesson()
         self.tell_story(seconds)
-        change, self._change = self._change, None
-        if change is not None:
-            self._full_speed = change.after
-            self.say(str(change), ENGINE_SECONDS)
-            self.tell(str(change))
+        if self._compiling is not None and self._compiling.done.is_set():
+            with suppress(ScalarvizError):  # the training meets the same trouble, and says so
+                self._full_speed = self._compiling.answer()
+            self._compiling = None
             if self.playback.running:
-                self.playback.resume_here()  # the other engine may lag behind: this one is to be watched, not to leap
-            self.refresh()  # the HUD names the engine, also while nothing moves
+                self.playback.resume_here()  # it is to be watched, not to leap
+            self.refresh()
 
     def tick(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the picture has to be drawn again."""
@@ -235,9 +228,10 @@ class LiveView(Viewer):
         """What stopped the training."""
         return stopped_by(self.worker.error, keys=self.desk is None or not self.desk.open)
 
-    def _changed(self, change: Change) -> None:
-        """Another thread tells: the next tick shows it."""
-        self._change = change
+    def _compile(self, run: Run) -> float:
+        """In the training thread: what the first step needs. Returns how fast the engine is then."""
+        run.prepare(lambda: self._closing)
+        return run.full_speed
 
     def pace_text(self, frame: Frame | None = None) -> str:
         """Pace, steps a second (shown and possible; at rest what is possible), frames a second, engine.
@@ -246,7 +240,7 @@ class LiveView(Viewer):
         """
         if inside := self.micro.headline:
             return inside
-        parts = [self.playback.text(), f"up to {self._full_speed:,.0f} steps/s"]
+        parts = [self.playback.text(), COMPILING if self._compiling else f"up to {self._full_speed:,.0f} steps/s"]
         frame = self.worker.latest if frame is None else frame
         past = "" if self.travels is None else self.travels.words(frame)
         seen = self._steps.value  # full speed was measured once, maybe while the machine had more to do
@@ -254,7 +248,7 @@ class LiveView(Viewer):
             parts = [past, self.playback.text(), f"plays {seen:,.0f} steps/s"]
         elif past:
             parts = [past]
-        elif self.playback.running:
+        elif self.playback.running and not self._compiling:
             parts[1] = f"{seen:,.0f} of {max(seen, self._full_speed):,.0f} steps/s"
         if self.playback.running:
             frames = self._frames.value

@@ -9,13 +9,12 @@ from typing import Any
 import numba
 
 from ..vector import capability
-from . import batch, conv, few, layers, load, masks, one, one_sums, several, squares, steps, sums, tables, windows
-from .noalias import NoAlias
+from . import body, conv, layers, one, order, several, steps, sums
+from .intrinsics import NoAlias
 
 _POINTERS = {"float32": numba.types.CPointer(numba.float32), "float64": numba.types.CPointer(numba.float64)}
 
-
-_MODULES = (sums, conv, one, one_sums, few, several, squares, masks, tables, batch, windows)
+_MODULES = (steps, sums, conv, one, several, order, body)
 
 
 def rows(module: ModuleType, names: Iterable[str], dtype: str, cached: bool) -> dict[str, Any]:
@@ -42,25 +41,18 @@ def kernel(name: str, dtype: str, cached: bool) -> dict[str, Any]:
     plain = name.removesuffix("_plain")
     modules = (layers,) if vectors else _MODULES
     source = next(getattr(module, plain) for module in modules if hasattr(module, plain))
-    return {name: _decorator([words, words, words, real, real, real], cached)(source)}
+    exact = {"fastmath": False} if source.__module__ == steps.__name__ else {}  # the bits of the other engines
+    return {name: _decorator([words, words, words, real, real, real], cached, **exact)(source)}
 
 
 def _load(name: str, dtype: str, cached: bool) -> Any:
-    """A kernel of ``compiled/load``, for data of the dtype in its name or of the run's."""
+    """A kernel of ``compiled/body``, for data of the dtype in its name or of the run's."""
     kind, plain = name.removesuffix("_plain"), name.endswith("_plain")
     source = numba.types.CPointer(getattr(numba, kind.removeprefix("load_") if "_" in kind else dtype))
     real, words = _POINTERS[dtype], numba.types.CPointer(numba.int64)
     vectors = not plain and capability.vector_bytes() > 0
-    written = load.load if vectors else load.load_plain
+    written = body.load if vectors else body.load_plain
     return _decorator([words, words, words, real, source, real], cached)(written)
-
-
-def function(name: str, dtype: str, cached: bool) -> Any:
-    """One of the functions of ``wire.CALLS``, that Python calls."""
-    compiled = numba.njit(cache=cached, nogil=True, error_model="numpy")(getattr(steps, name))
-    compiled.compile(steps.signature(name, dtype))
-    compiled.disable_compile()
-    return compiled
 
 
 def _decorator(pointers: list[Any], cached: bool, **options: Any) -> Any:

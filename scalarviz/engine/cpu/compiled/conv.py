@@ -1,20 +1,19 @@
-"""Layers that share their weights (convolutions) and maxima of rows, in plain loops.
+"""Kernels of convolutions (layers that share their weights) and of maxima of rows, in plain loops.
 
-The kernels have the C signature of those in `sums`. A convolution needs more numbers than a line of
-the table holds, so its field is one list in the pool (:class:`scalarviz.engine.cpu.encode.conv.Sums`). Nothing is known
-here of pictures: an output row is a sum over *entries*, and an entry is a first row and a first weight, from which a
-run of rows and weights at fixed distances begins (the channels).
+The kernels have the C signature of those in ``sums``. A convolution needs more numbers than a line of the table holds,
+so its field is one list in the pool (:class:`scalarviz.engine.cpu.encode.pictures.Sums`). Nothing is known here of
+pictures: an output row is a sum over *entries*, and an entry is a first row and a first weight, from which a run of
+rows and weights at fixed distances begins (the channels). The tiles of maxima for one sample stand in ``vector/conv``.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
+from ..vector.conv import window_adjoints, window_maxima
+from ..vector.emitter import lanes_of
 from ..wire import SPARE
-from .intrinsics import one_of, select, zero_of
-from .noalias import NoAlias
+from .intrinsics import NoAlias, callee, one_of, select, zero_of
 from .tiles import Row, Words, add_scaled, dot_lanes, fill, row_of, sum_lanes
 
 
@@ -59,7 +58,7 @@ def conv_outer(
                 grad[bias + i] += sum_lanes(g, zero, n)
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias)
+@callee(pipeline_class=NoAlias)
 def max_of_four(y: Row, a: Row, b: Row, c: Row, d: Row, n: int) -> None:
     """The largest of four rows; a NaN is larger than anything."""
     for k in range(n):
@@ -67,14 +66,14 @@ def max_of_four(y: Row, a: Row, b: Row, c: Row, d: Row, n: int) -> None:
         y[k] = m
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias)
+@callee(pipeline_class=NoAlias)
 def max_into(y: Row, x: Row, n: int) -> None:
     """``y = max(y, x)``."""
     for k in range(n):
         y[k] = _larger(y[k], x[k])
 
 
-@njit(error_model="numpy", forceinline=True)
+@callee(forceinline=True)
 def _larger(a: Any, b: Any) -> Any:
     return select(a >= b, a, select(a < b, b, a + b))
 
@@ -93,7 +92,7 @@ def maxima(
             max_into(y, row_of(space, pool[rows + k], theta), n)
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias)
+@callee(pipeline_class=NoAlias)
 def four_to_first(
     da: Row, db: Row, dc: Row, dd: Row, y: Row, g: Row, a: Row, b: Row, c: Row, d: Row, n: int
 ) -> None:  # fmt: skip
@@ -109,7 +108,7 @@ def four_to_first(
         dd[k] = select(td & (not (ta | tb | tc)), up, none)
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias)
+@callee(pipeline_class=NoAlias)
 def one_to_first(d: Row, left: Row, y: Row, g: Row, x: Row, n: int) -> None:
     """Add one operand's share of the gradient of a maximum; `left` is 1 where no operand before it was the largest."""
     zero = zero_of(y)
@@ -147,3 +146,19 @@ def maxima_back(
             target = pool[targets + k] if pool[targets + k] >= 0 else space[SPARE] + 3
             x = row_of(space, pool[rows + k], theta)
             one_to_first(row_of(space, target, theta), left, y, g, x, n)
+
+
+def windows_one(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``rows[to + j]`` = the largest of window j. Fields: to, windows of a run, `down`, list of runs, its length."""
+    for lane in range(0, code[3], lanes_of(theta)):
+        window_maxima(space, pool, theta, code[2], code[3], code[4], code[5], code[6], lane)
+
+
+def windows_back_one(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """Adjoints of the operands of `windows_one`. Further fields: row of the first adjoint, 1 to add (0 stores)."""
+    for lane in range(0, code[3], lanes_of(theta)):
+        window_adjoints(space, pool, theta, code[2], code[3], code[4], code[5], code[6], lane, code[7], code[8])

@@ -14,9 +14,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from .intrinsics import from_bits, select, to_bits, two_power
+from .intrinsics import callee, from_bits, select, to_bits, two_power
 
 _T = np.float32
 _ZERO, _HALF, _ONE, _TWO = _T(0), _T(0.5), _T(1), _T(2)
@@ -66,7 +65,7 @@ _C0, _C1, _C2 = _T(2.443315711809948e-5), _T(-1.388731625493765e-3), _T(4.166664
 _NONE, _BIT, _NEXT = np.int32(0), np.int32(1), np.int32(2)
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def _factors(x: Any) -> Any:
     """``p`` and a whole number ``n`` with e**x = p * 2**n."""
     n = (x * _LOG2E + _ROUND) - _ROUND
@@ -75,7 +74,7 @@ def _factors(x: Any) -> Any:
     return p, n
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def exp(x: Any) -> Any:
     """e**x."""
     p, n = _factors(select(x < _EXP_LOW, _EXP_LOW, select(x > _EXP_HIGH, _EXP_HIGH, x)))
@@ -83,7 +82,7 @@ def exp(x: Any) -> Any:
     return p * two_power(half + _ROUND) * two_power((n - half) + _ROUND)
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def log(x: Any) -> Any:
     """The natural logarithm."""
     small = x < _TINY
@@ -101,14 +100,14 @@ def log(x: Any) -> Any:
     return select(x < _ZERO, _NAN, select(x != x, x, result))
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def log1p(x: Any) -> Any:
     """``log(1 + x)``: the rounding of ``1 + x`` is undone by a quotient (W. Kahan)."""
     u = _ONE + x
     return select(u == _ONE, x, select(x == _INF, x, log(u) * (x / (u - _ONE))))
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def tanh(x: Any) -> Any:
     """The hyperbolic tangent."""
     a = abs(x)
@@ -119,14 +118,14 @@ def tanh(x: Any) -> Any:
     return math.copysign(select(a < _TANH_SMALL, small, large), x)
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def _erf_small(a: Any) -> Any:
     """The error function below 1."""
     z = a * a
     return a * ((((((_A0 * z + _A1) * z + _A2) * z + _A3) * z + _A4) * z + _A5) * z + _A6)
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def erf(x: Any) -> Any:
     """The error function."""
     a = abs(x)
@@ -136,7 +135,7 @@ def erf(x: Any) -> Any:
     return math.copysign(select(a < _ONE, _erf_small(a), large), x)
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def erfc(x: Any) -> Any:
     """``1 - erf(x)`` without its cancellation."""
     a = abs(x)
@@ -148,7 +147,7 @@ def erfc(x: Any) -> Any:
     return select(a < _HALF, _ONE - math.copysign(_erf_small(a), x), large)
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def _turned(x: Any) -> Any:
     """Sine and cosine of what is left of x after whole quarter turns, and the number of those in the low bits."""
     shifted = x * _TWO_PI + _ROUND
@@ -160,7 +159,7 @@ def _turned(x: Any) -> Any:
     return sine, cosine, to_bits(shifted)
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def sin_near(x: Any) -> Any:
     """The sine, for ``|x| <= NEAR``."""
     sine, cosine, turns = _turned(x)
@@ -168,7 +167,7 @@ def sin_near(x: Any) -> Any:
     return select((turns & _NEXT) != _NONE, -found, found)
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def cos_near(x: Any) -> Any:
     """The cosine, for ``|x| <= NEAR``."""
     sine, cosine, turns = _turned(x)
@@ -176,7 +175,7 @@ def cos_near(x: Any) -> Any:
     return select(((turns + _BIT) & _NEXT) != _NONE, -found, found)
 
 
-@njit(error_model="numpy")
+@callee()
 def all_near(x: Any, n: int) -> bool:
     """Whether `sin_near` and `cos_near` may take every number of a row (a NaN or an infinity forbids it)."""
     far = 0

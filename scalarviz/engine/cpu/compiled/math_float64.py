@@ -11,7 +11,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ....scalar.erf import FAR, NONE, ONE
 from ....scalar.erf import P as ERF_P
@@ -20,7 +19,7 @@ from ....scalar.erf import R as ERF_R
 from ....scalar.erf import S as ERF_S
 from ....scalar.erf import T as ERF_T
 from ....scalar.erf import U as ERF_U
-from .intrinsics import from_bits, select, to_bits, two_power
+from .intrinsics import callee, from_bits, select, to_bits, two_power
 
 _T = np.float64
 _ZERO, _HALF, _ONE, _TWO = _T(0), _T(0.5), _T(1), _T(2)
@@ -65,7 +64,7 @@ _C4, _C5, _C6 = _T(-2.75573143513906633035e-07), _T(2.08757232129817482790e-09),
 _NONE, _BIT, _NEXT = np.int64(0), np.int64(1), np.int64(2)
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def _factors(x: Any) -> Any:
     """``p`` and a whole number ``n`` with e**x = p * 2**n."""
     n = (x * _LOG2E + _ROUND) - _ROUND
@@ -75,7 +74,7 @@ def _factors(x: Any) -> Any:
     return p, n
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def exp(x: Any) -> Any:
     """e**x."""
     p, n = _factors(select(x < _EXP_LOW, _EXP_LOW, select(x > _EXP_HIGH, _EXP_HIGH, x)))
@@ -83,7 +82,7 @@ def exp(x: Any) -> Any:
     return p * two_power(half + _ROUND) * two_power((n - half) + _ROUND)
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def log(x: Any) -> Any:
     """The natural logarithm."""
     small = x < _TINY
@@ -101,14 +100,14 @@ def log(x: Any) -> Any:
     return select(x < _ZERO, _NAN, select(x != x, x, result))
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def log1p(x: Any) -> Any:
     """``log(1 + x)``: the rounding of ``1 + x`` is undone by a quotient (W. Kahan)."""
     u = _ONE + x
     return select(u == _ONE, x, select(x == _INF, x, log(u) * (x / (u - _ONE))))
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def tanh(x: Any) -> Any:
     """The hyperbolic tangent."""
     a = abs(x)
@@ -119,7 +118,7 @@ def tanh(x: Any) -> Any:
     return math.copysign(select(a < _TANH_SMALL, small, large), x)
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def _erf_small(a: Any) -> Any:
     """The error function below 1."""
     z = a * a
@@ -127,7 +126,7 @@ def _erf_small(a: Any) -> Any:
     return a * above / (((((z + _B1) * z + _B2) * z + _B3) * z + _B4) * z + _B5)
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def _rational(a: Any) -> Any:
     """Numerator and denominator of ``exp(a * a) * erfc(a)`` from 1 to 8."""
     above = (((((((_F0 * a + _F1) * a + _F2) * a + _F3) * a + _F4) * a + _F5) * a + _F6) * a + _F7) * a + _F8
@@ -135,7 +134,7 @@ def _rational(a: Any) -> Any:
     return above, below
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def erf(x: Any) -> Any:
     """The error function."""
     a = abs(x)
@@ -145,7 +144,7 @@ def erf(x: Any) -> Any:
     return math.copysign(select(a < _ONE, _erf_small(a), large), x)
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def erfc(x: Any) -> Any:
     """``1 - erf(x)`` without its cancellation."""
     a = abs(x)
@@ -159,7 +158,7 @@ def erfc(x: Any) -> Any:
     return select(a < _ONE, _ONE - math.copysign(_erf_small(a), x), large)
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def _turned(x: Any) -> Any:
     """Sine and cosine of what is left of x after whole quarter turns, and the number of those in the low bits."""
     shifted = x * _TWO_PI + _ROUND
@@ -173,7 +172,7 @@ def _turned(x: Any) -> Any:
     return sine, cosine, to_bits(shifted)
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def sin_near(x: Any) -> Any:
     """The sine, for ``|x| <= NEAR``."""
     sine, cosine, turns = _turned(x)
@@ -181,7 +180,7 @@ def sin_near(x: Any) -> Any:
     return select((turns & _NEXT) != _NONE, -found, found)
 
 
-@njit(forceinline=True, error_model="numpy")
+@callee(forceinline=True)
 def cos_near(x: Any) -> Any:
     """The cosine, for ``|x| <= NEAR``."""
     sine, cosine, turns = _turned(x)
@@ -189,7 +188,7 @@ def cos_near(x: Any) -> Any:
     return select(((turns + _BIT) & _NEXT) != _NONE, -found, found)
 
 
-@njit(error_model="numpy")
+@callee()
 def all_near(x: Any, n: int) -> bool:
     """Whether `sin_near` and `cos_near` may take every number of a row (a NaN or an infinity forbids it)."""
     far = 0

@@ -2,23 +2,100 @@
 
 With one sample there is nothing to fill the lanes of a row with, so the lanes are neighbouring rows: the operands of a
 layer, the positions of a convolution. Row number r is ``rows[r]``, where `rows` is the workspace. The arguments and
-fields are those of the kernels of the same name without ``_one``, but for convolutions
-(:class:`scalarviz.engine.cpu.encode.shift.Shifts`).
+fields are those of the kernels of the same name without ``_one``, except for convolutions
+(:class:`scalarviz.engine.cpu.encode.pictures.Shifts`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from ..vector.capability import COLUMNS
+from ..vector.conv import SIDE, shift_outer_tile, shifts_narrow, shifts_wide
 from ..vector.emitter import TALL, TILE_ROWS, lanes_of
-from ..vector.shift import SIDE, shift_outer_tile, shifts_narrow, shifts_wide
 from ..wire import ADDED, BASE, TAKER
-from .intrinsics import address_of, one_of, row_at, select, size_of, stack_room, zero_of
+from .intrinsics import address_of, callee, one_of, row_at, select, size_of, stack_room, zero_of
 from .taken import hand_over
 from .tiles import Row, Words, add_scaled, dot_lanes, set_sum, sum_lanes
+
+
+def weighted_one(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``to[r] = offset + bias + sum_j w[j] * from[r][j]``."""
+    to, count, source, terms, weights, first, bias = code[2], code[3], code[4], code[5], code[6], code[7], code[8]
+    rows, b = row_at(space[BASE], theta), numbers[code[9]]
+    if bias >= 0:
+        b += theta[bias]
+    for r in range(count):
+        total = b
+        if weights >= 0:
+            for j in range(terms):
+                total += theta[pool[weights + j]] * rows[pool[source + j]]
+            weights += terms
+        else:
+            for j in range(terms):
+                total += numbers[first + j] * rows[pool[source + j]]
+        rows[to + r] = total
+        source += terms
+
+
+def weighted_back_one(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """Adjoints of the inputs of `weighted_one` and gradients of its weights."""
+    up, count, source, terms, weights, first, bias = code[2], code[3], code[4], code[5], code[6], code[7], code[8]
+    rows, adjoints, fresh, at = row_at(space[BASE], theta), code[9], code[10], 0
+    for r in range(count):
+        g = rows[up + r]
+        if bias >= 0:
+            grad[bias] += g
+        for j in range(terms):
+            if weights >= 0:
+                grad[pool[weights + at]] += g * rows[pool[source + at]]
+            target = pool[adjoints + at]
+            if target >= 0:
+                share = g * (theta[pool[weights + at]] if weights >= 0 else numbers[first + j])
+                rows[target] = share if pool[fresh + at] else rows[target] + share
+            at += 1
+
+
+def product_one(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``to[r] = offset + bias + sum_j a[r][j] * b[r][j]``."""
+    to, count, left, terms, bias = code[2], code[3], code[4], code[5], code[6]
+    rows, right, b = row_at(space[BASE], theta), left + count * terms, numbers[code[7]]
+    if bias >= 0:
+        b += theta[bias]
+    for r in range(count):
+        total = b
+        for j in range(terms):
+            total += rows[pool[left + j]] * rows[pool[right + j]]
+        rows[to + r] = total
+        left += terms
+        right += terms
+
+
+def product_back_one(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """Adjoints of both sides of `product_one`."""
+    up, count, operands, terms, bias, adjoints, fresh = code[2], code[3], code[4], code[5], code[6], code[7], code[8]
+    rows, every, at = row_at(space[BASE], theta), count * terms, 0
+    for r in range(count):
+        g = rows[up + r]
+        if bias >= 0:
+            grad[bias] += g
+        for _ in range(terms):
+            for side in range(2):
+                own, other = (at, at + every) if side == 0 else (at + every, at)
+                target = pool[adjoints + own]
+                if target >= 0:
+                    share = g * rows[pool[operands + other]]
+                    rows[target] = share if pool[fresh + own] else rows[target] + share
+            at += 1
+
 
 STRETCH = 1024
 """Gradients that are handed over together."""
@@ -26,13 +103,13 @@ STRETCH_ROOM = 8 * STRETCH
 """Bytes on the stack for them."""
 
 
-@njit(forceinline=True)
+@callee(forceinline=True)
 def at(numbers: Row, index: int) -> Row:
     """The numbers from `index` on."""
     return row_at(address_of(numbers) + index * size_of(numbers), numbers)
 
 
-@njit(error_model="numpy")
+@callee()
 def neighbours(pool: Words, first: int, count: int) -> bool:
     """Whether a list of rows counts up by one."""
     off = 0
@@ -41,7 +118,7 @@ def neighbours(pool: Words, first: int, count: int) -> bool:
     return off == 0
 
 
-@njit(error_model="numpy")
+@callee()
 def one_sum(rows: Row, pool: Words, source: int, count: int, theta: Row, weight: int, step: int, start: Any) -> Any:
     """``start + sum_j theta[weight + j*step] * rows[pool[source + j]]``."""
     for j in range(count):
@@ -72,7 +149,7 @@ def combine_one(
             rows[y] = one_sum(rows, pool, source, n_from, theta, weight + i * to_step, from_step, rows[y])
 
 
-@njit(error_model="numpy")
+@callee()
 def outer_alone(
     space: Words, rows: Row, g: Any, pool: Words, source: int, side_by_side: bool, grad: Row, to: int, columns: int
 ) -> None:  # fmt: skip
@@ -162,7 +239,7 @@ def conv_outer_one(
                 grad[bias + i + r] += sum_lanes(at(rows, up + (i + r) * places), zero_of(theta), places)
 
 
-@njit(error_model="numpy", forceinline=True)
+@callee(forceinline=True)
 def _larger(a: Any, b: Any) -> Any:
     return select(a >= b, a, select(a < b, b, a + b))
 

@@ -1,26 +1,28 @@
-"""Layers of few samples and many weights: vectors go along the weights, not along the samples.
+"""Kernels of layers for few samples.
 
-A vector of lanes would be half empty, and the gradient of each weight a sum across one. So the numbers of a sample are
-put side by side first, a panel of `PANEL` operands at a time; a weight then meets four samples in one pass. Rows are
-written four numbers at a time, which lie in the row's last cache line: a loop over those that are missing costs more
-than they do. Functions and fields are those of :mod:`scalarviz.engine.cpu.compiled.sums`.
+Vectors go along the weights, not along the samples: a vector of lanes would be half empty, and the gradient of each
+weight a sum across one. The numbers of a sample are first put side by side, a panel of `PANEL` operands at a time; a
+weight then meets four samples in one pass. Rows are written four numbers at a time, which lie in the row's last cache
+line: a loop over those that are missing costs more than they do.
+
+A layer whose batch fits one vector is cut into tiles of up to 4 x 4 weights over neighbouring rows (the `_few` kernels;
+:mod:`scalarviz.engine.cpu.encode.sums` says which). Functions and fields are those of
+:mod:`scalarviz.engine.cpu.compiled.sums`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
-from ..wire import ADDED, TAKER
-from .alone import outer_of_samples
-from .intrinsics import select, stack_room, zero_of
-from .noalias import NoAlias
-from .panels import PANEL, ROOM, at, four_at, side_by_side, upstream_tile
+from ..vector.layers import few_outer, few_sums
+from ..wire import ADDED, BASE, STRIDE, TAKER
+from .intrinsics import NoAlias, callee, select, stack_room, zero_of
+from .layers import PANEL, PANEL_ROOM, four_at, outer_of_samples, side_by_side, upstream_tile
+from .taken import at
 from .tiles import SUMS, Four, Row, Words, add_four, add_scaled, add_tile, fill, multiply_tile, row_of
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias, fastmath=SUMS)
+@callee(pipeline_class=NoAlias, fastmath=SUMS)
 def dot_four(w: Row, x: Four, zero: Any, n: int) -> tuple[Any, Any, Any, Any]:
     """The sums of ``w * x`` over four rows `x`."""
     x0, x1, x2, x3 = x
@@ -33,7 +35,7 @@ def dot_four(w: Row, x: Four, zero: Any, n: int) -> tuple[Any, Any, Any, Any]:
     return s0, s1, s2, s3
 
 
-@njit(error_model="numpy")
+@callee()
 def begin(space: Words, pool: Words, theta: Row, to: int, count: int, bias: int, samples: int) -> None:
     """``to[i] = bias[i]``, or 0."""
     for i in range(count):
@@ -43,13 +45,13 @@ def begin(space: Words, pool: Words, theta: Row, to: int, count: int, bias: int,
                 row[s + k] = number
 
 
-@njit(error_model="numpy")
+@callee()
 def forward(
     space: Words, pool: Words, theta: Row, to: int, n_to: int, source: int, n_from: int, weight: int, step: int,
     samples: int,
 ) -> None:  # fmt: skip
     """``to[i] += sum_j theta[weight + i*step + j] * from[j]``."""
-    x, sums, zero = stack_room(theta, ROOM), stack_room(theta, 128), zero_of(theta)
+    x, sums, zero = stack_room(theta, PANEL_ROOM), stack_room(theta, 128), zero_of(theta)
     for first in range(0, n_from, PANEL):
         count = min(n_from - first, PANEL)
         side_by_side(x, space, pool, source + first, count, samples)
@@ -70,13 +72,13 @@ def forward(
                 y[s] += sums[s]
 
 
-@njit(error_model="numpy")
+@callee()
 def backward(
     space: Words, pool: Words, theta: Row, to: int, n_to: int, source: int, n_from: int, weight: int, step: int,
     samples: int,
 ) -> None:  # fmt: skip
     """``to[i] += sum_j theta[weight + i + j*step] * from[j]``."""
-    g, sums, tile = stack_room(theta, ROOM), stack_room(theta, ROOM), stack_room(theta, 128)
+    g, sums, tile = stack_room(theta, PANEL_ROOM), stack_room(theta, PANEL_ROOM), stack_room(theta, 128)
     for first in range(0, n_to, PANEL):
         width = min(n_to - first, PANEL)
         for s in range((samples + 3) // 4 * 4):
@@ -115,7 +117,7 @@ def combine_several(
         backward(space, pool, theta, to, n_to, source, n_from, weight, code[8], n)
 
 
-@njit(error_model="numpy")
+@callee()
 def add_biases(space: Words, pool: Words, grad: Row, bias: int, upstream: int, count: int, samples: int) -> None:
     """``grad[bias + i] += sum over lanes of upstream[i]``. Behind the last sample the next four are set to 0 first."""
     zero, last = zero_of(grad), (samples - 1) // 4 * 4
@@ -139,7 +141,7 @@ def outer_several(
     if code[9] != 0 and space[TAKER] != ADDED:
         outer_of_samples(space, pool, grad, upstream, n_up, source, weight, columns, n)
         return
-    x, tile, fours = stack_room(theta, ROOM), stack_room(theta, 128), n_up // 4 * 4
+    x, tile, fours = stack_room(theta, PANEL_ROOM), stack_room(theta, 128), n_up // 4 * 4
     for first in range(0, columns, PANEL):
         width, to = min(columns - first, PANEL), weight + first
         side_by_side(x, space, pool, source + first, width, n)
@@ -151,3 +153,29 @@ def outer_several(
             row = row_of(space, pool[upstream + i], theta)
             for s in range(0, n, 4):
                 add_four(at(grad, to + i * columns), four_at(x, s * PANEL, PANEL), at(row, s), width)
+
+
+def combine_few(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``to[i] (+)= bias[i] + sum_j theta[weight + i*to_step + j*from_step] * from[j]``.
+
+    Fields: first row `to`, how many (1 to 4), first row `from`, how many (1 to 4), weight, to_step, from_step, bias
+    (or -1), 1 to add.
+    """
+    few_sums(
+        theta, space[BASE], space[STRIDE], code[2], code[3], code[4], code[5], code[6], code[7], code[8], code[9],
+        code[10],
+    )  # fmt: skip
+
+
+def outer_few(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``grad[weight + i*step + j] += sum over lanes of upstream[i] * from[j]``, and the biases' gradients.
+
+    Fields: first row `upstream`, how many (1 to 4), first row `from`, how many (1 to 4), weight, step, bias (or -1).
+    """
+    few_outer(
+        grad, space[BASE], space[STRIDE], code[2], code[3], code[4], code[5], code[6], code[7], code[8], n
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What an instruction of a program does, other than operations of the table: weighted sums, parameters, zeros.
+"""Kernels of weighted sums, parameters, zeros, squared errors and table lookups, in plain loops.
 
 Each kernel is compiled for itself and called by address, so a change or a faster form of one leaves the others alone.
 All have the C signature of row kernels. Their arguments: `code`, the instruction; `space`, the description of the
@@ -6,13 +6,18 @@ workspace; `pool` and `numbers` of the program; `theta`, the parameters; `grad`,
 the lanes at work; one that is not used. They carry no decorator: the loader compiles them when they are first wanted.
 
 A tile that sticks out over the edge of a layer reads the row of zeros (with weight 0) and writes to spare rows, so
-there is one loop for all sizes.
+there is one loop for all sizes. In table lookups a number becomes an address only in `chosen`, after it was compared
+with the table's size.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from ..wire import SPARE, STRIDE, TILE
-from .intrinsics import row_at, size_of, zero_of
+from .intrinsics import NoAlias, callee, row_at, size_of, zero_of
 from .tiles import (
     Row,
     Words,
@@ -221,3 +226,125 @@ def zero(
     """Zeros. Fields: first row, how many. What stands between the rows may be overwritten."""
     width = space[STRIDE] // size_of(theta)
     fill(row_of(space, code[2], theta), zero_of(theta), (code[3] - 1) * width + n)
+
+
+@callee()
+def whole(n: int) -> int:
+    """Lanes up to the next four, which rows have room for unless they are single numbers: no rest to do one by one."""
+    return n if n == 1 else (n + 3) // 4 * 4
+
+
+def squares(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """``to = factor * sum_j (a[j] - b[j])**2``: one row.
+
+    Fields: row `to`, list of all a and then all b, how many of each, which number is the factor.
+    """
+    rows, count, factor, n = code[3], code[4], numbers[code[5]], whole(n)
+    y = row_of(space, code[2], theta)
+    for j in range(count):
+        a, b = row_of(space, pool[rows + j], theta), row_of(space, pool[rows + count + j], theta)
+        if j == 0:
+            set_square(y, factor, a, b, n)
+        else:
+            add_square(y, factor, a, b, n)
+
+
+def squares_back(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """Adjoints of both sides of `squares`.
+
+    Fields: row `upstream`, list of a and b, how many of each, factor as there; lists of the adjoints of all of them
+    (-1: not wanted) and of flags: 1 to store, 0 to add.
+    """
+    rows, count, adjoints, fresh = code[3], code[4], code[6], code[7]
+    g, twice, n = row_of(space, code[2], theta), numbers[code[5]] + numbers[code[5]], whole(n)
+    for j in range(2 * count):
+        if pool[adjoints + j] < 0:
+            continue
+        d = row_of(space, pool[adjoints + j], theta)
+        own, other = pool[rows + j], pool[rows + (j + count if j < count else j - count)]
+        if pool[fresh + j]:
+            set_slope(d, twice, g, row_of(space, own, theta), row_of(space, other, theta), n)
+        else:
+            add_slope(d, twice, g, row_of(space, own, theta), row_of(space, other, theta), n)
+
+
+@callee(pipeline_class=NoAlias, fastmath={"contract"})
+def set_square(y: Row, factor: Any, a: Row, b: Row, n: int) -> None:
+    """``y = factor * (a - b)**2``."""
+    for k in range(n):
+        e = a[k] - b[k]
+        y[k] = factor * (e * e)
+
+
+@callee(pipeline_class=NoAlias, fastmath={"contract"})
+def add_square(y: Row, factor: Any, a: Row, b: Row, n: int) -> None:
+    """``y += factor * (a - b)**2``."""
+    for k in range(n):
+        e = a[k] - b[k]
+        y[k] += factor * (e * e)
+
+
+@callee(pipeline_class=NoAlias, fastmath={"contract"})
+def set_slope(d: Row, twice: Any, g: Row, a: Row, b: Row, n: int) -> None:
+    """``d = twice * g * (a - b)``."""
+    for k in range(n):
+        d[k] = (twice * g[k]) * (a[k] - b[k])
+
+
+@callee(pipeline_class=NoAlias, fastmath={"contract"})
+def add_slope(d: Row, twice: Any, g: Row, a: Row, b: Row, n: int) -> None:
+    """``d += twice * g * (a - b)``."""
+    for k in range(n):
+        d[k] += (twice * g[k]) * (a[k] - b[k])
+
+
+NAN = np.float32(np.nan)
+"""Becomes a float64 where the rows are."""
+
+
+@callee()
+def chosen(number: Any, rows: int) -> int:
+    """`number` as an index below `rows`; -1 where it is no such whole number, NaN among them."""
+    if number >= 0 and number < rows:  # only now is the conversion defined
+        index = int(number)
+        if index == number:
+            return index
+    return -1
+
+
+def gather(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """Row ``to + p*columns + j`` = theta[weights[j] + k*step], k the number in row ``ids[p]``; NaN without such a k.
+
+    Fields: row `to`, list `ids`, its length, list `weights`, its length, rows of the table, step.
+    """
+    ids, count, weights, columns, rows, step = code[3], code[4], code[5], code[6], code[7], code[8]
+    for p in range(count):
+        of, to = row_of(space, pool[ids + p], theta), code[2] + p * columns
+        for k in range(n):
+            index = chosen(of[k], rows)
+            for j in range(columns):
+                y = row_of(space, to + j, theta)
+                if index >= 0:
+                    y[k] = theta[pool[weights + j] + index * step]
+                else:
+                    y[k] = NAN
+
+
+def gather_back(
+    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
+) -> None:  # fmt: skip
+    """The gradients of the parameters that `gather` read, id by id, lane by lane. The first field is the upstream's."""
+    ids, count, weights, columns, rows, step = code[3], code[4], code[5], code[6], code[7], code[8]
+    for p in range(count):
+        of, up = row_of(space, pool[ids + p], theta), code[2] + p * columns
+        for k in range(n):
+            index = chosen(of[k], rows)
+            if index >= 0:
+                for j in range(columns):
+                    grad[pool[weights + j] + index * step] += row_of(space, up + j, theta)[k]

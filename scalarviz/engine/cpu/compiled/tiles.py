@@ -2,18 +2,15 @@
 
 Reductions over lanes are reordered (``reassoc``), in the same way every time; NaN and infinities come through. Rows
 are pointers, `n` is the number of lanes; what is written is no row that is read (see
-:mod:`scalarviz.engine.cpu.compiled.noalias`).
+:mod:`scalarviz.engine.cpu.compiled.intrinsics`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from ..wire import BASE, STRIDE
-from .intrinsics import row_at
-from .noalias import NoAlias
+from .intrinsics import NoAlias, callee, row_at
 
 Row = Any  # a pointer to float32 or float64
 Words = Any  # a pointer to int64
@@ -22,13 +19,13 @@ Four = tuple[Row, Row, Row, Row]
 SUMS = {"contract", "reassoc", "nsz"}
 
 
-@njit(forceinline=True)
+@callee(forceinline=True)
 def row_of(space: Words, row: int, like: Row) -> Row:
     """Row number `row` of a workspace, as a pointer of the type of `like`."""
     return row_at(space[BASE] + row * space[STRIDE], like)
 
 
-@njit(forceinline=True)
+@callee(forceinline=True)
 def four_rows(space: Words, rows: Words, first: int, left: int, padding: int, step: int, like: Row) -> Four:
     """The rows ``rows[first : first + 4]``; those behind the `left` that exist are ``padding, padding + step ...``."""
     b = rows[first + 1] if left > 1 else padding
@@ -38,7 +35,7 @@ def four_rows(space: Words, rows: Words, first: int, left: int, padding: int, st
     return a, row_of(space, b, like), row_of(space, c, like), row_of(space, d, like)
 
 
-@njit(error_model="numpy")
+@callee()
 def load_tile(tile: Row, numbers: Row, first: int, row_step: int, column_step: int, rows: int, columns: int) -> None:
     """``tile[4*i + j] = numbers[first + i*row_step + j*column_step]`` where i < rows and j < columns, else 0."""
     if rows >= 4 and columns >= 4:
@@ -52,7 +49,7 @@ def load_tile(tile: Row, numbers: Row, first: int, row_step: int, column_step: i
             tile[4 * i + j] = numbers[first + i * row_step + j * column_step] if inside else 0
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias, fastmath=SUMS)
+@callee(pipeline_class=NoAlias, fastmath=SUMS)
 def set_tile(y: Four, x: Four, w: Row, b: tuple[Any, Any, Any, Any], n: int) -> None:
     """``y[i] = b[i] + sum_j w[4*i + j] * x[j]``."""
     y0, y1, y2, y3 = y
@@ -68,7 +65,7 @@ def set_tile(y: Four, x: Four, w: Row, b: tuple[Any, Any, Any, Any], n: int) -> 
         y3[k] = b3 + w30 * p + w31 * q + w32 * r + w33 * s
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias, fastmath=SUMS)
+@callee(pipeline_class=NoAlias, fastmath=SUMS)
 def add_tile(y: Four, x: Four, w: Row, n: int) -> None:
     """``y[i] += sum_j w[4*i + j] * x[j]``."""
     y0, y1, y2, y3 = y
@@ -83,7 +80,7 @@ def add_tile(y: Four, x: Four, w: Row, n: int) -> None:
         y3[k] += w30 * p + w31 * q + w32 * r + w33 * s
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias, fastmath=SUMS)
+@callee(pipeline_class=NoAlias, fastmath=SUMS)
 def multiply_tile(tile: Row, g: Four, x: Four, zero: Any, n: int) -> None:
     """``tile[4*i + j] = sum over lanes of g[i] * x[j]``; `zero` is 0 in their dtype."""
     g0, g1, g2, g3 = g
@@ -102,7 +99,7 @@ def multiply_tile(tile: Row, g: Four, x: Four, zero: Any, n: int) -> None:
     tile[12], tile[13], tile[14], tile[15] = s30, s31, s32, s33
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias, fastmath=SUMS)
+@callee(pipeline_class=NoAlias, fastmath=SUMS)
 def set_four(y: Row, x: Four, w: Row, b: Any, n: int) -> None:
     """``y = b + w[0]*x[0] + ... + w[3]*x[3]``."""
     x0, x1, x2, x3 = x
@@ -111,7 +108,7 @@ def set_four(y: Row, x: Four, w: Row, b: Any, n: int) -> None:
         y[k] = b + w0 * x0[k] + w1 * x1[k] + w2 * x2[k] + w3 * x3[k]
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias, fastmath=SUMS)
+@callee(pipeline_class=NoAlias, fastmath=SUMS)
 def add_four(y: Row, x: Four, w: Row, n: int) -> None:
     """``y += w[0]*x[0] + ... + w[3]*x[3]``."""
     x0, x1, x2, x3 = x
@@ -120,7 +117,7 @@ def add_four(y: Row, x: Four, w: Row, n: int) -> None:
         y[k] += w0 * x0[k] + w1 * x1[k] + w2 * x2[k] + w3 * x3[k]
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias, fastmath=SUMS)
+@callee(pipeline_class=NoAlias, fastmath=SUMS)
 def dot_lanes(g: Row, x: Row, zero: Any, n: int) -> Any:
     """The sum over lanes of ``g * x``."""
     total = zero
@@ -129,7 +126,7 @@ def dot_lanes(g: Row, x: Row, zero: Any, n: int) -> Any:
     return total
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias, fastmath=SUMS)
+@callee(pipeline_class=NoAlias, fastmath=SUMS)
 def sum_lanes(g: Row, zero: Any, n: int) -> Any:
     """The sum over lanes of `g`."""
     total = zero
@@ -138,49 +135,49 @@ def sum_lanes(g: Row, zero: Any, n: int) -> Any:
     return total
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias, fastmath={"contract"})
+@callee(pipeline_class=NoAlias, fastmath={"contract"})
 def set_scaled(y: Row, w: Any, x: Row, n: int) -> None:
     """``y = w * x``."""
     for k in range(n):
         y[k] = w * x[k]
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias, fastmath={"contract"})
+@callee(pipeline_class=NoAlias, fastmath={"contract"})
 def set_sum(y: Row, start: Any, w: Any, x: Row, n: int) -> None:
     """``y = start + w * x``."""
     for k in range(n):
         y[k] = start + w * x[k]
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias, fastmath={"contract"})
+@callee(pipeline_class=NoAlias, fastmath={"contract"})
 def add_scaled(y: Row, w: Any, x: Row, n: int) -> None:
     """``y += w * x``."""
     for k in range(n):
         y[k] += w * x[k]
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias, fastmath={"contract"})
+@callee(pipeline_class=NoAlias, fastmath={"contract"})
 def set_product(y: Row, start: Any, a: Row, b: Row, n: int) -> None:
     """``y = start + a * b``."""
     for k in range(n):
         y[k] = start + a[k] * b[k]
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias, fastmath={"contract"})
+@callee(pipeline_class=NoAlias, fastmath={"contract"})
 def add_product(y: Row, a: Row, b: Row, n: int) -> None:
     """``y += a * b``."""
     for k in range(n):
         y[k] += a[k] * b[k]
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias)
+@callee(pipeline_class=NoAlias)
 def add_number(y: Row, number: Any, n: int) -> None:
     """``y += number``."""
     for k in range(n):
         y[k] += number
 
 
-@njit(error_model="numpy", pipeline_class=NoAlias)
+@callee(pipeline_class=NoAlias)
 def fill(y: Row, number: Any, n: int) -> None:
     """``y = number``."""
     for k in range(n):

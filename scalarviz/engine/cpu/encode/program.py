@@ -1,8 +1,13 @@
 """A `Program` as the table of numbers that the compiled interpreter walks.
 
-Neighbouring rows whose operands are neighbours too become one call. Backward, every adjoint row is *stored* by the
-first instruction that writes it and added to by the others, so nothing is zeroed in advance; what the loss does not
-depend on is left out.
+Neighbouring rows whose operands are neighbours too become one call. Backward, the first instruction that writes an
+adjoint row *stores* it and the others add to it, so nothing is zeroed in advance. What the loss does not depend on is
+left out.
+
+Rows that are the same on all lanes are computed on one lane. Programs with means over the batch have them: what is made
+of means and parameters alone (``weight / sqrt(variance + eps)``) is one number, not one a sample. Where such a row is
+read lane by lane it is *widened*, and what comes down to it is *folded* into the first lane, from where the backward
+pass goes on. A mean over the batch is two lines: all blocks of the batch finish the first before any begins the second.
 """
 
 from __future__ import annotations
@@ -15,13 +20,171 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....rng import dropout_threshold
+from ....scalar.mask import scale
 from ....tape import Instruction, Program
 from .. import wire
-from . import batch, layer, masks, pictures, sums, tables
-from .adjoints import AdjointRows
-from .alone import Alone
-from .narrow import Narrow
-from .writer import Lines, Rows, Writer, runs
+from . import pictures, sums
+from .writer import AdjointRows, Alone, Lines, Rows, Writer, runs
+
+
+def mean_forward(w: Writer, i: Instruction) -> Lines:
+    """Lines of means: what the blocks leave, and what is made of it."""
+    return _lines(w, i.args[0].tolist(), list(range(i.dst, i.dst + i.count)), [1] * i.count)
+
+
+def mean_backward(w: Writer, i: Instruction) -> Lines:
+    """Lines that carry the means of their adjoints to their operands."""
+    upstream = [w.adjoint(row) for row in range(i.dst, i.dst + i.count)]
+    return _lines(w, upstream, *w.targets(np.asarray(i.args[0])))
+
+
+def _lines(w: Writer, source: list[int], to: list[int], fresh: list[int]) -> Lines:
+    place, n = w.places, len(source)
+    w.places += n
+    return [
+        [*w.kernel("batch_sums"), w.keep(source), n, place],
+        [*w.kernel("batch_spread"), w.keep(to), n, place, w.keep(fresh)],
+    ]
+
+
+def mask_forward(w: Writer, i: Instruction) -> Lines:
+    """Lines of a call's masks."""
+    p = float(i.numbers[0])
+    number, threshold = w.number(scale(p)), dropout_threshold(p)
+    if w.lanes:
+        spans = runs(i.units[None])
+        return [[*w.kernel("masks"), i.dst + at, int(i.units[at]), n, i.call, threshold, number] for at, n in spans]
+    rows: dict[int, list[int]] = {}
+    for j, unit in enumerate(i.units.tolist()):
+        rows.setdefault(unit // 4, [-1] * 4)[unit % 4] = i.dst + j
+    return [[*w.kernel("masks"), *_filled(w, four), block, i.call, threshold, number] for block, four in rows.items()]
+
+
+def _filled(w: Writer, rows: list[int]) -> list[int]:
+    """Units that nobody reads go to spare rows, each to one of its own: there are three at most."""
+    spare = iter(range(2 * w.program.n_rows + 2, 2 * w.program.n_rows + wire.PADDING))
+    return [row if row >= 0 else next(spare) for row in rows]
+
+
+def mask_backward(w: Writer, i: Instruction) -> Lines:
+    """Nothing: nobody asks a mask for its gradient."""
+    return []
+
+
+_MADE = ("op", "dot", "weighted", "product")
+_SOURCES = ("param", "batch_mean")
+
+
+class Narrow:
+    """Which instructions of a program are done on one lane.
+
+    Parameters
+    ----------
+    program : Program
+    asked : bool
+        False: none.
+    """
+
+    def __init__(self, program: Program, asked: bool) -> None:
+        self._program = program
+        self._made = _uniform(program) if asked else set[int]()
+        self._wide = np.ones(program.n_rows, np.bool_)
+        if self._made:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Leave out what reads a row that others read on all lanes: its adjoint could not be both."""
+        program, found = self._program, len(self._made) + 1
+        needs = program.needs_gradient
+        while len(self._made) < found:
+            found = len(self._made)
+            self._wide = self._read_wide()
+            for k in sorted(self._made):
+                i = program.instructions[k]
+                if needs[i.dst] and (self._wide[i.args] & needs[i.args]).any():
+                    self._made.discard(k)
+
+    def _read_wide(self) -> NDArray[np.bool_]:
+        """The rows that somebody reads on all lanes, or whose adjoints are read there."""
+        program = self._program
+        wide = np.zeros(program.n_rows, np.bool_)
+        wide[program.outputs] = True
+        if program.loss >= 0:
+            wide[program.loss] = True
+        for k, i in enumerate(program.instructions):
+            if k not in self._made:
+                wide[i.args] = True
+                wide[i.dst : i.dst + i.count] |= i.kind not in _SOURCES
+        for i in program.instructions:
+            if i.kind in _SOURCES:
+                rows = slice(i.dst, i.dst + i.count)
+                wide[rows] = wide[rows].any()
+        return wide
+
+    def forward(self, w: Writer, k: int, lines: Lines) -> Lines:
+        """The lines of instruction `k`, those on one lane marked, and what widens its rows."""
+        i = self._program.instructions[k]
+        if k in self._made:
+            return [*map(_marked, lines), *self._lines(w, "widen", self._rows(i))]
+        if i.kind == "param" and not self._wide[i.dst]:
+            return [_marked(line) for line in lines]
+        if i.kind == "batch_mean" and not self._wide[i.dst]:
+            return [lines[0], _marked(lines[1])]
+        return lines
+
+    def backward(self, w: Writer, k: int, lines: Lines) -> Lines:
+        """The same of its backward pass, behind what folds the adjoints of its rows."""
+        i = self._program.instructions[k]
+        if not lines:
+            return lines
+        if k in self._made:
+            return [*self._lines(w, "fold", [w.adjoint(row) for row in self._rows(i)]), *map(_marked, lines)]
+        if i.kind == "param" and not self._wide[i.dst]:
+            return [_marked(line) for line in lines]
+        if i.kind == "batch_mean" and not self._wide[i.dst]:
+            return [_marked(lines[0]), lines[1]]
+        return lines
+
+    def _rows(self, i: Instruction) -> list[int]:
+        return [row for row in range(i.dst, i.dst + i.count) if self._wide[row]]
+
+    def _lines(self, w: Writer, kernel: str, rows: list[int]) -> Lines:
+        return [[*w.kernel(kernel), w.keep(rows), len(rows)]] if rows else []
+
+
+def _marked(line: list[int]) -> list[int]:
+    return [line[0] + wire.NARROW, *line[1:]]
+
+
+def _uniform(program: Program) -> set[int]:
+    """The instructions whose results are the same on all lanes, but for those that read nothing."""
+    uniform, found = np.zeros(program.n_rows, np.bool_), set()
+    uniform[program.constant_rows] = True
+    for k, i in enumerate(program.instructions):
+        made = i.kind in _MADE and i.args.size > 0 and bool(uniform[i.args].all())
+        if made:
+            found.add(k)
+        if made or i.kind in _SOURCES:
+            uniform[i.dst : i.dst + i.count] = True
+    return found
+
+
+def gather_forward(w: Writer, i: Instruction) -> Lines:
+    """Lines of a gather."""
+    return [[*w.kernel("gather"), i.dst, *_fields(w, i)]]
+
+
+def gather_backward(w: Writer, i: Instruction) -> Lines:
+    """Lines that carry its adjoints to the parameters; the numbers that choose get none."""
+    return [[*w.kernel("gather_back"), w.adjoint(i.dst), *_fields(w, i)]]
+
+
+def _fields(w: Writer, i: Instruction) -> list[int]:
+    assert i.table is not None
+    ids, weights = w.keep(i.args[0]), w.keep(i.weights)
+    return [ids, i.args.shape[1], weights, len(i.weights), i.table.rows, i.table.step]
+
 
 Table = NDArray[np.int64]
 
@@ -201,31 +364,31 @@ Part = Callable[[Writer, Instruction], Lines]
 FORWARD: dict[str, Part] = {
     "op": op_forward,
     "param": param_forward,
-    "layer": layer.layer_forward,
+    "layer": sums.layer_forward,
     "conv": pictures.conv_forward,
     "max": pictures.max_forward,
     "dot": sums.dot_forward,
     "weighted": sums.weighted_forward,
     "product": sums.product_forward,
     "squares": sums.squares_forward,
-    "mask": masks.mask_forward,
-    "gather": tables.gather_forward,
-    "batch_mean": batch.mean_forward,
+    "mask": mask_forward,
+    "gather": gather_forward,
+    "batch_mean": mean_forward,
 }
 """How each kind of instruction is written."""
 
 BACKWARD: dict[str, Part] = {
     "op": op_backward,
     "param": param_backward,
-    "layer": layer.layer_backward,
+    "layer": sums.layer_backward,
     "conv": pictures.conv_backward,
     "max": pictures.max_backward,
     "dot": sums.dot_backward,
     "weighted": sums.weighted_backward,
     "product": sums.product_backward,
     "squares": sums.squares_backward,
-    "mask": masks.mask_backward,
-    "gather": tables.gather_backward,
-    "batch_mean": batch.mean_backward,
+    "mask": mask_backward,
+    "gather": gather_backward,
+    "batch_mean": mean_backward,
 }
 """And its backward pass."""

@@ -1,4 +1,11 @@
-"""What every part of the encoder needs: lists, numbers and kernels of a program, and who wrote which adjoint."""
+"""What every part of the encoder needs: lists, numbers and kernels of a program, and who wrote which adjoint.
+
+Backward, an adjoint is done with as soon as its own instruction has passed it on. Its rows are still in the processor's
+cache then, so they are given to the next instruction with as many results: what a block of lanes touches shrinks by up
+to a half.
+
+Weights that one layer alone reads have their whole gradient as soon as that layer's instruction has run (`alone`).
+"""
 
 from __future__ import annotations
 
@@ -10,10 +17,122 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ....tape import Program
+from ....tape import Instruction, Program
 from .. import wire
-from .adjoints import AdjointRows
-from .alone import Alone
+
+FEWEST = 16
+"""Results of an instruction whose adjoints may move: fewer gain nothing, and neighbours remain neighbours."""
+
+_LISTED = ("conv", "max")
+"""Kinds whose kernels find the adjoints of all their operands by the distance from the values."""
+
+
+class AdjointRows:
+    """The rows of the adjoints, ``n_rows`` to ``2 * n_rows``: those of row r at ``n_rows + r`` unless they moved.
+
+    Parameters
+    ----------
+    program : Program
+    fixed : iterable of int
+        Rows whose adjoints somebody else writes: they do not move.
+    """
+
+    def __init__(self, program: Program, fixed: Iterable[int]) -> None:
+        self._height = program.n_rows
+        owner = np.full(program.n_rows, -1, np.int64)
+        for i in program.instructions:
+            if i.count >= FEWEST and i.kind not in _LISTED:
+                owner[i.dst : i.dst + i.count] = i.dst
+        kept = [np.array(list(fixed), np.int64)]
+        kept += [i.args.ravel() for i in program.instructions if i.kind in _LISTED]
+        owner[np.isin(owner, owner[np.concatenate(kept)])] = -1
+        self._owner: list[int] = owner.tolist()
+        """The first result of the instruction that a row is a result of; -1: it does not move."""
+        self._counts = {i.dst: i.count for i in program.instructions}
+        self._moved: dict[int, int] = {}
+        self._free: dict[int, list[int]] = {}
+
+    def __call__(self, row: int) -> int:
+        """Row of the workspace that holds the adjoint of program row `row`."""
+        owner = self._owner[row]
+        if owner < 0:
+            return self._height + row
+        if owner not in self._moved:
+            free = self._free.get(self._counts[owner])
+            self._moved[owner] = free.pop() if free else self._height + owner
+        return self._moved[owner] + row - owner
+
+    def done(self, instruction: Instruction) -> None:
+        """Nobody reads the adjoints of an instruction's results any more."""
+        if instruction.dst in self._moved:
+            self._free.setdefault(instruction.count, []).append(self._moved[instruction.dst])
+
+
+LEAST = 4096
+"""Weights of a layer from which on it pays that their gradients do not go through memory."""
+
+
+class Alone:
+    """Which layers those are.
+
+    Parameters
+    ----------
+    program : Program
+    kernels : bool
+        Whether there are kernels that hand gradients over (``compiled/taken``); else there are no such layers.
+    """
+
+    def __init__(self, program: Program, kernels: bool) -> None:
+        self._spans: list[tuple[int, int]] = []
+        self._shared = np.zeros(program.n_theta if kernels and _any_wide(program) else 0, np.bool_)
+        if len(self._shared):
+            self._mark(program)
+
+    def _mark(self, program: Program) -> None:
+        seen = np.zeros_like(self._shared)
+        for i in program.instructions:
+            if i.kind == "layer":
+                span = slice(*_span(i))
+                self._shared[span] |= seen[span]
+                seen[span] = True
+                if i.bias >= 0:
+                    self._shared[i.bias : i.bias + i.count] = True
+            else:
+                self._shared[_read(i)] = True
+
+    def take(self, i: Instruction) -> bool:
+        """Whether a layer is one of them. If so, its instruction is now the one that has their gradients."""
+        start, end = _span(i)
+        if len(self._shared) == 0 or end - start < LEAST or self._shared[start:end].any():
+            return False
+        self._spans.append((start, end))
+        return True
+
+    def spans(self) -> NDArray[np.int64]:
+        """Where the weights of each begin and end, in order, shape (2 * layers,)."""
+        return np.array(sorted(self._spans), np.int64).ravel()
+
+
+def _any_wide(program: Program) -> bool:
+    return any(i.kind == "layer" and i.count * i.args.shape[1] >= LEAST for i in program.instructions)
+
+
+def _span(i: Instruction) -> tuple[int, int]:
+    """Where the weights of a layer begin and end."""
+    first = int(i.weights[0])
+    return first, first + i.count * i.args.shape[1]
+
+
+def _read(i: Instruction) -> NDArray[np.int64]:
+    """The weights that any other instruction reads."""
+    weights = i.weights
+    if i.kind == "conv":
+        weights = (weights[:, None] + np.arange(i.args.shape[1])).ravel()
+    elif i.table is not None:
+        weights = (weights[:, None] + np.arange(i.table.rows) * i.table.step).ravel()
+    biases = np.arange(i.bias, i.bias + (len(i.weights) if i.kind == "conv" else 1)) if i.bias >= 0 else weights[:0]
+    return np.concatenate([weights, biases])
+
 
 Rows = Callable[[str], dict[str, int]]
 Lines = list[list[int]]

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..jit import cuda, shared
-from ..typed import Int, Reals, Words, real
-from ..wide import load4, store4
+from ..jit import Int, Reals, Words, cuda, load4, real, shared, store4
 
 LANES = 8
 """Of a block; the text of a kernel sets it."""

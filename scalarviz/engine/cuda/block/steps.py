@@ -1,25 +1,277 @@
-"""`BlockSteps`: the launches of a training step of a small batch. `LonelySteps`: steps of one block in one launch."""
+"""The kernels in which a block takes its lanes through a program, and their launches: one pass, or all steps of a call.
+
+`BlockSteps` launches a training step of a small batch. `LonelySteps` does the steps of one block in one launch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from textwrap import indent
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .... import rng
 from ....tape import Program
 from ...problem import Problem
-from ..device import Buffer, Device, Launch, Recorded
+from ..catalog import Kernel, written
+from ..device import Buffer, Device, Launch, Recorded, State
 from ..machine import Machine, Shape
-from ..source.update import update_source
-from ..state import State
+from ..source import update_source
 from ..steps import Steps
-from .blocks import Blocks, joined, kinds
-from .form import Form, form_of
-from .kernel import Parts, alone_kernel, block_kernel
-from .table import Line, numbered, plain_lines
+from .program import LAYER_WIDTH, TABLE_WIDTH, WIDTH, Blocks, Form, Line, form_of, joined, kinds, numbered, plain_lines
+from .text import of_layers, order_source, rows_source, update_function, walk_source
+
+HEAD = (
+    "loss", "inputs_at", "inputs", "constants_at", "constants", "values_at", "adjoints_at", "block_numbers",
+    "sums_at", "others", "quarters", "singles", "layers_from", "layers_to", "forward_from", "forward_to",
+    "backward_from", "backward_to", "tables_from", "tables_to",
+)  # fmt: skip
+"""What the table of a program begins with: ``*_at`` of inputs and constants are places in the pool; of values, adjoints
+and sums in shared memory, in numbers of the dtype (values and adjoints may be in the device's, where each block has
+`block_numbers` of its own); ``*_from`` and ``*_to`` in the table. `others` is how many
+parameters have gradients that are no layer's, `quarters` and `singles` how many entries ``fours`` and ``ones`` have."""
+PROLOGUE = (
+    "constants_at", "constants", "values_at", "adjoints_at", "outputs_at", "seeds_at", "seeds", "parameters", "derived",
+    "forward_from", "forward_to", "backward_from", "backward_to",
+)  # fmt: skip
+"""The same of a prologue: the numbers of parameters before the derived ones and of these behind."""
+
+_FEED = "mode: Int, batch: Int, samples: Int, k0: Key, k1: Key, left: Key, right: Key, rounds: Int, scales: Reals"
+_TABLES = """table: Words, pool: Words, numbers: Reals, memory: Reals, fours: Words, ones: Words, other: Words,
+    first: Longs, adjoint_rows: Words, value_rows: Words, data: Reals, offsets: Longs"""
+
+
+FEW = 4
+"""Parameters that a line of threads adds up one after the other, each thread a lane; of more, each thread one."""
+
+
+def _names(parameters: str) -> str:
+    return ", ".join(part.split(":")[0].strip() for part in parameters.split(","))
+
+
+_PASS = f"""\
+@device
+def through(theta, parts, base, losses, at, step, begun, {_names(_TABLES)}, {_names(_FEED)}):
+    lane, row = cuda.threadIdx.x, cuda.threadIdx.y
+    thread, threads, rows = row * LANES + lane, LANES * cuda.blockDim.y, cuda.blockDim.y
+    start = cuda.blockIdx.x * LANES
+    lanes = min(LANES, batch - start)
+{{head}}
+    values_at += np.int64(cuda.blockIdx.x) * block_numbers
+    adjoints_at += np.int64(cuda.blockIdx.x) * block_numbers
+    values, adjoints, order = _rows(memory, values_at), _rows(memory, adjoints_at), shared(np.int64, 0)
+    if thread < LANES:  # lanes beyond the batch take its last sample: they are computed, and never added
+        place = start + min(thread, lanes - 1)
+        order[thread] = sample(mode, place, step, begun, batch, samples, k0, k1, left, right, rounds)
+    for i in range(row, constants, rows):
+        values[pool[constants_at + i] * LANES + lane] = numbers[i]
+{{stage}}
+    cuda.syncthreads()
+    for i in range(row, inputs, rows):
+        values[pool[inputs_at + i] * LANES + lane] = data[offsets[i] + order[lane]]
+    cuda.syncthreads()
+    forward(theta, pool, numbers, memory, table, forward_from, forward_to, values_at, adjoints_at, LANES, LANES)
+    if thread < LANES:
+        adjoints[loss * LANES + thread] = scales[step - begun]
+    if thread == 0:
+        sum_of_losses = np.float64(0)
+        for i in range(lanes):
+            sum_of_losses += np.float64(values[loss * LANES + i])
+        losses[at] = sum_of_losses
+    cuda.syncthreads()
+    backward(theta, pool, numbers, memory, table, backward_from, backward_to, values_at, adjoints_at, LANES, LANES)
+    if others > FEW * rows:
+        for i in range(thread, others, threads):
+            total = real(0)
+            for m in range(first[i], first[i + 1]):
+                adjoint = adjoint_rows[m] * LANES
+                if value_rows[m] >= 0:
+                    value = value_rows[m] * LANES
+                    for k in range(lanes):
+                        total += adjoints[adjoint + k] * values[value + k]
+                else:
+                    for k in range(lanes):
+                        total += adjoints[adjoint + k]
+            parts[base + other[i]] = total
+    else:  # a thread for each lane, else most of them had nothing to do
+        sums = shared(real, sums_at)
+        for chunk in range(0, others, rows):
+            i = chunk + row
+            if i < others:
+                total = real(0)
+                for m in range(first[i], first[i + 1]):
+                    term = adjoints[adjoint_rows[m] * LANES + lane]
+                    if value_rows[m] >= 0:
+                        term *= values[value_rows[m] * LANES + lane]
+                    total += term
+                sums[thread] = total
+            cuda.syncthreads()
+            if i < others and lane == 0:
+                total = real(0)
+                for k in range(lanes):
+                    total += sums[thread + k]
+                parts[base + other[i]] = total
+            cuda.syncthreads()
+{{gradients}}
+{{scatters}}
+"""
+_STAGE = "    stage(theta, fours, quarters, ones, singles)"
+_GRADIENTS = """\
+    for line in range(layers_from, layers_to, LAYER):
+        layer_gradient(parts, base, table, line, values_at, adjoints_at, lanes)"""
+_SCATTERS = """\
+    for line in range(tables_from, tables_to, TABLE):
+        cuda.syncthreads()  # what stands in the parts is of other threads
+        scatter_block(parts, base, table, line, pool, values, adjoints, lanes)"""
+
+_BLOCK = f'''\
+def block(
+    theta: Reals, parts: Reals, n: Int, losses: Doubles, clock: Longs,
+    {_TABLES},
+    {_FEED},
+) -> None:
+    """Blocks of lanes through a program: parts of gradients and of the loss. Written by scalarviz."""
+    step, begun = clock[0], clock[2]
+    at = (step - begun) * cuda.gridDim.x + cuda.blockIdx.x
+    through(theta, parts, cuda.blockIdx.x * n, losses, at, step, begun, {_names(_TABLES)}, {_names(_FEED)})
+    if cuda.blockIdx.x == 0 and cuda.threadIdx.x == 0 and cuda.threadIdx.y == 0:
+        clock[1] = step + 1
+'''
+
+_PROLOGUE_TABLES = """p_table: Words, p_pool: Words, p_numbers: Reals, p_first: Longs, p_adjoint_rows: Words,
+    p_value_rows: Words"""
+_ALONE = f'''\
+def alone(
+    state: Reals, losses: Doubles, clock: Longs, count: Longs, updates: Int, rates: Reals, width: Int,
+    constants: Reals, trained: Flags, n: Int, size: Int,
+    {_TABLES},
+    {_PROLOGUE_TABLES},
+    {_FEED},
+) -> None:
+    """One block does steps: all of them, with the update. Written by scalarviz."""
+    thread = cuda.threadIdx.y * LANES + cuda.threadIdx.x
+    threads = LANES * cuda.blockDim.y
+    done, begun, steps = clock[0], clock[2], count[0]
+    for step in range(done, done + steps):
+{{before}}
+        through(state, state, size, losses, step - begun, step, begun, {_names(_TABLES)}, {_names(_FEED)})
+        cuda.syncthreads()
+{{behind}}
+        if updates != 0:
+            update(
+                thread, threads, (step - begun) * width, state, state, n, size, 0, trained, rates, width, constants,
+                clock,
+            )
+        cuda.syncthreads()
+    if thread == 0 and updates != 0:
+        clock[0] = done + steps
+        clock[1] = done + steps + 1
+'''
+_DERIVED = f"""\
+@device
+def derived_weights(state, size, memory, {_names(_PROLOGUE_TABLES)}):
+    thread = cuda.threadIdx.y * LANES + cuda.threadIdx.x
+    threads = LANES * cuda.blockDim.y
+{{head}}
+    values = _rows(memory, values_at)
+    for i in range(thread, constants, threads):
+        values[p_pool[constants_at + i]] = p_numbers[i]
+    forward(state, p_pool, p_numbers, memory, p_table, forward_from, forward_to, values_at, adjoints_at, 1, 1)
+    for i in range(thread, derived, threads):
+        state[parameters + i] = values[p_pool[outputs_at + i]]
+    cuda.syncthreads()
+
+
+@device
+def derived_gradients(state, size, memory, {_names(_PROLOGUE_TABLES)}):
+    thread = cuda.threadIdx.y * LANES + cuda.threadIdx.x
+    threads = LANES * cuda.blockDim.y
+{{head}}
+    values, adjoints = _rows(memory, values_at), _rows(memory, adjoints_at)
+    items = seeds_at + 2 * seeds + 1
+    for i in range(thread, seeds, threads):
+        total = real(0)
+        for item in range(p_pool[seeds_at + seeds + i], p_pool[seeds_at + seeds + i + 1]):
+            total += state[size + parameters + p_pool[items + item]]
+        adjoints[p_pool[seeds_at + i]] = total
+    cuda.syncthreads()
+    backward(state, p_pool, p_numbers, memory, p_table, backward_from, backward_to, values_at, adjoints_at, 1, 1)
+    for p in range(thread, parameters, threads):
+        total = state[size + p]
+        part = real(0)
+        for m in range(p_first[p], p_first[p + 1]):
+            if p_value_rows[m] >= 0:
+                part += adjoints[p_adjoint_rows[m]] * values[p_value_rows[m]]
+            else:
+                part += adjoints[p_adjoint_rows[m]]
+        state[size + p] = total + part
+"""
+
+
+class Parts(NamedTuple):
+    """What the kernel of a program is put together from.
+
+    Attributes
+    ----------
+    forward, backward : tuple of str
+        The kinds that occur.
+    lanes : int
+        Of a block.
+    tiles : bool
+        Whether there are layers in tiles.
+    tables : bool
+        Whether there are tables that are read by number.
+    in_memory : bool
+        Whether rows are in the device's memory.
+    """
+
+    forward: tuple[str, ...]
+    backward: tuple[str, ...]
+    lanes: int
+    tiles: bool
+    tables: bool
+    in_memory: bool
+
+
+def block_kernel(parts: Parts, dtype: str) -> Kernel:
+    """The kernel of one pass."""
+    return written("block", "\n".join([*_common(parts), _BLOCK]), dtype)
+
+
+def alone_kernel(parts: Parts, prologue: bool, update: str, dtype: str) -> Kernel:
+    """The kernel of whole steps; `update` is the text of the optimiser's kernel."""
+    given = f"(state, size, memory, {_names(_PROLOGUE_TABLES)})"
+    text = [
+        *_common(parts),
+        update_function(update),
+        *([_DERIVED.format(head=_head(PROLOGUE, "p_table"))] if prologue else []),
+        _ALONE.format(
+            before=f"        derived_weights{given}" if prologue else "",
+            behind=f"        derived_gradients{given}" if prologue else "",
+        ),
+    ]
+    return written("alone", "\n".join(text), dtype)
+
+
+def _common(parts: Parts) -> list[str]:
+    stage, gradients = (_STAGE, _GRADIENTS) if parts.tiles else ("", "")
+    scatters = _SCATTERS if parts.tables else ""
+    return [
+        f"WIDTH, LAYER, TABLE, LANES, FEW = {WIDTH}, {LAYER_WIDTH}, {TABLE_WIDTH}, {parts.lanes}, {FEW}",
+        order_source(),
+        rows_source(parts.in_memory),
+        *([of_layers("dot4", "keep4", "put4", "stage", "layer_gradient")] if parts.tiles else []),
+        *([of_layers("scatter_block")] if parts.tables else []),
+        walk_source("forward", parts.forward),
+        walk_source("backward", parts.backward),
+        _PASS.format(head=_head(HEAD, "table"), stage=stage, gradients=gradients, scatters=scatters),
+    ]
+
+
+def _head(names: tuple[str, ...], table: str) -> str:
+    return indent("\n".join(f"{name} = {table}[{k}]" for k, name in enumerate(names)), "    ")
 
 
 def make_steps(problem: Problem, device: Device, state: State, shape: Shape) -> Steps:

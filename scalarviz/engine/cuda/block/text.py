@@ -1,6 +1,6 @@
 """The text of the kernels: the plain form's, one row and lane a thread, as functions of a whole block of threads.
 
-What an instruction computes is said once, in ``kernels`` and in ``source.ops``. There a thread finds its row and lane
+What an instruction computes is said once, in ``kernels`` and in ``source``. There a thread finds its row and lane
 in the grid; here a line of threads takes a lane and goes through the rows, the numbers that a launch would bring stand
 in a table, and rows lie in shared memory. All else of the text is the same.
 """
@@ -13,8 +13,8 @@ from functools import cache
 
 from .... import rng
 from ....scalar import ops
-from ..kernels import backward, forward
-from ..source.ops import backward_source, forward_source
+from ..kernels import rows
+from ..source import backward_source, forward_source
 from . import layers
 
 POINTERS = ("_theta", "_pool", "_numbers", "_memory")
@@ -62,7 +62,7 @@ def _plain(kernel: str) -> ast.FunctionDef:
         op = ops.get(operation)
         text = forward_source(op) if which == "forward" else backward_source(op)
     else:
-        text = inspect.getsource(getattr(forward, kernel, None) or getattr(backward, kernel))
+        text = inspect.getsource(getattr(rows, kernel))
     (found,) = ast.parse(text).body
     assert isinstance(found, ast.FunctionDef)
     return found
@@ -143,7 +143,7 @@ def of_layers(*functions: str) -> str:
 
 
 def update_function(text: str) -> str:
-    """The kernel of an optimiser's update (see ``source.update``) as a function of a block of threads."""
+    """The kernel of an optimiser's update (see ``source``) as a function of a block of threads."""
     (made,) = ast.parse(text).body
     assert isinstance(made, ast.FunctionDef)
     match made.body:

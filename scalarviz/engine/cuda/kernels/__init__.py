@@ -1,8 +1,9 @@
 """The kernels that are no operation.
 
-`forward` and `backward` of the kinds of instructions, `sums` of gradients and losses, `steps` for all around them.
+`rows`: values and adjoints of the kinds of instructions. `tables`: gradients of tables, means over the batch. `steps`:
+sums of gradients and losses, and all around a step.
 
-Plain functions in the words of :mod:`scalarviz.engine.cuda.typed`. A thread stands for one row and one lane: the lane
+Plain functions in the words of :mod:`scalarviz.engine.cuda.jit`. A thread stands for one row and one lane: the lane
 is ``blockIdx.y * blockDim.x + threadIdx.x``, so that neighbours read neighbours, and the row
 ``blockIdx.x * blockDim.y + threadIdx.y``, since there may be more rows than the second dimension of a grid holds.
 

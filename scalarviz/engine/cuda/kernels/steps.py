@@ -1,6 +1,8 @@
-"""All around a step: its samples, its rates, what is kept of the update, and the clock.
+"""Kernels of a step around its program: its samples, its rates, sums over lanes, what is kept of the update, the clock.
 
-What a kernel is launched with is the same in every step, so that a step can be recorded once; what differs stands in
+Gradients of parameters and the loss are summed in a fixed number of slices, which are added in order.
+
+A kernel is launched with the same arguments in every step, so that a step can be recorded once. What differs stands in
 ``clock``: the number of the step, that of the next one, and that of the call's first step. The loss writes the next
 step's number, and the update, which reads that one, makes it the step's: so nobody writes what others may still read.
 """
@@ -10,8 +12,99 @@ from __future__ import annotations
 import numpy as np
 
 from .... import rng
-from ..jit import FUNCTIONS, cuda, device_function
-from ..typed import Double, Doubles, Flags, Int, Key, Longs, Real, Reals, Words, real
+from ..jit import FUNCTIONS, Double, Doubles, Flags, Int, Key, Longs, Real, Reals, Words, cuda, device_function, real
+
+
+def pairs(
+    parts: Reals, adjoints: Reals, values: Reals, which: Words, first: Longs, adjoint_rows: Words, value_rows: Words,
+    count: Int, n: Int, slices: Int, fresh: Int, stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """``parts[slice*n + which[i]]``: the slice's part of a parameter's gradient, over its pairs of rows.
+
+    The i-th has the pairs from ``first[i]`` on; a value row of -1 stands for 1 (a bias). Where it is not `fresh`, it is
+    added to what earlier chunks gave.
+    """
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    q = cuda.blockIdx.y
+    if i < count:
+        place = q * n + which[i]
+        begin = q * lanes // slices
+        end = (q + 1) * lanes // slices
+        total = real(0)
+        if fresh == 0:
+            total = parts[place]
+        for m in range(first[i], first[i + 1]):
+            adjoint = adjoint_rows[m] * stride
+            if value_rows[m] >= 0:
+                value = value_rows[m] * stride
+                for lane in range(begin, end):
+                    total += adjoints[adjoint + lane] * values[value + lane]
+            else:
+                for lane in range(begin, end):
+                    total += adjoints[adjoint + lane]
+        parts[place] = total
+
+
+def join(grad: Reals, parts: Reals, n: Int, slices: Int, fresh: Int) -> None:
+    """The gradient of a parameter from its slices, in order; added to what is there where it is not `fresh`."""
+    p = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if p < n:
+        total = real(0)
+        if fresh == 0:
+            total = grad[p]
+        for q in range(slices):
+            total += parts[q * n + p]
+        grad[p] = total
+
+
+def loss(
+    parts: Doubles, values: Reals, adjoints: Reals, row: Int, scales: Reals, slices: Int, fresh: Int, clock: Longs,
+    stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """Where the backward pass begins: the losses' sum in float64, their adjoints, and the next step's number.
+
+    ``parts[step*slices + q]`` gets lanes ``q, q + slices, ...`` (1,024 losses in float32 lose three digits); the host
+    adds them up. Where it is not `fresh`, it is added to what earlier chunks gave. See ``steps`` for the clock.
+    """
+    q = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if q < slices:
+        place = (clock[0] - clock[2]) * slices + q
+        total, scale = np.float64(0), scales[clock[0] - clock[2]]
+        if fresh == 0:
+            total = parts[place]
+        for lane in range(q, lanes, slices):
+            total += np.float64(values[row * stride + lane])
+            adjoints[row * stride + lane] = scale
+        parts[place] = total
+        if q == 0:
+            clock[1] = clock[0] + 1
+
+
+def loss_of_squares(
+    parts: Doubles, values: Reals, adjoints: Reals, pool: Words, args: Int, n: Int, numbers: Reals, at: Int,
+    scales: Reals, slices: Int, fresh: Int, clock: Longs, stride: Int, lanes: Int,
+) -> None:  # fmt: skip
+    """As :func:`loss`, of ``numbers[at]`` times the sum of squared differences; the adjoints are those of its rows."""
+    q = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if q < slices:
+        place = (clock[0] - clock[2]) * slices + q
+        total = np.float64(0)
+        if fresh == 0:
+            total = parts[place]
+        factor = numbers[at]
+        upstream = scales[clock[0] - clock[2]] * (factor * real(2))
+        for lane in range(q, lanes, slices):
+            squares = real(0)
+            for k in range(n):
+                row = pool[args + k] * stride + lane
+                error = values[row] - values[pool[args + n + k] * stride + lane]
+                squares += error * error
+                adjoints[row] = error * upstream
+            total += np.float64(factor * squares)
+        parts[place] = total
+        if q == 0:
+            clock[1] = clock[0] + 1
+
 
 WORD, HALF, NOTHING, ONE = rng.WORD, rng.HALF, np.uint64(0), np.uint64(1)
 TWO, THREE = np.uint64(2), np.uint64(3)
@@ -85,7 +178,7 @@ def derived(theta: Reals, n: Int, values: Reals, pool: Words, outputs: Int, coun
 def derived_back(adjoints: Reals, grad: Reals, n: Int, pool: Words, at: Int, count: Int) -> None:
     """Adjoints of the prologue's outputs from the gradients of the derived parameters; a row may be several of them.
 
-    A list of targets as in ``backward``; its items are the numbers of the derived parameters.
+    A list of targets as in ``rows``; its items are the numbers of the derived parameters.
     """
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if i < count:

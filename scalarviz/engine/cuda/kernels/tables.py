@@ -1,16 +1,18 @@
-"""Gradients of tables that are read by number (``gather``): no two threads add to one entry.
+"""Kernels of gradients of tables that are read by number (``gather``), and of means over the batch.
 
-A small table has a thread for each entry, which walks the lanes of a slice in order and takes those whose number is
-its own. A large one would have too many threads that find nothing: there the numbers are sorted, with the places where
-they occur, and a thread for each number and column adds up what it has.
+No two threads add to one entry of a table. A small table has a thread for each entry, which walks the lanes of a slice
+in order and takes those whose number is its own. A large one would have too many threads that find nothing: there the
+numbers are sorted, with the places where they occur, and a thread for each number and column adds up what it has.
+
+Means over the batch are float64 sums in a fixed number of slices that are added in order: two kernels, since no block
+of threads can wait for another one.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..jit import cuda
-from ..typed import Int, Longs, Reals, Words, real
+from ..jit import Doubles, Int, Longs, Reals, Words, cuda, real
 
 
 def scatter(
@@ -99,3 +101,75 @@ def scatter_sorted(
                 item += 1
             q = key // rows
             parts[q * n + pool[weights + j] + (key - q * rows) * step] += total
+
+
+def batch_parts(
+    sums: Doubles, rows: Reals, pool: Words, args: Int, slices: Int, count: Int, stride: Int, lanes: Int
+) -> None:
+    """``sums[i*slices + q]``: lanes ``q, q + slices, ...`` of row ``pool[args + i]``."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if lane < lanes and lane < slices and i < count:
+        row = pool[args + i] * stride
+        total = np.float64(0)
+        for k in range(lane, lanes, slices):
+            total += np.float64(rows[row + k])
+        sums[i * slices + lane] = total
+
+
+def batch_mean(values: Reals, sums: Doubles, slices: Int, dst: Int, count: Int, stride: Int, lanes: Int) -> None:
+    """Row ``dst + i`` from its sums, the same number on every lane."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if lane < lanes and i < count:
+        total = np.float64(0)
+        for q in range(min(slices, lanes)):
+            total += sums[i * slices + q]
+        values[(dst + i) * stride + lane] = real(total / np.float64(lanes))
+
+
+def batch_mean_back(
+    adjoints: Reals, sums: Doubles, pool: Words, at: Int, count: Int, slices: Int, stride: Int, lanes: Int
+) -> None:
+    """Items: j, whose adjoints have the sums ``sums[j*slices] ...``; see ``rows`` for a list of targets."""
+    lane = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    if lane < lanes and i < count:
+        items = at + 2 * count + 1
+        total = np.float64(0)
+        for item in range(pool[at + count + i], pool[at + count + i + 1]):
+            for q in range(min(slices, lanes)):
+                total += sums[pool[items + item] * slices + q]
+        mean = real(total / np.float64(lanes))
+        row = pool[at + i]
+        if row < 0:
+            adjoints[(-1 - row) * stride + lane] += mean
+        else:
+            adjoints[row * stride + lane] = mean
+
+
+def follow(
+    theta: Reals, values: Reals, tracks: Longs, factors: Doubles, starts: Longs, first: Int, count: Int, stride: Int
+) -> None:
+    """Let numbers of theta follow rows: :func:`scalarviz.engine.problem.follow`, a thread for each number.
+
+    Number i has the tracks from ``starts[first + i]`` on: four numbers each, which it is (-1: leave it as it is), the
+    row (-1: it counts), the number that counts the steps, and how many of this step that has counted too early.
+    """
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if i < count:
+        for k in range(starts[first + i], starts[first + i + 1]):
+            index = tracks[4 * k]
+            row = tracks[4 * k + 1]
+            if index >= 0:
+                number = np.float64(theta[index])
+                if row < 0:
+                    number += 1.0
+                else:
+                    rate = factors[2 * k]
+                    if rate != rate:
+                        counted = np.float64(theta[tracks[4 * k + 2]]) - np.float64(tracks[4 * k + 3])
+                        rate = 1.0 / counted
+                    stat = factors[2 * k + 1] * np.float64(values[row * stride])
+                    number = (1.0 - rate) * number + rate * stat
+                theta[index] = real(number)

@@ -1,0 +1,467 @@
+"""Compiled kernels on disk: their folder, who may write there, their version, and compiling many at once.
+
+::
+
+    <user's cache>/scalarviz/<version>/      one folder for each version of all that becomes machine code
+
+What lies there is code: whoever can write to it runs code as this user, so `foreign` refuses files and folders that
+others can change. A version is a hash of the sources, the compilers and their settings. It contains no path and no
+time, so all copies of one version share their kernels; a changed function gets a new folder. A folder that nobody has
+used for a month is removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from shlex import quote
+from threading import Thread
+from typing import Any, Generic, TypeVar
+
+from ..errors import InputError, StateError
+from .cost import processors
+
+ROOT = 0
+"""Number of the user who may do everything anyway."""
+
+
+def foreign(path: Path) -> str:
+    """Why a file or folder is not this user's alone, as one clause; empty if it is, or is not there.
+
+    (Windows has no such modes: there the folders above answer for it.)
+    """
+    if not hasattr(os, "getuid"):
+        return ""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ""
+    if found.st_uid != os.getuid():
+        return _others(found)
+    return _writable(path, found, "-R ") if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
+
+
+def intruder(path: Path) -> str:
+    """The first of a file and the folders above it that others than this user and root can change, and why.
+
+    The way that `path` names is looked at and the one that links lead to. A folder where all may write but only owners
+    may rename and remove (``/tmp``) is passed, and one that root has opened to a group of his own. Empty if there is
+    none.
+    """
+    if not hasattr(os, "getuid"):
+        return ""
+    for part in _ways(path):
+        found = os.stat(part)
+        if found.st_uid not in (os.getuid(), ROOT):
+            return f"{part} {_others(found)}"
+        group = found.st_mode & stat.S_IWGRP and found.st_uid != ROOT
+        sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
+        if (group or found.st_mode & stat.S_IWOTH) and not sticky:
+            return f"{part} {_writable(part, found)}"
+    return ""
+
+
+def _ways(path: Path) -> Iterator[Path]:
+    named = Path(os.path.abspath(path))
+    yield from dict.fromkeys(part for way in (named, named.resolve()) for part in (way, *way.parents))
+
+
+def _others(found: os.stat_result) -> str:
+    return f"belongs to another user (number {found.st_uid})"
+
+
+def _writable(path: Path, found: os.stat_result, whole: str = "") -> str:
+    remedy = f"chmod {whole}go-w {quote(str(path))}"
+    return f"can be written by others (mode {stat.S_IMODE(found.st_mode):o}), which `{remedy}` ends"
+
+
+PACKAGE = Path(__file__).resolve().parents[1]
+SETTINGS_FILE = ".numba_config.yaml"
+"""numba reads its settings from this file, too, where the process was started."""
+
+
+def digest(said: object, texts: Iterable[tuple[str, str]]) -> str:
+    """Hash of what has a `repr` and of named texts, 16 letters."""
+    hasher = hashlib.sha256(repr(said).encode())
+    for name, text in texts:
+        hasher.update(f"\0{name}\0{text}".encode())
+    return hasher.hexdigest()[:16]
+
+
+def sources(package: Path, patterns: Sequence[str]) -> list[tuple[str, str]]:
+    r"""Name inside the package and text of every file that becomes machine code.
+
+    Line endings are read as ``\n``: a checkout with others is the same program.
+
+    Raises
+    ------
+    RuntimeError
+        The sources are not there: a hash of nothing would stand for any version.
+    """
+    found = []
+    for pattern in patterns:
+        paths = sorted(package.glob(pattern))
+        if not paths:
+            raise RuntimeError(f"no {pattern} in {package}: without the sources nobody knows which kernels are theirs")
+        found += [(path.relative_to(package).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
+    return found
+
+
+def installed(package: str) -> str:
+    """Version of a package of others."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "none"
+
+
+def settings(names: Sequence[str]) -> list[str | None]:
+    """Values of environment variables."""
+    return [os.environ.get(name) for name in names]
+
+
+def settings_file() -> str:
+    """Text of numba's file of settings; empty if there is none."""
+    try:
+        return Path(SETTINGS_FILE).read_text(encoding="utf-8")
+    except (OSError, UnicodeError):
+        return ""
+
+
+OWN = "SCALARVIZ_CACHE_DIR"
+"""Environment variable that names another folder."""
+PRIVATE = 0o700
+"""Mode of the folders that are made here; others neither write nor read them."""
+LOCK = "compiling"
+"""The file whose lock a process holds while it compiles into a folder."""
+BUILD = "build-"
+"""Begins the names of what is not whole yet."""
+UNUSED_DAYS, UNFINISHED_DAYS = 30, 1
+SAMPLE = bytes(1 << 16)
+"""What is written to see: on a full disk a few bytes may still find a place."""
+
+
+def user_cache() -> Path:
+    """The folder of the user's caches; ``SCALARVIZ_CACHE_DIR`` names another one.
+
+    Raises
+    ------
+    InputError
+        There is no such home folder.
+    """
+    own = os.environ.get(OWN)
+    try:
+        if own:
+            return Path(own).expanduser()
+        if sys.platform == "win32":
+            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "scalarviz"
+        if sys.platform == "darwin":
+            return Path.home() / "Library" / "Caches" / "scalarviz"
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "scalarviz"
+    except RuntimeError:  # pathlib's word for a home folder that nobody knows
+        if own:
+            raise InputError(f"{OWN} is {own!r}, and there is no home folder of that user; name a folder") from None
+        raise InputError(f"there is no home folder to keep compiled kernels in; {OWN} names a folder") from None
+
+
+class Place:
+    """The folders of the versions of one engine's code.
+
+    Parameters
+    ----------
+    key : callable
+        The hash that names this version's folder; asked when it is needed.
+    prefix : str
+        Begins the names of the folders, so that no two engines take one for their own.
+    """
+
+    def __init__(self, key: Callable[[], str], prefix: str = "") -> None:
+        self.key, self.prefix = key, prefix
+
+    def folder(self) -> Path:
+        """The folder of this version (it may not exist yet)."""
+        return user_cache() / (self.prefix + self.key())
+
+    def make(self) -> Path:
+        """The same, made where it was not there, for nobody but this user; OSError if that cannot be done."""
+        path = self.folder()
+        path.parent.parent.mkdir(parents=True, exist_ok=True)
+        for made in (path.parent, path):
+            made.mkdir(mode=PRIVATE, exist_ok=True)
+        return path
+
+    @contextmanager
+    def alone(self, stopped: Callable[[], bool]) -> Iterator[None]:
+        """One process at a time compiles into the folder; the lock ends with its process. On Windows all may.
+
+        Raises
+        ------
+        StateError
+            The wait was given up.
+        """
+        with ExitStack() as stack:
+            with suppress(OSError):
+                file = stack.enter_context(open(self.make() / LOCK, "a", encoding="utf-8"))
+                while not _locked(file.fileno()):
+                    if stopped():
+                        raise StateError("the kernels are not compiled: it was given up")
+                    time.sleep(0.1)
+            yield
+
+    def closed(self, unit: str = "") -> str:
+        """Why nothing may be loaded from the folder, or a unit in it: one clause; empty if it may.
+
+        Whoever can write there can run code as this user. So every folder from the user's cache down, and the unit, a
+        file or a folder with its files, has to belong to this user and be writable by nobody else.
+        """
+        try:
+            root = user_cache()
+        except InputError as error:
+            return str(error)
+        for path in self._on_the_way(root, unit):
+            if reason := foreign(path):
+                why = f"{path} {reason}; {OWN} names another folder"
+                return f"the cache folder {root} is not used, since compiled kernels are code: {why}"
+        return ""
+
+    def _on_the_way(self, root: Path, unit: str) -> Iterator[Path]:
+        here = self.folder()
+        yield from (root, here)
+        if unit:
+            yield here / unit
+            with suppress(OSError):  # a file; or it is not there, or cannot be read, which its reader finds out
+                yield from sorted((here / unit).iterdir())
+
+    def refusal(self) -> str:
+        """Why kernels are not kept or not loaded: the folder, the reason and what to do, as one clause; or nothing.
+
+        A folder that is not there yet is not made.
+        """
+        if reason := self.closed():
+            return reason
+        folder = user_cache()
+        nearest = next(path for path in (folder, *folder.parents) if os.path.exists(path))  # Path.exists() may raise
+        try:
+            if nearest != folder:
+                if not nearest.is_dir():
+                    raise NotADirectoryError(None, "not a directory")
+                if not os.access(nearest, os.W_OK | os.X_OK):
+                    raise PermissionError(None, "permission denied")
+            else:
+                with tempfile.TemporaryFile(dir=folder) as file:
+                    file.write(SAMPLE)
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            return f"the cache folder {folder} cannot be written ({reason}); {OWN} names another one"
+        return ""
+
+    def prune(self) -> None:
+        """Remove other versions that nobody has used for a month, and what was never finished."""
+        here = self.folder()
+        with suppress(OSError):  # tidying is a courtesy
+            os.utime(here)
+            old = [p for p in here.parent.iterdir() if p != here and self._is_version(p) and _age(p) > UNUSED_DAYS]
+            for path in (*old, *(p for p in here.glob(f"{BUILD}*") if _age(p) > UNFINISHED_DAYS)):
+                remove(path)
+
+    def _is_version(self, path: Path) -> bool:
+        return path.name.startswith(self.prefix) and len(path.name) == len(self.folder().name)
+
+    def used(self) -> None:
+        """Say, once a process, that this version is in use."""
+        _touch(self.folder())
+
+
+def _locked(number: int) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return True
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def remove(path: Path) -> None:
+    """Take a folder or a file away, as far as that is allowed."""
+    shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
+@cache
+def warn_once(message: str) -> None:
+    """Warn in one line (without a line of source), once a process."""
+    warnings.warn_explicit(message, RuntimeWarning, filename="scalarviz", lineno=0)
+
+
+def tell(line: str) -> None:
+    """A line on stderr; where nobody can be told (a full disk, a closed terminal) the work goes on."""
+    with suppress(OSError, ValueError, AttributeError):
+        print(line, file=sys.stderr, flush=True)
+
+
+@cache
+def _touch(folder: Path) -> None:
+    with suppress(OSError):
+        os.utime(folder)
+
+
+def _age(path: Path) -> float:
+    return (time.time() - path.stat().st_mtime) / 86400
+
+
+Unit = TypeVar("Unit", bound=tuple[Any, ...])
+Progress = Callable[[int, int, str], None]
+Helper = subprocess.Popen[bytes]
+Helpers = Sequence[Helper]
+
+
+@dataclass(frozen=True, slots=True)
+class Filling(Generic[Unit]):
+    """What is to be compiled.
+
+    Attributes
+    ----------
+    units : sequence
+        All of it, in order.
+    is_there : callable
+        ``is_there(unit)`` -> whether it is in the cache.
+    make : callable
+        ``make(unit)`` puts it there.
+    named : callable
+        ``named(unit)`` -> what a progress bar says of it.
+    progress : callable, optional
+        Called before each unit with the number done, the number in all and what comes next, and once at the end.
+    stopped : callable, optional
+        Asked ten times a second whether to give it up.
+    """
+
+    units: Sequence[Unit]
+    is_there: Callable[[Unit], bool]
+    make: Callable[[Unit], object]
+    named: Callable[[Unit], str]
+    progress: Progress | None = None
+    stopped: Callable[[], bool] = lambda: False
+
+    def fill(self, missing: Sequence[Unit], helpers: Helpers = ()) -> None:
+        """Compile what is missing: the helpers do, each takes the next unit when it is free; without any, this process.
+
+        Parameters
+        ----------
+        missing : sequence
+            What has to be there in the end, in the order in which it is begun.
+        helpers : sequence of Popen
+            Of :func:`start_helpers`; they have ended when this returns.
+
+        Raises
+        ------
+        StateError
+            It was given up.
+        """
+        report, left = _Report(self), deque(missing)
+        threads = [Thread(target=_hand_out, args=(helper, left), name="scalarviz-compiling") for helper in helpers]
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                while thread.is_alive():
+                    report(next((unit for unit in missing if not self.is_there(unit)), None))
+                    if self.stopped():
+                        raise StateError("the kernels are not compiled: it was given up")
+                    thread.join(0.1)
+        finally:
+            for helper in helpers:
+                helper.kill()
+            for helper, thread in zip(helpers, threads, strict=True):
+                if thread.ident is not None:
+                    thread.join()
+                with suppress(BrokenPipeError), helper:  # closes its pipes
+                    pass
+        for unit in missing:  # also what the helpers could not do: operations that only this process knows
+            if not self.is_there(unit):
+                report(unit)
+                self.make(unit)
+        report(None)
+
+
+def _hand_out(helper: Helper, left: deque[Unit]) -> None:
+    """Let a helper do one unit after the other until none is left, or it has ended."""
+    assert helper.stdin is not None
+    assert helper.stdout is not None
+    with suppress(IndexError, OSError):
+        while True:
+            helper.stdin.write(json.dumps(left.popleft()).encode() + b"\n")
+            helper.stdin.flush()
+            if not helper.stdout.readline():
+                return
+
+
+class _Report(Generic[Unit]):
+    """Tells `progress` how far it is, each number once."""
+
+    def __init__(self, filling: Filling[Unit]) -> None:
+        self.filling, self.last = filling, -1
+
+    def __call__(self, unit: Unit | None) -> None:
+        filling, total = self.filling, len(self.filling.units)
+        if filling.progress is None:
+            return
+        done = total if unit is None else sum(filling.is_there(u) for u in filling.units)
+        if done > self.last:
+            self.last = done
+            filling.progress(done, total, "done" if unit is None else filling.named(unit))
+
+
+FEW = 8
+"""Below so many units another process is not worth its start."""
+MOST = 8
+"""At most so many processes."""
+
+
+def start_helpers(module: str, units: int, place: Place) -> list[Helper]:
+    """Processes that call ``help_out(unit)`` of a module; none for few units, or where there is no cache to share."""
+    if units < FEW or place.closed():
+        return []
+    code = f"from {__name__} import serve; from {module} import help_out; serve(help_out)"
+    paths = os.pathsep.join([str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    found: list[Helper] = []
+    with suppress(OSError):
+        place.make()
+        for _ in range(min(processors(), MOST)):
+            found.append(
+                subprocess.Popen(
+                    [sys.executable, "-c", code],
+                    env={**os.environ, "PYTHONPATH": paths},
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,  # this process meets the same trouble and tells it
+                    start_new_session=True,  # Ctrl-C is for this process, which ends them
+                )
+            )
+    return found
+
+
+def serve(help_out: Callable[[Any], object]) -> None:
+    """Do what another process hands out, until it has ended."""
+    for line in sys.stdin:
+        with suppress(Exception):  # the other process does it then, and tells of it
+            help_out(tuple(json.loads(line)))
+        print(flush=True)

@@ -1,0 +1,338 @@
+"""From source to machine code: through the cache where that works, else in memory. `warmup` fills the cache.
+
+numba's own locators name a function's code by the path of its source file, so another copy of the same sources would
+be compiled again. `OurLocator` names the folder and the version instead (see ``units``). numba lets others write
+locators (``NUMBA_CACHE_LOCATOR_CLASSES``) but does not promise that its list of them stands in ``CacheImpl``: `trouble`
+tries whether numba asks ours.
+
+numba imports SciPy's BLAS with its array functions, to know whether ``np.vdot`` may call it, and that takes a tenth of
+the start of a small scene. `arrays_without_scipy` answers the question by whether SciPy is installed. Code that does
+call it still finds it: numba asks again when it compiles such a call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple, TypeVar
+
+import numba
+from numba.core import caching, config
+
+from ...scalar import ops
+from ...scalar.kernel import define
+from ...scalar.ops import TABLE
+from ..cache import BUILD, Filling, Progress, remove, start_helpers, user_cache, warn_once
+from ..problem import DTYPES
+from . import units
+from .compiled import build
+from .source import UPDATES, kernel_names
+from .units import PLACE, Unit, closed, folder, is_there, key, make_folder
+from .wire import KERNELS
+
+ARRAYS, BLAS, SLOW = "numba.np.arraymath", "numba.np.linalg", "scipy.linalg.cython_blas"
+
+
+def arrays_without_scipy() -> None:
+    """Import numba's array functions, and SciPy only where this numba is built otherwise than those that we know."""
+    if ARRAYS in sys.modules or SLOW in sys.modules or not _scipy():
+        return
+    blas: Any = importlib.import_module(BLAS)
+    asked = getattr(blas, "ensure_blas", None)
+    if asked is None:
+        return
+    blas.ensure_blas = lambda: None  # what it would find out, `_scipy` has
+    try:
+        arrays: Any = importlib.import_module(ARRAYS)
+    finally:
+        blas.ensure_blas = asked
+    if hasattr(arrays, "ensure_blas"):
+        arrays.ensure_blas = asked
+
+
+def _scipy() -> bool:
+    """Whether it is installed; where it is not, numba finds that out quickly."""
+    try:
+        return find_spec("scipy") is not None
+    except (ImportError, ValueError):  # somebody blocks it
+        return False
+
+
+_PROTOCOL: Any = getattr(caching, "_CacheLocator", object)
+_here = threading.local()
+
+
+class Place(NamedTuple):
+    """A folder of machine code, the stamp of what it is made of, and whether it is being filled."""
+
+    folder: Path
+    stamp: str
+    filling: bool
+
+
+class Missing(Exception):
+    """A sealed unit does not hold what it should: numba has compiled it, and was about to write it there."""
+
+
+class OurLocator(_PROTOCOL):  # type: ignore[misc]  # numba has no types
+    """Answers numba's questions about a function; inside :func:`kept_in` alone."""
+
+    def __init__(self, place: Place, source: str) -> None:
+        self.place = place
+        self._py_file = source  # named in a warning of numba's
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> OurLocator | None:
+        """The locator of a function; None leaves it to numba's own."""
+        place = getattr(_here, "place", None)
+        return None if place is None else cls(place, py_file)
+
+    def get_cache_path(self) -> str:
+        """The folder."""
+        return str(self.place.folder)
+
+    def get_source_stamp(self) -> str:
+        """What numba compares with the stamp of the files that it finds."""
+        return self.place.stamp
+
+    def get_disambiguator(self) -> str:
+        """Nothing: functions of one unit have different names."""
+        return ""
+
+    def ensure_cache_path(self) -> None:
+        """Asked before numba writes."""
+        if not self.place.filling:
+            raise Missing(f"{self.place.folder} holds no code for this function and processor")
+
+
+@contextmanager
+def kept_in(folder: Path, stamp: str, filling: bool) -> Iterator[None]:
+    """Let numba read, or if `filling` read and write, what this thread compiles in the block with ``cache=True``.
+
+    Other threads, and the settings of whoever else uses numba, stay as they are.
+    """
+    named = getattr(config, "CACHE_LOCATOR_CLASSES", "")  # this variable of the user's would take our place
+    config.CACHE_LOCATOR_CLASSES = ""
+    _here.place = Place(folder, stamp, filling)
+    try:
+        yield
+    finally:
+        _here.place = None
+        config.CACHE_LOCATOR_CLASSES = named
+
+
+@cache
+def trouble() -> str:
+    """Why this numba keeps nothing where we say; empty if it does. The first call tells numba of our locator."""
+    try:
+        caching.CacheImpl._locator_classes.insert(0, OurLocator)
+        probe = Path("probe")
+        with kept_in(probe, "", filling=False):
+            found = caching.FunctionCache(trouble.__wrapped__).cache_path
+    except Exception as error:  # whatever a numba of other insides does
+        reason = f"{type(error).__name__}: {error}"
+    else:
+        if found == str(probe):
+            return ""
+        reason = "it asks other locators"
+    return f"numba {numba.__version__} keeps compiled code in a way that scalarviz does not know ({reason})"
+
+
+T = TypeVar("T")
+_ENTRIES = "addresses of"
+
+arrays_without_scipy()
+
+_LOCK = threading.RLock()
+
+
+def load(unit: str, compile_with: Callable[[bool], T]) -> T:
+    """Compile a unit, or take it from the cache.
+
+    Parameters
+    ----------
+    unit : str
+        Its name in the cache.
+    compile_with : callable
+        Decorates and compiles the unit's functions; its argument is numba's ``cache``.
+
+    Returns
+    -------
+    What `compile_with` returns.
+    """
+    with _LOCK:
+        if reason := trouble() or closed(unit):
+            warn_once(f"{reason}; compiling in memory")
+            return compile_with(False)
+        home = folder() / unit
+        if home.is_dir():
+            if units.intact(home):
+                PLACE.used()
+                try:
+                    with kept_in(home, _stamp(unit), filling=False):
+                        return compile_with(True)
+                except Exception:
+                    pass  # whatever numba makes of a strange file; an error of ours comes again when it is compiled
+            warn_once(f"compiled kernels in {home} are damaged and are made anew")
+            remove(home)
+        try:
+            return _fill(unit, compile_with)
+        except OSError as error:
+            warn_once(
+                f"cannot keep compiled kernels in {user_cache()} ({error.strerror or error}); "
+                "compiling in memory. Free some space, or set SCALARVIZ_CACHE_DIR to a folder that can be written"
+            )
+            return compile_with(False)
+
+
+def row_addresses(name: str, dtype: str) -> dict[str, int]:
+    """Addresses of the row kernels of the operation `name`: ``forward`` and ``backward_0`` .. ``backward_2``."""
+    op = ops.get(name)
+    unit = units.rows_unit(op, dtype)
+    return _addresses(unit, lambda cached: _compile_rows(op, dtype, unit, cached))
+
+
+def kernel_address(name: str, dtype: str) -> int:
+    """Address of another kernel: one of ``wire.KERNELS``, or one with ``_plain`` behind its name."""
+    unit = units.core_unit(name, dtype)
+    return _addresses(unit, lambda cached: _compile_kernel(name, dtype, unit, cached))[name]
+
+
+def _addresses(unit: str, compile_with: Callable[[bool], dict[str, Any]]) -> dict[str, int]:
+    with _LOCK:
+        if unit not in units.LOADED:
+            kernels = load(unit, compile_with)
+            units.LOADED[unit] = {**kernels, _ENTRIES: {name: _entry(found) for name, found in kernels.items()}}
+        return units.LOADED[unit][_ENTRIES]  # type: ignore[no-any-return]
+
+
+def _entry(kernel: Any) -> int:
+    """Where the kernel itself begins, behind the wrapper for C.
+
+    That one would copy half of the arguments from stack to stack, which takes longer than a short row.
+    """
+    address: int = kernel._library.get_pointer_to_function(kernel.native_name.removeprefix("cfunc."))
+    return address
+
+
+@cache
+def callable_at(address: int) -> Callable[..., None]:
+    """The kernel at an address as a Python function, slow: of six addresses and two numbers."""
+    # numba's own convention: a status is returned, and two places for a result and an exception come first
+    entry = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 8, ctypes.c_int64, ctypes.c_int64)(address)
+    places = [ctypes.c_void_p(), ctypes.c_void_p()]  # written to: they live as long as the function
+    result, exception = (ctypes.addressof(place) for place in places)
+    entry.places = places  # type: ignore[attr-defined]
+
+    def call(*args: int) -> None:
+        entry(result, exception, *args)
+
+    return call
+
+
+def _fill(unit: str, compile_with: Callable[[bool], T]) -> T:
+    home = make_folder() / unit
+    making = Path(tempfile.mkdtemp(prefix=BUILD, dir=home.parent))  # this user's alone
+    try:
+        with kept_in(making, _stamp(unit), filling=True):
+            result = compile_with(True)
+        units.seal(making)
+        try:
+            os.rename(making, home)
+        except OSError:
+            if not home.is_dir():  # else another process was first
+                raise
+    finally:
+        remove(making)
+    PLACE.prune()
+    return result
+
+
+def _stamp(unit: str) -> str:
+    return f"{key()}/{unit}"
+
+
+def _compile_rows(op: ops.Op, dtype: str, unit: str, cached: bool) -> dict[str, Any]:
+    module = _module(unit, units.rows_source(op, dtype))
+    return build.rows(module, kernel_names(op), dtype, cached)
+
+
+def _compile_kernel(name: str, dtype: str, unit: str, cached: bool) -> dict[str, Any]:
+    if name in UPDATES:
+        return build.update(_module(unit, units.updates_source(name, dtype)), name, dtype, cached)
+    return build.kernel(name, dtype, cached)
+
+
+def _module(unit: str, source: str) -> ModuleType:
+    """The module of a source that we have made ourselves."""
+    module = sys.modules[f"scalarviz_rows.{unit}"] = ModuleType(f"scalarviz_rows.{unit}")  # numba looks it up
+    define(unit, source, module.__dict__)
+    return module
+
+
+MAKERS: dict[str, Callable[[str, str], object]] = {"kernel": kernel_address, "rows": row_addresses}
+
+
+def warmup(dtypes: Iterable[str] = DTYPES, ops: Iterable[str] | None = None, progress: Progress | None = None) -> None:
+    """Compile what is not in the cache yet, on all cores.
+
+    Parameters
+    ----------
+    dtypes : iterable of {"float32", "float64"}
+    ops : iterable of str, optional
+        Operations of the table; all by default.
+    progress : callable, optional
+        Called before each unit with the number done, the number in all and what comes next, and once at the end.
+
+    Raises
+    ------
+    UnknownNameError
+        No such operation.
+    """
+    chosen = list(TABLE if ops is None else ops)
+    kinds = (("kernel", KERNELS), ("rows", chosen))
+    fill([(kind, name, dtype) for dtype in dtypes for kind, names in kinds for name in names], progress)
+
+
+def fill(
+    wanted: Sequence[Unit], progress: Progress | None = None, stopped: Callable[[], bool] = lambda: False
+) -> None:  # fmt: skip
+    """Compile those of some units that are not in the cache; those that take longest are begun first."""
+    with PLACE.alone(stopped):  # of several processes one compiles, and the others find what it has made
+        missing = sorted((unit for unit in wanted if not is_there(unit)), key=_rank)
+        filling = Filling(wanted, is_there, _make, _named, progress, stopped)
+        filling.fill(missing, start_helpers(__name__, len(missing), PLACE))
+
+
+LONG = (
+    "outer", "maxima_one", "train", "conv", "conv_outer", "orders", "coupled", "combine", "update_rows"
+)  # fmt: skip
+"""Kernels that take more than a second."""
+
+
+def _rank(unit: Unit) -> int:
+    return LONG.index(unit[1]) if unit[1] in LONG else len(LONG)
+
+
+def _make(unit: Unit) -> None:
+    kind, name, dtype = unit
+    MAKERS[kind](name, dtype)
+
+
+def _named(unit: Unit) -> str:
+    return f"{unit[1]}, {unit[2]}"
+
+
+def help_out(unit: Unit) -> None:
+    """Compile a unit for another process."""
+    _make(unit)

@@ -1,0 +1,206 @@
+"""The units that compiled kernels are kept in: their names, their version, and whether they are there. Loads no numba.
+
+::
+
+    <user's cache>/scalarviz/<key>/<unit>/      numba's files of one unit, and a checksum over them
+
+A unit is one kernel, or the rows of one operation, in one dtype. It is compiled in a folder of its own name and moved
+into place when it is whole, so processes that compile at the same time do not meet. A folder never changes.
+
+numba's own cache compares only the kernel's own file, so a changed callee would go on giving the old numbers. The key
+is a hash of every file that is compiled or that writes vector code, the versions, the processor and numba's settings;
+a unit whose source is generated from the ops table has a hash of that text in its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+import threading
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from ...scalar import ops
+from ..cache import PACKAGE, Place, digest, installed, settings, settings_file, sources
+from ..problem import DTYPES
+from . import compiled
+from .source import UPDATES, module_source, update_source
+from .wire import KERNELS
+
+SOURCES = ("engine/cpu/compiled/*.py", "engine/cpu/vector/*.py", "engine/cpu/wire.py", "rng.py", "scalar/erf.py")
+FORM = 2
+"""How `loader` and `locator` name and write the files of a unit: counts on when that changes."""
+SETTINGS = (
+    "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX", "NUMBA_OPT", "NUMBA_LOOP_VECTORIZE",
+    "NUMBA_SLP_VECTORIZE", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO", "NUMBA_DISABLE_INTEL_SVML",
+    "NUMBA_ENABLE_PROFILING", "NUMBA_EXTEND_VARIABLE_LIFETIMES", "NUMBA_LLVM_REFPRUNE_PASS",
+    "NUMBA_LLVM_REFPRUNE_FLAGS",
+)  # fmt: skip
+"""Variables of numba that change the code it makes."""
+
+
+@cache
+def key() -> str:
+    """Hash of all that the machine code depends on, generated sources apart.
+
+    Raises
+    ------
+    RuntimeError
+        The sources are not there.
+    """
+    versions = sys.version, installed("numba"), installed("llvmlite")
+    said = FORM, versions, _processor(), settings(SETTINGS), settings_file()
+    return digest(said, sources(PACKAGE, SOURCES))
+
+
+def _processor() -> str:
+    """Model and features of the processor: one folder may be shared by machines."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            lines = file.read(8192).split("\n\n", 1)[0].splitlines()
+        return "\n".join(line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part")))
+    except OSError:
+        return f"{platform.machine()} {platform.processor()}"
+
+
+PLACE = Place(key)
+folder, make_folder, closed, refusal = PLACE.folder, PLACE.make, PLACE.closed, PLACE.refusal
+
+
+_SEAL = "checksum"
+Unit = tuple[str, str, str]
+"""Kind (``"kernel"``, or ``"rows"`` of an operation), name, dtype."""
+
+
+@lru_cache(maxsize=1024)
+def rows_source(op: ops.Op, dtype: str) -> str:
+    """Source of the row kernels of an operation."""
+    return module_source(op, dtype, compiled.__name__)
+
+
+@cache
+def updates_source(name: str, dtype: str) -> str:
+    """Source of the update of an optimiser."""
+    return update_source(name, dtype, compiled.__name__)
+
+
+def core_unit(name: str, dtype: str) -> str:
+    """Name of the unit of a kernel or function that every program may need."""
+    written = f"-{_digest(updates_source(name, dtype))}" if name in UPDATES else ""
+    return f"core-{name}{written}-{dtype}"
+
+
+def rows_unit(op: ops.Op, dtype: str) -> str:
+    """Name of the unit of an operation's row kernels."""
+    return f"{op.name}-{_digest(rows_source(op, dtype))}-{dtype}"
+
+
+@lru_cache(maxsize=1024)
+def _digest(source: str) -> str:
+    return hashlib.sha256(source.encode()).hexdigest()[:12]
+
+
+def cache_is_warm(dtype: str, names: Iterable[str]) -> bool:
+    """Whether a program with these operations can start without compiling.
+
+    Parameters
+    ----------
+    dtype : {"float32", "float64"}
+    names : iterable of str
+        Operations of the table.
+    """
+    if dtype not in DTYPES or closed():
+        return False
+    units = [*(("kernel", name, dtype) for name in KERNELS), *(("rows", name, dtype) for name in set(names))]
+    return all(map(is_there, units))
+
+
+def is_there(unit: Unit) -> bool:
+    """Whether a unit is in the cache and may be loaded."""
+    found, name = _found(), _name_of(unit)
+    if name not in found:
+        if not has(name):
+            return False
+        found.add(name)
+    return True
+
+
+def _name_of(unit: Unit) -> str:
+    kind, name, dtype = unit
+    return rows_unit(ops.get(name), dtype) if kind == "rows" else core_unit(name, dtype)
+
+
+LOADED: dict[str, dict[str, Any]] = {}
+"""By name of a unit what this process has loaded of it: its functions, and where its kernels begin."""
+_here = threading.local()
+
+
+@contextmanager
+def noting() -> Iterator[list[Unit]]:
+    """In the block, what this thread would have to compile is noted instead: :func:`noted`."""
+    found: list[Unit] = []
+    _here.units = found
+    try:
+        yield found
+    finally:
+        _here.units = None
+
+
+def noted(unit: Unit) -> bool:
+    """Whether a unit is not to be had now, since it would have to be compiled first; it is noted then."""
+    found: list[Unit] | None = getattr(_here, "units", None)
+    if found is None or _name_of(unit) in LOADED or is_there(unit):
+        return False
+    if unit not in found:
+        found.append(unit)
+    return True
+
+
+def _found() -> set[str]:
+    """The units that were found in the cache's folder as it is now; empty where one came or went since.
+
+    Who makes a thousand runs asks a thousand times. What is loaded is looked at anew then (see `loader`).
+    """
+    try:
+        state = os.stat(folder())
+    except OSError:
+        return set()
+    return _found_in(state.st_dev, state.st_ino, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=1)
+def _found_in(device: int, inode: int, changed: int) -> set[str]:
+    return set()
+
+
+def has(unit: str) -> bool:
+    """Whether a unit is in the cache and may be loaded."""
+    return not closed(unit) and (folder() / unit / _SEAL).is_file()
+
+
+def seal(unit: Path) -> None:
+    """Write the checksum over a unit's files, which are this user's alone from then on."""
+    (unit / _SEAL).write_text(_checksum(unit), encoding="ascii")
+    for path in unit.iterdir():
+        path.chmod(0o600)
+
+
+def intact(unit: Path) -> bool:
+    """Whether a unit's files are those that were sealed (a half-written object file would crash the process)."""
+    try:
+        return (unit / _SEAL).read_text(encoding="ascii") == _checksum(unit)
+    except (OSError, UnicodeError):
+        return False
+
+
+def _checksum(unit: Path) -> str:
+    total = 0
+    for path in sorted(p for p in unit.iterdir() if p.is_file() and p.name != _SEAL):
+        total = zlib.crc32(path.read_bytes(), zlib.crc32(path.name.encode(), total))
+    return f"{total:08x}"

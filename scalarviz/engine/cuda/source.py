@@ -1,0 +1,282 @@
+"""Generated source of the CUDA kernels: the two of an operation, those that tiles join, and whole updates.
+
+Forward: a thread computes one row on one lane. Backward: a thread gathers what one target row gets (see
+``kernels/rows``); an item names an operand and a result, ``k * count + j``. The upstream gradient stands in the
+branches of the derivative's selections (:func:`scalarviz.scalar.emit.adjoint`).
+
+An update joins the gradient's slices and runs the optimiser's program, row by row, in the registers of a thread. What
+of it are numbers (the betas of Adam) comes as memory, so that the text, and with it the compiled kernel, is the same
+for all of them.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from textwrap import indent
+
+from ...scalar import ops
+from ...scalar.emit import FUNCTIONS, UPSTREAM, Dialect, adjoint, function_source, translate
+from ...tape import Instruction, Program
+
+
+def _literal(number: float) -> str:
+    """Typed, or numba would promote ``float32 * 2.0`` to float64."""
+    return f"_real({number!r})" if math.isfinite(number) else f"({'-' if number < 0 else ''}_infinity)"
+
+
+CUDA = Dialect(calls={name: f"_{name}" for name in FUNCTIONS if name != "where"}, literal=_literal)
+
+_FORWARD = '''\
+def forward(_values: Reals, _pool: Words, _args: Int, _dst: Int, _count: Int, _stride: Int, _lanes: Int) -> None:
+    """Rows of {name}. Written by scalarviz from its ops table."""
+    _lane = _cuda.blockIdx.y * _cuda.blockDim.x + _cuda.threadIdx.x
+    _j = _cuda.blockIdx.x * _cuda.blockDim.y + _cuda.threadIdx.y
+    if _lane < _lanes and _j < _count:
+{loads}
+{lines}
+        _values[(_dst + _j) * _stride + _lane] = {result}
+'''
+
+_BACKWARD = '''\
+def backward(
+    _adjoints: Reals, _values: Reals, _pool: Words, _at: Int, _targets: Int, _args: Int, _dst: Int, _count: Int,
+    _stride: Int, _lanes: Int,
+) -> None:
+    """Adjoints of the operands of {name}. Written by scalarviz from its ops table."""
+    _lane = _cuda.blockIdx.y * _cuda.blockDim.x + _cuda.threadIdx.x
+    _i = _cuda.blockIdx.x * _cuda.blockDim.y + _cuda.threadIdx.y
+    if _lane < _lanes and _i < _targets:
+        _items = _at + 2 * _targets + 1
+        _total = _real(0.0)
+        for _item in _range(_pool[_at + _targets + _i], _pool[_at + _targets + _i + 1]):
+            _operand = _pool[_items + _item]
+            _j = _operand % _count
+            y = _values[(_dst + _j) * _stride + _lane]
+            {up} = _adjoints[(_dst + _j) * _stride + _lane]
+{loads}
+{cases}
+        _row = _pool[_at + _i]
+        if _row < 0:
+            _adjoints[(-1 - _row) * _stride + _lane] += _total
+        else:
+            _adjoints[_row * _stride + _lane] = _total
+'''
+
+
+def has_backward(op: ops.Op) -> bool:
+    """Whether a gradient flows to any operand."""
+    return any(partial is not None for partial in op.partials)
+
+
+def forward_source(op: ops.Op) -> str:
+    """The kernel of the operation's values."""
+    lines, (result,) = translate((op.value,), op.args, CUDA)
+    body = indent("\n".join(lines), " " * 8)
+    return _FORWARD.format(name=op.name, loads=_loads(op, 8), lines=body, result=result)
+
+
+def backward_source(op: ops.Op) -> str:
+    """The kernel of the adjoints of its operands."""
+    cases = []
+    for k, partial in enumerate(op.partials):
+        if partial is not None:
+            lines, (result,) = translate((adjoint(partial),), (*op.args, "y", UPSTREAM), CUDA)
+            body = indent("\n".join([*lines, f"_total += {result}"]), "    ")
+            cases.append(f"if _operand < {k + 1} * _count and _operand >= {k} * _count:\n{body}")
+    return _BACKWARD.format(name=op.name, up=UPSTREAM, loads=_loads(op, 12), cases=indent("\n".join(cases), " " * 12))
+
+
+def _loads(op: ops.Op, depth: int) -> str:
+    lines = [f"{arg} = _values[_pool[_args + {k} * _count + _j] * _stride + _lane]" for k, arg in enumerate(op.args)]
+    return indent("\n".join(lines), " " * depth)
+
+
+NUMBERS = 2
+"""How many operands of an operation can be numbers."""
+
+
+def activation_source(op: ops.Op, k: int) -> str:
+    """``activation(operand k, the other operands, ...)``: the value."""
+    return function_source("activation", _names(op, k), (op.value,), CUDA)
+
+
+def derivative_source(op: ops.Op, k: int, of_result: bool = False) -> str:
+    """``derivative(upstream, result, operand k, the other operands, ...)``: what operand k gets.
+
+    With `of_result` the result stands for the operand (see :func:`tells_by_result`).
+    """
+    partial = op.partials[k]
+    if partial is None:
+        raise AssertionError(f"{op.name} hands no gradient to operand {k}")
+    if of_result:
+        partial = ast.unparse(_Renamed(op.args[k]).visit(ast.parse(partial, mode="eval")))
+    return function_source("derivative", (UPSTREAM, "y", *_names(op, k)), (adjoint(partial),), CUDA)
+
+
+class _Renamed(ast.NodeTransformer):
+    """The result in the place of an operand."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name("y", node.ctx) if node.id == self.name else node
+
+
+def tells_by_result(op: ops.Op, k: int, numbers: tuple[float, ...]) -> bool:
+    """Whether the derivative by operand k can be made of the result, since it asks only whether that is above 0 or NaN.
+
+    A slope of 0 would make NaN of an infinity; one that no float32 holds is one.
+
+    Parameters
+    ----------
+    op : Op
+    k : int
+    numbers : tuple of float
+        The other operands.
+    """
+    if k != 0:
+        return False
+    return op is ops.RELU or (op is ops.LEAKY_RELU and 1e-30 < numbers[0] < 1e30)
+
+
+def derivative_names(op: ops.Op, k: int) -> set[str]:
+    """What the derivative by operand k is made of."""
+    tree = ast.parse(op.partials[k] or "0", mode="eval")
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def _names(op: ops.Op, k: int) -> tuple[str, ...]:
+    others = [name for i, name in enumerate(op.args) if i != k]
+    spare = [f"_spare{i}" for i in range(NUMBERS - len(others))]
+    return (op.args[k], *others, *spare)
+
+
+MOST_ROWS = 256
+"""A longer program goes row by row through memory: its rows would not stay in registers."""
+
+TOGETHER = 16
+"""Slices that a thread asks for before it adds the first of them: a number takes long to come."""
+
+_TEXT = '''\
+def update(
+    _state: Reals, _parts: Reals, _n: Int, _size: Int, _slices: Int, _trained: Flags, _table: Reals, _width: Int,
+    _numbers: Reals, _clock: Longs,
+) -> None:
+    """An optimiser's update of one weight a thread. Written by scalarviz."""
+    _p = _cuda.blockIdx.x * _cuda.blockDim.x + _cuda.threadIdx.x
+    _rates = (_clock[1] - 1 - _clock[2]) * _width
+    if _p < _n:
+        _gradient = _state[_size + _p]
+        if _slices > 0:
+            _gradient = _real(0.0)
+            _whole = _slices - _slices % {together}
+            for _q in _range(0, _whole, {together}):
+{loads}
+{sums}
+            for _q in _range(_whole, _slices):
+                _gradient += _parts[_q * _size + _p]
+            _state[_size + _p] = _gradient
+        _weight = _state[_p]
+        _state[2 * _size + {states} * _n + _p] = _weight
+        if _trained[_p] != 0:
+{lines}
+    if _p == 0:
+        _clock[0] = _clock[1]
+'''
+
+
+def update_source(program: Program) -> str:
+    """The kernel of an optimiser's program; empty where it has none.
+
+    Its arguments: the numbers of :class:`~scalarviz.engine.cuda.device.State`, slices of the gradients with their
+    number (0: the gradient stands in the state), parameters, parameters with derived ones, what is trained, the rates
+    of the call, the numbers of the program, the clock.
+    """
+    if program.n_rows > MOST_ROWS or any(i.kind == "conv" for i in program.instructions):
+        return ""
+    states = len(program.outputs) - 1
+    lines = [
+        *(
+            f"_r{row} = {_column(index, states)}"
+            for row, index in zip(program.input_rows, program.input_index, strict=True)
+        ),
+        *(f"_r{row} = _numbers[{k}]" for k, row in enumerate(program.constant_rows)),
+    ]
+    at = len(program.constant_rows)
+    for i in program.instructions:
+        lines += _instruction(i, at)
+        at += len(numbers_of(i))
+    places = ["_p", *(f"2 * _size + {k} * _n + _p" for k in range(states))]
+    lines += [f"_state[{place}] = _r{row}" for place, row in zip(places, program.outputs, strict=True)]
+    loads = [f"_g{k} = _parts[(_q + {k}) * _size + _p]" for k in range(TOGETHER)]
+    sums = [f"_gradient += _g{k}" for k in range(TOGETHER)]
+    return _TEXT.format(
+        states=states, together=TOGETHER, loads=indent("\n".join(loads), " " * 16),
+        sums=indent("\n".join(sums), " " * 16), lines=indent("\n".join(lines), " " * 12),
+    )  # fmt: skip
+
+
+def numbers_of(i: Instruction) -> list[float]:
+    """What an instruction brings to the numbers of its program."""
+    if i.kind in ("dot", "weighted", "product"):
+        return [i.offset, *i.numbers.tolist()]
+    return i.numbers.tolist() if i.kind == "squares" else []
+
+
+def _column(index: int, states: int) -> str:
+    if index < 2:
+        return ("_weight", "_gradient")[index]
+    behind = int(index >= 2 + states)  # columns stand behind the previous values
+    return f"_state[2 * _size + {index - 2 + behind} * _n + _p]"
+
+
+def _instruction(i: Instruction, at: int) -> list[str]:
+    """Its rows; its own numbers begin at `at`."""
+    if i.kind == "op":
+        return [line for j in range(i.count) for line in _operation(i, j)]
+    if i.kind == "param":
+        return [f"_r{i.dst + j} = {_rate(w)}" for j, w in enumerate(i.weights)]
+    if i.kind == "layer":
+        first, n = int(i.weights[0]), i.args.shape[1]
+        rows = range(i.count)
+        start = [_rate(i.bias + j) if i.bias >= 0 else "_real(0.0)" for j in rows]
+        terms = [[f"{_rate(first + j * n + k)} * _r{a}" for k, a in enumerate(i.args[0])] for j in rows]
+        return [f"_r{i.dst + j} = {' + '.join([start[j], *terms[j]])}" for j in rows]
+    if i.kind == "max":
+        return [line for j in range(i.count) for line in _largest(i.dst + j, i.args[j].tolist())]
+    if i.kind == "squares":
+        errors = [f"(_r{a} - _r{b}) * (_r{a} - _r{b})" for a, b in i.args.T]
+        return [f"_r{i.dst} = _numbers[{at}] * ({' + '.join(errors)})"]
+    bias, every = [_rate(i.bias)] if i.bias >= 0 else [], _terms(i, at)
+    sums = [[*every[j * i.terms : (j + 1) * i.terms], *bias, f"_numbers[{at}]"] for j in range(i.count)]
+    return [f"_r{i.dst + j} = {' + '.join(parts)}" for j, parts in enumerate(sums)]
+
+
+def _terms(i: Instruction, at: int) -> list[str]:
+    """Those of all rows of sums."""
+    if i.kind == "product":
+        return [f"_r{a} * _r{b}" for a, b in i.args.T]
+    if i.kind == "dot":
+        return [f"{_rate(w)} * _r{a}" for w, a in zip(i.weights, i.args.ravel(), strict=True)]
+    return [f"_numbers[{at + 1 + k}] * _r{a}" for row in i.args for k, a in enumerate(row)]
+
+
+def _rate(index: int) -> str:
+    return f"_table[_rates + {index}]"
+
+
+def _operation(i: Instruction, j: int) -> list[str]:
+    op = ops.get(i.op)
+    lines, (result,) = translate((op.value,), op.args, CUDA)
+    operands = [f"{name} = _r{row}" for name, row in zip(op.args, i.args[:, j], strict=True)]
+    return [*operands, *lines, f"_r{i.dst + j} = {result}"]
+
+
+def _largest(row: int, operands: list[int]) -> list[str]:
+    lines = [f"_r{row} = _r{operands[0]}"]
+    for other in operands[1:]:
+        a, b = f"_r{row}", f"_r{other}"
+        lines.append(f"{a} = {a} if {a} >= {b} else ({b} if {a} < {b} else {a} + {b})")
+    return lines

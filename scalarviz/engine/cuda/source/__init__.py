@@ -1,1 +1,0 @@
-"""Source text of kernels, written from the ops table: `ops`. Loads no numba."""

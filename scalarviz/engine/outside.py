@@ -1,0 +1,510 @@
+"""Samples that are not copied into memory: memory-mapped arrays, files, and anything else that gives rows when asked.
+
+A `Source` gives the rows of the samples it is asked for. `Outside` is such data with the checks of a data set. `Ahead`
+reads and checks the batches of some steps before the first of them is done.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import rng
+from ..checks import real_array
+from ..errors import InputError
+from ..mapped import InFile
+from ..tape import Plan
+from .data import Data, pieces
+
+Ids = NDArray[np.int64]
+Rows = NDArray[Any]
+
+
+class Source(Protocol):
+    """Samples, a row each.
+
+    Attributes
+    ----------
+    name : str
+        What it is, for messages.
+    sample_shape : tuple of int
+    """
+
+    name: str
+    sample_shape: tuple[int, ...]
+
+    def __len__(self) -> int: ...
+
+    def take(self, ids: Ids) -> Rows:
+        """Rows (len(ids), numbers) of samples in any order, native numbers; perhaps not finite.
+
+        Raises
+        ------
+        InputError
+            They cannot be read.
+        """
+        ...
+
+    def stamp(self) -> object:
+        """Something that is equal as long as nothing is known to have changed."""
+        ...
+
+    def told(self, before: object) -> str:
+        """What became of it since that stamp, one clause."""
+        ...
+
+
+def native(rows: Rows) -> Rows:
+    """The same numbers as the kernels can read them: in this machine's byte order, of a usual width."""
+    if rows.dtype.kind == "f" and rows.dtype.itemsize not in (4, 8):
+        return rows.astype(np.float32 if rows.dtype.itemsize < 4 else np.float64)
+    return rows.astype(rows.dtype.newbyteorder("="), copy=False)
+
+
+class Held:
+    """An array in memory that goes with others that are not."""
+
+    def __init__(self, rows: Rows, name: str) -> None:
+        self.rows, self.name = rows, name
+        self.sample_shape = rows.shape[1:]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, ids: Ids) -> Rows:
+        """See `Source`."""
+        return native(self.rows[ids])
+
+    def stamp(self) -> object:
+        """It is ours: always the same."""
+        return None
+
+    def told(self, before: object) -> str:
+        """Nothing ever becomes of it."""
+        return ""
+
+
+class FileStamp(NamedTuple):
+    """A file at a path, as the system tells it; all None where there is none."""
+
+    size: int | None
+    mtime_ns: int | None
+    inode: int | None
+
+
+class Mapped:
+    """A file that is mapped into memory: read by address.
+
+    Parameters
+    ----------
+    array : numpy.memmap
+        Real or whole numbers, a sample first.
+    what : str
+        Which argument it was.
+    """
+
+    def __init__(self, array: np.memmap[Any, Any], what: str) -> None:
+        path = None if array.filename is None else os.fspath(array.filename)
+        self._path = path
+        self.name = what if path is None else f"{what} ({os.path.basename(path)})"
+        self._rows = np.asarray(array)
+        self._file = InFile(array)
+        self.sample_shape = array.shape[1:] or (1,)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def take(self, ids: Ids) -> Rows:
+        """See `Source`. The file's size is looked at first: to read behind its end would end the process."""
+        if missing := self._file.missing():
+            raise InputError(
+                f"{self.name}: {missing}; write it again as it was, or go on with other data: run.refill(...)"
+            )
+        return native(self._rows[ids].reshape(len(ids), -1))
+
+    def stamp(self) -> FileStamp:
+        """Size, time and inode of the file at the path."""
+        if self._path is None:
+            return FileStamp(None, None, None)
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return FileStamp(None, None, None)
+        return FileStamp(found.st_size, found.st_mtime_ns, found.st_ino)
+
+    def told(self, before: object) -> str:
+        """``data[0] (x.npy) was changed``."""
+        assert isinstance(before, FileStamp)
+        now = self.stamp()
+        if now == before:
+            return ""
+        if now.inode is None:
+            return f"{self.name} is no longer at its path; what was opened is read on"
+        if now.inode != before.inode:
+            return f"{self.name} was replaced by another file; what was opened is read on"
+        return f"{self.name} was changed"
+
+
+class Indexed:
+    """An object with a length that gives samples for an array of their numbers, or a slice.
+
+    It is asked for increasing numbers, each once, by one thread at a time.
+
+    Parameters
+    ----------
+    given : object
+        ``len(given)``, ``given[array of int64]`` and ``given[start:stop]``.
+    what : str
+        Which argument it was.
+    """
+
+    def __init__(self, given: Any, what: str) -> None:
+        self.name, self._given, self._asking = f"{what} ({type(given).__name__})", given, threading.Lock()
+        self._count = self._length()
+        if self._count == 0:
+            raise InputError(f"{self.name} must have at least one sample, its length is 0")
+        self._shape: tuple[int, ...] | None = None
+        self._shape = self._asked(slice(0, 1), 1).shape[1:]
+        self.sample_shape = self._shape or (1,)
+
+    def _length(self) -> int:
+        try:
+            return len(self._given)
+        except Exception as error:  # any class
+            raise InputError(
+                f"{self.name}: its length cannot be had: {type(error).__name__}: {error!s:.200}"
+            ) from error
+
+    def __len__(self) -> int:
+        return self._count
+
+    def take(self, ids: Ids) -> Rows:
+        """See `Source`."""
+        wanted, places = np.unique(ids, return_inverse=True)
+        first, count = int(wanted[0]), len(wanted)
+        together = int(wanted[-1]) - first + 1 == count
+        rows = self._asked(slice(first, first + count) if together else wanted, count)
+        return rows.reshape(count, -1)[places.reshape(-1)]
+
+    def _asked(self, wanted: slice | Ids, count: int) -> Rows:
+        where = f"{wanted.start} to {wanted.stop - 1}" if isinstance(wanted, slice) else f"{wanted[0]} .. {wanted[-1]}"
+        try:
+            with self._asking:
+                found = self._given[wanted]
+        except Exception as error:  # any class may be given
+            raise InputError(
+                f"{self.name}: samples {where} could not be read (it is asked for slices and for arrays of numbers): "
+                f"{type(error).__name__}: {error!s:.200}"
+            ) from error
+        rows = real_array(found, f"{self.name}[{where}]")
+        right = rows.ndim > 0 and len(rows) == count and rows.size > 0
+        if not right or (self._shape is not None and rows.shape[1:] != self._shape):
+            one = "of one shape" if self._shape is None else f"of shape {self._shape}"
+            raise InputError(f"{self.name}: asked for {count} samples {one} ({where}) it gave the shape {rows.shape}")
+        return native(rows)
+
+    def stamp(self) -> int:
+        """Its length is all that is known."""
+        return self._length()
+
+    def told(self, before: object) -> str:
+        """Whether it has another length now."""
+        now = self._length()
+        return "" if now == before else f"{self.name} had {before:,} samples and has {now:,} now"
+
+
+class Joined:
+    """Sources behind one another, read in one dtype."""
+
+    def __init__(self, dtype: Any, sources: Sequence[Source]) -> None:
+        self._sources, self._dtype = tuple(sources), np.dtype(dtype)
+        self.name, self.sample_shape = sources[0].name, sources[0].sample_shape
+        self._starts = np.cumsum([0, *map(len, sources)])
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def take(self, ids: Ids) -> Rows:
+        """See `Source`."""
+        found = np.empty((len(ids), prod(self.sample_shape)), self._dtype)
+        of = np.searchsorted(self._starts, ids, side="right") - 1
+        for k, source in enumerate(self._sources):
+            mine = of == k
+            if mine.any():
+                found[mine] = source.take(ids[mine] - self._starts[k])
+        return found
+
+    def stamp(self) -> tuple[object, ...]:
+        """Those of all."""
+        return tuple(source.stamp() for source in self._sources)
+
+    def told(self, before: object) -> str:
+        """What became of any."""
+        assert isinstance(before, tuple)
+        return "; ".join(filter(None, (s.told(then) for s, then in zip(self._sources, before, strict=True))))
+
+
+def joined_source(dtype: Any, sources: Sequence[Source]) -> Source:
+    """Sources behind one another."""
+    return sources[0] if len(sources) == 1 else Joined(dtype, sources)
+
+
+def is_source(given: object) -> bool:
+    """Whether it is one of these."""
+    return isinstance(given, Held | Mapped | Indexed | Joined)
+
+
+def as_source(given: Any, what: str) -> Source | None:
+    """A source of what is not copied: ``np.memmap``, and objects that read for themselves; None for all else.
+
+    Such an object has a length and gives samples for an array of numbers. What NumPy takes as an array is copied as
+    one, but for stores that lie on disk (they say their ``chunks``, as those of h5py and zarr).
+
+    Raises
+    ------
+    InputError
+        It gives no samples.
+    """
+    if is_source(given):
+        return given  # type: ignore[no-any-return]
+    if isinstance(given, np.memmap):
+        usable = given.ndim > 0 and given.size > 0 and given.dtype.kind in "biuf"
+        return Mapped(given, what) if usable else None
+    kind = type(given)
+    if isinstance(given, Sequence | Mapping | np.ndarray | np.generic | memoryview):
+        return None
+    if not (hasattr(kind, "__len__") and hasattr(kind, "__getitem__")):
+        return None
+    array = hasattr(kind, "__array__") or hasattr(kind, "__array_interface__") or hasattr(kind, "__buffer__")
+    return Indexed(given, what) if not array or hasattr(given, "chunks") else None
+
+
+Make = Callable[[NDArray[Any], NDArray[Any]], Data]
+Check = Callable[[NDArray[Any], NDArray[Any]], None]
+"""Told inputs and targets, a row each; raises InputError where the model or its loss cannot use them."""
+FIRST = 256
+"""The first samples are kept: pictures ask for them at every frame."""
+
+
+class Outside(Data):
+    """Samples whose numbers stand elsewhere.
+
+    Parameters
+    ----------
+    plan : Plan
+        Makes the features.
+    dtype : dtype-like
+    inputs, targets : Source
+    make : callable
+        Makes the table of inputs and targets that are read, with their features.
+    check : callable
+        Of what is read, beside that it is finite.
+
+    Raises
+    ------
+    InputError
+        The first samples cannot be used.
+    """
+
+    __slots__ = ("_first", "_make", "_plan", "_stamps", "check", "inputs", "remark", "targets", "version")
+
+    def __init__(self, plan: Plan, dtype: Any, inputs: Source, targets: Source, make: Make, check: Check) -> None:
+        self.dtype, self.parts = np.dtype(dtype), ()
+        self.inputs, self.targets, self._make, self.check, self._plan = inputs, targets, make, check, plan
+        features = 0 if plan.encode is None else len(plan.encode.outputs)
+        self.shape = plan.n_inputs + plan.n_targets + features, len(inputs)
+        self.version, self.remark = 0, ""
+        self._stamps = inputs.stamp(), targets.stamp()
+        self._first = self.read(np.arange(min(FIRST, len(inputs))))
+
+    def read(self, ids: NDArray[np.int64]) -> Data:
+        """Samples in memory, checked, with their features.
+
+        Raises
+        ------
+        InputError
+            They cannot be read, or a number of them cannot be used; it says which.
+        """
+        given = [self._finite(source, ids) for source in (self.inputs, self.targets)]
+        self.check(*given)
+        return self._make(*given)
+
+    def _finite(self, source: Source, ids: NDArray[np.int64]) -> NDArray[Any]:
+        rows = source.take(ids)
+        if rows.dtype.kind == "f":
+            for part in pieces(len(rows), rows.shape[1]):
+                fine = np.isfinite(rows[part])
+                if not fine.all():
+                    row, column = (int(place) for place in np.argwhere(~fine)[0])
+                    raise InputError(
+                        f"{source.name}: sample {ids[part][row]}, column {column} is {rows[part][row, column]}: clean "
+                        "the data, or go on with other samples: run.refill(...)"
+                    )
+        return rows
+
+    def look(self) -> int:
+        """How often the data was found changed; looks again. What became of it stands in :attr:`remark`."""
+        now = self.inputs.stamp(), self.targets.stamp()
+        if now != self._stamps:
+            pairs = zip((self.inputs, self.targets), self._stamps, strict=True)
+            said = "; ".join(dict.fromkeys(filter(None, (source.told(then) for source, then in pairs))))
+            self._stamps, self.remark = now, said or self.remark
+            self.version += 1
+            warnings.warn_explicit(f"the data of a run: {said}", RuntimeWarning, "scalarviz", 0)
+        return self.version
+
+    def __getitem__(self, key: Any) -> NDArray[Any]:
+        rows, samples = key if isinstance(key, tuple) else (key, slice(None))
+        if isinstance(samples, slice) and (samples.stop is not None) and samples.indices(self.shape[1])[1] <= FIRST:
+            found: NDArray[Any] = self._first[:][: self.shape[0]][rows, samples]
+            return found
+        if isinstance(samples, slice):
+            samples = np.arange(self.shape[1])[samples]
+        places = np.atleast_1d(np.asarray(samples))
+        found = np.empty((self.shape[0], len(places)), self.dtype)
+        for part in pieces(len(places), self.shape[0]):
+            found[:, part] = self.read(places[part])[: self.shape[0]]
+        return found[rows] if np.ndim(samples) else found[rows, 0]
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """Inputs and targets of a sample."""
+        return self._plan.n_inputs, self._plan.n_targets
+
+    def of(self, pairs: Sequence[tuple[Source, Source]]) -> Outside:
+        """The same of other samples, behind one another."""
+        inputs, targets = (joined_source(self.dtype, sources) for sources in zip(*pairs, strict=True))
+        return Outside(self._plan, self.dtype, inputs, targets, self._make, self.check)
+
+    def head(self, rows: int) -> Data:
+        """The first rows alone."""
+        found = object.__new__(Outside)
+        for name in (*Data.__slots__, *self.__slots__):
+            setattr(found, name, getattr(self, name))
+        found.shape = rows, self.shape[1]
+        return found
+
+    def given(self, start: int, stop: int) -> Any:
+        """The inputs or the targets, as a `Source`."""
+        if (start, stop) == (0, self._plan.n_inputs):
+            return self.inputs
+        return self.targets
+
+    def lay(self, whole: bool) -> None:
+        """They lie where they lie."""
+
+
+AHEAD_BYTES = 32 << 20
+"""What the batches of a call may fill, where one does not fill more."""
+
+
+class Choosing(Protocol):
+    """What chooses the samples of a step: a problem."""
+
+    data: Data
+    batch: int
+    sampling: Literal["epochs", "replacement"]
+    seed: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether every step has all samples, in order."""
+        ...
+
+
+class Ahead:
+    """Batches in memory.
+
+    Parameters
+    ----------
+    problem : Choosing
+    data : Outside
+    first, count : int
+        The steps ``first + 1 .. first + count`` at most: as many as fit, and as can be read.
+
+    Raises
+    ------
+    InputError
+        The batch of the first of them cannot be read or used.
+
+    Attributes
+    ----------
+    count : int
+        Of how many steps there are samples.
+    whole : bool
+        All samples are there, in order: steps without end.
+    """
+
+    def __init__(self, problem: Choosing, data: Outside, first: int, count: int) -> None:
+        self._data, self.first, self._batch = data, first, problem.batch
+        self._of = problem.batch, problem.sampling, problem.seed
+        self._version = data.look()
+        self.whole = problem.whole
+        most = max(1, AHEAD_BYTES // (problem.batch * data.shape[0] * data.dtype.itemsize))
+        self.count = 1 if self.whole else min(count, most)
+        try:
+            self.numbers = self._read(problem)
+        except InputError:
+            if self.count == 1:
+                raise
+            self.count = 1  # up to the step that it is about all is well
+            self.numbers = self._read(problem)
+
+    def _read(self, problem: Choosing) -> Data:
+        if self.whole:
+            return self._data.read(np.arange(self._data.shape[1]))
+        samples = self._data.shape[1]
+        ids = in_order if problem.sampling == "epochs" else drawn
+        return self._data.read(ids(problem.seed, self.first, self.count, samples, problem.batch))
+
+    def holds(self, problem: Choosing, step: int) -> bool:
+        """Whether the samples of step ``step + 1`` are here, as they are now."""
+        return (
+            problem.data is self._data
+            and self._of == (problem.batch, problem.sampling, problem.seed)
+            and (self.whole or self.first <= step < self.first + self.count)
+            and self._version == self._data.look()
+        )
+
+    def left(self, step: int, count: int) -> int:
+        """How many of the steps from ``step + 1`` on can be done."""
+        return count if self.whole else min(count, self.first + self.count - step)
+
+    def since(self, step: int, count: int = -1) -> Data:
+        """The batches from step ``step + 1`` on, one behind the other: of `count` steps, or of all."""
+        if self.whole:
+            return self.numbers
+        start = (step - self.first) * self._batch
+        stop = None if count < 0 else start + count * self._batch
+        return Data(self.numbers.dtype, *(part[:, start:stop] for part in self.numbers.parts))
+
+
+def in_order(seed: int, first: int, count: int, samples: int, batch: int) -> NDArray[np.int64]:
+    """:func:`scalarviz.rng.batch_indices` of the steps number ``first ..``, one behind the other."""
+    if batch == samples:
+        return np.tile(np.arange(samples), count)
+    steps, found, step = samples // batch, [], first
+    while step < first + count:
+        epoch, place = divmod(step, steps)
+        some = min(steps - place, first + count - step)
+        found.append(rng.permute(np.arange(place * batch, (place + some) * batch), samples, seed, epoch))
+        step += some
+    return np.concatenate(found)
+
+
+def drawn(seed: int, first: int, count: int, samples: int, batch: int) -> NDArray[np.int64]:
+    """:func:`scalarviz.rng.drawn_indices`, likewise."""
+    steps = np.repeat(np.arange(first, first + count, dtype=np.uint64), (batch + 1) // 2)
+    blocks = np.tile(np.arange((batch + 1) // 2, dtype=np.uint64), count)
+    stream = np.uint64(rng.Stream.SAMPLING)
+    words = rng.philox4x32(blocks, stream, steps & rng.WORD, steps >> rng.HALF, *rng.split(seed))
+    n, pairs = np.uint64(samples), np.empty((len(blocks), 2), np.int64)
+    pairs[:, 0], pairs[:, 1] = rng.drawn(words[0], words[1], n), rng.drawn(words[2], words[3], n)
+    return pairs.reshape(count, -1)[:, :batch].reshape(-1)

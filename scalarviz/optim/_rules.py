@@ -1,0 +1,344 @@
+"""The rules: SGD, Adagrad, RMSprop, Adam and AdamW. Each `update` is the formula of one weight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ..checks import flag
+from ..errors import InputError, shown
+from ..scalar import Block, Value, Weight, maximum, minimum
+from ._given import at_least_zero, below_one, finite
+from ._optimizer import Optimizer, Update
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent, with PyTorch's momentum, Nesterov momentum and weight decay.
+
+    Parameters
+    ----------
+    params : iterable of Parameter and Weight
+    lr : float
+        Learning rate.
+    momentum : float
+        How much of the last step's direction is kept, >= 0. Set to 0 the direction is forgotten; PyTorch keeps it
+        aside and goes on with the old one when there is momentum again.
+    dampening : float
+        The share of the gradient that the momentum does not take, but for the first step; finite.
+    weight_decay : float
+        Adds ``weight_decay * w`` to the gradient, >= 0.
+    nesterov : bool
+        Look ahead along the momentum; needs `momentum` > 0 and no `dampening`.
+    maximize : bool
+        Make the loss larger.
+
+    Raises
+    ------
+    InputError
+        A hyper-parameter is out of its range.
+    """
+
+    momentum: float
+    dampening: float
+    weight_decay: float
+    nesterov: bool
+    maximize: bool
+
+    def __init__(
+        self,
+        params: Iterable[Block | Weight],
+        lr: float = 1e-3,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr)
+        self.momentum, self.dampening, self.weight_decay = momentum, dampening, weight_decay
+        self.nesterov, self.maximize = nesterov, maximize
+
+    def check_number(self, name: str, number: Any) -> Any:
+        """Momentum and weight decay are >= 0, dampening is finite."""
+        if name == "dampening":
+            return finite(number, "SGD: dampening")
+        if name in ("momentum", "weight_decay"):
+            return at_least_zero(number, f"SGD: {name}")
+        if name in ("nesterov", "maximize"):
+            return flag(number, f"SGD: {name}")
+        return super().check_number(name, number)
+
+    def check_together(self, numbers: Mapping[str, Any]) -> None:
+        """Nesterov's momentum needs one."""
+        if numbers.get("nesterov") and numbers.get("momentum") == 0:
+            raise InputError("SGD: nesterov=True needs momentum > 0, such as 0.9")
+        if numbers.get("nesterov") and numbers.get("dampening"):
+            raise InputError("SGD: nesterov=True needs dampening=0")
+
+    def assign(self, numbers: Mapping[str, Any]) -> None:
+        """Without momentum there is no state."""
+        super().assign(numbers)
+        if "momentum" in numbers:
+            self.state = ("momentum_buffer",) if self.momentum else ()
+
+    def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
+        """``v = momentum * v + g; w -= lr * v`` (Nesterov: ``w -= lr * (g + momentum * v)``)."""
+        g = -g if self.maximize else g
+        if self.weight_decay:
+            g = g + self.weight_decay * w
+        if "momentum_buffer" not in state:
+            return w - lr * g, {}
+        # the first step's gradient is the buffer, as a whole
+        taken = (1 - self.dampening * minimum(t - 1, 1.0)) * g if self.dampening else g
+        v = self.momentum * state["momentum_buffer"] + taken
+        direction = g + self.momentum * v if self.nesterov else v
+        return w - lr * direction, {"momentum_buffer": v}
+
+
+class Adagrad(Optimizer):
+    """The gradient over the root of the sum of its squares so far (Duchi, Hazan and Singer, 2011), as in PyTorch.
+
+    Parameters
+    ----------
+    params : iterable of Parameter and Weight
+    lr : float
+        Learning rate.
+    lr_decay : float
+        Step t has the rate ``lr / (1 + (t - 1) * lr_decay)``; >= 0.
+    weight_decay : float
+        Adds ``weight_decay * w`` to the gradient, >= 0.
+    initial_accumulator_value : float
+        What the sum begins with, >= 0.
+    eps : float
+        Added to the root, >= 0.
+    maximize : bool
+        Make the loss larger.
+
+    Raises
+    ------
+    InputError
+        A hyper-parameter is out of its range.
+    """
+
+    state = squares = ("sum",)
+    lr_decay: float
+    weight_decay: float
+    initial_accumulator_value: float
+    eps: float
+    maximize: bool
+
+    def __init__(
+        self, params: Iterable[Block | Weight], lr: float = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0, eps: float = 1e-10, *, maximize: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr)
+        self.lr_decay, self.weight_decay, self.eps, self.maximize = lr_decay, weight_decay, eps, maximize
+        self.initial_accumulator_value = initial_accumulator_value
+
+    def check_number(self, name: str, number: Any) -> Any:
+        """All numbers are >= 0."""
+        what = f"Adagrad: {name}"
+        return flag(number, what) if name == "maximize" else at_least_zero(number, what)
+
+    def state_start(self, name: str) -> float:
+        """The sum begins with `initial_accumulator_value`."""
+        return self.initial_accumulator_value
+
+    def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
+        """``w -= lr / (1 + (t - 1) * lr_decay) * g / (sqrt(sum of g**2) + eps)``."""
+        g = -g if self.maximize else g
+        g = g + self.weight_decay * w if self.weight_decay else g
+        total = state["sum"] + g * g
+        rate = lr / (1 + (t - 1) * self.lr_decay) if self.lr_decay else lr
+        return w - rate * (g / (total.sqrt() + self.eps)), {"sum": total}
+
+
+class RMSprop(Optimizer):
+    """The gradient over the root of the running mean of its squares (Tieleman and Hinton, 2012), as in PyTorch.
+
+    Parameters
+    ----------
+    params : iterable of Parameter and Weight
+    lr : float
+        Learning rate.
+    alpha : float
+        How much of the running mean is kept, >= 0.
+    eps : float
+        Added to the root, >= 0.
+    weight_decay : float
+        Adds ``weight_decay * w`` to the gradient, >= 0.
+    momentum : float
+        How much of the last step's direction is kept, >= 0.
+    centered : bool
+        Divide by the deviation instead: the square of the gradient's running mean is taken off.
+    maximize : bool
+        Make the loss larger.
+
+    Raises
+    ------
+    InputError
+        A hyper-parameter is out of its range.
+    """
+
+    squares = ("square_avg",)
+    alpha: float
+    eps: float
+    weight_decay: float
+    momentum: float
+    centered: bool
+    maximize: bool
+
+    def __init__(
+        self, params: Iterable[Block | Weight], lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
+        weight_decay: float = 0.0, momentum: float = 0.0, centered: bool = False, *, maximize: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr)
+        self.alpha, self.eps, self.weight_decay, self.momentum = alpha, eps, weight_decay, momentum
+        self.centered, self.maximize = centered, maximize
+
+    def check_number(self, name: str, number: Any) -> Any:
+        """All numbers are >= 0."""
+        what = f"RMSprop: {name}"
+        return flag(number, what) if name in ("centered", "maximize") else at_least_zero(number, what)
+
+    def assign(self, numbers: Mapping[str, Any]) -> None:
+        """There is no state that nothing reads."""
+        super().assign(numbers)
+        given = vars(self)
+        self.state = (
+            "square_avg",
+            *(("momentum_buffer",) if given.get("momentum") else ()),
+            *(("grad_avg",) if given.get("centered") else ()),
+        )
+
+    def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
+        """``w -= lr * g / (sqrt(mean of g**2) + eps)``, by momentum where there is some."""
+        g = -g if self.maximize else g
+        g = g + self.weight_decay * w if self.weight_decay else g
+        square = self.alpha * state["square_avg"] + (1 - self.alpha) * (g * g)
+        new, spread = {"square_avg": square}, square
+        if "grad_avg" in state:
+            new["grad_avg"] = mean = self.alpha * state["grad_avg"] + (1 - self.alpha) * g
+            spread = square - mean * mean
+        step = g / (spread.sqrt() + self.eps)
+        if "momentum_buffer" in state:
+            new["momentum_buffer"] = step = self.momentum * state["momentum_buffer"] + step
+        return w - lr * step, new
+
+
+class Adam(Optimizer):
+    """Adam (Kingma and Ba, 2015), as PyTorch computes it while no weight waits.
+
+    Parameters
+    ----------
+    params : iterable of Parameter and Weight
+    lr : float
+        Learning rate.
+    betas : (float, float)
+        How much of the running means of the gradient and of its square is kept, each in ``0 <= beta < 1``.
+    eps : float
+        Added to the root of the mean square, >= 0.
+    weight_decay : float
+        Adds ``weight_decay * w`` to the gradient, >= 0.
+    amsgrad : bool
+        Divide by the largest mean square so far (Reddi, Kale and Kumar, 2018).
+    maximize : bool
+        Make the loss larger.
+
+    Raises
+    ------
+    InputError
+        A hyper-parameter is out of its range.
+
+    Notes
+    -----
+    The corrections of the running means count the steps of the optimiser, PyTorch's those of each tensor. So a weight
+    that was frozen from the first step on and joins much later is not corrected: with the usual betas it moves up to
+    6.6 times as far as PyTorch would move it, for some hundred steps. A new optimiser begins anew for all.
+    """
+
+    state: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
+    squares = ("exp_avg_sq", "max_exp_avg_sq")
+    betas: tuple[float, float]
+    eps: float
+    weight_decay: float
+    amsgrad: bool
+    maximize: bool
+
+    def __init__(
+        self,
+        params: Iterable[Block | Weight],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr)
+        self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
+        self.amsgrad, self.maximize = amsgrad, maximize
+
+    def check_number(self, name: str, number: Any) -> Any:
+        """Betas lie in ``0 <= beta < 1``, eps and weight decay are >= 0."""
+        what = f"{type(self).__name__}: {name}"
+        if name == "betas":
+            try:
+                first, second = number
+            except (TypeError, ValueError):
+                raise InputError(f"{what} must be two numbers, such as (0.9, 0.999), got {shown(number)}") from None
+            return below_one(first, f"{what}[0]"), below_one(second, f"{what}[1]")
+        if name in ("amsgrad", "maximize"):
+            return flag(number, what)
+        return at_least_zero(number, what) if name in ("eps", "weight_decay") else super().check_number(name, number)
+
+    def assign(self, numbers: Mapping[str, Any]) -> None:
+        """The largest mean square is kept where it is asked for."""
+        super().assign(numbers)
+        if "amsgrad" in numbers:
+            self.state = (*Adam.state, "max_exp_avg_sq") if self.amsgrad else Adam.state
+
+    def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
+        """``w -= lr * m_hat / (sqrt(v_hat) + eps)`` with the bias-corrected running means m_hat and v_hat."""
+        g = -g if self.maximize else g
+        return self._moments(w, g + self.weight_decay * w if self.weight_decay else g, state, lr, t)
+
+    def _moments(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
+        beta1, beta2 = self.betas
+        m = beta1 * state["exp_avg"] + (1 - beta1) * g
+        v = beta2 * state["exp_avg_sq"] + (1 - beta2) * (g * g)
+        # the factors that depend on lr and t alone stand together: engines compute them once a step
+        step_size = lr / (1 - beta1**t)
+        root = (1 - beta2**t).sqrt()
+        new, largest = {"exp_avg": m, "exp_avg_sq": v}, v
+        if "max_exp_avg_sq" in state:
+            new["max_exp_avg_sq"] = largest = maximum(state["max_exp_avg_sq"], v)
+        return w - step_size * (m / (largest.sqrt() / root + self.eps)), new
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019): ``w -= lr * weight_decay * w`` beside the step.
+
+    Parameters and errors are those of :class:`Adam`; `weight_decay` is 0.01 by default, as in PyTorch.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Block | Weight],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+
+    def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
+        """Shrink the weight, then do Adam's step."""
+        if self.weight_decay:
+            w = w * (1 - lr * self.weight_decay)
+        return self._moments(w, -g if self.maximize else g, state, lr, t)

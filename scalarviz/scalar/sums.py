@@ -1,0 +1,429 @@
+"""Sums as single nodes: `dot` (a weighted sum), `affine` (the sums of a layer), `Total` (penalties over a block).
+
+A layer of 1,024 x 1,024 weights must not make a million objects. A node keeps its weights as a `Row` (block, start,
+length) and its inputs as one tuple that all nodes of the layer share; a `Total` keeps a block. An engine gets a
+`Total` as neighbouring rows (:mod:`scalarviz.tape.program`), computed once a step.
+
+The sums of one layer read the same inputs, so their numbers come from one product of a matrix and a vector, and so do
+the gradients. For that a `Layer` node stands between the sums and the inputs in a backward walk: the sums leave their
+gradients there, and it hands on all of them at once. To the outside a layer is its sums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import mul
+from typing import Any, SupportsFloat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, TracingError, TypeMismatchError
+from . import ops, tracing
+from .kernel import Kernel
+from .store import Block
+from .value import LEFT, Value, _next_order, as_value, untracked
+
+
+def _pull(node: Dot) -> None:
+    upstream = node.grad
+    for x, w in zip(node.xs, node.weights_data, strict=True):
+        x.grad += upstream * w
+    terms = [upstream * x for x in node.xs_data]
+    if isinstance(node.weights, Row):
+        node.weights.block._accumulate(node.weights.start, terms)
+    else:
+        for weight, term in zip(node.weights, terms, strict=True):
+            weight.grad += term
+    if isinstance(node.bias, Row):
+        node.bias.block._accumulate(node.bias.start, [upstream])
+    elif node.bias is not None:
+        node.bias.grad += upstream
+
+
+# The node's operation. Its expressions say what one term does; the sum over the terms is this module.
+DOT = Kernel(ops.Op("dot", ("w", "x"), "w * x", ("x", "w"), r"\sum_i w_i x_i + b"), pull=_pull)
+
+
+class Row:
+    """`length` neighbouring parameters of a block, from flat index `start` on: a view, no objects."""
+
+    __slots__ = ("block", "length", "start")
+
+    def __init__(self, block: Block, start: int, length: int) -> None:
+        self.block, self.start, self.length = block, start, length
+
+    def __len__(self) -> int:
+        return self.length
+
+    def numbers(self) -> list[float]:
+        """The values, as Python floats."""
+        found: list[float] = self.block.values[self.start : self.start + self.length].tolist()
+        return found
+
+    def weights(self) -> list[Value]:
+        """The `Weight` objects."""
+        return [self.block.weight(i) for i in range(self.start, self.start + self.length)]
+
+
+Weights = Row | Sequence[Value | SupportsFloat]
+
+
+class Dot(Value):
+    """The node ``sum(w * x) + b``. In a recording it has no number."""
+
+    __slots__ = ("bias", "weights", "weights_data", "xs", "xs_data")
+
+    weights: Row | tuple[Value, ...]
+    xs: tuple[Value, ...]
+    bias: Value | Row | None
+
+    def __init__(
+        self,
+        weights: Row | tuple[Value, ...],
+        xs: tuple[Value, ...],
+        bias: Value | Row | None,
+        xs_data: list[float] | None,
+    ) -> None:
+        self.weights, self.xs, self.bias = weights, xs, bias
+        self.grad = 0.0
+        self._op = DOT
+        self._parents = xs
+        self._order = _next_order()
+        if xs_data is not None:
+            self.xs_data = xs_data
+            self.weights_data = weights.numbers() if isinstance(weights, Row) else [w.data for w in weights]
+            start = 0.0
+            if bias is not None:
+                start = bias.block.values[bias.start] if isinstance(bias, Row) else bias.data
+            self.data = sum(map(mul, self.weights_data, xs_data), start)
+
+    @classmethod
+    def of(cls, weights: Row | tuple[Value, ...], xs: tuple[Value, ...], bias: Value | Row | None) -> Value:
+        """The node of these operands, with a number unless a graph is being recorded."""
+        if tracing._threads and tracing.active() is not None:
+            return cls(weights, xs, bias, None)
+        node = cls(weights, xs, bias, [x.data for x in xs])
+        return untracked(node.data) if tracing._threads and tracing.untracking() else node
+
+    @property
+    def parents(self) -> tuple[Value, ...]:
+        """The weights, then the inputs, then the bias if there is one."""
+        row, bias = self.weights, self.bias
+        weights = row.weights() if isinstance(row, Row) else row
+        return (*weights, *self.xs, *(bias.weights() if isinstance(bias, Row) else () if bias is None else (bias,)))
+
+    @property
+    def local_gradients(self) -> tuple[float, ...]:
+        """The derivative by each of the `parents`: of a weight its input, of an input its weight, of the bias 1."""
+        tracing.forbid(".local_gradients")
+        if self.symbolic:
+            raise TracingError(LEFT)
+        return (*self.xs_data, *self.weights_data, *(() if self.bias is None else (1.0,)))
+
+    @property
+    def symbolic(self) -> bool:
+        """Whether the node was made while recording."""
+        return not hasattr(self, "xs_data")
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "data":  # a slot that was never filled: the node was made while recording
+            tracing.forbid(".data")
+            raise TracingError(LEFT)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return "Symbol(op=dot)" if self.symbolic else super().__repr__()
+
+    def _graph_parents(self) -> Sequence[Value]:
+        if isinstance(self.weights, Row) and not isinstance(self.bias, Value):
+            return self.xs
+        own = () if isinstance(self.weights, Row) else self.weights
+        return (*self.xs, *own, *((self.bias,) if isinstance(self.bias, Value) else ()))
+
+    _below = _graph_parents
+
+
+def dot(weights: Weights, xs: Sequence[Value | SupportsFloat], bias: Value | SupportsFloat | None = None) -> Value:
+    """The weighted sum ``w[0]*x[0] + w[1]*x[1] + ... + bias`` as one node.
+
+    Parameters
+    ----------
+    weights, xs : sequences of the same length
+        Values, weights or numbers.
+    bias : Value or float, optional
+
+    Returns
+    -------
+    Value
+
+    Raises
+    ------
+    InputError
+        The lengths differ.
+    """
+    try:
+        lengths = len(weights), len(xs)
+    except TypeError:
+        kinds = f"{type(weights).__name__} and {type(xs).__name__}"
+        raise TypeMismatchError(f"dot takes two sequences of Values and numbers, got {kinds}") from None
+    if lengths[0] != lengths[1]:
+        raise InputError(f"dot: {lengths[0]} weights for {lengths[1]} inputs; both must have the same length")
+    ws = weights if isinstance(weights, Row) else tuple(as_value(w) for w in weights)
+    values = tuple(as_value(x) for x in xs)
+    return Dot.of(ws, values, None if bias is None else as_value(bias))
+
+
+HOW = ("identity", "square", "abs")
+"""What is summed of each number."""
+
+
+def _pull_total(node: Total) -> None:
+    block, start, stop = node.row.block, node.row.start, node.row.start + len(node.row)
+    if block.store.gate is not None:
+        block._own_grads()
+    with np.errstate(all="ignore"):
+        terms = node.grad * node.slopes()
+    if node.how == "abs":
+        terms = np.where(node.numbers == 0, 0.0, terms)  # as in the table: 0 times infinity is no gradient
+    block.flat_grad[start:stop] += terms
+    block.computed[start:stop] = 1
+
+
+# The node's operation. Its expressions say what becomes of one number that is summed as it is.
+TOTAL = Kernel(ops.Op("total", ("a",), "a", ("1",), r"\sum_i a_i"), pull=_pull_total)
+
+
+class Total(Value):
+    """The node ``sum(how(number))`` over a row of a block. In a recording it has no number."""
+
+    __slots__ = ("how", "numbers", "row")
+
+    row: Row
+    how: str
+    numbers: NDArray[np.float64]
+
+    def __init__(self, row: Row, how: str) -> None:
+        self.row, self.how = row, how
+        self.grad = 0.0
+        self._op = TOTAL
+        self._parents = ()
+        self._order = _next_order()
+        if tracing.active() is None:
+            block, start, stop = row.block, row.start, row.start + len(row)
+            gate = block._gate()
+            seen = block.flat_value[start:stop] if gate is None else gate.values(block._span(start, stop))
+            self.numbers = seen.astype(np.float64)  # a copy: weights may move before backward
+            with np.errstate(all="ignore"):
+                terms = {"square": np.square, "abs": np.abs}.get(how, np.asarray)(self.numbers)
+                self.data = float(terms.sum())
+
+    @classmethod
+    def of(cls, row: Row, how: str) -> Value:
+        """The node, or its number alone under ``sv.no_grad``."""
+        node = cls(row, how)
+        return untracked(node.data) if tracing.untracking() else node
+
+    def slopes(self) -> NDArray[np.float64]:
+        """The derivative by each number."""
+        if self.how == "square":
+            return 2.0 * self.numbers
+        return np.sign(self.numbers) if self.how == "abs" else np.ones(len(self.row))
+
+    @property
+    def parents(self) -> tuple[Value, ...]:
+        """The weights."""
+        return tuple(self.row.weights())
+
+    @property
+    def local_gradients(self) -> tuple[float, ...]:
+        """The derivative by each of the weights."""
+        self.data  # noqa: B018  (raises in a recording)
+        return tuple(self.slopes().tolist())
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "data":  # a slot that was never filled: the node was made while recording
+            tracing.forbid(".data")
+            raise TracingError(LEFT)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return super().__repr__() if hasattr(self, "numbers") else "Symbol(op=total)"
+
+
+SMALL = 24  # weights; below it the sums one by one are faster than NumPy's calls
+
+
+class Layer(Value):
+    """What the sums of one layer share. Never an operand that a user sees."""
+
+    __slots__ = ("bias", "first", "matrix", "reached", "rows", "upstreams", "weight", "xs", "xs_data")
+
+    def __init__(
+        self, weight: Block, bias: Block | None, xs: tuple[Value, ...], matrix: NDArray[np.float64], first: int
+    ) -> None:
+        self.weight, self.rows, self.bias, self.xs, self.matrix = weight, len(matrix), bias, xs, matrix
+        self.first = first  # row of the block's weights (and of its biases) that its own begin with
+        self.xs_data: NDArray[np.float64] = np.array([x.data for x in xs])
+        self.upstreams: list[float] = []
+        self.reached: list[int] = []
+        self.grad = 0.0
+        self._op = LAYER
+        self._parents = xs
+        self._order = _next_order()
+
+    def sums(self) -> list[Value]:
+        """The nodes of the layer."""
+        with np.errstate(all="ignore"):
+            numbers = self.matrix @ self.xs_data
+            if self.bias is not None:
+                numbers += self.bias.flat_value[self.first : self.first + self.rows]
+        nodes: list[Value] = []
+        for row, number in enumerate(numbers.tolist()):
+            node = _new(Sum)
+            node.data = number
+            node.grad = 0.0
+            node._op = SUM
+            node._parents = self.xs
+            node._order = _next_order()
+            node.layer, node.row = self, row
+            nodes.append(node)
+        return nodes
+
+    def _below(self) -> Sequence[Value]:
+        self.upstreams, self.reached = [], []
+        return self.xs
+
+
+class Sum(Dot):
+    """One sum of a `Layer`."""
+
+    __slots__ = ("layer", "row")
+
+    layer: Layer
+    row: int
+
+    @property
+    def weights(self) -> Row:  # type: ignore[override]
+        """Its row of the layer's weights."""
+        columns = len(self.layer.xs)
+        return Row(self.layer.weight, (self.layer.first + self.row) * columns, columns)
+
+    @property
+    def weights_data(self) -> list[float]:  # type: ignore[override]
+        """What its weights were in the forward pass."""
+        row: list[float] = self.layer.matrix[self.row].tolist()
+        return row
+
+    @property
+    def xs_data(self) -> list[float]:  # type: ignore[override]
+        """What the inputs were."""
+        numbers: list[float] = self.layer.xs_data.tolist()
+        return numbers
+
+    @property
+    def xs(self) -> tuple[Value, ...]:  # type: ignore[override]
+        """The layer's inputs."""
+        return self.layer.xs
+
+    @property
+    def bias(self) -> Row | None:  # type: ignore[override]
+        """Its element of the layer's biases."""
+        return None if self.layer.bias is None else Row(self.layer.bias, self.layer.first + self.row, 1)
+
+    def _below(self) -> Sequence[Value]:
+        return (self.layer,)
+
+
+def _pull_sum(node: Sum) -> None:
+    layer = node.layer
+    layer.upstreams.append(node.grad)
+    layer.reached.append(node.row)
+
+
+def _pull_layer(layer: Layer) -> None:
+    upstream = np.array(layer.upstreams)
+    # Sums that the result does not depend on take no part: 0 * inf would be NaN. Rows come youngest first.
+    rows: Any = slice(None, None, -1) if len(layer.reached) == layer.rows else np.array(layer.reached)
+    weight, bias, columns = layer.weight, layer.bias, len(layer.xs)
+    own = slice(layer.first, layer.first + layer.rows)
+    with np.errstate(all="ignore"):
+        weight.flat_grad.reshape(-1, columns)[own][rows] += upstream[:, None] * layer.xs_data
+        weight.computed.reshape(-1, columns)[own][rows] = 1
+        if bias is not None:
+            bias.flat_grad[own][rows] += upstream
+            bias.computed[own][rows] = 1
+        terms = (upstream @ layer.matrix[rows]).tolist()
+    for x, term in zip(layer.xs, terms, strict=True):
+        x.grad += term
+
+
+_new = Sum.__new__
+SUM = Kernel(DOT.entry, pull=_pull_sum)
+LAYER = Kernel(ops.Op("layer", ("w", "x"), "w * x", ("x", "w")), pull=_pull_layer)
+
+
+def affine(weight: Block, rows: int, bias: Block | None, xs: Sequence[Value | SupportsFloat]) -> list[Value]:
+    """The outputs of a linear layer: one `Dot` a row of `weight` (C order, ``rows x len(xs)``).
+
+    Raises
+    ------
+    InputError
+        ``rows * len(xs)`` is not the number of weights.
+    """
+    return affine_each(weight, rows, bias, [xs])[0]
+
+
+def affine_each(
+    weight: Block, rows: int, bias: Block | None, patches: Sequence[Sequence[Value | SupportsFloat]]
+) -> list[list[Value]]:
+    """`affine` of several inputs with the same weights, as a convolution has them: a list of sums for each.
+
+    Raises
+    ------
+    InputError
+        ``rows`` times the length of an input is not the number of weights.
+    """
+    columns = weight.size // max(rows, 1)
+    for xs in patches:
+        if rows * len(xs) != weight.size:
+            raise InputError(f"a layer of {rows} x {columns} weights got {len(xs)} inputs")
+    return affine_span(weight, range(rows), columns, bias, patches)
+
+
+def affine_span(
+    weight: Block, rows: range, columns: int, bias: Block | None, patches: Sequence[Sequence[Value | SupportsFloat]]
+) -> list[list[Value]]:
+    """`affine_each` with some neighbouring rows of a layer alone, as a convolution in groups has them: a layer a group.
+
+    Parameters
+    ----------
+    weight, bias : Block
+        All rows of `columns` weights; the bias of each.
+    rows : range
+        Those that are meant, with step 1.
+    columns : int
+        Weights of a row, as many as each input has numbers.
+    patches : sequence of inputs
+    """
+    given = [tuple([as_value(x) for x in xs]) for xs in patches]
+    found = _sums(weight, rows, columns, bias, given)
+    return [[untracked(v.data) for v in sums] for sums in found] if tracing.untracking() else found
+
+
+def _sums(
+    weight: Block, rows: range, columns: int, bias: Block | None, given: list[tuple[Value, ...]]
+) -> list[list[Value]]:
+    symbolic = tracing.active() is not None
+    if not symbolic and len(rows) * columns >= SMALL and len(rows) > 2:
+        # a copy: backward needs the values of the forward pass, and weights may move between the two
+        own = weight.flat_value[rows.start * columns : rows.stop * columns]
+        matrix: NDArray[np.float64] = own.reshape(len(rows), columns).astype(np.float64)
+        return [Layer(weight, bias, xs, matrix, rows.start).sums() for xs in given]
+    spans = [Row(weight, r * columns, columns) for r in rows]
+    biases = [None if bias is None else Row(bias, r, 1) for r in rows]
+    numbers = [None if symbolic else [x.data for x in xs] for xs in given]
+    return [
+        [Dot(span, xs, b, data) for span, b in zip(spans, biases, strict=True)]
+        for xs, data in zip(given, numbers, strict=True)
+    ]
