@@ -45,24 +45,32 @@ def say_names(node, file, prefix="", outer=None):
 
 
 def get_code(loader, module, unchanged=SourceFileLoader.get_code):
-    """Takes the place of the loader's method; what was compiled is kept in the folder."""
-    path = loader.path.removeprefix(f"{os.environ[ROOT]}/")
-    file = path.replace("scalarviz/scenes/", "scenes/", 1)
-    if not file.startswith(ROOMS) or file.startswith(COMPILED):
-        return unchanged(loader, module)
-    state = os.stat(loader.path)
-    kept = Path(os.environ[FOLDER], "code", f"{file.replace('/', '.')}-{state.st_mtime_ns}-{state.st_size}")
+    """Takes the place of the loader's method, and reads what `prepare` compiled.
+
+    It parses nothing: an import may happen while garbage is collected, that in the middle of another parsing, and
+    Python up to 3.11.8 and 3.12.2 then raises a SystemError in the outer one (gh-106905).
+    """
     try:
-        return marshal.loads(kept.read_bytes())
-    except (OSError, ValueError, EOFError):
-        tree = ast.parse(loader.get_data(loader.path), loader.path)
-        say_names(tree, file)
-        code = compile(tree, loader.path, "exec", dont_inherit=True)
-        own = kept.with_name(f"{kept.name}-{os.getpid()}")
-        with suppress(OSError):  # of a test that fills the disk
-            own.write_bytes(marshal.dumps(code))
-            own.replace(kept)
-        return code
+        return marshal.loads(Path(os.environ[FOLDER], "code", kept_name(loader.path)).read_bytes())
+    except OSError:  # another file
+        return unchanged(loader, module)
+
+
+def kept_name(path):
+    """What the code of a file of the product is called in the folder."""
+    return path.removeprefix(f"{os.environ[ROOT]}/").replace("scalarviz/scenes/", "scenes/", 1).replace("/", ".")
+
+
+def prepare(folder, root):
+    """Compile all files of the product with the statements in them."""
+    for room in ROOMS:
+        for path in sorted(Path(root, room).rglob("*.py")):
+            file = path.relative_to(root).as_posix()
+            if not file.startswith(COMPILED):
+                tree = ast.parse(path.read_bytes())
+                say_names(tree, file)
+                code = compile(tree, path, "exec", dont_inherit=True)
+                Path(folder, "code", kept_name(str(path))).write_bytes(marshal.dumps(code))
 
 
 def lines_file(kind):
@@ -91,16 +99,19 @@ def listen_in_child():
 
 
 def pytest_configure(config):
-    """Listen in this process; xdist's controller runs no tests."""
-    if getattr(config.option, "numprocesses", None) and not hasattr(config, "workerinput"):
-        return
+    """Listen in this process; xdist's controller compiles, and runs no tests."""
     folder = Path(os.environ[FOLDER]).resolve()
     for made in ("starter", "code"):
         (folder / made).mkdir(parents=True, exist_ok=True)
+    os.environ[ROOT] = str(config.rootpath)
+    if not hasattr(config, "workerinput"):
+        prepare(folder, config.rootpath)
+        if getattr(config.option, "numprocesses", None):
+            return
     start = f"import runpy\nrunpy.run_path({__file__!r})['listen_in_child']()\n"
     (folder / "starter/sitecustomize.py").write_text(start, encoding="utf-8")
     os.environ |= {
-        FOLDER: str(folder), ROOT: str(config.rootpath),
+        FOLDER: str(folder),
         "PYTHONPATH": os.pathsep.join(filter(None, [str(folder / "starter"), os.environ.get("PYTHONPATH", "")])),
     }  # fmt: skip
     config.pluginmanager.register(Recorder(), "called-recorder")
