@@ -179,7 +179,7 @@ class SceneOptions(Flags):
         description="what computes; auto: a GPU where a step is long, else numba, numpy where there is none",
         json_schema_extra={"metavar": "|".join(ENGINES)},
     )
-    dtype: Literal["float32", "float64"] = Field("float32", description="of the weights")
+    dtype: Literal["float16", "float32", "float64"] = Field("float32", description="of the weights")
     threads: int | None = Field(
         None,
         ge=1,

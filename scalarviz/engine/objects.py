@@ -1,7 +1,8 @@
 """The objects engine: every sample goes through the graph of Values in plain Python. The oracle of the others.
 
 Samples that depend on each other go through one recorded graph in lockstep, with as many Values a node as there are
-samples: a model cannot be called for one of them alone.
+samples: a model cannot be called for one of them alone. So does a graph that rounds its numbers to float16, which the
+model's own Values do not.
 """
 
 from __future__ import annotations
@@ -164,6 +165,8 @@ class ObjectsTrainer(HostTrainer):
         if plan.body.couples:
             check_coupled(plan.body, problem.batch, plan.body.n_rows * VALUE_BYTES)
             self._together = Lockstep(record(model, plan.n_inputs, plan.n_targets, loss=loss))
+        if problem.tape is not None:
+            self._together = Lockstep(problem.tape)
 
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count``; returns their losses."""

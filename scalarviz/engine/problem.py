@@ -25,7 +25,7 @@ from ..errors import InputError, StateError
 from ..memory import check_memory
 from ..scalar.mask import Draws
 from ..scalar.store import Store
-from ..tape import Plan, Program, Track
+from ..tape import Plan, Program, Tape, Track
 from .data import Data
 from .outside import Ahead, Outside
 
@@ -129,7 +129,9 @@ Share = Callable[[Array], NDArray[np.float64]]
 """Targets, an array (samples, n_targets), to float64 of shape (samples,)."""
 
 DTYPES = ("float32", "float64")
-"""In which a run may compute."""
+"""In which an engine may compute."""
+HALF = "float16"
+"""A run of this dtype keeps and computes float32, and its graph rounds each number (``tape/half``)."""
 
 CACHE_BYTES = 512 * 1024
 """What the rows of a block may fill: half of a usual second-level cache. The same on every machine, for the bits."""
@@ -201,6 +203,8 @@ class Problem:
         Targets (samples, n_targets) to what each sample adds to the number that a mean divides by; None: 1.
     n_weights : int
         The first so many of the store's numbers are weights, on which penalties are; buffers stand behind them. 0: all.
+    tape : Tape or None
+        What the plan was made of, where the graph is another one than the model's own Values make.
     """
 
     plan: Plan
@@ -222,6 +226,7 @@ class Problem:
     columns: list[Array] = field(default_factory=list)
     rules: list[Plan] = field(default_factory=list)
     n_weights: int = 0
+    tape: Tape | None = None
     _ahead: Ahead | None = field(default=None, init=False, repr=False)
     _shares: tuple[Data, Share, NDArray[np.float64] | None] | None = field(default=None, init=False, repr=False)
 

@@ -12,7 +12,7 @@ from ..run.run import Run
 from ..scalar import mistaken
 from .patches import Patch
 
-HARMLESS = ("symmetric_init",)
+HARMLESS = ("symmetric_init", "no_loss_scale")
 """Mistakes that are made before a Run begins: it trains rightly from there."""
 
 

@@ -15,6 +15,7 @@ from ..checks import one_of, text
 from ..nn import init
 from ..nn._module import Module
 from ..optim import Adam, Optimizer
+from ..run.loss_scale import Given, LossScale
 from ..scalar import Value, Weight, mistaken, ops
 from ..scalar.store import Block as Numbers
 from .block import Block
@@ -127,6 +128,16 @@ def no_bias_correction() -> Block:
     return Block("no_bias_correction", (_STEP, _MOMENTS))
 
 
+@explained(name="mistakes.no_loss_scale")
+def no_loss_scale() -> Block:
+    """A Run in float16 that is made inside has a loss scale of 1: gradients below 6e-8 are rounded to 0.
+
+    More and more weights stand still while the loss is small. The Run may be trained inside the block too. A dynamic
+    loss scale alone is forgotten: who writes ``loss_scale=1024`` has not.
+    """
+    return Block("no_loss_scale", (_SCALE,), refuses=False)
+
+
 # ---- clearing
 
 
@@ -180,6 +191,19 @@ def _symmetric_apply(module: Any, initializer: Any = None, seed: int | None = 0)
 
 
 _APPLY = Patch(init, "apply", _apply, _symmetric_apply)
+
+# ---- half precision
+
+_scale_init = LossScale.__init__
+
+
+@wraps(_scale_init)
+def _unscaled(self: LossScale, given: Given) -> None:
+    forgotten = given in (None, "dynamic") and mistaken.here("no_loss_scale") is not None
+    _scale_init(self, 1 if forgotten else given)
+
+
+_SCALE = Patch(LossScale, "__init__", _scale_init, _unscaled)
 
 # ---- Adam by hand
 

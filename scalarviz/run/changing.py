@@ -48,7 +48,7 @@ def made(run: Run, change: Change) -> Made:
         with _activations(model, change.activation):
             names = names_in(model) if change.model is not None else dict(zip(old.blocks, _names(old), strict=True))
             graph = recorded(run, model, old.loss if loss is None else loss, optimizer, run._shapes, names)
-    check_run(graph.tape.n_parameters, run.dtype, len(optimizer.state), run.engine.name)
+    check_run(graph.tape.n_parameters, run._stored, len(optimizer.state), run.engine.name)
     carried, fresh = _weights(run, graph, old, fitting)
     words = "" if change.model is None else said_of(graph, old, fitting)
     anew = change.optimizer is not None
@@ -195,8 +195,8 @@ def _weights(
             carried.append(Carried(to, before[source], block.size))
         else:
             with np.errstate(over="ignore"):
-                values = block.flat_value.astype(run.dtype)
+                values = block.flat_value.astype(run._stored)
             if not np.isfinite(values).all():
-                raise InputError(f"change: a weight of {block.name or 'the model'} is no finite number of {run.dtype}")
+                raise InputError(f"change: a weight of {block.name or 'the model'} is no finite number of {run._stored}")
             fresh.append(Fresh(to, values, block.frozen_flags.copy()))
     return tuple(carried), tuple(fresh)

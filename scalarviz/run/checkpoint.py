@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from ..checks import mapping, text
-from ..engine.problem import DTYPES
+from ..engine.problem import DTYPES, HALF
 from ..errors import FileFormatError, InputError, TypeMismatchError, shown
 from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors, under
 from .checks import seed_of, steps_of
@@ -148,7 +148,7 @@ def _check(about: Any) -> dict[str, Any]:
     checks: dict[str, Callable[[Any], bool]] = {
         "steps": lambda steps: steps_of(steps) >= 0,
         "seed": lambda seed: seed_of(seed) >= 0,
-        "dtype": lambda dtype: dtype in ("", *DTYPES),
+        "dtype": lambda dtype: dtype in ("", HALF, *DTYPES),
         "optimizer": lambda name: isinstance(name, str),
         "hyperparameters": lambda numbers: isinstance(numbers, dict) and all(map(storable, numbers.values())),
         "notes": lambda notes: isinstance(notes, dict) and all(isinstance(text, str) for text in notes.values()),

@@ -15,6 +15,7 @@ from ..errors import DeviceLostError, DeviceMemoryError, ScalarvizError, listing
 from ..tape import Tape
 from .conditions.breakpoints import Breakpoints
 from .graph import Graph
+from .loss_scale import LossScale
 from .training import Training, full_speed
 
 
@@ -26,6 +27,7 @@ class Engines:
     problem: Problem
     dtype: str
     _graph: Graph
+    _loss_scale: LossScale | None
     _training: Training
     lr: float
     _tape: Tape
@@ -107,8 +109,11 @@ class Engines:
 
     @cached_property
     def full_speed(self) -> float:
-        """Steps a second without interruptions: measured once on a copy, or so far (objects: they have no copy)."""
-        if self.engine.name == "objects":
+        """Steps a second without interruptions: measured once on a copy, or so far.
+
+        Objects have no copy, and in float16 each step is a call of its own.
+        """
+        if self.engine.name == "objects" or self._loss_scale is not None:
             return self._training.steps_per_second
         try:
             return full_speed(self.problem, self._make_trainer)

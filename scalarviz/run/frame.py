@@ -185,6 +185,9 @@ class Frame:
         Whether `update` is known; None: where a gradient has been computed.
     together : int
         How many steps `update` is of: more than one where nobody looked in between.
+    master : ndarray of float32, shape (P,), or None
+        Of a run in float16: the weights that the optimiser changes, which `values` are rounded from, and which `update`
+        is of. None in another dtype, where they are the values.
     probe_loss, whole_loss : float or None
         Of a recorded frame: the loss of the probe sample alone, and of all samples, at these values; None where it was
         not recorded. A live frame's are worked out when they are looked at.
@@ -216,6 +219,12 @@ class Frame:
     whole_loss: float | None = None
     moved: BoolArray | None = None
     together: int = 1
+    master: FloatArray | None = None
+
+    @property
+    def exact(self) -> FloatArray:
+        """The weights that the optimiser changes, (P,): the float32 ones of a run in float16."""
+        return self.values if self.master is None else self.master
 
     def known(self, quantity: str) -> BoolArray:
         """Of which weights there is a number, (P,), of a quantity by its name; the values are always known."""

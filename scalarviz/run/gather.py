@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, listing
 from ..nn import Module
+from ..nn._buffer import Buffer
 from ..nn._state import buffer_blocks, constant_buffers
 from ..scalar.store import Block, Store
 from ..scalar.weight import Weight
@@ -29,9 +30,9 @@ def buffers_in(model: Any) -> dict[str, Any]:
     return {**buffer_blocks(model)} if isinstance(model, Module) else {}
 
 
-def begun_buffers(model: Any) -> dict[Block, NDArray[np.float64]]:
-    """What the buffers of a module begin with."""
-    return {block: block.first for block in buffers_in(model).values()}
+def begun_buffers(blocks: Iterable[Block]) -> dict[Block, NDArray[np.float64]]:
+    """What the buffers among blocks begin with."""
+    return {block: block.first for block in blocks if isinstance(block, Buffer)}
 
 
 def constants_of(model: Any) -> dict[str, NDArray[Any]]:

@@ -19,14 +19,15 @@ from ..nn import Activation, Module, Sequential
 from ..nn._losses import batch_part, batch_reduction, batch_shares
 from ..optim import Optimizer
 from ..scalar.store import Block
-from ..tape import Plan, Tape, lower, record
+from ..tape import Plan, Tape, halved, lower, record
 from .checks import check_targets
 from .forward import Forward
 from .frame import Tensor
 from .gather import blocks_of, buffers_in, tensors_of, weight_name
 from .grouped import grouped
 from .ids import check_tables
-from .optimizer import trained_indices
+from .loss_scale import NAME
+from .optimizer import starts, trained_indices
 from .samples import Shape, on_rows, on_target_rows
 from .stages import stages_of
 
@@ -141,25 +142,33 @@ def recorded(
     """
     rows, part = on_rows(model, shapes[0]), on_target_rows(batch_part(loss), shapes[1])
     sizes = (int(np.prod(shapes[0])), int(np.prod(shapes[1])))
-    blocks = [*weights_of(model, optimizer), *buffers_in(model).values()]
+    scale = None if run._loss_scale is None else run._loss_scale.buffer
+    blocks = [*weights_of(model, optimizer), *buffers_in(model).values(), *([] if scale is None else [scale])]
     tape = record(rows, *sizes, loss=part, blocks=blocks)
     if list(tape.blocks) != (found := _buffers_last(tape.blocks)):  # weights that nobody knew of
         tape = record(rows, *sizes, loss=part, blocks=found)
-    check_tables(tape, run.dtype)
+    check_tables(tape, run._stored)
     if all(block.buffer for block in tape.blocks):
         raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
-    held, plan, kept = trained_indices(optimizer, tape), lower(tape.only(loss=True)), tensors_of(tape.blocks, names)
+    kept = tensors_of(tape.blocks, names if scale is None else {**names, scale: NAME})
     tensors = grouped(kept)
     joined = batch_reduction(loss), batch_shares(loss)
+    
+    def rounded(tape: Tape) -> Tape:
+        return tape if scale is None else halved(tape, starts(tape)[scale])
+
 
     stages = stages_of(model, tape, kept, shapes[0])
-    trained = shown = Forward(tape, plan, tensors, run.dtype, joined, stages, shapes[0])
+    tape = rounded(tape)
+    held, plan = trained_indices(optimizer, tape), lower(tape.only(loss=True))
+    trained = shown = Forward(tape, plan, tensors, run._stored, joined, stages, shapes[0])
     if tape.modes:
         with in_mode(tape.modes, False):
             other = record(rows, *sizes, loss=part, blocks=tape.blocks)
         if [module for module, _ in other.taps] != [module for module, _ in tape.taps]:  # a branch on the mode
             stages = stages_of(model, other, kept, shapes[0])
-        shown = Forward(other, lower(other.only(loss=True)), tensors, run.dtype, joined, stages, shapes[0])
+        other = rounded(other)
+        shown = Forward(other, lower(other.only(loss=True)), tensors, run._stored, joined, stages, shapes[0])
     return Graph(
         weakref.ref(run), model, loss, optimizer, tuple(activations_of(model)), in_training(rows, tape.modes), part,
         tape, plan, held, tensors, kept, shown, trained,

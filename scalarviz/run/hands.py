@@ -160,7 +160,7 @@ class RunHands:
             put()
             update = record_update(optimizer, run.problem.limits)
             state = [known.get(n, begun(optimizer, n, run._store.value)) for n in optimizer.state]
-            columns, rules = columns_of(optimizer, run._tape, run.dtype), record_rules(optimizer, run.problem.limits)
+            columns, rules = columns_of(optimizer, run._tape, run._stored), record_rules(optimizer, run.problem.limits)
             self._use(update=update, state=state, columns=columns, rules=rules)
         except BaseException:
             optimizer.put_moment(before)
@@ -190,7 +190,7 @@ class RunHands:
         """Whether there is such an engine here."""
         if engine == "auto":
             raise InputError("adopt_engine: 'auto' chooses when a run starts; name an engine, as 'numba'")
-        usable(engine, self.run.dtype)
+        usable(engine, self.run._stored)
 
     def put_engine(self, engine: str, why: str) -> None:
         """Let another engine go on."""
@@ -237,7 +237,7 @@ class RunHands:
 
     def _encoded(self, inputs: Given, targets: Given, ours: bool = False) -> Data:
         """Checked samples as the engines take them: a column each."""
-        return data_of(self.run._graph, self.run.dtype, self.run.problem.whole, inputs, targets, ours)
+        return data_of(self.run._graph, self.run._stored, self.run.problem.whole, inputs, targets, ours)
 
     def _learn_from(self, data: Dataset) -> None:
         """Where a batch was all the data it still is, and where it no longer fits it becomes all of it."""

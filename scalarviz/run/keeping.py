@@ -21,6 +21,7 @@ from .checks import steps_of
 from .gather import constants_of, without_constants
 from .graph import Graph
 from .kept_rule import Rule, names_kept, put_rule
+from .loss_scale import NAME, LossScale
 from .optimizer import by_name, restore
 from .signals import Whole
 from .state import State
@@ -36,6 +37,7 @@ class Keeping:
     optimizer: Optimizer
     problem: Problem
     _graph: Graph
+    _loss_scale: LossScale | None
     timeline: Timeline
     _store: Store
     _training: Training
@@ -94,7 +96,8 @@ class Keeping:
                 targets = {"": self._store.value}
                 if optimizer_state:
                     targets |= {f"{n}.": a for n, a in zip(self.optimizer.state, self.problem.state, strict=True)}
-                restore(self._graph.kept, targets, {**without_constants(self.model, tensors), **optimizer_state})
+                tensors = self._with_own_scale(without_constants(self.model, tensors))
+                restore(self._graph.kept, targets, {**tensors, **optimizer_state})
             except BaseException:
                 state.put(self, before)  # type: ignore[arg-type]
                 raise
@@ -103,6 +106,13 @@ class Keeping:
             self._training.stands_at(steps)
             if pace is not None:
                 self.optimizer.lr_pace.put(pace)
+
+    def _with_own_scale(self, tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        """Saved values of a run of another dtype: with the loss scale of now, or without one that nobody has here."""
+        own = [tensor for tensor in self._graph.kept if tensor.name == NAME]
+        if self._loss_scale is not None and NAME not in tensors:
+            return {**tensors, NAME: own[0].stored(self._store.value)}
+        return tensors if own else {name: array for name, array in tensors.items() if name != NAME}
 
     @in_turn
     def state(self) -> State:

@@ -18,6 +18,7 @@ from .conditions.watch import Stop
 from .forward import Forward
 from .frame import Frame
 from .graph import Graph
+from .loss_scale import LossScale
 from .reading import Reading
 from .requests import FrameRequest
 from .samples import Shape, as_pair, fitting
@@ -35,6 +36,7 @@ class Looking:
     problem: Problem
     _forward: Forward
     _graph: Graph
+    _loss_scale: LossScale | None
     _shapes: tuple[Shape, Shape]
     _store: Store
     _tape: Tape
@@ -108,6 +110,7 @@ class Looking:
             loss=training.loss,
             lr=lr if training.lr is None else training.lr,
             values=store.value.copy(),
+            half=self._loss_scale is not None,
             gradient=store.grad.copy(),
             previous=self.problem.previous.copy(),
             update=training._update,
@@ -139,6 +142,7 @@ class Looking:
             loss=float(now.losses[-1]),
             lr=float(rates[-2]),
             values=now.values,
+            half=self._loss_scale is not None,
             gradient=now.gradient,
             previous=now.previous,
             update=None,

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ..engine.data import Data
 from .forward import Forward
 from .frame import BoolArray, Curve, Frame
+from .loss_scale import float16_weights
 from .past import Past
 from .settings import Settings
 from .units import Units
@@ -38,6 +39,8 @@ class Reading:
     curve : Curve
         The history up to the last call of the engine.
     stopped_by : str
+    half : bool
+        Whether the network computes with these values rounded to float16.
     past : Past or None
         Where the run can go, and what happened where.
     state : mapping of str to ndarray, shape (P,), or None
@@ -67,6 +70,7 @@ class Reading:
     data: Data
     forward: Forward
     settings: Settings
+    half: bool = False
     past: Past | None = None
     stopped_by: str = ""
     state: Mapping[str, NDArray[Any]] | None = None
@@ -94,7 +98,8 @@ class Reading:
             step=self.step,
             loss=self.loss,
             lr=self.lr,
-            values=self.values,
+            values=float16_weights(self.values, self.forward.tensors) if self.half else self.values,
+            master=self.values if self.half else None,
             gradient=self.gradient,
             update=update,
             computed=self.computed,

@@ -33,7 +33,7 @@ def redrawn(run: Run, start: int, count: int) -> NDArray[Any]:
     known = np.zeros(count, bool)
     seed = (run.seed + (run.steps + 1) * _ODD) % 2**64
     begun: dict[Any, Any] = drawn(run.model, seed) if isinstance(run.model, Module) else {}
-    for part, values in (begun | begun_buffers(run.model)).items():
+    for part, values in (begun | begun_buffers(run._graph.blocks)).items():
         (block,) = as_blocks([part])
         offset = block.start + getattr(part, "_index", 0) - start
         low, high = max(offset, 0), min(offset + values.size, count)
@@ -43,4 +43,4 @@ def redrawn(run: Run, start: int, count: int) -> NDArray[Any]:
     if not known.all():
         name = run.weight_name(start + int(np.argmin(known)))
         raise InputError(f"{name} cannot begin anew: no module of the model says how its weights are drawn")
-    return found.astype(run.dtype)
+    return found.astype(run._stored)

@@ -194,7 +194,7 @@ class _Before:
 
 def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
     """The problem of the new graph, its optimiser's state carried over."""
-    graph, problem, dtype = made.graph, run.problem, np.dtype(run.dtype)
+    graph, problem, dtype = made.graph, run.problem, np.dtype(run._stored)
     run._store = problem.store = store
     problem.update = record_update(graph.optimizer, problem.limits)
     gathered = {} if made.anew else before.state
@@ -211,10 +211,10 @@ def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
         problem.block = default_block(graph.plan.body, dtype.itemsize)
         n, m = graph.tape.n_inputs, graph.tape.n_targets
         given = problem.data.given(0, n), problem.data.given(n, n + m)
-        run._dataset = Dataset(data_of(graph, run.dtype, problem.whole, *given, ours=True))
+        run._dataset = Dataset(data_of(graph, run._stored, problem.whole, *given, ours=True))
         problem.data = run._dataset.joined()
     problem.n_weights = graph.n_weights
-    problem.columns = columns_of(graph.optimizer, graph.tape, run.dtype)
+    problem.columns = columns_of(graph.optimizer, graph.tape, run._stored)
     problem.rules = record_rules(graph.optimizer, problem.limits)
     problem.trained = np.zeros(len(store.value), bool)
     if store is not before.store:

@@ -125,7 +125,7 @@ def seeded(run: Run, seed: int) -> NDArray[Any]:
     model, begins = run.model, starts(run._tape)
     lone = set(without_rule(model)) if isinstance(model, Module) else set()
     begun: dict[Any, Any] = drawn(model, number) if isinstance(model, Module) else {}
-    for part, found in (begun | begun_buffers(model)).items():
+    for part, found in (begun | begun_buffers(run._graph.blocks)).items():
         (block,) = as_blocks([part])
         if part in lone or block not in begins:
             continue
@@ -138,4 +138,4 @@ def seeded(run: Run, seed: int) -> NDArray[Any]:
             f"restart: nobody knows how {listing(missing[:MOST_NAMED])}{rest} may be drawn anew: they were made by "
             "hand. Let an initialiser draw them before the Run is made (net.initialize(...)), or restart without a seed"
         )
-    return values.astype(run.dtype)
+    return values.astype(run._stored)

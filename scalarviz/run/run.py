@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..arguments import explained
 from ..checks import function, integer, one_of, position
 from ..engine.cost import processors
-from ..engine.problem import DTYPES, SAMPLINGS, Limits, Problem, Sampling
+from ..engine.problem import DTYPES, HALF, SAMPLINGS, Limits, Problem, Sampling
 from ..engine.table import choose, known
 from ..errors import StateError, UnknownAttributeError, shown
 from ..nn._losses import batch_reduction, batch_shares
@@ -34,6 +34,7 @@ from .graph import Graph, recorded, weights_of
 from .history import History
 from .keeping import Keeping
 from .limited import limits_of
+from .loss_scale import Given, loss_scale_of
 from .looking import Looking
 from .memory import check_run
 from .opened.asking import Asking
@@ -99,14 +100,21 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         ``"cuda:1"`` names a GPU. ``"auto"`` takes one where a step is long enough to repay it, else numba, and NumPy
         where there is none; ``run.engine.why`` says the reason. The first step compiles the kernels that the machine
         does not have yet, which takes some seconds; :meth:`prepare` does it before.
-    dtype : {"float32", "float64"}
-        Of the weights and of all arithmetic; weights are rounded to it when the run takes them over.
+    dtype : {"float16", "float32", "float64"}
+        Of the weights and of all arithmetic; weights are rounded to it when the run takes them over. ``"float16"`` is
+        PyTorch's mixed precision: the network computes with float16 weights and rows and adds up in float32, the
+        optimiser changes float32 weights (:attr:`values`), and frames show what the network computed with.
     l1, l2 : float
         Penalties: the loss of a step has ``l1 * sum(abs(w)) + l2 * sum(w * w)`` on top, over all weights of the model.
         :meth:`evaluate` leaves them out, and so does the gradient that frames show; the optimiser does not.
     clip_norm, clip_value : float, optional
         The gradient of the trained weights, that of the penalties included, is scaled down to this length where it is
         longer, then each number cut to ``-clip_value .. clip_value``: PyTorch's ``clip_grad_norm_``, ``_value_``.
+    loss_scale : "dynamic" or int, optional
+        With ``dtype="float16"`` alone: what the loss is multiplied by on the way back, so that small gradients are not
+        rounded to 0. ``"dynamic"`` (None) begins at 65,536, doubles after 2,000 good steps, and is halved at a step
+        whose gradient is not finite, which changes no weight: PyTorch's ``GradScaler``. A whole number stays; 1 shows
+        what goes wrong without.
     threads : int or None
         How many the engine may use, None for as many as there are processors; ``run.engine`` says how many it does
         use. Two pay for large steps while nothing is drawn beside them, and change no bits.
@@ -149,25 +157,28 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         l2: float = 0.0,
         clip_norm: float | None = None,
         clip_value: float | None = None,
+        loss_scale: Given = None,
         threads: int | None = 1,
     ) -> None:
         self._threads = processors() if threads is None else integer("threads", threads, 1)
-        one_of(dtype, DTYPES, "dtype")
+        one_of(dtype, (HALF, *DTYPES), "dtype")
         of_values(model, "model")
         of_values(loss, "loss")
         inputs, targets = as_pair(data)
         self._shapes = sample_shape(inputs, data[0]), sample_shape(targets, data[1])
         vars(self).update(seed=seed_of(seed), dtype=dtype)
+        self._loss_scale = loss_scale_of(loss_scale, dtype)
+        self._stored = "float64" if dtype == "float64" else "float32"
         batch = batch_of(batch_size, len(inputs), one_of(sampling, SAMPLINGS, "sampling"))
         limits = limits_of(l1, l2, clip_norm, clip_value)
         update = record_update(optimizer, limits)
-        check_run(sum(b.size for b in weights_of(model, optimizer)), dtype, len(optimizer.state), known(engine))
+        check_run(sum(b.size for b in weights_of(model, optimizer)), self._stored, len(optimizer.state), known(engine))
         graph = recorded(self, model, loss, optimizer, self._shapes)
         graph.check("data", inputs, targets)
-        self._choice = choose(engine, dtype, graph.plan, update, batch)
-        check_run(graph.tape.n_parameters, dtype, len(optimizer.state), self._choice.name)  # auto has chosen
+        self._choice = choose(engine, self._stored, graph.plan, update, batch)
+        check_run(graph.tape.n_parameters, self._stored, len(optimizer.state), self._choice.name)  # auto has chosen
         whole = sampling == "epochs" and batch == len(inputs)
-        data_set = Dataset(data_of(graph, dtype, whole, inputs, targets))
+        data_set = Dataset(data_of(graph, self._stored, whole, inputs, targets))
         self._put_on(graph)
         before = [block.flat_value for block in graph.blocks]
         self._stands = Event()  # other threads find the run by its weights, and wait until it is made
@@ -193,8 +204,9 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
             problem = self._problem(update, data, batch, limits)
             vars(self).update(breakpoints=Breakpoints(), problem=problem)
             self._training = Training(
-                self.problem, self._first_trainer(self.problem), graph.held, graph.optimizer.lr_pace, graph.name_of
-            )
+                self.problem, self._first_trainer(self.problem), graph.held, graph.optimizer.lr_pace, graph.name_of,
+                self._loss_scale,
+            )  # fmt: skip
         except BaseException:  # the weights are not left to a run that there is not, nor rounded by it
             release(graph.blocks, store)
             for block, values in zip(graph.blocks, before, strict=True):
@@ -233,7 +245,7 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
             plan=self._graph.plan,
             update=update,
             store=self._store,
-            state=flat_state(self.optimizer, self._tape, self.dtype),
+            state=flat_state(self.optimizer, self._tape, self._stored),
             data=data.joined(),
             batch=batch[0],
             sampling=batch[1],
@@ -245,9 +257,10 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
             t_start=self.optimizer.steps,
             threads=self._threads,
             limits=limits,
-            columns=columns_of(self.optimizer, self._tape, self.dtype),
+            columns=columns_of(self.optimizer, self._tape, self._stored),
             rules=record_rules(self.optimizer, limits),
             n_weights=self._graph.n_weights,
+            tape=self._tape if self._loss_scale is not None else None,
         )
 
     # ---- training

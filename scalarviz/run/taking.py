@@ -50,7 +50,7 @@ def _moved(run: Run, blocks: Sequence[Block], use: Callable[[Store], None], aske
         owners: list[Run] = owners_of(blocks)
         if any(owner not in asked for owner in owners):
             return False
-        store = gather(blocks, run.dtype, run)
+        store = gather(blocks, run._stored, run)
     for former in owners:
         if former is not run:
             former._hand_over(run)

@@ -17,6 +17,7 @@ from ..errors import DivergedError, InputError, TypeMismatchError
 from ..optim._pace import Pace
 from ..scalar.store import Store
 from .history import History
+from .loss_scale import LossScale
 from .signals import Whole
 
 CALL_SECONDS = 0.05
@@ -83,6 +84,8 @@ class Training:
         The rates of its steps.
     name_of : callable
         Flat index to the name of a weight, for messages.
+    scale : LossScale or None
+        Of a run in float16.
 
     Attributes
     ----------
@@ -103,8 +106,9 @@ class Training:
     """
 
     def __init__(
-        self, problem: Problem, trainer: Trainer, held: NDArray[np.bool_], pace: Pace, name_of: Callable[[int], str]
-    ) -> None:
+        self, problem: Problem, trainer: Trainer, held: NDArray[np.bool_], pace: Pace, name_of: Callable[[int], str],
+        scale: LossScale | None = None,
+    ) -> None:  # fmt: skip
         self.problem, self.trainer = problem, trainer
         self.steps = 0
         self.history = History()  # another one where the run goes on from other numbers
@@ -116,7 +120,7 @@ class Training:
         self.onlooker: Onlooker | None = None
         self._asked: Asked | None = None
         self._revision = problem.store.revision
-        self._held, self._name_of, self.pace = held, name_of, pace
+        self._held, self._name_of, self.pace, self._scale = held, name_of, pace, scale
         self._seconds_a_step = math.inf
         self._seconds, self._timed = 0.0, 0
         self.turn = RLock()
@@ -136,7 +140,7 @@ class Training:
     def twin(self, make_trainer: Callable[[Problem], Trainer]) -> Training:
         """The same training on copies of all numbers: what is done with it leaves this one as it is."""
         problem = copied(self.problem)
-        twin = Training(problem, make_trainer(problem), self._held, self.pace.twin(), self._name_of)
+        twin = Training(problem, make_trainer(problem), self._held, self.pace.twin(), self._name_of, self._scale)
         twin.steps = self.steps
         return twin
 
@@ -190,7 +194,7 @@ class Training:
         count, lr = self._rates(count)
         with Whole() as whole:
             # one compiled step alone is never undone, and stands at the bad step anyhow
-            kept = count > 1 or trainer.breakable
+            kept = count > 1 or trainer.breakable or self._scale is not None
             if kept:
                 trainer.snapshot()
             start = time.perf_counter()
@@ -220,7 +224,9 @@ class Training:
         return self._called(trainer, at, lr, True, whole)
 
     def _count(self, trainer: Trainer, most: int) -> int:
-        """How many steps a call should have."""
+        """How many steps a call should have: one where the loss scale follows each."""
+        if self._scale is not None:
+            return 1
         soonest = self.pace.most(self.problem.epoch)
         most = most if soonest is None else min(most, soonest)
         overhead = trainer.call_overhead
@@ -239,12 +245,22 @@ class Training:
             whole.waits = not trainer.breakable
             losses = self._train(trainer, count, lr)
             whole.waits = True
+            if self._scale is not None and not self._scale.follow(self.problem):
+                self._skip(trainer, self._scale)
         except BaseException:
             whole.waits = True
             if kept:
                 trainer.rewind()
             raise
         return losses
+
+    def _skip(self, trainer: Trainer, scale: LossScale) -> None:
+        """Take back a step whose gradient float16 cannot hold; the gradient stays, so that it can be looked at."""
+        gradient = self.problem.store.grad.copy()
+        trainer.rewind()
+        self.problem.store.grad[:] = gradient
+        self.problem.previous[:] = self.problem.store.value
+        scale.skip(self.problem)
 
     def _train(self, trainer: Trainer, count: int, lr: Rates) -> NDArray[np.float64]:
         problem = self.problem
@@ -274,7 +290,7 @@ class Training:
         reading = time.perf_counter() - begun
         count, lr = self._rates(count)
         with Whole() as whole:
-            kept = trainer.breakable or (self.onlooker is not None and count > 1)
+            kept = trainer.breakable or self._scale is not None or (self.onlooker is not None and count > 1)
             if kept:
                 trainer.snapshot()
             start = time.perf_counter()

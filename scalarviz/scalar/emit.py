@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ast
 import math
+import struct
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -26,10 +27,11 @@ from typing import Any
 from ..errors import InputError, listing, shown
 
 FUNCTIONS = {"exp": 1, "log": 1, "log1p": 1, "sqrt": 1, "sin": 1, "cos": 1, "tanh": 1, "erf": 1, "erfc": 1,
-             "abs": 1, "where": 3}  # fmt: skip
+             "abs": 1, "float16": 1, "where": 3}  # fmt: skip
 """Functions of the vocabulary and how many arguments they take."""
 
 _BINARY: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+_FLOAT16 = struct.Struct("e")
 _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
 }  # fmt: skip
@@ -66,7 +68,7 @@ PYTHON = Dialect(
     calls={name: f"_{name}" for name in FUNCTIONS}, divide="_div({a}, {b})", power="_pow({a}, {b})", literal=_literal
 )
 NUMPY = Dialect(
-    calls={name: f"_np.{name}" for name in FUNCTIONS} | {"erf": "_erf", "erfc": "_erfc"},
+    calls={name: f"_np.{name}" for name in FUNCTIONS} | {"erf": "_erf", "erfc": "_erfc", "float16": "_float16"},
     where="_np.where({c}, {a}, {b})",
     literal=_literal,
 )
@@ -140,6 +142,8 @@ def _times_upstream(partial: ast.expr) -> ast.expr:
     match partial:
         case ast.Call(func=ast.Name(id="where"), args=[condition, a, b]):
             return ast.Call(partial.func, [condition, _times_upstream(a), _times_upstream(b)], [])
+        case ast.Call(func=ast.Name(id="float16"), args=[rounded]):  # what is handed on is rounded, not the factor
+            return ast.Call(partial.func, [_times_upstream(rounded)], [])
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             negated = _times_upstream(operand)
             return negated if isinstance(negated, ast.Constant) else ast.UnaryOp(ast.USub(), negated)
@@ -277,6 +281,15 @@ def _log1p(x: float) -> float:
     return math.log1p(x) if x > -1 else (-math.inf if x == -1 else math.nan)
 
 
+def float16(x: float) -> float:
+    """The nearest number that a float16 holds, the even one of two; an infinity from 65,520 on."""
+    try:
+        (found,) = _FLOAT16.unpack(_FLOAT16.pack(x))
+    except OverflowError:
+        return math.copysign(math.inf, x)
+    return float(found)
+
+
 def _div(a: float, b: float) -> float:
     try:
         return a / b
@@ -300,7 +313,7 @@ def _pow(a: float, b: float) -> float:
 PYTHON_NAMES: dict[str, Any] = {
     "_exp": _ieee(math.exp, math.inf), "_log": _log, "_log1p": _log1p, "_sqrt": _ieee(math.sqrt, math.inf),
     "_sin": _ieee(math.sin, math.nan), "_cos": _ieee(math.cos, math.nan), "_tanh": math.tanh, "_erf": math.erf,
-    "_erfc": math.erfc, "_abs": abs,
+    "_erfc": math.erfc, "_abs": abs, "_float16": float16,
     "_div": _div, "_pow": _pow, "_infinity": math.inf,
 }  # fmt: skip
 """What Python source made here needs in its namespace."""

@@ -413,3 +413,19 @@ RELU6 = register(
     latex=r"\min(\max(0, a), 6)",
     kink="0 at 0 and at 6",
 )
+FLOAT16 = register(
+    "float16",
+    "a",
+    "float16(a)",
+    ("float16(1)",),
+    latex=r"\mathrm{float16}(a)",
+    kink="1 everywhere, though the value is a staircase; the gradient that is handed on is rounded too",
+)
+SCALE_GRADIENT = register(
+    "scale_gradient",
+    "a scale",
+    "a",
+    ("scale", None),
+    latex="a",
+    kink="the scale, though the value is that of the operand: gradients are multiplied on their way back",
+)

@@ -26,7 +26,7 @@ def numpy_form(name: str, dtype: np.dtype[Any]) -> tuple[Callable[..., Array], t
     """
     op = ops.get(name)
     dialect = replace(NUMPY, literal=_literal)
-    namespace: dict[str, Any] = {"_np": np, "_erf": erf, "_erfc": erfc, "_number": dtype.type}
+    namespace: dict[str, Any] = {"_np": np, "_erf": erf, "_erfc": erfc, "_float16": float16, "_number": dtype.type}
     exec(function_source("value", op.args, (op.value,), dialect), namespace)
     value: Callable[..., Array] = namespace["value"]
     pulls: list[Callable[..., Array] | None] = []
@@ -37,6 +37,12 @@ def numpy_form(name: str, dtype: np.dtype[Any]) -> tuple[Callable[..., Array], t
         exec(function_source(f"pull_{k}", (*op.args, "y", UPSTREAM), (adjoint(partial),), dialect), namespace)
         pulls.append(namespace[f"pull_{k}"])
     return value, tuple(pulls)
+
+
+def float16(x: Array) -> Array:
+    """The nearest numbers that a float16 holds, in the dtype of `x`; infinities from 65,520 on."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(x).astype(np.float16).astype(x.dtype)
 
 
 def _literal(number: float) -> str:

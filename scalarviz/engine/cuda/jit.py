@@ -76,6 +76,30 @@ def device_function(function: Callable[..., Any]) -> Any:
     return cuda.jit(device=True)(function)
 
 
+@cache
+def float16(dtype: str) -> Any:
+    """A function for kernels: the nearest number that a float16 holds, of a number of `dtype`.
+
+    It works on the bits, which compilers of kernels cannot join to other arithmetic.
+    """
+    real = np.dtype(dtype).type
+    word, dropped, spaced = (np.int32, 13, 2.0**-1) if dtype == "float32" else (np.int64, 42, 2.0**28)
+    below, odd, kept, shift = word(2 ** (dropped - 1) - 1), word(1), word(-(2**dropped)), word(dropped)
+    normal, too_large, infinity, nothing, step = real(2.0**-14), real(65520), real("inf"), real(0), real(spaced)
+
+    def nearest(x: Any) -> Any:
+        size = abs(x)
+        if not size < too_large:
+            return x * infinity
+        if size < normal:
+            size = (size + step) - step
+            return -size if x < nothing else size
+        bits = x.view(word)
+        return word(word(bits + below + ((bits >> shift) & odd)) & kept).view(real)
+
+    return device_function(nearest)
+
+
 def intrinsic(function: Callable[..., Any]) -> Any:
     """`function`, which writes LLVM's language, as kernels can call it; there is no such thing in the simulator."""
     from numba.cuda import extending

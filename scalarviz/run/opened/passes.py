@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.arrays.program import one_blas_thread
+from ...tape.half import loss_scale_of
 from .taken import Taken
 from .uses import Use, slopes, uses_in
 
@@ -43,6 +44,8 @@ class Passes:
         The weights, and behind them the numbers that are made of weights alone.
     before : ndarray, shape (n_rows, 1), or None
         Rows of the program that makes those.
+    loss_scale : float
+        What deltas are multiplied by, and the gradient is not: 1 where the run is not in float16.
     means, adjoint_sums : ndarray of float64, shape (n_rows,)
         Of every row of the program: the mean over the batch, and the sum of its adjoints.
     rows, deltas : dict of str to ndarray, shape (outputs, shown)
@@ -56,6 +59,8 @@ class Passes:
         self.size = len(taken.batch)
         network = self.network
         self.theta, self.before = network.runner.extended(taken.values.astype(np.float64))
+        scale = loss_scale_of(network.tape)
+        self.loss_scale = 1.0 if scale is None else float(self.theta[scale])
         self._kept: list[Block] | None = [] if self.size * network.lane_bytes <= KEPT_BYTES else None
         outputs = sum(stage.outputs for stage in network.stages)
         self.shown = min(self.size, max(1, SHOWN_BYTES // (16 * max(1, outputs))))

@@ -46,14 +46,14 @@ class Terms:
         with np.errstate(all="ignore"):
             for block in passes.blocks() if self.uses else ():
                 for number, use in enumerate(self.uses):
-                    self._add(number, use, block, passes.theta, batch[block.span])
+                    self._add(number, use, block, passes, batch[block.span])
             self._prune()
         array, places = self._parts[0] if self._parts else (np.zeros(0, TERM), np.zeros(0, np.int64))
         self.array: NDArray[Any] = array[np.lexsort((array["position"], array["use"], places))]
 
-    def _add(self, number: int, use: Use, block: Block, theta: Float, samples: NDArray[np.int64]) -> None:
-        delta = block.adjoints[use.rows]
-        x = np.broadcast_to(use.x(block.rows, theta), delta.shape)
+    def _add(self, number: int, use: Use, block: Block, passes: Passes, samples: NDArray[np.int64]) -> None:
+        delta = block.adjoints[use.rows] / passes.loss_scale
+        x = np.broadcast_to(use.x(block.rows, passes.theta) * passes.loss_scale, delta.shape)
         products = delta * x
         self.sum += float(products.sum())
         self.absolute += float(np.abs(products).sum())

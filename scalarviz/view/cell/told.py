@@ -16,7 +16,7 @@ from ..browser.looks import map_of, quantity_spec
 from ..cubes.quantity import quantity_of
 from ..cubes.sizes import ALL_ALIKE
 from ..draw.equation import descent
-from ..draw.text import figure, loss_text, rate_text
+from ..draw.text import figure, loss_text
 from ..panels.hud import state_of
 from ..panels.mistake import mistake_words
 from ..panels.wording import update_names
@@ -54,12 +54,10 @@ def head(viewer: Viewer, frame: Frame) -> dict[str, object]:
     ahead, whole = (None, None) if inside else (bench.side.ground.ahead, bench.subject.loss_of_all(frame))
     found = () if inside else bench.side.headlines
     state = state_of(bench.subject, frame, viewer.pace_text(frame), bench.colouring.shows, found, ahead, whole)
-    rate = f"lr {rate_text(state.lr)}" if state.lr == state.lr else ""
-    parts = (rate, state.optimiser, f"batch {state.batch:,}" if state.batch else "")
     counted = bench.subject.source.counted
     return {"step": f"{state.step:,}" if counted else "", "of": f"of {state.newest:,}" if state.newest else "",
             "loss": loss_text(state.loss) if counted else "", "old": state.before if state.loss == state.loss else "",
-            "more": [[one.words, one.value] for one in state.more], "set": "  ·  ".join(filter(None, parts)),
+            "more": [[one.words, one.value] for one in state.more], "set": "  ·  ".join(state.parts),
             "pace": "  ·  ".join(filter(None, (mistake_words(bench.subject), state.pace))),
             "shows": state.quantity, "whose": bench.inside.about if inside else state.about,
             "about": "  ·  ".join(filter(None, (state.about, bench.sizing.words())))}  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...run.frame import Frame
+from ...run.loss_scale import told_of
 from ..cubes.quantity import Quantity
 from ..draw.places import BIG, LABEL, TITLE, Box
 from ..draw.sketch import Sketch
@@ -46,6 +47,8 @@ class HudState:
         Of the step that was done; said where a schedule has come to 0.
     more : sequence of Headline
         Numbers of panels, such as the share of test samples read rightly; dim where they are of an older frame.
+    half : str
+        Of a run in float16 its loss scale, and how many steps were skipped.
     """
 
     step: int
@@ -60,6 +63,16 @@ class HudState:
     more: Sequence[Headline] = ()
     newest: int = 0
     done_lr: float = float("nan")
+    half: str = ""
+
+    @property
+    def parts(self) -> list[str]:
+        """What is said of the training beside step and loss, each a text of its own."""
+        rate = f"lr {rate_text(self.lr)}" if self.lr == self.lr else ""
+        if self.lr == 0 and self.done_lr > 0:
+            rate += f" (was {rate_text(self.done_lr)})"
+        found = (rate, self.optimiser, f"batch {self.batch:,}" if self.batch else "", self.half)
+        return [part for part in found if part]
 
 
 def state_of(
@@ -93,7 +106,17 @@ def state_of(
         more,
         newest_beyond(frame),
         frame.lr,
+        half_words(frame),
     )
+
+
+def half_words(frame: Frame) -> str:
+    """``float16, loss scale 65,536, 3 steps skipped``; empty where the run is not in float16."""
+    told = told_of(frame)
+    if told is None:
+        return ""
+    skipped = f", {told.skipped:,} step{'s' if told.skipped > 1 else ''} skipped" if told.skipped else ""
+    return f"float16, loss scale {told.scale:,}{skipped}"
 
 
 def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
@@ -119,10 +142,7 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
             sketch.text(end + 8, baseline, when, TITLE, theme.text3 if when is beyond else theme.text2)
             end += 8 + measure(when, TITLE)
         end += 26
-    rate = f"lr {rate_text(state.lr)}" if state.lr == state.lr else ""
-    if state.lr == 0 and state.done_lr > 0:
-        rate += f" (was {rate_text(state.done_lr)})"
-    parts = [part for part in (rate, state.optimiser, f"batch {state.batch:,}" if state.batch else "") if part]
+    parts = state.parts
     while parts and end + measure(parts[0], TITLE) <= shown:
         sketch.text(end, baseline, parts[0], TITLE, theme.text2)
         end += measure(parts.pop(0), TITLE) + 15

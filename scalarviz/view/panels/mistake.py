@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...mistakes.engines import HARMLESS
 from ...scalar import mistaken
 from ..draw.places import LABEL, MARGIN, TITLE, Places
 from ..draw.sketch import Sketch
@@ -20,7 +21,7 @@ def mistake_words(subject: Subject) -> str:
     """
     made = mistaken.words()
     if subject.source.facts is not None:
-        made = tuple(name for name in made if name == "symmetric_init")
+        made = tuple(name for name in made if name in HARMLESS)
     return _on(made)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.frame import Frame, Tensor
+from ...scalar.emit import float16
 from ..draw.equation import descent, product, significant
 from ..panels.wording import BEFORE, batch_of, noun
 from ..shown.subject import Subject
@@ -47,9 +48,10 @@ class Explanation:
         if frame.edited:
             now = ((f"gradient of this {noun(self._subject)} now: {own}",),) if own else ()
             return ((f"gradient and update: {BEFORE}",), *now)
+        after = (*self._descent(frame), *self._rounded(frame))
         if own is None:  # no layer that is looked into, or a gradient that is no such sum: a penalty, tied weights
-            return ((f"gradient: {batch_of(self._subject)}",), *self._descent(frame))
-        return (self._said(own), *self._descent(frame))
+            return ((f"gradient: {batch_of(self._subject)}",), *after)
+        return (self._said(own), *after)
 
     def _said(self, own: str) -> tuple[str, ...]:
         """What the gradient is a mean of, and the drawn sample's own term (empty where that cannot be told)."""
@@ -77,7 +79,7 @@ class Explanation:
         if (not source.can.predict or subject.probe is None or target is None or shown is None
                 or len(frame.values) > LARGEST or not np.array_equal(shown, np.ravel(subject.probe))):  # fmt: skip
             return ""  # a sample that was drawn by hand has no target that it should become
-        at = frame.values.astype(np.float64) - (0.0 if frame.edited else frame.update)
+        at = frame.exact.astype(np.float64) - (0.0 if frame.edited else frame.update)
         gradient = source.sample_gradient(subject.probe, target, at)
         delta, x, own = self._factors(gradient, source.activations(subject.probe, at))
         if abs(delta * x - own) > 1e-9 * max(abs(own), abs(delta * x), 1e-12):
@@ -101,9 +103,20 @@ class Explanation:
         delta = float(row[largest] / x[largest]) if x[largest] else (own if self._bias else 0.0)
         return delta, 1.0 if self._bias else float(x[j]), own
 
+    def _rounded(self, frame: Frame) -> Lines:
+        """Of a run in float16: the weight that the optimiser changes, and whether the network saw the change."""
+        if frame.master is None or self._tensor.buffer:
+            return ()
+        master, update = float(frame.master[self._index]), float(frame.update[self._index])
+        said = f"float32 weight: {master:.7g}"
+        if update and float16(master - update) == frame.values[self._index]:
+            short = f"{said}; rounds to the same float16"
+            return ((f"{said}; the update was too small, it rounds to the same float16", short, said),)
+        return ((said,),)
+
     def _descent(self, frame: Frame) -> Lines:
         """``w − lr·g:  0.2369 − 0.5 × 0.0048 = 0.2345``, where that is what the step did."""
-        after, gradient = float(frame.values[self._index]), float(frame.gradient[self._index])
+        after, gradient = float(frame.exact[self._index]), float(frame.gradient[self._index])
         before = after - float(frame.update[self._index])
         change = frame.lr * gradient
         slack = 8 * float(np.finfo(frame.values.dtype).eps) * max(abs(before), abs(after), abs(change))

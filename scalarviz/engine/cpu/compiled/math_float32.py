@@ -63,6 +63,9 @@ _H1, _H2, _H3, _H4 = (
 _S0, _S1, _S2 = _T(-1.9515295891e-4), _T(8.3321608736e-3), _T(-1.6666654611e-1)
 _C0, _C1, _C2 = _T(2.443315711809948e-5), _T(-1.388731625493765e-3), _T(4.166664568298827e-2)
 _NONE, _BIT, _NEXT = np.int32(0), np.int32(1), np.int32(2)
+_DROPPED, _BELOW, _KEPT = np.int32(13), np.int32(2**12 - 1), np.int32(-(2**13))  # bits of float16
+_NORMAL, _TOO_LARGE = _T(2.0**-14), _T(65520)
+_SPACED = _T(0.5)  # its neighbours are 2**-24 apart, as the smallest numbers of float16 are
 
 
 @callee(forceinline=True)
@@ -173,6 +176,16 @@ def cos_near(x: Any) -> Any:
     sine, cosine, turns = _turned(x)
     found = select((turns & _BIT) != _NONE, sine, cosine)
     return select(((turns + _BIT) & _NEXT) != _NONE, -found, found)
+
+@callee(forceinline=True)
+def float16(x: Any) -> Any:
+    """The nearest number that a float16 holds, the even one of two; an infinity from 65,520 on."""
+    bits = to_bits(x)
+    odd = np.int32(bits >> _DROPPED) & _BIT
+    rounded = from_bits(np.int32(np.int32(bits + np.int32(_BELOW + odd)) & _KEPT))
+    small = math.copysign((abs(x) + _SPACED) - _SPACED, x)
+    large = select(abs(x) < _TOO_LARGE, rounded, math.copysign(_INF, x))
+    return select(x != x, x, select(abs(x) < _NORMAL, small, large))
 
 
 @callee()

@@ -62,6 +62,9 @@ _S4, _S5, _S6 = _T(2.75573137070700676789e-06), _T(-2.50507602534068634195e-08),
 _C1, _C2, _C3 = _T(4.16666666666666019037e-02), _T(-1.38888888888741095749e-03), _T(2.48015872894767294178e-05)
 _C4, _C5, _C6 = _T(-2.75573143513906633035e-07), _T(2.08757232129817482790e-09), _T(-1.13596475577881948265e-11)
 _NONE, _BIT, _NEXT = np.int64(0), np.int64(1), np.int64(2)
+_DROPPED, _BELOW, _KEPT = np.int64(42), np.int64(2**41 - 1), np.int64(-(2**42))  # bits of float16
+_NORMAL, _TOO_LARGE = _T(2.0**-14), _T(65520)
+_SPACED = _T(2.0**28)  # its neighbours are 2**-24 apart, as the smallest numbers of float16 are
 
 
 @callee(forceinline=True)
@@ -186,6 +189,16 @@ def cos_near(x: Any) -> Any:
     sine, cosine, turns = _turned(x)
     found = select((turns & _BIT) != _NONE, sine, cosine)
     return select(((turns + _BIT) & _NEXT) != _NONE, -found, found)
+
+@callee(forceinline=True)
+def float16(x: Any) -> Any:
+    """The nearest number that a float16 holds, the even one of two; an infinity from 65,520 on."""
+    bits = to_bits(x)
+    odd = np.int64(bits >> _DROPPED) & _BIT
+    rounded = from_bits(np.int64(np.int64(bits + np.int64(_BELOW + odd)) & _KEPT))
+    small = math.copysign((abs(x) + _SPACED) - _SPACED, x)
+    large = select(abs(x) < _TOO_LARGE, rounded, math.copysign(_INF, x))
+    return select(x != x, x, select(abs(x) < _NORMAL, small, large))
 
 
 @callee()
