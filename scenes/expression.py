@@ -200,5 +200,5 @@ def report(scene: sv.Scene) -> dict[str, float]:
     inputs, targets = scene.run.samples()
     with np.errstate(all="ignore"):
         error = float(np.sqrt(np.mean(np.square(scene.run.predict(inputs) - targets))))
-    names = [tensor.name for tensor in scene.run.tensors][:REPORTED]
+    names = [tensor.name for tensor in scene.run.tensors if not tensor.buffer][:REPORTED]
     return {"rms": error, **{f"weight {name}": float(v) for name, v in zip(names, scene.run.values, strict=False)}}

@@ -148,7 +148,7 @@ class Plan:
         InputError
             It leaves one out, or names one that is no matrix.
         """
-        known = {tensor.name: tensor for tensor in tensors}
+        known = {tensor.name: tensor for tensor in tensors if tensor.role != "count"}
         for placed in self.plates:
             if placed.tensor not in known:
                 raise UnknownNameError(f"Plan: there is no tensor {shown(placed.tensor)}; allowed: {listing(known)}")

@@ -429,3 +429,5 @@ SCALE_GRADIENT = register(
     latex="a",
     kink="the scale, though the value is that of the operand: gradients are multiplied on their way back",
 )
+STAND_INS = ("float16", "scale_gradient")
+"""Operations whose derivative stands in for the true one, so that float16 can be trained; no difference gives it."""

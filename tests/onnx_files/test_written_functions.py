@@ -62,7 +62,7 @@ def by_formula(name):
     return sv.register(mine, row.args, row.value, row.partials)
 
 
-@pytest.mark.parametrize("name", [name for name in ops.TABLE if not name.startswith(("test_", "doc_"))])
+@pytest.mark.parametrize("name", [name for name in ops.TABLE if not name.startswith(("test_", "doc_", "float16"))])
 def test_every_operation_of_the_table_is_written_by_name_and_by_formula(tmp_path, name):
     count = len(ops.TABLE[name].args)
     low, high = {"binary_cross_entropy": (0.1, 0.9)}.get(name, (0.2, 2.0))
