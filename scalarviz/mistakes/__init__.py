@@ -7,7 +7,15 @@ inside one is refused: its engines make no mistakes. `made` has the mistakes, `b
 """
 
 from .block import Block, on
-from .made import missing_factor, no_bias_correction, no_loss_scale, no_zero_grad, overwrite, symmetric_init, wrong_order
+from .made import (
+    missing_factor,
+    no_bias_correction,
+    no_loss_scale,
+    no_zero_grad,
+    overwrite,
+    symmetric_init,
+    wrong_order,
+)
 
 __all__ = [
     "Block", "missing_factor", "no_bias_correction", "no_loss_scale", "no_zero_grad", "on", "overwrite",

@@ -197,6 +197,8 @@ def _weights(
             with np.errstate(over="ignore"):
                 values = block.flat_value.astype(run._stored)
             if not np.isfinite(values).all():
-                raise InputError(f"change: a weight of {block.name or 'the model'} is no finite number of {run._stored}")
+                raise InputError(
+                    f"change: a weight of {block.name or 'the model'} is no finite number of {run._stored}"
+                )
             fresh.append(Fresh(to, values, block.frozen_flags.copy()))
     return tuple(carried), tuple(fresh)

@@ -153,10 +153,9 @@ def recorded(
     kept = tensors_of(tape.blocks, names if scale is None else {**names, scale: NAME})
     tensors = grouped(kept)
     joined = batch_reduction(loss), batch_shares(loss)
-    
+
     def rounded(tape: Tape) -> Tape:
         return tape if scale is None else halved(tape, starts(tape)[scale])
-
 
     stages = stages_of(model, tape, kept, shapes[0])
     tape = rounded(tape)

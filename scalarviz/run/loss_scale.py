@@ -46,8 +46,8 @@ class LossScale:
     """
 
     def __init__(self, given: Given) -> None:
-        self.fixed = given not in (None, "dynamic")
-        self.buffer = Buffer([given if self.fixed else FIRST, 0, 0], whole=True)  # type: ignore[list-item]
+        self.fixed = isinstance(given, int)
+        self.buffer = Buffer([given if isinstance(given, int) else FIRST, 0, 0], whole=True)
 
     def numbers(self, problem: Problem) -> NDArray[Any]:
         """The three numbers of a problem, live."""

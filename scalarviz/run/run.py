@@ -34,8 +34,8 @@ from .graph import Graph, recorded, weights_of
 from .history import History
 from .keeping import Keeping
 from .limited import limits_of
-from .loss_scale import Given, loss_scale_of
 from .looking import Looking
+from .loss_scale import Given, loss_scale_of
 from .memory import check_run
 from .opened.asking import Asking
 from .optimizer import columns_of, flat_state, hand_back, record_rules, record_update

@@ -170,6 +170,15 @@ def test_however_the_work_is_cut_it_is_the_same(name, dtype, cut, fake_driver):
         agree(name, dtype, batch, 21)
 
 
+@pytest.mark.parametrize("name", ["mlp"])
+def test_a_network_in_float16_has_the_numbers_of_numpy(name, fake_driver, shape):
+    runs = [started(name, engine, "float16") for engine in ("numpy", "cuda")]
+    for run in runs:
+        run.step(3)
+    for numbers in (lambda run: run.values, lambda run: run.frame().gradient, lambda run: [run.loss]):
+        assert far(numbers(runs[1]), numbers(runs[0])) <= 2e-3
+
+
 @pytest.mark.parametrize("name", WIDE)
 def test_wide_layers_agree_with_numpy(name, fake_driver, shape):
     batch = WIDE[name][1]

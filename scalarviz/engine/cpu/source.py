@@ -44,7 +44,8 @@ from numpy import {dtype} as _real
 
 from {package}.intrinsics import select as _select
 from {package}.math_{dtype} import all_near as _all_near, cos_near as _cos_near, erf as _erf, erfc as _erfc
-from {package}.math_{dtype} import exp as _exp, float16 as _float16, log as _log, log1p as _log1p, sin_near as _sin_near, tanh as _tanh
+from {package}.math_{dtype} import exp as _exp, float16 as _float16, log as _log, log1p as _log1p
+from {package}.math_{dtype} import sin_near as _sin_near, tanh as _tanh
 
 _infinity = _real("inf")
 _abs, _range = abs, range  # an operand may have these names

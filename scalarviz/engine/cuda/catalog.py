@@ -142,7 +142,8 @@ def _words(dtype: str) -> dict[str, Any]:
     real = np.dtype(dtype).type
     return {
         "_cuda": jit.cuda, "_range": range, "_abs": abs, "_real": real, "_infinity": real("inf"),
-        "_shared": jit.shared, "_float16": jit.float16(dtype), **{f"_{function}": found for function, found in jit.FUNCTIONS.items()},
+        "_shared": jit.shared, "_float16": jit.float16(dtype),
+        **{f"_{function}": found for function, found in jit.FUNCTIONS.items()},
         "cuda": jit.cuda, "device": jit.device_function, "shared": jit.shared, "moved": jit.moved, "load4": jit.load4,
         "store4": jit.store4, "nan": real(np.nan), "np": np, "real": real,
     }  # fmt: skip

@@ -91,6 +91,8 @@ def float16(dtype: str) -> Any:
         size = abs(x)
         if not size < too_large:
             return x * infinity
+        if x == nothing:
+            return x  # with its sign
         if size < normal:
             size = (size + step) - step
             return -size if x < nothing else size

@@ -190,6 +190,7 @@ def cos_near(x: Any) -> Any:
     found = select((turns & _BIT) != _NONE, sine, cosine)
     return select(((turns + _BIT) & _NEXT) != _NONE, -found, found)
 
+
 @callee(forceinline=True)
 def float16(x: Any) -> Any:
     """The nearest number that a float16 holds, the even one of two; an infinity from 65,520 on."""

@@ -1,0 +1,185 @@
+"""Runs in float16: PyTorch's mixed precision, on every engine, with a loss scale that is part of the run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import scalarviz as sv
+from kit.networks import NETWORKS
+from kit.runs import bits, far, make_run
+from scalarviz import Run, nn, optim
+from scalarviz.errors import InputError
+from scalarviz.scalar import Value
+from scalarviz.scalar.kernel import kernel
+from scalarviz.scalar.value import apply
+
+X = np.random.default_rng(0).random((32, 3))
+HALF = 2e-3
+"""Four roundings to 11 bits."""
+
+
+def make(engine="numpy", targets=1.0, dtype="float16", **options):
+    net = nn.Sequential(nn.Linear(3, 16, seed=1), nn.Tanh(), nn.Linear(16, 3, seed=2))
+    adam = optim.Adam(net.parameters(), lr=0.01)
+    return Run(net, nn.MSELoss(), adam, (X, targets * (1 - X)), engine=engine, dtype=dtype, **options)
+
+
+def scale_of(run):
+    """Loss scale, good steps since it changed, skipped steps."""
+    return run.state_dict()["loss_scale"].tolist()
+
+
+def half(numbers):
+    with np.errstate(over="ignore"):
+        return np.asarray(numbers).astype(np.float16).astype(float)
+
+
+def edges():
+    """All numbers of a float16, those in the middle of two, and their neighbours; beyond the largest."""
+    numbers = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float32)
+    between = (numbers[1:] + numbers[:-1]) / 2
+    near = [np.nextafter(between, np.float32(side)) for side in (-np.inf, np.inf)]
+    found = np.concatenate([numbers, between, *near, np.float32([65519.9, 65520, 1e6, np.inf])])
+    return np.concatenate([found, -found]).astype(float)
+
+
+def test_numbers_are_rounded_as_numpy_does_on_the_way_forward_and_back():
+    for number in (*edges()[::7].tolist(), 65519.9, 65520.0, -np.inf):
+        x = Value(1.0)
+        y = apply(kernel("float16"), x)
+        y.backward(number)
+        assert x.grad == half(number) == kernel("float16").value(number)
+    assert np.isnan(kernel("float16").value(np.nan))
+
+
+@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
+def test_engines_round_alike(engine):
+    table = nn.Embedding(len(edges()), 1)
+
+    class Rounded(nn.Module):
+        def __init__(self):
+            self.table = table
+
+        def forward(self, x):
+            return apply(kernel("float16"), self.table(x[0])[0])
+
+    ids = np.arange(len(edges()))[:, None]
+    with Run(Rounded(), nn.MSELoss(), optim.SGD(table.parameters(), lr=0.1), (ids, ids), engine=engine) as run:
+        run.values[:] = edges()
+        np.testing.assert_array_equal(run.predict(ids)[:, 0], half(edges()))
+
+
+QUICK = ("mlp", "tied")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.ci) for n in NETWORKS])
+@pytest.mark.parametrize("engine", ["objects", "numba"])
+def test_every_engine_trains_as_numpy_does(engine, name):
+    given = {"dtype": "float16", "loss_scale": 256, "samples": 6, "batch_size": 3}
+    runs = [make_run(name, engine=each, **given) for each in (engine, "numpy")]
+    single = make_run(name, dtype="float32", samples=6, batch_size=3)
+    for run in (*runs, single):
+        run.step()
+    found, wanted, exact = (run.frame() for run in (*runs, single))
+    assert far(found.gradient, wanted.gradient) <= HALF
+    assert far(wanted.gradient[: single.n_weights], exact.gradient[: single.n_weights]) <= 0.1
+    weights = wanted.values[: runs[1].n_weights]
+    np.testing.assert_array_equal(weights, half(wanted.master[: runs[1].n_weights]))
+
+
+def test_the_network_gives_numbers_of_float16_and_the_optimiser_changes_more_exact_ones():
+    run = make()
+    run.step(50)
+    frame, outputs = run.frame(), run.predict(X)
+    np.testing.assert_array_equal(outputs, half(outputs))
+    np.testing.assert_array_equal(outputs, run.predict(X, frame.values))
+    assert (run.values != half(run.values))[: run.n_weights].any()
+    np.testing.assert_array_equal(frame.master, run.values)
+    before = half(frame.master - frame.update)[: run.n_weights]
+    assert ((before == frame.values[: run.n_weights]) & (frame.update[: run.n_weights] != 0)).any()
+
+
+@pytest.mark.parametrize("targets", [1.0, 3000.0])
+def test_training_is_that_of_pytorch_with_autocast_and_gradscaler(torch, targets):
+    run, net = make("numba", targets), make(targets=targets).model
+    linear = torch.nn.Linear
+    theirs = torch.nn.Sequential(linear(3, 16), torch.nn.Tanh(), linear(16, 3))
+    theirs.load_state_dict({k: torch.tensor(np.asarray(v, np.float32)) for k, v in net.state_dict().items()})
+    adam, scaler = torch.optim.Adam(theirs.parameters(), lr=0.01), torch.amp.GradScaler("cpu")
+    x, y = torch.tensor(X, dtype=torch.float32), torch.tensor(targets * (1 - X), dtype=torch.float32)
+    for _ in range(20):
+        adam.zero_grad()
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = torch.nn.functional.mse_loss(theirs(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(adam)
+        scaler.update()
+        run.step()
+        assert run.loss == pytest.approx(loss.item(), rel=HALF)
+        assert scale_of(run)[0] == scaler.get_scale()
+    wanted = torch.cat([p.detach().ravel() for p in theirs.parameters()]).numpy()
+    np.testing.assert_allclose(run.values[: run.n_weights], wanted, atol=2e-4)
+    assert (scale_of(run)[2] > 0) is (targets > 1)
+
+
+def test_the_scale_doubles_after_good_steps_and_a_fixed_one_stays():
+    run, fixed = make("numba"), make("numba", loss_scale=64)
+    run.step(2000)
+    assert scale_of(run) == [131072, 0, 0]
+    fixed.step(3)
+    assert scale_of(fixed)[::2] == [64, 0]
+
+
+@pytest.mark.parametrize("engine", [pytest.param("objects", marks=pytest.mark.ci), "numpy", "numba"])
+def test_going_back_over_skipped_steps_and_a_file_bring_the_same_bits(engine, tmp_path):
+    run = make(engine, targets=3000.0)
+    places = {}
+    for step in range(1, 16):
+        run.step()
+        places[step] = bits(run)
+    assert scale_of(run)[2] >= 5
+    for step in (3, 12, 7, 15):
+        run.to(step)
+        assert bits(run) == places[step]
+    run.to(12)
+    run.save(tmp_path / "run.safetensors")
+    other = make(engine, targets=3000.0)
+    other.load(tmp_path / "run.safetensors")
+    for each in (run, other):
+        each.step(3)
+    np.testing.assert_array_equal(other.values, run.values)
+    assert scale_of(other) == scale_of(run)
+
+
+def test_a_file_goes_from_one_dtype_to_another(tmp_path):
+    run, single, again = make(), make(dtype="float32"), make(loss_scale=8)
+    run.step(3)
+    run.save(tmp_path / "half.safetensors")
+    single.load(tmp_path / "half.safetensors")
+    np.testing.assert_array_equal(single.values, run.values[: run.n_weights])
+    single.save(tmp_path / "single.safetensors")
+    again.load(tmp_path / "single.safetensors")
+    assert scale_of(again) == [8, 0, 0]
+
+
+def test_without_a_loss_scale_small_gradients_are_rounded_to_0():
+    lost = []
+    for block in (sv.mistakes.no_loss_scale(), sv.mistakes.symmetric_init()):
+        with block:
+            run = make(targets=1e-5, loss_scale=None)
+            run.values[:] *= 1e-3 ** (np.arange(len(run.values)) < run.n_weights)
+            run.step()
+        lost.append(int((run.frame().gradient[: run.n_weights] == 0).sum()))
+    assert lost[0] > 20 > lost[1]
+
+
+@pytest.mark.parametrize("given", [0, -1, 1.5, "large", True, float("nan"), 2**41])
+def test_a_loss_scale_that_is_none_is_refused(given):
+    with pytest.raises((InputError, TypeError), match="loss_scale"):
+        make(loss_scale=given)
+
+
+def test_a_loss_scale_needs_float16():
+    with pytest.raises(InputError, match=r"loss_scale=8.*float16.*float32"):
+        make(dtype="float32", loss_scale=8)
