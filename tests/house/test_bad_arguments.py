@@ -195,7 +195,7 @@ made(data=(_, Y)) | None, X[:, :2], X[:0], X * nan, X - inf, X.astype(str) + 'x'
 made(batch_size=_) | 0, -1, 5, 1.5, '2', True
 made(seed=_) | -1, 1.5, '0', None, True
 made(engine=_) | None, '', 'gpu', 'cuda:99', 'cuda:-1', 3
-made(dtype=_) | None, '', 'float16', float, 3
+made(dtype=_) | None, '', 'float8', float, 3
 made(clip_norm=_) | 0, inf
 w.run.step(_, progress=never) | None, -1, 1.5, '1', True
 setattr(w.run, 'lr', _) | None, -1, '1', nan, inf
