@@ -177,7 +177,8 @@ class Problem:
     reduction : {"mean", "sum"}
         How the loss of a batch is made from the losses of its samples.
     trained : ndarray of bool, shape (P,)
-        Weights that the optimiser holds and that are not frozen; the others get gradients only.
+        Weights that the optimiser holds and that are not frozen; the others get gradients only. Nobody writes to it:
+        it is replaced.
     previous : ndarray, shape (P,)
         The values before the last step of the last call.
     block : int

@@ -265,7 +265,7 @@ class Training:
     def _train(self, trainer: Trainer, count: int, lr: Rates) -> NDArray[np.float64]:
         problem = self.problem
         if self.flags_changed:
-            np.copyto(problem.trained, self._held & (problem.store.frozen == 0))
+            problem.trained = self._held & (problem.store.frozen == 0)
             self.flags_changed = False
         return trainer.train(self.steps, count, rates_of(lr, 0, count))
 

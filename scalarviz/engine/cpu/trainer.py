@@ -254,6 +254,7 @@ class NumbaTrainer(HostTrainer):
         self._columns = np.zeros(2 + len(problem.state) + len(problem.columns), np.int64)
         self._machines: Machines | None = None
         self._is_finite: bool | None = None  # as the last call has found on its way
+        self._flags: tuple[NDArray[np.bool_], bool] | None = None  # looked at last, and whether all were set
         self._places: dict[str, tuple[Array, int]] = {}
 
     @property
@@ -327,6 +328,12 @@ class NumbaTrainer(HostTrainer):
             held = self._places[name] = array, array.ctypes.data
         return held[1]
 
+    def _every_weight(self) -> bool:
+        """Whether all weights are trained. Asking millions of flags takes as long as a tenth of a step."""
+        if self._flags is None or self._flags[0] is not self.problem.trained:
+            self._flags = self.problem.trained, bool(self.problem.trained.all())
+        return self._flags[1]
+
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count``; returns their losses, float64 of shape (count,)."""
         pieces = self._ready_machines.pieces
@@ -364,7 +371,7 @@ class NumbaTrainer(HostTrainer):
         scales = problem.scales(first, len(losses))
         factors = scales.astype(self._theta.dtype)
         theta, grad = (self._theta, self._grad) if derived else (store.value, store.grad)
-        hyper, every = np.ascontiguousarray(hyper), bool(problem.trained.all())
+        hyper, every = np.ascontiguousarray(hyper), self._every_weight()
         self._team[wire.ARRIVED] = 0
         self._set_kernels(machines, samples, ahead, not every, commit)
         body, update = machines.bodies[0].machine, machines.update.machine
