@@ -109,19 +109,16 @@ class Engines:
 
     @cached_property
     def full_speed(self) -> float:
-        """Steps a second without interruptions: measured once on a copy, or so far.
-
-        Objects have no copy, and in float16 each step is a call of its own.
-        """
-        if self.engine.name == "objects" or self._loss_scale is not None:
+        """Steps a second without interruptions: measured once on a copy, or so far (objects: they have no copy)."""
+        if self.engine.name == "objects":
             return self._training.steps_per_second
         try:
-            return full_speed(self.problem, self._make_trainer)
+            return full_speed(self.problem, self._make_trainer, alone=self._loss_scale is not None)
         except DeviceLostError as error:
             self._go_on_without(error)
         except DeviceMemoryError:
             self._training.trainer.release()  # two of them do not fit; the next call takes it again
-        return full_speed(self.problem, self._make_trainer)
+        return full_speed(self.problem, self._make_trainer, alone=self._loss_scale is not None)
 
     def _first_trainer(self, problem: Problem) -> Trainer:
         """The run's engine, or what ``"auto"`` takes instead where a GPU is there and cannot be used."""

@@ -29,17 +29,21 @@ _WORTH = (1 - OVERHEAD) / OVERHEAD
 _LONGEST = 1 << 20
 
 
-def full_speed(problem: Problem, make_trainer: Callable[[Problem], Trainer], seconds: float = 0.01) -> float:
+def full_speed(
+    problem: Problem, make_trainer: Callable[[Problem], Trainer], seconds: float = 0.01, alone: bool = False
+) -> float:
     """Steps a second that the engine does when nothing interrupts it, measured on a copy of the numbers.
 
     A run that is shown step by step spends its time in calls of one step each; its own figure would say more
-    about calling than about training.
+    about calling than about training. `alone`: each step is a call of its own, as a loss scale follows it.
     """
     trainer = make_trainer(copied(problem))
 
     def timed(steps: int) -> float:
         start = time.perf_counter()
-        trainer.train(0, steps, 0.0)
+        for count in [1] * steps if alone else [steps]:
+            trainer.snapshot()
+            trainer.train(0, count, 0.0)
         return _of_steps(time.perf_counter() - start, trainer)
 
     count, elapsed = 1, 0.0

@@ -18,6 +18,7 @@ from scalarviz.view.draw.theme import DARK
 from scalarviz.view.shown.subject import arrays_subject, subject_of
 from scalarviz.view.touched.explanation import Lines
 from scalarviz.view.touched.inspector import Inspector
+from scalarviz.view.touched.opening import account_of
 from scalarviz.view.touched.value_history import POINTS, ValueHistory
 from scalarviz.view.touched.who import who
 
@@ -25,7 +26,9 @@ MINUS = "\N{MINUS SIGN}"
 PROBE, TARGET = np.array([0.92, 0.58, 0.18]), np.array([0.1, 0.4, 0.8])
 
 
-def scene_of(*hidden: int, bias: bool = True, batch: int = 64, loss: object = None, steps: int = 3) -> Scene:
+def scene_of(
+    *hidden: int, bias: bool = True, batch: int = 64, loss: object = None, steps: int = 3, dtype: str = "float64"
+) -> Scene:
     rng = np.random.default_rng(1)
     colours = rng.random((128, 3))
     layers: list[nn.Module] = []
@@ -36,7 +39,7 @@ def scene_of(*hidden: int, bias: bool = True, batch: int = 64, loss: object = No
     net = nn.Sequential(*layers, nn.Linear(before, 3, bias=bias), nn.Sigmoid())
     net.initialize(nn.init.normal(0, 1), seed=2)
     run = sv.Run(net, loss or nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), data=(colours, 1 - colours),
-                 batch_size=batch, engine="numpy", dtype="float64")  # fmt: skip
+                 batch_size=batch, engine="numpy", dtype=dtype)  # fmt: skip
     run.step(steps)
     return Scene("rgb", run, PROBE, TARGET, ("r", "g", "b"), ("r", "g", "b"))
 
@@ -49,7 +52,11 @@ def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
 
 
 def explanation(scene: Scene, index: int) -> Lines:
-    return Inspector(subject_of(scene), index).explanation(scene.run.frame(scene.probe))
+    return explanation_of(scene, scene.run.frame(scene.probe), index)
+
+
+def explanation_of(scene: Scene, frame: sv.run.Frame, index: int) -> Lines:
+    return Inspector(subject_of(scene), index).explanation(frame)
 
 
 # who it is
@@ -95,6 +102,27 @@ def test_the_gradient_of_a_sample_is_the_numeric_one(scene: Scene) -> None:
         shifted[1][index] -= 1e-5
         up, down = (run.evaluate(PROBE[None], TARGET[None], v) for v in shifted)
         assert gradient[index] == pytest.approx((up - down) / 2e-5, abs=1e-8)
+
+
+@pytest.mark.parametrize("lr", [0.5, 1e-4])
+def test_a_run_in_float16_says_what_of_its_step_the_network_sees(lr: float) -> None:
+    scene = scene_of(5, dtype="float16")
+    run = scene.run
+    run.lr = lr
+    before = run.frame().values
+    run.step()
+    frame = run.frame()
+    coming = [account_of(run, index, along=False).rounded for index in range(run.n_weights)]
+    run.step()
+    after = run.frame().values
+    for index, text in enumerate(coming):
+        said = " ".join(ways[0] for ways in explanation_of(scene, frame, index))
+        assert f"float32 weight: {frame.master[index]:.7g}" in said
+        assert ("same float16" in said) == (before[index] == frame.values[index] and frame.update[index] != 0)
+        kept = figure(float(frame.values[index])) + " stays" in text and "too small" in text
+        assert kept == (frame.values[index] == after[index])
+        assert kept or text.endswith(f"becomes {figure(float(after[index]))}")
+    run.close()
 
 
 def test_the_mean_of_all_terms_is_the_frames_gradient() -> None:

@@ -109,6 +109,8 @@ class Account:
     along : Along or None
     follows : bool
         Whether it is no weight, and moves after what the step computes.
+    rounded : str
+        Of a run in float16: what becomes of the float16 number that the network computes with.
     """
 
     index: int
@@ -127,6 +129,7 @@ class Account:
     new: float
     along: Along | None = None
     follows: bool = False
+    rounded: str = ""
 
     @property
     def more(self) -> int:

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...engine.problem import HALF
+from ...scalar.emit import float16
+from ..draw.text import figure
 from .account import LISTED, Account, Along, RuleLine, Sign, Term, largest
 
 if TYPE_CHECKING:
@@ -46,7 +49,16 @@ def account_of(run: Run, index: int, *, along: bool = True) -> Account:
         new=update.after,
         along=_along(opened, index) if along else None,
         follows=opened.follows(index),
+        rounded=_rounded(update.before, update.after) if run.dtype == HALF else "",
     )
+
+
+def _rounded(before: float, after: float) -> str:
+    """What becomes of the float16 number of a weight whose float32 number changes."""
+    old, new = float16(before), float16(after)
+    if old == new and before != after:
+        return f"float16: {figure(old)} stays, the update is too small"
+    return f"float16: {figure(old)} becomes {figure(new)}"
 
 
 def _listed(run: Run, terms: Terms, divisor: float) -> tuple[Term, ...]:

@@ -28,15 +28,23 @@ def is_plain(account: Account) -> bool:
 
 def height_of(account: Account, width: float, *, formulas: bool = True) -> float:
     """Logical pixels that the section takes, with or without the formulas of a rule of several lines."""
+    rounded = LINE if account.rounded and not account.follows else 0.0
     if not account.lines:
-        return 22.0 + LINE
+        return 22.0 + LINE + rounded
     if is_plain(account):
-        return 22.0 + 24.0
-    return 22.0 + LINE * sum(len(rows) for rows in written(account, width, formulas=formulas)) + 4.0
+        return 22.0 + 24.0 + rounded
+    return 22.0 + rounded + LINE * sum(len(rows) for rows in written(account, width, formulas=formulas)) + 4.0
 
 
 def draw_rule(page: Page, account: Account, *, formulas: bool = True) -> None:
-    """The section: the optimiser's name, and every line of its rule with numbers."""
+    """The section: the optimiser's name, every line of its rule with numbers, and what of it float16 holds."""
+    _draw_lines(page, account, formulas)
+    if account.rounded and not account.follows:
+        page.sketch.text(page.x, page.y + 13, account.rounded, LABEL, page.theme.text2)
+        page.y += LINE
+
+
+def _draw_lines(page: Page, account: Account, formulas: bool) -> None:
     theme, sketch = page.theme, page.sketch
     if account.follows:
         page.heading(f"step {account.step + 1:,}", "no optimiser moves it")
