@@ -13,8 +13,8 @@ from pydantic import AfterValidator, Field
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, listing, shown
-from scalarviz.imported.ending import Ending, without_softmax
 from scalarviz.imported.loading import Loaded, loaded, train_only
+from scalarviz.imported.network import Ending, without_softmax
 from scalarviz.io import check_target
 from scalarviz.onnx.graph import Port
 from scalarviz.onnx.reading import read_graph

@@ -15,9 +15,9 @@ import numpy as np
 from ..errors import InputError
 from ..nn import Embedding, Module, Parameter, Sequential
 from ..onnx.graph import PARAMETER, Node
+from .facts import Facts, Found, Tensor
 from .lanes import Entry
-from .layers import FAMILIES  # noqa: F401  # its files fill the table
-from .layers.table import Facts, Found, Tensor, found_at
+from .layers import found_at
 from .network import Chain, Entrance, Group, Imported, LayerStep, Steps
 from .operators.table import SETTINGS
 

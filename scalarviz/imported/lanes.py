@@ -17,8 +17,107 @@ import numpy as np
 
 from ..checks import integer, mapping
 from ..errors import InputError, ScalarvizError, TypeMismatchError, listing, shown
-from ..onnx.graph import Array, Graph, Port
-from .nodes import MOST_ENTERED, MOST_TRIED, Allowance, Tensors, compute, last_uses
+from ..onnx.graph import Array, Graph, Node, Port
+from .operators.table import SIDES, TABLE, Tensors, compute
+
+MOST_ENTERED = 10_000_000
+"""Numbers of one sample of an input: each becomes a Value."""
+
+MOST_TRIED = 1 << 25
+"""Numbers of an input of as many samples as the file is made for."""
+
+MOST_MADE = 1 << 28
+"""Numbers that the nodes make of one sample, all together."""
+
+MOST_HELD = 1 << 27
+"""Of these the numbers that are kept at a time."""
+
+
+class Allowance:
+    """Counts the numbers that nodes make.
+
+    Parameters
+    ----------
+    times : int
+        How often each limit: of several samples.
+    """
+
+    def __init__(self, times: int = 1) -> None:
+        self._times = times
+        self._made = self._held = 0
+        self._sizes: dict[str, int] = {}
+
+    def made(self, node: Node, tensors: Mapping[str, Array]) -> None:
+        """Count what a node has made; an array that is a view of another one takes no room.
+
+        Raises
+        ------
+        InputError
+            It is more than is allowed; names the node.
+        """
+        for name in node.outputs:
+            array = tensors.get(name)
+            if array is None or name in self._sizes:
+                continue
+            own = not any(np.may_share_memory(array, tensors[other]) for other in node.inputs if other)
+            self._sizes[name] = array.size if own else 0
+            self._made += array.size
+            self._held += self._sizes[name]
+        if self._made > self._times * MOST_MADE or self._held > self._times * MOST_HELD:
+            raise InputError(
+                f"with {node.operator} {shown(node.name)} the nodes have made {self._made:,} numbers, of which "
+                f"{self._held:,} are kept at a time; allowed: {self._times * MOST_MADE:,} and "
+                f"{self._times * MOST_HELD:,}; export it with smaller inputs"
+            )
+
+    def dropped(self, names: Sequence[str]) -> None:
+        """Nobody needs these tensors any more."""
+        for name in names:
+            self._held -= self._sizes.pop(name, 0)
+
+
+def folded(graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Tensors:
+    """What the graph makes of its constants alone, with the constants.
+
+    Parameters
+    ----------
+    graph : Graph
+    shapes : mapping of str to tuple of int, optional
+        Of tensors that are computed of data, where they are known: what is made of their sides is known then, too.
+
+    Raises
+    ------
+    InputError
+        See `compute` and `Allowance`.
+    """
+    tensors = dict(graph.constants)
+    stored = sum(array.size for array in tensors.values())
+    allowance = Allowance(1 + 2 * stored // MOST_HELD)
+    for node in graph.nodes:
+        if node.operator not in TABLE:
+            continue
+        if all(name in tensors for name in node.inputs if name):
+            try:
+                compute(node, tensors, graph.opset, {})
+                allowance.made(node, tensors)
+            except InputError as error:
+                raise InputError(f"{graph.name}: {error}") from None
+        elif shapes and node.operator in SIDES and node.inputs[0] in shapes:
+            one = {node.inputs[0]: np.broadcast_to(np.zeros(()), shapes[node.inputs[0]])}
+            compute(node, one, graph.opset, {})
+            tensors |= {name: one[name] for name in node.outputs}
+    return tensors
+
+
+def last_uses(nodes: Sequence[Node], kept: set[str]) -> list[list[str]]:
+    """For each node the tensors that no later one reads, without those that are `kept`."""
+    seen, found = set(kept), []
+    for node in reversed(nodes):
+        names = {*node.inputs, *node.outputs} - seen
+        seen |= names
+        found.append([name for name in names if name])
+    return found[::-1]
+
 
 Shape = tuple[int, ...]
 
@@ -59,7 +158,7 @@ def probed(
     Raises
     ------
     InputError
-        See :func:`.nodes.compute` and :class:`.allowance.Allowance`.
+        See `compute` and `Allowance`.
     """
     tensors = {**constants, **inputs}
     shapes = {name: array.shape for name, array in tensors.items()}
@@ -218,7 +317,7 @@ def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
     batch : str, int, False or None
         See :func:`scalarviz.imported.loading.load_onnx`.
     sides : mapping
-        See :func:`.sides.checked`.
+        See `checked`.
 
     Raises
     ------

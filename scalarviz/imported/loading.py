@@ -23,10 +23,9 @@ from ..nn._state import matching
 from ..onnx.graph import Graph, Node
 from ..onnx.reading import read_graph
 from .building import Builder, check_size, planned
-from .lanes import alone, checked, entries, output_axes
-from .layers.table import Facts, Found
-from .nodes import Tensors, folded
-from .operators.table import SETTINGS, supported
+from .facts import Facts, Found
+from .lanes import alone, checked, entries, folded, output_axes
+from .operators.table import SETTINGS, Tensors, supported
 
 NO_DERIVATIVE = frozenset(("ArgMax", "ArgMin", "Ceil", "Floor", "Hardmax", "Mod", "NonZero", "Round"))
 """Operators of known numbers alone."""

@@ -16,8 +16,7 @@ from onnx import TensorProto, numpy_helper
 from onnx.backend.test.runner import Runner
 
 from scalarviz.errors import InputError, ScalarvizError
-from scalarviz.imported.operators.alike import each
-from scalarviz.imported.operators.table import TABLE, VERSIONS, Call, supported
+from scalarviz.imported.operators.table import TABLE, VERSIONS, Call, each, supported
 from scalarviz.nn._array import Values, values
 from scalarviz.onnx.graph import Node
 from scalarviz.onnx.reading import graph_of

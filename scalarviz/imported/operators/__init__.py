@@ -1,10 +1,10 @@
 """What each ONNX operator computes, of arrays of numbers and of arrays of Values alike.
 
-Open `table` first: the names that are known, with their versions, and the functions by name. `alike` has what they are
-written with; the other files are families of operators.
+Open `table` first: the names that are known, the functions by name, and what they are written with. The other files are
+families of operators.
 """
 
-from . import arithmetic, convolutions, norms, pieces, products, reductions, resize, shapes
+from . import arithmetic, places, products, reductions, windows
 
-FAMILIES = (arithmetic, convolutions, norms, pieces, products, reductions, resize, shapes)
+FAMILIES = (arithmetic, places, products, reductions, windows)
 """The files that put functions into the table."""

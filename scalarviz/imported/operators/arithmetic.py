@@ -17,8 +17,7 @@ from ...scalar.erf import erf
 from ...scalar.functions import log_softmax
 from ...scalar.functions import softmax as shares
 from ...scalar.mask import factors
-from .alike import Array, axis_of, bare, both, dressed, each, objects, over_lanes, values
-from .table import Call, operator
+from .table import Array, Call, axis_of, bare, both, dressed, each, objects, operator, over_lanes, values
 
 COMPARED: dict[str, tuple[str, Callable[..., Any]]] = {
     "Greater": ("gt", np.greater),

@@ -17,8 +17,7 @@ from ...scalar import Value, Weight, functions
 from ...scalar.store import Block
 from ...scalar.sums import Dot, Row, affine_each
 from ...scalar.value import as_value
-from .alike import Array, bare, both, dressed, made, objects, reduced, room, values
-from .table import Call, operator
+from .table import Array, Call, bare, both, dressed, made, objects, operator, reduced, room, values
 
 Terms = Row | tuple[Value, ...]
 

@@ -1,19 +1,19 @@
-"""The table of recognisers: by operator, the functions that look whether a layer begins with a node."""
+"""What is known of a graph when layers are looked for: `Facts`; and what is found: `Found`."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
-from ...nn import Module
-from ...onnx.graph import PARAMETER, Array, Graph, Node
-from ..nodes import SIDES
+from ..nn import Module
+from ..onnx.graph import PARAMETER, Array, Graph, Node
+from .operators.table import SIDES
 
 LARGEST_WEIGHT = 1e6
 """A tensor with a number beyond it is no weight but a mask, which stands for minus infinity."""
@@ -216,30 +216,6 @@ class Facts:
         if found is None or found.array.ndim != 2:
             return None
         return Tensor(name, found.array.T, turned=True) if turned else found
-
-
-Recogniser = Callable[[Node, Facts], Found | None]
-TABLE: dict[str, list[Recogniser]] = defaultdict(list)
-"""By the operator of the first node."""
-
-
-def layer(*names: str) -> Callable[[Recogniser], Recogniser]:
-    """Put a function into the table under these operators."""
-
-    def put(function: Recogniser) -> Recogniser:
-        for name in names:
-            TABLE[name].append(function)
-        return function
-
-    return put
-
-
-def found_at(node: Node, facts: Facts) -> Found | None:
-    """The layer that begins with a node, if one does; of several that which stands for most nodes."""
-    if node.domain != "":
-        return None
-    layers = [found for look in TABLE.get(node.operator, ()) if (found := look(node, facts)) is not None]
-    return max(layers, key=lambda found: len(found.nodes), default=None)
 
 
 def of_module(name: str) -> bool:
