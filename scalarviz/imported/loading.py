@@ -27,7 +27,7 @@ from .facts import Facts, Found
 from .lanes import alone, checked, entries, folded, output_axes
 from .operators.table import SETTINGS, Tensors, supported
 
-NO_DERIVATIVE = frozenset(("ArgMax", "ArgMin", "Ceil", "Floor", "Hardmax", "Mod", "NonZero", "Round"))
+NO_DERIVATIVE = frozenset(("ArgMax", "ArgMin", "Ceil", "Floor", "Mod", "NonZero", "Round"))
 """Operators of known numbers alone."""
 CUT = frozenset(("Div", "Pow", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean"))
 """Operators that cut off what they make of whole numbers at the point."""

@@ -16,7 +16,7 @@ from onnx import TensorProto, numpy_helper
 from onnx.backend.test.runner import Runner
 
 from scalarviz.errors import InputError, ScalarvizError
-from scalarviz.imported.operators.table import TABLE, VERSIONS, Call, each, supported
+from scalarviz.imported.operators.table import TABLE, Call, each, supported
 from scalarviz.nn._array import Values, values
 from scalarviz.onnx.graph import Node
 from scalarviz.onnx.reading import graph_of
@@ -24,12 +24,12 @@ from scalarviz.scalar.value import as_value
 
 KINDS = {1: np.float32, 7: np.int64, 9: np.bool_, 11: np.float64}
 """Element types whose cases have to pass."""
-SLOW = {"attention", "averagepool", "image_decoder", "lppool", "maxpool"}
+SLOW = {"attention", "averagepool", "image_decoder", "maxpool"}
 """Files of cases that take longer to make than all others together."""
-NUMBERS_ONLY = {"ArgMax", "ArgMin", "Ceil", "Floor", "Hardmax", "Mod", "NonZero", "Round"}
+NUMBERS_ONLY = {"ArgMax", "ArgMin", "Ceil", "Floor", "Mod", "NonZero", "Round"}
 """Operators without a derivative: of numbers that are known alone."""
 PLACES = {f"test_maxpool_with_argmax_2d_precomputed_{name}" for name in ("pads", "strides")}
-"""Cases that ask where the largest number stands."""
+"""Cases that ask where the largest number stands, which is not computed."""
 SETTINGS = {"Dropout": {1}, "OneHot": {0, 1}, "Range": {0, 1, 2}, "Resize": {1, 2}, "Upsample": {1}}
 """Floating inputs that are no data: a ratio, a depth, bounds, scales."""
 MOST = 5_000
@@ -70,8 +70,9 @@ def operator_of(case):
 
 
 def listed(*, slow=False):
-    """Cases of one node whose operator is known and whose types are those of `KINDS`."""
-    return [case for case in cases(slow) if operator_of(case) in VERSIONS and element_types(case) <= set(KINDS)]
+    """Cases of one node whose operator is known and whose types are those of `KINDS`, without `PLACES`."""
+    tried = [case for case in cases(slow) if operator_of(case) in TABLE and case.name not in PLACES]
+    return [case for case in tried if element_types(case) <= set(KINDS)]
 
 
 def array_of(given):
@@ -136,7 +137,7 @@ def outcomes(tried, computed):
 
 def surprises(wrong):
     """Of cases with computed inputs: all but those that are for known numbers alone, which say so."""
-    return [found for found in wrong if not (found[1] in NUMBERS_ONLY or found[0] in PLACES) or "known" not in found[2]]
+    return [found for found in wrong if found[1] not in NUMBERS_ONLY or "known" not in found[2]]
 
 
 def test_every_case_of_a_listed_operator_gives_the_standards_numbers():
@@ -149,10 +150,6 @@ def test_every_case_with_computed_inputs_gives_them_too():
     passed, wrong = outcomes(listed(), computed=True)
     assert surprises(wrong) == []
     assert passed >= 250
-
-
-def test_every_listed_operator_has_a_function_and_every_function_is_listed():
-    assert set(TABLE) == set(VERSIONS)
 
 
 # ---- gradients
@@ -190,7 +187,7 @@ def compared(tried):
     rng, counts, wrong = np.random.default_rng(0), Counter(), []
     for case in tried:
         name = operator_of(case)
-        if name in NUMBERS_ONLY or case.name in {*UNSTEADY, *PLACES} or not element_types(case) & {1, 11}:
+        if name in NUMBERS_ONLY or case.name in UNSTEADY or not element_types(case) & {1, 11}:
             continue
         found = derivatives(case, rng)
         if found is not None:
@@ -209,10 +206,10 @@ def test_gradients_are_those_of_differences():
 @pytest.mark.ci
 def test_pools_give_the_standards_numbers_and_the_gradients_of_differences():
     tried = listed(slow=True)
-    assert {operator_of(case) for case in tried} >= {"AveragePool", "LpPool", "MaxPool"}
+    assert {operator_of(case) for case in tried} >= {"AveragePool", "MaxPool"}
     assert outcomes(tried, computed=False)[1] == []
     small = [case for case in tried if all(np.size(array_of(x)) <= MOST for x in case.data_sets[0][0])]
-    assert len(small) >= 30
+    assert len(small) >= 25
     assert surprises(outcomes(small, computed=True)[1]) == []
     assert compared(small)[1] == []
 
@@ -290,7 +287,10 @@ UNFIT = {
     "many Values": ("Expand", [as_values([1.0]), i64(1 << 30)], {}, "2,000,000 Values"),
     "a wide border": ("Pad", [np.ones(2), i64(1 << 60, 1 << 60)], {}, *MANY),
     "an outer sum": ("Add", [as_values(np.ones((2000, 1))), np.ones(2000)], {}, "2,000,000 Values"),
+    "an outer comparison": ("Greater", [np.ones((20_000, 1)), np.ones(20_000)], {}, *MANY),
+    "an outer choice": ("Where", [np.ones((20_000, 1), bool), np.ones(20_000), np.ones(1)], {}, *MANY),
     "a scale": ("Resize", [np.ones((1, 1, 4)), np.ones(0), np.array([1.0, 1.0, 1e9])], {}, "65536"),
+    "places of the largest": ("MaxPool", [np.ones((1, 1, 3))], {"kernel_shape": (2,), "outputs": 2}, "second output"),
     "a ratio": ("Dropout", [np.ones(2), np.float32(1.5), np.array(True)], {}, "1.5"),
 }  # fmt: skip
 

@@ -14,7 +14,22 @@ from ...scalar.functions import Gathered
 from ...scalar.value import as_value
 from .arithmetic import truth
 from .products import neighbours
-from .table import Array, Call, alike, axis_of, bare, both, dressed, each, made, objects, operator, room
+from .table import (
+    Array,
+    Call,
+    alike,
+    axis_of,
+    bare,
+    bordered,
+    both,
+    dressed,
+    each,
+    made,
+    objects,
+    operator,
+    room,
+    values,
+)
 
 
 @operator("Identity")
@@ -31,12 +46,8 @@ def reshape(call: Call) -> list[Array]:
         if any(side == 0 and k >= x.ndim for k, side in enumerate(wanted)):
             raise call.wrong(f"the shape {shown(wanted)} keeps a side that the input of shape {x.shape} has not")
         wanted = [x.shape[k] if side == 0 else side for k, side in enumerate(wanted)]
-    return [_shaped(call, x, wanted)]
-
-
-def _shaped(call: Call, x: Array, wanted: list[int]) -> Array:
     try:
-        return x.reshape(tuple(wanted))
+        return [x.reshape(tuple(wanted))]
     except ValueError:
         raise call.wrong(f"{x.size} numbers of the shape {x.shape} do not fit into the shape {shown(wanted)}") from None
 
@@ -49,18 +60,15 @@ def flatten(call: Call) -> list[Array]:
     return [x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:]))]
 
 
-def _axes(call: Call, changed: int) -> list[int] | None:
-    """The axes of a node: an input from version `changed` on, an attribute before."""
-    if call.version < changed:
-        found: list[int] | None = call.listed("axes")
-        return found
-    return call.whole(1, "the axes") if call.given(1) else None
+def _axes(call: Call) -> Any:
+    """The axes of a node: an input from version 13 on, an attribute before."""
+    return call.listed("axes") if call.version < 13 else call.row(1, "the axes")
 
 
 @operator("Squeeze")
 def squeeze(call: Call) -> list[Array]:
     """Without axes of length 1."""
-    x, axes = call.input(0), _axes(call, 13)
+    x, axes = call.input(0), _axes(call)
     gone = {k for k, side in enumerate(x.shape) if side == 1} if axes is None else {axis_of(a, x.ndim) for a in axes}
     if any(k >= x.ndim or x.shape[k] != 1 for k in gone):
         raise call.wrong(f"the axes {shown(axes)} of the shape {x.shape} are not all of length 1")
@@ -70,7 +78,7 @@ def squeeze(call: Call) -> list[Array]:
 @operator("Unsqueeze")
 def unsqueeze(call: Call) -> list[Array]:
     """With axes of length 1 more."""
-    x, axes = call.input(0), _axes(call, 13)
+    x, axes = call.input(0), _axes(call)
     if axes is None:
         raise call.wrong("its axes are missing; this operator needs them")
     places = {axis_of(a, x.ndim + len(axes)) for a in axes}
@@ -116,8 +124,7 @@ def tile(call: Call) -> list[Array]:
 def shape(call: Call) -> list[Array]:
     """The sides, or some of them."""
     sides = call.input(0).shape
-    start, end = call.attribute("start", 0), call.attribute("end", len(sides))
-    return [np.array(sides[start:end], np.int64)]
+    return [np.array(sides[call.attribute("start", 0) : call.attribute("end", len(sides))], np.int64)]
 
 
 @operator("Size")
@@ -131,17 +138,16 @@ TYPES: dict[int, type[np.generic]] = {
     10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64,
 }  # fmt: skip
 """The standard's numbers of element types."""
+KNOWN, TYPED = {*map(np.dtype, TYPES.values())}, "floats of 16 to 64 bits, whole numbers and truths are"
 
 
 @operator("Constant")
 def constant(call: Call) -> list[Array]:
     """What the file says."""
-    kinds: dict[str, Any] = {"value_float": np.float32, "value_floats": np.float32}
-    for name in ("value", "value_float", "value_floats", "value_int", "value_ints"):
-        if name in call.node.attributes:
-            found = np.asarray(call.node.attributes[name])
-            kind = found.dtype if name == "value" else np.dtype(kinds.get(name, np.int64))
-            return [found.astype(kind)]
+    kinds = {"value": None, "value_float": np.float32, "value_floats": np.float32, "value_int": np.int64,
+             "value_ints": np.int64}  # fmt: skip
+    for name in kinds.keys() & call.node.attributes.keys():
+        return [np.asarray(call.node.attributes[name], kinds[name])]
     raise call.wrong("it holds no numbers; texts and sparse tensors are not known here")
 
 
@@ -165,8 +171,7 @@ def steps(call: Call) -> list[Array]:
 @operator("EyeLike")
 def eye(call: Call) -> list[Array]:
     """A matrix of zeros with a diagonal of ones."""
-    x = call.input(0)
-    kind = call.attribute("dtype")
+    x, kind = call.input(0), call.attribute("dtype")
     own: np.dtype[Any] = np.dtype(np.float32) if made(x) else x.dtype
     rows, columns = x.shape
     return [np.eye(rows, columns, int(call.attribute("k", 0)), own if kind is None else _type(call, int(kind)))]
@@ -210,16 +215,14 @@ def cast_like(call: Call) -> list[Array]:
     like = call.dtypes[1] if len(call.dtypes) > 1 else None
     if like is None and call.input(1).dtype != object:
         like = call.input(1).dtype
-    if like is None:
-        raise call.wrong("the type that it shall have is not known")
+    if like is None or like not in KNOWN:
+        raise call.wrong(f"the type {like or 'that it shall have'} is not known; {TYPED}")
     return [_cast(call, like)]
 
 
 def _type(call: Call, number: int) -> np.dtype[Any]:
     if number not in TYPES:
-        raise call.wrong(
-            f"the element type {number} is not known here; floats of 16 to 64 bits, whole numbers and truths are"
-        )
+        raise call.wrong(f"the element type {number} is not known here; {TYPED}")
     return np.dtype(TYPES[number])
 
 
@@ -228,17 +231,12 @@ def _cast(call: Call, to: np.dtype[Any]) -> Array:
 
     Computed numbers are not cut off at the point: that has no derivative. Whole ones, as the file says, stay.
     """
-    x = call.input(0)
-    if to not in {np.dtype(kind) for kind in TYPES.values()}:
-        raise call.wrong(f"the type {to} is not known here; floats of 16 to 64 bits, whole numbers and truths are")
+    x, before = call.input(0), call.dtypes[0] if call.dtypes else None
     if x.dtype != object:
         return x.astype(to)
-    if to.kind == "f":
-        return x
     if to.kind == "b":
         return truth(x)
-    before = call.dtypes[0] if call.dtypes else None
-    if before is not None and before.kind in "iub":
+    if to.kind == "f" or (before is not None and before.kind in "iub"):
         return x
     raise call.wrong(f"computed numbers are not rounded to {to}: that has no derivative")
 
@@ -261,21 +259,16 @@ def chosen_row(table: Array, index: Value) -> list[Any]:
     row = neighbours(flat.ravel().tolist())
     if row is not None:
         return [Gathered(row.block, row.start + k, rows, step, index) for k in range(step)]
-    shares = [functions.mul(_compare("ge", index, k), _compare("lt", index, k + 1)) for k in range(rows)]
-    columns = bare(objects(flat)).T.tolist()
-    return [dot(column, shares) for column in columns]
-
-
-def _compare(name: str, index: Value, number: int) -> Value:
-    return functions.function(name)(index, float(number))
+    ge, lt = functions.function("ge"), functions.function("lt")
+    meant = [functions.mul(ge(index, float(k)), lt(index, float(k + 1))) for k in range(rows)]
+    return [dot(column, meant) for column in bare(objects(flat)).T.tolist()]
 
 
 def _known_row(table: Array, rows: int, index: Value) -> list[Any]:
     number = index.data
     if not (0 <= number < rows and number == int(number)):
         raise OutOfRangeError(f"there is no row {number:g} in a table of {rows}; an id is a whole number from 0")
-    at = int(number)
-    return [as_value(x) for x in bare(table)[at : at + 1].ravel().tolist()]
+    return [as_value(x) for x in bare(table)[int(number) : int(number) + 1].ravel().tolist()]
 
 
 JOINED: dict[str, tuple[str, Any]] = {
@@ -287,41 +280,28 @@ JOINED: dict[str, tuple[str, Any]] = {
 """What becomes of the number that is there and the one that comes; "none": it is replaced."""
 
 
-def _put(call: Call, found: Array, place: Any, number: Any) -> None:
-    how = call.attribute("reduction", "none")
-    if how == "none":
-        found[place] = number
-        return
-    if how not in JOINED:
+@operator("ScatterElements", "ScatterND")
+def scatter(call: Call) -> list[Array]:
+    """Numbers, or parts whose first indices are given, are replaced or joined, one after the other.
+
+    `ScatterElements`: at each place of the updates the number goes to where the index along the axis says.
+    """
+    (x, updates), indices = alike(call.input(0), call.input(2)), call.numbers(1, "the indices")
+    parts, how = call.node.operator == "ScatterND", call.attribute("reduction", "none")
+    if how != "none" and how not in JOINED:
         raise call.wrong(f"the reduction {how!r}; none, add, mul, max and min are known")
-    before = np.asarray(found[place])
-    now = bare(both(*JOINED[how], dressed(before), dressed(np.asarray(number))))
-    found[place] = now if now.ndim else now[()]
-
-
-@operator("ScatterND")
-def scatter_nd(call: Call) -> list[Array]:
-    """Parts whose first indices are given are replaced, or joined, one after the other."""
-    x, updates = alike(call.input(0), call.input(2))
-    indices = call.numbers(1, "the indices")
-    room(indices.shape[:-1], computed=True)  # they are gone through one by one
-    found, numbers = bare(x).copy(), bare(updates)
-    for at in np.ndindex(*indices.shape[:-1]):
-        _put(call, found, tuple(indices[at].tolist()), numbers[at])
-    return [dressed(found)]
-
-
-@operator("ScatterElements")
-def scatter_elements(call: Call) -> list[Array]:
-    """At each place of the updates the number goes to where the index along the axis says."""
-    x, updates = alike(call.input(0), call.input(2))
     axis = axis_of(call.attribute("axis", 0), x.ndim)
-    indices = places_of(call, call.numbers(1, "the indices"), x.shape[axis])
-    room(indices.shape, computed=True)
+    indices = indices if parts else places_of(call, indices, x.shape[axis])
+    outer = indices.shape[:-1] if parts else indices.shape
+    room(outer, computed=True)  # they are gone through one by one
     found, numbers = bare(x).copy(), bare(updates)
-    for at in np.ndindex(*indices.shape):
-        place = (*at[:axis], int(indices[at]), *at[axis + 1 :])
-        _put(call, found, place, numbers[at])
+    for at in np.ndindex(*outer):
+        place = tuple(indices[at].tolist()) if parts else (*at[:axis], int(indices[at]), *at[axis + 1 :])
+        now = numbers[at]
+        if how != "none":
+            now = bare(both(*JOINED[how], dressed(np.asarray(found[place])), dressed(np.asarray(now))))
+            now = now if now.ndim else now[()]
+        found[place] = now
     return [dressed(found)]
 
 
@@ -332,7 +312,7 @@ BORDERS: tuple[Literal["edge"], Literal["reflect"], Literal["wrap"]] = ("edge", 
 @operator("Concat")
 def concat(call: Call) -> list[Array]:
     """One behind the other along an axis."""
-    parts = alike(*[call.input(k) for k in range(max(len(call.inputs), 1))])
+    parts = alike(*call.all())
     axis = axis_of(call.attribute("axis", 1), parts[0].ndim)
     room((sum(x.size for x in parts),), made(*parts))
     return [dressed(np.concatenate([bare(x) for x in parts], axis))]
@@ -344,10 +324,7 @@ def split(call: Call) -> list[Array]:
     x, count = call.input(0), len(call.node.outputs)
     axis = axis_of(call.attribute("axis", 0), x.ndim)
     side = x.shape[axis]
-    if call.version < 13:
-        sizes = call.listed("split")
-    else:
-        sizes = call.whole(1, "the sizes") if call.given(1) else None
+    sizes = call.listed("split") if call.version < 13 else call.row(1, "the sizes")
     if sizes is None:
         count = call.attribute("num_outputs", count)
         if not 1 <= count <= max(side, len(call.node.outputs)):
@@ -362,13 +339,10 @@ def split(call: Call) -> list[Array]:
 @operator("Slice")
 def cut(call: Call) -> list[Array]:
     """From here to there, along some axes."""
-    x = call.input(0)
-    if call.version < 10:
-        starts, ends, axes, steps = call.listed("starts"), call.listed("ends"), call.listed("axes"), None
-    else:
-        starts, ends = call.whole(1, "the starts"), call.whole(2, "the ends")
-        axes = call.whole(3, "the axes") if call.given(3) else None
-        steps = call.whole(4, "the steps") if call.given(4) else None
+    x, old, steps = call.input(0), call.version < 10, None if call.version < 10 else call.row(4, "the steps")
+    starts = call.listed("starts") if old else call.whole(1, "the starts")
+    ends = call.listed("ends") if old else call.whole(2, "the ends")
+    axes = call.listed("axes") if old else call.row(3, "the axes")
     axes = list(range(len(starts))) if axes is None else [axis_of(a, x.ndim) for a in axes]
     steps = [1] * len(starts) if steps is None else steps
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
@@ -419,13 +393,9 @@ def _chosen(call: Call, table: Array, indices: Array, axis: int) -> Array:
     if not table.ndim:
         raise call.wrong("it chooses of a single number, which has no rows")
     turned = dressed(np.moveaxis(bare(table), axis, 0))
-    rows = [chosen_row(turned, index) for index in bare(indices).ravel().tolist()]
-    found = np.empty((len(rows), prod(turned.shape[1:])), object)
-    for k, row in enumerate(rows):
-        found[k] = row
-    shaped = found.reshape(*indices.shape, *turned.shape[1:])
-    places = [*range(indices.ndim)]
-    return dressed(np.moveaxis(shaped, places, [axis + k for k in places]))
+    found = [x for index in bare(indices).ravel().tolist() for x in chosen_row(turned, index)]
+    places, shaped = [*range(indices.ndim)], values(found, (*indices.shape, *turned.shape[1:]))
+    return dressed(np.moveaxis(bare(shaped), places, [axis + k for k in places]))
 
 
 @operator("GatherElements")
@@ -455,54 +425,40 @@ def pad(call: Call) -> list[Array]:
     """A border: of a constant, or of what is inside."""
     x, mode = call.input(0), call.attribute("mode", "constant")
     widths = call.listed("pads") if call.version < 11 else call.whole(1, "the widths")
-    axes = [axis_of(a, x.ndim) for a in call.whole(3, "the axes")] if call.given(3) else list(range(x.ndim))
+    axes = [axis_of(a, x.ndim) for a in call.row(3, "the axes", range(x.ndim))]
     if len(widths) != 2 * len(axes):
         raise call.wrong(f"{len(widths)} widths for {len(axes)} axes; it takes one before and one behind each")
     border = [(0, 0)] * x.ndim
     for k, axis in enumerate(axes):
         border[axis] = (widths[k], widths[k + len(axes)])
-    inside: list[Any] = [slice(max(0, -a), side - max(0, -b)) for (a, b), side in zip(border, x.shape, strict=True)]
-    inner = x[(*inside, ...)]
-    outer = [(max(0, a), max(0, b)) for a, b in border]
-    room([side + a + b for side, (a, b) in zip(inner.shape, outer, strict=True)])
     if mode != "constant":
         if mode not in BORDERS:
             raise call.wrong(f"the mode {shown(mode)}; {listing(BORDERS)} and constant are known")
-        return [dressed(np.pad(bare(inner), outer, mode=mode))]
-    fill = call.input(2) if call.given(2) and call.version >= 11 else np.asarray(call.attribute("value", 0.0))
-    inner, fill = alike(inner, fill if fill.dtype == object or x.dtype == object else fill.astype(x.dtype))
-    return [dressed(np.pad(bare(inner), outer, constant_values=bare(fill).reshape(())[()]))]
+        return [dressed(bordered(x, border, mode=mode))]
+    given = call.optional(2) if call.version >= 11 else None
+    fill = np.asarray(call.attribute("value", 0.0)) if given is None else given
+    inner, fill = alike(x, fill if made(fill, x) else fill.astype(x.dtype))
+    return [dressed(bordered(inner, border, constant_values=bare(fill).reshape(())[()]))]
 
 
-@operator("DepthToSpace")
-def depth_to_space(call: Call) -> list[Array]:
-    """Channels as blocks of the picture."""
+@operator("DepthToSpace", "SpaceToDepth")
+def blocks(call: Call) -> list[Array]:
+    """Channels as blocks of the picture, or blocks of the picture as channels."""
     x, side = call.input(0), int(call.attribute("blocksize", 1))
-    n, c, h, w = x.shape
-    if call.attribute("mode", "DCR") == "DCR":
-        parts = x.reshape(n, side, side, c // side**2, h, w).transpose(0, 3, 4, 1, 5, 2)
-    else:
-        parts = x.reshape(n, c // side**2, side, side, h, w).transpose(0, 1, 4, 2, 5, 3)
+    (n, c, h, w), by_depth = x.shape, call.attribute("mode", "DCR") == "DCR"
+    if call.node.operator == "SpaceToDepth":
+        parts = x.reshape(n, c, h // side, side, w // side, side)
+        parts = parts.transpose((0, 3, 5, 1, 2, 4) if by_depth else (0, 1, 3, 5, 2, 4))
+        return [parts.reshape(n, c * side**2, h // side, w // side)]
+    split = (side, side, c // side**2) if by_depth else (c // side**2, side, side)
+    parts = x.reshape(n, *split, h, w).transpose((0, 3, 4, 1, 5, 2) if by_depth else (0, 1, 4, 2, 5, 3))
     return [parts.reshape(n, c // side**2, h * side, w * side)]
-
-
-@operator("SpaceToDepth")
-def space_to_depth(call: Call) -> list[Array]:
-    """Blocks of the picture as channels."""
-    x, side = call.input(0), int(call.attribute("blocksize", 1))
-    n, c, h, w = x.shape
-    parts = x.reshape(n, c, h // side, side, w // side, side)
-    if call.attribute("mode", "DCR") == "DCR":
-        parts = parts.transpose(0, 3, 5, 1, 2, 4)
-    else:
-        parts = parts.transpose(0, 1, 3, 5, 2, 4)
-    return [parts.reshape(n, c * side**2, h // side, w // side)]
 
 
 @operator("Trilu")
 def triangle(call: Call) -> list[Array]:
     """The upper or the lower triangle of matrices; 0 elsewhere."""
-    x, k = call.input(0), call.whole(1, "the diagonal")[0] if call.given(1) else 0
+    x, k = call.input(0), call.row(1, "the diagonal", [0])[0]
     rows, columns = x.shape[-2:]
     upper = bool(call.attribute("upper", 1))
     inside = np.tri(rows, columns, k - upper, dtype=bool) != upper

@@ -125,7 +125,7 @@ def gemm(call: Call) -> list[Array]:
         raise call.wrong(f"the shapes {a.shape} and {b.shape} do not fit together as matrices")
     room((a.shape[0], b.shape[1]), not call.known)
     alpha, beta = float(call.attribute("alpha", 1.0)), float(call.attribute("beta", 1.0))
-    c = call.inputs[2] if call.given(2) else None
+    c = call.optional(2)
     if alpha == beta == 1.0 and a.dtype == object and c is not None and c.shape == (b.shape[1],) and not call.known:
         found = weighted_rows(b.T, a, c)
         return [values([v for row in found for v in row], (a.shape[0], b.shape[1]))]
@@ -150,7 +150,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 def einsum(call: Call) -> list[Array]:
     """``ij,jk->ik`` and its like; axes that are in no result are summed over."""
     equation = str(call.attribute("equation", "")).replace(" ", "")
-    operands = [call.input(k) for k in range(max(len(call.inputs), 1))]
+    operands = call.all()
     names, result = _names(call, equation, operands)
     sides = {
         name: side for own, x in zip(names, operands, strict=True) for name, side in zip(own, x.shape, strict=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -23,12 +23,12 @@ from .table import (
     alike,
     axis_of,
     bare,
+    bordered,
     dressed,
-    mean_of,
     objects,
     operator,
     over_lanes,
-    over_last,
+    reduced,
     room,
     values,
 )
@@ -38,17 +38,7 @@ Sides = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of a convolution or a pool.
-
-    Attributes
-    ----------
-    size, stride, dilation : tuple of int
-        One for each of the last axes.
-    before, behind : tuple of int
-        Places of the border.
-    made : tuple of int
-        How many windows there are along each axis.
-    """
+    """The windows of a convolution or a pool: numbers for each of the last axes; `made` is how many there are."""
 
     size: Sides
     stride: Sides
@@ -57,56 +47,37 @@ class Windows:
     behind: Sides
     made: Sides
 
-    def places(self, axis: int) -> Array:
-        """Where the windows look along an axis of the bordered array, shape (made, size)."""
-        starts = np.arange(self.made[axis])[:, None] * self.stride[axis]
-        return np.asarray(starts + np.arange(self.size[axis])[None, :] * self.dilation[axis])
-
-    def bordered(self, x: Array, fill: Any) -> Array:
-        """`x` with so many of `fill` around it, and as many more behind as the last windows reach to."""
+    def seen(self, x: Array, fill: Any) -> Array:
+        """What each window sees of `x` with a border of `fill`, shape (..., *made, *size)."""
         rank = len(self.size)
-        sides = x.shape[-rank:]
-        last = zip(self.made, self.stride, self.size, self.dilation, strict=True)
-        reach = [(count - 1) * step + (n - 1) * apart + 1 for count, step, n, apart in last]
-        rest = [max(0, r - b - s) for r, b, s in zip(reach, self.before, sides, strict=True)]
+        field = [(n - 1) * apart + 1 for n, apart in zip(self.size, self.dilation, strict=True)]
+        reach = [(count - 1) * step + wide for count, step, wide in zip(self.made, self.stride, field, strict=True)]
+        rest = [max(0, r - b - s) for r, b, s in zip(reach, self.before, x.shape[-rank:], strict=True)]
         widths = [(0, 0)] * (x.ndim - rank) + [(b, r) for b, r in zip(self.before, rest, strict=True)]
-        room([side + before + behind for side, (before, behind) in zip(x.shape, widths, strict=True)])
-        return np.pad(x, widths, constant_values=fill)
+        whole = bordered(x, widths, constant_values=fill)
+        room([*x.shape[:-rank], *self.made, *self.size])
+        found = np.lib.stride_tricks.sliding_window_view(whole, field, tuple(range(-rank, 0)))
+        starts = zip(self.made, self.stride, strict=True)
+        index: list[Any] = [slice(0, (count - 1) * step + 1, step) for count, step in starts]
+        return np.asarray(found[(..., *index, *[slice(None, None, apart) for apart in self.dilation])])
 
-    def seen(self, bordered: Array) -> Array:
-        """What each window sees, shape (..., *made, *size)."""
-        rank = len(self.size)
-        outer = bordered.ndim - rank
-        room([*bordered.shape[:outer], *self.made, *self.size])
-        found = bordered
-        for k in range(rank):
-            axis = outer + 2 * k
-            places = self.places(k)
-            found = np.take(found, places.ravel(), axis)
-            found = found.reshape(*found.shape[:axis], *places.shape, *found.shape[axis + 1 :])
-        order = [*range(outer), *range(outer, outer + 2 * rank, 2), *range(outer + 1, outer + 2 * rank, 2)]
-        return found.transpose(order)
+    def rows(self, x: Array, fill: Any) -> Array:
+        """What each window sees, in a row."""
+        found = self.seen(x, fill)
+        return found.reshape(*found.shape[: found.ndim - len(self.size)], -1)
 
     def counted(self, sides: Sides, border: bool) -> Array:
         """How many places of each window are numbers, or (`border`) numbers or border; shape `made`."""
-        rank = len(self.size)
-        found = np.ones((), np.int64)
-        for k, side in enumerate(sides):
-            places = self.places(k) - self.before[k]
-            low, high = (-self.before[k], side + self.behind[k]) if border else (0, side)
-            inside = ((places >= low) & (places < high)).sum(axis=1)
-            found = found * inside.reshape([-1 if j == k else 1 for j in range(rank)])
-        return found
+        there = np.ones(sides, np.int8)
+        if not border:
+            return np.asarray(self.rows(there, 0).sum(-1, dtype=np.int64))
+        whole = bordered(there, list(zip(self.before, self.behind, strict=True)), constant_values=1)
+        none = (0,) * len(sides)
+        return np.asarray(replace(self, before=none, behind=none).rows(whole, 0).sum(-1, dtype=np.int64))
 
 
 def windows(call: Call, sides: Sides, size: Sides) -> Windows:
-    """The windows of a node over an array whose last sides are `sides`.
-
-    Raises
-    ------
-    InputError
-        A window is larger than the bordered array, or the attributes do not fit it.
-    """
+    """The windows of a node over an array whose last sides are `sides`."""
     rank = len(size)
     stride, dilation = (tuple(call.listed(name, [1] * rank)) for name in ("strides", "dilations"))
     if rank != len(sides) or len(stride) != rank or len(dilation) != rank or min((*stride, *dilation, *size)) < 1:
@@ -147,7 +118,7 @@ def _border(call: Call, sides: Sides, reach: Sides, stride: Sides) -> tuple[Side
 def convolution(call: Call) -> list[Array]:
     """The same weighted sums at every place; groups of channels may have sums of their own."""
     x, weight = call.input(0), call.input(1)
-    bias = call.inputs[2] if call.given(2) else None
+    bias = call.optional(2)
     groups = int(call.attribute("group", 1))
     if x.ndim < 3 or weight.ndim != x.ndim or groups < 1 or x.shape[1] != weight.shape[1] * groups:
         raise call.wrong(f"an input of the shape {x.shape} and weights {weight.shape} do not fit with {groups} groups")
@@ -164,18 +135,15 @@ def convolution(call: Call) -> list[Array]:
 def sums_of_numbers(places: Windows, x: Array, weight: Array, bias: Array | None) -> Array:
     """A group of a convolution of numbers."""
     rank = len(places.size)
-    seen = places.seen(places.bordered(x, 0))  # (N, C, *made, *size)
     axes = [1, *range(2 + rank, 2 + 2 * rank)], [1, *range(2, 2 + rank)]
-    found = np.moveaxis(np.tensordot(seen, weight, axes), -1, 1)
-    shift = 0 if bias is None else bias.reshape(-1, *[1] * rank)
-    return np.asarray(found + shift, x.dtype)
+    found = np.moveaxis(np.tensordot(places.seen(x, 0), weight, axes), -1, 1)
+    return np.asarray(found if bias is None else found + bias.reshape(-1, *[1] * rank), x.dtype)
 
 
 def sums_of_values(places: Windows, x: Array, weight: Array, bias: Array | None) -> Array:
     """A group of a convolution of Values."""
     rank = len(places.size)
-    # the border is one constant, shared by all windows
-    seen = places.seen(places.bordered(bare(objects(x)), Value(0.0)))
+    seen = places.seen(objects(x), Value(0.0))  # the border is one constant, shared by all windows
     order = [0, *range(2, 2 + rank), 1, *range(2 + rank, 2 + 2 * rank)]
     rows = seen.transpose(order).reshape(-1, prod(weight.shape[1:]))
     sums = weighted_rows(weight.reshape(len(weight), -1), rows, bias)
@@ -183,105 +151,44 @@ def sums_of_values(places: Windows, x: Array, weight: Array, bias: Array | None)
     return np.moveaxis(bare(made), -1, 1)
 
 
-@operator("MaxPool")
-def largest(call: Call) -> list[Array]:
-    """The largest number of each window, and where it stands if that is asked for."""
+@operator("AveragePool", "MaxPool")
+def pool(call: Call) -> list[Array]:
+    """The largest number, or the mean, of each window; whether zeros of the border count for a mean is said."""
     x = call.input(0)
     places = windows(call, x.shape[2:], tuple(call.listed("kernel_shape", [])))
-    if x.dtype == object:
-        if len([name for name in call.node.outputs if name]) > 1:
-            raise call.wrong("the places of the largest numbers (its second output) are known of known numbers alone")
-        flat = _rows(places, places.bordered(bare(x), None))
-        return [over_last(flat, lambda row: functions.max([v for v in row if v is not None]))]
-    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-    flat = _rows(places, places.bordered(x, lowest))
-    if not any(call.node.outputs[1:]):
-        return [flat.max(-1)]
-    where = _rows(places, places.bordered(_numbered(call, x.shape), -1))
-    best = flat.argmax(-1)[..., None]
-    found = np.take_along_axis(flat, best, -1)[..., 0]
-    return [found, np.take_along_axis(where, best, -1)[..., 0]][: len(call.node.outputs)]
-
-
-def _numbered(call: Call, shape: tuple[int, ...]) -> Array:
-    """The number of each place in the whole array; by columns where that is asked for."""
-    if not call.attribute("storage_order", 0):
-        return np.arange(prod(shape), dtype=np.int64).reshape(shape)
-    turned = (*shape[:2], *shape[:1:-1])
-    return np.arange(prod(shape), dtype=np.int64).reshape(turned).transpose(0, 1, *range(len(shape) - 1, 1, -1))
-
-
-@operator("AveragePool")
-def average(call: Call) -> list[Array]:
-    """The mean of each window; whether zeros of the border count is said."""
-    x = call.input(0)
-    places = windows(call, x.shape[2:], tuple(call.listed("kernel_shape", [])))
+    mean = call.node.operator == "AveragePool"
+    if any(call.node.outputs[1:]):
+        raise call.wrong("the places of the largest numbers (its second output) are not computed here")
+    if x.dtype != object and not mean:
+        return [places.rows(x, -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min).max(-1)]
     counts = places.counted(x.shape[2:], bool(call.attribute("count_include_pad", 0)))
     if x.dtype != object:
-        total = _rows(places, places.bordered(x, 0)).sum(-1)
-        return [np.asarray(total / counts, x.dtype)]
-    flat, found = _rows(places, places.bordered(bare(x), None)), []
-    for index in np.ndindex(*flat.shape[:-1]):
-        row = [v for v in flat[index].tolist() if v is not None]
-        found.append(dot((Value(1.0 / int(counts[index[2:]])),) * len(row), row))
-    return [values(found, flat.shape[:-1])]
+        return [np.asarray(places.rows(x, 0).sum(-1) / counts, x.dtype)]
+    rows, found = places.rows(x, None), []
+    for index in np.ndindex(*rows.shape[:-1]):
+        row = [v for v in rows[index].tolist() if v is not None]
+        share = Value(1.0 / int(counts[index[2:]])) if mean else None
+        found.append(functions.max(row) if share is None else dot((share,) * len(row), row))
+    return [values(found, rows.shape[:-1])]
 
 
-@operator("LpPool")
-def power_mean(call: Call) -> list[Array]:
-    """The p-th root of the sum of the absolutes to the power of p, of each window."""
-    x, p = call.input(0), int(call.attribute("p", 2))
-    places = windows(call, x.shape[2:], tuple(call.listed("kernel_shape", [])))
-    if x.dtype != object:
-        total = (np.abs(_rows(places, places.bordered(x, 0))) ** p).sum(-1)
-        return [np.asarray(total ** (1.0 / p), x.dtype)]
-    return [over_last(_rows(places, places.bordered(bare(x), None)), lambda row: norm(row, p))]
-
-
-def norm(row: list[Any], p: int) -> Value:
-    """The p-norm of the numbers that are there."""
-    there = [v for v in row if v is not None]
-    if p == 1:
-        return functions.sum([functions.abs(v) for v in there])
-    if p == 2:
-        return functions.sqrt(functions.sum([functions.square(v) for v in there]))
-    powers = functions.sum([functions.pow(functions.abs(v), float(p)) for v in there])
-    return functions.pow(powers, 1.0 / p)
-
-
-def _rows(places: Windows, bordered: Array) -> Array:
-    """What each window sees, in a row."""
-    seen = places.seen(bordered)
-    return seen.reshape(*seen.shape[: seen.ndim - len(places.size)], -1)
-
-
-@operator("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
+@operator("GlobalAveragePool", "GlobalMaxPool")
 def over_all(call: Call) -> list[Array]:
     """One number for each channel."""
-    x = call.input(0)
-    ones = (1,) * (x.ndim - 2)
-    rows = bare(x).reshape(*x.shape[:2], -1)
-    name, p = call.node.operator, int(call.attribute("p", 2))
-    if x.dtype != object:
-        of_numbers: dict[str, Callable[[Array], Array]] = {
-            "GlobalAveragePool": lambda rows: mean_of(rows, -1),
-            "GlobalMaxPool": lambda rows: rows.max(-1),
-            "GlobalLpPool": lambda rows: (np.abs(rows) ** p).sum(-1) ** (1.0 / p),
-        }
-        return [np.asarray(of_numbers[name](rows), x.dtype).reshape(*x.shape[:2], *ones)]
-    of_values = {
-        "GlobalAveragePool": functions.mean,
-        "GlobalMaxPool": functions.max,
-        "GlobalLpPool": lambda row: norm(row, p),
-    }
-    return [over_last(rows, of_values[name]).reshape(*x.shape[:2], *ones)]
+    x, mean = call.input(0), call.node.operator == "GlobalAveragePool"
+    rows = x.reshape(*x.shape[:2], -1)
+    if x.dtype == object:
+        found = reduced(rows, (2,), False, functions.mean if mean else functions.max)
+    else:
+        found = np.asarray(rows.sum(-1, dtype=np.float64) / rows.shape[-1] if mean else rows.max(-1), x.dtype)
+    return [found.reshape(*x.shape[:2], *(1,) * (x.ndim - 2))]
 
 
 @operator("ConvTranspose")
 def transposed(call: Call) -> list[Array]:
     """As a convolution of the numbers with zeros between them, with the kernel turned round."""
     x, weight = call.input(0), call.input(1)
-    bias = call.inputs[2] if call.given(2) else None
+    bias = call.optional(2)
     groups = int(call.attribute("group", 1))
     if x.ndim < 3 or weight.ndim != x.ndim or weight.shape[0] != x.shape[1] or groups < 1 or len(weight) % groups:
         raise call.wrong(f"an input of the shape {x.shape} and weights {weight.shape} do not fit with {groups} groups")
@@ -291,8 +198,7 @@ def transposed(call: Call) -> list[Array]:
         raise call.wrong(f"strides {stride} and dilations {dilation} do not fit the kernel {size}")
     reach = tuple((n - 1) * d + 1 for n, d in zip(size, dilation, strict=True))
     before, made = _transposed_border(call, sides, reach, stride)
-    zero: Any = Value(0.0) if not call.known else 0
-    spread = _spread(x if call.known else bare(objects(x)), zero, stride, reach, before, made)
+    spread = _spread(x if call.known else objects(x), 0 if call.known else Value(0.0), stride, reach, before, made)
     ones = (1,) * len(size)
     places = Windows(size, ones, dilation, (0,) * len(size), (0,) * len(size), made)
     turned = bare(weight)[(slice(None), slice(None), *[slice(None, None, -1)] * len(size))]
@@ -326,19 +232,15 @@ def _transposed_border(call: Call, sides: Sides, reach: Sides, stride: Sides) ->
 
 def _spread(x: Array, zero: Any, stride: Sides, reach: Sides, before: Sides, made: Sides) -> Array:
     """The numbers with zeros between and around them, so that a window stands at each place of the result."""
-    sides = [(m + wide - 1) for m, wide in zip(made, reach, strict=True)]
-    room([*x.shape[:2], *sides])
-    found = np.full((*x.shape[:2], *sides), zero, x.dtype)
-    to, of = [slice(None)] * 2, [slice(None)] * 2
-    for side, step, wide, cut, length in zip(x.shape[2:], stride, reach, before, sides, strict=True):
-        first = wide - 1 - cut  # where the first number comes to stand
-        skipped = max(0, -(first // step)) if first < 0 else 0
-        count = max(0, min(side, -(-(length - first) // step)) - skipped)
-        start = first + skipped * step
-        to.append(slice(start, start + count * step, step) if count else slice(0, 0))
-        of.append(slice(skipped, skipped + count))
-    found[tuple(to)] = x[tuple(of)]
-    return found
+    apart = [(side - 1) * step + 1 for side, step in zip(x.shape[2:], stride, strict=True)]
+    room([*x.shape[:2], *apart])
+    found = np.full((*x.shape[:2], *apart), zero, x.dtype)
+    places: list[Any] = [slice(None, None, step) for step in stride]
+    found[(..., *places)] = bare(x)
+    first = [wide - 1 - cut for wide, cut in zip(reach, before, strict=True)]  # where the first number comes to stand
+    sides = zip(first, made, reach, apart, strict=True)
+    widths = [(a, count + wide - 1 - a - there) for a, count, wide, there in sides]
+    return bordered(found, [(0, 0), (0, 0), *widths], constant_values=zero)
 
 
 NEAREST: dict[str, Callable[[float], float]] = {
@@ -352,16 +254,9 @@ CROP = "tf_crop_and_resize"
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis that changes its length.
+    """One axis that changes its length from `before` to `after`, which is `scale` times as much and cut off.
 
-    Attributes
-    ----------
-    before, after : int
-        Lengths.
-    scale : float
-        As it is given; `after` is cut off.
-    start, end : float
-        What is cut out first, in shares of the axis (``tf_crop_and_resize``).
+    `start`, `end`: what is cut out first, in shares of the axis (``tf_crop_and_resize``).
     """
 
     before: int
@@ -433,10 +328,10 @@ def _axes(call: Call, x: Array) -> dict[int, Axis]:
     places = list(range(x.ndim)) if named is None else [axis_of(a, x.ndim) for a in named]
     old = call.node.operator == "Upsample" or call.version < 11
     at = 1 if old else 2
-    roi = call.numbers(1, "the cut").ravel().tolist() if call.given(1) and not old else []
+    roi = call.numbers(1, "the cut").ravel().tolist() if call.optional(1) is not None and not old else []
     cuts = list(zip(roi[: len(places)], roi[len(places) :], strict=False)) if len(roi) == 2 * len(places) else []
     cuts = cuts if call.attribute("coordinate_transformation_mode") == CROP else [(0.0, 1.0)] * len(places)
-    if call.given(at) and call.input(at).size:
+    if call.optional(at) is not None and call.input(at).size:
         scales = [float(s) for s in call.numbers(at, "the scales").ravel().tolist()]
         sizes = [math.floor(x.shape[k] * (b - a) * s) for k, s, (a, b) in zip(places, scales, cuts, strict=True)]
     else:
