@@ -52,27 +52,18 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A layer.
-
-    Attributes
-    ----------
-    module : Module
-        Without its weights.
-    nodes : tuple of Node
-        Those that it stands for.
-    reads, writes : str
-        Its input and its output.
-    way : Way
-    weights : mapping of str to Tensor
-        By the module's attributes.
-    """
+    """A layer: the module without its weights, the nodes that it stands for, its input, its weights by attribute."""
 
     module: Module
     nodes: tuple[Node, ...]
     reads: str
-    writes: str
     way: Way
     weights: Mapping[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def writes(self) -> str:
+        """Its output."""
+        return self.nodes[-1].outputs[0]
 
 
 @dataclass(frozen=True)
@@ -108,6 +99,11 @@ class Facts:
         return {name: node for node in self.graph.nodes for name in node.outputs}
 
     @cached_property
+    def places(self) -> Mapping[str, int]:
+        """By a node's name, how many nodes stand before it."""
+        return {node.name: k for k, node in enumerate(self.graph.nodes)}
+
+    @cached_property
     def results(self) -> frozenset[str]:
         """The graph's outputs."""
         return frozenset(port.name for port in self.graph.outputs)
@@ -131,9 +127,11 @@ class Facts:
     def number(self, node: Node, place: int, default: float | None = None) -> float | None:
         """A constant of one number; None where it is something else."""
         name = self.input(node, place)
+        return self.single(name) if name else default
+
+    def single(self, name: str) -> float | None:
+        """A constant of one number; None where it is something else."""
         array = self.constants.get(name)
-        if not name:
-            return default
         return plain(array.item()) if array is not None and array.size == 1 else None
 
     @cached_property

@@ -70,6 +70,15 @@ class Node:
     domain: str = ""
     module: str = ""
 
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """What the node gives under that name, or the operator's default."""
+        return self.attributes.get(name, default)
+
+    def listed(self, name: str, default: Any = None) -> Any:
+        """An attribute that is a row of numbers, as a list; or the default."""
+        given: Any = self.attributes.get(name)
+        return default if given is None else list(given)
+
 
 @dataclass(frozen=True, slots=True)
 class Port:

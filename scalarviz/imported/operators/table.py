@@ -150,13 +150,12 @@ class Call:
     dtypes: tuple[np.dtype[Any] | None, ...] = ()
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """What the node gives under that name, or the operator's default."""
-        return self.node.attributes.get(name, default)
+        """See `Node.attribute`."""
+        return self.node.attribute(name, default)
 
     def listed(self, name: str, default: Any = None) -> Any:
-        """An attribute that is a row of numbers, as a list; or the default."""
-        given: Any = self.node.attributes.get(name)
-        return default if given is None else list(given)
+        """See `Node.listed`."""
+        return self.node.listed(name, default)
 
     @property
     def known(self) -> bool:

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import listing, shown
+from ...errors import InputError, listing, shown
 from ...nn._conv import WIDEST
+from ...onnx.graph import Node
 from ...scalar import Value, dot, functions
 from .products import weighted_rows
 from .table import (
@@ -83,7 +84,7 @@ def windows(call: Call, sides: Sides, size: Sides) -> Windows:
     if rank != len(sides) or len(stride) != rank or len(dilation) != rank or min((*stride, *dilation, *size)) < 1:
         raise call.wrong(f"a window {size}, strides {stride} and dilations {dilation} do not fit the sides {sides}")
     reach = tuple((n - 1) * d + 1 for n, d in zip(size, dilation, strict=True))
-    before, behind = _border(call, sides, reach, stride)
+    before, behind = border(call.node, sides, reach, stride)
     up = bool(call.attribute("ceil_mode", 0))
     made = []
     for side, a, b, wide, step in zip(sides, before, behind, reach, stride, strict=True):
@@ -96,8 +97,9 @@ def windows(call: Call, sides: Sides, size: Sides) -> Windows:
     return Windows(size, stride, dilation, before, behind, tuple(made))
 
 
-def _border(call: Call, sides: Sides, reach: Sides, stride: Sides) -> tuple[Sides, Sides]:
-    rank, how = len(sides), call.attribute("auto_pad", "NOTSET")
+def border(node: Node, sides: Sides, reach: Sides, stride: Sides) -> tuple[Sides, Sides]:
+    """The border of windows before and behind each side."""
+    rank, how = len(sides), node.attribute("auto_pad", "NOTSET")
     if how == "VALID":
         return (0,) * rank, (0,) * rank
     if how in ("SAME_UPPER", "SAME_LOWER"):
@@ -107,10 +109,10 @@ def _border(call: Call, sides: Sides, reach: Sides, stride: Sides) -> tuple[Side
         less, more = tuple(t // 2 for t in totals), tuple(t - t // 2 for t in totals)
         return (less, more) if how == "SAME_UPPER" else (more, less)
     if how != "NOTSET":
-        raise call.wrong(f"auto_pad {how!r}; NOTSET, VALID, SAME_UPPER and SAME_LOWER are known")
-    pads = call.listed("pads", [0] * (2 * rank))
+        raise InputError(f"auto_pad {how!r}; NOTSET, VALID, SAME_UPPER and SAME_LOWER are known")
+    pads = node.listed("pads", [0] * (2 * rank))
     if len(pads) != 2 * rank or min(pads) < 0:
-        raise call.wrong(f"pads {pads} do not fit the sides {sides}: one number >= 0 before and one behind each")
+        raise InputError(f"pads {pads} do not fit the sides {sides}: one number >= 0 before and one behind each")
     return tuple(pads[:rank]), tuple(pads[rank:])
 
 
