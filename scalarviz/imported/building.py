@@ -28,13 +28,7 @@ _AROUND = re.compile(r"^[^\w-]+|[^\w-]+$")
 
 
 class Names:
-    """Gives out paths, each once; a path is a layer, a parameter, or the beginning of others.
-
-    Parameters
-    ----------
-    reserved : iterable of str
-        Attributes that a path must not begin with.
-    """
+    """Gives out paths, each once; a path is a layer, a parameter, or the beginning of others."""
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
         self.taken: set[str] = set()
@@ -222,13 +216,7 @@ def _of_weights(nodes: Sequence[Node], facts: Facts) -> set[str]:
 
 
 def check_size(plan: Plan, facts: Facts) -> None:
-    """Refuse a graph of more scalars than `MOST_SCALARS` outside layers.
-
-    Raises
-    ------
-    InputError
-        It has more; names the largest node.
-    """
+    """Refuse a graph of more scalars than `MOST_SCALARS` outside layers."""
     sizes = {node.name: sum(int(np.prod(facts.shapes[n])) for n in node.outputs if n in facts.shapes)
              for node in plan.nodes}  # fmt: skip
     total = sum(sizes.values())

@@ -34,13 +34,7 @@ MOST_HELD = 1 << 27
 
 
 class Allowance:
-    """Counts the numbers that nodes make.
-
-    Parameters
-    ----------
-    times : int
-        How often each limit: of several samples.
-    """
+    """Counts the numbers that nodes make; of several samples each limit holds so many times."""
 
     def __init__(self, times: int = 1) -> None:
         self._times = times
@@ -48,13 +42,7 @@ class Allowance:
         self._sizes: dict[str, int] = {}
 
     def made(self, node: Node, tensors: Mapping[str, Array]) -> None:
-        """Count what a node has made; an array that is a view of another one takes no room.
-
-        Raises
-        ------
-        InputError
-            It is more than is allowed; names the node.
-        """
+        """Count what a node has made; an array that is a view of another one takes no room."""
         for name in node.outputs:
             array = tensors.get(name)
             if array is None or name in self._sizes:
@@ -79,16 +67,7 @@ class Allowance:
 def folded(graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Tensors:
     """What the graph makes of its constants alone, with the constants.
 
-    Parameters
-    ----------
-    graph : Graph
-    shapes : mapping of str to tuple of int, optional
-        Of tensors that are computed of data, where they are known: what is made of their sides is known then, too.
-
-    Raises
-    ------
-    InputError
-        See `compute` and `Allowance`.
+    Of tensors whose `shapes` are known, what is made of their sides is known, too.
     """
     tensors = dict(graph.constants)
     stored = sum(array.size for array in tensors.values())
@@ -142,24 +121,7 @@ class Probe:
 def probed(
     graph: Graph, constants: Tensors, inputs: Mapping[str, Array], kept: Sequence[str], samples: int = 1
 ) -> Probe:
-    """Compute the graph of numbers; tensors that nobody reads any more are dropped on the way.
-
-    Parameters
-    ----------
-    graph : Graph
-    constants : dict of str to ndarray
-        Its constants and what is made of them alone.
-    inputs : mapping of str to ndarray
-    kept : sequence of str
-        Tensors whose numbers are wanted.
-    samples : int
-        How many there are in the inputs.
-
-    Raises
-    ------
-    InputError
-        See `compute` and `Allowance`.
-    """
+    """Compute the graph of numbers; tensors that nobody reads any more are dropped on the way."""
     tensors = {**constants, **inputs}
     shapes = {name: array.shape for name, array in tensors.items()}
     dtypes = {name: array.dtype for name, array in tensors.items()}
@@ -198,15 +160,7 @@ def open_name(port: Port, side: int | str | None, place: int) -> str:
 
 
 def checked(graph: Graph, given: Any) -> Sides:
-    """`sides=` as numbers.
-
-    Raises
-    ------
-    TypeMismatchError
-        It is no mapping, or says something else than a whole number or a shape.
-    InputError
-        The file has no such side or input; a number is below 1.
-    """
+    """`sides=` as numbers."""
     inputs = {port.name: port for port in graph.inputs}
     open_ones = {open_name(port, side, k): None for port in graph.inputs for k, side in enumerate(port.shape or ())
                  if not isinstance(side, int)}  # fmt: skip
@@ -238,13 +192,7 @@ def _shape(value: Any, what: str) -> Shape:
 
 
 def told(graph: Graph, port: Port, batch: Any, sides: Sides) -> Open:
-    """The shape of an input with what `sides` says, the axis of samples in it.
-
-    Raises
-    ------
-    InputError
-        The file does not say the shape, and neither does anybody else; or a sample has another number of sides.
-    """
+    """The shape of an input with what `sides` says, the axis of samples in it."""
     given = sides.get(port.name)
     if isinstance(given, tuple):
         return _around(port, given, batch)
@@ -309,21 +257,7 @@ class Entry:
 
 
 def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
-    """Where the samples stand in each input.
-
-    Parameters
-    ----------
-    graph : Graph
-    batch : str, int, False or None
-        See :func:`scalarviz.imported.loading.load_onnx`.
-    sides : mapping
-        See `checked`.
-
-    Raises
-    ------
-    InputError
-        No input has such an axis, or sides are open that nobody tells.
-    """
+    """Where the samples stand in each input."""
     shapes = [told(graph, port, batch, sides) for port in graph.inputs]
     axes = [_axis(port, shape, batch) for port, shape in zip(graph.inputs, shapes, strict=True)]
     if isinstance(batch, str) and all(axis is None for axis in axes):
@@ -381,13 +315,7 @@ def _axis(port: Port, shape: Sequence[int | str | None], batch: Any) -> int | No
 
 
 def alone(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> Probe:
-    """The graph computed of one sample.
-
-    Raises
-    ------
-    InputError
-        A node does not take it; where the file is made for a number of samples, that is said.
-    """
+    """The graph computed of one sample."""
     inputs = {entry.port.name: drawn(entry.port, entry.whole(1), seed) for seed, entry in enumerate(given)}
     try:
         return probed(graph, constants, inputs, [port.name for port in graph.outputs])
@@ -402,18 +330,7 @@ def alone(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> Probe:
 
 
 def output_axes(graph: Graph, constants: Tensors, given: Sequence[Entry], one: Probe) -> list[int | None]:
-    """The axis of the samples in each output; None where it is the same for all samples.
-
-    Parameters
-    ----------
-    graph, constants, given
-        As for `alone`, which gave `one`.
-
-    Raises
-    ------
-    InputError
-        Samples are mixed; names the first node that does.
-    """
+    """The axis of the samples in each output; None where it is the same for all samples."""
     names = [port.name for port in graph.outputs]
     first = next((entry for entry in given if entry.axis is not None), None)
     if first is None:

@@ -45,13 +45,7 @@ OF_SIDES = frozenset(("EyeLike", "Shape", "Size"))
 
 
 def check_given(nodes: Sequence[Node], graph: Graph) -> None:
-    """Refuse nodes whose settings are inputs of the file, which are known when it runs: a shape, or scales.
-
-    Raises
-    ------
-    InputError
-        There are some; names all.
-    """
+    """Refuse nodes whose settings are inputs of the file, which are known when it runs: a shape, or scales."""
     moving = {port.name for port in graph.inputs}
     reasons: dict[tuple[str, str], list[str]] = {}
     for node in nodes:
@@ -62,19 +56,7 @@ def check_given(nodes: Sequence[Node], graph: Graph) -> None:
 
 
 def check_known(order: Sequence[Found | Node], facts: Facts) -> None:
-    """Refuse nodes whose settings, or whose numbers, are computed where they must be known.
-
-    Parameters
-    ----------
-    order : sequence of Found or Node
-        What is computed, in order.
-    facts : Facts
-
-    Raises
-    ------
-    InputError
-        There are some; names all.
-    """
+    """Refuse nodes whose settings, or whose numbers, are computed where they must be known."""
     moving = {port.name for port in facts.graph.inputs}
     reasons: dict[tuple[str, str], list[str]] = {}
     for step in order:
@@ -147,14 +129,6 @@ def uncut(graph: Graph, constants: Mapping[str, Any], dtypes: Mapping[str, np.dt
 
     To cut off a number has no derivative and is refused elsewhere. Who chooses by an id refuses one that is not whole,
     or takes what is before the point, as the cast does.
-
-    Parameters
-    ----------
-    graph : Graph
-    constants : mapping by tensor
-        What is known before: casts of these stay.
-    dtypes : mapping of str to dtype
-        Of all tensors.
     """
     readers: dict[str, list[Node]] = {}
     for node in graph.nodes:
@@ -232,7 +206,8 @@ def load_onnx(
         There is no such file; nodes that are not known (all are named); samples are mixed; too many numbers outside
         layers; sides that are open, or that the file has not; `trained` names nothing.
     FileFormatError
-        See :func:`scalarviz.onnx.reading.read_graph`.
+        It is no ONNX file, a damaged one, or one that does not fit together: a circle, a tensor that is missing or
+        made twice, a shape that its numbers do not have, numbers in a file that is not in the folder.
     MissingDependencyError
         The package ``onnx`` is not there.
 
@@ -257,13 +232,7 @@ class Loaded(NamedTuple):
 
 
 def train_only(net: Module, patterns: Sequence[str]) -> None:
-    """Freeze all parameters but those whose names match.
-
-    Raises
-    ------
-    InputError
-        Nothing has such a name; all stay as they were.
-    """
+    """Freeze all parameters but those whose names match."""
     for pattern in patterns:
         matching(net, pattern)
     if net.parameters():
@@ -308,13 +277,7 @@ def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mappi
 
 
 def check_supported(graph: Graph) -> None:
-    """Refuse a graph with nodes that are not known: all of them, with the reason for each.
-
-    Raises
-    ------
-    InputError
-        There are some.
-    """
+    """Refuse a graph with nodes that are not known: all of them, with the reason for each."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for node in graph.nodes:
         reason = supported(node, graph.opset)

@@ -156,15 +156,6 @@ def kinds(said: Any) -> dict[str, str]:
     """What each stored tensor was, by the name that the module has for it; empty where the file notes no parameter.
 
     Tensors that a module holds by hand are constants for the exporter: without parameters, they are the weights.
-
-    Parameters
-    ----------
-    said : GraphProto
-
-    Returns
-    -------
-    dict of str to str
-        ``"PARAMETER"``, ``"BUFFER"`` or ``"CONSTANT_TENSOR"``.
     """
     found = {name: kind for kind, name in _LINE.findall(note(said, SIGNATURE))}
     return found if PARAMETER in found.values() else {}

@@ -17,7 +17,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from heapq import heapify, heappop, heappush
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -50,26 +50,14 @@ from .tensors import Outside, array_of, dtype_of
 
 FIELDS = {"f": "FLOAT", "i": "INT", "s": "STRING", "t": "TENSOR", "floats": "FLOATS", "ints": "INTS",
           "strings": "STRINGS", "tensors": "TENSORS"}  # fmt: skip
+CONSTANTS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64,
+             "value_string": np.str_, "value_strings": np.str_}  # fmt: skip
 NOT_READ = ("GRAPH", "GRAPHS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS")
 """Kinds that only operators have that no layer or formula stands for (If, Loop, Optional), refused by their names."""
 
 
 def attributes_of(node: Any, where: str, outside: Outside) -> dict[str, Attribute]:
-    """The attributes of a node by name; those of a kind in `NOT_READ` are left out.
-
-    Parameters
-    ----------
-    node : onnx.NodeProto
-    where : str
-        The file and the node, for messages.
-    outside : Outside
-        Reads what lies beside it.
-
-    Raises
-    ------
-    FileFormatError
-        Two have one name, or one is of no known kind.
-    """
+    """The attributes of a node by name; those of a kind in `NOT_READ` are left out, two of one name refused."""
     found: dict[str, Attribute] = {}
     for given in node.attribute:
         kind = _kind(given, where)
@@ -82,14 +70,11 @@ def attributes_of(node: Any, where: str, outside: Outside) -> dict[str, Attribut
 
 def _kind(given: Any, where: str) -> str:
     """Its kind; very old files leave it out, and the field that is there tells."""
-    if given.type:
-        names: dict[int, str] = {number: name for name, number in given.AttributeType.items()}
-        if given.type in names:
-            return names[given.type]
+    names: dict[int, str] = {number: name for name, number in given.AttributeType.items() if number}
     held = [FIELDS[field.name] for field, _ in given.ListFields() if field.name in FIELDS]
-    if given.type or len(held) != 1:
+    if given.type not in names and (given.type or len(held) != 1):
         raise FileFormatError(f"{where}: attribute {shown(given.name)} has no kind that is known ({given.type})")
-    return held[0]
+    return names.get(given.type) or held[0]
 
 
 def _value(given: Any, kind: str, where: str, outside: Outside) -> Attribute:
@@ -110,22 +95,13 @@ def _value(given: Any, kind: str, where: str, outside: Outside) -> Attribute:
 
 
 def constant_of(attributes: dict[str, Attribute], where: str) -> Array:
-    """The tensor that a ``Constant`` node holds.
-
-    Raises
-    ------
-    FileFormatError
-        It holds none, more than one, or one in a form that is not read (sparse).
-    """
-    held = list(attributes.items())
-    kinds = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64,
-             "value_string": np.str_, "value_strings": np.str_}  # fmt: skip
-    if len(held) == 1:
-        name, value = held[0]
+    """The tensor that a ``Constant`` node holds; refused if it holds none, several, or a sparse one."""
+    if len(attributes) == 1:
+        ((name, value),) = attributes.items()
         if name == "value" and isinstance(value, np.ndarray):
             return value
-        if name in kinds:
-            made: Array = np.array(value, kinds[name])
+        if name in CONSTANTS:
+            made: Array = np.array(value, CONSTANTS[name])
             made.flags.writeable = False
             return made
     raise FileFormatError(f"{where} must hold one value, got {shown(list(attributes))}; a sparse one is not read")
@@ -145,13 +121,7 @@ class Kind(NamedTuple):
 
 
 def check_entries(encoded: bytes, where: str) -> None:
-    """Refuse the bytes of a model that has too many entries or none that fit.
-
-    Raises
-    ------
-    FileFormatError
-        More than `MOST_NODES` nodes or `MOST_FIELDS` entries, nested too deeply, or no rows of fields at all.
-    """
+    """Refuse the bytes of a model that has too many nodes or entries, is nested too deeply, or is no row of fields."""
     nodes = fields = 0
     kind, end = _model(), len(encoded)
     outer: list[tuple[Kind, int]] = []
@@ -230,23 +200,9 @@ STANDARD = ("", "ai.onnx")
 
 
 def inlined(model: Any, where: str) -> Any:
-    """The graph of a model with the bodies of its functions in the place of calls.
+    """The graph of a model, or what has its fields, with the bodies of its functions in the place of calls.
 
-    Parameters
-    ----------
-    model : onnx.ModelProto
-        Stays as it is.
-    where : str
-        The file, for messages.
-
-    Returns
-    -------
-    onnx.GraphProto, or what has its fields
-
-    Raises
-    ------
-    FileFormatError
-        Functions call themselves, or become too many nodes; a call does not fit; a body is of another opset.
+    Refused are functions that call themselves or become too many nodes, calls that do not fit, bodies of another opset.
     """
     said = model.graph
     functions = {(f.domain, f.name, f.overload): f for f in model.functions}
@@ -359,45 +315,24 @@ SHOWN = 5
 
 
 def in_order(nodes: Sequence[Node], given: Collection[str], where: str) -> tuple[Node, ...]:
-    """The nodes in an order in which every operand is made before it is used.
+    """The nodes in an order in which every operand is made before it is used; as they are where that is one.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-        Names are unique.
-    given : collection of str
-        Tensors that are there before the first node: inputs and constants.
-    where : str
-        The file, for messages.
-
-    Raises
-    ------
-    FileFormatError
-        A tensor is made twice or never, or nodes need each other in a circle.
+    `given` are tensors that are there before the first node. Tensors that are made twice or never, and nodes that need
+    each other in a circle, are refused.
     """
     maker = _makers(nodes, given, where)
     _check_made(nodes, maker, given, where)
-    needs = [{maker[name] for name in node.inputs if name in maker} for node in nodes]
-    users: list[list[int]] = [[] for _ in nodes]
-    for number, needed in enumerate(needs):
-        for other in needed:
-            users[other].append(number)
-    waits = [len(needed) for needed in needs]
-    ready = [number for number, count in enumerate(waits) if not count]
-    heapify(ready)  # the first of the file comes first
-    order = []
-    while ready:
-        number = heappop(ready)
-        order.append(number)
-        for user in users[number]:
-            waits[user] -= 1
-            if not waits[user]:
-                heappush(ready, user)
-    if len(order) < len(nodes):
-        raise FileFormatError(
-            f"{where}: {_circle(nodes, needs, waits)}; a network has no circles, export the file anew"
-        )
-    return tuple(nodes[number] for number in order)
+    needs = {number: {maker[name] for name in node.inputs if name in maker} for number, node in enumerate(nodes)}
+    if all(other < number for number, needed in needs.items() for other in needed):
+        return tuple(nodes)
+    try:
+        return tuple(nodes[number] for number in TopologicalSorter(needs).static_order())
+    except CycleError as error:
+        names = [shown(nodes[number].name) for number in error.args[1][:-1]]
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    circle = f"nodes need each other in a circle: {' -> '.join(names[:SHOWN])}{more}"
+    said = f"node {names[0]} needs its own output" if len(names) == 1 else circle
+    raise FileFormatError(f"{where}: {said}; a network has no circles, export the file anew")
 
 
 def _makers(nodes: Sequence[Node], given: Collection[str], where: str) -> dict[str, int]:
@@ -429,50 +364,13 @@ def _check_made(nodes: Sequence[Node], maker: Collection[str], given: Collection
         )
 
 
-def _circle(nodes: Sequence[Node], needs: Sequence[set[int]], waits: Sequence[int]) -> str:
-    """Names of nodes that wait for each other. Whoever waits waits for one that waits too: going back meets itself."""
-    at = next(number for number, count in enumerate(waits) if count)
-    place: dict[int, int] = {}
-    way: list[int] = []
-    while at not in place:
-        place[at] = len(way)
-        way.append(at)
-        at = min(other for other in needs[at] if waits[other])
-    names = [shown(nodes[number].name) for number in reversed(way[place[at] :])]
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    if len(names) == 1:
-        return f"node {names[0]} needs its own output"
-    return f"nodes need each other in a circle: {' -> '.join(names[:SHOWN])}{more}"
-
-
 SCOPES, LONGEST_NOTE = "pkg.torch.onnx.name_scopes", 2000
 """Where PyTorch's new exporter notes the modules of a node, and how much of that is read."""
 _PATHS = re.compile(r"\[(?:.*, )?'([^']*)', '[^']*'\]")
 
 
 def read_graph(path: StrPath) -> Graph:
-    """Read an ONNX file.
-
-    Parameters
-    ----------
-    path : path
-        Numbers that lie beside it (``.onnx.data``) are read from its folder or deeper.
-
-    Returns
-    -------
-    Graph
-        Its nodes are sorted, its ``Constant`` nodes are constants.
-
-    Raises
-    ------
-    InputError
-        There is no such file, it cannot be read, or the memory does not suffice.
-    FileFormatError
-        It is no ONNX file, a damaged one, or one that does not fit together: a circle, a tensor that is missing or made
-        twice, a shape that its numbers do not have, numbers in a file that is not in the folder.
-    MissingDependencyError
-        The package ``onnx`` is not there.
-    """
+    """Read an ONNX file, with the numbers beside it; nodes are sorted, `Constant` nodes are constants."""
     source = check_source(path, "ONNX file")
     where = path_text(path)
     try:
@@ -486,21 +384,7 @@ def read_graph(path: StrPath) -> Graph:
 
 
 def graph_of(model: Any, title: str, folder: Path | None = None) -> Graph:
-    """A model that was read or made already, as `read_graph` gives it.
-
-    Parameters
-    ----------
-    model : onnx.ModelProto
-    title : str
-        For messages; the graph's name.
-    folder : Path, optional
-        Where numbers beside the model may lie; without it all must be in the model.
-
-    Raises
-    ------
-    FileFormatError
-        It does not fit together.
-    """
+    """A model that was read or made already, as `read_graph` gives it; numbers beside it may lie in `folder`."""
     return _graph(model, title, Outside(folder))
 
 

@@ -25,37 +25,17 @@ FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) 
 
 
 class Outside:
-    """What lies beside one ONNX file.
-
-    Parameters
-    ----------
-    folder : Path or None
-        That of the file; None: the model came from none.
-    """
+    """What lies beside one ONNX file, in its folder; None: the model came from no file."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
         self._taken = 0
 
     def bytes_of(self, tensor: Any, size: int, where: str) -> bytearray:
-        """What a tensor refers to.
+        """So many bytes that a tensor refers to, in a regular file of the folder that has as many at that place.
 
-        Parameters
-        ----------
-        tensor : onnx.TensorProto
-            Its data location is external.
-        size : int
-            Bytes that its shape and type say.
-        where : str
-            The file and the tensor, for messages.
-
-        Raises
-        ------
-        FileFormatError
-            It refers to no regular file in the folder, or to a place where there is not that much.
-        InputError
-            With what was read before there is not enough memory: a file of holes may be as large as it likes, and many
-            tensors may refer to one place.
+        With what was read before there must be enough memory: a file of holes may be as large as it likes, and many
+        tensors may refer to one place.
         """
         said = {entry.key: entry.value for entry in tensor.external_data}
         name = said.get("location", "")
@@ -64,10 +44,7 @@ class Outside:
                 f"{where} lies in the file {shown(name)}, but a model in memory has no folder; read it from its file"
             )
         path = _inside(self._folder, name, where)
-        start, length = (
-            _number(said.get("offset", ""), "offset", where),
-            _number(said.get("length", ""), "length", where),
-        )
+        start, length = (_number(said.get(key, ""), key, where) for key in ("offset", "length"))
         if length is not None and length != size:
             raise FileFormatError(f"{where} has {size:,} bytes by its shape, but {length:,} by its length; export anew")
         try:
@@ -126,37 +103,25 @@ def _piece(path: Path, start: int, size: int, where: str) -> bytearray:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise FileFormatError(f"{where} lies in {path.name}, which is no regular file")
         file.seek(start)
-        return _exactly(file, size, where, path)
-
-
-def _exactly(file: Any, size: int, where: str, path: Path) -> bytearray:
-    read = bytearray(size)
-    at, view = 0, memoryview(read)
-    while at < size:
-        got = file.readinto(view[at:])
-        if not got:
-            raise FileFormatError(f"{where}: {path.name} was shortened while it was read")
-        at += got
-    return read
+        read = bytearray(size)
+        at, view = 0, memoryview(read)
+        while at < size:
+            got = file.readinto(view[at:])
+            if not got:
+                raise FileFormatError(f"{where}: {path.name} was shortened while it was read")
+            at += got
+        return read
 
 
 Array = NDArray[Any]
 
 FIELDS = {
-    "FLOAT": ("float32", "float_data"),
-    "DOUBLE": ("float64", "double_data"),
-    "INT64": ("int64", "int64_data"),
-    "INT32": ("int32", "int32_data"),
-    "INT16": ("int16", "int32_data"),
-    "INT8": ("int8", "int32_data"),
-    "BOOL": ("bool", "int32_data"),
-    "UINT8": ("uint8", "int32_data"),
-    "UINT16": ("uint16", "int32_data"),
-    "UINT32": ("uint32", "uint64_data"),
-    "UINT64": ("uint64", "uint64_data"),
-    "FLOAT16": ("float16", "int32_data"),
+    "FLOAT": ("float32", "float_data"), "DOUBLE": ("float64", "double_data"), "INT64": ("int64", "int64_data"),
+    "INT32": ("int32", "int32_data"), "INT16": ("int16", "int32_data"), "INT8": ("int8", "int32_data"),
+    "BOOL": ("bool", "int32_data"), "UINT8": ("uint8", "int32_data"), "UINT16": ("uint16", "int32_data"),
+    "UINT32": ("uint32", "uint64_data"), "UINT64": ("uint64", "uint64_data"), "FLOAT16": ("float16", "int32_data"),
     "BFLOAT16": ("float32", "int32_data"),
-}
+}  # fmt: skip
 """The standard's types: NumPy's of the array, and where numbers stand that are not stored as bytes."""
 
 BITS = {"FLOAT16": np.uint16, "BFLOAT16": np.uint16}
@@ -183,20 +148,9 @@ def type_name(code: int) -> str:
 
 
 def array_of(tensor: Any, where: str, outside: Outside) -> Array:
-    """The numbers of a tensor, read-only.
+    """The numbers of a tensor, read-only; refused if shape, type and numbers do not agree, or the type is not known.
 
-    Parameters
-    ----------
-    tensor : onnx.TensorProto
-    where : str
-        The file and the tensor, for messages.
-    outside : Outside
-        Reads what lies beside it.
-
-    Raises
-    ------
-    FileFormatError
-        Shape, type and numbers do not agree, or the type is none of those that are known.
+    `where` names the file and the tensor in messages.
     """
     name = type_name(tensor.data_type)
     shape = tuple(tensor.dims)

@@ -141,16 +141,6 @@ TYPES: dict[int, type[np.generic]] = {
 KNOWN, TYPED = {*map(np.dtype, TYPES.values())}, "floats of 16 to 64 bits, whole numbers and truths are"
 
 
-@operator("Constant")
-def constant(call: Call) -> list[Array]:
-    """What the file says."""
-    kinds = {"value": None, "value_float": np.float32, "value_floats": np.float32, "value_int": np.int64,
-             "value_ints": np.int64}  # fmt: skip
-    for name in kinds.keys() & call.node.attributes.keys():
-        return [np.asarray(call.node.attributes[name], kinds[name])]
-    raise call.wrong("it holds no numbers; texts and sparse tensors are not known here")
-
-
 @operator("ConstantOfShape")
 def constant_of_shape(call: Call) -> list[Array]:
     """One number everywhere."""
@@ -246,11 +236,6 @@ def chosen_row(table: Array, index: Value) -> list[Any]:
 
     Weights that lie side by side are read at the place itself. Of other tables every number is a sum over its column,
     with the share 1 for the row that is meant.
-
-    Raises
-    ------
-    OutOfRangeError
-        The number is known, and none of the rows.
     """
     rows, step = len(table), prod(table.shape[1:])
     if tracing.active() is None:
@@ -363,13 +348,7 @@ def _span(start: int, end: int, step: int, side: int) -> slice:
 
 
 def places_of(call: Call, indices: Array, side: int) -> Array:
-    """Indices counted from the front.
-
-    Raises
-    ------
-    InputError
-        One of them is outside.
-    """
+    """Indices counted from the front."""
     if indices.dtype.kind not in "iu":
         raise call.wrong("its indices are no whole numbers")
     if indices.size and (indices.min() < -side or indices.max() >= side):

@@ -41,19 +41,7 @@ def whole_block(weights: Array) -> Block | None:
 
 
 def weighted_rows(weights: Array, xs: Array, bias: Array | None = None) -> list[list[Value]]:
-    """Each row of `xs` times each row of `weights`.
-
-    Parameters
-    ----------
-    weights : ndarray, shape (M, K)
-    xs : ndarray, shape (P, K)
-        Numbers or Values, as the weights.
-    bias : ndarray, shape (M,), optional
-
-    Returns
-    -------
-    list of P lists of M Values
-    """
+    """Each row of `xs` times each row of `weights`."""
     room((len(xs), len(weights)), computed=True)
     block = whole_block(weights) if weights.dtype == object and weights.size else None
     bias_block = whole_block(bias) if bias is not None and bias.dtype == object else None

@@ -79,15 +79,7 @@ class Recorded:
 
 
 def recorded(module: Any, shapes: Sequence[Shape]) -> Recorded:
-    """Call a module with one sample of symbols, of these shapes.
-
-    Raises
-    ------
-    TracingError
-        It asks one for its number.
-    InputError
-        It cannot take such a sample, or returns no Values.
-    """
+    """Call a module with one sample of symbols, of these shapes."""
     kept: list[tuple[Any, list[Any], list[Any], Any]] = []
     parts: list[tuple[list[Value], Shape]] = []
 
@@ -196,10 +188,6 @@ class Unit:
 
 class Units:
     """The plan of a recording.
-
-    Parameters
-    ----------
-    recorded : Recorded
 
     Attributes
     ----------

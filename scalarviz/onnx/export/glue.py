@@ -25,22 +25,17 @@ COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "Less", ast.LtE: "LessOrEqual", ast.Gt: "Greater", ast.GtE: "GreaterOrEqual", ast.Eq: "Equal",
     ast.NotEq: "Equal",
 }  # fmt: skip
-SAME_FUNCTIONS = {"exp": "Exp", "log": "Log", "sqrt": "Sqrt", "sin": "Sin", "cos": "Cos", "tanh": "Tanh", "erf": "Erf",
-        "abs": "Abs"}  # fmt: skip
-"""Functions of the vocabulary that ONNX has too."""
+SAME_FUNCTIONS = {
+    "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "sin": "Sin", "cos": "Cos", "tanh": "Tanh", "erf": "Erf", "abs": "Abs",
+    "sigmoid": "Sigmoid", "softplus": "Softplus",
+}  # fmt: skip
+"""Functions of the vocabulary, and two more, that ONNX has too."""
 
 
 def formula(sheet: Sheet, text: str, operands: Mapping[str, Operand], shape: Shape) -> Tensor:
-    """What an expression makes of each number.
+    """What an expression, written as in the table of operations, makes of each number.
 
-    Parameters
-    ----------
-    sheet : Sheet
-    text : str
-        As in the table of operations, so it is known to stay inside the vocabulary.
-    operands : mapping of str to Operand
-        What its names are; at least one is a tensor of the `shape`.
-    shape : tuple of int
+    `operands` are what its names are; at least one is a tensor of the `shape`.
     """
     writer = _Writer(sheet, operands, shape)
     found = writer.number(ast.parse(text, mode="eval").body)
@@ -67,16 +62,16 @@ class _Writer:
 
     def number(self, tree: ast.expr) -> Operand:
         """A part of the expression as a number."""
-        return self._once(tree, "number")
+        return self._once("number", tree, self._number)
 
     def truth(self, tree: ast.expr) -> Operand:
         """A part of the expression as what a selection asks for."""
-        return self._once(tree, "truth")
+        return self._once("truth", tree, self._truth)
 
-    def _once(self, tree: ast.expr, kind: str) -> Operand:
+    def _once(self, kind: str, tree: ast.expr, make: Callable[[ast.expr], Operand]) -> Operand:
         key = kind + ast.dump(tree)
         if key not in self.done:
-            self.done[key] = self._number(tree) if kind == "number" else self._truth(tree)
+            self.done[key] = make(tree)
         return self.done[key]
 
     def _number(self, tree: ast.expr) -> Operand:
@@ -118,103 +113,42 @@ class _Writer:
 
 
 SAME = {
-    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "neg": "Neg", "pow": "Pow", "exp": "Exp", "log": "Log",
-    "sqrt": "Sqrt", "sin": "Sin", "cos": "Cos", "tanh": "Tanh", "sigmoid": "Sigmoid", "softplus": "Softplus",
-    "relu": "Relu", "abs": "Abs", "minimum": "Min", "maximum": "Max", "first_max": "Max", "held_max": "Max",
-    "erf": "Erf",
+    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "neg": "Neg", "pow": "Pow", "relu": "Relu",
+    "minimum": "Min", "maximum": "Max", "first_max": "Max", "held_max": "Max", **SAME_FUNCTIONS,
 }  # fmt: skip
 """Operations that are one node; where two names are the same here, their gradients differ."""
+WITH_ALPHA = {"elu": "Elu", "leaky_relu": "LeakyRelu"}
+"""Those with a known number as an attribute of the node."""
+WRITTEN = {
+    "square": "a * a",
+    "silu": "a * sigmoid(a)",
+    "log_sigmoid": "-softplus(-a)",
+    "gelu": f"a * (erf(a / {math.sqrt(2.0)!r}) + 1.0) * 0.5",
+    "gelu_tanh": f"a * (tanh((a + a * a * a * 0.044715) * {math.sqrt(2.0 / math.pi)!r}) + 1.0) * 0.5",
+}
+"""Formulas that are shorter than the operations' own."""
 
 
 def operation(sheet: Sheet, name: str, operands: Sequence[Operand], shape: Shape) -> Tensor:
     """An operation of the table with each number.
 
-    Parameters
-    ----------
-    sheet : Sheet
-    name : str
-    operands : sequence of Operand
-        At least one is a tensor of the `shape`; the others too, or numbers.
-    shape : tuple of int
+    At least one operand is a tensor of the `shape`; the others are too, or numbers.
     """
-    if name in SAME:
-        return sheet.node(SAME[name], *operands, shape=shape)
-    found: Tensor | None = WRITTEN[name](sheet, shape, *operands) if name in WRITTEN else None
-    if found is not None:
-        return found
+    match name, *operands:
+        case _ if name in SAME:
+            return sheet.node(SAME[name], *operands, shape=shape)
+        case _, Tensor() as a, float(alpha) if name in WITH_ALPHA:
+            return sheet.node(WITH_ALPHA[name], a, shape=shape, alpha=alpha)
+        case "relu6", a:
+            return sheet.node("Clip", a, 0.0, 6.0, shape=shape)
+        case "softplus_up_to", a, 1.0, float(threshold) if threshold >= 20.0:  # above it is its asymptote to 2e-9
+            return sheet.node("Softplus", a, shape=shape)
     entry = ops.get(name)
-    return formula(sheet, entry.value, dict(zip(entry.args, operands, strict=True)), shape)
-
-
-def _square(sheet: Sheet, shape: Shape, a: Operand) -> Tensor:
-    return sheet.node("Mul", a, a, shape=shape)
-
-
-def _leaky(sheet: Sheet, shape: Shape, a: Operand, slope: Operand) -> Tensor | None:
-    if isinstance(slope, float) and isinstance(a, Tensor):
-        return sheet.node("LeakyRelu", a, shape=shape, alpha=slope)
-    return None
-
-
-def _elu(sheet: Sheet, shape: Shape, a: Operand, alpha: Operand) -> Tensor | None:
-    if isinstance(alpha, float) and isinstance(a, Tensor):
-        return sheet.node("Elu", a, shape=shape, alpha=alpha)
-    return None
-
-
-def _softplus(sheet: Sheet, shape: Shape, a: Operand, beta: Operand, threshold: Operand) -> Tensor | None:
-    """Above 20 the curve is its asymptote to 2e-9."""
-    if beta == 1.0 and isinstance(threshold, float) and threshold >= 20.0:
-        return sheet.node("Softplus", a, shape=shape)
-    return None
-
-
-def _silu(sheet: Sheet, shape: Shape, a: Operand) -> Tensor:
-    return sheet.node("Mul", a, sheet.node("Sigmoid", a, shape=shape), shape=shape)
-
-
-def _log_sigmoid(sheet: Sheet, shape: Shape, a: Operand) -> Tensor:
-    turned = sheet.node("Neg", a, shape=shape)
-    return sheet.node("Neg", sheet.node("Softplus", turned, shape=shape), shape=shape)
-
-
-def _relu6(sheet: Sheet, shape: Shape, a: Operand) -> Tensor:
-    return sheet.node("Clip", a, 0.0, 6.0, shape=shape)
-
-
-def _gelu(sheet: Sheet, shape: Shape, a: Operand) -> Tensor:
-    part = sheet.node("Erf", sheet.node("Div", a, math.sqrt(2.0), shape=shape), shape=shape)
-    return _half(sheet, shape, a, part)
-
-
-def _gelu_tanh(sheet: Sheet, shape: Shape, a: Operand) -> Tensor:
-    cube = sheet.node("Mul", sheet.node("Mul", a, a, shape=shape), a, shape=shape)
-    bent = sheet.node("Add", a, sheet.node("Mul", cube, 0.044715, shape=shape), shape=shape)
-    part = sheet.node("Tanh", sheet.node("Mul", bent, math.sqrt(2.0 / math.pi), shape=shape), shape=shape)
-    return _half(sheet, shape, a, part)
-
-
-def _half(sheet: Sheet, shape: Shape, a: Operand, part: Tensor) -> Tensor:
-    """``a * (1 + part) * 0.5``."""
-    product = sheet.node("Mul", a, sheet.node("Add", part, 1.0, shape=shape), shape=shape)
-    return sheet.node("Mul", product, 0.5, shape=shape)
-
-
-WRITTEN: dict[str, Callable[..., Any]] = {
-    "square": _square, "leaky_relu": _leaky, "elu": _elu, "softplus_up_to": _softplus, "silu": _silu,
-    "log_sigmoid": _log_sigmoid, "relu6": _relu6, "gelu": _gelu, "gelu_tanh": _gelu_tanh,
-}  # fmt: skip
-"""Operations of a few nodes; None where the formula is needed after all."""
+    return formula(sheet, WRITTEN.get(name, entry.value), dict(zip(entry.args, operands, strict=True)), shape)
 
 
 def write_rows(sheet: Sheet, places: Places, tape: Tape, key: Any, rows: Sequence[int]) -> None:
-    """Write rows of one key, see `Units`.
-
-    Raises
-    ------
-    InputError
-        There is no such thing in ONNX.
-    """
+    """Write rows of one key, see `Units`; refuse what ONNX has not."""
     code, found = key[0], np.array(rows, np.int64)
     if code == "dot":
         sums(sheet, places, tape, found)

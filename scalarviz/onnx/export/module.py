@@ -25,22 +25,7 @@ TYPES = {"float32": FLOAT, "float64": DOUBLE, "int64": INT64}
 
 
 def encoded(sheet: Sheet, inputs: Sequence[tuple[Tensor, str]], outputs: Sequence[Tensor], title: str) -> bytes:
-    """The file.
-
-    Parameters
-    ----------
-    sheet : Sheet
-    inputs : sequence of (Tensor, dtype)
-    outputs : sequence of Tensor
-        Made by nodes of the sheet.
-    title : str
-        Name of the graph.
-
-    Raises
-    ------
-    InputError
-        It would be larger than ONNX files can be.
-    """
+    """The file of a sheet with such inputs (and their types) and outputs; refused if it is too large for ONNX."""
     size = sum(array.nbytes for array in sheet.constants.values())
     if size > LARGEST:
         raise InputError(
@@ -55,54 +40,29 @@ def encoded(sheet: Sheet, inputs: Sequence[tuple[Tensor, str]], outputs: Sequenc
     constants = [numpy_helper.from_array(np.ascontiguousarray(a).reshape(a.shape), name)
                  for name, a in sheet.constants.items()]  # fmt: skip
     graph = helper.make_graph([_node(node) for node in sheet.nodes], title, ports, ends, constants)
-    model = helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR, producer_name=OURS
-    )  # fmt: skip
+    opsets = [helper.make_opsetid("", OPSET)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name=OURS)
     onnx.checker.check_model(model)
     found: bytes = model.SerializeToString(deterministic=True)
     return found
 
 
 def _node(node: Node) -> Any:
-    from onnx import helper
+    from onnx import helper, numpy_helper
 
-    return helper.make_node(node.operator, list(node.inputs), list(node.outputs), node.name, **_plain(node.attributes))
-
-
-def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    from onnx import numpy_helper
-
-    plain: dict[str, Any] = {}
-    for name, x in attributes.items():
-        plain[name] = (
-            numpy_helper.from_array(x) if isinstance(x, np.ndarray) else list(x) if isinstance(x, tuple) else x
-        )
-    return plain
+    plain: dict[str, Any] = {
+        name: numpy_helper.from_array(x) if isinstance(x, np.ndarray) else x for name, x in node.attributes.items()
+    }
+    return helper.make_node(node.operator, node.inputs, node.outputs, node.name, **plain)
 
 
 def exported(
     module: Any, shapes: Sequence[Shape], known: Known, names: Mapping[int, str], dtype: str
 ) -> bytes:  # fmt: skip
-    """The file of a module.
+    """The file of a module that takes one sample of these shapes, in Values.
 
-    Parameters
-    ----------
-    module : callable
-        Of one sample, in Values.
-    shapes : sequence of tuple of int
-        Of its inputs, for one sample.
-    known : mapping of Block to (str, ndarray)
-        Names and numbers of its weights and buffers.
-    names : mapping of int to str
-        By the id of a module below it, its path.
-    dtype : {"float32", "float64"}
-
-    Raises
-    ------
-    InputError
-        It cannot take such samples, or does what ONNX has not.
-    TracingError
-        It asks a Value for its number.
+    `known` are names and numbers of its weights and buffers, `names` the paths of the modules below it, by their id.
+    A module that does what ONNX has not, or asks a Value for its number, is refused.
     """
     found = recorded(module, shapes)
     known = {**known, **_others(found.tape, known)}

@@ -46,13 +46,6 @@ Operand = Tensor | str | float
 class Sheet:
     """A graph that grows.
 
-    Parameters
-    ----------
-    known : mapping of Block to (str, ndarray)
-        Names and numbers of the weights.
-    dtype : str
-        ``"float32"`` or ``"float64"``, of all numbers.
-
     Attributes
     ----------
     nodes : list of Node
@@ -104,13 +97,7 @@ class Sheet:
     # ---- what is known
 
     def weight(self, block: Block) -> str:
-        """A parameter or buffer, in its own shape, under its own name.
-
-        Raises
-        ------
-        InputError
-            A number of it is too large for the file's dtype.
-        """
+        """A parameter or buffer, in its own shape, under its own name."""
         name, array = self.known[block]
         if name not in self.constants:
             with np.errstate(over="ignore"):
@@ -138,19 +125,7 @@ class Sheet:
     # ---- nodes
 
     def node(self, operator: str, *operands: Operand, shape: Shape, lanes: bool | None = None, **more: Any) -> Tensor:
-        """A node and what it makes.
-
-        Parameters
-        ----------
-        operator : str
-        *operands : Operand
-        shape : tuple of int
-            Of what comes out, without axis 0.
-        lanes : bool, optional
-            Whether that has an axis of samples. Default: if one of the operands has.
-        **more
-            Attributes of the node.
-        """
+        """A node and what it makes."""
         if lanes is None:
             lanes = any(isinstance(x, Tensor) and x.lanes for x in operands)
         return Tensor(self.fixed(operator, *operands, **more), shape, lanes)

@@ -27,13 +27,7 @@ PIECES = 8
 
 
 class Places:
-    """Where the rows of a tape stand.
-
-    Parameters
-    ----------
-    sheet : Sheet
-    tape : Tape
-    """
+    """Where the rows of a tape stand."""
 
     def __init__(self, sheet: Sheet, tape: Tape) -> None:
         self.sheet, self.blocks = sheet, tape.blocks
@@ -86,14 +80,7 @@ class Places:
         return self.chosen(self.tensor[rows], self.index[rows], shape, self.number[rows])
 
     def chosen(self, tensors: Rows, index: Rows, shape: Shape, numbers: Any = 0.0) -> Tensor:
-        """A tensor of numbers that stand at such places of such tensors, where it is `CONSTANT` of `numbers`.
-
-        Parameters
-        ----------
-        tensors, index : ndarray of int64, shape (prod(shape),)
-        shape : tuple of int
-        numbers : ndarray, shape (prod(shape),)
-        """
+        """A tensor of numbers that stand at such places of such tensors, where it is `CONSTANT` of `numbers`."""
         constant = tensors == CONSTANT
         if constant.all():
             array = np.reshape(np.broadcast_to(numbers, index.shape), (1, *shape))
