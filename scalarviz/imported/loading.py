@@ -44,39 +44,46 @@ OF_SIDES = frozenset(("EyeLike", "Shape", "Size"))
 """Operators that ask for the sides of a tensor, which are known where its numbers are not."""
 
 
-def check_given(nodes: Sequence[Node], graph: Graph) -> None:
-    """Refuse nodes whose settings are inputs of the file, which are known when it runs: a shape, or scales."""
-    moving = {port.name for port in graph.inputs}
+MOST_NAMED = 1000
+"""Nodes of one operator and reason that a message names."""
+
+
+def _told(found: Iterable[tuple[Node, str]]) -> str:
+    """Nodes by their operators and what is wrong with them, each with its name; empty where nothing is."""
     reasons: dict[tuple[str, str], list[str]] = {}
-    for node in nodes:
-        asked = [k for k in KNOWN.get(node.operator, ()) if k < len(node.inputs) and node.inputs[k] in moving]
-        if asked:
-            reasons.setdefault((node.operator, f"its input {asked[0]} says what is made"), []).append(node.name)
-    _refuse(reasons, graph)
+    for node, reason in found:
+        if reason:
+            reasons.setdefault((node.operator, reason), []).append(shown(node.name))
+    return "; ".join(
+        f"{shown(operator)[1:-1]} {', '.join(names[:MOST_NAMED])}"
+        f"{f' and {len(names) - MOST_NAMED:,} more' if len(names) > MOST_NAMED else ''} ({reason})"
+        for (operator, reason), names in reasons.items()
+    )
+
+
+def check_supported(graph: Graph) -> None:
+    """Refuse a graph with nodes that are not known: all of them, with the reason for each."""
+    found = [(node, supported(node, graph.opset)) for node in graph.nodes]
+    if count := sum(bool(reason) for _, reason in found):
+        said = f"{count:,} of {len(graph.nodes):,} nodes cannot be computed here: {_told(found)}"
+        raise InputError(f"{graph.name}: {said}")
 
 
 def check_known(order: Sequence[Found | Node], facts: Facts) -> None:
-    """Refuse nodes whose settings, or whose numbers, are computed where they must be known."""
-    moving = {port.name for port in facts.graph.inputs}
-    reasons: dict[tuple[str, str], list[str]] = {}
+    """Refuse nodes whose settings, or whose numbers, are computed where they must be known: all of them."""
+    moving, found = {port.name for port in facts.graph.inputs}, []
     for step in order:
         if isinstance(step, Found):
             moving.add(step.writes)
             continue
         places = [k for k, name in enumerate(step.inputs) if name in moving or _weight(step, k, facts)]
-        reason = _reason(step, places, facts)
-        if reason:
-            reasons.setdefault((step.operator, reason), []).append(step.name)
+        found.append((step, _reason(step, places, facts)))
         if places and step.operator not in OF_SIDES:
             moving.update(step.outputs)
-    _refuse(reasons, facts.graph)
-
-
-def _refuse(reasons: Mapping[tuple[str, str], Sequence[str]], graph: Graph) -> None:
-    if reasons:
+    if said := _told(found):
         raise InputError(
-            f"{graph.name}: nodes ask for numbers that are known before, which are computed from data or weights "
-            f"here: {'; '.join(_told(*key, names) for key, names in reasons.items())}"
+            f"{facts.graph.name}: nodes ask for numbers that are known before, which are computed from data or weights "
+            f"here: {said}"
         )
 
 
@@ -112,11 +119,6 @@ def _cuts(node: Node, facts: Facts) -> bool:
     return made is not None and made.kind in "iu" and not whole
 
 
-def _told(operator: str, reason: str, names: Sequence[str]) -> str:
-    more = f" and {len(names) - 100:,} more" if len(names) > 100 else ""
-    return f"{operator} {', '.join(map(shown, names[:100]))}{more} ({reason})"
-
-
 CHOOSES = {"Gather": 1, "OneHot": 0}
 """Operators that choose by ids, and the input that holds these."""
 CARRIES = frozenset(("Cast", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose",
@@ -124,38 +126,24 @@ CARRIES = frozenset(("Cast", "Expand", "Flatten", "Identity", "Reshape", "Slice"
 """Operators whose first input stays the same numbers."""
 
 
-def uncut(graph: Graph, constants: Mapping[str, Any], dtypes: Mapping[str, np.dtype[Any]]) -> Graph:
-    """The graph with `Identity` for each ``Cast`` of floats to whole numbers that are ids.
+def uncut(facts: Facts) -> Facts:
+    """The same with `Identity` for each ``Cast`` of floats to whole numbers that are ids.
 
     To cut off a number has no derivative and is refused elsewhere. Who chooses by an id refuses one that is not whole,
     or takes what is before the point, as the cast does.
     """
-    readers: dict[str, list[Node]] = {}
-    for node in graph.nodes:
-        for name in {*node.inputs}:
-            readers.setdefault(name, []).append(node)
-    ids = _ids(graph, readers)
+    ids: set[str] = set()  # tensors that are read as ids alone; an output of the graph is none
+    for node in reversed(facts.graph.nodes):
+        for name in node.outputs:
+            reading = facts.readers.get(name, [])
+            if reading and name not in facts.results and all(_as_ids(other, name, ids) for other in reading):
+                ids.add(name)
 
     def plain(node: Node) -> Node:
-        if node.operator != "Cast" or node.inputs[0] in constants or node.outputs[0] not in ids:
-            return node
-        before, behind = (dtypes.get(name, np.dtype(bool)) for name in (node.inputs[0], node.outputs[0]))
-        cuts = before.kind == "f" and behind.kind in "iu"
-        return replace(node, operator="Identity", attributes={}) if cuts else node
+        cuts = node.operator == "Cast" and facts.made(node.inputs[0]) and node.outputs[0] in ids
+        return replace(node, operator="Identity", attributes={}) if cuts and _rounds(node, facts) else node
 
-    return replace(graph, nodes=tuple(map(plain, graph.nodes)))
-
-
-def _ids(graph: Graph, readers: Mapping[str, list[Node]]) -> set[str]:
-    """Tensors that are read as ids alone; an output of the graph is none."""
-    found: set[str] = set()
-    results = {port.name for port in graph.outputs}
-    for node in reversed(graph.nodes):
-        for name in node.outputs:
-            reading = readers.get(name, [])
-            if reading and name not in results and all(_as_ids(other, name, found) for other in reading):
-                found.add(name)
-    return found
+    return replace(facts, graph=replace(facts.graph, nodes=tuple(map(plain, facts.graph.nodes))))
 
 
 def _as_ids(node: Node, name: str, found: set[str]) -> bool:
@@ -164,10 +152,6 @@ def _as_ids(node: Node, name: str, found: set[str]) -> bool:
     if node.operator in CHOOSES:
         return places == [CHOOSES[node.operator]]
     return node.operator in CARRIES and places == [0] and found.issuperset(filter(None, node.outputs))
-
-
-MOST_NAMED = 1000
-"""Nodes that a message names."""
 
 
 def load_onnx(
@@ -261,9 +245,9 @@ def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mappi
     try:
         one = alone(calm, constants, given)
     except InputError:
-        check_given(calm.nodes, graph)  # it says more than what drawn numbers did as a shape
+        check_known(calm.nodes, Facts(calm, constants, {}, {}))  # it says more than what drawn numbers did as a shape
         raise
-    facts = Facts(uncut(graph, constants, one.dtypes), folded(graph, one.shapes), one.shapes, one.dtypes)
+    facts = uncut(Facts(graph, folded(graph, one.shapes), one.shapes, one.dtypes))
     plan = planned(facts)
     check_size(plan, facts)
     check_known(plan.order, facts)
@@ -274,24 +258,6 @@ def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mappi
         module.train()
     makes = tuple(prod(one.shapes[port.name]) for port in graph.outputs)
     return Loaded(net, tuple(entry.shape for entry in given), makes)
-
-
-def check_supported(graph: Graph) -> None:
-    """Refuse a graph with nodes that are not known: all of them, with the reason for each."""
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for node in graph.nodes:
-        reason = supported(node, graph.opset)
-        if reason:
-            reasons.setdefault((node.operator, reason), []).append(node.name)
-    if not reasons:
-        return
-    count = sum(map(len, reasons.values()))
-    said = "; ".join(
-        f"{shown(operator)[1:-1]} {', '.join(map(shown, names[:MOST_NAMED]))}"
-        f"{f' and {len(names) - MOST_NAMED:,} more' if len(names) > MOST_NAMED else ''} ({reason})"
-        for (operator, reason), names in reasons.items()
-    )
-    raise InputError(f"{graph.name}: {count:,} of {len(graph.nodes):,} nodes cannot be computed here: {said}")
 
 
 def _check_masks(graph: Graph, constants: Tensors, read: set[str]) -> None:
