@@ -8,7 +8,7 @@ by name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -103,15 +103,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Probe:
-    """What was found.
-
-    Attributes
-    ----------
-    shapes, dtypes : mapping by tensor
-        Of all tensors that were computed, and of the inputs and constants.
-    outputs : mapping of str to ndarray
-        The tensors that were to be kept.
-    """
+    """Shapes and types of all tensors, those of inputs and constants too, and the outputs that were to be kept."""
 
     shapes: Mapping[str, Shape]
     dtypes: Mapping[str, np.dtype[Any]]
@@ -233,17 +225,9 @@ TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Entry:
-    """How samples enter the graph.
+    """How samples enter the graph: their axis (None: the input is one sample as it is), and the shape of one.
 
-    Attributes
-    ----------
-    port : Port
-    axis : int or None
-        That of the samples; None: the input is one sample as it is.
-    shape : tuple of int
-        Of one sample.
-    fixed : int or None
-        How many samples the file is made for; None: any number.
+    `fixed`: how many samples the file is made for; None: any number.
     """
 
     port: Port
@@ -350,16 +334,7 @@ MIXED = "mixed"
 
 @dataclass(frozen=True)
 class _Tried:
-    """Several samples together, and some of them alone.
-
-    Attributes
-    ----------
-    many : mapping of str to ndarray
-        Of all `count` together.
-    ones : dict of int to mapping
-        Of a sample alone, by its place among them.
-    count : int
-    """
+    """The tensors of `count` samples together, and those of some of them alone, by their places."""
 
     many: Mapping[str, Array]
     ones: Mapping[int, Mapping[str, Array]]
@@ -390,12 +365,13 @@ def _both(graph: Graph, constants: Tensors, given: Sequence[Entry], names: Seque
     """The tensors of several samples together, and of the first ones and the last one alone."""
     count = max((entry.fixed or 2 for entry in given if entry.axis is not None), default=2)
     drawings = [drawn(entry.port, (count, *entry.shape), seed) for seed, entry in enumerate(given)]
-    whole = {
-        entry.port.name: numbers[0] if entry.axis is None else np.moveaxis(numbers, 0, entry.axis)
-        for entry, numbers in zip(given, drawings, strict=True)
-    }
+
+    def entered(samples: Callable[[Array, int], Array]) -> dict[str, Array]:
+        pairs = zip(given, drawings, strict=True)
+        return {entry.port.name: x[0] if entry.axis is None else samples(x, entry.axis) for entry, x in pairs}
+
     try:
-        many = probed(graph, constants, whole, names, count).outputs
+        many = probed(graph, constants, entered(lambda x, axis: np.moveaxis(x, 0, axis)), names, count).outputs
     except ScalarvizError as error:
         raise InputError(
             f"{graph.name} computes one sample, but not {count} at once ({error}); export it with a batch of any size, "
@@ -403,10 +379,7 @@ def _both(graph: Graph, constants: Tensors, given: Sequence[Entry], names: Seque
         ) from None
     ones = {}
     for k in sorted({*range(min(count, 3)), count - 1}):
-        one = {
-            entry.port.name: numbers[0] if entry.axis is None else np.expand_dims(numbers[k], entry.axis)
-            for entry, numbers in zip(given, drawings, strict=True)
-        }
+        one = entered(lambda x, axis, k=k: np.expand_dims(x[k], axis))  # type: ignore[misc]
         ones[k] = probed(graph, constants, one, names).outputs
     return _Tried(many, ones, count)
 

@@ -21,7 +21,6 @@ from .products import weighted_rows
 from .table import (
     Array,
     Call,
-    alike,
     axis_of,
     bare,
     bordered,
@@ -251,150 +250,88 @@ NEAREST: dict[str, Callable[[float], float]] = {
     "floor": math.floor,
     "ceil": math.ceil,
 }
-CROP = "tf_crop_and_resize"
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """One axis that changes its length from `before` to `after`, which is `scale` times as much and cut off.
-
-    `start`, `end`: what is cut out first, in shares of the axis (``tf_crop_and_resize``).
-    """
-
-    before: int
-    after: int
-    scale: float
-    start: float = 0.0
-    end: float = 1.0
-
-    def place(self, mode: str, k: int) -> float:
-        """Where the number `k` of the result lies among those that are there; NaN: the mode is not known."""
-        half = (k + 0.5) / self.scale - 0.5
-        if mode == "half_pixel" or (mode == "pytorch_half_pixel" and self.after > 1):
-            return half
-        if mode == "half_pixel_symmetric":
-            return half + self.before / 2 * (1 - self.after / (self.scale * self.before))
-        if mode == "asymmetric":
-            return k / self.scale
-        if mode in ("align_corners", "pytorch_half_pixel"):
-            return k * (self.before - 1) / (self.scale * self.before - 1) if self.after > 1 else 0.0
-        if mode == CROP:
-            share = k / (self.after - 1) if self.after > 1 else 0.5
-            return (self.start + share * (self.end - self.start)) * (self.before - 1)
-        return math.nan
+PLACES: dict[str, Callable[[int, int, int, float], float]] = {
+    "half_pixel": lambda k, before, after, scale: (k + 0.5) / scale - 0.5,
+    "pytorch_half_pixel": lambda k, before, after, scale: (k + 0.5) / scale - 0.5 if after > 1 else 0.0,
+    "half_pixel_symmetric": lambda k, before, after, scale: (
+        (k + 0.5) / scale - 0.5 + before / 2 * (1 - after / (scale * before))
+    ),
+    "asymmetric": lambda k, before, after, scale: k / scale,
+    "align_corners": lambda k, before, after, scale: k * (before - 1) / (scale * before - 1) if after > 1 else 0.0,
+}
+"""Where the number `k` of an axis of the new length lies among those that are there; `scale`: as it is given."""
 
 
 def _triangle(x: Array) -> Array:
     return np.clip(1.0 - np.abs(x), 0.0, None)
 
 
-def _cubic(a: float) -> Callable[[Array], Array]:
-    def kernel(x: Array) -> Array:
-        x = np.abs(x)
-        near = ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
-        far = ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
-        return np.where(x <= 1.0, near, np.where(x < 2.0, far, 0.0))
-
-    return kernel
+def _cubic(x: Array, a: float) -> Array:
+    x = np.abs(x)
+    near = ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
+    far = ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a
+    return np.where(x <= 1.0, near, np.where(x < 2.0, far, 0.0))
 
 
 @operator("Resize", "Upsample")
 def resize(call: Call) -> list[Array]:
     """The nearest number, or a sum of two or four along each axis; `antialias`: of more where the picture shrinks."""
-    x = call.input(0)
-    axes = _axes(call, x)
-    room([axes[k].after if k in axes else side for k, side in enumerate(x.shape)], not call.known)
-    for k, axis in axes.items():
-        shares = _shares(call, axis)
-        if shares.shape[0] == shares.shape[1] and (shares == np.eye(len(shares))).all():
-            continue
-        x = _applied(x, k, shares)
-        x = _beyond(call, x, k, axis)
+    x, old = call.input(0), call.node.operator == "Upsample" or call.version < 11
+    axes = [axis_of(a, x.ndim) for a in call.listed("axes", range(x.ndim))]
+    given = call.optional(1 if old else 2)
+    if given is not None and given.size:
+        scales = [float(s) for s in call.numbers(1 if old else 2, "the scales").ravel().tolist()]
+        sizes = [math.floor(x.shape[k] * s) for k, s in zip(axes, scales, strict=True)]
+    else:
+        sizes = call.whole(3, "the sizes")
+        scales = [n / x.shape[k] for k, n in zip(axes, sizes, strict=True)]
+    if call.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise call.wrong("its sizes shall keep the sides' ratio; export it with the sizes themselves")
+    if min(sizes, default=1) < 1 or max(sizes, default=1) > WIDEST or min(scales, default=1.0) <= 0.0:
+        raise call.wrong(f"the sides {shown(sizes)} of the shape {x.shape}; each must be in 1 .. {WIDEST}")
+    wanted = dict(zip(axes, sizes, strict=True))
+    room([wanted.get(k, side) for k, side in enumerate(x.shape)], not call.known)
+    for k, n, scale in zip(axes, sizes, scales, strict=True):
+        shares = _shares(call, x.shape[k], n, scale, old)
+        if shares.shape[0] != shares.shape[1] or (shares != np.eye(len(shares))).any():
+            x = _applied(x, k, shares)
     return [x]
 
 
-def _beyond(call: Call, x: Array, k: int, axis: Axis) -> Array:
-    """What lies outside of the picture where it is cut out of."""
-    if call.attribute("coordinate_transformation_mode") != CROP:
-        return x
-    places = np.array([axis.place(CROP, j) for j in range(axis.after)])
-    outside = ((places < 0) | (places > axis.before - 1)).reshape([-1 if j == k else 1 for j in range(x.ndim)])
-    value = np.asarray(call.attribute("extrapolation_value", 0.0), None if x.dtype == object else x.dtype)
-    beyond, inside = alike(value, x)
-    return dressed(np.where(outside, bare(beyond), bare(inside)))
-
-
-def _axes(call: Call, x: Array) -> dict[int, Axis]:
-    """The axes that are resized."""
-    named = call.listed("axes")
-    places = list(range(x.ndim)) if named is None else [axis_of(a, x.ndim) for a in named]
-    old = call.node.operator == "Upsample" or call.version < 11
-    at = 1 if old else 2
-    roi = call.numbers(1, "the cut").ravel().tolist() if call.optional(1) is not None and not old else []
-    cuts = list(zip(roi[: len(places)], roi[len(places) :], strict=False)) if len(roi) == 2 * len(places) else []
-    cuts = cuts if call.attribute("coordinate_transformation_mode") == CROP else [(0.0, 1.0)] * len(places)
-    if call.optional(at) is not None and call.input(at).size:
-        scales = [float(s) for s in call.numbers(at, "the scales").ravel().tolist()]
-        sizes = [math.floor(x.shape[k] * (b - a) * s) for k, s, (a, b) in zip(places, scales, cuts, strict=True)]
-    else:
-        sizes = call.whole(3, "the sizes")
-        scales = [n / x.shape[k] for k, n in zip(places, sizes, strict=True)]
-        policy = call.attribute("keep_aspect_ratio_policy", "stretch")
-        if policy != "stretch":
-            scales = [min(scales) if policy == "not_larger" else max(scales)] * len(scales)
-            sizes = [math.floor(x.shape[k] * s + 0.5) for k, s in zip(places, scales, strict=True)]
-    if min(sizes, default=1) < 1 or max(sizes, default=1) > WIDEST or min(scales, default=1.0) <= 0.0:
-        raise call.wrong(f"the sides {shown(sizes)} of the shape {x.shape}; each must be in 1 .. {WIDEST}")
-    return {k: Axis(x.shape[k], n, s, *cut) for k, n, s, cut in zip(places, sizes, scales, cuts, strict=True)}
-
-
-def _shares(call: Call, axis: Axis) -> Array:
+def _shares(call: Call, before: int, after: int, scale: float, old: bool) -> Array:
     """What each number of the result takes of each that is there, shape (after, before)."""
-    old = call.node.operator == "Upsample" or call.version < 11
     mode = call.attribute("mode", "nearest")
     way = "asymmetric" if old else call.attribute("coordinate_transformation_mode", "half_pixel")
-    places = [axis.place(way, k) for k in range(axis.after)]
-    if any(math.isnan(place) for place in places) or mode not in ("nearest", "linear", "cubic"):
+    if way not in PLACES or mode not in ("nearest", "linear", "cubic"):
         raise call.wrong(f"mode {mode!r} with {way!r} is not known here; nearest, linear and cubic are")
-    room((axis.after, axis.before))
-    found = np.zeros((axis.after, axis.before))
+    room((after, before))
+    places, found = [PLACES[way](k, before, after, scale) for k in range(after)], np.zeros((after, before))
     if mode == "nearest":
         how = "floor" if old else call.attribute("nearest_mode", "round_prefer_floor")
         if how not in NEAREST:
             raise call.wrong(f"the nearest_mode {shown(how)}; {listing(NEAREST)} are known")
-        near = NEAREST[how]
-        found[np.arange(axis.after), [min(max(int(near(place)), 0), axis.before - 1) for place in places]] = 1.0
+        found[np.arange(after), [min(max(int(NEAREST[how](place)), 0), before - 1) for place in places]] = 1.0
         return found
-    kernel, wide = (_triangle, 1) if mode == "linear" else (_cubic(float(call.attribute("cubic_coeff_a", -0.75))), 2)
-    shrink = min(axis.scale, 1.0) if call.attribute("antialias", 0) else 1.0
-    for row, place in zip(found, places, strict=True):
-        _fill(row, place, kernel, wide / shrink, shrink, bool(call.attribute("exclude_outside", 0)))
+    shrink = min(scale, 1.0) if call.attribute("antialias", 0) else 1.0
+    reach, a = (1 if mode == "linear" else 2) / shrink, float(call.attribute("cubic_coeff_a", -0.75))
+    for row, place in zip(found, places, strict=True):  # beyond the border the last one stands, unless left out
+        near = np.arange(math.floor(place - reach), math.ceil(place + reach) + 1)
+        shares = _triangle(shrink * (near - place)) if mode == "linear" else _cubic(shrink * (near - place), a)
+        if call.attribute("exclude_outside", 0):
+            shares = np.where((near >= 0) & (near < before), shares, 0.0)
+        np.add.at(row, np.clip(near, 0, before - 1), shares / shares.sum())
     return found
-
-
-def _fill(
-    row: Array, place: float, kernel: Callable[[Array], Array], reach: float, shrink: float, exclude: bool
-) -> None:  # fmt: skip
-    """The shares of one number; beyond the border the last one stands, unless these are left out."""
-    near = np.arange(math.floor(place - reach), math.ceil(place + reach) + 1)
-    shares = kernel(shrink * (near - place))
-    if exclude:
-        shares = np.where((near >= 0) & (near < len(row)), shares, 0.0)
-    np.add.at(row, np.clip(near, 0, len(row) - 1), shares / shares.sum())
 
 
 def _applied(x: Array, k: int, shares: Array) -> Array:
     """An axis of numbers, or of Values, as other sums of it."""
     if x.dtype != object:
         return np.asarray(np.moveaxis(np.tensordot(shares, x, (1, k)), 0, k), x.dtype)
-    rows = [np.flatnonzero(row).tolist() for row in shares]
-    constants = [[Value(float(row[j])) for j in places] for row, places in zip(shares, rows, strict=True)]
-    only = [len(places) == 1 and row[places[0]] == 1.0 for row, places in zip(shares, rows, strict=True)]
+    rows = [[(j, float(row[j]), Value(float(row[j]))) for j in np.flatnonzero(row).tolist()] for row in shares]
 
-    def lane(numbers: list[Value]) -> list[Value]:
-        return [
-            numbers[places[0]] if one else dot(weights, [numbers[j] for j in places])
-            for one, weights, places in zip(only, constants, rows, strict=True)
-        ]
+    def summed(row: list[tuple[int, float, Value]], numbers: list[Any]) -> Value:
+        if len(row) == 1 and row[0][1] == 1.0:
+            return numbers[row[0][0]]  # type: ignore[no-any-return]
+        return dot([share for _, _, share in row], [numbers[j] for j, _, _ in row])
 
-    return over_lanes(x, k, lane, len(shares))
+    return over_lanes(x, k, lambda numbers: [summed(row, numbers) for row in rows], len(shares))
