@@ -1,7 +1,5 @@
-"""What an ONNX file says, as plain data: `Graph`, `Node`, `Port`; what a file may hold at most; PyTorch's notes in it.
+"""What an ONNX file says, as plain data: `Graph`, `Node`, `Port`; and the notes of PyTorch in it.
 
-Larger files are refused in one line before they cost memory. PyTorch's new exporter notes which tensors were
-parameters, buffers or constants.
 """
 
 from __future__ import annotations
@@ -14,24 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-LARGEST_FILE = 2**31 - 1
-"""Bytes: protobuf reads no more. Weights may lie beside it, in files as large as they like."""
-
-MOST_NODES = 200_000
-"""Of one file. The largest language models have about 50,000."""
-
-MOST_FIELDS = 2_000_000
-"""Of one file: each side of a shape and each name of an operand is one. Two bytes may become 200 in memory."""
-
-MOST_DEEP = 64
-"""Messages within messages; what is read has eight."""
-
 MOST_LETTERS = 10_000_000
 """Of a tensor of texts, each counted as long as the longest of them."""
-
-LARGEST_BODIES = 1 << 28
-"""Bytes of what calls of a file's own functions become: a body is written again for each call."""
-
 
 MISSING = 'ONNX files need the package onnx; install it with: pip install "scalarviz[onnx]"'
 """What is said where it is not there."""

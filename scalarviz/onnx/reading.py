@@ -29,25 +29,22 @@ from ..io.atomic import StrPath, path_text
 from ..io.pickled import refuse_pickle
 from ..io.readable import check_source, unreadable
 from ..memory import check_memory
-from .graph import (
-    LARGEST_BODIES,
-    LARGEST_FILE,
-    MISSING,
-    MOST_DEEP,
-    MOST_FIELDS,
-    MOST_NODES,
-    OURS,
-    Array,
-    Attribute,
-    Graph,
-    Node,
-    Port,
-    kinds,
-    merged,
-    note,
-)
+from .graph import MISSING, OURS, Array, Attribute, Graph, Node, Port, kinds, merged, note
 from .tensors import Outside, array_of, dtype_of
 
+LARGEST_FILE = 2**31 - 1
+"""Bytes: protobuf reads no more. Weights may lie beside it, in files as large as they like."""
+
+MOST_NODES = 200_000
+"""Of one file. The largest language models have about 50,000."""
+
+MOST_FIELDS = 2_000_000
+"""Of one file: each side of a shape and each name of an operand is one. Two bytes may become 200 in memory."""
+
+MOST_DEEP = 64
+"""Messages within messages; what is read has eight."""
+LARGEST_BODIES = 1 << 28
+"""Bytes of what calls of a file's own functions become: a body is written again for each call."""
 FIELDS = {"f": "FLOAT", "i": "INT", "s": "STRING", "t": "TENSOR", "floats": "FLOATS", "ints": "INTS",
           "strings": "STRINGS", "tensors": "TENSORS"}  # fmt: skip
 CONSTANTS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64,

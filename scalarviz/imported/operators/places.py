@@ -14,22 +14,7 @@ from ...scalar.functions import Gathered
 from ...scalar.value import as_value
 from .arithmetic import truth
 from .products import neighbours
-from .table import (
-    Array,
-    Call,
-    alike,
-    axis_of,
-    bare,
-    bordered,
-    both,
-    dressed,
-    each,
-    made,
-    objects,
-    operator,
-    room,
-    values,
-)
+from .table import Array, Call, alike, axis_of, bare, both, dressed, each, made, objects, operator, padded, room, values
 
 
 @operator("Identity")
@@ -413,11 +398,11 @@ def pad(call: Call) -> list[Array]:
     if mode != "constant":
         if mode not in BORDERS:
             raise call.wrong(f"the mode {shown(mode)}; {listing(BORDERS)} and constant are known")
-        return [dressed(bordered(x, border, mode=mode))]
+        return [dressed(padded(x, border, mode=mode))]
     given = call.optional(2) if call.version >= 11 else None
     fill = np.asarray(call.attribute("value", 0.0)) if given is None else given
     inner, fill = alike(x, fill if made(fill, x) else fill.astype(x.dtype))
-    return [dressed(bordered(inner, border, constant_values=bare(fill).reshape(())[()]))]
+    return [dressed(padded(inner, border, constant_values=bare(fill).reshape(())[()]))]
 
 
 @operator("DepthToSpace", "SpaceToDepth")

@@ -356,7 +356,7 @@ def alike(*arrays: Array) -> list[Array]:
     return [objects(x) for x in arrays] if made(*arrays) else list(arrays)
 
 
-def bordered(x: Array, widths: Sequence[tuple[int, int]], **how: Any) -> Array:
+def padded(x: Array, widths: Sequence[tuple[int, int]], **how: Any) -> Array:
     """NumPy's `pad`, as far as there is room for it; widths below 0 cut off."""
     inside: list[Any] = [slice(max(0, -a), side - max(0, -b)) for (a, b), side in zip(widths, x.shape, strict=True)]
     inner, outer = bare(x)[(*inside, ...)], [(max(0, a), max(0, b)) for a, b in widths]

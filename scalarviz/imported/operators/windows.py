@@ -18,20 +18,7 @@ from ...nn._conv import WIDEST
 from ...onnx.graph import Node
 from ...scalar import Value, dot, functions
 from .products import weighted_rows
-from .table import (
-    Array,
-    Call,
-    axis_of,
-    bare,
-    bordered,
-    dressed,
-    objects,
-    operator,
-    over_lanes,
-    reduced,
-    room,
-    values,
-)
+from .table import Array, Call, axis_of, bare, dressed, objects, operator, over_lanes, padded, reduced, room, values
 
 Sides = tuple[int, ...]
 
@@ -54,7 +41,7 @@ class Windows:
         reach = [(count - 1) * step + wide for count, step, wide in zip(self.made, self.stride, field, strict=True)]
         rest = [max(0, r - b - s) for r, b, s in zip(reach, self.before, x.shape[-rank:], strict=True)]
         widths = [(0, 0)] * (x.ndim - rank) + [(b, r) for b, r in zip(self.before, rest, strict=True)]
-        whole = bordered(x, widths, constant_values=fill)
+        whole = padded(x, widths, constant_values=fill)
         room([*x.shape[:-rank], *self.made, *self.size])
         found = np.lib.stride_tricks.sliding_window_view(whole, field, tuple(range(-rank, 0)))
         starts = zip(self.made, self.stride, strict=True)
@@ -71,7 +58,7 @@ class Windows:
         there = np.ones(sides, np.int8)
         if not border:
             return np.asarray(self.rows(there, 0).sum(-1, dtype=np.int64))
-        whole = bordered(there, list(zip(self.before, self.behind, strict=True)), constant_values=1)
+        whole = padded(there, list(zip(self.before, self.behind, strict=True)), constant_values=1)
         none = (0,) * len(sides)
         return np.asarray(replace(self, before=none, behind=none).rows(whole, 0).sum(-1, dtype=np.int64))
 
@@ -241,7 +228,7 @@ def _spread(x: Array, zero: Any, stride: Sides, reach: Sides, before: Sides, mad
     first = [wide - 1 - cut for wide, cut in zip(reach, before, strict=True)]  # where the first number comes to stand
     sides = zip(first, made, reach, apart, strict=True)
     widths = [(a, count + wide - 1 - a - there) for a, count, wide, there in sides]
-    return bordered(found, [(0, 0), (0, 0), *widths], constant_values=zero)
+    return padded(found, [(0, 0), (0, 0), *widths], constant_values=zero)
 
 
 NEAREST: dict[str, Callable[[float], float]] = {
