@@ -1,6 +1,4 @@
-"""What an ONNX file says, as plain data: `Graph`, `Node`, `Port`; and the notes of PyTorch in it.
-
-"""
+"""What an ONNX file says, as plain data: `Graph`, `Node`, `Port`; and the notes of PyTorch in it."""
 
 from __future__ import annotations
 
