@@ -18,7 +18,7 @@ from ..onnx.graph import PARAMETER, Node
 from .facts import Facts, Found, Tensor
 from .lanes import Entry
 from .layers import found_at
-from .network import Chain, Entrance, Group, Imported, LayerStep, Steps
+from .network import Chain, Group, Imported, LayerStep, Steps
 from .operators.table import SETTINGS
 
 ROOT = ""
@@ -105,16 +105,13 @@ def beside(names: Sequence[str | None], others: Sequence[str]) -> list[str]:
     ['0', '1', 'Relu', '2', 'a.0', 'a.1']
     """
     taken, found = {name for name in names if name}, list(names)
-    for k, name in enumerate(found):
-        before = found[k - 1] if k else None
-        if name is None and before is not None:
-            found[k] = _beside(before, 1, others[k], taken)
-            taken.add(str(found[k]))
-    for k in range(len(found) - 2, -1, -1):  # the first ones have a neighbour behind them only
-        behind = found[k + 1]
-        if found[k] is None and behind is not None:
-            found[k] = _beside(behind, -1, others[k], taken)
-            taken.add(str(found[k]))
+    forwards, backwards = range(1, len(found)), range(len(found) - 2, -1, -1)
+    for step, places in ((1, forwards), (-1, backwards)):  # the first ones have a neighbour behind them only
+        for k in places:
+            neighbour = found[k - step]
+            if found[k] is None and neighbour is not None:
+                found[k] = name = _beside(neighbour, step, others[k], taken)
+                taken.add(name)
     return [name or other for name, other in zip(found, others, strict=True)]
 
 
@@ -316,7 +313,7 @@ class Builder:
         paths = self.plan.paths
         net = Imported(
             Steps(
-                tuple(Entrance(e.port.name, e.shape, e.axis) for e in self.entries),
+                tuple(self.entries),
                 tuple(
                     LayerStep(paths[id(s.module)], s.way, s.reads, s.writes) if isinstance(s, Found) else s
                     for s in self.plan.order

@@ -17,18 +17,8 @@ from ..onnx.graph import Array, Node
 from ..scalar import tracing
 from ..scalar.single import Single
 from .facts import Way
+from .lanes import Entry
 from .operators.table import Tensors, compute
-
-Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Entrance:
-    """An input of the network: its tensor, the shape of one sample, and where the axis of the samples stands."""
-
-    tensor: str
-    shape: Shape
-    axis: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +35,11 @@ class LayerStep:
 class Steps:
     """What a network computes, by names alone: a layer that is replaced by another one is called in its place.
 
-    Attributes
-    ----------
-    entrances : tuple of Entrance
-    steps : tuple of Node or LayerStep
-    exits : tuple of (str, int or None)
-        Output tensors, each with the axis of the samples.
-    constants : mapping of str to ndarray
-    weights : mapping of str to (str, bool)
-        Tensors that are parameters: their paths, and whether they are read transposed.
-    opset : int
-    dtypes : mapping of str to dtype
-        Of what nodes read.
+    `exits` are output tensors, each with the axis of the samples; `weights` tensors that are parameters: their paths,
+    and whether they are read transposed; `dtypes` those of what nodes read.
     """
 
-    entrances: tuple[Entrance, ...]
+    entrances: tuple[Entry, ...]
     steps: tuple[Node | LayerStep, ...]
     exits: tuple[tuple[str, int | None], ...]
     constants: Mapping[str, Array]
@@ -102,14 +82,14 @@ class Imported(Module):
         """What the file's graph computes of one sample."""
         steps = self.steps
         if len(inputs) != len(steps.entrances):
-            names = ", ".join(entrance.tensor for entrance in steps.entrances)
+            names = ", ".join(entrance.port.name for entrance in steps.entrances)
             raise InputError(f"the network takes {len(steps.entrances)} inputs ({names}), got {len(inputs)}")
         tensors: Tensors = dict(steps.constants)
         for name, (path, turned) in steps.weights.items():
             whole = self._part(path).as_values()
             tensors[name] = whole.T if turned else whole
         for entrance, x in zip(steps.entrances, inputs, strict=True):
-            tensors[entrance.tensor] = _entered(entrance, x)
+            tensors[entrance.port.name] = _entered(entrance, x)
         for step in steps.steps:
             if isinstance(step, LayerStep):
                 tensors[step.writes] = called(self._part(step.path), step.way, tensors[step.reads])
@@ -134,17 +114,15 @@ class Imported(Module):
         return (step.name for step in self.steps.steps if isinstance(step, Node))
 
 
-def _entered(entrance: Entrance, x: Any) -> Array:
+def _entered(entrance: Entry, x: Any) -> Array:
     """A sample with an axis for the samples."""
-    given = as_objects(x, f"input {entrance.tensor!r}")
-    wanted = entrance.shape
+    title, wanted = f"input {entrance.port.name!r}", entrance.shape
+    given = as_objects(x, title)
     if given.shape != wanted and given.shape == (prod(wanted),):
         given = given.reshape(wanted)
     if given.ndim != len(wanted) or 0 in given.shape:
-        raise InputError(
-            f"input {entrance.tensor!r} takes a sample of the shape {wanted}, got {shown(given.shape)}; one sample is "
-            "given at a time"
-        )
+        said = f"{title} takes a sample of the shape {wanted}, got {shown(given.shape)}"
+        raise InputError(f"{said}; one sample is given at a time")
     whole = given if entrance.axis is None else np.expand_dims(given, entrance.axis)
     return whole.view(Values)
 
