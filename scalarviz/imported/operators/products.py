@@ -40,17 +40,19 @@ def whole_block(weights: Array) -> Block | None:
     return row.block if row is not None and row.start == 0 and row.length == row.block.size else None
 
 
-def weighted_rows(weights: Array, xs: Array, bias: Array | None = None) -> list[list[Value]]:
+def weighted_rows(weights: Array, xs: Array, bias: Array | None = None) -> Array:
     """Each row of `xs` times each row of `weights`."""
     room((len(xs), len(weights)), computed=True)
     block = whole_block(weights) if weights.dtype == object and weights.size else None
     bias_block = whole_block(bias) if bias is not None and bias.dtype == object else None
     if block is not None and (bias is None or bias_block is not None):
-        return affine_each(block, len(weights), bias_block, bare(objects(xs)).tolist())
+        sums = affine_each(block, len(weights), bias_block, bare(objects(xs)).tolist())
+        return values([v for row in sums for v in row], (len(xs), len(weights)))
     inputs = [tuple(row) for row in bare(objects(xs)).tolist()]
     rows = [_terms(row) for row in bare(objects(weights)).tolist()]
     starts = [None] * len(rows) if bias is None else [_start(b) for b in bare(objects(bias)).tolist()]
-    return [[Dot.of(row, x, start) for row, start in zip(rows, starts, strict=True)] for x in inputs]
+    terms = list(zip(rows, starts, strict=True))
+    return values([Dot.of(row, x, start) for x in inputs for row, start in terms], (len(xs), len(weights)))
 
 
 def _terms(row: list[Any]) -> Terms:
@@ -65,10 +67,8 @@ def _start(bias: Any) -> Value | Row:
 def product(a: Array, b: Array) -> Array:
     """``a @ b`` of two matrices, of which one or both hold Values."""
     if (a.dtype == object and b.dtype != object) or _weights(b):
-        found = weighted_rows(b.T, a)
-        return values([v for row in found for v in row], (a.shape[0], b.shape[1]))
-    found = weighted_rows(a, b.T)
-    return values([found[j][i] for i in range(a.shape[0]) for j in range(b.shape[1])], (a.shape[0], b.shape[1]))
+        return weighted_rows(b.T, a)
+    return dressed(bare(weighted_rows(a, b.T)).T)
 
 
 def _weights(x: Array) -> bool:
@@ -115,8 +115,7 @@ def gemm(call: Call) -> list[Array]:
     alpha, beta = float(call.attribute("alpha", 1.0)), float(call.attribute("beta", 1.0))
     c = call.optional(2)
     if alpha == beta == 1.0 and a.dtype == object and c is not None and c.shape == (b.shape[1],) and not call.known:
-        found = weighted_rows(b.T, a, c)
-        return [values([v for row in found for v in row], (a.shape[0], b.shape[1]))]
+        return [weighted_rows(b.T, a, c)]
     total = product(a, b) if made(a, b) else np.asarray(a @ b)
     total = total if alpha == 1.0 else _times(total, alpha)
     if c is None:
@@ -139,10 +138,7 @@ def einsum(call: Call) -> list[Array]:
     """``ij,jk->ik`` and its like; axes that are in no result are summed over."""
     equation = str(call.attribute("equation", "")).replace(" ", "")
     operands = call.all()
-    names, result = _names(call, equation, operands)
-    sides = {
-        name: side for own, x in zip(names, operands, strict=True) for name, side in zip(own, x.shape, strict=True)
-    }
+    names, result, sides = _names(call, equation, operands)
     room([sides[name] for name in result], not call.known)
     if prod(sides.values()) > MOST_PRODUCTS:
         raise call.wrong(f"{prod(sides.values()):,} products; at most {MOST_PRODUCTS:,} are taken")
@@ -157,8 +153,8 @@ def einsum(call: Call) -> list[Array]:
     return [found.transpose([own.index(name) for name in result])]
 
 
-def _names(call: Call, equation: str, operands: list[Array]) -> tuple[list[str], str]:
-    """The axes of each operand and of the result, a letter each."""
+def _names(call: Call, equation: str, operands: list[Array]) -> tuple[list[str], str, dict[str, int]]:
+    """The axes of each operand and of the result, a letter each, and their lengths."""
     before, arrow, result = equation.partition("->")
     terms = before.split(",")
     spare = [letter for letter in LETTERS if letter not in equation]
@@ -182,7 +178,7 @@ def _names(call: Call, equation: str, operands: list[Array]) -> tuple[list[str],
     wanted = result.replace(DOTS, dots)
     if len(set(wanted)) != len(wanted) or not set(wanted) <= set(letters):
         raise call.wrong(f"the equation {shown(equation)} has a result that is not made of its operands' axes")
-    return full, wanted
+    return full, wanted, dict(sides)
 
 
 def _diagonal(x: Array, own: str) -> tuple[Array, str]:

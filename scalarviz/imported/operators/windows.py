@@ -135,8 +135,7 @@ def sums_of_values(places: Windows, x: Array, weight: Array, bias: Array | None)
     order = [0, *range(2, 2 + rank), 1, *range(2 + rank, 2 + 2 * rank)]
     rows = seen.transpose(order).reshape(-1, prod(weight.shape[1:]))
     sums = weighted_rows(weight.reshape(len(weight), -1), rows, bias)
-    made = values([v for row in sums for v in row], (len(x), *places.made, len(weight)))
-    return np.moveaxis(bare(made), -1, 1)
+    return np.moveaxis(bare(sums).reshape(len(x), *places.made, len(weight)), -1, 1)
 
 
 @operator("AveragePool", "MaxPool")
