@@ -144,8 +144,9 @@ class Facts:
     def trained(self, name: str) -> bool:
         """Whether a constant that an operator reads is something to train: floats, no mask, and not fixed.
 
-        Where the file notes what was a parameter, these are trained, and others if parameters were computed into them.
-        Else a single float is a constant of a formula, unless its name is that of a module's weight.
+        Where the file notes what was a parameter, these are trained, and others if parameters were computed
+        into them. Else a single float is a constant of a formula, unless its name is that of a module's
+        weight.
         """
         array = self.graph.constants.get(name)
         if array is None or name in self.fixed:

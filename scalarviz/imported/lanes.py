@@ -1,9 +1,9 @@
 """Lanes: which axis of a graph's tensors counts the samples, and that no sample is mixed with another.
 
-A file computes many samples at once, a Module here one. So a graph is computed once of drawn numbers with one sample in
-the batch, which tells the shape and the type of every tensor; and that many samples give the same is tried out: two
-together must give what each gives alone. Sides that a file leaves open (`Sides`) are whole numbers that the user gives
-by name.
+A file computes many samples at once, a Module here one. So a graph is computed once of drawn numbers with one
+sample in the batch, which tells the shape and the type of every tensor; and that many samples give the same
+is tried out: two together must give what each gives alone. Sides that a file leaves open (`Sides`) are whole
+numbers that the user gives by name.
 """
 
 from __future__ import annotations

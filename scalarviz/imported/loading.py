@@ -1,9 +1,9 @@
 """`load_onnx`: a network out of an ONNX file.
 
-All nodes are asked when the file is loaded what they must know before anything is computed: shapes, axes, places. An
-operator would refuse such an input by itself when it is called; but then the network is there already, and one node is
-named instead of all. Ids that
-a network gets as floats are cast to whole numbers to choose rows by them, and for nothing else.
+All nodes are asked when the file is loaded what they must know before anything is computed: shapes, axes,
+places. An operator would refuse such an input by itself when it is called; but then the network is there
+already, and one node is named instead of all. Ids that a network gets as floats are cast to whole numbers to
+choose rows by them, and for nothing else.
 """
 
 from __future__ import annotations
@@ -129,8 +129,8 @@ CARRIES = frozenset(("Cast", "Expand", "Flatten", "Identity", "Reshape", "Slice"
 def uncut(facts: Facts) -> Facts:
     """The same with `Identity` for each ``Cast`` of floats to whole numbers that are ids.
 
-    To cut off a number has no derivative and is refused elsewhere. Who chooses by an id refuses one that is not whole,
-    or takes what is before the point, as the cast does.
+    To cut off a number has no derivative and is refused elsewhere. Who chooses by an id refuses one that is
+    not whole, or takes what is before the point, as the cast does.
     """
     ids: set[str] = set()  # tensors that are read as ids alone; an output of the graph is none
     for node in reversed(facts.graph.nodes):

@@ -35,8 +35,8 @@ class LayerStep:
 class Steps:
     """What a network computes, by names alone: a layer that is replaced by another one is called in its place.
 
-    `exits` are output tensors, each with the axis of the samples; `weights` tensors that are parameters: their paths,
-    and whether they are read transposed; `dtypes` those of what nodes read.
+    `exits` are output tensors, each with the axis of the samples; `weights` tensors that are parameters:
+    their paths, and whether they are read transposed; `dtypes` those of what nodes read.
     """
 
     entrances: tuple[Entry, ...]
@@ -71,8 +71,8 @@ class Chain(Sequential):
 class Imported(Module):
     """A network over the graph of a file: layers where there are, operations on Values for the other nodes.
 
-    It is called with one sample for each of the file's inputs; a row of as many numbers is taken as that sample. It
-    gives the sample's outputs, a list of them where there are several.
+    It is called with one sample for each of the file's inputs; a row of as many numbers is taken as that
+    sample. It gives the sample's outputs, a list of them where there are several.
     """
 
     def __init__(self, steps: Steps) -> None:

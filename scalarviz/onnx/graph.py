@@ -135,7 +135,8 @@ def note(said: Any, key: str) -> str:
 def kinds(said: Any) -> dict[str, str]:
     """What each stored tensor was, by the name that the module has for it; empty where the file notes no parameter.
 
-    Tensors that a module holds by hand are constants for the exporter: without parameters, they are the weights.
+    Tensors that a module holds by hand are constants for the exporter: without parameters, they are the
+    weights.
     """
     found = {name: kind for kind, name in _LINE.findall(note(said, SIGNATURE))}
     return found if PARAMETER in found.values() else {}
@@ -144,7 +145,8 @@ def kinds(said: Any) -> dict[str, str]:
 def merged(noted: Mapping[str, str], stored: frozenset[str], nodes: Sequence[Node]) -> bool:
     """Whether a parameter is neither stored nor in a node of its module: then it was computed into other constants.
 
-    A layer's matrix is stored turned round, under another name, but the node that multiplies by it is its module's.
+    A layer's matrix is stored turned round, under another name, but the node that multiplies by it is its
+    module's.
     """
     modules = {node.module for node in nodes if node.operator in WEIGHED and node.module}
     absent = (name.rpartition(".") for name, kind in noted.items() if kind == PARAMETER and name not in stored)

@@ -1,14 +1,14 @@
 """`read_graph`: an ONNX file as plain data that fits together, whatever the file says, or one line that says why.
 
-A file comes from anywhere. So its size, the number of its entries, its names, shapes and references are looked at
-before anything is made of them, and nothing outside its folder is opened.
+A file comes from anywhere. So its size, the number of its entries, its names, shapes and references are
+looked at before anything is made of them, and nothing outside its folder is opened.
 
-Two bytes of a file can be an empty node, which takes a hundred times as much in memory. So the bytes are walked before
-protobuf makes objects of them: the format is a row of fields, each with a number, a kind and a length, and a message is
-a field that holds such a row.
+Two bytes of a file can be an empty node, which takes a hundred times as much in memory. So the bytes are
+walked before protobuf makes objects of them: the format is a row of fields, each with a number, a kind and a
+length, and a message is a field that holds such a row.
 
-A node that calls a function of the file becomes the nodes of its body. Nodes are put in order, each after all that it
-needs; a file that is in order stays as it is.
+A node that calls a function of the file becomes the nodes of its body. Nodes are put in order, each after all
+that it needs; a file that is in order stays as it is.
 """
 
 from __future__ import annotations
@@ -199,7 +199,8 @@ STANDARD = ("", "ai.onnx")
 def inlined(model: Any, where: str) -> Any:
     """The graph of a model, or what has its fields, with the bodies of its functions in the place of calls.
 
-    Refused are functions that call themselves or become too many nodes, calls that do not fit, bodies of another opset.
+    Refused are functions that call themselves or become too many nodes, calls that do not fit, bodies of
+    another opset.
     """
     said = model.graph
     functions = {(f.domain, f.name, f.overload): f for f in model.functions}
@@ -314,8 +315,8 @@ SHOWN = 5
 def in_order(nodes: Sequence[Node], given: Collection[str], where: str) -> tuple[Node, ...]:
     """The nodes in an order in which every operand is made before it is used; as they are where that is one.
 
-    `given` are tensors that are there before the first node. Tensors that are made twice or never, and nodes that need
-    each other in a circle, are refused.
+    `given` are tensors that are there before the first node. Tensors that are made twice or never, and nodes
+    that need each other in a circle, are refused.
     """
     maker = _makers(nodes, given, where)
     _check_made(nodes, maker, given, where)

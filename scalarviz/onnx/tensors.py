@@ -34,8 +34,8 @@ class Outside:
     def bytes_of(self, tensor: Any, size: int, where: str) -> bytearray:
         """So many bytes that a tensor refers to, in a regular file of the folder that has as many at that place.
 
-        With what was read before there must be enough memory: a file of holes may be as large as it likes, and many
-        tensors may refer to one place.
+        With what was read before there must be enough memory: a file of holes may be as large as it likes,
+        and many tensors may refer to one place.
         """
         said = {entry.key: entry.value for entry in tensor.external_data}
         name = said.get("location", "")

@@ -29,7 +29,7 @@ SLOW = {"attention", "averagepool", "image_decoder", "maxpool"}
 NUMBERS_ONLY = {"ArgMax", "ArgMin", "Ceil", "Floor", "Mod", "NonZero", "Round"}
 """Operators without a derivative: of numbers that are known alone."""
 LEFT_OUT = ("maxpool_with_argmax", "not_larger", "not_smaller", "tf_crop_and_resize")
-"""In the names of cases that ask for places of the largest numbers, kept ratios of sides, pictures cut out: refused."""
+"""In names of cases that ask for places of the largest, kept ratios of sides, pictures cut out: refused."""
 SETTINGS = {"Dropout": {1}, "OneHot": {0, 1}, "Range": {0, 1, 2}, "Resize": {1, 2}, "Upsample": {1}}
 """Floating inputs that are no data: a ratio, a depth, bounds, scales."""
 MOST = 5_000

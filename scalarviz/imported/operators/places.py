@@ -216,8 +216,8 @@ def _cast(call: Call, to: np.dtype[Any]) -> Array:
 def chosen_row(table: Array, index: Value) -> list[Any]:
     """The numbers of ``table[index]``, flat.
 
-    Weights that lie side by side are read at the place itself. Of other tables every number is a sum over its column,
-    with the share 1 for the row that is meant.
+    Weights that lie side by side are read at the place itself. Of other tables every number is a sum over its
+    column, with the share 1 for the row that is meant.
     """
     rows, step = len(table), prod(table.shape[1:])
     if tracing.active() is None:

@@ -1,7 +1,7 @@
 """Matrix products, Einstein sums, and weighted sums of rows.
 
-Where the weights are a layer's, a sum is written as one, which engines know. An Einstein sum is matrix products two by
-two.
+Where the weights are a layer's, a sum is written as one, which engines know. An Einstein sum is matrix
+products two by two.
 """
 
 from __future__ import annotations

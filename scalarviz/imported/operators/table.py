@@ -1,8 +1,8 @@
 """The table of operators: the function that computes each, whether a node can be computed, and what functions use.
 
-A version is the opset in which the standard last changed the operator: opset 17 has Softmax of version 13. An opset
-that is older than a version here takes the one before it. A node must have the inputs, outputs and attributes that the
-standard gives its operator.
+A version is the opset in which the standard last changed the operator: opset 17 has Softmax of version 13. An
+opset that is older than a version here takes the one before it. A node must have the inputs, outputs and
+attributes that the standard gives its operator.
 
 Operators are written with functions that take arrays of numbers and arrays of Values alike.
 """
@@ -140,8 +140,9 @@ Tensors = dict[str, Array]
 class Call:
     """One node with what it is given.
 
-    `inputs`: None is left out, arrays of numbers are known, arrays of objects (`nn._array.Values`) are being computed.
-    `dtypes`: what the file says of the inputs' types, as far as it is known, for Values have none; may be shorter.
+    `inputs`: None is left out, arrays of numbers are known, arrays of objects (`nn._array.Values`) are being
+    computed. `dtypes`: what the file says of the inputs' types, as far as it is known, for Values have none;
+    may be shorter.
     """
 
     node: Node
@@ -274,8 +275,8 @@ def _as_array(x: Any) -> Array:
 def compute(node: Node, tensors: Tensors, opset: int, dtypes: Mapping[str, np.dtype[Any]]) -> None:
     """Put what a node makes of `tensors`, which have all that it reads, among them.
 
-    `dtypes` are the types that the file has for tensors which are computed here of Values. Numbers that an operator
-    does not take, and memory that does not suffice, are an InputError that names the node.
+    `dtypes` are the types that the file has for tensors which are computed here of Values. Numbers that an
+    operator does not take, and memory that does not suffice, are an InputError that names the node.
     """
     inputs = tuple(tensors[name] if name else None for name in node.inputs)
     call = Call(node, inputs, opset, tuple(dtypes.get(name) for name in node.inputs))

@@ -1,6 +1,7 @@
 """What stands between the layers, number by number: all that have one operation are written as one node.
 
-An operation of the table is written as ONNX has it, else by its formula, so each can be exported, those of a user too.
+An operation of the table is written as ONNX has it, else by its formula, so each can be exported, those of a
+user too.
 """
 
 from __future__ import annotations

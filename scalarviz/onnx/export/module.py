@@ -1,10 +1,10 @@
 """`exported`: a module as the bytes of an ONNX file, opset 17, IR 8, with a batch of any size.
 
-The module is recorded as a tape, with the calls of the layers that write their own nodes. A unit is one call of a
-layer, or one row of the tape that no layer makes. Units with the same key can be one node. Of those whose operands are
-there, the key is written next for which the fewest units are still to come (not counted are those that are made of
-others with this key, as a layer's in the next one): so the products of a layer at all places of a sentence are written
-as one, however long the way to the last place is.
+The module is recorded as a tape, with the calls of the layers that write their own nodes. A unit is one call
+of a layer, or one row of the tape that no layer makes. Units with the same key can be one node. Of those
+whose operands are there, the key is written next for which the fewest units are still to come (not counted
+are those that are made of others with this key, as a layer's in the next one): so the products of a layer at
+all places of a sentence are written as one, however long the way to the last place is.
 """
 
 from __future__ import annotations
@@ -142,9 +142,9 @@ LEAVES = ("input", "const", "param", "buffer")
 class Unit:
     """One call, or one row.
 
-    `key` is what it has in common with others that one node can compute, `row` the first that it makes, `turn` how many
-    units with its key stand behind each other on the longest way to it, `waits` how many that it needs are not written
-    yet, `users` those that need it.
+    `key` is what it has in common with others that one node can compute, `row` the first that it makes,
+    `turn` how many units with its key stand behind each other on the longest way to it, `waits` how many that
+    it needs are not written yet, `users` those that need it.
     """
 
     key: Any
@@ -340,8 +340,8 @@ def exported(
 ) -> bytes:  # fmt: skip
     """The file of a module that takes one sample of these shapes, in Values.
 
-    `known` are names and numbers of its weights and buffers, `names` the paths of the modules below it, by their id.
-    A module that does what ONNX has not, or asks a Value for its number, is refused.
+    `known` are names and numbers of its weights and buffers, `names` the paths of the modules below it, by
+    their id. A module that does what ONNX has not, or asks a Value for its number, is refused.
     """
     found = recorded(module, shapes)
     known = {**known, **_others(found.tape, known)}

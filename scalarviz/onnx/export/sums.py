@@ -1,6 +1,7 @@
 """Weighted sums between the layers: products of matrices where the same weights meet several rows, else one by one.
 
-`Places` says in which tensor each number of a tape stands, and puts tensors together of numbers from several places.
+`Places` says in which tensor each number of a tape stands, and puts tensors together of numbers from several
+places.
 """
 
 from __future__ import annotations
