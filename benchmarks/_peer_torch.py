@@ -37,7 +37,7 @@ class Chain(torch.nn.Module):
         return h[:, None]
 
 
-def network(work: Workload, dtype: str = "float32", linear: type[torch.nn.Linear] = torch.nn.Linear) -> torch.nn.Module:
+def network(work: Workload, dtype: str = "float32") -> torch.nn.Module:
     if work.kind == "graph":
         return Chain()
     if work.kind == "cnn":
@@ -50,7 +50,7 @@ def network(work: Workload, dtype: str = "float32", linear: type[torch.nn.Linear
     else:
         layers = []
         for (matrix, _), activation in zip(work.weights(), work.activations(), strict=True):
-            layers.append(linear(matrix.shape[1], matrix.shape[0]))
+            layers.append(torch.nn.Linear(matrix.shape[1], matrix.shape[0]))
             layers += [ACTIVATIONS[activation]()] if activation != "none" else []
     model = torch.nn.Sequential(*layers)
     arrays = [a for pair in work.weights() for a in pair]
@@ -59,18 +59,13 @@ def network(work: Workload, dtype: str = "float32", linear: type[torch.nn.Linear
     return model
 
 
-def steps(
-    work: Workload, compiled: bool = False, dtype: str = "float32", onednn: bool = False
-) -> Callable[[int], float]:
+def steps(work: Workload, compiled: bool = False, dtype: str = "float32") -> Callable[[int], float]:
     """The usual loop: clear the gradients, forward, loss, backward, update.
 
     Compiled, model and loss are one compiled function of this shape; so is the update where that pays (Adam: SGD's
-    is a single call already). The first step compiles. `onednn`: layers over other products (`_peer_mkldnn`).
+    is a single call already). The first step compiles.
     """
-    linear = torch.nn.Linear
-    if onednn:
-        from _peer_mkldnn import Linear as linear
-    model = network(work, dtype, linear)
+    model = network(work, dtype)
     x, y = (torch.tensor(a, dtype=getattr(torch, dtype)) for a in work.data())
     # its quickest form, which a user has to ask for
     optimiser = getattr(torch.optim, work.optimiser)(model.parameters(), lr=LR, fused=True)

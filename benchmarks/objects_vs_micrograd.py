@@ -6,8 +6,7 @@ All networks have the same weights and see the same samples, with ReLU between t
 micrograd's demo; a sample is forward, backward and clearing the gradients. They take turns on one pinned core.
 
 First layers (`nn.Linear`) against micrograd's. Then the same network typed with operators, ``sum(w * x) + b``: over
-Values, over Weights, over micrograd's Values, and over the least that Python can do (`_peer_slots`). It has 643 nodes,
-so these figures say what a node costs. The exit code is 1 if a goal is missed.
+Values, over Weights and over micrograd's Values. It has 643 nodes, so these figures say what a node costs. The exit code is 1 if a goal is missed.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from _peer_slots import Slot
 from _timing import Timing, arguments, at_most, in_turns, pin_threads, show_goals, write_report
 
 pin_threads(1)
@@ -32,7 +30,6 @@ from scalarviz import Value, Weight, nn  # noqa: E402
 OURS, THEIRS = "scalarviz objects", "micrograd"
 TYPED: dict[str, tuple[Callable[[float], Any], Callable[[float], Any]]] = {
     "typed: Values": (Value, Value), "typed: Weights": (Weight, Value), "typed: micrograd": (Micro, Micro),
-    "typed: tape of slots": (Slot, Slot),
 }  # fmt: skip
 """Name, and what makes a weight and an input."""
 SIZES = (2, 16, 16, 1)

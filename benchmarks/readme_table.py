@@ -65,8 +65,7 @@ def others() -> str:
     return (
         f"Objects, MLP(2, [16, 16, 1]), forward and backward of one sample: {objects}, micrograd {micrograd} "
         "(its garbage collection included).\n"
-        f"Typed with operators, a node: {nodes['typed: Values']} ns, micrograd {nodes['typed: micrograd']}, the least "
-        f"that Python can do {nodes['typed: tape of slots']} (no names, no checks, one graph at a time).\n"
+        f"Typed with operators, a node: {nodes['typed: Values']} ns, micrograd {nodes['typed: micrograd']}.\n"
         f"From starting Python to the first trained step of 3-16-16-3: {first[0]}, PyTorch eager {first[1]}, "
         f"JAX jit {first[2]}.\n"
         f"Ten million weights train (Adam) within {ours}, PyTorch {torch}.\n"
@@ -86,22 +85,17 @@ def sweeps() -> str:
 
 
 def grid() -> str:
-    """The grid of widths and batches, and what each library's products do by themselves."""
-    report = results("wide_nets")
-    found, speeds = report["summaries"], report["gflops"]
+    """The grid of widths and batches."""
+    found = results("wide_nets")["summaries"]
 
     def beside(name: str) -> str:
         of = found[name]
         return f"{of['mean']:.3g} times as fast (worst {of['worst']:.2f}: {of['worst_at']})"
 
-    listed = "; ".join(f"{who} {' and '.join(f'{speed:.0f}' for speed in of.values())}" for who, of in speeds.items())
-    sides = " and ".join(next(iter(speeds.values())))
     return (
         f"Two layers 2 to 1,024 wide, batch 1 to 8,192, SGD and Adam, both dtypes ({found['all']['points']} points, "
-        f"geometric means): {beside('all')} as PyTorch; from 256 wide on {beside('wide')}. There, in float32, beside "
-        f"PyTorch over oneDNN's products, which it does not use by itself: {beside('wide, float32, over oneDNN')}.\n"
-        f"PyTorch's and NumPy's BLAS stop at AVX2 on this processor. A product by itself, {sides} wide, GFLOP/s in "
-        f"float32: {listed}."
+        f"geometric means): {beside('all')} as PyTorch; from 256 wide on {beside('wide')}. "
+        "There PyTorch's products take AVX2 on this processor, which has AVX-512."
     )
 
 
@@ -116,9 +110,7 @@ Row = tuple[str, str, str, bool]
 
 def goals() -> list[Row]:
     """Everything that was asked for."""
-    tile = results("product_tile")
-    share, least = f"{tile['share']:.0%}", f"at least {tile['goal']['at_least']:.0%}"
-    rows = [*_ratios(), ("UV 1024: share of the best product tile", share, least, tile["goal"]["reached"]), *_watched()]
+    rows = [*_ratios(), *_watched()]
     for report in ("wide_nets", "microgpt"):
         for name, goal in results(report)["goals"].items():
             rows.append((name, f"{goal['measured']:.3g}", f"at least {goal['at_least']:g}", goal["reached"]))

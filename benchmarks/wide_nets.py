@@ -3,9 +3,8 @@
     python benchmarks/wide_nets.py [--only TEXT]
 
 Two layers as wide as their input with a ReLU between, SGD and Adam, float32 and float64, on one pinned thread, in
-seconds of the processor. Losses after the same steps must agree before anything is timed. In float32 from 256 wide on
-PyTorch comes once more, over the products of oneDNN, which it does not use by itself (`_peer_mkldnn.py`); and the
-products are timed alone. Ends with the geometric mean and the worst point, and writes ``results/wide_nets.json``.
+seconds of the processor. Losses after the same steps must agree before anything is timed. Ends with the geometric mean
+and the worst point, and writes ``results/wide_nets.json``.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ pin_threads(1)
 
 import _ours  # noqa: E402
 import _peer_torch  # noqa: E402
-import _products  # noqa: E402
 import numpy as np  # noqa: E402
 from _workloads import Workload  # noqa: E402
 
@@ -34,10 +32,10 @@ WIDTHS = tuple(2**k for k in range(1, 11))
 BATCHES = (1, 8, 64, 512, 8192)
 OPTIMISERS, DTYPES = ("SGD", "Adam"), ("float32", "float64")
 WIDE = 256
-"""Width from which on there are goals, and oneDNN beside."""
+"""Width from which on there are goals."""
 WORST, MEAN = 1.3, 1.6
 """What is asked for there: how many times as fast as PyTorch."""
-OURS, EAGER, ONEDNN = "numba", "PyTorch eager", "PyTorch over oneDNN"
+OURS, EAGER = "numba", "PyTorch eager"
 AGREED = {"float32": 2e-3, "float64": 1e-8}
 CHECKED = 2
 """Steps after which losses are compared."""
@@ -52,8 +50,6 @@ def measure(work: Workload, dtype: str, seconds: float) -> dict[str, Timing]:
     """Timings of one step of each, in turns of a quarter of `seconds`."""
     run = _ours.build(work, OURS, dtype=dtype)
     entered: dict[str, Callable[[int], Any]] = {OURS: _ours.steps(run), EAGER: _peer_torch.steps(work, dtype=dtype)}
-    if dtype == "float32" and work.sizes[0] >= WIDE:
-        entered[ONEDNN] = _peer_torch.steps(work, onednn=True)
     losses, start = {name: some(CHECKED) for name, some in entered.items()}, time.process_time()
     if not np.allclose(list(losses.values()), losses[EAGER], rtol=AGREED[dtype]):
         raise SystemExit(f"{work.name}, {dtype}: the losses after {CHECKED} steps differ: {losses}")
@@ -88,13 +84,11 @@ def summaries(seconds: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         point, name = key.rsplit(": ", 1)
         points.setdefault(point, {})[name] = timing["median"]
     ratios = {point: found[EAGER] / found[OURS] for point, found in points.items()}
-    beside = {point: found[ONEDNN] / found[OURS] for point, found in points.items() if ONEDNN in found}
     wide = {point: ratio for point, ratio in ratios.items() if width_of(point) >= WIDE}
     chosen = {
         "all": ratios,
         "wide": wide,
         "wide, float32": {point: ratio for point, ratio in wide.items() if point.endswith("float32")},
-        "wide, float32, over oneDNN": beside,
     }
     return {name: summary(of) for name, of in chosen.items() if of}
 
@@ -132,15 +126,12 @@ def main() -> None:
         timings |= {f"{name}: {who}": timing for who, timing in found.items()}
         others = "  ".join(f"{who} {t.median / found[OURS].median:6.2f}" for who, t in found.items() if who != OURS)
         print(f"{name:36} {found[OURS]!s:40} {others}", flush=True)
-    gflops = _products.measure()
-    for who, speeds in gflops.items():
-        print(f"{who:36}", "  ".join(f"{side} x {side}: {speed:6.1f} GFLOP/s" for side, speed in speeds.items()))
     results = summaries({name: {"median": timing.median} for name, timing in timings.items()})
     for name, of in results.items():
         print(f"{name:28} {of['points']:4} points: mean {of['mean']:.2f}, worst {of['worst']:.2f} ({of['worst_at']})")
     if options.quick or options.only:
         return
-    more = {"summaries": results, "goals": goals(results), "gflops": gflops}
+    more = {"summaries": results, "goals": goals(results)}
     print(
         "written",
         write_report("wide_nets", timings, ("numpy", "numba", "llvmlite", "torch"), unit="one training step", **more),
