@@ -1,23 +1,36 @@
-"""Part `kernels` of `gpu.py`: every kernel on the device, against NumPy in float64 and against the objects.
+"""Parts `kernels`, `determinism`, `suite` of `gpu.py`: every kernel, against NumPy in float64 and the objects.
 
 Each operation of the table alone, at ordinary points and at zeros, denormals, infinities and NaN, forward and backward;
-the structural kernels in small runs that need all of them.
+the structural kernels in small runs that need all of them. Where pytest is, the tests that pass in the simulator. And
+``--write-kernels``: machine code of all that the script launches, for a machine that has no libNVVM.
 """
 
 from __future__ import annotations
 
+import hashlib
+import importlib.util
 import itertools
+import os
+import subprocess
+import sys
+import tempfile
+import time
 from collections.abc import Callable, Sequence
+from multiprocessing import get_all_start_methods, get_context
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _gpu_forms import forms_of, taken
-from _gpu_networks import Case, checks
+from _gpu_networks import Case, case_of, checks, every_case, forms_of, taken
 from _gpu_setting import DTYPES, Setting
+from _timing import HERE, child, command_of, fresh, main, say
+from _workloads import WORKLOADS
 from numpy.typing import NDArray
 
 from scalarviz.engine.arrays.rows import numpy_form
-from scalarviz.engine.cuda.catalog import names
+from scalarviz.engine.cost import processors
+from scalarviz.engine.cuda import images, ptxas
+from scalarviz.engine.cuda.catalog import Kernel, find, names
 from scalarviz.engine.cuda.machine import Machine, Shape
 from scalarviz.engine.cuda.trainer import launches, open_device
 from scalarviz.scalar import ops
@@ -189,3 +202,119 @@ def _case(setting: Setting, case: Case, dtype: str, form: str, steps: int) -> No
 
 def _error(found: Numbers, wanted: Numbers) -> float:
     return float(np.linalg.norm(found - wanted) / np.linalg.norm(wanted))
+
+
+# ---- determinism
+
+
+def determinism(setting: Setting) -> None:
+    """Weights after some steps, as a hash of their bits: of two processes, and of two runs in one of them."""
+    first, second = (fresh(command_of(bits, "tiny" if setting.tiny else "full")).json() for _ in range(2))
+    for name, made in first.items():
+        same = made == second[name]
+        words = made if same else f"{made} and {second[name]}"
+        setting.row(name, words, ok=same and "differs" not in words)
+
+
+@child
+def bits(size: str) -> None:
+    """Hashes of the bits of weights and losses, by name."""
+    small, found = list(checks()), {}
+    tiny = size == "tiny"
+    for case in small[6:7] if tiny else [*small, *(case_of(work) for work in WORKLOADS if work.batch <= 1024)]:
+        for dtype in DTYPES:
+            made = {_hash(case, dtype, 2 if tiny else 50) for _ in range(2)}
+            found[f"{case.name}, {dtype}"] = made.pop() if len(made) == 1 else "differs in one process"
+    say(**found)
+
+
+def _hash(case: Case, dtype: str, steps: int) -> str:
+    run = case.build("cuda", dtype)
+    losses = run._training.trainer.train(0, steps, 1e-2)
+    made = hashlib.sha256(run.problem.store.value.tobytes() + np.asarray(losses).tobytes())
+    run.close()
+    return made.hexdigest()[:16]
+
+
+# ---- the tests of the simulator
+
+TESTS = HERE.parent / "tests"
+SETS = {"tests of every engine": ["engine"], "tests of every run": ["nn", "run", "scalar", "tape"]}
+"""As in ``tests/cuda/test_simulator.py``; what reads the simulator's memory (operations) is in part `kernels`."""
+TINY = {"a test of every engine": ["engine/test_batch_mean.py"]}
+IMPORTED = ("cuda/simulated", "cuda", "engine", "nn", "run", "scalar", "tape")
+"""Folders from which the tests import."""
+
+
+def suite(setting: Setting) -> None:
+    """The objects against the GPU, for every model, loss, layer, optimiser; and what runs do between calls."""
+    if importlib.util.find_spec("pytest") is None:
+        setting.row("the tests of the simulator", remark="not run: pytest is not installed here")
+        return
+    around = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    folders = [*(TESTS / folder for folder in IMPORTED), HERE.parent, os.environ.get("PYTHONPATH", "")]
+    around["PYTHONPATH"] = os.pathsep.join(map(str, folders))
+    for name, paths in (TINY if setting.tiny else SETS).items():
+        with tempfile.TemporaryDirectory(prefix="scalarviz-") as folder:
+            command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "every_engine",
+                       "-m", "not hunt", "-rfE", "--tb=no", f"--basetemp={folder}/base"]  # fmt: skip
+            command += [str(TESTS / path) for path in paths]
+            options: dict[str, Any] = {"cwd": HERE.parent, "env": around, "capture_output": True, "text": True}
+            try:
+                done = subprocess.run(command, check=False, timeout=max(10.0, setting.left() - 5), **options)
+            except subprocess.TimeoutExpired:
+                setting.row(name, ok=False, remark="the tests took longer than they were given")
+                return
+        lines = (done.stdout + done.stderr).strip().splitlines()
+        failed = [line for line in lines if line.startswith(("FAILED ", "ERROR "))]
+        for line in failed[:20]:
+            setting.row(line[:300], "failed", ok=False)
+        setting.row(name, lines[-1].strip("= ") if lines else "no output", ok=done.returncode == 0)
+
+
+# ---- kernels for a machine without a compiler
+
+_tasks: list[tuple[Kernel, tuple[int, int], Path]] = []
+"""What the processes that are forked from this one find here: a kernel cannot be sent to them."""
+
+
+def write(folder: Path, architectures: tuple[int, ...]) -> None:
+    """Compile every kernel for every architecture into a folder, which is made; 90 stands for sm_90."""
+    start = time.perf_counter()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for old in folder.glob("*.cubin"):
+        old.unlink()
+    found = needed(every_case())
+    _tasks[:] = [(kernel, divmod(architecture, 10), folder) for architecture in architectures for kernel in found]
+    if "fork" in get_all_start_methods() and processors() > 1:
+        with get_context("fork").Pool(processors()) as pool:
+            sizes = pool.map(_write, range(len(_tasks)), chunksize=4)
+    else:
+        sizes = [_write(k) for k in range(len(_tasks))]
+    gpus = ", ".join(f"sm_{architecture}" for architecture in architectures)
+    seconds = time.perf_counter() - start
+    print(f"{len(found)} kernels for {gpus} in {folder}: {sum(sizes) / 2**20:.1f} MB, {seconds:.0f} s")
+
+
+def needed(cases: list[Case]) -> list[Kernel]:
+    """Every kernel of the catalog, and all that the cases launch in all their forms; both dtypes, each once."""
+    found = {find(name, dtype): None for dtype in DTYPES for name in names()}
+    for case in cases:
+        for dtype in DTYPES:
+            run = case.build("numpy", dtype)
+            for shape in forms_of(run.problem).values():
+                with taken(shape):
+                    found |= {launch.kernel: None for launch in launches(run.problem)}
+            run.close()
+    return list({(kernel.name, kernel.dtype, kernel.key): kernel for kernel in found}.values())
+
+
+def _write(number: int) -> int:
+    kernel, capability, folder = _tasks[number]
+    code = ptxas.assemble(images.text(kernel, capability), capability).code
+    images.store_carried(folder, kernel, images.entry(kernel), capability, code)
+    return len(code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,22 +1,110 @@
-"""How a part of `gpu.py` is run: on which device, how large, how long, and where its rows go."""
+"""What a part of `gpu.py` is given, and what it finds: one line of JSON a row, appended at once; and a table of all.
+
+The standard library and `_timing` alone.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from _gpu_rows import Row, append
 from _timing import Timing, in_turns
 
 DTYPES = ("float32", "float64")
 
 
+@dataclass(frozen=True)
+class Row:
+    """One figure, or one check.
+
+    Attributes
+    ----------
+    part, what : str
+        The part of the script, and what was looked at.
+    measured : float, str or None
+        In `unit`; a word where it is no number. None: not measured, `remark` says why.
+    unit : str
+        ``"s"`` for seconds.
+    low, high : float or None
+        Quartiles around a median.
+    floor, predicted, target : float or None
+        The least that the hardware allows by its data sheet, what was computed beforehand, what was asked for.
+    ok : bool or None
+        Of a check, or whether a target was reached; None where nothing was asked.
+    remark : str
+    more : dict
+        For the file alone.
+    """
+
+    part: str
+    what: str
+    measured: float | str | None = None
+    unit: str = ""
+    low: float | None = None
+    high: float | None = None
+    floor: float | None = None
+    predicted: float | None = None
+    target: float | None = None
+    ok: bool | None = None
+    remark: str = ""
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def shown(self, name: str) -> str:
+        """One of the numbers with its unit, seconds in the unit that fits; empty for None."""
+        number = getattr(self, name)
+        if number is None or isinstance(number, str):
+            return number or ""
+        units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (0.0, "ns")) if self.unit == "s" else ((0.0, self.unit),)
+        scale, unit = next((scale, unit) for scale, unit in units if abs(number) >= scale or scale == 0.0)
+        return f"{number / (scale or (1e-9 if self.unit == 's' else 1.0)):.4g} {unit}".strip()
+
+    def cells(self) -> list[str]:
+        """The row of the table."""
+        measured = self.shown("measured")
+        if self.low is not None:
+            measured += f" ({self.shown('low')} .. {self.shown('high')})"
+        numbers = [self.shown(name) for name in ("floor", "predicted", "target")]
+        verdict = {None: "", True: "ok", False: "**NOT**"}[self.ok]
+        found = [self.part, self.what, measured, *numbers, verdict, self.remark]
+        return [cell.replace("|", "\\|").replace("\n", " ") for cell in found]
+
+
+def append(path: Path, row: Row) -> None:
+    """To the end of the file, and on to the disk: whoever is stopped loses nothing."""
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(asdict(row)) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read(path: Path) -> list[Row]:
+    """All rows; what a kill left of a last line is passed over."""
+    rows = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            rows.append(Row(**json.loads(line)))
+        except ValueError:
+            continue
+    return rows
+
+
+def write_table(path: Path, rows: Iterable[Row], heading: str) -> None:
+    """The rows as a table, in the place of the one that was there."""
+    lines = [heading, "", "| part | what | measured | floor | predicted | asked | | remark |", "|" + "---|" * 8]
+    lines += ["| " + " | ".join(row.cells()) + " |" for row in rows]
+    new = path.with_name(path.name + ".new")
+    new.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    os.replace(new, path)
+
+
 @dataclass
 class Setting:
-    """Of one part.
+    """How a part is run.
 
     Attributes
     ----------
@@ -39,44 +127,26 @@ class Setting:
         """Seconds."""
         return self.seconds - (time.monotonic() - self.began)
 
-    def row(self, what: str, measured: float | str | None = None, unit: str = "", **more: Any) -> Row:
+    def row(self, what: str, measured: float | str | None = None, unit: str = "", **more: Any) -> None:
         """Note a row, and print it."""
         made = Row(self.part, what, measured, unit, **more)
         append(self.results, made)
+        beside = [f"{name} {made.shown(name)}" for name in ("floor", "predicted", "target") if made.shown(name)]
+        words = f" ({', '.join(beside)})" if beside else ""
         verdict = {None: "", True: "  ok", False: "  NOT"}[made.ok]
-        print(f"  {what}: {_words(made)}{verdict}{'  ' + made.remark if made.remark else ''}", flush=True)
-        return made
+        print(f"  {what}: {made.shown('measured')}{words}{verdict}{'  ' * bool(made.remark)}{made.remark}", flush=True)
 
-    def timed(self, what: str, timing: Timing, **more: Any) -> Row:
+    def timed(self, what: str, timing: Timing, **more: Any) -> None:
         """Note a time; it is reached where it is at most the `target`."""
         target = more.get("target")
         reached = None if target is None or self.tiny else timing.median <= target
-        return self.row(what, timing.median, "s", low=timing.low, high=timing.high, ok=reached, **more)
+        self.row(what, timing.median, "s", low=timing.low, high=timing.high, ok=reached, **more)
 
     def in_turns(self, contestants: Mapping[str, Callable[[int], object]], rounds: int = 9) -> dict[str, Timing]:
         """Seconds a unit of work of each, side by side."""
-        if self.tiny:
-            return in_turns(contestants, rounds=1, seconds=1e-9)
-        return in_turns(contestants, rounds=rounds, seconds=0.05)
+        rounds, seconds = (1, 1e-9) if self.tiny else (rounds, 0.05)
+        return in_turns(contestants, rounds=rounds, seconds=seconds)
 
-    def check(self, what: str, error: float, most: float, **more: Any) -> bool:
+    def check(self, what: str, error: float, most: float, **more: Any) -> None:
         """Note whether an error is as small as it has to be; a NaN is not."""
-        fine = bool(error <= most)
-        self.row(what, error, target=most, ok=fine, **more)
-        return fine
-
-
-def _words(row: Row) -> str:
-    from _gpu_rows import shown
-
-    said = shown(row.measured, row.unit)
-    beside = [(name, getattr(row, name)) for name in ("floor", "predicted", "target")]
-    rest = ", ".join(f"{name} {shown(number, row.unit)}" for name, number in beside if number is not None)
-    return f"{said}{f' ({rest})' if rest else ''}"
-
-
-def missing() -> str:
-    """Why the GPU engine cannot be used here, as one clause; empty if it can."""
-    from scalarviz.engine.table import ENGINES
-
-    return ENGINES["cuda"].missing(0)
+        self.row(what, error, target=most, ok=bool(error <= most), **more)

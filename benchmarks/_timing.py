@@ -1,49 +1,48 @@
-"""How every benchmark here measures: side by side in one process, in turns, medians with their spread.
+"""How every benchmark measures, and what it writes: side by side, in turns, medians with their spread.
 
-A machine that is busy with something else is slow for everybody, so contestants take turns in short spells and what
-is compared is the medians of the same turns.
+A busy machine is slow for everybody. So contestants take turns in short spells, and the medians of the same turns are
+compared. A script declares what it measures with `benchmark`, and with `child` what it measures in a fresh process;
+`main` does the rest. Modules that a process may do without are imported late, because fresh processes are timed.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import platform
-import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from importlib import metadata
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent / "results"
+HERE = Path(__file__).parent
 LOAD = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
 """How busy the machine was in the minute before: processes that wanted a processor."""
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-def arguments(description: str | None) -> argparse.ArgumentParser:
-    """A parser with the flag that every benchmark has."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a fraction of the rounds, to try it; writes no result")
-    return parser
+def pin_threads() -> None:
+    """Give every library one thread; call it before they are imported."""
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
 
 
-def pin_threads(count: int = 1) -> None:
-    """Give every library `count` threads; call it before they are imported."""
-    for name in THREAD_VARIABLES:
-        os.environ[name] = str(count)
+def pin_core() -> None:
+    """Stay on one core, where the system can."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
+# ---- timings
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds a unit of work: the median of the rounds, and the quarter points around it."""
+    """Seconds per unit of work: the median of the rounds, and the quartiles around it."""
 
     median: float
     low: float
@@ -54,6 +53,21 @@ class Timing:
         units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (0.0, "ns"))
         scale, unit = next((scale or 1e-9, unit) for scale, unit in units if self.median >= scale)
         return f"{self.median / scale:9.2f} {unit} ({self.low / scale:.2f} .. {self.high / scale:.2f})"
+
+    def scaled(self, factor: float) -> Timing:
+        return Timing(factor * self.median, factor * self.low, factor * self.high, self.rounds)
+
+
+def timing_of(times: Sequence[float]) -> Timing:
+    """Median and quartiles of some measurements; all three are equal where there is only one."""
+    import statistics
+
+    low, median, high = statistics.quantiles(times, n=4, method="inclusive") if len(times) > 1 else [*times] * 3
+    return Timing(median, low, high, len(times))
+
+
+def timings_of(times: Mapping[str, Sequence[float]], prefix: str = "") -> dict[str, Timing]:
+    return {f"{prefix}{name}": timing_of(found) for name, found in times.items()}
 
 
 def in_turns(
@@ -70,111 +84,244 @@ def in_turns(
     seconds : float
         About how long one turn lasts.
     clock : callable
-        ``time.process_time`` for what one thread of this process does by itself: others at work show less.
+        ``time.process_time`` for work on one thread of this process: other programs disturb it less.
     """
-    sizes = {name: _units_in(work, seconds, clock) for name, work in contestants.items()}
+
+    def once(work: Callable[[int], object], count: int) -> float:
+        start = clock()
+        work(count)
+        return clock() - start
+
+    def units_in_a_turn(work: Callable[[int], object]) -> int:
+        count = 1  # twice, the quicker one counts: what is slow once would make turns of a single unit
+        while (took := min(once(work, count), once(work, count))) < seconds / 4:
+            count = max(2 * count, min(100 * count, int(count * seconds / max(took, 1e-9) / 2)))
+        return max(1, round(count * seconds / took))
+
+    sizes = {name: units_in_a_turn(work) for name, work in contestants.items()}  # also the warm-up
     found: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(rounds):
         for name, work in contestants.items():
-            found[name].append(_once(work, sizes[name], clock) / sizes[name])
-    return {name: timing_of(times) for name, times in found.items()}
+            found[name].append(once(work, sizes[name]) / sizes[name])
+    return timings_of(found)
 
 
-def _units_in(work: Callable[[int], object], seconds: float, clock: Callable[[], float]) -> int:
-    """How many units fill a turn; also the warm-up.
+def check_losses(what: str, losses: Mapping[str, float | Sequence[float]], relative: float) -> None:
+    """End the script where contestants that train the same function do not arrive at the same loss."""
+    import numpy as np
 
-    Everything is done twice and the quicker one counts: what is slow once (fresh memory, another program) would make
-    turns of a single unit.
-    """
-    count = 1
-    while (took := min(_once(work, count, clock), _once(work, count, clock))) < seconds / 4:
-        count = max(2 * count, min(100 * count, int(count * seconds / max(took, 1e-9) / 2)))
-    return max(1, round(count * seconds / took))
+    first = next(iter(losses.values()))
+    if not all(np.allclose(loss, first, rtol=relative, atol=0.0) for loss in losses.values()):
+        raise SystemExit(f"{what}: the losses of the same steps differ: {losses}")
 
 
-def _once(work: Callable[[int], object], count: int, clock: Callable[[], float]) -> float:
-    start = clock()
-    work(count)
-    return clock() - start
+# ---- scripts and their results
+
+Measure = Callable[[bool], tuple[Mapping[str, Timing], dict[str, Any]]]
+BENCHMARKS: dict[str, tuple[Measure, str, str]] = {}
+CHILDREN: dict[str, Callable[..., None]] = {}
 
 
-def timing_of(times: list[float]) -> Timing:
-    """Median and quarter points of some measurements; of a single one it is all three."""
-    low, median, high = statistics.quantiles(times, n=4, method="inclusive") if len(times) > 1 else times * 3
-    return Timing(median, low, high, len(times))
-
-
-def at_most(measured: float, most: float, unit: str) -> dict[str, Any]:
-    """An entry of a report's ``goals``: what was measured beside the most that was asked for."""
-    return {"measured": measured, "at_most": most, "unit": unit, "reached": measured <= most}
-
-
-def show_goals(goals: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print entries of `at_most`."""
-    for name, goal in goals.items():
-        verdict = "reached" if goal["reached"] else "NOT reached"
-        print(f"{name}: {goal['measured']:.3g} {goal['unit']}, at most {goal['at_most']:g} asked: {verdict}")
-
-
-def write_report(name: str, timings: Mapping[str, Timing], packages: tuple[str, ...], **more: Any) -> Path:
-    """Write ``results/<name>.json``: the numbers and everything that is needed to judge them.
+def benchmark(packages: str, unit: str = "") -> Callable[[Measure], Measure]:
+    """Declare what a script measures; the function's name is that of the result file.
 
     Parameters
     ----------
-    name : str
-    timings : mapping of str to Timing
-    packages : tuple of str
+    packages : str
         Whose versions count; those that are not installed are left out.
-    **more
-        Further entries of the file.
+    unit : str
+        What the seconds are of.
+
+    Returns
+    -------
+    callable
+        Decorates a function of ``quick`` that returns timings and further entries of the result file.
     """
+
+    def declare(measure: Measure) -> Measure:
+        BENCHMARKS[measure.__name__] = (measure, packages, unit)
+        return measure
+
+    return declare
+
+
+def main() -> None:
+    """Measure all that the script declares, or one of it; in a fresh process do what it was started for."""
+    import argparse
+
+    if sys.argv[1:2] == ["--child"]:
+        return CHILDREN[sys.argv[2]](*sys.argv[3:])
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__, formatter_class=form)
+    parser.add_argument("--quick", action="store_true", help="a fraction of the rounds, to try it; writes no result")
+    if len(BENCHMARKS) > 1:
+        parser.add_argument("name", nargs="?", choices=BENCHMARKS, help="measure this alone")
+    options = parser.parse_args()
+    for name in [getattr(options, "name", None)] if getattr(options, "name", None) else BENCHMARKS:
+        measure, packages, unit = BENCHMARKS[name]
+        timings, more = measure(options.quick)
+        print(f"\n{name}{f', {unit}' if unit else ''}")
+        for contestant, timing in timings.items():
+            print(f"  {contestant:62} {timing}")
+        show_goals(more.get("goals", {}))
+        if not options.quick:
+            print("written", write_report(name, timings, packages.split(), {"unit": unit, **more} if unit else more))
+
+
+def at_most(measured: float, most: float, unit: str) -> dict[str, Any]:
+    """An entry of ``goals`` in a result file."""
+    return {"measured": measured, "at_most": most, "unit": unit, "reached": measured <= most}
+
+
+def at_least(measured: float, least: float) -> dict[str, Any]:
+    """An entry of ``goals`` in a result file: how many times as fast."""
+    return {"measured": round(measured, 2), "at_least": least, "reached": measured >= least}
+
+
+def show_goals(goals: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print entries of `at_most` and `at_least`."""
+    for name, goal in goals.items():
+        way = "at_most" if "at_most" in goal else "at_least"
+        asked = f"{way.replace('_', ' ')} {goal[way]:g} asked"
+        verdict = "reached" if goal["reached"] else "NOT reached"
+        print(f"  {name}: {goal['measured']:.3g} {goal.get('unit', 'times')}, {asked}: {verdict}")
+
+
+def write_report(name: str, timings: Mapping[str, Timing], packages: Sequence[str], more: Mapping[str, Any]) -> Path:
+    """Write ``results/<name>.json``: the numbers and everything that is needed to judge them."""
+    import platform
+    from datetime import UTC, datetime
+    from importlib import metadata
+
+    versions = {"python": platform.python_version()}
+    for package in packages:
+        with suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
     report = {
-        "benchmark": name,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": " ".join(["python", *sys.argv]),
-        "commit": _commit(),
-        "machine": {
-            "processor": _processor(),
-            "cores": os.cpu_count(),
-            "system": platform.platform(),
-            "load_before": LOAD,
-        },
-        "threads": {name: os.environ.get(name) for name in THREAD_VARIABLES},
-        "versions": {"python": platform.python_version(), **_versions(packages)},
-        "seconds": {contestant: asdict(timing) for contestant, timing in timings.items()},
-        **more,
-    }
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
+        "benchmark": name, "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": " ".join(["python", *sys.argv]), "commit": commit(),
+        "machine": {"processor": _processor(), "cores": os.cpu_count(), "system": platform.platform(),
+                    "load_before": LOAD},
+        "threads": {name: os.environ.get(name) for name in THREAD_VARIABLES}, "versions": versions,
+        "seconds": {contestant: asdict(timing) for contestant, timing in timings.items()}, **more,
+    }  # fmt: skip
+    path = HERE / "results" / f"{name}.json"
     path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     return path
 
 
-def _versions(packages: tuple[str, ...]) -> dict[str, str]:
-    found = {}
-    for name in packages:
-        with suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+def commit() -> str:
+    """The commit, marked where tracked files differ from it; the figures that a run itself writes do not count."""
 
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False, cwd=HERE)
+        return done.stdout.strip()
 
-def _commit() -> str:
-    """The commit, marked where tracked files differ from it; not counting the figures that a run writes itself."""
-    found = _git("describe", "--always", "--abbrev=10")
-    written = (":!benchmarks/results", ":!benchmarks/README.md", ":!README.md", ":!docs")
-    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ":/", *written)
+    found = git("describe", "--always", "--abbrev=10")
+    written = (":!/benchmarks/results", ":!/benchmarks/README.md", ":!/README.md", ":!/docs")
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ":/", *written)
     return f"{found}{'-dirty' if changed else ''}" if found else "unknown"
 
 
-def _git(*arguments: str) -> str:
-    folder = Path(__file__).parent.parent
-    result = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False, cwd=folder)
-    return result.stdout.strip()
-
-
 def _processor() -> str:
+    import platform
+
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            return next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor()
+
+
+# ---- fresh processes, on Linux and macOS
+
+SCALARVIZ = (sys.executable, "-m", "scalarviz")
+NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
+
+
+def child(function: Callable[..., None]) -> Callable[..., None]:
+    """Declare what the script does in a fresh process; the arguments are texts, and `say` hands the result over."""
+    CHILDREN[function.__name__] = function
+    return function
+
+
+def command_of(function: Callable[..., None], *arguments: object) -> tuple[str, ...]:
+    """The command that starts a `child`."""
+    script = sys.modules[function.__module__].__file__ or ""
+    return (sys.executable, script, "--child", function.__name__, *map(str, arguments))
+
+
+def say(**found: Any) -> None:
+    """Print the line of a child; whoever started it measures to this line."""
+    print(json.dumps(found), flush=True)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A process that has ended.
+
+    Attributes
+    ----------
+    seconds : float
+        Wall time from its start to its first line, or to its end if it printed none.
+    peak : int
+        Most bytes of memory that it held. The system counts from what its parent held when it started it.
+    said : str
+        Its first line.
+    """
+
+    seconds: float
+    peak: int
+    said: str
+
+    def json(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.said)
+        return found
+
+
+def fresh(command: Sequence[str], environment: Mapping[str, str] | None = None, folder: Path | None = None) -> Ended:
+    """Run a command to its end, in the environment of `as_users_have_it` with changes; ends the script if it fails."""
+    around = {**as_users_have_it(), **(environment or {})}
+    with tempfile.TemporaryFile("w+") as errors:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, env=around, cwd=folder, stdout=subprocess.PIPE, stderr=errors, text=True)
+        assert process.stdout is not None
+        with process.stdout as stream:
+            first = stream.readline()
+            seconds = time.perf_counter() - start
+            stream.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            errors.seek(0)
+            raise SystemExit(f"{errors.read()}\n{' '.join(command)} failed with exit code {process.returncode}")
+    return Ended(seconds, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024), first.strip())
+
+
+def fresh_in_turns(
+    commands: Mapping[str, Sequence[str]], rounds: int, environments: Mapping[str, Mapping[str, str]], folder: Path
+) -> dict[str, list[Ended]]:
+    """Run commands in turns; one turn before that fills the system's file cache and does not count."""
+    found: dict[str, list[Ended]] = {name: [] for name in commands}
+    for number in range(rounds + 1):
+        for name, command in commands.items():
+            ended = fresh(command, environments.get(name), folder)
+            if number:
+                found[name].append(ended)
+    return found
+
+
+def as_users_have_it() -> dict[str, str]:
+    """The environment of a process that keeps bytecode, as Python does by itself, in a folder of this script's."""
+    around = {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
+    return around | {"PYTHONPYCACHEPREFIX": _bytecode(), "JAX_PLATFORMS": "cpu"}
+
+
+@cache
+def _bytecode() -> str:
+    """A folder that goes when this process ends."""
+    import atexit
+
+    folder = tempfile.TemporaryDirectory(prefix="scalarviz-bytecode-")
+    atexit.register(folder.cleanup)
+    return folder.name

@@ -1,4 +1,4 @@
-"""The networks that `peers.py` trains, and the data they see: one definition for all contestants."""
+"""The networks that contestants train, the data that they see, and how fast ours should be."""
 
 from __future__ import annotations
 
@@ -67,6 +67,14 @@ class Workload:
             (rng.normal(0, 0.5 * np.prod(s[1:]) ** -0.5, s).astype(np.float32), np.zeros(s[0], np.float32))
             for s in shapes
         ]
+
+    def arrays(self) -> list[Array]:
+        """The same, one after the other."""
+        return [array for pair in self.weights() for array in pair]
+
+    def scalars(self) -> Array:
+        """Weights of the graph."""
+        return np.random.default_rng(1).normal(0, 0.5, 3 * CHAIN).astype(np.float32)
 
     def activations(self) -> list[str]:
         """One for each layer of an MLP."""

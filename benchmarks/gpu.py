@@ -18,32 +18,19 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
-from _gpu_rows import Row, append, read, write_table
-from _timing import _commit
+from _gpu_setting import Row, Setting, append, read, write_table
+from _timing import HERE, commit
 
-HERE = Path(__file__).resolve().parent
-CARRIED = "SCALARVIZ_CUBINS"
-"""Environment variable of the engine: a folder of kernels that were compiled elsewhere."""
 LEAST = 5.0
 """Seconds without which no part is begun."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """One process.
-
-    Attributes
-    ----------
-    name, what : str
-    module, function : str
-        What it calls with a `Setting`.
-    seconds : float
-        It is ended after.
-    """
+class Part(NamedTuple):
+    """One process: what it calls with a `Setting`, and the seconds after which it is ended."""
 
     name: str
     module: str
@@ -55,19 +42,19 @@ class Part:
 PARTS = (
     Part("there", "_gpu_there", "there", 30, "versions, compiler, driver, GPU"),
     Part("kernels", "_gpu_kernels", "measure", 120, "every kernel against NumPy and the objects"),
-    Part("suite", "_gpu_suite", "measure", 120, "the tests that the simulator passes, on the GPU (needs pytest)"),
-    Part("determinism", "_gpu_runs", "determinism", 90, "the same bits in two processes"),
+    Part("suite", "_gpu_kernels", "suite", 120, "the tests that the simulator passes, on the GPU (needs pytest)"),
+    Part("determinism", "_gpu_kernels", "determinism", 90, "the same bits in two processes"),
     Part("targets", "_gpu_steps", "targets", 120, "12-64x4-3 with Adam: what was asked for"),
     Part("workloads", "_gpu_steps", "measure", 180, "all networks of the benchmarks beside numba and PyTorch"),
-    Part("graph", "_gpu_runs", "many_nodes", 90, "a typed graph of 16,000 nodes"),
-    Part("frames", "_gpu_runs", "frames", 70, "a million weights with 60 frames a second"),
+    Part("graph", "_gpu_steps", "many_nodes", 90, "a typed graph of 16,000 nodes"),
+    Part("frames", "_gpu_steps", "frames", 70, "a million weights with 60 frames a second"),
     Part("costs", "_gpu_there", "costs", 40, "launches, replays, copies, calls"),
     Part("compile", "_gpu_there", "compiling", 60, "from a new process to the first step, cold and cached"),
 )
 NAMES = tuple(part.name for part in PARTS)
 
 
-def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
+def parsed() -> argparse.Namespace:
     """The flags; wrong ones end the program with a word of what is allowed."""
     form = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=form, allow_abbrev=False)
@@ -78,25 +65,15 @@ def parsed(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--kernels", type=Path, metavar="FOLDER", help="compiled elsewhere, see --write-kernels")
     parser.add_argument("--write-kernels", type=Path, metavar="FOLDER", help="compile them (needs ptxas, no GPU)")
     parser.add_argument("--architectures", default="80,90", metavar="NUMBERS", help="for --write-kernels (80,90)")
-    parser.add_argument(
-        "--device", choices=("gpu", "simulator"), default="gpu",
-        help="numba's simulator tries the script on tiny networks; its times mean nothing",
-    )  # fmt: skip
+    words = "numba's simulator tries the script on tiny networks; its times mean nothing"
+    parser.add_argument("--device", choices=("gpu", "simulator"), default="gpu", help=words)
     parser.add_argument("--part", choices=NAMES, help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     options.only = [name for name in options.only.split(",") if name]
     if unknown := sorted(set(options.only) - set(NAMES)):
         parser.error(f"--only: there is no part {', '.join(map(repr, unknown))}; parts are {', '.join(NAMES)}")
-    if not 0 < options.budget < float("inf"):
-        parser.error(f"--budget must be a number of seconds above 0, got {options.budget}")
     if options.kernels is not None and not options.kernels.is_dir():
         parser.error(f"--kernels: {options.kernels} is no folder; `make gpu-kernels` writes one")
-    numbers = options.architectures.split(",")
-    if not all(number.isascii() and number.isdigit() and 10 <= int(number) < 1000 for number in numbers):
-        parser.error(f"--architectures must be numbers like 80,90, got {options.architectures!r}")
-    options.architectures = tuple(map(int, numbers))
-    if not options.results.absolute().parent.is_dir():
-        parser.error(f"--results: the folder {options.results.absolute().parent} is not there")
     return options
 
 
@@ -107,50 +84,44 @@ def main() -> None:
         for part in PARTS:
             print(f"{part.name:12} {part.what} (at most {part.seconds:g} s)")
     elif options.write_kernels is not None:
-        importlib.import_module("_gpu_carried").write(options.write_kernels, options.architectures)
+        architectures = tuple(map(int, options.architectures.split(",")))
+        importlib.import_module("_gpu_kernels").write(options.write_kernels, architectures)
     elif options.part is not None:
         inside(options)
     else:
         sys.exit(1 if all_parts(options) else 0)
 
 
-# ---- a part, in its process
-
-
 def inside(options: argparse.Namespace) -> None:
-    """Do one part; without a GPU say so."""
-    setting = importlib.import_module("_gpu_setting")
+    """Do one part, in its process; without a GPU say so."""
+    from scalarviz.engine.table import ENGINES
+
     part = next(part for part in PARTS if part.name == options.part)
-    simulated = options.device == "simulator"
-    why = setting.missing()
+    why = ENGINES["cuda"].missing(0)
     if not why or part.name == "there":
-        given = setting.Setting(part.name, options.results, tiny=simulated, seconds=options.budget)
+        given = Setting(part.name, options.results, options.device == "simulator", options.budget)
         getattr(importlib.import_module(part.module), part.function)(given)
     if why:
         append(options.results, Row(part.name, "no GPU", remark=why))
         print(f'no GPU: engine="cuda" {why}', flush=True)
 
 
-# ---- all of them
-
-
 def all_parts(options: argparse.Namespace) -> int:
     """Run the parts; returns how many did not end as they should."""
     start, failed = time.monotonic(), 0
     words = f"{datetime.now(UTC).isoformat(timespec='seconds')}, {' '.join(sys.argv[1:])}"
-    append(options.results, Row("run", "commit", _commit(), remark=words))
+    append(options.results, Row("run", "commit", commit(), remark=words))
     for part in PARTS:
         if options.only and part.name not in options.only:
             continue
-        left = options.budget - (time.monotonic() - start)
-        print(f"== {part.name}: {part.what} ({options.budget - left:.0f} s)", flush=True)
-        if left < LEAST:
-            failed += not_done(options, part, "not run: no time was left")
-            continue
         began = time.monotonic()
-        why = process(options, part, min(part.seconds, left))
+        left = options.budget - (began - start)
+        print(f"== {part.name}: {part.what} ({began - start:.0f} s)", flush=True)
+        why = process(options, part, min(part.seconds, left)) if left >= LEAST else "not run: no time was left"
         if why:
-            failed += not_done(options, part, why)
+            failed += 1
+            print(f"  {why}", flush=True)
+            append(options.results, Row(part.name, "the part", ok=False, remark=why))
         else:
             append(options.results, Row(part.name, "took", time.monotonic() - began, "s"))
         table(options)
@@ -164,43 +135,29 @@ def process(options: argparse.Namespace, part: Part, seconds: float) -> str:
     command += ["--budget", str(seconds), "--device", options.device]
     around = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])}
     around |= {"NUMBA_ENABLE_CUDASIM": "1"} if options.device == "simulator" else {}
-    around |= {CARRIED: str(options.kernels.absolute())} if options.kernels is not None else {}
+    around |= {"SCALARVIZ_CUBINS": str(options.kernels.absolute())} if options.kernels is not None else {}
     child = subprocess.Popen(command, env=around, start_new_session=True)
     try:
         code = child.wait(seconds)
     except subprocess.TimeoutExpired:
         return f"ended after its {seconds:.0f} s"
     finally:
-        end(child)
+        if hasattr(os, "killpg"):  # whatever it started and left
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)
+        child.kill()
+        child.wait()
     return f"failed with exit code {code}" if code else ""
-
-
-def end(child: subprocess.Popen[bytes]) -> None:
-    """A process and all that it started, if anything of it is left."""
-    if hasattr(os, "killpg"):
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, signal.SIGKILL)
-    child.kill()
-    child.wait()
-
-
-def not_done(options: argparse.Namespace, part: Part, why: str) -> int:
-    """Say so, and note it; counts as one."""
-    print(f"  {why}", flush=True)
-    append(options.results, Row(part.name, "the part", ok=False, remark=why))
-    return 1
 
 
 def table(options: argparse.Namespace) -> None:
     """The table of all rows so far."""
-    rows = read(options.results)
-    heading = "# benchmarks/gpu.py"
+    rows, heading = read(options.results), "# benchmarks/gpu.py"
     if options.device == "simulator":
         heading += "\n\nIn numba's simulator, on tiny networks: every time here means nothing."
     missed = sum(row.ok is False for row in rows)
-    write_table(
-        options.results.with_suffix(".md"), rows, f"{heading}\n\n{len(rows)} rows, {missed} are **NOT** as asked."
-    )
+    heading += f"\n\n{len(rows)} rows, {missed} are **NOT** as asked."
+    write_table(options.results.with_suffix(".md"), rows, heading)
 
 
 if __name__ == "__main__":

@@ -1,30 +1,25 @@
 """A million cubes with new values each frame: this package's slabs against vispy's InstancedMesh, in one run.
 
-    python benchmarks/million_cubes.py [--side 500] [--rounds 5]          (needs the extra `bench`)
-
-Four plates of side x side cubes, 1280x720, offscreen. Both show the same values from the same place in the same
+Four plates of 500 x 500 cubes, 1280 x 720, offscreen. Both show the same values from the same place in the same
 context; they take turns, round by round, so that a noisy machine disturbs both. A frame is everything between a new
 array of values and finished pixels: colours, upload, drawing, glFinish. InstancedMesh gets its colours by the same
-table look-up in NumPy. PyOpenGL serves InstancedMesh alone (it needs vispy's "gl+"); ours draws by plain "gl2".
-Writes ``benchmarks/results/million_cubes.json``.
+table look-up in NumPy. PyOpenGL serves InstancedMesh alone (it needs vispy's "gl+"); ours draws by plain "gl2". Needs
+the extra ``bench``.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("EGL_PLATFORM", "surfaceless")
 os.environ.setdefault("PYOPENGL_PLATFORM", "egl")
 
 import numpy as np
-from _timing import arguments, timing_of, write_report
+from _timing import Timing, benchmark, main, timing_of
 from numpy.typing import NDArray
 from vispy import gloo, scene
 
@@ -35,9 +30,7 @@ from scalarviz.view.space.layout import Layout, layout_for
 from scalarviz.view.window.offscreen import offscreen
 
 SIZE = (1280, 720)
-PLATES = 4
-NEEDED = 50.0
-OURS_A_ROUND = 5
+PLATES, SIDE, NEEDED = 4, 500, 50.0
 Values = NDArray[np.float32]
 Frame = Callable[[Values], None]
 
@@ -55,8 +48,8 @@ def framebuffer() -> Any:
     return gloo.FrameBuffer(color=gloo.RenderBuffer(shape), depth=gloo.RenderBuffer(shape))
 
 
-def ours(layout: Layout) -> tuple[Frame, Callable[[], NDArray[np.uint8]]]:
-    """One frame of the slabs, and their picture."""
+def ours(layout: Layout) -> tuple[Frame, Any]:
+    """One frame of the slabs, and the framebuffer that it is drawn into."""
     gloo.gl.use_gl("gl2")
     with offscreen() as context:
         visual = SlabVisual(layout)
@@ -74,15 +67,11 @@ def ours(layout: Layout) -> tuple[Frame, Callable[[], NDArray[np.uint8]]]:
             canvas.context.flush_commands()
             gloo.gl.glFinish()
 
-    def picture() -> NDArray[np.uint8]:
-        with target:
-            return np.array(target.read("color", alpha=False))
-
-    return frame, picture
+    return frame, target
 
 
-def theirs(layout: Layout) -> tuple[Frame, Callable[[], NDArray[np.uint8]]]:
-    """One frame of an InstancedMesh with the same cubes, and its picture."""
+def theirs(layout: Layout) -> tuple[Frame, Any]:
+    """The same of an InstancedMesh with the same cubes."""
     gloo.gl.use_gl("gl+")
     canvas = scene.SceneCanvas(size=SIZE, show=False, app=offscreen()._canvas.app)
     canvas.set_current()
@@ -117,11 +106,7 @@ def theirs(layout: Layout) -> tuple[Frame, Callable[[], NDArray[np.uint8]]]:
         canvas.context.flush_commands()
         gloo.gl.glFinish()
 
-    def picture() -> NDArray[np.uint8]:
-        with target:
-            return np.array(target.read("color", alpha=False))
-
-    return frame, picture
+    return frame, target
 
 
 def _centres(layout: Layout, index: int) -> NDArray[np.float32]:
@@ -138,21 +123,6 @@ def _to_pixels(layout: Layout) -> NDArray[np.float64]:
     return np.asarray((flip @ layout.camera.matrix).T)
 
 
-def measure(ours: Frame, theirs: Frame, values: list[Values], rounds: int) -> tuple[list[float], list[float]]:
-    """Seconds a frame of each per round, interleaved: the median of some of ours, then one of theirs.
-
-    The first round compiles shaders and does not count.
-    """
-    mine, other = [], []
-    for number in range(rounds + 1):
-        turn = [timed(ours, values[k % len(values)]) for k in range(OURS_A_ROUND)]
-        slow = timed(theirs, values[number % len(values)])
-        if number:
-            mine.append(statistics.median(turn))
-            other.append(slow)
-    return mine, other
-
-
 def timed(frame: Frame, values: Values) -> float:
     """Seconds of one frame."""
     start = time.perf_counter()
@@ -160,42 +130,32 @@ def timed(frame: Frame, values: Values) -> float:
     return time.perf_counter() - start
 
 
-def parse() -> argparse.Namespace:
-    parser = arguments(__doc__)
-    parser.add_argument("--side", type=int, default=500, help="cubes along each side of a plate")
-    parser.add_argument("--rounds", type=int, default=5, help="frames of each that count")
-    parser.add_argument("--pictures", type=Path, help="folder for the two pictures (to see that both drew the same)")
-    return parser.parse_args()
-
-
-def main() -> int:
-    options = parse()
-    count = options.side**2
-    tensors = [Tensor(f"{k}", (options.side, options.side), k * count) for k in range(PLATES)]
-    layout = layout_for(tensors, [], SIZE)
+@benchmark("numpy vispy", "one frame")
+def million_cubes(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
+    count = SIDE**2
+    layout = layout_for([Tensor(f"{k}", (SIDE, SIDE), k * count) for k in range(PLATES)], [], SIZE)
     rng = np.random.default_rng(0)
-    wave = np.sin(np.arange(PLATES * count) / (97.0 * options.side)).astype(np.float32)
+    wave = np.sin(np.arange(PLATES * count) / (97.0 * SIDE)).astype(np.float32)
     values = [(wave + rng.normal(0, 0.3, PLATES * count)).astype(np.float32) for _ in range(3)]
-    slab, slab_picture = ours(layout)
-    mesh, mesh_picture = theirs(layout)
-    mine, other = measure(slab, mesh, values, 1 if options.quick else options.rounds)
-    timings = {"slab": timing_of(mine), "InstancedMesh": timing_of(other)}
+    (slab, slab_target), (mesh, mesh_target) = ours(layout), theirs(layout)
+    mine, other = [], []
+    for number in range(2 if quick else 6):  # in turns: the median of some of ours, then one of theirs
+        turn = [timed(slab, values[k % len(values)]) for k in range(5)]
+        slow = timed(mesh, values[number % len(values)])
+        if number:  # the first round compiles shaders
+            mine.append(statistics.median(turn))
+            other.append(slow)
     ratio = statistics.median(b / a for a, b in zip(mine, other, strict=True))
-    pictures = {}
-    for name, frame, picture in (("slab", slab, slab_picture), ("InstancedMesh", mesh, mesh_picture)):
+    pictures = []
+    for frame, target in ((slab, slab_target), (mesh, mesh_target)):
         frame(values[0])
-        pictures[name] = picture()
-    likeness = compare(pictures["slab"], pictures["InstancedMesh"])
-    for name, timing in timings.items():
-        print(f"{name:>14}: {timing} a frame of {PLATES * count:,} cubes")
+        with target:
+            pictures.append(np.array(target.read("color", alpha=False)))
+    likeness = compare(*pictures)
     print(f"ratio {ratio:.0f} (at least {NEEDED:.0f} wanted); mean colours differ by {likeness:.1f}/255")
-    if options.pictures:
-        save(pictures, options.pictures)
-    if not options.quick:
-        more = {"ratio": round(ratio, 1), "cubes": PLATES * count, "size": list(SIZE)}
-        renderer = gloo.gl.glGetParameter(gloo.gl.GL_RENDERER)
-        write_report("million_cubes", timings, ("numpy", "vispy"), unit="one frame", renderer=renderer, **more)
-    return 0 if ratio >= NEEDED or options.side != 500 else 1
+    renderer = gloo.gl.glGetParameter(gloo.gl.GL_RENDERER)
+    more = {"renderer": renderer, "ratio": round(ratio, 1), "cubes": PLATES * count, "size": list(SIZE)}
+    return {"slab": timing_of(mine), "InstancedMesh": timing_of(other)}, more
 
 
 def compare(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
@@ -204,13 +164,5 @@ def compare(a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
     return float(np.abs(blocks[0] - blocks[1]).mean())
 
 
-def save(pictures: dict[str, NDArray[np.uint8]], folder: Path) -> None:
-    from PIL import Image
-
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, picture in pictures.items():
-        Image.fromarray(picture).save(folder / f"million_{name}.png")
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

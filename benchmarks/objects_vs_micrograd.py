@@ -1,25 +1,22 @@
-"""Objects against micrograd: forward and backward of one sample of MLP(2, [16, 16, 1]), side by side in one run.
-
-    python benchmarks/objects_vs_micrograd.py          (needs the extra `bench`)
+"""Objects against micrograd: forward and backward of one sample of MLP(2, [16, 16, 1]), on one pinned core, in turns.
 
 All networks have the same weights and see the same samples, with ReLU between the layers and a squared error, as in
-micrograd's demo; a sample is forward, backward and clearing the gradients. They take turns on one pinned core.
+micrograd's demo; a sample is forward, backward and clearing the gradients.
 
 First layers (`nn.Linear`) against micrograd's. Then the same network typed with operators, ``sum(w * x) + b``: over
-Values, over Weights and over micrograd's Values. It has 643 nodes, so these figures say what a node costs. The exit code is 1 if a goal is missed.
+Values, over Weights and over micrograd's Values. It has 643 nodes, so these figures say what a node costs. Needs the
+extra ``bench``.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from _timing import Timing, arguments, at_most, in_turns, pin_threads, show_goals, write_report
+from _timing import Timing, at_most, benchmark, check_losses, in_turns, main, pin_core, pin_threads
 
-pin_threads(1)
+pin_threads()
 
 import numpy as np  # noqa: E402
 from micrograd.engine import Value as Micro  # noqa: E402
@@ -28,13 +25,36 @@ from micrograd.nn import MLP  # noqa: E402
 from scalarviz import Value, Weight, nn  # noqa: E402
 
 OURS, THEIRS = "scalarviz objects", "micrograd"
-TYPED: dict[str, tuple[Callable[[float], Any], Callable[[float], Any]]] = {
-    "typed: Values": (Value, Value), "typed: Weights": (Weight, Value), "typed: micrograd": (Micro, Micro),
-}  # fmt: skip
-"""Name, and what makes a weight and an input."""
 SIZES = (2, 16, 16, 1)
 NODES = sum(2 * before * after for before, after in pairwise(SIZES)) + 16 + 16 + 3
 Step = Callable[[list[float]], float]
+
+
+@benchmark("numpy micrograd")
+def objects_vs_micrograd(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
+    pin_core()
+    samples = np.random.default_rng(0).normal(size=(32, 2)).tolist()
+    layers = dict(zip((OURS, THEIRS), networks(), strict=True))
+    written = {"Values": typed(Value, Value), "Weights": typed(Weight, Value), "micrograd": typed(Micro, Micro)}
+    graphs = {f"typed: {name}": step for name, step in written.items()}
+    for steps in (layers, graphs):
+        check_losses("outputs", {name: [step(x) for x in samples] for name, step in steps.items()}, 1e-9)
+
+    def many(step: Step) -> Callable[[int], None]:
+        def work(count: int) -> None:
+            for k in range(count):
+                step(samples[k % len(samples)])
+
+        return work
+
+    contestants = {name: many(step) for name, step in {**layers, **graphs}.items()}
+    timings = in_turns(contestants, rounds=5 if quick else 31, seconds=0.1)
+    ratio = timings[THEIRS].median / timings[OURS].median
+    print(f"{ratio:.1f} times as fast as micrograd")
+    nodes = {name: 1e9 * timings[name].median / NODES for name in graphs}
+    goals = {f"objects, {name}": at_most(nodes[name], 600, "ns a node") for name in ("typed: Values", "typed: Weights")}
+    rounded = {name: round(figure) for name, figure in nodes.items()}
+    return timings, {"ratio": round(ratio, 2), "ns_a_node": rounded, "goals": goals}
 
 
 def networks() -> tuple[Step, Step]:
@@ -58,7 +78,7 @@ def networks() -> tuple[Step, Step]:
         out = ours(x)[0]
         ((out - 1.0) ** 2).backward()
         ours.zero_grad()
-        return out.data
+        return float(out.data)
 
     return step_ours, step_theirs
 
@@ -86,45 +106,5 @@ def typed(weight: Callable[[float], Any], number: Callable[[float], Any]) -> Ste
     return step
 
 
-def main() -> int:
-    """Measure, print, write the report."""
-    options = arguments(__doc__).parse_args()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    samples = np.random.default_rng(0).normal(size=(32, 2)).tolist()
-    groups = [dict(zip((OURS, THEIRS), networks(), strict=True)), {name: typed(*of) for name, of in TYPED.items()}]
-    for steps in groups:
-        for x in samples:
-            outputs = [step(x) for step in steps.values()]
-            assert max(outputs) - min(outputs) < 1e-12, "the networks do not compute the same function"
-
-    def many(step: Step) -> Callable[[int], None]:
-        def work(count: int) -> None:
-            for k in range(count):
-                step(samples[k % len(samples)])
-
-        return work
-
-    contestants = {name: many(step) for steps in groups for name, step in steps.items()}
-    timings = in_turns(contestants, rounds=5 if options.quick else 31, seconds=0.1)
-    for name, timing in timings.items():
-        print(f"{name:22} {timing} a sample")
-    ratio = timings[THEIRS].median / timings[OURS].median
-    print(f"{ratio:.1f} times as fast as micrograd")
-    goals = {f"objects, {name}": at_most(a_node(timings[name]), 600, "ns a node") for name in list(TYPED)[:2]}
-    show_goals(goals)
-    if not options.quick:
-        nodes = {name: round(a_node(timings[name])) for name in TYPED}
-        write_report(
-            "objects_vs_micrograd", timings, ("numpy", "micrograd"), ratio=round(ratio, 2), ns_a_node=nodes, goals=goals
-        )
-    return 0 if ratio >= 5 and all(goal["reached"] for goal in goals.values()) else 1
-
-
-def a_node(timing: Timing) -> float:
-    """Nanoseconds a node of the typed network."""
-    return 1e9 * timing.median / NODES
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

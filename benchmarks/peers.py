@@ -1,113 +1,92 @@
-"""Every engine beside its peers, one pinned thread each, in turns: one table.
+"""One training step of ten networks: every engine beside its peers, one pinned thread each, in turns.
 
-    python benchmarks/peers.py [--only TEXT] [--seconds 12] [--compile-seconds 180]
-
-A unit is one training step. PyTorch and JAX are the versions of the extras ``oracle`` and ``bench``. Contestants that
-are too slow for a whole batch (objects, micrograd) take one sample, and their time is multiplied by the batch. Losses
-after the same steps must agree before anything is timed. Ends with the ratios that matter beside those that are
-asked for, and writes ``results/peers.json``.
+PyTorch and JAX are the versions of the extras ``oracle`` and ``bench``. Contestants that are too slow for a whole batch
+(objects, micrograd) take one sample, and their time is multiplied by the batch. The losses after the same steps must
+agree before anything is timed. ``--quick`` takes one network of each kind.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
-from _timing import Timing, arguments, in_turns, pin_threads, write_report
+from _timing import Timing, benchmark, check_losses, in_turns, main, pin_core, pin_threads
 
-pin_threads(1)
+pin_threads()
 
-import _ours  # noqa: E402
-import _peer_micrograd  # noqa: E402
-import _peer_numpy  # noqa: E402
-import _peer_torch  # noqa: E402
-import numpy as np  # noqa: E402
-from _goals import reached, table  # noqa: E402
-from _workloads import EAGER, WORKLOADS, Workload  # noqa: E402
+import _contestants as by  # noqa: E402
+from _workloads import EAGER, JAX, WORKLOADS, Workload  # noqa: E402
 
 CHECKED = 10
 """Steps after which losses are compared."""
-COMPILED = "PyTorch compiled"
+COMPILED, SCALED = "PyTorch compiled", " (scaled)"
+SECONDS, COMPILE_SECONDS = 12.0, 180.0
+"""For each network, about; and for torch.compile, all in all."""
 
 
-@dataclass
-class Contestant:
-    """Steps, how much of a batch one of them is, and whether its loss is comparable.
-
-    `limit` is for who may drop out: the seconds that the first steps may take, with what has to be compiled.
-    """
-
-    steps: Callable[[int], Any]
-    share: float = 1.0
-    checked: bool = True
-    limit: float | None = None
-
-
-@dataclass
-class Measured:
-    """One workload: the timings, why somebody is missing, and the seconds that those with a limit began with."""
-
-    timings: dict[str, Timing] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
-    compiling: float = 0.0
+@benchmark("numpy numba llvmlite torch micrograd jax jaxlib", "one training step")
+def peers(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
+    pin_core()
+    kinds = {work.kind: work for work in reversed(WORKLOADS)}
+    left, missing, goals, ratios, timings = COMPILE_SECONDS, {}, {}, {}, dict[str, Timing]()
+    for work in reversed(kinds.values()) if quick else WORKLOADS:
+        entered = contestants(work)
+        why, took = check(work, entered, left)
+        left -= took
+        missing |= {f"{work.name}: {COMPILED}": why} if why else {}
+        found = measure(work, entered, 2.0 if quick else SECONDS)
+        medians = {name: timing.median for name, timing in found.items()}
+        ratios[work.name] = {name: round(median / medians["numba"], 2) for name, median in medians.items()}
+        goals[work.name] = reached(work, medians)
+        timings |= {f"{work.name}: {name}": timing for name, timing in found.items()}
+        print(f"{work.name}: {ratios[work.name]} {why}", flush=True)
+    show(goals)
+    return timings, {"not_measured": missing, "ratios": ratios, "goals": goals}
 
 
-def contestants(work: Workload, compile_seconds: float) -> dict[str, Contestant]:
+def contestants(work: Workload) -> dict[str, Callable[[int], Any]]:
     """Everybody who can do this workload."""
-    found = {
-        "numba": Contestant(_ours.engine(work, "numba")),
-        EAGER: Contestant(_peer_torch.steps(work)),
-        COMPILED: Contestant(_peer_torch.steps(work, compiled=True), limit=compile_seconds),
-        "NumPy tier": Contestant(_ours.engine(work, "numpy")),
-    }
-    found["objects (scaled)"] = Contestant(_ours.engine(work, "objects", 1), 1 / work.batch, checked=False)
+    found: dict[str, Callable[[int], Any]] = {
+        "numba": by.steps_of(by.build(work, "numba")), EAGER: by.torch_steps(work),
+        COMPILED: by.torch_steps(work, compiled=True), "NumPy tier": by.steps_of(by.build(work, "numpy")),
+        f"objects{SCALED}": by.steps_of(by.build(work, "objects", 1)),
+    }  # fmt: skip
     if importlib.util.find_spec("jax"):
-        import _peer_jax
-
-        found["JAX jit"] = Contestant(_peer_jax.steps(work))
-        found["JAX scan"] = Contestant(_peer_jax.steps(work, scan=work.scan))
-    found["NumPy by hand"] = Contestant(_peer_numpy.numpy_steps(work))
+        found |= {"JAX jit": by.jax_steps(work), "JAX scan": by.jax_steps(work, scan=work.scan)}
+    found["NumPy by hand"] = by.numpy_steps(work)
     if work.kind == "mlp" and importlib.util.find_spec("micrograd"):
-        found["micrograd (scaled)"] = Contestant(_peer_micrograd.micrograd_sample(work), 1 / work.batch, checked=False)
+        found[f"micrograd{SCALED}"] = by.micrograd_samples(work)
     return found
 
 
-def check(work: Workload, entered: dict[str, Contestant]) -> Measured:
-    """All train the same function: the losses after the same steps agree.
+def check(work: Workload, entered: dict[str, Callable[[int], Any]], left: float) -> tuple[str, float]:
+    """Check that all train the same function.
 
-    Contestants with a limit that fail are taken out; the result says why.
+    `torch.compile` is taken out where it fails or needs longer than is left. Returns why, and the seconds it took.
     """
-    losses, found = {}, Measured()
-    for name, contestant in list(entered.items()):
-        start = time.perf_counter()
-        try:
-            with time_limit(contestant.limit):
-                loss = contestant.steps(CHECKED)
-        except Exception as error:
-            if contestant.limit is None:
-                raise
-            found.missing[name] = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
-            del entered[name]
-            continue
-        finally:
-            found.compiling += time.perf_counter() - start if contestant.limit is not None else 0.0
-        if contestant.checked:
-            losses[name] = loss
-    if not np.allclose(list(losses.values()), losses[EAGER], rtol=2e-3):
-        raise SystemExit(f"{work.name}: the losses after {CHECKED} steps differ: {losses}")
-    return found
+    why, losses, start = "", {}, time.perf_counter()
+    try:
+        with time_limit(left):
+            losses[COMPILED] = entered[COMPILED](CHECKED)
+    except Exception as error:
+        why = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
+        del entered[COMPILED]
+    took = time.perf_counter() - start
+    for name, steps in entered.items():
+        if name != COMPILED and not name.endswith(SCALED):
+            losses[name] = steps(CHECKED)
+    check_losses(work.name, losses, 2e-3)
+    return why, took
 
 
 @contextmanager
-def time_limit(seconds: float | None) -> Iterator[None]:
+def time_limit(seconds: float) -> Iterator[None]:
     """Raise `TimeoutError` in the block after so many seconds (where the system has alarms)."""
-    if seconds is None or not hasattr(signal, "setitimer"):
+    if not hasattr(signal, "setitimer"):
         yield
         return
 
@@ -123,65 +102,37 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def measure(work: Workload, seconds: float, compile_seconds: float) -> Measured:
-    """Timings of one step of each, in about `seconds` (compiling apart)."""
-    entered = contestants(work, compile_seconds)
-    found = check(work, entered)
-    once = {}
-    for name, contestant in entered.items():
+def measure(work: Workload, entered: Mapping[str, Callable[[int], Any]], seconds: float) -> dict[str, Timing]:
+    """Timings of one step of each, in about `seconds`."""
+    turn, lap = max(0.01, min(0.05, seconds / 20 / len(entered))), 0.0
+    for steps in entered.values():
         start = time.perf_counter()
-        contestant.steps(1)
-        once[name] = time.perf_counter() - start
-    turn = max(0.01, min(0.05, seconds / 20 / len(entered)))
-    lap = sum(max(turn, t) for t in once.values())
-    rounds = int(max(3, min(25, seconds / lap - 2)))
-    timings = in_turns({name: c.steps for name, c in entered.items()}, rounds=rounds, seconds=turn)
-    shares = [c.share for c in entered.values()]
-    found.timings = {
-        name: Timing(t.median / share, t.low / share, t.high / share, t.rounds)
-        for (name, t), share in zip(timings.items(), shares, strict=True)
-    }
+        steps(1)
+        lap += max(turn, time.perf_counter() - start)
+    timings = in_turns(entered, rounds=int(max(3, min(25, seconds / lap - 2))), seconds=turn)
+    return {name: t.scaled(work.batch if name.endswith(SCALED) else 1) for name, t in timings.items()}
+
+
+def reached(work: Workload, medians: Mapping[str, float]) -> dict[str, dict[str, Any]]:
+    """Ratio and verdict against each peer that the workload has a goal for and that was measured."""
+    jax = [seconds for name, seconds in medians.items() if name.startswith("JAX")]
+    peers_of_it = {EAGER: medians.get(EAGER), JAX: min(jax, default=None)}
+    found = {}
+    for peer, goal in work.goal.items():
+        if seconds := peers_of_it[peer]:
+            ratio = seconds / medians["numba"]
+            verdict = {"reached": ratio >= goal.least, "aim_reached": ratio >= goal.aim}
+            found[peer] = {"ratio": round(ratio, 3), "at_least": goal.least, "aim": goal.aim, **verdict}
     return found
 
 
-def show(work: Workload, measured: Measured) -> dict[str, float]:
-    """Print one workload; returns how many times as fast numba is as each."""
-    ours = measured.timings["numba"].median
-    print(f"\n{work.name}")
-    for name, timing in measured.timings.items():
-        print(f"  {name:20} {timing!s:40} {timing.median / ours:10.2f}")
-    for name, reason in measured.missing.items():
-        print(f"  {name:20} not measured: {reason}")
-    return {name: round(t.median / ours, 2) for name, t in measured.timings.items()}
-
-
-def report(found: Mapping[str, Measured], **more: Any) -> str:
-    """Write the result file; returns its path."""
-    seconds = {f"{work}: {name}": t for work, m in found.items() for name, t in m.timings.items()}
-    missing = {f"{work}: {name}": why for work, m in found.items() for name, why in m.missing.items()}
-    packages = ("numpy", "numba", "llvmlite", "torch", "micrograd", "jax", "jaxlib")
-    return str(write_report("peers", seconds, packages, unit="one training step", not_measured=missing, **more))
-
-
-def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--only", default="", help="workloads whose name holds this text")
-    parser.add_argument("--seconds", type=float, default=12.0, help="for each workload, about")
-    parser.add_argument("--compile-seconds", type=float, default=180.0, help="for torch.compile, all in all")
-    options = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    seconds, left = (2.0 if options.quick else options.seconds), options.compile_seconds
-    found: dict[str, Measured] = {}
-    ratios, goals = {}, {}
-    for work in (w for w in WORKLOADS if options.only in w.name):
-        found[work.name] = measure(work, seconds, left)
-        left -= found[work.name].compiling
-        ratios[work.name] = show(work, found[work.name])
-        goals[work.name] = reached(work, {name: t.median for name, t in found[work.name].timings.items()})
-    print("\n" + "\n".join(table(goals)))
-    if not (options.only or options.quick):
-        print("\nwritten", report(found, ratios=ratios, goals=goals))
+def show(goals: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
+    """Print every ratio with what was asked for."""
+    for work, found in goals.items():
+        for peer, goal in found.items():
+            verdict = "reached" if goal["reached"] else "NOT reached"
+            asked = f"{goal['at_least']:g} asked, aim {goal['aim']:g}"
+            print(f"{work:28} {goal['ratio']:8.2f} times as fast as {peer}, {asked}: {verdict}")
 
 
 if __name__ == "__main__":

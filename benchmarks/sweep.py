@@ -1,7 +1,5 @@
 """A thousand runs of XOR from the command line, beside the same sweep in PyTorch processes and on a dask cluster.
 
-    python benchmarks/sweep.py [--rounds 3]
-
 ``scalarviz sweep xor --seeds 1000`` is timed as a whole, from the command's start to its end: two processes, 20,000
 steps of single samples a run, every result in a file; bytecode and kernels are there from an earlier start. What the
 processors worked for it stands beside, since a busy machine shows there less.
@@ -17,38 +15,87 @@ scheduler and for the client, a parcel of nothing and a run. `docs/clusters.md` 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from _processes import HERE, SCALARVIZ, as_users_have_it, fresh
-from _timing import Timing, arguments, at_most, pin_threads, show_goals, timing_of, write_report
+from _timing import (
+    SCALARVIZ,
+    Timing,
+    as_users_have_it,
+    at_most,
+    benchmark,
+    child,
+    command_of,
+    fresh,
+    main,
+    pin_threads,
+    say,
+    timings_of,
+)  # fmt: skip
 
-pin_threads(1)
-
-RUNS, STEPS = 1000, 20_000
+RUNS, STEPS, WORKERS = 1000, 20_000, 2
 FEW, MORE = 2, 10
 """Runs of PyTorch: what one costs is an eighth of the difference."""
 SECONDS = 15.0
 """For all, as was asked for."""
-CHECKED = 100
+PARCELS = 1000
 
 
-def ours(runs: int, steps: int, folder: Path) -> tuple[float, float]:
+@benchmark("numpy numba torch distributed", "one sweep")
+def sweep(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
+    pin_threads()
+    fresh(command_of(check))
+    fresh((*SCALARVIZ, "warmup"))
+    runs, steps = (20, 2000) if quick else (RUNS, STEPS)
+    ours, few, more = f"scalarviz: {runs:,} runs", f"PyTorch: {FEW} runs", f"PyTorch: {MORE} runs"
+    times: dict[str, list[float]] = {ours: [], few: [], more: []}
+    worked: list[float] = []
+    with tempfile.TemporaryDirectory() as name:
+        command_line(2, 20, Path(name))  # the system's file cache
+        torch(2, 4000)
+        for _ in range(1 if quick else 3):
+            seconds, processor = command_line(runs, steps, Path(name))
+            times[ours].append(seconds)
+            worked.append(processor)
+            times[few].append(torch(FEW, max(steps, 8000)))
+            times[more].append(torch(MORE, max(steps, 8000)))
+    timings = timings_of(times)
+    whole, two, ten = (timing.median for timing in timings.values())
+    theirs = two + (runs - FEW) * (ten - two) / (MORE - FEW)
+    size = (40, 200) if quick else (RUNS, STEPS)
+    figures = {
+        "processor_seconds": round(median(worked), 1), "pytorch_all_runs": round(theirs, 1),
+        "times_as_fast": round(theirs / whole, 1),
+        "clusters": {str(workers): fresh(command_of(cluster, workers, *size)).json() for workers in (2, 8)},
+    }  # fmt: skip
+    print(json.dumps(figures, indent=1))
+    return timings, {**figures, "goals": {f"sweep of XOR, {runs:,} runs": at_most(whole, SECONDS, "s")}}
+
+
+def command_line(runs: int, steps: int, folder: Path) -> tuple[float, float]:
     """Seconds of the command, from its start to its end, and of the processors for it and its processes."""
+
+    def processors() -> float:
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return usage.ru_utime + usage.ru_stime
+
     path = folder / "xor.svs"
     path.unlink(missing_ok=True)
     line = [*SCALARVIZ, "sweep", "xor", "--seeds", str(runs), "--steps", str(steps), "--results", str(path)]
-    start, worked = time.perf_counter(), _worked()
+    start, worked = time.perf_counter(), processors()
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": as_users_have_it()}
-    subprocess.run([*line, "--workers", "2"], check=True, **quiet)
-    seconds, worked = time.perf_counter() - start, _worked() - worked
+    subprocess.run([*line, "--workers", str(WORKERS)], check=True, **quiet)
+    seconds, worked = time.perf_counter() - start, processors() - worked
     with sqlite3.connect(path) as database:
         (found,) = database.execute("SELECT count(*) FROM result WHERE state = 'done'").fetchone()
     if found != runs:
@@ -56,87 +103,141 @@ def ours(runs: int, steps: int, folder: Path) -> tuple[float, float]:
     return seconds, worked
 
 
-def _worked() -> float:
-    """Seconds that the processors worked for processes that were started from here and have ended."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+# ---- PyTorch, as its users write a sweep: processes that each train one run after the other
 
 
 def torch(runs: int, steps: int) -> float:
     """Seconds of the same in PyTorch, from the start of Python to its end."""
-    ended = fresh([sys.executable, str(HERE / "_sweep_torch.py"), str(runs), str(steps)])
+    ended = fresh(command_of(torch_pool, runs, steps))
     if not ended.json()["loss"] < 0.2:
         raise SystemExit(f"PyTorch did not learn: {ended.said}")
     return ended.seconds
 
 
+@child
+def torch_pool(runs: str, steps: str) -> None:
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    import numpy as np
+
+    os.environ["OMP_NUM_THREADS"] = "1"
+    with ProcessPoolExecutor(WORKERS, get_context("spawn")) as pool:
+        losses = list(pool.map(torch_run, range(int(runs)), [int(steps)] * int(runs)))
+    say(loss=float(np.mean(losses)))
+
+
+def torch_run(seed: int, steps: int) -> float:
+    """Mean loss of the last hundred steps of a run."""
+    import numpy as np
+
+    random = np.random.default_rng(seed)
+    order = np.concatenate([random.permutation(4) for _ in range(-(-steps // 4))])[:steps]
+    losses = train([random.uniform(-1, 1, (3, 3)), random.uniform(-1, 1, (1, 3))], order.tolist())
+    return float(np.mean(losses[-100:]))
+
+
+def train(weights: list[Any], order: list[int], lr: float = 0.1) -> list[float]:
+    """The loss of every step, of single samples in this order; see ``scenes/xor.py``."""
+    import torch
+
+    torch.set_num_threads(1)
+    x = torch.tensor([[0.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
+    y = torch.tensor([[0.0], [1.0], [1.0], [0.0]])
+    net = torch.nn.Sequential(
+        torch.nn.Linear(3, 3, bias=False), torch.nn.Tanh(), torch.nn.Linear(3, 1, bias=False), torch.nn.Tanh()
+    )
+    for parameter, array in zip(net.parameters(), weights, strict=True):
+        parameter.data = torch.tensor(array, dtype=torch.float32)
+    optimiser = torch.optim.SGD(net.parameters(), lr=lr, fused=True)
+    rows = [(x[k : k + 1], y[k : k + 1]) for k in range(4)]
+    losses = []
+    for k in order:
+        x, y = rows[k]
+        optimiser.zero_grad()
+        loss = 0.5 * (net(x) - y).square().sum()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.detach())
+    return [float(loss) for loss in losses]
+
+
+@child
 def check() -> None:
     """That both train the same thing."""
     import numpy as np
-    from _sweep_torch import train
 
     from scalarviz.run.scene_file import load_scene
 
     loaded = load_scene("xor")
     run = loaded.build(loaded.options(seed=3, headless=True)).run
-    weights = list(run.state_dict().values())
-    order = [int(run.problem.indices(step)[0]) for step in range(CHECKED)]
-    run.step(CHECKED)
-    theirs = train(weights, np.array(order))
-    if not np.allclose(run.history.loss, theirs, rtol=1e-4, atol=1e-6):
+    weights, order = list(run.state_dict().values()), [int(run.problem.indices(step)[0]) for step in range(100)]
+    run.step(100)
+    if not np.allclose(run.history.loss, train(weights, order), rtol=1e-4, atol=1e-6):
         raise SystemExit("PyTorch trains something else")
 
 
-def clusters(runs: int, steps: int) -> dict[str, Any]:
-    """Seconds of the processor for a parcel and a run, by number of workers."""
-    script = str(HERE / "_sweep_cluster.py")
-    return {str(n): fresh([sys.executable, script, str(n), str(runs), str(steps)]).json() for n in (2, 8)}
+# ---- a dask cluster
 
 
-def measured(quick: bool, rounds: int) -> tuple[dict[str, Timing], dict[str, Any]]:
-    """All timings, and what follows from them."""
-    runs, steps = (20, 2000) if quick else (RUNS, STEPS)
-    found: dict[str, list[float]] = {"scalarviz": [], "few": [], "more": []}
-    worked: list[float] = []
-    with tempfile.TemporaryDirectory() as name:
-        ours(2, 20, Path(name))  # the system's file cache
-        torch(2, 4000)
-        for _ in range(1 if quick else rounds):
-            seconds, processor = ours(runs, steps, Path(name))
-            found["scalarviz"].append(seconds)
-            worked.append(processor)
-            found["few"].append(torch(FEW, max(steps, 8000)))
-            found["more"].append(torch(MORE, max(steps, 8000)))
-    times = {
-        f"scalarviz: {runs:,} runs": timing_of(found["scalarviz"]),
-        f"PyTorch: {FEW} runs": timing_of(found["few"]),
-        f"PyTorch: {MORE} runs": timing_of(found["more"]),
-    }
-    whole, few, more = (timing.median for timing in times.values())
-    theirs = few + (runs - FEW) * (more - few) / (MORE - FEW)
-    return times, {
-        "processor_seconds": round(median(worked), 1), "pytorch_all_runs": round(theirs, 1),
-        "times_as_fast": round(theirs / whole, 1),
-    }  # fmt: skip
+@child
+def cluster(workers: str, runs: str, steps: str) -> None:
+    """Seconds of the processor for a parcel, and for a run, of the scheduler and of a client that writes a file.
+
+    They are counted by the system, so that it does not matter how many workers share a core.
+    """
+    import psutil
+
+    from scalarviz.sweep.cluster import Cluster
+    from scalarviz.sweep.sweep import sweep
+    from scalarviz.sweep.visiting import versions, work
+
+    with site(int(workers)) as (address, number), tempfile.TemporaryDirectory() as folder, Cluster(address) as to:
+        processes = {"scheduler": psutil.Process(number), "client": psutil.Process()}
+        while to.threads < int(workers):
+            time.sleep(0.05)
+
+        def costs(task: Callable[[], None], count: int) -> dict[str, float]:
+            before, start = {name: sum(p.cpu_times()[:2]) for name, p in processes.items()}, time.perf_counter()
+            task()
+            wall = (time.perf_counter() - start) / count
+            return {name: (sum(p.cpu_times()[:2]) - before[name]) / count for name, p in processes.items()} | {
+                "wall": wall
+            }
+
+        def parcels() -> None:
+            sent = [to._sender.submit(work, [], versions(), key=f"empty-{k}") for k in range(PARCELS)]
+            for one in sent:
+                one.result()
+
+        def swept(count: int, path: Path | None) -> None:
+            found = sweep("xor", seeds=count, options={"steps": int(steps)}, executor=to, results=path)
+            assert sum(result.state == "done" for result in found) == count
+
+        swept(4 * int(workers), None)  # each worker loads its kernels
+        parcel = costs(parcels, PARCELS)
+        say(parcel=parcel, run=costs(lambda: swept(int(runs), Path(folder, "x.svs")), int(runs)))
 
 
-def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-    check()
-    fresh((*SCALARVIZ, "warmup"))
-    timings, more = measured(options.quick, options.rounds)
-    more["clusters"] = clusters(*((40, 200) if options.quick else (RUNS, STEPS)))
-    first = next(iter(timings))
-    goals = {f"sweep of XOR, {first.partition(': ')[2]}": at_most(timings[first].median, SECONDS, "s")}
-    for name, timing in timings.items():
-        print(f"{name:24} {timing}")
-    print(json.dumps(more, indent=1))
-    show_goals(goals)
-    if not options.quick:
-        packages = ("numpy", "numba", "torch", "distributed")
-        print("written", write_report("sweep", timings, packages, unit="one sweep", **more, goals=goals))
+@contextmanager
+def site(workers: int) -> Iterator[tuple[str, int]]:
+    """The address and the process of a scheduler with so many workers of a thread each."""
+    with tempfile.TemporaryDirectory() as folder:
+        said = Path(folder) / "scheduler.json"
+        line = [sys.executable, "-m"]
+        more = ["--scheduler-file", str(said), "--no-dashboard"]
+        scheduler = ["distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+        worker = ["distributed.cli.dask_worker", "--nthreads", "1", "--no-nanny", "--local-directory", folder]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        started = [subprocess.Popen([*line, *part, *more], **quiet) for part in (scheduler, *[worker] * workers)]
+        try:
+            while not (said.is_file() and said.read_text()):
+                time.sleep(0.05)
+            yield json.loads(said.read_text())["address"], started[0].pid
+        finally:
+            for process in reversed(started):
+                process.kill()
+                process.wait()
 
 
 if __name__ == "__main__":

@@ -189,7 +189,7 @@ def fits(launch, dtype):
 def test_the_launches_of_a_workload(name, dtype, lanes, monkeypatch):
     """As the engine cuts it, and with a launch for each part of the work (`lanes` 0); a listing changes no number."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    ours, workloads = importlib.import_module("_ours"), importlib.import_module("_workloads")
+    ours, workloads = importlib.import_module("_contestants"), importlib.import_module("_workloads")
     if lanes is not None:
         monkeypatch.setattr(trainer, "SHAPE", replace(trainer.SHAPE, lanes=lanes))
     with ours.build(workloads.named(name), "numpy", dtype=dtype) as run:

@@ -62,7 +62,7 @@ def make(engine="auto", batch=256, width=512, **kwargs):
 def test_the_estimate_is_that_of_the_benchmarks(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     before = set(sys.modules)
-    ours, work = importlib.import_module("_ours"), importlib.import_module("_workloads")
+    ours, work = importlib.import_module("_contestants"), importlib.import_module("_workloads")
     try:
         problems = {w.name: ours.build(w, "numpy").problem for w in work.WORKLOADS}
     finally:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,8 +16,8 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
-SCRIPTS = sorted(path.stem for path in FOLDER.glob("[a-z]*.py"))
-MEASURING = [name for name in SCRIPTS if name not in ("readme_table", "gpu")]  # no GPU has run gpu.py
+SCRIPTS = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("[a-z]*.py")}
+MEASURED = sorted(name for text in SCRIPTS.values() for name in re.findall(r"@benchmark\(.*\)\ndef (\w+)\(", text))
 
 
 @pytest.fixture
@@ -39,10 +40,12 @@ def report_of(name):
 def test_every_script_is_in_the_readme_and_has_a_report_of_a_full_run():
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
     assert [name for name in SCRIPTS if f"| `{name}.py` |" not in readme] == []
-    assert sorted(path.stem for path in (FOLDER / "results").iterdir()) == MEASURING
-    for name in MEASURING:
+    assert sorted(path.stem for path in (FOLDER / "results").iterdir()) == MEASURED
+    assert [name for name in MEASURED if f"`{name}`" not in readme] == []
+    for name in MEASURED:
         report = report_of(name)
-        assert (report["benchmark"], report["command"]) == (name, f"python benchmarks/{name}.py")
+        assert report["benchmark"] == name
+        assert re.fullmatch(r"python benchmarks/\w+\.py", report["command"])  # of all, without a flag
         assert {"date", "commit", "versions", "seconds"} <= report.keys()
         assert {"processor", "cores", "system", "load_before"} <= report["machine"].keys()
         for timing in report["seconds"].values():
@@ -51,15 +54,15 @@ def test_every_script_is_in_the_readme_and_has_a_report_of_a_full_run():
 
 
 def test_the_verdicts_of_the_reports_follow_from_their_seconds(load, torch):
-    goals, wide, gpt = load("_goals"), load("wide_nets"), load("microgpt")
+    peers, steps, gpt = load("peers"), load("steps"), load("microgpt")
     report = report_of("peers")
     for work in load("_workloads").WORKLOADS:
         found = {tuple(key.rsplit(": ", 1)): timing["median"] for key, timing in report["seconds"].items()}
         medians = {name: median for (of, name), median in found.items() if of == work.name}
-        assert report["goals"][work.name] == goals.reached(work, medians)
+        assert report["goals"][work.name] == peers.reached(work, medians)
     report = report_of("wide_nets")
-    assert report["summaries"] == wide.summaries(report["seconds"])
-    assert report["goals"] == wide.goals(report["summaries"])
+    assert report["summaries"] == steps.summaries(report["seconds"])
+    assert report["goals"] == steps.goals(report["summaries"])
     report = report_of("microgpt")
     assert report["goals"] == gpt.goals({name: timing["median"] for name, timing in report["seconds"].items()})
 
@@ -82,14 +85,14 @@ def test_without_a_gpu_a_part_says_so_and_that_is_no_failure(tmp_path):
 
 @pytest.mark.ci
 def test_the_checks_launch_every_kernel(load):
-    forms, networks = load("_gpu_forms"), load("_gpu_networks")
+    networks = load("_gpu_networks")
     catalog = importlib.import_module("scalarviz.engine.cuda.catalog")
     launched = set()
     for case in networks.checks():
         problem = case.build("numpy", "float64").problem
-        for shape in forms.forms_of(problem).values():
-            with forms.taken(shape):
-                launched |= {launch.kernel.name for launch in forms.launches(problem)}
+        for shape in networks.forms_of(problem).values():
+            with networks.taken(shape):
+                launched |= {launch.kernel.name for launch in networks.launches(problem)}
     assert {name for name in catalog.names() if not name.startswith(("forward:", "backward:", "tile_"))} <= launched
     tiles = {name.split(":")[0] for name in launched if name.startswith("tile_")}
     assert tiles == {name for name in catalog.names() if name.startswith("tile_") and ":" not in name}

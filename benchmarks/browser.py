@@ -1,0 +1,235 @@
+"""Frames that a headless Chromium draws with WebGL in software (SwiftShader); none with a GPU is measured here.
+
+* ``browser_player``: the page of a recorded run, while it plays and while it is turned. While something moves the page
+  draws coarser, down to what holds twenty frames a second; the share of a pixel's side that it draws is in the report.
+* ``live_cell``: a cell of JupyterLab, with a kernel on the same machine: frames that it gets and draws, also beside a
+  cell that computes, and how long an edit takes there and back. Numbers are sent at most thirty times a second and
+  never more than two frames ahead of what is drawn, so a browser that draws slowly also gets fewer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from _timing import Timing, benchmark, main, timings_of
+
+WAIT = 90.0
+"""Seconds for something to start."""
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    flags = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    with sync_playwright() as browsers:
+        found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+        browser = browsers.chromium.launch(executable_path=found, args=flags)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def gaps(times: Sequence[float]) -> list[float]:
+    """Seconds between one frame and the next, of moments in milliseconds."""
+    return [(b - a) / 1000 for a, b in pairwise(times)]
+
+
+def rates(timings: dict[str, Timing]) -> dict[str, float]:
+    return {name: round(1 / timing.median, 1) for name, timing in timings.items()}
+
+
+# ---- the page of a recorded run
+
+SCENES = {"rgb": ("rgb", {}), "rgb, 16,16": ("rgb", {"hidden": (16, 16)}), "digits": ("digits", {})}
+WATCH = """() => {
+  window.times = []; window.shares = [];
+  scalarviz.player.on("drawn", () => {
+    times.push(performance.now());
+    shares.push(scalarviz.player.canvas.width / scalarviz.player.canvas.clientWidth);
+  });
+}"""
+TURN = """() => {
+  const turn = () => {
+    if (!window.turning) return;
+    scalarviz.player.pose = { ...scalarviz.player.pose, az: scalarviz.player.pose.az + 1 };
+    requestAnimationFrame(turn);
+  };
+  window.turning = true;
+  turn();
+}"""
+MOVES = {
+    "plays": ("() => { scalarviz.go(0); scalarviz.pace(60); scalarviz.play(); }", "() => scalarviz.stop()"),
+    "is turned": (TURN, "() => { window.turning = false; }"),
+}
+"""What begins a movement, and what ends it."""
+
+
+@benchmark("numpy numba playwright")
+def browser_player(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
+    times, sides = {}, {}
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
+        for name in list(SCENES)[:1] if quick else SCENES:
+            page = browser.new_page(viewport={"width": 1280, "height": 720})
+            page.goto(f"{page_of(name, folder).as_uri()}#frame=0")
+            page.wait_for_function("() => window.scalarviz")
+            page.evaluate(WATCH)
+            for what, (begin, end) in MOVES.items():
+                page.evaluate(begin)
+                page.wait_for_timeout(1500)  # it finds out how fine it may draw
+                page.evaluate("() => { times.length = 0; shares.length = 0; }")
+                page.wait_for_timeout(1000 if quick else 3000)
+                drawn, shares = page.evaluate("() => [times, shares]")
+                page.evaluate(end)
+                times[f"{name} {what}: from one frame to the next"] = gaps(drawn)
+                sides[f"{name} {what}"] = round(sorted(shares)[len(shares) // 2], 2)
+            page.close()
+    print("device pixels of a CSS pixel:", sides)
+    timings = timings_of(times)
+    return timings, {"rates": rates(timings), "sides": sides}
+
+
+def page_of(name: str, folder: str) -> Path:
+    """The page of 300 steps of a scene, with gradients, updates and the sample's way."""
+    import scalarviz as sv
+
+    base, options = SCENES[name]
+    module = importlib.import_module(f"scalarviz.scenes.{base}")
+    scene = module.build(module.Options(**options))
+    with sv.Recording(scene.run, every=1, gradients=True, updates=True) as recording:
+        scene.run.step(300)
+    return Path(recording.save_html(Path(folder) / f"{base}-{len(name)}.html"))
+
+
+# ---- a live cell
+
+CELLS = (
+    "import importlib\nimport scalarviz as sv\n"
+    "scene = importlib.import_module('scalarviz.scenes.rgb')\nscene = scene.build(scene.Options())\n"
+    "sv.live(scene, size=({}, {}))",
+    "import time\nuntil = time.time() + {}\nwhile time.time() < until:\n    sum(range(1000))",
+)
+LOOK = "const cell = document.querySelector('.scalarviz-around').parentElement.scalarviz;"
+COUNT = f"""() => {{
+  {LOOK}
+  window.received = [];
+  window.drawn = [];
+  const show = cell.show.bind(cell);
+  cell.show = (...given) => {{ window.received.push(performance.now()); show(...given); }};
+  cell.player.on("drawn", () => window.drawn.push(performance.now()));
+}}"""
+EDIT = f"""value => new Promise(done => {{
+  {LOOK}
+  const begun = performance.now();
+  cell.say({{ kind: "set", index: 2, value }});
+  const end = cell.player.on("drawn", frame => {{
+    if (frame?.texels.weight[2] !== Math.fround(value)) return;
+    end();
+    done(performance.now() - begun);
+  }});
+}})"""
+
+
+@benchmark("numpy numba anywidget jupyterlab")
+def live_cell(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
+    timings = dict[str, Timing]()
+    for width, height in ((320, 240),) if quick else ((680, 510), (320, 240)):
+        found = in_a_cell(width, height, 2.0 if quick else 6.0, 3 if quick else 25)
+        timings |= timings_of(found, f"{width}x{height}: ")
+    return timings, {"rates": rates(timings)}
+
+
+def in_a_cell(width: int, height: int, seconds: float, edits: int) -> dict[str, list[float]]:
+    """Gaps between frames while it trains, the same beside a cell that computes, and edits at rest."""
+    found = {}
+    with notebook((CELLS[0].format(width, height), CELLS[1].format(seconds + 5))) as page:
+
+        def watched(words: str) -> None:
+            page.evaluate("window.received = []; window.drawn = []")
+            page.wait_for_timeout(1000 * seconds)
+            times = page.evaluate("({ received: window.received, drawn: window.drawn })")
+            found.update({words.format(name): gaps(moments) for name, moments in times.items()})
+
+        run_cell(page, 0)
+        page.wait_for_selector(".scalarviz-cell canvas", timeout=60_000)
+        page.wait_for_function(f"(() => {{ {LOOK} return cell.answered > 0; }})()", timeout=60_000)
+        page.evaluate(COUNT)
+        found["an edit, until it is drawn"] = [page.evaluate(EDIT, 0.001 * (k + 1)) / 1000 for k in range(edits)]
+        page.click(".tools [data-name=toggle_run]")
+        page.wait_for_timeout(2000)
+        watched("from one frame {} to the next")
+        run_cell(page, 1)
+        page.wait_for_timeout(500)
+        watched("the same, {}, beside a cell that computes")
+    return found
+
+
+def run_cell(page: Any, number: int) -> None:
+    prompt = page.locator(".jp-CodeCell").nth(number).locator(".jp-InputPrompt")
+    deadline = time.monotonic() + WAIT
+    while prompt.inner_text().strip() in ("[ ]:", "") and time.monotonic() < deadline:
+        prompt.click()
+        page.click("button[data-command='notebook:run-cell-and-select-next'], [title^='Run this cell']")
+        page.wait_for_timeout(500)
+
+
+@contextlib.contextmanager
+def notebook(cells: Sequence[str]) -> Iterator[Any]:
+    """A page that shows a notebook of these cells in JupyterLab, none of them run yet."""
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder), cells) as address, chromium() as browser:
+        page = browser.new_page(viewport={"width": 1100, "height": 900})
+        page.goto(address)
+        page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=WAIT * 1000)
+        yield page
+
+
+@contextlib.contextmanager
+def served(folder: Path, cells: Sequence[str]) -> Iterator[str]:
+    """The address of the notebook, on a server of its own that is gone in the end."""
+    import nbformat
+
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
+    made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(made, folder / "live.ipynb")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    token, shared = secrets.token_hex(16), Path(nbformat.__file__).parents[4] / "share" / "jupyter"
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", f"--port={port}", "--allow-root",
+               f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={folder}"]  # fmt: skip
+    env = {**os.environ, "JUPYTER_PATH": str(shared), "JUPYTER_CONFIG_DIR": str(folder / "config")}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, env=env, start_new_session=True, **quiet)
+    try:
+        deadline = time.monotonic() + WAIT
+        while True:
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/api/status?token={token}", timeout=2).close()
+                break
+            if time.monotonic() > deadline or process.poll() is not None:
+                raise SystemExit("JupyterLab did not start")
+            time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}/doc/tree/live.ipynb?token={token}"
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(20)
+
+
+if __name__ == "__main__":
+    main()
