@@ -18,13 +18,13 @@ from itertools import pairwise
 from typing import Any
 
 from _timing import Timing, at_most, benchmark, main, timing_of, timings_of
+from scalarviz.scenes import playground
 
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.cli.main import scene_names
 from scalarviz.run.panels import NeuronMaps, PlaneMap
 from scalarviz.run.scene_file import load_scene
-from scalarviz.scenes import playground
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.window.unseen import Unseen

@@ -227,7 +227,7 @@ NONSENSE: dict[str, tuple[Any, ...]] = {
     '{"steps": 1e400}': ("1e400", "finite"), '{"steps": 9223372036854775808}': ("steps", 9007199254740992),
     '{"steps": -1}': ("steps", -1), '{"steps": true}': ("steps",), '{"steps": NaN}': ("NaN", "finite"),
     '{"steps": 1, "steps": 2}': ("steps", "twice"), '{"seed": 18446744073709551616}': ("seed",),
-    '{"dtype": "float16"}': ("float16",), '{"optimizer": {}}': ("optimizer",), '{"hyperparameters": [1]}': ("hyperp",),
+    '{"dtype": "float8"}': ("float8",), '{"optimizer": {}}': ("optimizer",), '{"hyperparameters": [1]}': ("hyperp",),
     '{"optimizer": "SGD", "hyperparameters": {"lr": -1}}': ("lr", -1), '{"notes": {"a": 1}}': ("notes",),
     "7": ("names",), "": ("cannot",), '{"steps": ' + "[" * 100000: (),
 }  # fmt: skip
