@@ -1,7 +1,5 @@
 """Fixtures for the whole suite. `kit.tiers` says what runs in which tier."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import gc

@@ -39,6 +39,4 @@ AT_THE_END = -1
 OF_OPTIMIZER = -2
 """The step under which the optimiser's arrays of the end stand."""
 
-RESULTS = Format(
-    "file of results", "scalarviz sweep SCENE --results FILE makes one", 0x73767377, VERSION, {VERSION: TABLES}
-)
+RESULTS = Format("file of results", "scalarviz sweep SCENE --results FILE makes one", 0x73767377, VERSION, TABLES)

@@ -1,7 +1,5 @@
 """What pupils hand in is checked: right answers pass, and each usual slip is called by its name, with a hint."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

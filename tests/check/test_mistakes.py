@@ -1,7 +1,5 @@
 """Mistakes on purpose: each does what it says and gradcheck or the loss tells; off, every bit is as before."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 

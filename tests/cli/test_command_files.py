@@ -3,8 +3,6 @@
 Parts of the program are broken on purpose.
 """
 
-from __future__ import annotations
-
 import os
 import pkgutil
 import re

@@ -1,7 +1,5 @@
 """Films and pictures of `scalarviz SCENE`, `replay` and `view`, and what is said where nothing can be drawn."""
 
-from __future__ import annotations
-
 import math
 import os
 import pkgutil

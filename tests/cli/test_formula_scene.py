@@ -1,7 +1,5 @@
 """What `scalarviz expression` fits, against least squares and NumPy, and the graph beside its cubes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 Parts of the program are broken on purpose: a disk that is full, a check that fails, a cold cache.
 """
 
-from __future__ import annotations
-
 import csv
 import importlib
 import json

@@ -1,7 +1,5 @@
 """What `scalarviz playground` draws, learns and tells, against plain Python; its tables; that undo brings all back."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The program as a process: streams that take nothing, full disks, terminals that go away, Ctrl-C at any moment."""
 
-from __future__ import annotations
-
 import os
 import pty
 import signal

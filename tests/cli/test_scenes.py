@@ -1,7 +1,5 @@
 """Every scene, every flag that makes it another run: its line, its files, its bits, its way on."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

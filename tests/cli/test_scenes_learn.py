@@ -1,7 +1,5 @@
 """Every scene learns what its file says, from seeds that it says it of."""
 
-from __future__ import annotations
-
 import operator
 import shlex
 

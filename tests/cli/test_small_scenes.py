@@ -1,7 +1,5 @@
 """What neuron, xor, uinn, rgb and digits compute, against the same written out in NumPy or worked out on paper."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import struct

@@ -1,7 +1,5 @@
 """What `scalarviz texture` paints, against NumPy: places, encodings, transforms, pictures of every kind."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """`scalarviz train`: what it learns of a network's file, and what onnxruntime reads of the file that it writes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

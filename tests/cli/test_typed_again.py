@@ -3,8 +3,6 @@
 A control sets what its flag sets: with the flag, or with the control moved at step 0, a run has the same bits.
 """
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The program with its window, on a real X server without a window manager, keys by real events; and without one."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

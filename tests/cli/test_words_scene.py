@@ -1,7 +1,5 @@
 """What `scalarviz microgpt` computes, shows and invents, against the script that it follows, written out in NumPy."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tests of the numba-CUDA engine: the machine that executes PTX is a package of this folder (no ``__init__``)."""
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from pathlib import Path

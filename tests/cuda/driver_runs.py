@@ -1,7 +1,5 @@
 """Small runs on the fake driver, and what is compared in them; a process of its own imports this too."""
 
-from __future__ import annotations
-
 import gc
 import threading
 

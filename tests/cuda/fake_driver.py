@@ -8,8 +8,6 @@ access or a race of a kernel raises ``ptx.memory.Fault`` through the call that l
 It does not model: time, the copy engines' overlap, contexts other than primary ones, the default stream.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import itertools

@@ -3,8 +3,6 @@
 Internals: ``there``, which a user meets as the words behind ``engine="cuda"`` and in ``scalarviz doctor``.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """``scalarviz warmup`` fills the cache of GPU kernels: for the GPUs that are here, or for a kind that is named."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

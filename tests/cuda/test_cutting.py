@@ -3,8 +3,6 @@
 Internals: these decisions change no number, only time, so nothing that a user sees tells of them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -3,8 +3,6 @@
 Runs and threads share one context for each GPU. Internals: ``DriverDevice``, which holds arrays until they are copied.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -3,8 +3,6 @@
 Internals: the cache itself (``kept``, ``carried``, ``images``), which a user sees only as time that is saved.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -4,8 +4,6 @@ Operations at special numbers, instructions of random operands, layers in tiles.
 or a few is given to the engine's ``Machine`` and to the ``RowProgram`` of the NumPy engine.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ All kernels of the catalogue, and those of whole runs with launches that a GPU c
 machine code of kernels have no front door. ``SCALARVIZ_TEST_ARCHITECTURES="75 80 90 100"`` compiles for other GPUs.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import importlib

@@ -4,8 +4,6 @@ The work is cut in every way that the engine knows: whole batches, chunks, block
 Internals: ``trainer.SHAPE`` says how it is cut, and the trainer is asked for single calls.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from ptx.memory import Race

@@ -3,8 +3,6 @@
 Internals: ``need`` and ``cut`` say how many bytes each of these ways takes, so that a GPU can have one too few.
 """
 
-from __future__ import annotations
-
 import gc
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 Tests that are made for every engine are done once more with this one (``simulated/every_engine``).
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

@@ -3,8 +3,6 @@
 Imports internals: the table of engines gets a GPU that is none, and the estimate is compared with what was measured.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import sys

@@ -3,8 +3,6 @@
 Imports internals: the functions that norms are made of, in places where no norm puts them.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

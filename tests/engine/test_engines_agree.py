@@ -1,7 +1,5 @@
 """Every engine does what the objects do: forward, loss, gradients, updates; and PyTorch does it too."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 

@@ -1,7 +1,5 @@
 """Rows of a table chosen by number, on every engine: against the same as a layer over one-hot inputs, and by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -3,8 +3,6 @@
 Imports internals: the translator and the loader of compiled rows, whose vectors and dtypes no number shows.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

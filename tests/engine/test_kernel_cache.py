@@ -3,8 +3,6 @@
 Imports internals: files of the cache are damaged, given away and planted, the package is copied, processes are killed.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Layers, convolutions and pools of all sizes and wirings: one sample, a few, and many, against the objects."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 import numpy as np

@@ -3,8 +3,6 @@
 Imports internals: the cuts follow from sizes and processors, so they are changed here, and some are counted.
 """
 
-from __future__ import annotations
-
 import threading
 from functools import partial
 from itertools import pairwise

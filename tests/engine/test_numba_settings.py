@@ -1,7 +1,5 @@
 """Settings that keep numba from working are told in one line; `auto` takes NumPy and says why."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Networks, expressions and branches drawn at random: every engine against the objects, and against PyTorch."""
 
-from __future__ import annotations
-
 from random import Random
 
 import numpy as np

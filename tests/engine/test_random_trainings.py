@@ -1,7 +1,5 @@
 """Trainings put together at random: engines, calls, threads and replays do the same, and PyTorch does it too."""
 
-from __future__ import annotations
-
 from random import Random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which samples a step trains on, and how they lie in memory: the same ones in every engine, whatever came in."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

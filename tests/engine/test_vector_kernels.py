@@ -3,8 +3,6 @@
 Imports internals: only a call of one kernel can put NaN behind the last lane, and rows where no program has them.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Numbers, files, pictures and the list of what a user can do are those that were written down (`make.py`)."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import re

@@ -7,8 +7,6 @@ a defect. Lines with ``||`` start processes, threads or long work, or call what 
 a table of their own in ``tests/nn``, the flags of the command line in ``tests/cli``.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 import datetime

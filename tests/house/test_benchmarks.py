@@ -3,8 +3,6 @@
 Nothing here is timed.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

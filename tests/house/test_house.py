@@ -1,7 +1,5 @@
 """Rules of the house that a program can check."""
 
-from __future__ import annotations
-
 import configparser
 import re
 from pathlib import Path

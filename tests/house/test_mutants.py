@@ -1,7 +1,5 @@
 """The mutation tool: it finds a stored mutant wherever its function is, and tells killed mutants from survivors."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

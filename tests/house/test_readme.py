@@ -1,7 +1,5 @@
 """What README and docs say is so: code runs as pasted, links lead somewhere, keys and figures are the program's."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

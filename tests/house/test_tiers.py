@@ -1,7 +1,5 @@
 """The rules of `kit.tiers`: skips in CI, tests of GPU kernels, hunts, and tests that are too slow."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

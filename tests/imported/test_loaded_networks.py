@@ -1,8 +1,6 @@
 """Models as PyTorch and others write them, loaded: onnxruntime's numbers, the file's names, layers where there are any;
 they train on every engine."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from onnx import helper

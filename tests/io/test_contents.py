@@ -4,8 +4,6 @@ else stands in a file is refused in one line that names it; nothing in it is exe
 Two readers stand behind the front door: `.npz` files (data sets) and safetensors files of other programs (imports).
 """
 
-from __future__ import annotations
-
 import gzip
 import io as streams
 import json

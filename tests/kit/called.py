@@ -6,8 +6,6 @@ statement is added to it on import (``sys.settrace`` makes calls six times as sl
 inherit the variables, and a ``sitecustomize`` in the folder loads this file in each of them, so it imports little.
 """
 
-from __future__ import annotations
-
 import ast
 import builtins
 import json

@@ -1,7 +1,5 @@
 """Networks and graphs put together at random: layers used twice, side ways, losses by hand, typed sums."""
 
-from __future__ import annotations
-
 from random import Random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Arrays of Parameters and Values: slices, arithmetic, in place, reductions; modules of one output; refusals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Arrays of Parameters and Values: shapes, numbers and gradients are PyTorch's, by hand and in runs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

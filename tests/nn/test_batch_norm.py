@@ -1,7 +1,5 @@
 """Batch normalisation in training: PyTorch's numbers after every step, on every engine and by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Dropout: masks that are drawn anew at every step, the same on every engine, and gone in evaluation."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Every layer of the kit: finite differences, PyTorch, the engines, its text, its state and its stage agree."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A hand-written loop over objects and a `Run` do the same; networks of pictures in runs and with PyTorch's weights."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Losses: PyTorch's numbers by hand and in runs, the divisor of each batch, class targets."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Schedules by hand: every rate is PyTorch's; many steps at once give the bits of single ones."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

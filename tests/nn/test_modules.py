@@ -1,7 +1,5 @@
 """Modules: names, calls, backward of a part, copies, buffers, initial values, what they print."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

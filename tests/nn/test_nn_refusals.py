@@ -1,7 +1,5 @@
 """Bad layers, losses, optimisers and parameters: each is refused by name, says what is allowed, and changes nothing."""
 
-from __future__ import annotations
-
 import inspect
 import math  # noqa: F401 (rows)
 

@@ -1,7 +1,5 @@
 """Optimisers: PyTorch's steps at random, states, a user's rule, what moves, clipping."""
 
-from __future__ import annotations
-
 import math
 from random import Random
 

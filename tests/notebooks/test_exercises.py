@@ -8,8 +8,6 @@ check can know). Each stands in the place of the statements of the exercise that
 ``# slip cause: old => new`` in the cell of a solution is that solution with `new` for `old`.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """``sv.lesson``: each scene trains, is a function of its seed, and hides what a teacher hides."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 import numpy as np

@@ -3,8 +3,6 @@
 That the code of all lessons runs and prints what is stored is a test of `test_exercises`; ``make hunt`` makes all anew.
 """
 
-from __future__ import annotations
-
 import ast
 import base64
 import html

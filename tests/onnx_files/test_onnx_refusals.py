@@ -1,7 +1,5 @@
 """What `to_onnx` cannot write and what `load_onnx` is asked wrongly: refused in one line, and no file is left."""
 
-from __future__ import annotations
-
 import os
 import sys
 

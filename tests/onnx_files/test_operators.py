@@ -2,8 +2,6 @@
 standard's own cases (`onnx.backend.test`), their gradients by differences and, where these say nothing, by PyTorch;
 inputs that do not fit."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import pkgutil

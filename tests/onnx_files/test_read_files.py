@@ -1,8 +1,6 @@
 """What a file stores is what a loaded network computes with: tensors of every type, numbers beside the file, nodes in
 any order, functions of the file's own."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest

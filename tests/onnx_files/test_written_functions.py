@@ -1,7 +1,5 @@
 """What a forward computes by itself, between layers and without any, written as ONNX: onnxruntime computes the same."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

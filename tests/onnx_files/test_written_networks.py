@@ -1,8 +1,6 @@
 """Every layer and network written as ONNX: onnxruntime and the standard's reference compute the same numbers of it,
 and it comes back with the same names, the same bits and the same numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest

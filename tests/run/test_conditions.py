@@ -1,7 +1,5 @@
 """Conditions that a user types: they mean what Python makes of the same text, and hold where a walk by hand says."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math

@@ -3,8 +3,6 @@
 Of the internals it takes the controls that every run has: a window alone puts them together.
 """
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Runs in float16: PyTorch's mixed precision, on every engine, with a loss scale that is part of the run."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -44,13 +42,11 @@ def edges():
     return np.concatenate([found, -found]).astype(float)
 
 
-def test_numbers_are_rounded_as_numpy_does_on_the_way_forward_and_back():
+def test_a_gradient_is_rounded_on_its_way_back():
     for number in (*edges()[::7].tolist(), 65519.9, 65520.0, -np.inf):
         x = Value(1.0)
-        y = apply(kernel("float16"), x)
-        y.backward(number)
+        apply(kernel("float16"), x).backward(number)
         assert x.grad == half(number) == kernel("float16").value(number)
-    assert np.isnan(kernel("float16").value(np.nan))
 
 
 @pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])

@@ -1,7 +1,5 @@
 """A Run gives its loss what the model returned: lists, tuples and dicts as they are; targets as the data has them."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -1,7 +1,5 @@
 """An opened step: rows, deltas, terms, gradient, new weights are the engine's and PyTorch's; the run stays."""
 
-from __future__ import annotations
-
 import contextlib
 
 import numpy as np

@@ -3,8 +3,6 @@
 It imports internals: a user sees these numbers only in the window, as panels and warnings.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

@@ -1,7 +1,5 @@
 """`Run`: whose weights and optimiser are, what a frame holds, divergence, files; what is no run is refused."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import math

@@ -1,7 +1,5 @@
 """Stages of any module graph: named rows in the order of computation, what each reads; and ids that data brings."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

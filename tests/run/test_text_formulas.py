@@ -3,8 +3,6 @@
 Numbers, names and faults of texts are read as in conditions, which `test_conditions` tries.
 """
 
-from __future__ import annotations
-
 import doctest
 import importlib
 

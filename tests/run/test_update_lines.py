@@ -1,7 +1,5 @@
 """The optimiser's rule, written out for one weight: formulas that give the numbers beside them."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Why a weight moved, what if it were another, which moved most, and small steps: they add up as printed."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 

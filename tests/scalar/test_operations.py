@@ -4,8 +4,6 @@ The operands of a point stand in one row of a table, which a sample looks up by 
 its own, and the gradient of its row is the derivative there, whatever stands in the other lanes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """Operations that a user adds to the table: every engine has them at once, whatever their operands are called."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import math

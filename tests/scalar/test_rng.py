@@ -1,7 +1,5 @@
 """The generator against Random123's vectors and a plain Philox, and the properties that a run relies on."""
 
-from __future__ import annotations
-
 import colorsys
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recording: a symbolic Value has no number, and asking for it names the way out."""
 
-from __future__ import annotations
-
 import random
 import warnings
 

@@ -1,7 +1,5 @@
 """`Value`: expressions, walks, what a node says of itself, operators of Python and NumPy, numbers without a graph."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

@@ -1,7 +1,5 @@
 """`Weight`: the per-weight lesson, freezing, and weighted sums: the same numbers one by one and a layer at a time."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

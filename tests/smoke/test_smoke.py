@@ -1,7 +1,5 @@
 """One command, still, film, page and window, as a user makes them: the first thing to look at after a change."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

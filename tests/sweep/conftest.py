@@ -1,7 +1,5 @@
 """Processes of a sweep import what builds its runs by the name that it has here."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """A file of results that was damaged, changed or is not alone in its folder: what is read of it is what was written,
 the rest is computed again."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

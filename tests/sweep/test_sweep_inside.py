@@ -4,8 +4,6 @@ Internals: cells with a checksum that is right, as somebody who means harm would
 quartiles are held against NumPy.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import signal

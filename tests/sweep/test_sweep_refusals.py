@@ -1,7 +1,5 @@
 """What would stop every run of a sweep is said before any is computed; the grammar of values and seeds."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

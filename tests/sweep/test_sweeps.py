@@ -1,7 +1,5 @@
 """A sweep computed in this process: each of its runs is the run alone, to the bit; its file goes on with it."""
 
-from __future__ import annotations
-
 import os
 from importlib import import_module
 

@@ -1,7 +1,5 @@
 """Which rows get a gradient: what has no derivative hands on nothing, in every engine and in the walk over objects."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What lowering finds in a graph, counted in the printed program, and that each engine computes what was typed."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from dataclasses import replace

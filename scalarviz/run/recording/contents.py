@@ -83,10 +83,8 @@ class Contents:
         self.about: About = read_about(self.meta.get("about", "{}"))
         self.networks = read_networks(database, self.about.inputs)
         self.branches = Branches(database)
-        self.index: Index = read_index(
-            database, self.networks, self.branches.twigs, doubted=short, summed=self.opened.version > 1, known=known
-        )
-        self.micro = MicroTable(database) if self.opened.version > 1 else None
+        self.index: Index = read_index(database, self.networks, self.branches.twigs, doubted=short, known=known)
+        self.micro = MicroTable(database)
         index = self.index
         lost = index.remarks
         if not len(index.id):
@@ -96,7 +94,7 @@ class Contents:
             what = "its end is missing" if short else "it is damaged"
             lost.append(f"{what}: {len(index.id):,} frames could be read")
         self.remark = "; ".join([*lost, *filter(None, [self.opened.left_out])])
-        self._sums = index.known if self.opened.version > 1 else {}
+        self._sums = index.known
         self.newest = {int(b): int(index.step[index.branch == b].max()) for b in np.unique(index.branch)}
         now = self.number("branch", 10)
         self.current = now if now in self.branches.twigs else int(index.branch[-1])
@@ -177,13 +175,12 @@ class Contents:
         FileFormatError
             They cannot be read.
         """
-        same, wanted = "", [number]
-        if self._sums:  # another frame may have its id by now: of this file, or of one that was written over it
-            same, wanted = "AND checksum = ?", [number, self._sums[number]]
+        # another frame may have its id by now: of this file, or of one that was written over it
+        asked, wanted = f"SELECT {columns} FROM frame WHERE id = ? AND checksum = ?", (number, self._sums[number])
         with self.lock:
             try:
-                found = self.database.execute(f"SELECT {columns} FROM frame WHERE id = ? {same}", wanted).fetchone()
-                if self._sums and self.altered and checked(self.database, number) is None:
+                found = self.database.execute(asked, wanted).fetchone()
+                if self.altered and checked(self.database, number) is None:
                     return None
             except DAMAGED as error:
                 raise FileFormatError(str(error)) from None

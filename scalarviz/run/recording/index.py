@@ -109,7 +109,6 @@ def read_index(
     branches: Iterable[int],
     *,
     doubted: bool = False,
-    summed: bool = True,
     known: Mapping[int, int] | None = None,
 ) -> Index:
     """Go through all frames.
@@ -122,8 +121,6 @@ def read_index(
         Those that there are.
     doubted : bool
         Whether a part of the file is missing: what lies behind a hole is looked for, and every number is read once.
-    summed : bool
-        Whether frames have checksums, as from version 2 on.
     known : mapping of int to int, optional
         Checksums by the ids of frames that were looked at before: those are not read again.
     """
@@ -136,7 +133,7 @@ def read_index(
         if not _good(row, networks, there):
             wrong += 1
             continue
-        total = checked(database, row[0], known or {}) if summed else -1
+        total = checked(database, row[0], known or {})
         if total is None:
             damaged.append(row[2])
             continue

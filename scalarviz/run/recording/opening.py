@@ -47,8 +47,6 @@ class Opened:
         Read-only; any thread may use it, one at a time.
     short : bool
         Whether the end of the file is missing.
-    version : int
-        Of its tables.
     left_out : str
         What stands beside it and was not read, in words; empty for nothing.
     stamp : list
@@ -76,10 +74,10 @@ class Opened:
                 raise FileFormatError(f"{self._said} is {what}: nothing can be read")
             if not os.access(name, os.R_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-            self.version, self.stamp, self._identity = form.version, stamp(name), identity(name)
+            self.stamp, self._identity = stamp(name), identity(name)
             self.short = self._open(name)
             self.database.execute("BEGIN")  # what is read from here on is of one moment, whoever writes meanwhile
-            _check_tables(self.database, form, self.version, self._said)
+            _check_tables(self.database, form, self._said)
         except OSError as error:
             self.close()
             raise unreadable(path, error) from None
@@ -143,14 +141,12 @@ class Opened:
             except DAMAGED:
                 raise FileFormatError(f"{self._said} is cut off, and nothing of it can be read: {error}") from None
         version = self._pragma("user_version")
-        what, newest, read = self._form.what, self._form.version, self._form.read
+        what, ours = self._form.what, self._form.version
         if application != self._form.application:
             raise FileFormatError(f"{self._said} is an SQLite file of another program, no {what}")
-        if version not in read:
-            why = "made by a newer scalarviz: update this one" if version > newest else "older than what is read"
-            said = f"{self._said} is a {what} of version {version}, {why} (this reads {min(read)} to {newest})"
-            raise FileFormatError(said)
-        self.version = version
+        if version != ours:
+            why = "made by a newer scalarviz: update this one" if version > ours else "older than what is read"
+            raise FileFormatError(f"{self._said} is a {what} of version {version}, {why} (this reads {ours})")
         return short
 
     def _pragma(self, name: str) -> int:
@@ -256,9 +252,9 @@ def _text(given: bytes) -> str:
     return given.decode("utf-8", "replace")
 
 
-def _check_tables(database: sqlite3.Connection, form: Format, version: int, said: str) -> None:
+def _check_tables(database: sqlite3.Connection, form: Format, said: str) -> None:
     """Exactly ours, to the letter: no view, trigger, or column that computes anything."""
-    ours = form.read[version]
+    ours = form.objects
     try:
         found = database.execute("SELECT name, sql FROM sqlite_schema LIMIT ?", (len(ours) + 1,)).fetchall()
     except DAMAGED as error:

@@ -83,7 +83,7 @@ class Recorded:
         self._contents: Contents | None = contents
         self._index, self._networks, self._branches = contents.index, contents.networks, contents.branches
         self.about: About = contents.about
-        self._micro: MicroTable | None = contents.micro
+        self._micro: MicroTable = contents.micro
         self.remark = contents.remark
         self._newest, self._current = contents.newest, contents.current
         try:
@@ -245,7 +245,7 @@ class Recorded:
     def sides(self, k: int) -> frozenset[bool]:
         """Of which steps after frame `k` the micro-steps are there: the probe's alone (True), the run's own (False)."""
         number = int(self._index.id[self._entries[position(k, len(self), "frames")]])
-        return frozenset() if self._micro is None else frozenset(self._micro.sides.get(number, ()))
+        return frozenset(self._micro.sides.get(number, ()))
 
     def opened(self, k: int, *, alone: bool = True) -> RecordedStep:
         """The step that follows frame `k`, with its micro-steps.
@@ -271,7 +271,7 @@ class Recorded:
         (value,) = self.row(k, "value")
         ids, network = int(self._index.id[self._entries[k]]), int(self._index.network[self._entries[k]])
         try:
-            if self._micro is None or (alone and sample is None):
+            if alone and sample is None:
                 raise FileFormatError("they were not recorded")
             if self._open.altered:
                 raise FileFormatError(_LOST)

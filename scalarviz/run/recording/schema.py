@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 APPLICATION = 0x73767A72  # "svzr"
 VERSION = 2
-"""Of the tables; ``PRAGMA user_version`` of a file. What is read is in :data:`READ`."""
+"""Of the tables; ``PRAGMA user_version`` of a file."""
 
 TABLES = {
     "meta": "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -83,12 +83,6 @@ INDEXES = {
 }
 
 OBJECTS = {**TABLES, **INDEXES}
-_FIRST = {name: statement for name, statement in OBJECTS.items() if name not in ("plan", "micro")}
-READ = {
-    1: {**_FIRST, "frame": TABLES["frame"].replace(", checksum INTEGER NOT NULL", "")},
-    VERSION: OBJECTS,
-}
-"""Tables and indexes of each version that is read. In the first one frames have no checksum, and no micro-steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +98,19 @@ class Format:
     application : int
         ``PRAGMA application_id``.
     version : int
-        ``PRAGMA user_version`` of those that are written.
-    read : mapping of int to mapping of str to str
-        Tables and indexes of each version that is read.
+        ``PRAGMA user_version``.
+    objects : mapping of str to str
+        Its tables and indexes.
     """
 
     what: str
     made: str
     application: int
     version: int
-    read: Mapping[int, Mapping[str, str]]
+    objects: Mapping[str, str]
 
 
-RECORDING = Format("recording", "scalarviz SCENE --recording FILE makes one", APPLICATION, VERSION, READ)
+RECORDING = Format("recording", "scalarviz SCENE --recording FILE makes one", APPLICATION, VERSION, OBJECTS)
 
 LONGEST_EDIT = 1 << 20
 """Characters of an edit's JSON; of longer ones (other data) the words are kept."""

@@ -4,8 +4,6 @@ A value is an array with one number a thread, or with a single number where all 
 what the compiler makes of the project's kernels; any other instruction is refused by its name.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 

@@ -9,8 +9,6 @@ It does not show what only the hardware has: the last bits of ``.approx`` instru
 ptxas fuses, warps, speed.
 """
 
-from __future__ import annotations
-
 import heapq
 
 import numpy as np

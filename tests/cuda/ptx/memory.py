@@ -5,8 +5,6 @@ shadow keeps the last writer and the readers, each with the number of barriers t
 who = thread + 1; readers of one block, several: -(block + 2); of several blocks: MANY.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 
 import numpy as np

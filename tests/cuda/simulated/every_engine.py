@@ -6,8 +6,6 @@ after the other, until its end or to the next barrier, in an order that is none:
 in between is found out. Shared memory holds NaN in each block, as nobody knows what it holds.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from contextlib import ExitStack
