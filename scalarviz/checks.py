@@ -16,6 +16,7 @@ from .errors import InputError, OutOfRangeError, TypeMismatchError, listing, sho
 from .mapped import check_length
 
 Called = TypeVar("Called", bound=Callable[..., Any])
+Name = TypeVar("Name", bound=str)
 
 
 def flag(given: object, what: str) -> bool:
@@ -31,7 +32,7 @@ def flag(given: object, what: str) -> bool:
     raise TypeMismatchError(f"{what} must be True or False, got {type(given).__name__} {shown(given)}")
 
 
-def one_of(given: object, allowed: Iterable[str], what: str) -> str:
+def one_of(given: object, allowed: Iterable[Name], what: str) -> Name:
     """`given` if it is one of the names `allowed`.
 
     Raises
@@ -41,7 +42,7 @@ def one_of(given: object, allowed: Iterable[str], what: str) -> str:
     """
     names = tuple(allowed)
     if isinstance(given, str) and given in names:
-        return given
+        return names[names.index(given)]
     raise InputError(f"{what} must be one of {listing(names)}, got {shown(given)}")
 
 

@@ -6,13 +6,13 @@ import math
 from typing import Any, ClassVar
 
 from ..checks import one_of
-from ..errors import InputError, shown
+from ..errors import InputError
 from ..onnx.export.glue import operation
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight
 from ..scalar.kernel import kernel
 from ..scalar.nested import shape_of
-from ..scalar.single import as_number
+from ..scalar.single import as_number, checked_number, positive
 from ..scalar.value import apply, apply_each
 from ._inputs import titled
 from ._linear import count
@@ -89,12 +89,9 @@ class LeakyReLU(Activation):
     """
 
     op = "leaky_relu"
-    negative_slope: float
 
     def __init__(self, negative_slope: float = 0.01) -> None:
-        self.negative_slope = as_number(negative_slope, "LeakyReLU: negative_slope")
-        if not math.isfinite(self.negative_slope):
-            raise InputError(f"LeakyReLU: negative_slope must be finite, got {shown(negative_slope)}; try 0.01")
+        self.negative_slope = _finite(negative_slope, "LeakyReLU: negative_slope", "; try 0.01")
 
     def constants(self) -> tuple[float, ...]:
         """The slope."""
@@ -123,14 +120,10 @@ class Softplus(Activation):
 
     op = "softplus"
     stage: ClassVar[str] = "softplus"
-    beta: float
-    threshold: float
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        self.beta = as_number(beta, "Softplus: beta")
+        self.beta = positive(beta, "Softplus: beta", "; try 1")
         self.threshold = as_number(threshold, "Softplus: threshold")
-        if not (math.isfinite(self.beta) and self.beta > 0):
-            raise InputError(f"Softplus: beta must be a finite number > 0, got {shown(beta)}; try 1")
         if math.isnan(self.threshold):
             raise InputError("Softplus: threshold is NaN; try 20")
 
@@ -164,7 +157,6 @@ class GELU(Activation):
 
     op = "gelu"
     stage: ClassVar[str] = "gelu"
-    approximate: str
 
     def __init__(self, approximate: str = "none") -> None:
         self.approximate = one_of(approximate, ("none", "tanh"), "GELU: approximate")
@@ -195,12 +187,9 @@ class ELU(Activation):
     """
 
     op = "elu"
-    alpha: float
 
     def __init__(self, alpha: float = 1.0) -> None:
-        self.alpha = as_number(alpha, "ELU: alpha")
-        if not math.isfinite(self.alpha):
-            raise InputError(f"ELU: alpha must be finite, got {shown(alpha)}; try 1")
+        self.alpha = _finite(alpha, "ELU: alpha", "; try 1")
 
     def constants(self) -> tuple[float, ...]:
         """The level that it goes down to."""
@@ -249,15 +238,10 @@ class PReLU(Module):
 
     stage: ClassVar[str] = "prelu"
     keeps_shape: ClassVar[bool] = True
-    num_parameters: int
-    init: float
-    weight: Parameter
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25) -> None:
         self.num_parameters = count(num_parameters, "PReLU: num_parameters")
-        self.init = as_number(init, "PReLU: init")
-        if not math.isfinite(self.init):
-            raise InputError(f"PReLU: init must be finite, got {shown(init)}; try 0.25")
+        self.init = _finite(init, "PReLU: init", "; try 0.25")
         self.weight = Parameter.filled(self.init, (self.num_parameters,), f"PReLU({self.num_parameters})")
 
     def forward(self, x: Any) -> Any:
@@ -283,6 +267,10 @@ class PReLU(Module):
     def extra_repr(self) -> str:
         """PyTorch's text."""
         return f"num_parameters={self.num_parameters}"
+
+
+def _finite(given: float, what: str, advice: str) -> float:
+    return checked_number(given, what, math.isfinite, "be finite", advice)
 
 
 def _sloped(x: Any, slope: Value) -> Any:

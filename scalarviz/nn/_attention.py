@@ -66,12 +66,6 @@ class MultiheadAttention(Module):
     (2, [1.0, 0.0])
     """
 
-    embed_dim: int
-    num_heads: int
-    in_proj_weight: Parameter
-    in_proj_bias: Parameter | None
-    out_proj: Linear
-
     def __init__(self, embed_dim: int, num_heads: int, bias: bool = True, seed: int | None = None) -> None:
         self.embed_dim = count(embed_dim, "MultiheadAttention: embed_dim")
         self.num_heads = count(num_heads, "MultiheadAttention: num_heads")

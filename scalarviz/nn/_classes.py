@@ -26,7 +26,7 @@ from ..scalar import Value, dot, functions, tracing
 from ..scalar.functions import log_softmax, parted, softmax
 from ..scalar.kernel import kernel
 from ..scalar.nested import every, shape_of
-from ..scalar.single import as_number
+from ..scalar.single import checked_number
 from ..scalar.value import Symbol, apply, as_value
 from ._inputs import titled
 from ._losses import Joined, Loss, Reduction, reduce_sum
@@ -75,8 +75,6 @@ class BinaryLoss(Loss):
     InputError
         No finite weights, or when called: not one for every output.
     """
-
-    weight: Numbers | None
 
     def __init__(
         self, weight: Sequence[float] | None = None, *, reduction: Reduction = "mean",
@@ -146,8 +144,6 @@ class BCEWithLogitsLoss(BinaryLoss):
         No finite weights, or when called: not one for every output.
     """
 
-    pos_weight: Numbers | None
-
     def __init__(
         self, weight: Sequence[float] | None = None, *, reduction: Reduction = "mean",
         pos_weight: Sequence[float] | None = None, batch_reduction: Joined | None = None,
@@ -196,8 +192,6 @@ class ClassLoss(Loss):
         ``0 .. C-1``, or not one weight a class.
     """
 
-    weight: Numbers | None
-    ignore_index: int | None
     divides: ClassVar[bool] = True  # whether a mean divides by weights
 
     def __init__(
@@ -452,7 +446,6 @@ class Softmax(Module):
     stage: ClassVar[str] = "softmax"
     onnx_stacks: ClassVar[bool] = True
     keeps_shape: ClassVar[bool] = True
-    dim: int
 
     def __init__(self, dim: int = -1) -> None:
         given: Any = dim
@@ -533,16 +526,13 @@ class CrossEntropyLoss(ClassLoss):
     0.4076
     """
 
-    label_smoothing: float
-
     def __init__(
         self, weight: Sequence[float] | None = None, *, ignore_index: int = -100, reduction: Reduction = "mean",
         label_smoothing: float = 0.0,
     ) -> None:  # fmt: skip
         super().__init__(weight, ignore_index=ignore_index, reduction=reduction)
-        self.label_smoothing = as_number(label_smoothing, "CrossEntropyLoss: label_smoothing")
-        if not 0.0 <= self.label_smoothing <= 1.0:
-            raise InputError(f"CrossEntropyLoss: label_smoothing must be in 0..1, got {shown(label_smoothing)}")
+        title = "CrossEntropyLoss: label_smoothing"
+        self.label_smoothing = checked_number(label_smoothing, title, lambda share: 0 <= share <= 1, "be in 0..1")
 
     def part_of_class(self, row: list[Value], k: int) -> Value:
         """The part of a sample of class `k`."""
@@ -629,9 +619,8 @@ class MultiMarginLoss(ClassLoss):
         given: Any = p
         if isinstance(given, bool) or not isinstance(given, int | float | np.integer) or given not in (1, 2):
             raise InputError(f"MultiMarginLoss: p must be 1 or 2, got {shown(p)}")
-        self.p, self.margin = int(given), as_number(margin, "MultiMarginLoss: margin")
-        if not math.isfinite(self.margin):
-            raise InputError(f"MultiMarginLoss: margin must be finite, got {shown(margin)}; try 1")
+        self.p = int(given)
+        self.margin = checked_number(margin, "MultiMarginLoss: margin", math.isfinite, "be finite", "; try 1")
 
     def part_of_class(self, row: list[Value], k: int) -> Value:
         """The part of a sample of class `k`."""

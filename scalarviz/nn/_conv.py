@@ -203,15 +203,6 @@ class Conv(Module):
     """
 
     dimensions: ClassVar[int]
-    in_channels: int
-    out_channels: int
-    kernel_size: Sides
-    stride: Sides
-    padding: Sides | str
-    dilation: Sides
-    groups: int
-    weight: Parameter
-    bias: Parameter | None
 
     def __init__(
         self,
@@ -371,9 +362,6 @@ class Pool(Module):
     """
 
     dimensions: ClassVar[int]
-    kernel_size: Sides
-    stride: Sides
-    padding: Sides
 
     def __init__(
         self,
@@ -497,7 +485,6 @@ class AdaptiveAvgPool(Module):
     """
 
     dimensions: ClassVar[int]
-    output_size: tuple[int | None, ...]
 
     def __init__(self, output_size: int | tuple[int | None, ...]) -> None:
         name, given = type(self).__name__, output_size

@@ -116,9 +116,6 @@ class Embedding(Module):
     stage: ClassVar[str] = "embedding"
     onnx_stacks: ClassVar[bool] = True
     onnx_ids: ClassVar[bool] = True
-    num_embeddings: int
-    embedding_dim: int
-    weight: Parameter
 
     def __init__(
         self,

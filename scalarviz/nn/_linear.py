@@ -84,10 +84,6 @@ class Linear(Module):
     """
 
     onnx_stacks: ClassVar[bool] = True
-    in_features: int
-    out_features: int
-    weight: Parameter
-    bias: Parameter | None
 
     def __init__(
         self,
@@ -157,11 +153,6 @@ class Perceptron(Module):
     TypeMismatchError
         `activation` cannot be called.
     """
-
-    in_features: int
-    weight: Parameter
-    bias: Weight | None
-    activation: Callable[[Any], Any] | None
 
     def __init__(
         self,

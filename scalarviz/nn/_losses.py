@@ -20,7 +20,7 @@ from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value, functions, tracing
 from ..scalar.kernel import kernel
 from ..scalar.nested import NESTED, every
-from ..scalar.single import as_number
+from ..scalar.single import at_least_zero, checked_number, positive
 from ..scalar.value import apply
 from ._elementwise import Elementwise
 from ._inputs import titled
@@ -30,27 +30,10 @@ Joined = Literal["mean", "sum"]
 Shares = Callable[[NDArray[Any]], NDArray[np.float64]]
 
 
-def reduction_of(given: object, what: str) -> Reduction:
-    """One of the three.
-
-    Raises
-    ------
-    InputError
-        It is none of them.
-    """
-    one_of(given, ("mean", "sum", "none"), what)
-    return "sum" if given == "sum" else "none" if given == "none" else "mean"
-
-
 def joined_of(given: object, what: str) -> Joined:
-    """``"mean"`` or ``"sum"``.
-
-    Raises
-    ------
-    InputError
-        It is neither.
-    """
-    return "sum" if one_of(given, ("mean", "sum"), what) == "sum" else "mean"
+    """``"mean"`` or ``"sum"``; InputError if it is neither."""
+    joined: tuple[Joined, ...] = ("mean", "sum")
+    return one_of(given, joined, what)
 
 
 def batch_reduction(loss: Callable[[Any, Any], Any]) -> Joined:
@@ -105,12 +88,9 @@ class Loss:
         Another reduction; when called: numbers of outputs and targets that differ.
     """
 
-    reduction: Reduction
-    factor: float
-
     def __init__(self, reduction: Reduction = "mean", *, batch_reduction: Joined | None = None) -> None:
         name = type(self).__name__
-        self.reduction = reduction_of(reduction, f"{name}: reduction")
+        self.reduction: Reduction = one_of(reduction, ("mean", "sum", "none"), f"{name}: reduction")
         self._joined = None if batch_reduction is None else joined_of(batch_reduction, f"{name}: batch_reduction")
         self.factor = 1.0
 
@@ -182,9 +162,7 @@ class MSELoss(Loss):
         self, reduction: Reduction = "mean", factor: float = 1.0, *, batch_reduction: Joined | None = None
     ) -> None:
         super().__init__(reduction, batch_reduction=batch_reduction)
-        self.factor = as_number(factor, "MSELoss: factor")
-        if self.factor not in (1.0, 0.5):
-            raise InputError(f"MSELoss: factor must be 1 or 0.5, got {shown(factor)}")
+        self.factor = checked_number(factor, "MSELoss: factor", (1.0, 0.5).__contains__, "be 1 or 0.5")
 
     def term(self, output: Any, target: Any) -> Value:
         """``(output - target)**2``."""
@@ -216,9 +194,7 @@ class HuberLoss(Loss):
         self, reduction: Reduction = "mean", delta: float = 1.0, *, batch_reduction: Joined | None = None
     ) -> None:
         super().__init__(reduction, batch_reduction=batch_reduction)
-        self.delta = as_number(delta, "HuberLoss: delta")
-        if not (math.isfinite(self.delta) and self.delta > 0):
-            raise InputError(f"HuberLoss: delta must be a finite number > 0, got {shown(delta)}")
+        self.delta = positive(delta, "HuberLoss: delta")
 
     def term(self, output: Any, target: Any) -> Value:
         """The loss of one output."""
@@ -244,9 +220,7 @@ class SmoothL1Loss(Loss):
         self, reduction: Reduction = "mean", beta: float = 1.0, *, batch_reduction: Joined | None = None
     ) -> None:
         super().__init__(reduction, batch_reduction=batch_reduction)
-        self.beta = as_number(beta, "SmoothL1Loss: beta")
-        if not (math.isfinite(self.beta) and self.beta >= 0):
-            raise InputError(f"SmoothL1Loss: beta must be a finite number >= 0, got {shown(beta)}")
+        self.beta = at_least_zero(beta, "SmoothL1Loss: beta")
 
     def term(self, output: Any, target: Any) -> Value:
         """The loss of one output."""
@@ -271,9 +245,7 @@ class HingeEmbeddingLoss(Loss):
         self, margin: float = 1.0, *, reduction: Reduction = "mean", batch_reduction: Joined | None = None
     ) -> None:
         super().__init__(reduction, batch_reduction=batch_reduction)
-        self.margin = as_number(margin, "HingeEmbeddingLoss: margin")
-        if not math.isfinite(self.margin):
-            raise InputError(f"HingeEmbeddingLoss: margin must be finite, got {shown(margin)}; try 1")
+        self.margin = checked_number(margin, "HingeEmbeddingLoss: margin", math.isfinite, "be finite", "; try 1")
 
     def term(self, output: Any, target: Any) -> Value:
         """The loss of one output."""

@@ -5,7 +5,6 @@ A batch norm uses the batch in training, and running statistics else.
 
 from __future__ import annotations
 
-import math
 from math import prod
 from typing import Any, ClassVar
 
@@ -17,7 +16,7 @@ from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight, dot, functions, tracing
 from ..scalar.batch import batch_mean, several, track
 from ..scalar.nested import flatten, nest, shape_of
-from ..scalar.single import as_number
+from ..scalar.single import as_number, at_least_zero
 from ..scalar.sums import Dot, Row
 from ._buffer import Buffer, Buffered
 from ._inputs import titled
@@ -37,7 +36,42 @@ class Norm(Module):
         return 1.0 if part is self.weight else 0.0
 
 
-class LayerNorm(Norm):
+class RowNorm(Norm):
+    """What `LayerNorm` and `RMSNorm` share: numbers of the last dimensions are normalised together."""
+
+    onnx_stacks: ClassVar[bool] = True
+
+    def __init__(self, normalized_shape: int | tuple[int, ...], eps: float, elementwise_affine: bool) -> None:
+        name = type(self).__name__
+        sides = tuple(normalized_shape) if isinstance(normalized_shape, tuple | list) else (normalized_shape,)
+        if not sides:
+            raise InputError(f"{name}: normalized_shape must have at least one side, got ()")
+        self.normalized_shape = tuple(count(side, f"{name}: a side of normalized_shape") for side in sides)
+        self.eps = epsilon(eps, name)
+        affine = flag(elementwise_affine, f"{name}: elementwise_affine")
+        self.weight = Parameter.filled(1.0, self.normalized_shape, self._titled()) if affine else None
+
+    def forward(self, x: Any) -> Any:
+        """The normalised numbers, in the shape of `x`."""
+        shape, own = shape_of(x, f"{self._titled()}: the input"), self.normalized_shape
+        if shape[-len(own) :] != own:
+            raise InputError(f"{self._titled()} takes inputs whose shape ends in {own}, got {shape}")
+        row, size = flatten(x), prod(own)
+        return nest(self._normal([row[k : k + size] for k in range(0, len(row), size)]), shape)
+
+    def _normal(self, rows: list[list[Value]]) -> list[Value]:
+        """The numbers of all rows, of which each is normalised."""
+        raise NotImplementedError
+
+    def _titled(self) -> str:
+        return titled(self, f"{type(self).__name__}({self.normalized_shape})")
+
+    def extra_repr(self) -> str:
+        """PyTorch's text."""
+        return f"{self.normalized_shape}, eps={self.eps:g}, elementwise_affine={self.weight is not None}"
+
+
+class LayerNorm(RowNorm):
     """Numbers of one sample with mean 0 and variance 1: ``(x - mean) / sqrt(var + eps) * weight + bias``.
 
     Parameters
@@ -62,9 +96,6 @@ class LayerNorm(Norm):
     """
 
     stage: ClassVar[str] = "layer_norm"
-    onnx_stacks: ClassVar[bool] = True
-    normalized_shape: tuple[int, ...]
-    eps: float
 
     def __init__(
         self,
@@ -73,38 +104,21 @@ class LayerNorm(Norm):
         elementwise_affine: bool = True,
         bias: bool = True,
     ) -> None:
-        sides = tuple(normalized_shape) if isinstance(normalized_shape, tuple | list) else (normalized_shape,)
-        if not sides:
-            raise InputError("LayerNorm: normalized_shape must have at least one side, got ()")
-        self.normalized_shape = tuple(count(side, "LayerNorm: a side of normalized_shape") for side in sides)
-        self.eps = epsilon(eps, "LayerNorm")
-        title = f"LayerNorm({self.normalized_shape})"
-        affine = flag(elementwise_affine, "LayerNorm: elementwise_affine")
-        biased = flag(bias, "LayerNorm: bias") and affine
-        self.weight = Parameter.filled(1.0, self.normalized_shape, title) if affine else None
-        self.bias = Parameter.filled(0.0, self.normalized_shape, title) if biased else None
+        super().__init__(normalized_shape, eps, elementwise_affine)
+        biased = flag(bias, f"{type(self).__name__}: bias") and self.weight is not None
+        self.bias = Parameter.filled(0.0, self.normalized_shape, self._titled()) if biased else None
 
-    def forward(self, x: Any) -> Any:
-        """The normalised numbers, in the shape of `x`."""
-        title = titled(self, f"LayerNorm({self.normalized_shape})")
-        shape = shape_of(x, f"{title}: the input")
-        if shape[-len(self.normalized_shape) :] != self.normalized_shape:
-            raise InputError(f"{title} takes inputs whose shape ends in {self.normalized_shape}, got {shape}")
-        row, size = flatten(x), math.prod(self.normalized_shape)
-        normal = [v for start in range(0, len(row), size) for v in normalised(row[start : start + size], self.eps)]
-        if self.weight is not None:
-            normal = [scaled(v, self.weight, self.bias, i % size) for i, v in enumerate(normal)]
-        return nest(normal, shape)
+    def _normal(self, rows: list[list[Value]]) -> list[Value]:
+        normal = [v for row in rows for v in normalised(row, self.eps)]
+        if self.weight is None:
+            return normal
+        return [scaled(v, self.weight, self.bias, i % len(rows[0])) for i, v in enumerate(normal)]
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
         """A LayerNormalization."""
         affine = onnx_affine(sheet, self.weight, self.bias, self.normalized_shape)
         axis = -len(self.normalized_shape)
         return sheet.node("LayerNormalization", x, *affine, shape=x.shape, axis=axis, epsilon=self.eps)
-
-    def extra_repr(self) -> str:
-        """PyTorch's text."""
-        return f"{self.normalized_shape}, eps={self.eps:g}, elementwise_affine={self.weight is not None}"
 
 
 def normalised(row: list[Value], eps: float) -> list[Value]:
@@ -131,17 +145,8 @@ def onnx_affine(
 
 
 def epsilon(eps: float, name: str) -> float:
-    """`eps` as a float.
-
-    Raises
-    ------
-    InputError
-        It is negative or not finite.
-    """
-    number = as_number(eps, f"{name}: eps")
-    if not (math.isfinite(number) and number >= 0.0):
-        raise InputError(f"{name}: eps must be a finite number >= 0, got {shown(eps)}; try 1e-5")
-    return number
+    """`eps` as a float; InputError if it is negative or not finite."""
+    return at_least_zero(eps, f"{name}: eps", "; try 1e-5")
 
 
 class GroupNorm(Norm):
@@ -167,9 +172,6 @@ class GroupNorm(Norm):
     """
 
     stage: ClassVar[str] = "group_norm"
-    num_groups: int
-    num_channels: int
-    eps: float
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True) -> None:
         self.num_groups = count(num_groups, "GroupNorm: num_groups")
@@ -219,7 +221,7 @@ SMALLEST = float(np.finfo(np.float64).eps)
 """PyTorch's `eps` where none is given: that of the numbers that come in, which are float64 in Values."""
 
 
-class RMSNorm(Norm):
+class RMSNorm(RowNorm):
     """``x / sqrt(mean(x**2) + eps) * weight``: numbers of one sample whose squares have the mean 1.
 
     Parameters
@@ -247,39 +249,20 @@ class RMSNorm(Norm):
     """
 
     stage: ClassVar[str] = "rms_norm"
-    onnx_stacks: ClassVar[bool] = True
     bias = None
-    normalized_shape: tuple[int, ...]
-    eps: float
 
     def __init__(
         self, normalized_shape: int | tuple[int, ...], eps: float | None = None, elementwise_affine: bool = True
     ) -> None:
-        sides = tuple(normalized_shape) if isinstance(normalized_shape, tuple | list) else (normalized_shape,)
-        if not sides:
-            raise InputError("RMSNorm: normalized_shape must have at least one side, got ()")
-        self.normalized_shape = tuple(count(side, "RMSNorm: a side of normalized_shape") for side in sides)
-        self.eps = SMALLEST if eps is None else epsilon(eps, "RMSNorm")
-        affine = flag(elementwise_affine, "RMSNorm: elementwise_affine")
-        self.weight = (
-            Parameter.filled(1.0, self.normalized_shape, f"RMSNorm({self.normalized_shape})") if affine else None
-        )
+        super().__init__(normalized_shape, SMALLEST if eps is None else eps, elementwise_affine)
 
-    def forward(self, x: Any) -> Any:
-        """The normalised numbers, in the shape of `x`."""
-        title = titled(self, f"RMSNorm({self.normalized_shape})")
-        shape = shape_of(x, f"{title}: the input")
-        if shape[-len(self.normalized_shape) :] != self.normalized_shape:
-            raise InputError(f"{title} takes inputs whose shape ends in {self.normalized_shape}, got {shape}")
-        row, size = flatten(x), math.prod(self.normalized_shape)
-        return nest([v for k in range(0, len(row), size) for v in self._normalised(row[k : k + size])], shape)
+    def _normal(self, rows: list[list[Value]]) -> list[Value]:
+        return [v for row in rows for v in self._one(row)]
 
-    def _normalised(self, row: list[Value]) -> list[Value]:
+    def _one(self, row: list[Value]) -> list[Value]:
         factor = 1.0 / functions.sqrt(dot(row, row) * (1.0 / len(row)) + self.eps)
         normal = [x * factor for x in row]
-        if self.weight is None:
-            return normal
-        return [Dot.of(Row(self.weight, i, 1), (v,), None) for i, v in enumerate(normal)]
+        return normal if self.weight is None else [scaled(v, self.weight, None, i) for i, v in enumerate(normal)]
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
         """Its formula, as the standard has no such node before opset 23."""
@@ -290,10 +273,6 @@ class RMSNorm(Norm):
         root = sheet.node("Sqrt", sheet.node("Add", mean, self.eps, shape=one), shape=one)
         normal = sheet.node("Div", x, root, shape=x.shape)
         return normal if self.weight is None else sheet.node("Mul", normal, sheet.weight(self.weight), shape=x.shape)
-
-    def extra_repr(self) -> str:
-        """PyTorch's text."""
-        return f"{self.normalized_shape}, eps={self.eps:g}, elementwise_affine={self.weight is not None}"
 
 
 Values = list[Value]
@@ -349,9 +328,6 @@ class BatchNorm(Norm):
     """
 
     layouts: ClassVar[dict[int, str]] = {}
-    num_features: int
-    eps: float
-    momentum: float | None
     running_mean = Buffered()
     running_var = Buffered()
     num_batches_tracked = Buffered(whole=True)
@@ -365,7 +341,8 @@ class BatchNorm(Norm):
         self.eps, self.momentum = epsilon(eps, name), _momentum(momentum, name)
         shape, title = (self.num_features,), f"{name}({self.num_features})"
         fits(shape, title)
-        self.affine, self.track_running_stats = _flags(name, affine, track_running_stats)
+        self.affine = flag(affine, f"{name}: affine")
+        self.track_running_stats = flag(track_running_stats, f"{name}: track_running_stats")
         biased = flag(bias, f"{name}: bias") and self.affine
         self.weight = Parameter.filled(1.0, shape, title) if self.affine else None
         self.bias = Parameter.filled(0.0, shape, title) if biased else None
@@ -517,7 +494,7 @@ class BatchNorm(Norm):
         """Whether a graph of numbers is that of N samples; what it cannot be is an error."""
         one, many = self._is_sample(shape), bool(shape) and shape[0] > 0 and self._is_sample(shape[1:])
         if by_batch and many:
-            if math.prod(shape) == self.num_features:
+            if prod(shape) == self.num_features:
                 raise InputError(
                     f"{self._titled()}: expected more than 1 value per channel when training, got input size {shape}"
                 )
@@ -575,18 +552,7 @@ def _mean(row: Values) -> Value:
     return mean if tracing.active() is None else batch_mean(mean)
 
 
-def _flags(name: str, affine: object, track_running_stats: object) -> tuple[bool, bool]:
-    return flag(affine, f"{name}: affine"), flag(track_running_stats, f"{name}: track_running_stats")
-
-
 def _momentum(momentum: float | None, name: str) -> float | None:
-    """How far a step moves the running statistics.
-
-    Raises
-    ------
-    InputError
-        It is no number in 0 .. 1.
-    """
     if momentum is None:
         return None
     number = as_number(momentum, f"{name}: momentum")

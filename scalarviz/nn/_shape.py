@@ -39,9 +39,6 @@ class Flatten(Module):
     (4, 2)
     """
 
-    start_dim: int
-    end_dim: int
-
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         self.start_dim = _dimension(start_dim, "Flatten: start_dim")
         self.end_dim = _dimension(end_dim, "Flatten: end_dim")
@@ -102,8 +99,6 @@ class Unflatten(Module):
     >>> out[0][1][0].data
     3.0
     """
-
-    unflattened_size: Shape
 
     def __init__(self, unflattened_size: tuple[int, ...]) -> None:
         given: Any = unflattened_size

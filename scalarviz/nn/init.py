@@ -24,7 +24,7 @@ from .. import rng
 from ..arguments import no_name
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Weight, mask
-from ..scalar.single import as_number
+from ..scalar.single import as_number, positive
 from ._parameter import Parameter, fitted
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def xavier_uniform(gain: float = 1.0) -> Initializer:
     InputError
         `gain` is not positive and finite.
     """
-    factor = _positive(gain, "xavier_uniform: gain")
+    factor = positive(gain, "xavier_uniform: gain")
 
     def weight(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
         bound = factor * math.sqrt(6.0 / (fan_in + fan_out))
@@ -175,7 +175,7 @@ def kaiming_uniform(gain: float = math.sqrt(2.0)) -> Initializer:
     InputError
         `gain` is not positive and finite.
     """
-    factor = _positive(gain, "kaiming_uniform: gain")
+    factor = positive(gain, "kaiming_uniform: gain")
 
     def within(fan: int, shape: Shape, draw: Draw) -> FloatArray:
         bound = factor * math.sqrt(3.0 / fan)
@@ -188,13 +188,6 @@ def kaiming_uniform(gain: float = math.sqrt(2.0)) -> Initializer:
         return within(fan_out, shape, draw)
 
     return Initializer(weight, bias, f"kaiming_uniform(gain={factor:g})")
-
-
-def _positive(number: float, what: str) -> float:
-    value = as_number(number, what)
-    if not (math.isfinite(value) and value > 0):
-        raise InputError(f"{what} must be a finite number > 0, got {shown(number)}")
-    return value
 
 
 class _Counter:

@@ -10,16 +10,16 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..checks import flag
-from ..errors import InputError, StateError, TypeMismatchError, shown
+from ..errors import StateError
+from ..optim._given import Indices, named_blocks
 from ..scalar import Block, Weight
-from ..scalar.single import as_number
+from ..scalar.single import checked_number
 
 TINY = 1e-6
 """What PyTorch adds to the length before it divides by it."""
-Parts = list[tuple[Block, NDArray[np.intp]]]
+Parts = list[tuple[Block, Indices]]
 
 
 def clip_grad_norm_(
@@ -56,11 +56,8 @@ def clip_grad_norm_(
         The length is not finite, and that was to be said.
     """
     parts, most = _computed(parameters, "clip_grad_norm_"), _number(max_norm, "clip_grad_norm_: max_norm")
-    kind, strict = as_number(norm_type, "clip_grad_norm_: norm_type"), flag(
-        error_if_nonfinite, "clip_grad_norm_: error_if_nonfinite"
-    )  # fmt: skip
-    if not kind > 0:
-        raise InputError(f"clip_grad_norm_: norm_type must be above 0, got {shown(norm_type)}")
+    kind = checked_number(norm_type, "clip_grad_norm_: norm_type", lambda number: number > 0, "be above 0")
+    strict = flag(error_if_nonfinite, "clip_grad_norm_: error_if_nonfinite")
     found = [np.abs(block.flat_grad[places].astype(np.float64)) for block, places in parts]
     numbers = np.concatenate([*found, np.zeros(0)])
     with np.errstate(over="ignore", invalid="ignore"):
@@ -100,27 +97,11 @@ def clip_grad_value_(parameters: Iterable[Block | Weight] | Block | Weight, clip
 
 
 def _number(given: Any, what: str) -> float:
-    value = as_number(given, what)
-    if not value >= 0:
-        raise InputError(f"{what} must be a number >= 0, got {shown(given)}")
-    return value
+    return checked_number(given, what, lambda number: number >= 0, "be a number >= 0")
 
 
 def _computed(parameters: Any, title: str) -> Parts:
     """Blocks, each once, with the flat indices of the gradients that are computed."""
     listed = [parameters] if isinstance(parameters, Block | Weight) else parameters
-    if isinstance(listed, str | np.ndarray) or not isinstance(listed, Iterable):
-        raise TypeMismatchError(
-            f"{title}: parameters is a list, such as net.parameters(); got {type(parameters).__name__}"
-        )
-    named: dict[Block, set[int]] = {}
-    for i, part in enumerate(listed):
-        if isinstance(part, Weight):
-            named.setdefault(part._block, set()).add(part._index)
-        elif isinstance(part, Block):
-            named.setdefault(part, set()).update(range(part.size))
-        else:
-            kind = type(part).__name__
-            raise TypeMismatchError(f"{title}: parameters[{i}] must be a Parameter or a Weight, got {kind}")
-    held = [(block, np.array(sorted(places), np.intp)) for block, places in named.items()]
-    return [(block, places[block.computed[places] != 0]) for block, places in held]
+    named = named_blocks(listed, title, "parameters")
+    return [(block, places[block.computed[places] != 0]) for block, places in named]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..checks import integer
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Block, Value, Weight
-from ..scalar.single import as_number
+from ..scalar.single import checked_number
 
 Indices = NDArray[np.intp]
 
@@ -26,10 +26,17 @@ def steps_of(name: str, given: Any, least: int = 0) -> int:
 
 
 def held_by(params: Iterable[Block | Weight], title: str) -> list[tuple[Block, Indices]]:
-    """Blocks in order of their first mention, with the indices that `params` names."""
-    given: Any = params
+    """The blocks that an optimiser holds; InputError if there is none."""
+    found = named_blocks(params, title, "params")
+    if not found:
+        raise InputError(f"{title}: no parameters to train; pass net.parameters() or a list of Weights")
+    return found
+
+
+def named_blocks(given: Any, title: str, name: str) -> list[tuple[Block, Indices]]:
+    """Blocks in order of their first mention, with the indices that the argument `name` mentions."""
     if isinstance(given, Block | Weight | str | np.ndarray) or not isinstance(given, Iterable):
-        raise TypeMismatchError(f"{title}: params is a list, such as net.parameters(); got {type(given).__name__}")
+        raise TypeMismatchError(f"{title}: {name} is a list, such as net.parameters(); got {type(given).__name__}")
     found: dict[Block, set[int]] = {}
     for i, part in enumerate(given):
         if isinstance(part, Weight):
@@ -39,57 +46,23 @@ def held_by(params: Iterable[Block | Weight], title: str) -> list[tuple[Block, I
         else:
             kind = type(part).__name__
             hint = "; a number that is trained is sv.Weight(number)" if isinstance(part, Value) else ""
-            raise TypeMismatchError(f"{title}: params[{i}] must be a Parameter or a Weight, got {kind}{hint}")
-    if not found:
-        raise InputError(f"{title}: no parameters to train; pass net.parameters() or a list of Weights")
+            raise TypeMismatchError(f"{title}: {name}[{i}] must be a Parameter or a Weight, got {kind}{hint}")
     return [(block, np.array(sorted(held), np.intp)) for block, held in found.items()]
 
 
 def as_block(given: Any, what: str) -> Block:
-    """`given`, a Parameter.
-
-    Raises
-    ------
-    TypeMismatchError
-        It is something else.
-    """
+    """`given`, a Parameter; TypeMismatchError if it is something else."""
     if not isinstance(given, Block):
         raise TypeMismatchError(f"{what} takes a Parameter, got {type(given).__name__} {shown(given)}")
     return given
 
 
-def at_least_zero(number: float, what: str) -> float:
-    """`number` as a float.
-
-    Raises
-    ------
-    InputError
-        It is negative or not finite.
-    """
-    value = as_number(number, what)
-    if not (math.isfinite(value) and value >= 0):
-        raise InputError(f"{what} must be a finite number >= 0, got {shown(number)}")
-    return value
-
-
 def below_one(number: float, what: str) -> float:
-    """`number` as a float.
-
-    Raises
-    ------
-    InputError
-        It does not lie in ``0 <= number < 1``.
-    """
-    value = as_number(number, what)
-    if not 0 <= value < 1:
-        raise InputError(f"{what} must lie in 0 <= x < 1, got {shown(number)}")
-    return value
+    """`number` as a float in ``0 <= number < 1``; InputError if it is none."""
+    return checked_number(number, what, lambda x: 0 <= x < 1, "lie in 0 <= x < 1")
 
 
 def finite(given: Any, what: str, least: float = -math.inf) -> float:
     """`given` as a finite float of at least `least`; InputError if it is none."""
-    value = as_number(given, what)
-    if not (math.isfinite(value) and value >= least):
-        bound = f" >= {least:g}" if least > -math.inf else ""
-        raise InputError(f"{what} must be a finite number{bound}, got {shown(given)}")
-    return value
+    bound = f" >= {least:g}" if least > -math.inf else ""
+    return checked_number(given, what, lambda x: math.isfinite(x) and x >= least, f"be a finite number{bound}")

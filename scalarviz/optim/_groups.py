@@ -11,7 +11,8 @@ import numpy as np
 from ..checks import text
 from ..errors import InputError, TypeMismatchError, listing, shown
 from ..scalar import Block, Value, Weight, where
-from ._given import Indices, at_least_zero, held_by
+from ..scalar.single import at_least_zero
+from ._given import Indices, held_by
 
 if TYPE_CHECKING:
     from ._optimizer import Optimizer

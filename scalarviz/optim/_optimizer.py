@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from ..checks import mapping, position, real_array
 from ..errors import InputError, StateError, TracingError, TypeMismatchError, UnknownAttributeError, listing, shown
 from ..scalar import Block, Value, Weight
+from ..scalar.single import at_least_zero
 from ..tape import Tape, record
-from ._given import Indices, as_block, at_least_zero, steps_of
+from ._given import Indices, as_block, steps_of
 from ._groups import INITIAL, MOST, Grouped, GroupNumbers, ParamGroup, picked
 from ._pace import Pace, Schedule
 from ._vector import gathered, moving_of, run_tape, scatter, zero_gradients
@@ -61,6 +62,7 @@ NOBODY = ("_edit", "_give", "_scheduled", "_rules", "_of", "_pace")
 """What the rule of one group does not take over."""
 FloatArray = NDArray[np.float64]
 Update = tuple[Any, Mapping[str, Any]]
+Checks = Mapping[str, Callable[[Any, str], Any]]
 
 
 class Optimizer:
@@ -133,6 +135,8 @@ class Optimizer:
     _of: Indices = np.zeros(0, np.intp)
     _arguments: ClassVar[tuple[str, ...]] = ("lr",)
     """Names of the constructor's arguments, the parameters apart."""
+    _checks: ClassVar[Checks] = {}
+    """What each of them must be, `lr` apart: given a number and what messages call it, the number as it is kept."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Know the arguments of a subclass, and when its constructor is done: from then on a new name is a slip."""
@@ -290,7 +294,8 @@ class Optimizer:
         ------
         InputError
         """
-        return at_least_zero(number, f"{type(self).__name__}: {name}") if name == "lr" else number
+        check = at_least_zero if name == "lr" else self._checks.get(name)
+        return number if check is None else check(number, f"{type(self).__name__}: {name}")
 
     def check_together(self, numbers: Mapping[str, Any]) -> None:
         """Raise InputError if all numbers together make no sense; a subclass says here when."""

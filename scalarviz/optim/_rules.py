@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from ..checks import flag
 from ..errors import InputError, shown
 from ..scalar import Block, Value, Weight, maximum, minimum
-from ._given import at_least_zero, below_one, finite
-from ._optimizer import Optimizer, Update
+from ..scalar.single import at_least_zero
+from ._given import below_one, finite
+from ._optimizer import Checks, Optimizer, Update
 
 
 class SGD(Optimizer):
@@ -38,36 +39,18 @@ class SGD(Optimizer):
         A hyper-parameter is out of its range.
     """
 
-    momentum: float
-    dampening: float
-    weight_decay: float
-    nesterov: bool
-    maximize: bool
+    _checks: ClassVar[Checks] = {
+        "momentum": at_least_zero, "dampening": finite, "weight_decay": at_least_zero, "nesterov": flag,
+        "maximize": flag,
+    }  # fmt: skip
 
     def __init__(
-        self,
-        params: Iterable[Block | Weight],
-        lr: float = 1e-3,
-        momentum: float = 0.0,
-        dampening: float = 0.0,
-        weight_decay: float = 0.0,
-        nesterov: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
+        self, params: Iterable[Block | Weight], lr: float = 1e-3, momentum: float = 0.0, dampening: float = 0.0,
+        weight_decay: float = 0.0, nesterov: bool = False, *, maximize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(params, lr)
         self.momentum, self.dampening, self.weight_decay = momentum, dampening, weight_decay
         self.nesterov, self.maximize = nesterov, maximize
-
-    def check_number(self, name: str, number: Any) -> Any:
-        """Momentum and weight decay are >= 0, dampening is finite."""
-        if name == "dampening":
-            return finite(number, "SGD: dampening")
-        if name in ("momentum", "weight_decay"):
-            return at_least_zero(number, f"SGD: {name}")
-        if name in ("nesterov", "maximize"):
-            return flag(number, f"SGD: {name}")
-        return super().check_number(name, number)
 
     def check_together(self, numbers: Mapping[str, Any]) -> None:
         """Nesterov's momentum needs one."""
@@ -122,11 +105,10 @@ class Adagrad(Optimizer):
     """
 
     state = squares = ("sum",)
-    lr_decay: float
-    weight_decay: float
-    initial_accumulator_value: float
-    eps: float
-    maximize: bool
+    _checks: ClassVar[Checks] = {
+        "lr_decay": at_least_zero, "weight_decay": at_least_zero, "initial_accumulator_value": at_least_zero,
+        "eps": at_least_zero, "maximize": flag,
+    }  # fmt: skip
 
     def __init__(
         self, params: Iterable[Block | Weight], lr: float = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0,
@@ -135,11 +117,6 @@ class Adagrad(Optimizer):
         super().__init__(params, lr)
         self.lr_decay, self.weight_decay, self.eps, self.maximize = lr_decay, weight_decay, eps, maximize
         self.initial_accumulator_value = initial_accumulator_value
-
-    def check_number(self, name: str, number: Any) -> Any:
-        """All numbers are >= 0."""
-        what = f"Adagrad: {name}"
-        return flag(number, what) if name == "maximize" else at_least_zero(number, what)
 
     def state_start(self, name: str) -> float:
         """The sum begins with `initial_accumulator_value`."""
@@ -182,12 +159,10 @@ class RMSprop(Optimizer):
     """
 
     squares = ("square_avg",)
-    alpha: float
-    eps: float
-    weight_decay: float
-    momentum: float
-    centered: bool
-    maximize: bool
+    _checks: ClassVar[Checks] = {
+        "alpha": at_least_zero, "eps": at_least_zero, "weight_decay": at_least_zero, "momentum": at_least_zero,
+        "centered": flag, "maximize": flag,
+    }  # fmt: skip
 
     def __init__(
         self, params: Iterable[Block | Weight], lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
@@ -196,11 +171,6 @@ class RMSprop(Optimizer):
         super().__init__(params, lr)
         self.alpha, self.eps, self.weight_decay, self.momentum = alpha, eps, weight_decay, momentum
         self.centered, self.maximize = centered, maximize
-
-    def check_number(self, name: str, number: Any) -> Any:
-        """All numbers are >= 0."""
-        what = f"RMSprop: {name}"
-        return flag(number, what) if name in ("centered", "maximize") else at_least_zero(number, what)
 
     def assign(self, numbers: Mapping[str, Any]) -> None:
         """There is no state that nothing reads."""
@@ -225,6 +195,14 @@ class RMSprop(Optimizer):
         if "momentum_buffer" in state:
             new["momentum_buffer"] = step = self.momentum * state["momentum_buffer"] + step
         return w - lr * step, new
+
+
+def _betas(given: Any, what: str) -> tuple[float, float]:
+    try:
+        first, second = given
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be two numbers, such as (0.9, 0.999), got {shown(given)}") from None
+    return below_one(first, f"{what}[0]"), below_one(second, f"{what}[1]")
 
 
 class Adam(Optimizer):
@@ -260,39 +238,17 @@ class Adam(Optimizer):
 
     state: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
     squares = ("exp_avg_sq", "max_exp_avg_sq")
-    betas: tuple[float, float]
-    eps: float
-    weight_decay: float
-    amsgrad: bool
-    maximize: bool
+    _checks: ClassVar[Checks] = {
+        "betas": _betas, "eps": at_least_zero, "weight_decay": at_least_zero, "amsgrad": flag, "maximize": flag,
+    }  # fmt: skip
 
     def __init__(
-        self,
-        params: Iterable[Block | Weight],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
+        self, params: Iterable[Block | Weight], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False, *, maximize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(params, lr)
         self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
         self.amsgrad, self.maximize = amsgrad, maximize
-
-    def check_number(self, name: str, number: Any) -> Any:
-        """Betas lie in ``0 <= beta < 1``, eps and weight decay are >= 0."""
-        what = f"{type(self).__name__}: {name}"
-        if name == "betas":
-            try:
-                first, second = number
-            except (TypeError, ValueError):
-                raise InputError(f"{what} must be two numbers, such as (0.9, 0.999), got {shown(number)}") from None
-            return below_one(first, f"{what}[0]"), below_one(second, f"{what}[1]")
-        if name in ("amsgrad", "maximize"):
-            return flag(number, what)
-        return at_least_zero(number, what) if name in ("eps", "weight_decay") else super().check_number(name, number)
 
     def assign(self, numbers: Mapping[str, Any]) -> None:
         """The largest mean square is kept where it is asked for."""
@@ -325,16 +281,9 @@ class AdamW(Adam):
     """
 
     def __init__(
-        self,
-        params: Iterable[Block | Weight],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-    ) -> None:
+        self, params: Iterable[Block | Weight], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8, weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
     def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:

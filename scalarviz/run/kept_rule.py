@@ -15,9 +15,9 @@ from ..engine.problem import Limits
 from ..errors import InputError, TypeMismatchError, listing, shown
 from ..optim import Optimizer
 from ..optim._described import described, remade
-from ..optim._given import at_least_zero
 from ..optim._groups import GroupNumbers
 from ..optim._pace import Pace, PaceMoment
+from ..scalar.single import at_least_zero
 from .frame import Tensor
 from .limited import limits_of
 from .optimizer import places_of

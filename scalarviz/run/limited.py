@@ -9,9 +9,8 @@ from typing import Any
 from ..engine.problem import Limits
 from ..errors import InputError, shown
 from ..optim import Optimizer
-from ..optim._given import at_least_zero
 from ..scalar import Value, clip
-from ..scalar.single import as_number
+from ..scalar.single import as_number, at_least_zero
 from ..tape import Tape
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, SupportsFloat
@@ -39,6 +40,24 @@ def as_number(x: SupportsFloat, what: str) -> float:
         raise TypeMismatchError(f"{what} must be a number, got {type(x).__name__} {shown(x)}") from None
     except OverflowError:
         raise InputError(f"{what} must be a float64 number, at most about 1.8e308; got a larger whole number") from None
+
+
+def checked_number(x: SupportsFloat, what: str, fits: Callable[[float], bool], must: str, advice: str = "") -> float:
+    """`x` as a float for which `fits` holds; else an InputError, that `what` must `must`, with `advice` behind it."""
+    number = as_number(x, what)
+    if not fits(number):
+        raise InputError(f"{what} must {must}, got {shown(x)}{advice}")
+    return number
+
+
+def positive(x: SupportsFloat, what: str, advice: str = "") -> float:
+    """`x` as a finite float above 0; InputError if it is none."""
+    return checked_number(x, what, lambda number: 0 < number < math.inf, "be a finite number > 0", advice)
+
+
+def at_least_zero(x: SupportsFloat, what: str, advice: str = "") -> float:
+    """`x` as a finite float of at least 0; InputError if it is none."""
+    return checked_number(x, what, lambda number: 0 <= number < math.inf, "be a finite number >= 0", advice)
 
 
 class Many:
