@@ -42,6 +42,14 @@ class TensorWords(Many):
 
     __slots__ = ()
 
+    def each(self, name: str, *operands: Any) -> Any:
+        """An operation of the table with each of the numbers."""
+        return each(name, *operands)
+
+    def matmul(self, other: Any) -> Any:
+        """``self @ other``."""
+        return self @ other
+
     # ---- reductions
 
     def sum(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
@@ -364,10 +372,6 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         """The gradients, a copy; 0 where there is none."""
         return np.array([value.grad or 0.0 for value in self.flat], np.float64).reshape(self.shape)
 
-    def each(self, name: str, *operands: Any) -> Any:
-        """An operation of the table with each of the numbers."""
-        return each(name, *operands)
-
     def item(self) -> Any:  # type: ignore[override]
         """The number of an array of one."""
         return only(self, "item").item()
@@ -383,10 +387,6 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
     def pow(self, exponent: Any) -> Any:
         """``self ** exponent``."""
         return each("pow", self, exponent)
-
-    def matmul(self, other: Any) -> Any:
-        """``self @ other``."""
-        return self @ other
 
     def __repr__(self) -> str:
         return f"Values(shape={self.shape})\n{self.data if all(_has_number(v) for v in self.flat) else ''}".rstrip()

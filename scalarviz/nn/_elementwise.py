@@ -29,10 +29,6 @@ class Elementwise(TensorWords):
         """Each of them as an object: the `Weight` of it, or what is computed of that."""
         return values(self.row().weights(), self.shape)
 
-    def each(self, name: str, *operands: Any) -> Any:
-        """An operation of the table with each of the numbers."""
-        return each(name, *operands)
-
     def sum(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
         """The sum of all numbers, one node however many they are; along `dim` one for each of the others."""
         if dim is not None or keepdim or numpy:
@@ -56,10 +52,6 @@ class Elementwise(TensorWords):
     def pow(self, exponent: Any) -> Any:
         """``self ** exponent``."""
         return self**exponent
-
-    def matmul(self, other: Any) -> Any:
-        """``self @ other``."""
-        return self @ other
 
     @property
     def T(self) -> Values:

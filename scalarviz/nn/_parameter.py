@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,9 +23,6 @@ from ..scalar.sums import Row
 from ..scalar.value import as_value
 from ._array import Values, as_objects, values
 from ._elementwise import Elementwise
-
-if TYPE_CHECKING:
-    pass
 
 
 def chosen(parameter: Parameter, start: int, shape: tuple[int, ...], id: Value, rest: tuple[Any, ...]) -> Any:
@@ -84,7 +81,80 @@ def fits(shape: tuple[int, ...], title: str, what: str = "weights") -> None:
         raise InputError(f"{title} has {len(shape)} dimensions; at most 32")
 
 
-class Parameter(Block, Elementwise):
+class Span(Elementwise):
+    """What `Parameter` and `ParameterView` share: weights of a Parameter that lie side by side."""
+
+    __slots__ = ()
+
+    def _place(self) -> tuple[Parameter, int, int]:
+        """The Parameter, and from which flat index to which."""
+        raise NotImplementedError
+
+    def _title(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def data(self) -> FloatArray:
+        """The values, shape `shape`: a live view (a read-only copy beside a training thread). Assigning copies."""
+        parameter, start, stop = self._place()
+        return parameter._seen_values(start, stop).reshape(self.shape)
+
+    @data.setter
+    def data(self, array: ArrayLike) -> None:
+        parameter, start, _ = self._place()
+        parameter._write(start, fitted(array, self.shape, f"{self._title()}.data").ravel())
+
+    @property
+    def grad(self) -> FloatArray:
+        """The gradients, shape `shape`, as `data`; 0 before any backward.
+
+        Assigning copies and marks as computed; None sets them to 0, "not computed yet".
+        """
+        parameter, start, stop = self._place()
+        return parameter._seen_grads(start, stop).reshape(self.shape)
+
+    @grad.setter
+    def grad(self, array: ArrayLike | None) -> None:
+        new = 0.0 if array is None else fitted(array, self.shape, f"{self._title()}.grad")
+        parameter, start, stop = self._place()
+        parameter._own_grads()
+        self.grad[...] = new
+        parameter.computed[start:stop] = array is not None
+
+    @property
+    def frozen(self) -> bool:
+        """Whether optimisers leave every one of the weights alone. Assigning sets all."""
+        parameter, start, stop = self._place()
+        return bool(parameter._seen_frozen(start, stop).all())
+
+    @frozen.setter
+    def frozen(self, frozen: bool) -> None:
+        parameter, start, _ = self._place()
+        parameter._freeze(start, np.full(self.numel(), flag(frozen, f"{self._title()}.frozen")))
+
+    def numel(self) -> int:
+        """Number of scalars."""
+        return prod(self.shape)
+
+    def row(self) -> Row:
+        """Where they lie."""
+        parameter, start, stop = self._place()
+        return Row(parameter, start, stop - start)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeMismatchError("len() of a Parameter without dimensions; it holds one Weight, parameter[()]")
+        return self.shape[0]
+
+    def __getitem__(self, index: Any) -> Any:
+        parameter, start, _ = self._place()
+        return _pick(parameter, start, self.shape, index)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+
+class Parameter(Block, Span):
     """A trainable array, one scalar weight an element.
 
     Parameters
@@ -140,35 +210,8 @@ class Parameter(Block, Elementwise):
         fits(shape, title)
         return cls(np.full(shape, number))
 
-    # ---- as arrays
-
-    @property
-    def data(self) -> FloatArray:
-        """The values, shape `shape`: a live view (a read-only copy beside a training thread). Assigning copies."""
-        return self._seen_values(0, self.size).reshape(self.shape)
-
-    @data.setter
-    def data(self, array: ArrayLike) -> None:
-        self._write(0, fitted(array, self.shape, f"{self._title()}.data").ravel())
-
-    @property
-    def grad(self) -> FloatArray:
-        """The gradients, shape `shape`, as `data`; 0 before any backward.
-
-        Assigning copies and marks as computed; None sets them to 0, "not computed yet".
-        """
-        return self._seen_grads(0, self.size).reshape(self.shape)
-
-    @grad.setter
-    def grad(self, array: ArrayLike | None) -> None:
-        new = 0.0 if array is None else fitted(array, self.shape, f"{self._title()}.grad")
-        self._own_grads()
-        self.grad[...] = new
-        self.computed[:] = array is not None
-
-    def numel(self) -> int:
-        """Number of scalars."""
-        return self.size
+    def _place(self) -> tuple[Parameter, int, int]:
+        return self, 0, self.size
 
     @property
     def ndim(self) -> int:
@@ -179,17 +222,6 @@ class Parameter(Block, Elementwise):
     def role(self) -> str:
         """What it is drawn as: ``"bias"`` if its owner holds it under that name, else ``"weight"``."""
         return "bias" if self.name.rpartition(".")[2] == "bias" else "weight"
-
-    # ---- for all weights at once
-
-    @property
-    def frozen(self) -> bool:
-        """Whether optimisers leave every one of the weights alone. Assigning sets all."""
-        return bool(self._seen_frozen(0, self.size).all())
-
-    @frozen.setter
-    def frozen(self, frozen: bool) -> None:
-        self._freeze(0, np.full(self.size, flag(frozen, f"{self._title()}.frozen")))
 
     @property
     def requires_grad(self) -> bool:
@@ -205,14 +237,6 @@ class Parameter(Block, Elementwise):
         self.requires_grad = requires_grad
         return self
 
-    # ---- as objects
-
-    def __len__(self) -> int:
-        return _length(self.shape)
-
-    def __getitem__(self, index: Any) -> Any:
-        return _pick(self, 0, self.shape, index)
-
     def __setitem__(self, index: Any, numbers: Any) -> None:
         """Overwrite some of the values: under ``sv.no_grad()`` only, as ``+=``."""
         changed = np.array(self.data)
@@ -221,10 +245,6 @@ class Parameter(Block, Elementwise):
         except (IndexError, TypeError, ValueError) as error:
             raise InputError(f"{self._title()}[{shown(index)}] = of the shape {self.shape}: {error}") from None
         self._overwrite(changed)
-
-    def row(self) -> Row:
-        """All of it."""
-        return Row(self, 0, self.size)
 
     def __iadd__(self, other: Any) -> Parameter:
         return self._overwrite((self + other).data)
@@ -246,9 +266,6 @@ class Parameter(Block, Elementwise):
             )
         self.data = numbers
         return self
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(len(self)))
 
     def weight_name(self, index: int) -> str:
         """``"0.weight[4][2]"`` for the scalar at flat `index`."""
@@ -282,7 +299,7 @@ def _restored(data: Any, grad: Any, computed: Any, frozen: Any) -> Parameter:
     return copy
 
 
-class ParameterView(Elementwise):
+class ParameterView(Span):
     """A row (or plane) of a Parameter: a place in it, no numbers of its own."""
 
     __slots__ = ("parameter", "shape", "start")
@@ -290,75 +307,24 @@ class ParameterView(Elementwise):
     def __init__(self, parameter: Parameter, start: int, shape: tuple[int, ...]) -> None:
         self.parameter, self.start, self.shape = parameter, start, shape
 
-    @property
-    def _span(self) -> tuple[int, int]:
-        return self.start, self.start + prod(self.shape)
-
-    @property
-    def data(self) -> FloatArray:
-        """The values: a live view (a read-only copy beside a training thread). Assigning copies into it."""
-        return self.parameter._seen_values(*self._span).reshape(self.shape)
-
-    @data.setter
-    def data(self, array: ArrayLike) -> None:
-        self.parameter._write(self.start, fitted(array, self.shape, f"{self.name or 'a row'}.data").ravel())
-
-    @property
-    def grad(self) -> FloatArray:
-        """The gradients, as `data`. Assigning copies and marks as computed; None clears them."""
-        return self.parameter._seen_grads(*self._span).reshape(self.shape)
-
-    @grad.setter
-    def grad(self, array: ArrayLike | None) -> None:
-        new = 0.0 if array is None else fitted(array, self.shape, f"{self.name or 'a row'}.grad")
-        self.parameter._own_grads()
-        self.grad[...] = new
-        self.parameter.computed[slice(*self._span)] = array is not None
+    def _place(self) -> tuple[Parameter, int, int]:
+        return self.parameter, self.start, self.start + prod(self.shape)
 
     @property
     def name(self) -> str:
         """``"0.weight[4]"``, or from where to where it goes."""
-        whole = self.parameter.shape[self.parameter.ndim - len(self.shape) :] == self.shape
-        if not whole or self.start % max(self.numel(), 1):
-            first, last = self._span
-            return f"{self.parameter.weight_name(first)}..{self.parameter.weight_name(last - 1)}"
-        place = np.unravel_index(self.start, self.parameter.shape)[: self.parameter.ndim - len(self.shape)]
-        return self.parameter.name + "".join(f"[{i}]" for i in place)
+        parameter, first, stop = self._place()
+        outer = parameter.ndim - len(self.shape)
+        if parameter.shape[outer:] != self.shape or first % max(self.numel(), 1):
+            return f"{parameter.weight_name(first)}..{parameter.weight_name(stop - 1)}"
+        place = np.unravel_index(first, parameter.shape)[:outer]
+        return parameter.name + "".join(f"[{i}]" for i in place)
 
-    @property
-    def frozen(self) -> bool:
-        """Whether every weight of the row is frozen. Assigning sets all."""
-        return bool(self.parameter._seen_frozen(*self._span).all())
-
-    @frozen.setter
-    def frozen(self, frozen: bool) -> None:
-        self.parameter._freeze(self.start, np.full(self.numel(), flag(frozen, f"{self.name or 'a row'}.frozen")))
-
-    def numel(self) -> int:
-        """Number of scalars."""
-        return prod(self.shape)
-
-    def __len__(self) -> int:
-        return _length(self.shape)
-
-    def __getitem__(self, index: Any) -> Any:
-        return _pick(self.parameter, self.start, self.shape, index)
-
-    def row(self) -> Row:
-        """The span of the parameter."""
-        return Row(self.parameter, self.start, self.numel())
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(len(self)))
+    def _title(self) -> str:
+        return self.name or "a row"
 
     def __repr__(self) -> str:
         return f"ParameterView({self.name!r}, shape={self.shape})\n{self.data}"
-
-
-def _length(shape: tuple[int, ...]) -> int:
-    if not shape:
-        raise TypeMismatchError("len() of a Parameter without dimensions; it holds one Weight, parameter[()]")
-    return shape[0]
 
 
 def _pick(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) -> Any:
