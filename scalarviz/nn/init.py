@@ -102,6 +102,10 @@ def _between(low: float, high: float, shape: Shape, draw: Draw) -> FloatArray:
     return low + (high - low) * draw.uniform(shape)
 
 
+def _within(bound: float, shape: Shape, draw: Draw) -> FloatArray:
+    return _between(-bound, bound, shape, draw)
+
+
 def uniform(a: float = 0.0, b: float = 1.0) -> Initializer:
     """Weights uniform in ``[a, b)``, biases 0.
 
@@ -142,8 +146,7 @@ def pytorch_default() -> Initializer:
     """What ``torch.nn.Linear`` does: weights and biases uniform within ``1 / sqrt(fan_in)``."""
 
     def both(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
-        bound = 1.0 / math.sqrt(fan_in)
-        return _between(-bound, bound, shape, draw)
+        return _within(1.0 / math.sqrt(fan_in), shape, draw)
 
     return Initializer(both, both, "pytorch_default()")
 
@@ -159,8 +162,7 @@ def xavier_uniform(gain: float = 1.0) -> Initializer:
     factor = positive(gain, "xavier_uniform: gain")
 
     def weight(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
-        bound = factor * math.sqrt(6.0 / (fan_in + fan_out))
-        return _between(-bound, bound, shape, draw)
+        return _within(factor * math.sqrt(6.0 / (fan_in + fan_out)), shape, draw)
 
     return Initializer(weight, _zeros, f"xavier_uniform(gain={factor:g})")
 
@@ -177,15 +179,11 @@ def kaiming_uniform(gain: float = math.sqrt(2.0)) -> Initializer:
     """
     factor = positive(gain, "kaiming_uniform: gain")
 
-    def within(fan: int, shape: Shape, draw: Draw) -> FloatArray:
-        bound = factor * math.sqrt(3.0 / fan)
-        return _between(-bound, bound, shape, draw)
-
     def weight(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
-        return within(fan_in, shape, draw)
+        return _within(factor * math.sqrt(3.0 / fan_in), shape, draw)
 
     def bias(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
-        return within(fan_out, shape, draw)
+        return _within(factor * math.sqrt(3.0 / fan_out), shape, draw)
 
     return Initializer(weight, bias, f"kaiming_uniform(gain={factor:g})")
 

@@ -10,8 +10,8 @@ from ..arguments import explain, no_name
 from . import lr_scheduler
 from ._absent import COMMON, RULES
 from ._optimizer import Optimizer
-from ._pace import Schedule
 from ._rules import SGD, Adagrad, Adam, AdamW, RMSprop
+from ._scheduler import LRScheduler as Schedule
 
 __all__ = [
     "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "Schedule", "lr_scheduler",

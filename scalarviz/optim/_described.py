@@ -11,7 +11,7 @@ from ..checks import mapping, text
 from ..errors import InputError, listing, shown
 from ._given import steps_of
 from ._optimizer import Optimizer
-from ._pace import Pace, Schedule
+from ._pace import Pace
 from ._plateau import ReduceLROnPlateau, SequentialLR
 from ._scheduler import LRScheduler, numbers
 from ._schedules import CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR, MultiStepLR, OneCycleLR, StepLR
@@ -44,7 +44,7 @@ def _plain(part: Any) -> Any:
     return list(part) if isinstance(part, tuple) else part
 
 
-def remade(said: Any, optimizer: Optimizer, groups: int) -> Schedule:
+def remade(said: Any, optimizer: Optimizer, groups: int) -> LRScheduler:
     """The schedule that :func:`described` said, for an optimiser, which is left as it is, when it has so many groups.
 
     One that has functions is that of the optimiser, with the rates that it began with.
@@ -68,12 +68,12 @@ def remade(said: Any, optimizer: Optimizer, groups: int) -> Schedule:
         return own
     if len(own.base_lrs) != len(base):
         raise InputError(f"the {kind} is for {len(base)} parameter groups, that of the run for {len(own.base_lrs)}")
-    twin: Schedule = own.rebound(optimizer)
+    twin = own.rebound(optimizer)
     twin.base_lrs = base
     return twin
 
 
-def _made(said: Mapping[str, Any], optimizer: Optimizer, base: tuple[float, ...]) -> Schedule:
+def _made(said: Mapping[str, Any], optimizer: Optimizer, base: tuple[float, ...]) -> LRScheduler:
     kind, title = KINDS[said["kind"]], f"the schedule {said['kind']}"
     arguments = dict(mapping(said["arguments"], f"{title}: the arguments"))
     bare = copy.copy(optimizer)

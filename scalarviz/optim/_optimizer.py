@@ -24,11 +24,11 @@ from ..scalar.single import at_least_zero
 from ..tape import Tape, record
 from ._given import Indices, as_block, steps_of
 from ._groups import INITIAL, MOST, Grouped, GroupNumbers, ParamGroup, picked
-from ._pace import Pace, Schedule
+from ._pace import Pace
 from ._vector import gathered, moving_of, run_tape, scatter, zero_gradients
 
 if TYPE_CHECKING:
-    pass
+    from ._scheduler import LRScheduler
 
 
 def closing(init: Callable[..., None]) -> Callable[..., None]:
@@ -127,7 +127,7 @@ class Optimizer:
     """Who is told of a number that is set, while a Run trains with the optimiser."""
     _give: weakref.WeakMethod[Callable[[], object]] | None = None
     """Who is asked for state and steps as they are now, likewise."""
-    _scheduled: weakref.WeakMethod[Callable[[Schedule | None], None]] | None = None
+    _scheduled: weakref.WeakMethod[Callable[[LRScheduler | None], None]] | None = None
     """Who is told of another schedule, likewise."""
     _held: list[tuple[Block, Indices]]
     _rules: tuple[Optimizer, ...] = ()
@@ -309,7 +309,7 @@ class Optimizer:
         self,
         edit: Callable[[dict[str, Any], int | None], None] | None,
         give: Callable[[], object] | None = None,
-        scheduled: Callable[[Schedule | None], None] | None = None,
+        scheduled: Callable[[LRScheduler | None], None] | None = None,
     ) -> None:
         """Let a Run train with it, or (None) nobody. The bound methods are held weakly.
 
@@ -367,12 +367,12 @@ class Optimizer:
         self._put_rate(lr, None)
 
     @property
-    def lr_schedule(self) -> Schedule | None:
+    def lr_schedule(self) -> LRScheduler | None:
         """What the rates follow."""
         return self.lr_pace.schedule
 
     @lr_schedule.setter
-    def lr_schedule(self, schedule: Schedule | None) -> None:
+    def lr_schedule(self, schedule: LRScheduler | None) -> None:
         edit = None if self._scheduled is None else self._scheduled()
         if edit is None:
             self.put_schedule(schedule)
@@ -536,8 +536,10 @@ class Optimizer:
 
     def put_schedule(self, schedule: Any) -> None:
         """Let the rates follow a schedule, whoever trains with the optimiser."""
+        from ._scheduler import LRScheduler
+
         before = self.lr_pace.moment()
-        if not (schedule is None or isinstance(schedule, Schedule)):
+        if not (schedule is None or isinstance(schedule, LRScheduler)):
             title = type(self).__name__
             raise TypeMismatchError(f"{title}: a schedule is an LRScheduler or None, got {type(schedule).__name__}")
         self.lr_pace.follow(None if schedule is None else schedule.bound(self))

@@ -2,98 +2,27 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import copy
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ScalarvizError
 
+if TYPE_CHECKING:
+    from ._scheduler import LRScheduler
+
 Floats = NDArray[np.float64]
-
-
-class Schedule:
-    """What a pace asks of a schedule; where one stands it says itself, as something that is never changed.
-
-    Attributes
-    ----------
-    remark : str
-        What one should know of how it works; empty if nothing is to be said.
-    base_lrs : tuple of float
-        The rates that it began with, one a parameter group.
-    moving : bool
-        Whether it moves the momentum too.
-    """
-
-    remark = ""
-    moving = False
-    base_lrs: tuple[float, ...]
-
-    @abstractmethod
-    def bound(self, optimizer: Any) -> Any:
-        """The same schedule for another optimiser with as many groups; itself for its own."""
-
-    @abstractmethod
-    def rebound(self, optimizer: Any) -> Any:
-        """A copy of one that was made by pickle or deepcopy, told whose it is."""
-
-    @abstractmethod
-    def regrouped(self, sources: Sequence[int]) -> Any:
-        """The same schedule for other parameter groups: each is told which one it was a part of."""
-
-    @abstractmethod
-    def regrouped_standing(self, standing: Any, sources: Sequence[int]) -> Any:
-        """Where it stands then."""
-
-    @abstractmethod
-    def begin(self) -> Any:
-        """Where it stands at first."""
-
-    @abstractmethod
-    def begun(self, standing: Any) -> Any:
-        """The same, with what was made of the rates by hand."""
-
-    @abstractmethod
-    def now(self, standing: Any, rates: tuple[float, ...]) -> tuple[float, ...]:
-        """The rates where it stands."""
-
-    @abstractmethod
-    def most(self, standing: Any, epoch: int) -> int | None:
-        """After how many steps it must be asked again at the latest; None: any number."""
-
-    @abstractmethod
-    def table(self, standing: Any, rates: tuple[float, ...], count: int, epoch: int) -> Floats:
-        """The rates of the next `count` training steps, shape (count, groups)."""
-
-    @abstractmethod
-    def momenta(self, standing: Any, count: int, epoch: int) -> Floats:
-        """The momenta of the next `count` training steps, shape (count, groups); of one that moves them."""
-
-    @abstractmethod
-    def after(self, standing: Any, rates: tuple[float, ...], losses: Floats, epoch: int) -> Any:
-        """Where it stands after training steps."""
-
-    @abstractmethod
-    def scaled(self, standing: Any, rates: tuple[float, ...], new: tuple[float, ...]) -> Any:
-        """Where it stands when the rates are set by hand; None: it ends, a rate of 0 cannot be scaled."""
-
-    @abstractmethod
-    def state_dict(self) -> dict[str, Any]:
-        """Where it stands, as numbers by name."""
-
-    @abstractmethod
-    def loaded(self, state_dict: Any) -> PaceMoment:
-        """The moment of a pace that a state says; nothing is changed."""
 
 
 class PaceMoment(NamedTuple):
     """All that a pace is at one moment; nothing of it is ever changed."""
 
     rates: tuple[float, ...]
-    schedule: Schedule | None
+    schedule: LRScheduler | None
     standing: Any
     momenta: tuple[float, ...] = ()
     initial: tuple[float, ...] = ()
@@ -110,7 +39,7 @@ class Pace:
     Attributes
     ----------
     rates : tuple of float
-    schedule : Schedule or None
+    schedule : LRScheduler or None
     standing : Standing, PlateauStanding or None
         Of the schedule, where there is one.
     momenta : tuple of float
@@ -121,7 +50,7 @@ class Pace:
 
     def __init__(self, rates: Sequence[float] = ()) -> None:
         self.rates = tuple(rates)
-        self.schedule: Schedule | None = None
+        self.schedule: LRScheduler | None = None
         self.standing: Any = None
         self.momenta: tuple[float, ...] = ()
         self.initial: tuple[float, ...] = ()
@@ -136,28 +65,26 @@ class Pace:
 
     def twin(self) -> Pace:
         """Another one that goes on from here by itself."""
-        twin = Pace()
-        twin.put(self.moment())
-        return twin
+        return copy.copy(self)
 
-    def follow(self, schedule: Schedule | None) -> None:
+    def follow(self, schedule: LRScheduler | None) -> None:
         """From here on the rates are those of a schedule, which begins; None: they stay as they are."""
         self.schedule = schedule
         self.standing = None if schedule is None else schedule.begin()
-        if schedule is not None and self.standing is not None:
+        if schedule is not None:
             self.rates, self.initial = schedule.now(self.standing, self.rates), schedule.base_lrs
             self._move(schedule)
 
-    def _move(self, schedule: Schedule) -> None:
+    def _move(self, schedule: LRScheduler) -> None:
         if schedule.moving:
             self.momenta = momenta_now(schedule, self.standing)
 
     def begun(self) -> PaceMoment:
         """The moment at which its schedule begins anew; what was made of the rates by hand stays."""
-        schedule, standing = self.schedule, self.standing
-        if schedule is None or standing is None:
+        schedule = self.schedule
+        if schedule is None:
             return self.moment()
-        first = schedule.begun(standing)
+        first = schedule.begun(self.standing)
         moved = momenta_now(schedule, first) if schedule.moving else self.momenta
         return PaceMoment(schedule.now(first, schedule.base_lrs), schedule, first, moved, schedule.base_lrs)
 
@@ -166,23 +93,20 @@ class Pace:
         new = tuple(rates)
         if new == self.rates:
             return
-        schedule, standing = self.schedule, self.standing
-        if schedule is not None and standing is not None:
-            self.standing = schedule.scaled(standing, self.rates, new)
-            if self.standing is None:
-                self.schedule = None
+        if self.schedule is not None:
+            self.standing = self.schedule.scaled(self.standing, self.rates, new)
+            self.schedule = None if self.standing is None else self.schedule
         self.rates = new
 
     def regroup(self, sources: Sequence[int]) -> None:
         """There are other parameter groups from here on; each has the rate of the one that it was a part of."""
-        schedule, standing = self.schedule, self.standing
         self.rates = tuple(self.rates[j] for j in sources)
         self.momenta, self.initial = (
             tuple(own[j] for j in sources) if own else () for own in (self.momenta, self.initial)
         )
-        if schedule is not None and standing is not None:
-            self.schedule = schedule.regrouped(sources)
-            self.standing = schedule.regrouped_standing(standing, sources)
+        if self.schedule is not None:
+            self.standing = self.schedule.regrouped_standing(self.standing, sources)
+            self.schedule = self.schedule.regrouped(sources)
 
     # ---- what a run asks
 
@@ -196,9 +120,7 @@ class Pace:
 
         `epoch` is how many steps an epoch has.
         """
-        if self.schedule is None or self.standing is None:
-            return None
-        return self.schedule.most(self.standing, epoch)
+        return None if self.schedule is None else self.schedule.most(self.standing, epoch)
 
     def table(self, count: int, epoch: int) -> float | NDArray[np.float64]:
         """The rates of the next `count` steps: one number if all are alike, else shape (count, groups).
@@ -206,7 +128,7 @@ class Pace:
         Where momenta are moved they stand behind the rates.
         """
         schedule, standing = self.schedule, self.standing
-        if schedule is None or standing is None:
+        if schedule is None:
             own = (*self.rates, *self.momenta)
             return self.rates[0] if len(own) == 1 else np.tile(np.array(own), (count, 1))
         rates = schedule.table(standing, self.rates, count, epoch)
@@ -221,13 +143,13 @@ class Pace:
 
         Where the schedule gives no rate for the next one, `rates` stay, and :meth:`table` says it when it is asked.
         """
-        if self.schedule is not None and self.standing is not None:
+        if self.schedule is not None:
             self.standing = self.schedule.after(self.standing, self.rates, losses, epoch)
             with suppress(ScalarvizError):
                 self.rates = self.schedule.now(self.standing, self.rates)
                 self._move(self.schedule)
 
 
-def momenta_now(schedule: Schedule, standing: Any) -> tuple[float, ...]:
+def momenta_now(schedule: LRScheduler, standing: Any) -> tuple[float, ...]:
     """The momenta where a schedule stands that moves them."""
     return tuple(schedule.momenta(standing, 1, 1)[0].tolist())

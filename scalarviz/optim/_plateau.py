@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from ..checks import one_of
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar.single import as_number
-from ._given import finite, steps_of
+from ._given import below_one, finite, steps_of
 from ._optimizer import Optimizer
 from ._pace import Floats, PaceMoment
 from ._scheduler import LRScheduler, groups_of, numbers
 from ._schedules import whole_numbers
-
-MODES, THRESHOLDS = ("min", "max"), ("rel", "abs")
 
 
 class PlateauStanding(NamedTuple):
@@ -87,18 +85,14 @@ class ReduceLROnPlateau(LRScheduler):
         eps: float = 1e-8, *, every: int | None = None,
     ) -> None:  # fmt: skip
         title = type(self).__name__
-        self.mode, self.threshold_mode = one_of(mode, MODES, f"{title}: mode"), one_of(
-            threshold_mode, THRESHOLDS, f"{title}: threshold_mode"
-        )  # fmt: skip
-        self.factor = finite(factor, f"{title}: factor", 0.0)
-        if self.factor >= 1:
-            raise InputError(f"{title}: factor must lie in 0 <= x < 1, got {shown(factor)}")
-        self.patience, self.cooldown = (
-            steps_of(f"{title}: patience", patience, 0), steps_of(f"{title}: cooldown", cooldown, 0)
-        )  # fmt: skip
+        self.mode = one_of(mode, ("min", "max"), f"{title}: mode")
+        self.threshold_mode = one_of(threshold_mode, ("rel", "abs"), f"{title}: threshold_mode")
+        finite(factor, f"{title}: factor", 0.0)
+        self.factor = below_one(factor, f"{title}: factor")
+        self.patience = steps_of(f"{title}: patience", patience)
+        self.cooldown = steps_of(f"{title}: cooldown", cooldown)
         self.threshold, self.eps = finite(threshold, f"{title}: threshold"), finite(eps, f"{title}: eps", 0.0)
-        groups = groups_of(optimizer)
-        self.min_lrs = numbers(min_lr, f"{title}: min_lr", groups)
+        self.min_lrs = numbers(min_lr, f"{title}: min_lr", groups_of(optimizer))
         self.every = None if every is None else steps_of(f"{title}: every", every, 1)
         super().__init__(optimizer, unit="step")
 

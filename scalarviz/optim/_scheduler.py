@@ -14,7 +14,7 @@ from ..checks import integer, mapping, one_of, real_array
 from ..errors import InputError, ScalarvizError, StateError, TypeMismatchError, listing
 from ._given import LAST_STEP, finite, steps_of
 from ._optimizer import Optimizer
-from ._pace import Floats, PaceMoment, Schedule, momenta_now
+from ._pace import Floats, PaceMoment, momenta_now
 
 UNITS = ("step", "epoch")
 """What a Run steps a schedule after: every training step, or as many as the data has batches."""
@@ -38,8 +38,8 @@ class Standing(NamedTuple):
     scales: tuple[float, ...]
 
 
-class LRScheduler(Schedule):
-    """Base of the schedules.
+class LRScheduler:
+    """Base of the schedules; where one stands a `Pace` holds beside it, as something that is never changed.
 
     Making one attaches it to its optimiser: the rates from now on are its. In a hand-written loop call :meth:`step`
     after ``optimizer.step()``, as in PyTorch. A Run steps it by itself, once a training step. A schedule that was made
@@ -64,6 +64,8 @@ class LRScheduler(Schedule):
     unit : str
     remark : str
         What one should know of how it works here; empty if nothing is to be said.
+    moving : bool
+        Whether it moves the momentum too.
 
     Raises
     ------
@@ -73,6 +75,8 @@ class LRScheduler(Schedule):
         Another `unit`, or `last_epoch` is below -1, or it is not known which rates it began with.
     """
 
+    remark = ""
+    moving = False
     _shown: tuple[str, ...] = ()
     """Names of what is said of it beside its class."""
     _of_groups: tuple[str, ...] = ("base_lrs",)
@@ -125,7 +129,7 @@ class LRScheduler(Schedule):
         return self.rebound(optimizer)
 
     def rebound(self, optimizer: Optimizer) -> LRScheduler:
-        """A copy, told whose it is."""
+        """A copy, also of one that was made by pickle or deepcopy, told whose it is."""
         twin = copy.copy(self)
         twin._optimizer = weakref.ref(optimizer)
         return twin

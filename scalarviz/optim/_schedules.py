@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..checks import flag, function, one_of
 from ..errors import InputError, ScalarvizError, TypeMismatchError, shown
-from ..scalar.single import as_number
+from ..scalar.single import as_number, checked_number
 from ..scalar.value import Value
 from ..tape import Tape, record
 from ._given import below_one, finite, steps_of
@@ -179,10 +179,8 @@ class LinearLR(LRScheduler):
     ) -> None:  # fmt: skip
         self.start_factor = finite(start_factor, "LinearLR: start_factor", 0.0)
         self.end_factor = finite(end_factor, "LinearLR: end_factor", 0.0)
-        if not 0 < self.start_factor <= 1:
-            raise InputError(f"LinearLR: start_factor must lie in 0 < x <= 1, got {shown(start_factor)}")
-        if self.end_factor > 1:
-            raise InputError(f"LinearLR: end_factor must lie in 0 <= x <= 1, got {shown(end_factor)}")
+        checked_number(start_factor, "LinearLR: start_factor", lambda x: 0 < x <= 1, "lie in 0 < x <= 1")
+        checked_number(end_factor, "LinearLR: end_factor", lambda x: x <= 1, "lie in 0 <= x <= 1")
         self.total_iters = steps_of("LinearLR: total_iters", total_iters, 1)
         super().__init__(optimizer, last_epoch, unit=unit)
 
@@ -193,15 +191,7 @@ class LinearLR(LRScheduler):
 
 
 def whole_numbers(given: object, what: str) -> list[int]:
-    """A list of whole numbers that are at least 0.
-
-    Raises
-    ------
-    TypeMismatchError
-        `given` is no list.
-    InputError
-        One of them is none.
-    """
+    """A list of whole numbers that are at least 0."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeMismatchError(f"{what} is a list of whole numbers, got {type(given).__name__} {shown(given)}")
     return [steps_of(f"{what}[{i}]", one, 0) for i, one in enumerate(given)]
@@ -281,8 +271,7 @@ class OneCycleLR(LRScheduler):
             )
         self.total_steps = _total(total_steps, epochs, steps_per_epoch)
         self.pct_start = finite(pct_start, "OneCycleLR: pct_start", 0.0)
-        if self.pct_start > 1:
-            raise InputError(f"OneCycleLR: pct_start must lie in 0 <= x <= 1, got {shown(pct_start)}")
+        checked_number(pct_start, "OneCycleLR: pct_start", lambda x: x <= 1, "lie in 0 <= x <= 1")
         self.anneal_strategy = one_of(anneal_strategy, STRATEGIES, "OneCycleLR: anneal_strategy")
         self.div_factor = _above(div_factor, "OneCycleLR: div_factor")
         self.final_div_factor = _above(final_div_factor, "OneCycleLR: final_div_factor")
@@ -351,10 +340,8 @@ def _total(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
 
 
 def _above(given: Any, what: str) -> float:
-    value = finite(given, what, 0.0)
-    if value == 0:
-        raise InputError(f"{what} must be above 0, got {shown(given)}")
-    return value
+    finite(given, what, 0.0)
+    return checked_number(given, what, lambda x: x > 0, "be above 0")
 
 
 def _momenta(given: Any, what: str, groups: int) -> tuple[float, ...]:
