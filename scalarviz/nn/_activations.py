@@ -48,7 +48,6 @@ class Activation(Module):
         return self.op is not None
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """The operation."""
         return operation(sheet, self.operation, (x, *self.constants()), x.shape)
 
     @property
@@ -94,11 +93,9 @@ class LeakyReLU(Activation):
         self.negative_slope = _finite(negative_slope, "LeakyReLU: negative_slope", "; try 0.01")
 
     def constants(self) -> tuple[float, ...]:
-        """The slope."""
         return (self.negative_slope,)
 
     def extra_repr(self) -> str:
-        """PyTorch's text."""
         return f"negative_slope={self.negative_slope:g}"
 
 
@@ -129,15 +126,12 @@ class Softplus(Activation):
 
     @property
     def operation(self) -> str:
-        """The operation of the table with a threshold."""
         return "softplus_up_to"
 
     def constants(self) -> tuple[float, ...]:
-        """Sharpness and threshold."""
         return (self.beta, self.threshold)
 
     def extra_repr(self) -> str:
-        """PyTorch's text."""
         return f"beta={self.beta:g}, threshold={self.threshold:g}"
 
 
@@ -163,11 +157,9 @@ class GELU(Activation):
 
     @property
     def operation(self) -> str:
-        """The operation of the table."""
         return "gelu_tanh" if self.approximate == "tanh" else "gelu"
 
     def extra_repr(self) -> str:
-        """PyTorch's text."""
         return f"approximate={self.approximate!r}"
 
 
@@ -192,11 +184,9 @@ class ELU(Activation):
         self.alpha = _finite(alpha, "ELU: alpha", "; try 1")
 
     def constants(self) -> tuple[float, ...]:
-        """The level that it goes down to."""
         return (self.alpha,)
 
     def extra_repr(self) -> str:
-        """PyTorch's text."""
         return f"alpha={self.alpha:g}"
 
 
@@ -245,7 +235,6 @@ class PReLU(Module):
         self.weight = Parameter.filled(self.init, (self.num_parameters,), f"PReLU({self.num_parameters})")
 
     def forward(self, x: Any) -> Any:
-        """One Value for one Value, a list for a list, nested lists for nested lists."""
         if self.num_parameters == 1:
             return _sloped(x, self.weight.weight(0))
         if not isinstance(x, list) or len(x) != self.num_parameters:
@@ -265,7 +254,6 @@ class PReLU(Module):
         return self.init
 
     def extra_repr(self) -> str:
-        """PyTorch's text."""
         return f"num_parameters={self.num_parameters}"
 
 

@@ -207,10 +207,7 @@ def like(array: Any, items: list[Any], shape: tuple[int, ...]) -> Any:
 def dimensions(ndim: int, dim: Any, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
     """`dim`, one or several of `ndim`, None for all, as numbers from 0.
 
-    Raises
-    ------
-    InputError
-        There is no such dimension, or one is said twice.
+    InputError where there is none, or one twice.
     """
     given = tuple(range(ndim)) if dim is None else tuple(dim) if isinstance(dim, tuple | list) else (dim,)
     for d in given:
@@ -422,12 +419,7 @@ def values(items: Iterable[Any], shape: tuple[int, ...]) -> Values:
 def as_objects(x: Any, what: str, level: int = 0) -> Objects:
     """`x`, a number, a Value, a parameter, an array or nested lists of these, as an array of objects.
 
-    Raises
-    ------
-    TypeMismatchError
-        It is something else.
-    InputError
-        The lists are ragged, or nested too deeply: `level` is how many are around `x`.
+    TypeMismatchError where it is something else, InputError of ragged lists; `level` is how many are around `x`.
     """
     if level > DEEPEST:
         raise too_deep(f"{what}: a list")
@@ -457,13 +449,7 @@ def as_objects(x: Any, what: str, level: int = 0) -> Objects:
 
 
 def each(name: str, *operands: Any) -> Any:
-    """An operation of the table with each of the operands, broadcast.
-
-    Raises
-    ------
-    InputError
-        The shapes do not fit.
-    """
+    """An operation of the table with each of the operands, broadcast; InputError where the shapes do not fit."""
     given = [as_objects(x, name) for x in operands]
     try:
         with np.errstate(all="ignore"):  # a NaN or an infinity is a result, as of single Values
@@ -477,10 +463,7 @@ def each(name: str, *operands: Any) -> Any:
 def product(a: Any, b: Any) -> Any:
     """``a @ b`` of one or two dimensions each, every number a weighted sum of its own.
 
-    Raises
-    ------
-    InputError
-        The shapes do not fit, or there are more dimensions.
+    InputError where shapes do not fit.
     """
     left, right = as_objects(a, "@"), as_objects(b, "@")
     fits = left.ndim in (1, 2) and right.ndim in (1, 2) and left.shape[-1] == right.shape[0]
@@ -497,13 +480,7 @@ def product(a: Any, b: Any) -> Any:
 
 
 def only(array: Values, what: str) -> Value:
-    """The Value of an array of one.
-
-    Raises
-    ------
-    InputError
-        It holds more, or none.
-    """
+    """The Value of an array of one; InputError if it holds more, or none."""
     if array.size != 1:
         raise InputError(f"{what} of an array of {array.size} Values: it is for one; take .sum(), .mean() or an index")
     return as_value(array.ravel()[0])

@@ -207,7 +207,6 @@ class MultiheadAttention(Module):
         return found
 
     def constant_start(self, part: Parameter | Weight) -> float | None:
-        """0 for the biases."""
         return 0.0 if part is self.in_proj_bias else None
 
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
@@ -218,7 +217,6 @@ class MultiheadAttention(Module):
         return titled(self, f"MultiheadAttention({self.embed_dim}, {self.num_heads})")
 
     def extra_repr(self) -> str:
-        """Its sizes."""
         return f"embed_dim={self.embed_dim}, num_heads={self.num_heads}, bias={self.in_proj_bias is not None}"
 
 

@@ -18,19 +18,7 @@ if TYPE_CHECKING:
 class Buffer(Block):
     """An array beside the parameters: a Run keeps it in its store, frames and files; no gradient ever goes to it.
 
-    Parameters
-    ----------
-    data : array-like of float
-        Its values, copied.
-    whole : bool
-        A count: it is given as int64, and drawn by nobody.
-
-    Attributes
-    ----------
-    shape : tuple of int
-    whole : bool
-    first : ndarray of float64, shape `shape`
-        What it was made with.
+    `whole`: it is a count, given as int64 and drawn by nobody. `first` is what it was made with.
     """
 
     __slots__ = ("first", "shape", "whole")
@@ -61,13 +49,7 @@ class Buffer(Block):
         self._write(0, self.fitted(array, self.name or "a buffer").ravel())
 
     def fitted(self, array: ArrayLike, title: str) -> NDArray[np.float64]:
-        """`array` as numbers that it can have.
-
-        Raises
-        ------
-        InputError
-            Another shape; or a count that is no whole number of 0 .. 2**53, of which a float64 has each.
-        """
+        """`array` as numbers that it can have: of a count whole ones, up to 2**53, of which a float64 has each."""
         new = fitted(array, self.shape, title)
         if self.whole and not ((new == np.floor(new)) & (new >= 0) & (new <= 2.0**53)).all():
             raise InputError(f"{title} counts, so it must be a whole number >= 0, at most 2**53; got {shown(array)}")
@@ -107,13 +89,7 @@ def _restored(data: Any, whole: bool, first: Any, frozen: Any) -> Buffer:
 
 
 class Buffered:
-    """An attribute of a module that is read and set as an array, and kept as a `Buffer`; None where there is none.
-
-    Parameters
-    ----------
-    whole : bool
-        See :class:`Buffer`.
-    """
+    """An attribute of a module that is read and set as an array, and kept as a `Buffer`; None where there is none."""
 
     def __init__(self, whole: bool = False) -> None:
         self._name, self._whole = "", whole

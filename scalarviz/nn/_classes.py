@@ -36,13 +36,7 @@ Numbers = tuple[float, ...]
 
 
 def loss_weights(given: Any, what: str) -> Numbers | None:
-    """The numbers of a row, as floats; None for None.
-
-    Raises
-    ------
-    InputError
-        No row of finite numbers.
-    """
+    """The numbers of a row, as floats; None for None, InputError if they are no finite numbers."""
     if given is None:
         return None
     array = np.asarray(given.tolist() if hasattr(given, "tolist") else given, dtype=object)
@@ -84,7 +78,6 @@ class BinaryLoss(Loss):
         self.weight = loss_weights(weight, f"{type(self).__name__}: weight")
 
     def terms(self, outputs: Sequence[Any], targets: Sequence[Any]) -> list[Value]:
-        """The losses of all outputs."""
         terms = self.plain_terms(outputs, targets)
         if self.weight is None:
             return terms
@@ -92,18 +85,15 @@ class BinaryLoss(Loss):
         return [term * factor for term, factor in zip(terms, self.weight, strict=True)]
 
     def plain_terms(self, outputs: Sequence[Any], targets: Sequence[Any]) -> list[Value]:
-        """The same without their weights."""
         return super().terms(outputs, targets)
 
     def one_each(self, numbers: Numbers, what: str, outputs: int) -> None:
-        """An error where there is not one number for every output."""
         if len(numbers) != outputs:
             raise InputError(
                 f"{type(self).__name__}: {what} has {len(numbers)} numbers for {outputs} outputs; it needs one each"
             )
 
     def extra_repr(self) -> str:
-        """The weights, where there are any."""
         return "" if self.weight is None else f"weight={list(self.weight)}"
 
 
@@ -122,7 +112,6 @@ class BCELoss(BinaryLoss):
         super().__init__(weight, reduction=reduction, batch_reduction=batch_reduction)
 
     def term(self, output: Any, target: Any) -> Value:
-        """The cross-entropy of one output."""
         return apply(_BCE, output, target)
 
 
@@ -152,7 +141,6 @@ class BCEWithLogitsLoss(BinaryLoss):
         self.pos_weight = loss_weights(pos_weight, "BCEWithLogitsLoss: pos_weight")
 
     def plain_terms(self, outputs: Sequence[Any], targets: Sequence[Any]) -> list[Value]:
-        """The losses of all outputs, `weight` left out."""
         factors = (1.0,) if self.pos_weight is None else self.pos_weight
         if len(factors) == 1:
             factors *= len(outputs)
@@ -160,7 +148,6 @@ class BCEWithLogitsLoss(BinaryLoss):
         return [apply(_LOGITS, x, t, p) for x, t, p in zip(outputs, targets, factors, strict=True)]
 
     def extra_repr(self) -> str:
-        """The weights, where there are any."""
         positive = "" if self.pos_weight is None else f"pos_weight={list(self.pos_weight)}"
         return ", ".join(part for part in (super().extra_repr(), positive) if part)
 
@@ -278,13 +265,7 @@ class ClassLoss(Loss):
         raise NotImplementedError
 
     def row(self, outputs: Any) -> list[Value]:
-        """The outputs as a list of Values.
-
-        Raises
-        ------
-        InputError
-            They are no row of numbers.
-        """
+        """The outputs as a list of Values; InputError if they are no row of numbers."""
         if isinstance(outputs, Value):
             return [outputs]
         row = outputs.tolist() if isinstance(outputs, np.ndarray) else outputs
@@ -310,16 +291,7 @@ class ClassLoss(Loss):
         return given[0]
 
     def batch_shares(self, targets: NDArray[Any]) -> NDArray[np.float64]:
-        """What each sample adds to the divisor of a mean.
-
-        Parameters
-        ----------
-        targets : ndarray, shape (N, 1)
-
-        Returns
-        -------
-        ndarray of float64, shape (N,)
-        """
+        """What each sample of (N, 1) targets adds to the divisor of a mean, float64 of shape (N,)."""
         return self._shares(targets[:, 0]) if self.divides and targets.shape[1] == 1 else np.ones(len(targets))
 
     def _shares(self, classes: NDArray[Any]) -> NDArray[np.float64]:
@@ -330,18 +302,9 @@ class ClassLoss(Loss):
         return shares
 
     def check_targets(self, targets: NDArray[Any], n_outputs: int) -> None:
-        """What a Run asks before it takes targets.
+        """What a Run asks of targets (N, 1) of C = `n_outputs` classes.
 
-        Parameters
-        ----------
-        targets : ndarray, shape (N, 1)
-        n_outputs : int
-            Classes C.
-
-        Raises
-        ------
-        InputError
-            A target is no whole number in ``0 .. C-1`` and not `ignore_index`; names the first such row.
+        InputError names the first row that cannot be.
         """
         if targets.ndim != 2 or targets.shape[1] != 1:
             raise InputError(self._one_number(f"the shape {targets.shape}"))
@@ -370,7 +333,6 @@ class ClassLoss(Loss):
         )
 
     def extra_repr(self) -> str:
-        """What is not the default."""
         parts = [] if self.weight is None else [f"weight={list(self.weight)}"]
         if self.ignore_index not in (None, -100):
             parts.append(f"ignore_index={self.ignore_index}")
@@ -389,11 +351,9 @@ class NLLLoss(ClassLoss):
     """
 
     def part_of_class(self, row: list[Value], k: int) -> Value:
-        """``-weight[k] * row[k]``."""
         return row[k] * (-1.0 if self.weight is None else -self.weight[k])
 
     def part_of_symbol(self, row: list[Value], target: Value) -> Value:
-        """The same by a mask."""
         mask = masks(target, len(row))
         chosen = -selected(mask, row)
         return chosen if self.weight is None else chosen * selected(mask, self.weight)
@@ -456,13 +416,11 @@ class Softmax(Module):
         self.dim = int(dim)
 
     def forward(self, x: Any) -> list[Value]:
-        """The probabilities of one row."""
         self._check(x)
         found: list[Value] = softmax(x)
         return found
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """A Softmax."""
         return sheet.node("Softmax", x, shape=x.shape, axis=-1)
 
     def _check(self, x: Any) -> None:
@@ -472,7 +430,6 @@ class Softmax(Module):
             raise InputError(f"{title} takes a row of numbers, got the shape {shape}")
 
     def extra_repr(self) -> str:
-        """PyTorch's text."""
         return f"dim={self.dim}"
 
 
@@ -485,13 +442,11 @@ class LogSoftmax(Softmax):
     stage: ClassVar[str] = "log_softmax"
 
     def forward(self, x: Any) -> list[Value]:
-        """The logarithms of the probabilities of one row."""
         self._check(x)
         found: list[Value] = log_softmax(x)
         return found
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """A LogSoftmax."""
         return sheet.node("LogSoftmax", x, shape=x.shape, axis=-1)
 
 
@@ -535,13 +490,11 @@ class CrossEntropyLoss(ClassLoss):
         self.label_smoothing = checked_number(label_smoothing, title, lambda share: 0 <= share <= 1, "be in 0..1")
 
     def part_of_class(self, row: list[Value], k: int) -> Value:
-        """The part of a sample of class `k`."""
         differences, total = parted(row)
         loss = total - differences[k]
         return self._smoothed(loss if self.weight is None else loss * self.weight[k], differences, total)
 
     def part_of_symbol(self, row: list[Value], target: Value) -> Value:
-        """The same by a mask."""
         differences, total = parted(row)
         mask = masks(target, len(row))
         loss = total - selected(mask, differences)
@@ -556,7 +509,6 @@ class CrossEntropyLoss(ClassLoss):
         return loss * (1.0 - self.label_smoothing) + spread * (self.label_smoothing / classes)
 
     def part_of_shares(self, row: list[Value], shares: list[Value]) -> Value:
-        """The part of a sample that has a share of every class."""
         differences, total = parted(row)
         kept, spread = 1.0 - self.label_smoothing, self.label_smoothing / len(row)
         wanted = shares if self.label_smoothing == 0.0 else [share * kept + spread for share in shares]
@@ -589,7 +541,6 @@ class CrossEntropyLoss(ClassLoss):
             super().check_targets(targets, n_outputs)
 
     def extra_repr(self) -> str:
-        """What is not the default."""
         smoothing = f"label_smoothing={self.label_smoothing:g}" if self.label_smoothing else ""
         return ", ".join(part for part in (super().extra_repr(), smoothing) if part)
 
@@ -623,13 +574,11 @@ class MultiMarginLoss(ClassLoss):
         self.margin = checked_number(margin, "MultiMarginLoss: margin", math.isfinite, "be finite", "; try 1")
 
     def part_of_class(self, row: list[Value], k: int) -> Value:
-        """The part of a sample of class `k`."""
         terms = [self._term(row[k], x) for j, x in enumerate(row) if j != k]
         scale = (1.0 if self.weight is None else self.weight[k]) / len(row)
         return reduce_sum(terms) * scale if terms else row[0] * 0.0
 
     def part_of_symbol(self, row: list[Value], target: Value) -> Value:
-        """The same by a mask."""
         mask = masks(target, len(row))
         own = selected(mask, row)
         terms = [apply(_WHERE, m, 0.0, self._term(own, x)) for m, x in zip(mask, row, strict=True)]
@@ -641,5 +590,4 @@ class MultiMarginLoss(ClassLoss):
         return above if self.p == 1 else functions.square(above)
 
     def extra_repr(self) -> str:
-        """Power and margin, and what is not the default."""
         return ", ".join(part for part in (f"p={self.p}, margin={self.margin:g}", super().extra_repr()) if part)

@@ -35,10 +35,7 @@ WIDEST = 1 << 16
 def pair(given: Any, what: str, least: int) -> Pair:
     """`given`, a whole number or two of them (rows, columns), as a pair.
 
-    Raises
-    ------
-    InputError
-        It is neither, or one is below `least`.
+    InputError if it is neither, or below `least`.
     """
     sides = tuple(given) if isinstance(given, tuple | list) else (given, given)
     whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in sides)
@@ -52,13 +49,7 @@ def pair(given: Any, what: str, least: int) -> Pair:
 
 
 def sides_of(given: Any, what: str, least: int, dimensions: int) -> tuple[int, ...]:
-    """`given` as so many whole numbers, one or two.
-
-    Raises
-    ------
-    InputError
-        It is not, or one is below `least`.
-    """
+    """`given` as so many whole numbers, one or two; InputError if it is not, or one is below `least`."""
     if dimensions == 2:
         return pair(given, what, least)
     one = given[0] if isinstance(given, tuple | list) and len(given) == 1 else given
@@ -86,13 +77,7 @@ def brief(sides: tuple[int, ...]) -> str:
 
 
 def picture(x: Any, title: str, channels: int | None = None, dimensions: int = 2) -> Pair:
-    """The sides H x W of a picture C x H x W; of a row of each channel C x L they are 1 x L.
-
-    Raises
-    ------
-    InputError
-        It is none, or one of another number of channels; names both shapes.
-    """
+    """The sides H x W of a picture C x H x W; of a row of each channel C x L they are 1 x L."""
     shape = shape_of(x, f"{title}: the input")
     if len(shape) != dimensions + 1 or 0 in shape or channels not in (None, shape[0]):
         kind, sides = ("picture", "H, W") if dimensions == 2 else ("sample", "L")
@@ -105,13 +90,7 @@ def picture(x: Any, title: str, channels: int | None = None, dimensions: int = 2
 def positions(
     sides: Pair, size: Pair, stride: Pair, border: Border, title: str, dilation: Pair = (1, 1)
 ) -> tuple[range, range]:
-    """Where the upper left corners of the windows stand in the padded picture: rows and columns.
-
-    Raises
-    ------
-    InputError
-        The window is larger than the padded picture; names both shapes.
-    """
+    """Where the upper left corners of the windows stand in the padded picture: rows and columns."""
     padded = (sides[0] + sum(border[0]), sides[1] + sum(border[1]))
     field = spread(size, dilation)
     if field[0] > padded[0] or field[1] > padded[1]:
@@ -134,17 +113,9 @@ def bordered(plane: Sequence[Sequence[Any]], border: Border, fill: Any) -> list[
 def windows(
     planes: Sequence[Sequence[Sequence[Any]]], rows: range, columns: range, size: Pair, dilation: Pair = (1, 1)
 ) -> list[list[Any]]:
-    """What each window sees of all planes (plane, row, column), position by position in C order.
+    """What each window sees of all planes (C x H x W), position by position in C order.
 
-    Parameters
-    ----------
-    planes : nested sequences, C x H x W
-    rows, columns : range
-        Where the windows' upper left corners stand.
-    size : (int, int)
-        Places of a window, down and across.
-    dilation : (int, int)
-        From one place to the next.
+    Its upper left corner stands in `rows` and `columns`; `dilation` is from one place of it to the next.
     """
     (height, width), (down, across) = size, dilation
     high, wide = (height - 1) * down + 1, (width - 1) * across + 1
@@ -288,7 +259,6 @@ class Conv(Module):
         return channels
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """A Conv."""
         border = self._border[-self.dimensions :]
         return sheet.node(
             "Conv", x, sheet.weight(self.weight), *([] if self.bias is None else [sheet.weight(self.bias)]),
@@ -308,7 +278,6 @@ class Conv(Module):
         return self.in_channels // self.groups * places, self.out_channels * places
 
     def extra_repr(self) -> str:
-        """PyTorch's text."""
         padding = f", padding={self.padding}" if isinstance(self.padding, str) or any(self.padding) else ""
         dilation = f", dilation={self.dilation}" if set(self.dilation) != {1} else ""
         groups = f", groups={self.groups}" if self.groups != 1 else ""
@@ -402,7 +371,6 @@ class Pool(Module):
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        """PyTorch's text."""
         parts = (("kernel_size", self.kernel_size), ("stride", self.stride), ("padding", self.padding))
         return ", ".join(f"{name}={brief(sides)}" for name, sides in parts)
 
@@ -422,7 +390,6 @@ class MaxPool(Pool):
         ]
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """A MaxPool."""
         return self._onnx(sheet, "MaxPool", x)
 
 
@@ -437,7 +404,6 @@ class AvgPool(Pool):
         return [nest([dot(shares, window) for window in channel], sides) for channel in channels]
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """An AveragePool."""
         return self._onnx(sheet, "AveragePool", x, count_include_pad=1)
 
 
@@ -524,7 +490,6 @@ class AdaptiveAvgPool(Module):
         return before[0], *(n or side for n, side in zip(self.output_size, before[1:], strict=True))
 
     def extra_repr(self) -> str:
-        """PyTorch's text."""
         return f"output_size={self.output_size[0] if len(set(self.output_size)) == 1 else self.output_size}"
 
 

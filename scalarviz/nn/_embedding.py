@@ -135,7 +135,6 @@ class Embedding(Module):
         return found
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """A Gather."""
         made = (*x.shape, self.embedding_dim)
         return sheet.node("Gather", sheet.weight(self.weight), sheet.ids(x), shape=made, axis=0)
 
@@ -147,5 +146,4 @@ class Embedding(Module):
         return titled(self, f"Embedding({self.num_embeddings}, {self.embedding_dim})")
 
     def extra_repr(self) -> str:
-        """PyTorch's text."""
         return f"{self.num_embeddings}, {self.embedding_dim}"

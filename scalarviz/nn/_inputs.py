@@ -18,14 +18,7 @@ from ._elementwise import Elementwise
 def as_input(x: Any, module: object, level: int = 0) -> Any:
     """A number as a Value; a sequence or an array as a list of Values, a nested one as nested lists.
 
-    An array of Values stays one for a module that a user wrote; layers take lists.
-
-    Raises
-    ------
-    TypeMismatchError
-        Something in it is no number; names the module.
-    InputError
-        It is nested without end.
+    An array of Values stays one for a module that a user wrote; layers take lists. TypeMismatchError names the module.
     """
     if isinstance(x, Value):
         return x

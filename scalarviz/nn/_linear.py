@@ -23,24 +23,12 @@ MOST = 1 << 40
 
 
 def count(number: object, what: str) -> int:
-    """`number` as a positive int.
-
-    Raises
-    ------
-    InputError
-        It is no whole number, below 1, or more than any computer holds.
-    """
+    """`number` as a positive int; InputError if it is none, or more than any computer holds."""
     return integer(what, number, 1, MOST)
 
 
 def as_row(x: Any, n: int, title: str) -> list[Value]:
-    """The inputs of a layer as a list; one Value is a row of one.
-
-    Raises
-    ------
-    InputError
-        There are not `n` of them, or they are nested.
-    """
+    """The inputs of a layer as a list; one Value is a row of one. InputError unless there are `n`, not nested."""
     row = [x] if isinstance(x, Value) else x
     if row and isinstance(row[0], list):
         raise InputError(
@@ -122,7 +110,6 @@ class Linear(Module):
         return titled(self, f"Linear({self.in_features}, {self.out_features})")
 
     def extra_repr(self) -> str:
-        """PyTorch's text."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
@@ -188,13 +175,7 @@ class Perceptron(Module):
 
 
 def callable_or_none(activation: Any, what: str) -> Any:
-    """`activation` if it can be called.
-
-    Raises
-    ------
-    TypeMismatchError
-        It cannot, or is a class instead of an instance.
-    """
+    """`activation` if it can be called; TypeMismatchError if it cannot, or is a class instead of an instance."""
     if activation is not None and (not callable(activation) or isinstance(activation, type)):
         hint = f"; did you mean {activation.__name__}()?" if isinstance(activation, type) else ""
         raise TypeMismatchError(f"{what} must be a module such as nn.Sigmoid(), got {shown(activation)}{hint}")

@@ -37,13 +37,7 @@ def joined_of(given: object, what: str) -> Joined:
 
 
 def batch_reduction(loss: Callable[[Any, Any], Any]) -> Joined:
-    """How a Run reduces `loss` over a batch: its own attribute, or the mean for a plain function.
-
-    Raises
-    ------
-    InputError
-        The attribute is neither ``"mean"`` nor ``"sum"``; or the loss is a list of losses.
-    """
+    """How a Run reduces `loss` over a batch: its own attribute, or the mean for a plain function."""
     if getattr(loss, "reduction", None) == "none":
         raise InputError(
             f"{type(loss).__name__}(reduction='none') gives no single number, and a Run minimises one: take "
@@ -53,13 +47,7 @@ def batch_reduction(loss: Callable[[Any, Any], Any]) -> Joined:
 
 
 def batch_part(loss: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """What a sample adds to the loss of a batch, before that is divided by anything: its own, or `loss` itself.
-
-    Raises
-    ------
-    InputError
-        As :func:`batch_reduction`.
-    """
+    """What a sample adds to the loss of a batch, before that is divided by anything: its own, or `loss` itself."""
     batch_reduction(loss)
     part: Callable[[Any, Any], Any] = getattr(loss, "batch_part", loss)
     return part
@@ -165,11 +153,9 @@ class MSELoss(Loss):
         self.factor = checked_number(factor, "MSELoss: factor", (1.0, 0.5).__contains__, "be 1 or 0.5")
 
     def term(self, output: Any, target: Any) -> Value:
-        """``(output - target)**2``."""
         return apply(_SQUARE, apply(_SUB, output, target))
 
     def extra_repr(self) -> str:
-        """The factor."""
         return f"factor={self.factor:g}"
 
 
@@ -177,7 +163,6 @@ class L1Loss(Loss):
     """Absolute error, the mean or sum of ``abs(output - target)``; derivative 0 where they are equal."""
 
     def term(self, output: Any, target: Any) -> Value:
-        """``abs(output - target)``."""
         return apply(_ABS, apply(_SUB, output, target))
 
 
@@ -197,11 +182,9 @@ class HuberLoss(Loss):
         self.delta = positive(delta, "HuberLoss: delta")
 
     def term(self, output: Any, target: Any) -> Value:
-        """The loss of one output."""
         return apply(_HUBER, apply(_SUB, output, target), self.delta)
 
     def extra_repr(self) -> str:
-        """The bend."""
         return f"delta={self.delta:g}"
 
 
@@ -223,12 +206,10 @@ class SmoothL1Loss(Loss):
         self.beta = at_least_zero(beta, "SmoothL1Loss: beta")
 
     def term(self, output: Any, target: Any) -> Value:
-        """The loss of one output."""
         difference = apply(_SUB, output, target)
         return apply(_ABS, difference) if self.beta == 0.0 else apply(_SMOOTH_L1, difference, self.beta)
 
     def extra_repr(self) -> str:
-        """The bend."""
         return f"beta={self.beta:g}"
 
 
@@ -248,7 +229,6 @@ class HingeEmbeddingLoss(Loss):
         self.margin = checked_number(margin, "HingeEmbeddingLoss: margin", math.isfinite, "be finite", "; try 1")
 
     def term(self, output: Any, target: Any) -> Value:
-        """The loss of one output."""
         return apply(_HINGE, output, target, self.margin)
 
     def check_targets(self, targets: NDArray[Any], n_outputs: int) -> None:
@@ -262,7 +242,6 @@ class HingeEmbeddingLoss(Loss):
             )
 
     def extra_repr(self) -> str:
-        """The margin."""
         return f"margin={self.margin:g}"
 
 

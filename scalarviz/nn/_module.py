@@ -114,15 +114,8 @@ def _brief(part: Module | Parameter | Weight) -> str:
 
 
 class Weights(Sequence[Weight]):
-    """The single weights of several parameters, one after another.
+    """The single weights of several parameters, one after another, of an array in C order.
 
-    Parameters
-    ----------
-    parameters : sequence of Parameter and Weight
-        Arrays give their elements in C order.
-
-    Notes
-    -----
     Nothing is kept but the parameters: a Weight is made when it is asked for, always the same one while it is held.
     """
 

@@ -52,7 +52,6 @@ class RowNorm(Norm):
         self.weight = Parameter.filled(1.0, self.normalized_shape, self._titled()) if affine else None
 
     def forward(self, x: Any) -> Any:
-        """The normalised numbers, in the shape of `x`."""
         shape, own = shape_of(x, f"{self._titled()}: the input"), self.normalized_shape
         if shape[-len(own) :] != own:
             raise InputError(f"{self._titled()} takes inputs whose shape ends in {own}, got {shape}")
@@ -67,7 +66,6 @@ class RowNorm(Norm):
         return titled(self, f"{type(self).__name__}({self.normalized_shape})")
 
     def extra_repr(self) -> str:
-        """PyTorch's text."""
         return f"{self.normalized_shape}, eps={self.eps:g}, elementwise_affine={self.weight is not None}"
 
 
@@ -115,7 +113,6 @@ class LayerNorm(RowNorm):
         return [scaled(v, self.weight, self.bias, i % len(rows[0])) for i, v in enumerate(normal)]
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """A LayerNormalization."""
         affine = onnx_affine(sheet, self.weight, self.bias, self.normalized_shape)
         axis = -len(self.normalized_shape)
         return sheet.node("LayerNormalization", x, *affine, shape=x.shape, axis=axis, epsilon=self.eps)
@@ -187,7 +184,6 @@ class GroupNorm(Norm):
             self.weight, self.bias = Parameter.filled(1.0, shape, title), Parameter.filled(0.0, shape, title)
 
     def forward(self, x: Any) -> Any:
-        """The normalised numbers, in the shape of `x`."""
         title = titled(self, f"GroupNorm({self.num_groups}, {self.num_channels})")
         shape = shape_of(x, f"{title}: the input")
         if not shape or shape[0] != self.num_channels or 0 in shape:
@@ -213,7 +209,6 @@ class GroupNorm(Norm):
         return made
 
     def extra_repr(self) -> str:
-        """PyTorch's text."""
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps:g}, affine={self.weight is not None}"
 
 
@@ -364,10 +359,7 @@ class BatchNorm(Norm):
     def _has_running(self) -> bool:
         """Whether there are running statistics: made without, or set to None, there are none.
 
-        Raises
-        ------
-        InputError
-            There is one of the two, or one of another size.
+        InputError of one of the two.
         """
         mean, var = self._statistic("running_mean"), self._statistic("running_var")
         if (mean is None) != (var is None):
@@ -383,7 +375,6 @@ class BatchNorm(Norm):
     # ---- calling
 
     def forward(self, x: Any) -> Any:
-        """The normalised numbers, in the shape of `x`."""
         shape = shape_of(x, f"{self._titled()}: the input")
         by_batch = not self._has_running() or self.training  # not asked where it makes no difference
         if tracing.active() is not None:
@@ -524,7 +515,6 @@ class BatchNorm(Norm):
         return titled(self, f"{type(self).__name__}({self.num_features})")
 
     def extra_repr(self) -> str:
-        """PyTorch's text."""
         bias = ", bias=False" if self.affine and self.bias is None else ""
         return (
             f"{self.num_features}, eps={self.eps:g}, momentum={self.momentum}, affine={self.affine}{bias}, "

@@ -49,13 +49,7 @@ class Flatten(Module):
         return nest(flatten(x), self.flat_shape(shape))
 
     def flat_shape(self, shape: Shape) -> Shape:
-        """What becomes of a sample of that shape.
-
-        Raises
-        ------
-        InputError
-            It has no such dimensions.
-        """
+        """What becomes of a sample of that shape; InputError if it has no such dimensions."""
         sides = shape or (1,)
         first, last = (d - 1 if d > 0 else d + len(sides) for d in (self.start_dim, self.end_dim))
         if not 0 <= first <= last < len(sides):
@@ -66,7 +60,6 @@ class Flatten(Module):
         return (*sides[:first], prod(sides[first : last + 1]), *sides[last + 1 :])
 
     def extra_repr(self) -> str:
-        """PyTorch's text, where it is not the default."""
         default = (self.start_dim, self.end_dim) == (1, -1)
         return "" if default else f"start_dim={self.start_dim}, end_dim={self.end_dim}"
 
@@ -109,7 +102,6 @@ class Unflatten(Module):
         self.unflattened_size = tuple(count(side, "Unflatten: a side") for side in unflattened_size)
 
     def forward(self, x: Any) -> Any:
-        """The nested lists of a row."""
         title = titled(self, f"Unflatten({self.unflattened_size})")
         shape = shape_of(x, f"{title}: the input")
         if shape != (prod(self.unflattened_size),):
@@ -117,7 +109,6 @@ class Unflatten(Module):
         return nest(x, self.unflattened_size)
 
     def extra_repr(self) -> str:
-        """The shape."""
         return f"unflattened_size={self.unflattened_size}"
 
 
@@ -173,5 +164,4 @@ class Dropout(Module):
         return nest([v * factor for v, factor in zip(row, factors(len(row), self.p), strict=True)], shape)
 
     def extra_repr(self) -> str:
-        """PyTorch's text."""
         return f"p={self.p:g}, inplace=False"

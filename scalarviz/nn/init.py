@@ -253,20 +253,10 @@ def rule_of(module: Module) -> Function | None:
 
 
 def drawn(module: Module, seed: int) -> dict[Parameter | Weight, FloatArray]:
-    """What every parameter of `module` would be if it were drawn anew by the initialiser that drew it last.
+    """What every parameter of `module` would be if the initialiser that drew it last drew it anew; nothing is changed.
 
-    Nothing is changed. A module whose initialiser is not known (it was pickled, or its weights are hand-made) takes
+    A module whose initialiser is not known (it was pickled, or its weights are hand-made) takes
     :func:`pytorch_default`.
-
-    Parameters
-    ----------
-    module : Module
-    seed : int
-
-    Raises
-    ------
-    InputError
-        `seed` is no seed, or an initialiser returned an array of another shape.
     """
     usual = pytorch_default()
     return {part: values for _, _, part, values in _values(module, lambda owner: _rules.get(owner, usual), seed)}

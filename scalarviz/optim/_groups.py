@@ -26,12 +26,7 @@ MOST = 64
 class GroupNumbers:
     """All that the parameter groups are but their rates; nothing of it is ever changed.
 
-    Attributes
-    ----------
-    numbers : tuple of dict
-        Of each group, by name.
-    of : ndarray of int
-        The group of each held weight; empty where there is one alone.
+    `numbers` of each group by name; `of`: the group of each held weight, empty where there is one alone.
     """
 
     numbers: tuple[dict[str, Any], ...]
@@ -46,14 +41,8 @@ class GroupNumbers:
 class Grouped:
     """What is given for the parameters: a list of them, or a list of groups.
 
-    Attributes
-    ----------
-    held : list of (Block, ndarray of int)
-        Each block once, with the flat indices of its weights.
-    numbers : list of dict
-        What each group says; empty where there are none.
-    of : ndarray of int
-        The group of each held weight, in the order of `held`.
+    `held`: each block once, with the flat indices of its weights. `numbers`: what each group says, empty where
+    there are none. `of`: the group of each held weight, in the order of `held`.
     """
 
     def __init__(self, params: Any, title: str) -> None:
@@ -99,13 +88,7 @@ def _groups_in(params: Any) -> list[Mapping[str, Any]]:
 
 
 class ParamGroup(MutableMapping[str, Any]):
-    """One group: ``"params"`` and the numbers of its rule, by name; setting one is as setting the optimiser's.
-
-    Parameters
-    ----------
-    optimizer : Optimizer
-    index : int
-    """
+    """One group: ``"params"`` and the numbers of its rule, by name; setting one is as setting the optimiser's."""
 
     def __init__(self, optimizer: Optimizer, index: int) -> None:
         self._optimizer, self._index = optimizer, index

@@ -232,19 +232,9 @@ class Optimizer:
         With several parameter groups the last input is the group of the weight, and behind the others come the rates of
         all groups but the first; the last parameters are the momenta of all, where a schedule moves them.
 
-        Parameters
-        ----------
-        limited : callable, optional
-            ``limited(w, g, numbers) -> g``: what is made of the gradient before `update` sees it.
-        more : int
-            How many `numbers` that takes; they are parameters behind ``lr, t``.
-
-        Raises
-        ------
-        TracingError
-            `update` asks a Value for its number.
-        InputError
-            `update` returns something other than a weight and its state.
+        ``limited(w, g, numbers) -> g`` is what is made of the gradient before `update` sees it; it takes `more`
+        numbers, parameters behind ``lr, t``. TracingError or InputError if `update` asks a Value for its number or
+        returns something else.
         """
         groups = len(self.rules)
         moved = 2 + more + groups - 1  # where the momenta stand that a schedule moves
@@ -273,12 +263,9 @@ class Optimizer:
         return {name: getattr(self, name) for name in self._arguments if hasattr(self, name)}
 
     def checked(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
-        """`numbers` as they would be kept; nothing is changed.
+        """`numbers` as they would be kept; InputError if one cannot be, or they do not go together.
 
-        Raises
-        ------
-        InputError
-            There is no such number, or one is out of its range, or they do not go together.
+        Nothing is changed.
         """
         there = self._arguments
         if unknown := [name for name in numbers if name not in there]:
@@ -420,25 +407,9 @@ class Optimizer:
     def parted(self, chosen: NDArray[np.bool_], title: str) -> tuple[GroupNumbers, tuple[int, ...], tuple[int, ...]]:
         """Groups of which each has either chosen weights alone or none; nothing is changed.
 
-        Parameters
-        ----------
-        chosen : ndarray of bool, shape (numel(),)
-            In the order of `blocks`.
-        title : str
-            What the weights are chosen for, for errors.
-
-        Returns
-        -------
-        moment : GroupNumbers
-        sources : tuple of int
-            Which group of now each was a part of.
-        places : tuple of int
-            The groups of the chosen weights.
-
-        Raises
-        ------
-        InputError
-            There would be more groups than there can be.
+        `chosen` says for each held weight, in the order of `blocks`, whether it is. Returned are the groups, which
+        group of now each was a part of, and the groups of the chosen weights. InputError, with `title`, if that makes
+        too many.
         """
         count = len(self.rules)
         of = self._of.copy() if count > 1 else np.zeros(len(chosen), np.intp)
@@ -485,10 +456,7 @@ class Optimizer:
     def checked_groups(self, numbers: Mapping[str, Any], groups: Any, title: str) -> list[dict[str, Any]]:
         """The numbers of each group, of a file: those of all where it has no groups.
 
-        Raises
-        ------
-        InputError
-            It has another number of groups, or one of the numbers cannot be used.
+        InputError if they cannot be used.
         """
         count = len(self.rules)
         listed = [numbers] * count if groups is None else groups
@@ -766,13 +734,9 @@ def overrides_step(optimizer: Optimizer | type[Optimizer]) -> bool:
 
 
 def holding(optimizer: Optimizer, held: Iterable[tuple[Block, Indices]]) -> Optimizer:
-    """Another one with the same rule, numbers and count of steps that holds these; its state begins with 0.
+    """Another one with the same rule, numbers and steps that holds these weights; its state begins with 0.
 
-    Parameters
-    ----------
-    optimizer : Optimizer
-    held : iterable of (Block, ndarray of int)
-        Each block once, with the flat indices of the weights that are held, ascending.
+    `held`: each block once, with the flat indices of its weights, ascending.
     """
     twin = copy.copy(optimizer)
     twin._held, twin._state = list(held), {}

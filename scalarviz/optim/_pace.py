@@ -31,21 +31,8 @@ class PaceMoment(NamedTuple):
 class Pace:
     """Rates, one a parameter group, and where their schedule stands.
 
-    Parameters
-    ----------
-    rates : sequence of float
-        Of the next step.
-
-    Attributes
-    ----------
-    rates : tuple of float
-    schedule : LRScheduler or None
-    standing : Standing, PlateauStanding or None
-        Of the schedule, where there is one.
-    momenta : tuple of float
-        One a parameter group since a schedule moved them: the rule reads them as it reads the rates. Else none.
-    initial : tuple of float
-        The rates that its last schedule began with; none where there was none and nobody said them.
+    `momenta`: one a parameter group since a schedule moved them: the rule reads them as it reads the rates. `initial`:
+    the rates that its last schedule began with; none where there was none and nobody said them.
     """
 
     def __init__(self, rates: Sequence[float] = ()) -> None:

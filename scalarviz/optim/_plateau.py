@@ -21,20 +21,9 @@ from ._schedules import whole_numbers
 
 
 class PlateauStanding(NamedTuple):
-    """Where it stands.
+    """Where it stands: `total` is the sum of the losses of `within` training steps since it looked for the last time.
 
-    Attributes
-    ----------
-    stepped : int
-        How often it looked.
-    within : int
-        Training steps since then.
-    total : float
-        Sum of their losses.
-    best : float
-    bad, cooldown : int
-        How often it was no better since; how often it still looks away.
-    rates : tuple of float
+    `bad` is how often it was no better since, `cooldown` how often it still looks away.
     """
 
     stepped: int

@@ -53,7 +53,6 @@ class SGD(Optimizer):
         self.nesterov, self.maximize = nesterov, maximize
 
     def check_together(self, numbers: Mapping[str, Any]) -> None:
-        """Nesterov's momentum needs one."""
         if numbers.get("nesterov") and numbers.get("momentum") == 0:
             raise InputError("SGD: nesterov=True needs momentum > 0, such as 0.9")
         if numbers.get("nesterov") and numbers.get("dampening"):

@@ -27,17 +27,7 @@ def _function(entry: ops.Op) -> Callable[..., Any]:
 
 
 def run_tape(tape: Tape, inputs: FloatArray, theta: FloatArray) -> FloatArray:
-    """The outputs of `tape`.
-
-    Parameters
-    ----------
-    inputs : ndarray, shape (n_inputs, lanes)
-    theta : ndarray, shape (n_parameters,)
-
-    Returns
-    -------
-    ndarray, shape (n_outputs, lanes)
-    """
+    """The outputs of `tape`, (n_outputs, lanes), of `inputs` (n_inputs, lanes) and parameters `theta`."""
     rows: list[Any] = []
     with np.errstate(all="ignore"):
         for node in tape.nodes:
