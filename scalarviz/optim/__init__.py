@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..arguments import explain, no_name
 from . import lr_scheduler
-from ._absent import COMMON, RULES
 from ._optimizer import Optimizer
 from ._rules import SGD, Adagrad, Adam, AdamW, RMSprop
 from ._scheduler import LRScheduler as Schedule
@@ -17,8 +16,25 @@ __all__ = [
     "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "Schedule", "lr_scheduler",
 ]  # fmt: skip
 
+_SPEED = "every engine has one way to do a step, its fastest"
+_ABSENT = {
+    "decoupled_weight_decay": "take AdamW",
+    "foreach": _SPEED,
+    "fused": _SPEED,
+    "capturable": _SPEED,
+    "differentiable": "a step is no part of the graph",
+    "learning_rate": "it is called lr",
+}
+"""PyTorch's arguments that the rules have not, and what is said of each: refused, never dropped."""
+
+_OWN = (
+    "there are SGD, Adam, AdamW, RMSprop, Adagrad; a rule of your own is a subclass of optim.Optimizer with an update"
+)
+_RULES = dict.fromkeys(("ASGD", "Adadelta", "Adamax", "LBFGS", "Lion", "Muon", "NAdam", "RAdam", "Rprop"), _OWN)
+"""PyTorch's rules that the folder has not, and what is said of each."""
+
 for _kind in (SGD, Adagrad, Adam, AdamW, RMSprop):
-    explain(_kind, COMMON)
+    explain(_kind, _ABSENT)
 
 if not TYPE_CHECKING:
 
@@ -27,4 +43,4 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         """Say what there is instead of a rule of PyTorch's."""
-        raise no_name(__name__, name, __all__, RULES)
+        raise no_name(__name__, name, __all__, _RULES)

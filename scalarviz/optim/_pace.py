@@ -60,11 +60,7 @@ class Pace:
         self.standing = None if schedule is None else schedule.begin()
         if schedule is not None:
             self.rates, self.initial = schedule.now(self.standing, self.rates), schedule.base_lrs
-            self._move(schedule)
-
-    def _move(self, schedule: LRScheduler) -> None:
-        if schedule.moving:
-            self.momenta = momenta_now(schedule, self.standing)
+            self.momenta = momenta_now(schedule, self.standing, self.momenta)
 
     def begun(self) -> PaceMoment:
         """The moment at which its schedule begins anew; what was made of the rates by hand stays."""
@@ -72,7 +68,7 @@ class Pace:
         if schedule is None:
             return self.moment()
         first = schedule.begun(self.standing)
-        moved = momenta_now(schedule, first) if schedule.moving else self.momenta
+        moved = momenta_now(schedule, first, self.momenta)
         return PaceMoment(schedule.now(first, schedule.base_lrs), schedule, first, moved, schedule.base_lrs)
 
     def set(self, rates: Sequence[float]) -> None:
@@ -134,9 +130,9 @@ class Pace:
             self.standing = self.schedule.after(self.standing, self.rates, losses, epoch)
             with suppress(ScalarvizError):
                 self.rates = self.schedule.now(self.standing, self.rates)
-                self._move(self.schedule)
+                self.momenta = momenta_now(self.schedule, self.standing, self.momenta)
 
 
-def momenta_now(schedule: LRScheduler, standing: Any) -> tuple[float, ...]:
-    """The momenta where a schedule stands that moves them."""
-    return tuple(schedule.momenta(standing, 1, 1)[0].tolist())
+def momenta_now(schedule: LRScheduler, standing: Any, kept: tuple[float, ...]) -> tuple[float, ...]:
+    """The momenta where a schedule stands; those that are `kept` where it does not move them."""
+    return tuple(schedule.momenta(standing, 1, 1)[0].tolist()) if schedule.moving else kept

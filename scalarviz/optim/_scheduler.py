@@ -297,7 +297,7 @@ class LRScheduler:
         self.optimizer._check_free("its schedule is stepped by hand")
         new, schedule = Standing(standing.stepped + 1, 0, standing.scales), pace.moment().schedule
         assert schedule is not None
-        moved = momenta_now(schedule, new) if schedule.moving else pace.momenta
+        moved = momenta_now(schedule, new, pace.momenta)
         pace.put(PaceMoment(schedule.now(new, pace.rates), schedule, new, moved, pace.initial))
 
     def state_dict(self) -> dict[str, Any]:
@@ -328,7 +328,7 @@ class LRScheduler:
         if set(given) != set(first._fields):
             raise InputError(f"{title} has {listing(first._fields)}, got {listing(sorted(given))}")
         standing = self._read(title, given)
-        moved = momenta_now(self, standing) if self.moving else self.optimizer.lr_pace.momenta
+        moved = momenta_now(self, standing, self.optimizer.lr_pace.momenta)
         return PaceMoment(self.now(standing, self.base_lrs), self, standing, moved, self.base_lrs)
 
     def _read(self, title: str, given: Mapping[str, Any]) -> Any:

@@ -29,11 +29,9 @@ __all__ = [
 
 _ABSENT = {"verbose": "run.lr and get_last_lr() say the rates"}
 
-for _kind in (
-    CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR, MultiStepLR, OneCycleLR, ReduceLROnPlateau, SequentialLR,
-    StepLR,
-):  # fmt: skip
-    explain(_kind, _ABSENT)
+for _kind in map(globals().__getitem__, __all__):
+    if issubclass(_kind, LRScheduler) and _kind is not LRScheduler:  # users' schedules have Python's own check
+        explain(_kind, _ABSENT)
 
 _OWN = "LambdaLR takes any function of the count; several in a row are a SequentialLR"
 _SCHEDULES = dict.fromkeys(
