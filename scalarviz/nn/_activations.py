@@ -250,7 +250,6 @@ class PReLU(Module):
         return sheet.node("PRelu", x, slopes, shape=x.shape)
 
     def constant_start(self, part: Parameter | Weight) -> float | None:
-        """`init`, whatever the initialiser."""
         return self.init
 
     def extra_repr(self) -> str:

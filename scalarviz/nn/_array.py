@@ -220,7 +220,6 @@ def dimensions(ndim: int, dim: Any, name: str, shape: tuple[int, ...]) -> tuple[
 
 
 def one_dimension(array: Any, dim: Any, name: str) -> int:
-    """The same of a single dimension."""
     if isinstance(dim, tuple | list) or dim is None:
         raise InputError(f".{name}(dim): one of the dimensions of the shape {array.shape}, got {shown(dim)}")
     (place,) = dimensions(array.ndim, dim, name, array.shape)
@@ -272,7 +271,6 @@ def each_lane(words: TensorWords, function: Callable[[Lane], Lane], name: str, d
 
 
 def _places(find: Callable[..., Any], words: TensorWords, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Any:
-    """Whole numbers of NumPy."""
     array = words.as_values()
     dim, keepdim = _said(find.__name__, dim, keepdim, numpy)
     place = None if dim is None else one_dimension(array, dim, find.__name__)
@@ -351,7 +349,6 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
             ) from None
 
     def as_values(self) -> Values:
-        """Itself."""
         return self
 
     def view(self, *shape: Any) -> Any:  # type: ignore[override]
@@ -378,7 +375,6 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         only(self, "backward").backward(upstream)
 
     def numel(self) -> int:
-        """How many there are."""
         return self.size
 
     def pow(self, exponent: Any) -> Any:

@@ -146,7 +146,6 @@ class MultiheadAttention(Module):
         return self.out_proj.write_onnx(sheet, sheet.reshaped(joined, (asking, self.embed_dim)))
 
     def _onnx_projected(self, sheet: Sheet, given: tuple[Tensor, Tensor, Tensor]) -> list[Tensor]:
-        """Q, k and v of all positions."""
         sizes = sheet.integers((self.embed_dim,) * 3)
         weights = sheet.several("Split", 3, sheet.turned(sheet.weight(self.in_proj_weight)), sizes, axis=1)
         made = [sheet.node("MatMul", x, w, shape=x.shape) for x, w in zip(given, weights, strict=True)]
@@ -237,7 +236,6 @@ def _one_head(q: list[Vector], k: list[Vector], v: list[Vector], mask: Mask) -> 
 
 
 def _averaged(shares: list[list[Vector]]) -> list[Vector]:
-    """The mean over the heads."""
     part = [1.0 / len(shares)] * len(shares)
     return [[dot(part, list(each)) for each in zip(*rows, strict=True)] for rows in zip(*shares, strict=True)]
 

@@ -360,7 +360,6 @@ class Pool(Module):
         return [windows([plane], rows, columns, size) for plane in planes], made
 
     def made_shape(self, before: Sides) -> Sides:
-        """The shape that it makes of a sample of the shape `before`."""
         sides = zip(before[1:], self.kernel_size, self.stride, self.padding, strict=True)
         return before[0], *((side + 2 * border - size) // step + 1 for side, size, step, border in sides)
 
@@ -486,7 +485,6 @@ class AdaptiveAvgPool(Module):
         return x
 
     def made_shape(self, before: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape that it makes of a sample of the shape `before`."""
         return before[0], *(n or side for n, side in zip(self.output_size, before[1:], strict=True))
 
     def extra_repr(self) -> str:

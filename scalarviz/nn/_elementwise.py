@@ -115,17 +115,14 @@ class Each(Elementwise):
         self.of, self.how, self.shape = of, how, of.shape  # type: ignore[misc]
 
     def row(self) -> Row:
-        """Where the weights lie."""
         return self.of.row()
 
     def as_values(self) -> Values:
-        """The square, or the absolute, of each of them."""
         found: Values = each(self.how, self.of)
         return found
 
     @property
     def data(self) -> Any:
-        """The numbers, a copy."""
         return self.as_values().data
 
     def __len__(self) -> int:

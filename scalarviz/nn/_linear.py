@@ -103,7 +103,6 @@ class Linear(Module):
         return sheet.node("Add", product, *bias, shape=made) if bias else product
 
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
-        """Inputs and outputs of the layer, for the weights and the biases."""
         return self.in_features, self.out_features
 
     def _title(self) -> str:
@@ -165,11 +164,9 @@ class Perceptron(Module):
         return result
 
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
-        """Its inputs, and one output."""
         return self.in_features, 1
 
     def extra_repr(self) -> str:
-        """Its size, and an activation that has no line of its own."""
         other = "" if isinstance(self.activation, Module) else f", activation={self.activation!r}"
         return f"{self.in_features}{other}, bias={self.bias is not None}"
 

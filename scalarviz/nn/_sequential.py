@@ -63,7 +63,6 @@ class Sequential(Module):
         return self
 
     def forward(self, x: Any) -> Any:
-        """The outputs of the last module."""
         for module in self:
             x = module(x)
         return x
@@ -169,7 +168,6 @@ class PerceptronView:
         return Dot.of(weights, tuple(row), None if self.bias is None else Row(self.bias._block, self.index, 1))
 
     def __call__(self, x: Sequence[Any]) -> Value:
-        """The output for one sample."""
         total = self.summation(x)
         result: Value = total if self.activation is None else self.activation(total)
         return result
@@ -274,8 +272,6 @@ class Network(Sequential):
 
 
 class Perceptrons(Sequence[PerceptronView]):
-    """The perceptrons of a network, by number."""
-
     def __init__(self, network: Network) -> None:
         self._network = network
 

@@ -450,7 +450,6 @@ class Optimizer:
         return tuple(rule.with_momentum(one) for rule, one in zip(self.rules, momenta, strict=True))
 
     def all_group_numbers(self) -> list[dict[str, Any]]:
-        """Those of each."""
         return [self.group_numbers(j) for j in range(len(self.rules))]
 
     def checked_groups(self, numbers: Mapping[str, Any], groups: Any, title: str) -> list[dict[str, Any]]:

@@ -47,7 +47,6 @@ class Pace:
         return PaceMoment(self.rates, self.schedule, self.standing, self.momenta, self.initial)
 
     def put(self, moment: PaceMoment) -> None:
-        """As it was."""
         self.rates, self.schedule, self.standing, self.momenta, self.initial = moment
 
     def twin(self) -> Pace:
@@ -95,7 +94,6 @@ class Pace:
 
     @property
     def remark(self) -> str:
-        """What one should know of its schedule."""
         return "" if self.schedule is None else self.schedule.remark
 
     def most(self, epoch: int) -> int | None:

@@ -91,7 +91,6 @@ class ReduceLROnPlateau(LRScheduler):
         return list(self.min_lrs)
 
     def begin(self) -> PlateauStanding:
-        """Nothing was seen."""
         return PlateauStanding(0, 0, 0.0, math.inf if self.mode == "min" else -math.inf, 0, 0, self.base_lrs)
 
     def begun(self, standing: Any) -> PlateauStanding:
@@ -99,7 +98,6 @@ class ReduceLROnPlateau(LRScheduler):
         return self.begin()
 
     def now(self, standing: Any, rates: tuple[float, ...]) -> tuple[float, ...]:
-        """The rates as they were left."""
         kept: tuple[float, ...] = standing.rates
         return kept
 
@@ -111,11 +109,9 @@ class ReduceLROnPlateau(LRScheduler):
         return max(1, self._look(epoch) - int(standing.within))
 
     def table(self, standing: Any, rates: tuple[float, ...], count: int, epoch: int) -> Floats:
-        """The same rates for all steps: none is beyond its next look."""
         return np.tile(np.array(standing.rates), (count, 1))
 
     def after(self, standing: Any, rates: tuple[float, ...], losses: Floats, epoch: int) -> PlateauStanding:
-        """One more look where the steps reach it."""
         total = standing.total
         for loss in losses.tolist():  # one after the other: how steps are cut into calls shows in no bit
             total += loss
@@ -239,14 +235,12 @@ class SequentialLR(LRScheduler):
         return first.base_lrs
 
     def rebound(self, optimizer: Optimizer) -> LRScheduler:
-        """A copy, told whose it is; its parts too."""
         twin = super().rebound(optimizer)
         assert isinstance(twin, SequentialLR)
         twin.schedulers = [one.rebound(optimizer) for one in self.schedulers]
         return twin
 
     def regrouped(self, sources: Sequence[int]) -> LRScheduler:
-        """The same for other parameter groups; its parts too."""
         twin = super().regrouped(sources)
         assert isinstance(twin, SequentialLR)
         twin.schedulers = [one.regrouped(sources) for one in self.schedulers]

@@ -59,7 +59,6 @@ class SGD(Optimizer):
             raise InputError("SGD: nesterov=True needs dampening=0")
 
     def assign(self, numbers: Mapping[str, Any]) -> None:
-        """Without momentum there is no state."""
         super().assign(numbers)
         if "momentum" in numbers:
             self.state = ("momentum_buffer",) if self.momentum else ()
@@ -118,7 +117,6 @@ class Adagrad(Optimizer):
         self.initial_accumulator_value = initial_accumulator_value
 
     def state_start(self, name: str) -> float:
-        """The sum begins with `initial_accumulator_value`."""
         return self.initial_accumulator_value
 
     def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
@@ -172,7 +170,6 @@ class RMSprop(Optimizer):
         self.centered, self.maximize = centered, maximize
 
     def assign(self, numbers: Mapping[str, Any]) -> None:
-        """There is no state that nothing reads."""
         super().assign(numbers)
         given = vars(self)
         self.state = (
@@ -250,7 +247,6 @@ class Adam(Optimizer):
         self.amsgrad, self.maximize = amsgrad, maximize
 
     def assign(self, numbers: Mapping[str, Any]) -> None:
-        """The largest mean square is kept where it is asked for."""
         super().assign(numbers)
         if "amsgrad" in numbers:
             self.state = (*Adam.state, "max_exp_avg_sq") if self.amsgrad else Adam.state

@@ -79,7 +79,6 @@ def gathered(held: Held, attribute: str, moving: Moving) -> Floats:
 
 
 def scatter(held: Held, values: Floats, moving: Moving) -> None:
-    """Set the values of the weights that move."""
     start = 0
     for (block, _), (_, index) in zip(held, moving, strict=True):
         block.flat_value[index] = values[start : start + len(index)]
@@ -87,7 +86,6 @@ def scatter(held: Held, values: Floats, moving: Moving) -> None:
 
 
 def zero_gradients(held: Held) -> None:
-    """Set the gradients of all that is held to 0, "not computed yet"."""
     for block, places in held:
         if len(places) == block.size:
             block.zero_grad()
