@@ -32,6 +32,8 @@ class Activation(Module):
     op: ClassVar[str | None] = None
     keeps_shape: ClassVar[bool] = True
     onnx_stacks: ClassVar[bool] = True
+    _numbers: ClassVar[tuple[str, ...]] = ()
+    """Names of its numbers, which are the further operands of the operation."""
 
     def forward(self, x: Any) -> Any:
         """One Value for one Value, a list for a list, nested lists for nested lists."""
@@ -57,7 +59,10 @@ class Activation(Module):
 
     def constants(self) -> tuple[float, ...]:
         """Further operands of the operation."""
-        return ()
+        return tuple([getattr(self, name) for name in self._numbers])
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name}={getattr(self, name):g}" for name in self._numbers)
 
 
 class Sigmoid(Activation):
@@ -88,15 +93,10 @@ class LeakyReLU(Activation):
     """
 
     op = "leaky_relu"
+    _numbers = ("negative_slope",)
 
     def __init__(self, negative_slope: float = 0.01) -> None:
         self.negative_slope = _finite(negative_slope, "LeakyReLU: negative_slope", "; try 0.01")
-
-    def constants(self) -> tuple[float, ...]:
-        return (self.negative_slope,)
-
-    def extra_repr(self) -> str:
-        return f"negative_slope={self.negative_slope:g}"
 
 
 class Softplus(Activation):
@@ -117,6 +117,7 @@ class Softplus(Activation):
 
     op = "softplus"
     stage: ClassVar[str] = "softplus"
+    _numbers = ("beta", "threshold")
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         self.beta = positive(beta, "Softplus: beta", "; try 1")
@@ -127,12 +128,6 @@ class Softplus(Activation):
     @property
     def operation(self) -> str:
         return "softplus_up_to"
-
-    def constants(self) -> tuple[float, ...]:
-        return (self.beta, self.threshold)
-
-    def extra_repr(self) -> str:
-        return f"beta={self.beta:g}, threshold={self.threshold:g}"
 
 
 class GELU(Activation):
@@ -179,15 +174,10 @@ class ELU(Activation):
     """
 
     op = "elu"
+    _numbers = ("alpha",)
 
     def __init__(self, alpha: float = 1.0) -> None:
         self.alpha = _finite(alpha, "ELU: alpha", "; try 1")
-
-    def constants(self) -> tuple[float, ...]:
-        return (self.alpha,)
-
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha:g}"
 
 
 class LogSigmoid(Activation):

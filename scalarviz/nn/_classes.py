@@ -406,6 +406,8 @@ class Softmax(Module):
     stage: ClassVar[str] = "softmax"
     onnx_stacks: ClassVar[bool] = True
     keeps_shape: ClassVar[bool] = True
+    _function = staticmethod(softmax)
+    _operator: ClassVar[str] = "Softmax"
 
     def __init__(self, dim: int = -1) -> None:
         given: Any = dim
@@ -416,18 +418,15 @@ class Softmax(Module):
         self.dim = int(dim)
 
     def forward(self, x: Any) -> list[Value]:
-        self._check(x)
-        found: list[Value] = softmax(x)
-        return found
-
-    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        return sheet.node("Softmax", x, shape=x.shape, axis=-1)
-
-    def _check(self, x: Any) -> None:
         shape = shape_of(x)
         if len(shape) != 1 or shape[0] == 0:
             title = titled(self, f"{type(self).__name__}()")
             raise InputError(f"{title} takes a row of numbers, got the shape {shape}")
+        found: list[Value] = self._function(x)
+        return found
+
+    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
+        return sheet.node(self._operator, x, shape=x.shape, axis=-1)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"
@@ -440,14 +439,8 @@ class LogSoftmax(Softmax):
     """
 
     stage: ClassVar[str] = "log_softmax"
-
-    def forward(self, x: Any) -> list[Value]:
-        self._check(x)
-        found: list[Value] = log_softmax(x)
-        return found
-
-    def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        return sheet.node("LogSoftmax", x, shape=x.shape, axis=-1)
+    _function = staticmethod(log_softmax)
+    _operator = "LogSoftmax"
 
 
 class CrossEntropyLoss(ClassLoss):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,9 @@ class Loss:
         Another reduction; when called: numbers of outputs and targets that differ.
     """
 
+    _numbers: ClassVar[tuple[str, ...]] = ()
+    """Names of its numbers, which are printed."""
+
     def __init__(self, reduction: Reduction = "mean", *, batch_reduction: Joined | None = None) -> None:
         name = type(self).__name__
         self.reduction: Reduction = one_of(reduction, ("mean", "sum", "none"), f"{name}: reduction")
@@ -122,7 +125,7 @@ class Loss:
 
     def extra_repr(self) -> str:
         """What stands behind the reduction."""
-        return ""
+        return ", ".join(f"{name}={getattr(self, name):g}" for name in self._numbers)
 
     def __repr__(self) -> str:
         joined = "" if self._joined is None else f", batch_reduction={self._joined!r}"
@@ -146,6 +149,8 @@ class MSELoss(Loss):
         Another reduction or factor; when called: numbers of outputs and targets that differ.
     """
 
+    _numbers = ("factor",)
+
     def __init__(
         self, reduction: Reduction = "mean", factor: float = 1.0, *, batch_reduction: Joined | None = None
     ) -> None:
@@ -154,9 +159,6 @@ class MSELoss(Loss):
 
     def term(self, output: Any, target: Any) -> Value:
         return apply(_SQUARE, apply(_SUB, output, target))
-
-    def extra_repr(self) -> str:
-        return f"factor={self.factor:g}"
 
 
 class L1Loss(Loss):
@@ -175,6 +177,8 @@ class HuberLoss(Loss):
         `delta` is not positive and finite.
     """
 
+    _numbers = ("delta",)
+
     def __init__(
         self, reduction: Reduction = "mean", delta: float = 1.0, *, batch_reduction: Joined | None = None
     ) -> None:
@@ -183,9 +187,6 @@ class HuberLoss(Loss):
 
     def term(self, output: Any, target: Any) -> Value:
         return apply(_HUBER, apply(_SUB, output, target), self.delta)
-
-    def extra_repr(self) -> str:
-        return f"delta={self.delta:g}"
 
 
 class SmoothL1Loss(Loss):
@@ -199,6 +200,8 @@ class SmoothL1Loss(Loss):
         `beta` is negative or not finite.
     """
 
+    _numbers = ("beta",)
+
     def __init__(
         self, reduction: Reduction = "mean", beta: float = 1.0, *, batch_reduction: Joined | None = None
     ) -> None:
@@ -209,9 +212,6 @@ class SmoothL1Loss(Loss):
         difference = apply(_SUB, output, target)
         return apply(_ABS, difference) if self.beta == 0.0 else apply(_SMOOTH_L1, difference, self.beta)
 
-    def extra_repr(self) -> str:
-        return f"beta={self.beta:g}"
-
 
 class HingeEmbeddingLoss(Loss):
     """A distance ``x`` for target 1, ``max(0, margin - x)`` for target -1; mean or sum.
@@ -221,6 +221,8 @@ class HingeEmbeddingLoss(Loss):
     InputError
         `margin` is not finite; in a Run: a target that is neither 1 nor -1.
     """
+
+    _numbers = ("margin",)
 
     def __init__(
         self, margin: float = 1.0, *, reduction: Reduction = "mean", batch_reduction: Joined | None = None
@@ -240,9 +242,6 @@ class HingeEmbeddingLoss(Loss):
                 f"HingeEmbeddingLoss: a target is 1 or -1, got {shown(targets[row].tolist())} for sample {row}; of 0 "
                 "and 1 take 2*y - 1"
             )
-
-    def extra_repr(self) -> str:
-        return f"margin={self.margin:g}"
 
 
 _SUB, _SQUARE, _ABS = kernel("sub"), kernel("square"), kernel("abs")

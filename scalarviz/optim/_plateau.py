@@ -93,38 +93,35 @@ class ReduceLROnPlateau(LRScheduler):
     def begin(self) -> PlateauStanding:
         return PlateauStanding(0, 0, 0.0, math.inf if self.mode == "min" else -math.inf, 0, 0, self.base_lrs)
 
-    def begun(self, standing: Any) -> PlateauStanding:
+    def begun(self, standing: PlateauStanding) -> PlateauStanding:
         """Likewise: the rates are those that it began with."""
         return self.begin()
 
-    def now(self, standing: Any, rates: tuple[float, ...]) -> tuple[float, ...]:
-        kept: tuple[float, ...] = standing.rates
-        return kept
+    def now(self, standing: PlateauStanding, rates: tuple[float, ...]) -> tuple[float, ...]:
+        return standing.rates
 
     def _look(self, epoch: int) -> int:
         return epoch if self.every is None else self.every
 
-    def most(self, standing: Any, epoch: int) -> int:
+    def most(self, standing: PlateauStanding, epoch: int) -> int:
         """The steps until it looks again."""
-        return max(1, self._look(epoch) - int(standing.within))
+        return max(1, self._look(epoch) - standing.within)
 
-    def table(self, standing: Any, rates: tuple[float, ...], count: int, epoch: int) -> Floats:
+    def table(self, standing: PlateauStanding, rates: tuple[float, ...], count: int, epoch: int) -> Floats:
         return np.tile(np.array(standing.rates), (count, 1))
 
-    def after(self, standing: Any, rates: tuple[float, ...], losses: Floats, epoch: int) -> PlateauStanding:
+    def after(self, standing: PlateauStanding, rates: tuple[float, ...], losses: Floats, epoch: int) -> PlateauStanding:
         total = standing.total
         for loss in losses.tolist():  # one after the other: how steps are cut into calls shows in no bit
             total += loss
         within = standing.within + len(losses)
         if within < self._look(epoch):
-            later: PlateauStanding = standing._replace(within=within, total=total)
-            return later
+            return standing._replace(within=within, total=total)
         return self._seen(standing._replace(within=0, total=0.0), total / within)
 
-    def scaled(self, standing: Any, rates: tuple[float, ...], new: tuple[float, ...]) -> PlateauStanding:
+    def scaled(self, standing: PlateauStanding, rates: tuple[float, ...], new: tuple[float, ...]) -> PlateauStanding:
         """It goes on from the rates that were set."""
-        other: PlateauStanding = standing._replace(rates=new)
-        return other
+        return standing._replace(rates=new)
 
     def _seen(self, standing: PlateauStanding, loss: float) -> PlateauStanding:
         """After a look at a loss."""
