@@ -59,7 +59,7 @@ class Activation(Module):
 
     def constants(self) -> tuple[float, ...]:
         """Further operands of the operation."""
-        return tuple([getattr(self, name) for name in self._numbers])
+        return tuple([getattr(self, name) for name in self._numbers]) if self._numbers else ()  # at every call
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={getattr(self, name):g}" for name in self._numbers)
