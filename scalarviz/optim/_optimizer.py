@@ -396,11 +396,16 @@ class Optimizer:
         self.lr_pace.initial = tuple(initial) if len(initial) == len(given) else ()
         self._join()
 
+    def _alone(self, lr: float) -> Optimizer:
+        """The same rule without groups, schedule and Run, at a rate."""
+        twin = object.__new__(type(self))
+        twin.__dict__.update({name: part for name, part in vars(self).items() if name not in NOBODY})
+        twin.lr_pace.rates = (lr,)
+        return twin
+
     def _rule_like(self, source: Optimizer, numbers: Mapping[str, Any]) -> Optimizer:
         """The rule of one group: like another one but for these checked numbers."""
-        rule = object.__new__(type(source))
-        rule.__dict__.update({name: part for name, part in vars(source).items() if name not in NOBODY})
-        rule.lr_pace.rates = (self.lr,)
+        rule = source._alone(self.lr)
         rule.assign({name: part for name, part in numbers.items() if name != "lr"})
         return rule
 
@@ -494,10 +499,7 @@ class Optimizer:
     def with_momentum(self, momentum: Any) -> Optimizer:
         """The same rule with another momentum, a number or a Value, which is not checked."""
         name = str(self.momentum_name)
-        twin = object.__new__(type(self))
-        twin.__dict__.update({part: found for part, found in vars(self).items() if part not in NOBODY})
-        twin.lr_pace.rates = (self.lr,)
-        twin._steps = self._steps
+        twin = self._alone(self.lr)
         twin.__dict__[name] = (momentum, self.betas[1]) if name == "betas" else momentum  # type: ignore[attr-defined]
         return twin
 
