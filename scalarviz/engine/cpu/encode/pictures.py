@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ....tape import Instruction, Program
 from ..vector.capability import COLUMNS
-from .sums import stretches
+from .sums import Matrix, matrix_backward, matrix_forward, rows_outer
 from .writer import Lines, Writer
 
 Words = NDArray[np.int64]
@@ -281,29 +281,12 @@ def are_layers(program: Program, i: Instruction) -> bool:
     return size >= WEIGHTS and bool((np.diff(i.args, axis=1) == 1).all()) and not np.isin(i.args, zeros).any()
 
 
-def places_forward(w: Writer, i: Instruction) -> Lines:
-    """Lines of the layer, place by place."""
-    (places, n), lines = i.args.shape, []
-    for place, rows in enumerate(i.args):
-        to = w.keep(range(i.dst + place, i.dst + i.count, places))
-        source, weight = w.keep(rows), int(i.weights[0])
-        lines.append([*w.kernel("combine"), to, len(i.weights), source, n, weight, n, 1, i.bias, 0])
-    return lines
-
-
-def places_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that add up its weights' gradients and carry the adjoints of its results on, place by place."""
-    (places, n), count, weight, up = i.args.shape, len(i.weights), int(i.weights[0]), w.adjoint(i.dst)
-    lines: Lines = []
-    for place, rows in enumerate(i.args):
-        upstream, source = w.keep(range(up + place, up + i.count, places)), w.keep(rows)
-        lines.append([*w.kernel("outer"), upstream, count, source, n, weight, n, i.bias])
-        for start, to in stretches(rows, w.wanted(rows)):
-            zeros, adding = w.adding(to)
-            targets = w.keep([w.adjoint(r) for r in to])
-            fields = [targets, len(to), upstream, count, weight + start, 1, n, -1, int(adding)]
-            lines += [*zeros, [*w.kernel("combine"), *fields]]
-    return lines
+def places(i: Instruction) -> list[Matrix]:
+    """The layers of its places; with one sample, results of one place stand a row of places apart."""
+    (count, n), ends = i.args.shape, i.dst + i.count
+    return [
+        Matrix(range(i.dst + p, ends, count), rows, int(i.weights[0]), n, 1, i.bias) for p, rows in enumerate(i.args)
+    ]
 
 
 def can_be_compact(program: Program) -> bool:
@@ -343,7 +326,7 @@ def _sums(w: Writer, sums: Sums) -> int:
 def conv_forward(w: Writer, i: Instruction) -> Lines:
     """Lines of a convolution."""
     if w.lanes and are_layers(w.program, i):
-        return places_forward(w, i)
+        return [line for m in places(i) for line in matrix_forward(w, m)]
     operands = _operands(w.program, i)
     shifts = _shifts(w, operands)
     if shifts is None:
@@ -356,13 +339,14 @@ def conv_forward(w: Writer, i: Instruction) -> Lines:
 def conv_backward(w: Writer, i: Instruction) -> Lines:
     """Lines that add up its weights' gradients, and carry the adjoints of its results to its operands."""
     if w.lanes and are_layers(w.program, i):
-        return places_backward(w, i)
+        given = [(m, m.upstream(w)) for m in places(i)]
+        return [line for m, up in given for line in rows_outer(w, m, up) + matrix_backward(w, m, up)]
     program, operands, upstream = w.program, _operands(w.program, i), w.adjoint(i.dst)
     shifts = _shifts(w, operands)
     head = [upstream, len(i.weights), i.args.shape[0]]
     tail = [i.args.shape[1], int(i.weights[0]), i.bias]
     if shifts is None:
-        ones = w.keep([2 * program.n_rows + 1])
+        ones = w.keep([w.ones])
         lines = [[*w.kernel("conv_outer"), *head, w.keep(i.args.ravel()), *tail, ones]]
     else:
         columns, vectors = outer_fields(shifts, w.lanes, w.keep)

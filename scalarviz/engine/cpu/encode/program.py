@@ -67,11 +67,6 @@ def _filled(w: Writer, rows: list[int]) -> list[int]:
     return [row if row >= 0 else next(spare) for row in rows]
 
 
-def mask_backward(w: Writer, i: Instruction) -> Lines:
-    """Nothing: nobody asks a mask for its gradient."""
-    return []
-
-
 _MADE = ("op", "dot", "weighted", "product")
 _SOURCES = ("param", "batch_mean")
 
@@ -250,7 +245,7 @@ def encode(
     adjoint = AdjointRows(program, range(program.n_rows) if lanes else written)
     w = Writer(program, rows, kernel, lanes, few, samples, adjoint, written, Alone(program, taken))
     narrowed = Narrow(program, narrow)
-    forward = _table(narrowed.forward(w, k, FORWARD[i.kind](w, i)) for k, i in enumerate(program.instructions))
+    forward = _table(narrowed.forward(w, k, KINDS[i.kind][0](w, i)) for k, i in enumerate(program.instructions))
     backward = _table(_backward(w, narrowed, k) for k in range(len(program.instructions) - 1, -1, -1) if written)
     return Encoded(
         forward=forward,
@@ -288,7 +283,7 @@ def _backward(w: Writer, narrowed: Narrow, k: int) -> Lines:
     lines: Lines = []
     if w.wants(i.dst):
         assert w.written.issuperset(range(i.dst, i.dst + i.count))  # else it would read what nobody has written
-        lines = narrowed.backward(w, k, BACKWARD[i.kind](w, i))
+        lines = narrowed.backward(w, k, KINDS[i.kind][1](w, i))
     w.adjoint.done(i)
     return lines
 
@@ -361,34 +356,18 @@ def param_backward(w: Writer, i: Instruction) -> Lines:
 
 Part = Callable[[Writer, Instruction], Lines]
 
-FORWARD: dict[str, Part] = {
-    "op": op_forward,
-    "param": param_forward,
-    "layer": sums.layer_forward,
-    "conv": pictures.conv_forward,
-    "max": pictures.max_forward,
-    "dot": sums.dot_forward,
-    "weighted": sums.weighted_forward,
-    "product": sums.product_forward,
-    "squares": sums.squares_forward,
-    "mask": mask_forward,
-    "gather": gather_forward,
-    "batch_mean": mean_forward,
+KINDS: dict[str, tuple[Part, Part]] = {
+    "op": (op_forward, op_backward),
+    "param": (param_forward, param_backward),
+    "layer": (sums.layer_forward, sums.layer_backward),
+    "conv": (pictures.conv_forward, pictures.conv_backward),
+    "max": (pictures.max_forward, pictures.max_backward),
+    "dot": (sums.dot_forward, sums.dot_backward),
+    "weighted": (sums.weighted_forward, sums.weighted_backward),
+    "product": (sums.product_forward, sums.product_backward),
+    "squares": (sums.squares_forward, sums.squares_backward),
+    "mask": (mask_forward, lambda w, i: []),  # nobody asks a mask for its gradient
+    "gather": (gather_forward, gather_backward),
+    "batch_mean": (mean_forward, mean_backward),
 }
-"""How each kind of instruction is written."""
-
-BACKWARD: dict[str, Part] = {
-    "op": op_backward,
-    "param": param_backward,
-    "layer": sums.layer_backward,
-    "conv": pictures.conv_backward,
-    "max": pictures.max_backward,
-    "dot": sums.dot_backward,
-    "weighted": sums.weighted_backward,
-    "product": sums.product_backward,
-    "squares": sums.squares_backward,
-    "mask": mask_backward,
-    "gather": gather_backward,
-    "batch_mean": mean_backward,
-}
-"""And its backward pass."""
+"""How each kind of instruction is written, and its backward pass."""

@@ -8,9 +8,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,59 +23,55 @@ FEW_SUMS = 2
 """Most tiles of a layer forward: with more, the loops of the usual kernel are as quick."""
 FEW_OUTER = 8
 """Most tiles of its weights' gradients."""
+SEVERAL_WEIGHTS = 1024
+"""From so many weights on their gradients are quicker along the weights; sums are from twice as many on."""
+HALF = 4
+"""Samples of one pass over the weights; a second one pays in layers of 128 x 128."""
+LEAST = 16
+"""Weights of a matrix from which on its sums are better done by the kernels of layers."""
+COPIED = 128
+"""Operands from which on the kernel copies the weights of a panel side by side, where it would look for biases too."""
+
+Span = tuple[int, int]
+"""Start and length."""
 
 
-def pieces(rows: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Spans ``(start, length)`` of up to four neighbours in a list of rows."""
-    numbered = groupby(enumerate(rows.tolist()), key=lambda item: item[1] - item[0])
+def pieces(rows: Sequence[int]) -> list[Span]:
+    """Spans of up to four neighbours in a list of rows."""
+    numbered = groupby(enumerate(rows), key=lambda item: item[1] - item[0])
     spans = [[position for position, _ in group] for _, group in numbered]
     return [(first, min(FEW, span[-1] + 1 - first)) for span in spans for first in range(span[0], span[-1] + 1, FEW)]
 
 
-def tiles_of(i: Instruction, most: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+def tiles_of(to: Sequence[int], rows: Sequence[int], most: int) -> list[tuple[Span, Span]]:
     """The tiles of a layer: spans of its results and of its operands. Nothing if there are more than `most`."""
-    results, operands = pieces(np.arange(i.count)), pieces(i.args[0])
-    if len(results) * len(operands) > most:
-        return []
-    return [(to, source) for to in results for source in operands]
+    tiles = list(product(pieces(to), pieces(rows)))
+    return tiles if len(tiles) <= most else []
 
 
-def forward_fields(i: Instruction) -> Iterator[list[int]]:
-    """Fields of the instructions that compute a layer."""
-    n = i.args.shape[1]
-    for (to, height), (source, width) in tiles_of(i, FEW_SUMS):
-        first = source == 0
-        bias = i.bias + to if i.bias >= 0 and first else -1
-        weight = int(i.weights[0]) + to * n + source
-        yield [i.dst + to, height, int(i.args[0, source]), width, weight, n, 1, bias, int(not first)]
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Sums ``to[i] = bias[i] + sum_j theta[weight + i*to_step + j*from_step] * rows[j]``; no bias: -1."""
 
+    to: range
+    rows: NDArray[np.int64]
+    weight: int
+    to_step: int
+    from_step: int
+    bias: int
+    tiled: bool = False
+    """Whether it is cut into tiles where its rows are vectors."""
 
-def outer_fields(i: Instruction, upstream: int) -> Iterator[list[int]]:
-    """Fields of those that add up its weights' gradients; the adjoints of its results begin at row `upstream`."""
-    n = i.args.shape[1]
-    for (to, height), (source, width) in tiles_of(i, FEW_OUTER):
-        bias = i.bias + to if i.bias >= 0 and source == 0 else -1
-        weight = int(i.weights[0]) + to * n + source
-        yield [upstream + to, height, int(i.args[0, source]), width, weight, n, bias]
+    @classmethod
+    def of_layer(cls, i: Instruction) -> Matrix:
+        """That of a layer."""
+        n = i.args.shape[1]
+        return cls(range(i.dst, i.dst + i.count), i.args[0], int(i.weights[0]), n, 1, i.bias, tiled=True)
 
-
-def backward_fields(i: Instruction, upstream: int, start: int, to: list[int], adding: bool) -> Iterator[list[int]]:
-    """Fields of those that make the adjoints `to` of the operands from number `start` on."""
-    n, results, targets = i.args.shape[1], pieces(np.arange(i.count)), pieces(np.array(to))
-    if len(results) * len(targets) > FEW_SUMS:
-        return
-    for position, width in targets:
-        for source, height in results:
-            weight = int(i.weights[0]) + source * n + start + position
-            more = int(adding or source > 0)
-            yield [to[position], width, upstream + source, height, weight, 1, n, -1, more]
-
-
-SEVERAL_WEIGHTS = 1024
-"""From so many weights on their gradients are quicker along the weights; sums are from twice as many on."""
-
-HALF = 4
-"""Samples of one pass over the weights; a second one pays in layers of 128 x 128."""
+    def upstream(self, w: Writer) -> range:
+        """The rows of the adjoints of the results."""
+        first = w.adjoint(self.to[0])
+        return range(first, first + self.to.step * len(self.to), self.to.step)
 
 
 def sums_kernel(w: Writer, weights: int) -> str:
@@ -89,51 +85,69 @@ def gradients_kernel(w: Writer, weights: int) -> str:
     return "outer_several" if w.samples and weights >= SEVERAL_WEIGHTS else "outer"
 
 
+def combine(
+    w: Writer, to: Sequence[int], rows: Sequence[int], weight: int, steps: tuple[int, int], bias: int, adding: bool,
+    tiled: bool,
+) -> Lines:  # fmt: skip
+    """Lines that store the sums of a matrix, or add them; `steps` between the weights of results and of operands."""
+    tiles = tiles_of(to, rows, FEW_SUMS) if tiled and w.few else []
+    if not tiles:
+        lists, name = [w.keep(to), len(to), w.keep(rows), len(rows)], sums_kernel(w, len(to) * len(rows))
+        return [[*w.kernel(name), *lists, weight, *steps, bias, int(adding)]]
+    lines = []
+    for (i, height), (j, width) in tiles:
+        first, b = weight + i * steps[0] + j * steps[1], bias + i if bias >= 0 and j == 0 else -1
+        lines.append([*w.kernel("combine_few"), to[i], height, rows[j], width, first, *steps, b, int(adding or j > 0)])
+    return lines
+
+
+def matrix_forward(w: Writer, m: Matrix, adding: bool = False) -> Lines:
+    """Lines of its sums."""
+    return combine(w, m.to, m.rows.tolist(), m.weight, (m.to_step, m.from_step), m.bias, adding, m.tiled)
+
+
+def matrix_backward(w: Writer, m: Matrix, upstream: range) -> Lines:
+    """Lines that carry the adjoints of its results to its operands."""
+    lines: Lines = []
+    for start, rows in stretches(m.rows, w.wanted(m.rows)):
+        zeros, adding = w.adding(rows)
+        targets, steps = [w.adjoint(row) for row in rows], (m.from_step, m.to_step)
+        lines += zeros + combine(w, targets, upstream, m.weight + start * m.from_step, steps, -1, adding, m.tiled)
+    return lines
+
+
+def rows_outer(w: Writer, m: Matrix, upstream: range, layer: Instruction | None = None) -> Lines:
+    """Lines that add up the gradients of weights that lie by result, and of the biases."""
+    rows, n, biased = m.rows.tolist(), len(m.rows), m.bias >= 0
+    tiles = tiles_of(upstream, rows, FEW_OUTER) if m.tiled and w.few else []
+    if not tiles:
+        source, name = [*rows, w.ones] if biased else rows, gradients_kernel(w, n * len(upstream))
+        lists = [w.keep(upstream), len(upstream), w.keep(source), len(source)]
+        alone = layer is not None and w.alone.take(layer)
+        return [[*w.kernel(name), *lists, m.weight, n, m.bias, int(alone)]]
+    lines = []
+    for (i, height), (j, width) in tiles:
+        weight, bias = m.weight + i * n + j, m.bias + i if biased and j == 0 else -1
+        lines.append([*w.kernel("outer_few"), upstream[i], height, rows[j], width, weight, n, bias])
+    return lines
+
+
 def layer_forward(w: Writer, i: Instruction) -> Lines:
     """Lines of a layer."""
-    tiles = w.tiles("combine_few", forward_fields(i))
-    if tiles:
-        return tiles
-    n = i.args.shape[1]
-    to, source = w.keep(range(i.dst, i.dst + i.count)), w.keep(i.args[0])
-    name = sums_kernel(w, n * i.count)
-    return [[*w.kernel(name), to, i.count, source, n, int(i.weights[0]), n, 1, i.bias, 0]]
+    return matrix_forward(w, Matrix.of_layer(i))
 
 
 def layer_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that add up its weights' gradients, and carry the adjoints of its results to its operands."""
-    rows, n, up = i.args[0], i.args.shape[1], w.adjoint(i.dst)
-    upstream = w.keep(range(up, up + i.count))
-    lines: Lines = []
-    for start, to in stretches(rows, w.wanted(rows)):
-        zeros, adding = w.adding(to)
-        targets = [w.adjoint(r) for r in to]
-        tiles = w.tiles("combine_few", backward_fields(i, up, start, targets, adding))
-        if not tiles:
-            fields = [w.keep(targets), len(to), upstream, i.count, int(i.weights[0]) + start, 1, n, -1]
-            tiles = [[*w.kernel(sums_kernel(w, len(to) * i.count)), *fields, int(adding)]]
-        lines += zeros + tiles
-    return lines + _weights_backward(w, i, upstream, up)  # last: it may change the weights
-
-
-def _weights_backward(w: Writer, i: Instruction, upstream: int, up: int) -> Lines:
-    """Lines that add up the gradients of a layer's weights."""
-    rows, n = i.args[0], i.args.shape[1]
-    tiles = w.tiles("outer_few", outer_fields(i, up))
-    if tiles:
-        return tiles
-    ones = 2 * w.program.n_rows + 1
-    source = w.keep([*rows, ones] if i.bias >= 0 else rows)
-    columns, alone = n + (i.bias >= 0), w.alone.take(i)
-    name = gradients_kernel(w, n * i.count)
-    return [[*w.kernel(name), upstream, i.count, source, columns, int(i.weights[0]), n, i.bias, int(alone)]]
+    """Lines that carry the adjoints of its results to its operands, and add up its weights' gradients."""
+    m = Matrix.of_layer(i)
+    upstream = m.upstream(w)
+    return matrix_backward(w, m, upstream) + rows_outer(w, m, upstream, i)  # last: it may change the weights
 
 
 def stretches(rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Iterator[tuple[int, list[int]]]:
     """Neighbouring operands of a layer that want a gradient: the first one's position, and the rows.
 
-    Their weights stand side by side. A row that occurs again begins a new stretch: the destinations of one
-    instruction must be different rows.
+    A row that occurs again begins a new stretch: the destinations of one instruction must be different rows.
     """
     stretch: list[int] = []
     seen: set[int] = set()
@@ -148,39 +162,10 @@ def stretches(rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Iterator[tu
         yield len(rows) - len(stretch), stretch
 
 
-LEAST = 16
-"""Weights of a matrix from which on its sums are better done by the kernels of layers."""
-
-COPIED = 128
-"""Operands from which on the kernel copies the weights of a panel side by side, where it would look for biases too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Sums that are ``theta[weight + k * outputs + j]`` times operand k, for output j.
-
-    Attributes
-    ----------
-    dst, outputs : int
-        The row of the first, and how many.
-    rows : ndarray of int64
-        Operands.
-    weight, bias : int
-        The first ones; no bias: -1.
-    """
-
-    dst: int
-    outputs: int
-    rows: NDArray[np.int64]
-    weight: int
-    bias: int
-
-
-def parts(w: Writer, i: Instruction) -> Iterator[Columns | Instruction]:
-    """A ``dot`` cut into such matrices and what lies between them."""
+def parts(w: Writer, i: Instruction) -> Iterator[Matrix | Instruction]:
+    """A ``dot`` cut into matrices whose weights lie by operand, and what lies between them."""
     first, start = 0, 0
-    ends = _ends(i)
-    for end in ends:
+    for end in _ends(i):
         found = _matrix(w, i, start, end)
         if found is not None:
             if first < start:
@@ -203,19 +188,15 @@ def _ends(i: Instruction) -> list[int]:
     return [*(np.flatnonzero(~on) + 1).tolist(), i.count]
 
 
-def _matrix(w: Writer, i: Instruction, start: int, end: int) -> Columns | None:
+def _matrix(w: Writer, i: Instruction, start: int, end: int) -> Matrix | None:
     """The sums from `start` on as a matrix, if they are a whole one."""
     outputs, rows, weights = end - start, i.args[start], i.weights.reshape(i.count, -1)[start]
-    bias = -1
-    if _is_one(w, int(rows[-1])) and (len(rows) == 1 or weights[-1] != weights[-2] + outputs):
+    bias, constants = -1, w.program.constants[w.program.constant_rows == rows[-1]]
+    if (constants == 1.0).any() and (len(rows) == 1 or weights[-1] != weights[-2] + outputs):
         rows, weights, bias = rows[:-1], weights[:-1], int(weights[-1])
     if outputs < 2 or outputs * len(rows) < LEAST or (np.diff(weights) != outputs).any():
         return None
-    return Columns(i.dst + start, outputs, rows, int(weights[0]), bias)
-
-
-def _is_one(w: Writer, row: int) -> bool:
-    return bool((w.program.constants[w.program.constant_rows == row] == 1.0).any())
+    return Matrix(range(i.dst + start, i.dst + end), rows, int(weights[0]), 1, outputs, bias)
 
 
 def _between(i: Instruction, start: int, end: int) -> Instruction:
@@ -223,33 +204,22 @@ def _between(i: Instruction, start: int, end: int) -> Instruction:
     return replace(i, dst=i.dst + start, count=end - start, args=i.args[start:end], weights=weights)
 
 
-def columns_forward(w: Writer, i: Columns) -> Lines:
-    """Lines of a matrix."""
-    to, source, n = w.keep(range(i.dst, i.dst + i.outputs)), w.keep(i.rows), len(i.rows)
-    name = sums_kernel(w, n * i.outputs)
-    lines: Lines = []
-    bias = i.bias
-    if bias >= 0 and n >= COPIED:
-        lines.append([*w.kernel("parameters"), i.dst, i.outputs, w.keep(range(bias, bias + i.outputs))])
-        bias = -1
-    return [*lines, [*w.kernel(name), to, i.outputs, source, n, i.weight, 1, i.outputs, bias, len(lines)]]
+def columns_forward(w: Writer, m: Matrix) -> Lines:
+    """Lines of a matrix of :func:`parts`."""
+    if m.bias < 0 or len(m.rows) < COPIED:
+        return matrix_forward(w, m)
+    biases = w.keep(range(m.bias, m.bias + len(m.to)))
+    return [[*w.kernel("parameters"), m.to[0], len(m.to), biases], *matrix_forward(w, replace(m, bias=-1), adding=True)]
 
 
-def columns_backward(w: Writer, i: Columns) -> Lines:
+def columns_backward(w: Writer, m: Matrix) -> Lines:
     """Lines that carry the adjoints of its results to its operands, and add up its weights' gradients."""
-    n, up = len(i.rows), w.adjoint(i.dst)
-    upstream = w.keep(range(up, up + i.outputs))
-    lines: Lines = []
-    for start, to in stretches(i.rows, w.wanted(i.rows)):
-        zeros, adding = w.adding(to)
-        targets, weight = w.keep([w.adjoint(row) for row in to]), i.weight + start * i.outputs
-        fields = [targets, len(to), upstream, i.outputs, weight, i.outputs, 1, -1, int(adding)]
-        lines += [*zeros, [*w.kernel(sums_kernel(w, len(to) * i.outputs)), *fields]]
-    name = gradients_kernel(w, n * i.outputs)
-    lines.append([*w.kernel(name), w.keep(i.rows), n, upstream, i.outputs, i.weight, i.outputs, -1, 0])
-    if i.bias >= 0:
-        ones = w.keep([2 * w.program.n_rows + 1])
-        lines.append([*w.kernel("outer"), upstream, i.outputs, ones, 1, i.bias, 1, -1, 0])
+    n, outputs, upstream = len(m.rows), len(m.to), m.upstream(w)
+    lines, up = matrix_backward(w, m, upstream), w.keep(upstream)
+    name = gradients_kernel(w, n * outputs)
+    lines.append([*w.kernel(name), w.keep(m.rows), n, up, outputs, m.weight, outputs, -1, 0])
+    if m.bias >= 0:
+        lines.append([*w.kernel("outer"), up, outputs, w.keep([w.ones]), 1, m.bias, 1, -1, 0])
     return lines
 
 
@@ -266,11 +236,11 @@ def dot_backward(w: Writer, i: Instruction) -> Lines:
 def _by_parts(
     w: Writer,
     i: Instruction,
-    of_columns: Callable[[Writer, Columns], Lines],
+    of_columns: Callable[[Writer, Matrix], Lines],
     of_rows: Callable[[Writer, Instruction], Lines],
 ) -> Lines:
     """Lines of each part by its kind."""
-    found = (of_columns(w, p) if isinstance(p, Columns) else of_rows(w, p) for p in parts(w, i))
+    found = (of_columns(w, p) if isinstance(p, Matrix) else of_rows(w, p) for p in parts(w, i))
     return [line for lines in found for line in lines]
 
 

@@ -194,6 +194,11 @@ class Writer:
     def __post_init__(self) -> None:
         self._wanted = self.program.needs_gradient.tolist()
 
+    @property
+    def ones(self) -> int:
+        """The row of ones."""
+        return 2 * self.program.n_rows + 1
+
     def keep(self, entries: Sequence[int] | NDArray[np.int64]) -> int:
         """Put a list into the pool; returns its offset."""
         self.pool.extend(entries.tolist() if isinstance(entries, np.ndarray) else [int(e) for e in entries])
@@ -208,10 +213,6 @@ class Writer:
         """Kind and address of a kernel, the first columns of its line."""
         one = self.lanes and name in wire.ONE
         return wire.KERNEL, self.kernel_address(f"{name}_one" if one else name)
-
-    def tiles(self, name: str, fields: Iterable[list[int]]) -> Lines:
-        """Lines of a kernel for rows of one vector; none where rows are longer."""
-        return [[*self.kernel(name), *line] for line in fields] if self.few else []
 
     def wanted(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rows want a gradient."""
