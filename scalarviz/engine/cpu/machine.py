@@ -20,6 +20,7 @@ from ..data import Data
 from ..problem import Array
 from .encode.pictures import can_be_compact
 from .encode.program import Encoded, encode
+from .encode.writer import How
 from .source import kernel_names, name_of
 from .units import noted
 from .vector.capability import VECTOR_KERNELS, vector_bytes
@@ -47,17 +48,10 @@ def rows_at(name: str, dtype: str) -> dict[str, int]:
 
 
 class Feeder:
-    """Writes the lines of a program's inputs (``wire.FEED``), for one dtype.
+    """Writes the lines of a program's inputs (``wire.FEED``), for one dtype."""
 
-    Parameters
-    ----------
-    program : Program
-    plain : bool
-        True: no vector kernels.
-    """
-
-    def __init__(self, program: Program, plain: bool = False) -> None:
-        self._index, self._rows, self._plain = program.input_index, program.input_rows, plain
+    def __init__(self, program: Program) -> None:
+        self._index, self._rows = program.input_index, program.input_rows
         self._widths: tuple[int, ...] | None = None
         self._held: tuple[Numbers, ...] = ()
         self._lines = np.zeros((0, FEED), np.int64)
@@ -75,7 +69,7 @@ class Feeder:
         for line, (k, to, count, row) in zip(lines, self._stretches, strict=True):
             part = parts[k]
             apart, on = part.strides
-            kernel = kernel_at(_kernel_for(part.dtype, data.dtype, self._plain), data.dtype.name)
+            kernel = kernel_at(_kernel_for(part.dtype, data.dtype), data.dtype.name)
             line[:] = kernel, to, count, part.ctypes.data + row * apart, apart, on
         self._held, self._lines = parts, lines
         return lines
@@ -96,10 +90,10 @@ def stretches(
 
 
 @lru_cache(maxsize=64)
-def _kernel_for(source: np.dtype[Any], real: np.dtype[Any], plain: bool) -> str:
+def _kernel_for(source: np.dtype[Any], real: np.dtype[Any]) -> str:
     """Name of the kernel that loads numbers of a dtype."""
     source = np.dtype(np.uint8) if source.kind == "b" else source  # a bool is a byte, 0 or 1
-    return ("load" if source == real else f"load_{source.name}") + ("_plain" if plain else "")
+    return "load" if source == real else f"load_{source.name}"
 
 
 A = TypeVar("A")
@@ -126,13 +120,7 @@ class Workspace:
 
 
 class Addresses(Generic[A]):
-    """Where kernels are, by name: each is asked for once while a program is encoded, since every instruction asks.
-
-    Attributes
-    ----------
-    known : dict
-        What was asked for.
-    """
+    """Where kernels are, by name: each is asked for once while a program is encoded, since every instruction asks."""
 
     def __init__(self, find: Callable[[str], A]) -> None:
         self._find = find
@@ -154,7 +142,7 @@ _ENCODED: Kept[tuple[Any, ...], Part] = Kept()
 
 
 class Loaded:
-    """A program encoded for the interpreter.
+    """A program encoded for the interpreter; `machine` is as :mod:`scalarviz.engine.cpu.wire` describes it.
 
     Parameters
     ----------
@@ -171,11 +159,6 @@ class Loaded:
         Of a batch whose samples depend on each other: each has rows of its own.
     other : Loaded, optional
         The same program, whose rows and sums this one works in too: another thread's.
-
-    Attributes
-    ----------
-    machine : ndarray of int64
-        As :mod:`scalarviz.engine.cpu.wire` describes it. Valid while this object lives.
     """
 
     def __init__(
@@ -184,28 +167,25 @@ class Loaded:
     ) -> None:  # fmt: skip
         if program is None:
             program = _NOTHING
-        dtype = np.dtype(dtype)
-
+        dtype, vector_size = np.dtype(dtype), 0 if plain else vector_bytes()
         kernel = Addresses(
             lambda name: kernel_at(f"{name}_plain" if plain and name in VECTOR_KERNELS else name, dtype.name)
         )
         # one sample: its rows lie side by side, so that there are vectors to compute with
         compact = block == 1 and not plain and can_be_compact(program)
-        vector = (vector_bytes() or LINE) // dtype.itemsize
-        few = block <= vector and not (compact or plain) and vector_bytes() > 0
-        rows = Addresses(partial(rows_at, dtype=dtype.name))
-        several = block if 1 < block <= SEVERAL and not plain and vector_bytes() > 0 else 0
-        taken = not plain and vector_bytes() > 0
-        narrow = program.couples and block >= NARROW_FROM and not plain
-        encoded = _encoded(program, rows, kernel, (seeds, dtype, vector if compact else 0, few, several, taken, narrow))
+        vector = (vector_size or LINE) // dtype.itemsize
+        how = How(
+            lanes=vector if compact else 0,
+            few=block <= vector and not compact and vector_size > 0,
+            samples=block if 1 < block <= SEVERAL and vector_size > 0 else 0,
+            taken=vector_size > 0,
+            narrow=program.couples and block >= NARROW_FROM and not plain,
+        )
+        encoded = _encoded(program, Addresses(partial(rows_at, dtype=dtype.name)), kernel, seeds, dtype, how)
         coupled = blocks if encoded.places else 0
-        self.workspace: Workspace
-        self.sums: NDArray[np.float64]
-        if other is None:
-            self.workspace = Workspace(encoded.rows, block, dtype, max(1, coupled))
-            self.sums = np.zeros((max(1, coupled), encoded.places))
-        else:
-            self.workspace, self.sums = other.workspace, other.sums
+        own = max(1, coupled)
+        self.workspace: Workspace = other.workspace if other else Workspace(encoded.rows, block, dtype, own)
+        self.sums: NDArray[np.float64] = other.sums if other else np.zeros((own, encoded.places))
         self.tile = np.zeros(16, dtype)
         self.room = np.zeros(ROOM_NUMBERS + ROOM_COLUMNS * SEVERAL if len(encoded.alone) else 0, dtype)
         height = program.n_rows
@@ -230,15 +210,15 @@ class Loaded:
 
 
 def _encoded(
-    program: Program, rows: Addresses[dict[str, int]], kernel: Addresses[int], how: tuple[Any, ...]
-) -> Encoded:
+    program: Program, rows: Addresses[dict[str, int]], kernel: Addresses[int], seeds: tuple[int, ...],
+    dtype: np.dtype[Any], how: How,
+) -> Encoded:  # fmt: skip
     """The numbers of a program, made once while its kernels stay where they are."""
-    seeds, dtype, lanes, *switches = how
-    key = (id(program), *how)
+    key = (id(program), seeds, dtype, how)
     before = _ENCODED.get(key)
     if before is not None and before[0] is program and rows.same(before[1]) and kernel.same(before[2]):
         return before[3]
-    made = encode(program, seeds, rows, kernel, dtype, lanes, *switches)
+    made = encode(program, seeds, rows, kernel, dtype, how)
     if program.n_rows <= SMALL:
         _ENCODED.put(key, (program, rows.known, kernel.known, made))
     return made

@@ -1,15 +1,11 @@
 """The encoding of convolutions and maxima: row by row for a batch, along positions for one sample.
 
-* `Sums` are the lists that the kernels of convolutions read.
-* `Shifts` are convolutions of one sample in which neighbouring positions read neighbouring rows.
-* `Windows` are maxima over windows of two by two that stand side by side.
-* Where a layer is applied at several places of one sample, such as the letters of a text, each place becomes a layer
-  whose rows stand apart: the operands of a place are side by side there, not the places.
+`Operands` has the channels of a convolution apart. `Shifts` are convolutions of one sample in which neighbouring
+positions read neighbouring rows; where each place is a layer (the letters of a text), it is encoded as one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,54 +20,12 @@ Words = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
-    """What the kernel ``conv`` computes, forward or backward. The attributes stand in the pool in this order.
-
-    Attributes
-    ----------
-    outputs, to_step, weight_step : int
-        Output i of place p is row ``to[p] + i * to_step``; its weights begin ``i * weight_step`` further on.
-    weight, bias : int
-        Indices into theta; bias may be -1.
-    adding : int
-        1: the rows are added to.
-    run, row_step, run_step : int
-        Rows of one entry, and the distances of its rows and weights.
-    to : ndarray, shape (places,)
-    starts : ndarray, shape (places + 1,)
-        Which entries belong to each place.
-    entries : ndarray, shape (n, 2)
-        Row and weight (counted from `weight`) with which each entry begins.
-    """
-
-    outputs: int
-    to_step: int
-    weight_step: int
-    weight: int
-    bias: int
-    adding: int
-    run: int
-    row_step: int
-    run_step: int
-    to: Words
-    starts: Words
-    entries: Words
-
-
-@dataclass(frozen=True, slots=True)
 class Operands:
-    """The operands of a convolution, channels apart: ``rows[p, c*taps + t] = base[p, t] + c*step``.
-
-    Attributes
-    ----------
-    base : ndarray, shape (places, taps)
-    there : ndarray of bool, shape (places, taps)
-        False where the operand is the constant 0, in every channel.
-    channels, step : int
-    """
+    """The operands of a convolution, channels apart: ``rows[p, c*taps + t] = base[p, t] + c*step``."""
 
     base: Words
     there: NDArray[np.bool_]
+    """False where the operand is the constant 0, in every channel."""
     channels: int
     step: int
 
@@ -82,14 +36,7 @@ class Operands:
 
 
 def channels_of(rows: Words, zero: NDArray[np.bool_]) -> Operands:
-    """Find the largest number of channels that describes a table of operands.
-
-    Parameters
-    ----------
-    rows : ndarray, shape (places, n)
-    zero : ndarray of bool, shape (places, n)
-        Which operands are the constant 0.
-    """
+    """The largest number of channels that describes a table (places, n) of operands; `zero`: which are the 0."""
     n = rows.shape[1]
     for channels in (c for c in range(n, 1, -1) if n % c == 0):
         planes = rows.reshape(len(rows), channels, -1)
@@ -100,94 +47,44 @@ def channels_of(rows: Words, zero: NDArray[np.bool_]) -> Operands:
     return Operands(rows, ~zero, 1, 0)
 
 
-def forward_sums(table: Operands, dst: int, weights: Words, bias: int) -> Sums:
-    """The sums of the forward pass; output i of place p is row ``dst + i * places + p``."""
+def _keep_sums(w: Writer, head: list[int], to: Words, counts: Words, entries: Words) -> int:
+    """Put what ``conv`` reads into the pool, forward or backward; returns its offset.
+
+    The head: outputs, to_step, weight_step, weight, bias, adding, run, row_step, run_step. Output i of place p is row
+    ``to[p] + i * to_step``, and its weights begin ``i * weight_step`` further on. `counts` says how many entries each
+    place has: row and weight (counted from `weight`) with which a run of rows begins.
+    """
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return w.keep([*head, len(to), *(w.keep(part.ravel()) for part in (to, starts, entries))])
+
+
+def forward_sums(w: Writer, table: Operands, i: Instruction) -> int:
+    """The sums of the forward pass."""
     places, n = len(table.base), table.taps * table.channels
     place, tap = np.nonzero(table.there)
-    return Sums(
-        outputs=len(weights), to_step=places, weight_step=n, weight=int(weights[0]), bias=bias, adding=0,
-        run=table.channels, row_step=table.step, run_step=table.taps,
-        to=dst + np.arange(places), starts=_starts(place, places),
-        entries=np.stack([table.base[place, tap], tap], axis=1),
-    )  # fmt: skip
+    head = [len(i.weights), places, n, int(i.weights[0]), i.bias, 0, table.channels, table.step, table.taps]
+    entries = np.stack([table.base[place, tap], tap], axis=1)
+    return _keep_sums(w, head, i.dst + np.arange(places), np.bincount(place, minlength=places), entries)
 
 
-def backward_sums(table: Operands, upstream: int, weights: Words, wanted: NDArray[np.bool_], shift: int) -> Sums:
-    """The sums that carry the adjoints of a convolution to its operands; they are added to.
-
-    Parameters
-    ----------
-    upstream : int
-        Row of the adjoint of the first output.
-    wanted : ndarray of bool
-        Which rows want a gradient. All channels of an operand do, or none.
-    shift : int
-        From a row to its adjoint.
-    """
+def backward_sums(w: Writer, table: Operands, i: Instruction) -> int:
+    """The sums that carry its adjoints to its operands; all channels of an operand want a gradient, or none."""
     places, n = len(table.base), table.taps * table.channels
-    there = table.there & wanted[np.where(table.there, table.base, 0)]
+    there = table.there & w.wanted(np.where(table.there, table.base, 0))
     place, tap = np.nonzero(there)
     operand = table.base[place, tap]
     order = np.argsort(operand, kind="stable")
     found, counts = np.unique(operand, return_counts=True)
-    return Sums(
-        outputs=table.channels, to_step=table.step, weight_step=table.taps, weight=int(weights[0]), bias=-1,
-        adding=1, run=len(weights), row_step=places, run_step=n,
-        to=found + shift, starts=np.concatenate([[0], np.cumsum(counts)]),
-        entries=np.stack([upstream + place[order], tap[order]], axis=1),
-    )  # fmt: skip
-
-
-def _starts(place: Words, places: int) -> Words:
-    return np.concatenate([[0], np.cumsum(np.bincount(place, minlength=places))])
-
-
-@dataclass(frozen=True, slots=True)
-class Windows:
-    """Window j of a run reads the rows ``first + 2*j``, the next one, and both again `down` rows further on.
-
-    Attributes
-    ----------
-    first : ndarray of int64, shape (runs,)
-        Where each run begins.
-    width : int
-        Windows of a run.
-    down : int
-    """
-
-    first: Words
-    width: int
-    down: int
-
-
-def windows_of(rows: Words) -> Windows | None:
-    """The operands of maxima, shape (maxima, n), as runs of windows; None if they are none, or overlap."""
-    if rows.shape[1] != 4 or len(np.unique(rows)) < rows.size:
-        return None
-    corner, down = rows[:, 0], int(rows[0, 2] - rows[0, 0])
-    if (rows - corner[:, None] != [0, 1, down, down + 1]).any():
-        return None
-    starts = np.append(np.flatnonzero(np.diff(corner, prepend=corner[0]) != 2), len(corner))
-    widths = np.diff(starts)
-    if (widths != widths[0]).any():
-        return None
-    return Windows(corner[starts[:-1]], int(widths[0]), down)
-
-
-Keep = Callable[[Words], int]
+    head = [table.channels, table.step, table.taps, int(i.weights[0]), -1, 1, len(i.weights), places, n]
+    entries = np.stack([w.adjoint(i.dst) + place[order], tap[order]], axis=1)
+    return _keep_sums(w, head, found + w.program.n_rows, counts, entries)
 
 
 @dataclass(frozen=True, slots=True)
 class Shifts:
     """Operands as distances: position p reads row ``p + shift[t]`` (``+ c*step``) at tap t where ``there[p, t]``.
 
-    Attributes
-    ----------
-    shift : ndarray of int64, shape (taps,)
-    there : ndarray of bool, shape (positions, taps)
-    channels, step : int
-    first, count : int
-        The rows of channel 0 that are read: neighbours, `count` of them.
+    The rows of channel 0 that are read are neighbours: `count` of them from `first` on.
     """
 
     shift: Words
@@ -225,29 +122,35 @@ def masks_of(there: NDArray[np.bool_], lanes: int) -> Words:
     return np.asarray((padded.reshape(vectors, lanes, -1) * weights).sum(axis=1), np.int64)
 
 
-def forward_fields(s: Shifts, dst: int, weights: Words, bias: int, lanes: int, keep: Keep) -> list[int]:
-    """What ``conv_one`` reads for the forward pass."""
+def forward_fields(w: Writer, s: Shifts, i: Instruction) -> int:
+    """What ``conv_one`` reads for the forward pass; returns its offset."""
     places, taps = s.there.shape
     n = taps * s.channels
-    head = [len(weights), dst, places, int(weights[0]), n, bias, 0, s.channels, s.step, taps]
-    return [*head, *_lists(s.shift, np.arange(taps), s.there, lanes, keep)]
+    head = [len(i.weights), i.dst, places, int(i.weights[0]), n, i.bias, 0, s.channels, s.step, taps]
+    return _keep_shifts(w, head, s.shift, s.there)
 
 
-def backward_fields(s: Shifts, upstream: int, weights: Words, to: int, lanes: int, keep: Keep) -> list[int]:
-    """What ``conv_one`` reads for the adjoints of the operands; `to` is that of the first row. They are added to."""
+def backward_fields(w: Writer, s: Shifts, i: Instruction) -> int:
+    """What it reads for the adjoints of the operands, which are added to."""
     places, taps = s.there.shape
-    n = taps * s.channels
+    n, first = taps * s.channels, s.first
     there = np.zeros((s.count, taps), np.bool_)
     for t in range(taps):
-        there[np.flatnonzero(s.there[:, t]) + s.shift[t] - s.first, t] = True
-    head = [s.channels, to, s.step, int(weights[0]), taps, -1, 1, len(weights), places, n]
-    return [*head, *_lists(upstream + s.first - s.shift, np.arange(taps), there, lanes, keep)]
+        there[np.flatnonzero(s.there[:, t]) + s.shift[t] - first, t] = True
+    head = [s.channels, w.adjoint(first), s.step, int(i.weights[0]), taps, -1, 1, len(i.weights), places, n]
+    return _keep_shifts(w, head, w.adjoint(i.dst) + first - s.shift, there)
 
 
-def outer_fields(s: Shifts, lanes: int, keep: Keep) -> tuple[int, int]:
+def _keep_shifts(w: Writer, head: list[int], rows: Words, there: NDArray[np.bool_]) -> int:
+    masks, n = masks_of(there, w.how.lanes), len(rows)
+    taps = w.keep(np.stack([rows, np.arange(n)], axis=1).ravel())
+    ends = w.keep(_ends(len(there), w.how.lanes))
+    return w.keep([*head, len(masks), n, taps, w.keep(masks.T.ravel()), ends, len(there) // w.how.lanes])
+
+
+def outer_fields(w: Writer, s: Shifts) -> tuple[int, int]:
     """Tiles of columns and vectors of all places, as ``conv_outer_one`` wants them."""
-    ends = _ends(len(s.there), lanes)
-    masks = masks_of(s.there, lanes)
+    ends, masks = _ends(len(s.there), w.how.lanes), masks_of(s.there, w.how.lanes)
     taps = masks.shape[1]
     columns = [(c * s.step + s.shift[t], t) for c in range(s.channels) for t in range(taps)]
     kept: dict[tuple[int, ...], int] = {}
@@ -255,15 +158,9 @@ def outer_fields(s: Shifts, lanes: int, keep: Keep) -> tuple[int, int]:
     for j in range(0, len(columns), COLUMNS):
         rows, chosen = zip(*columns[j : j + COLUMNS], strict=True)
         if chosen not in kept:  # one vector after the other, the masks of its columns behind that of the places
-            kept[chosen] = keep(np.column_stack([ends, masks[:, chosen]]).ravel())
+            kept[chosen] = w.keep(np.column_stack([ends, masks[:, chosen]]).ravel())
         table += [kept[chosen], *(int(row) for row in rows)]
-    return keep(np.array(table, np.int64)), len(masks)
-
-
-def _lists(rows: Words, weights: Words, there: NDArray[np.bool_], lanes: int, keep: Keep) -> list[int]:
-    masks = masks_of(there, lanes)
-    taps = keep(np.stack([rows, weights], axis=1).ravel())
-    return [len(masks), len(rows), taps, keep(masks.T.ravel()), keep(_ends(len(there), lanes)), len(there) // lanes]
+    return w.keep(table), len(masks)
 
 
 def _ends(places: int, lanes: int) -> Words:
@@ -312,77 +209,57 @@ def _operands(program: Program, i: Instruction) -> Operands:
     return operands if (planes == planes[:, :1]).all() else Operands(i.args, ~zeros[i.args], 1, 0)
 
 
-def _shifts(w: Writer, operands: Operands) -> Shifts | None:
-    return shifts_of(operands) if w.lanes else None
-
-
-def _sums(w: Writer, sums: Sums) -> int:
-    """Put the description of a convolution into the pool; returns its offset."""
-    lists = [w.keep(part.ravel()) for part in (sums.to, sums.starts, sums.entries)]
-    numbers = [sums.outputs, sums.to_step, sums.weight_step, sums.weight, sums.bias, sums.adding]
-    return w.keep([*numbers, sums.run, sums.row_step, sums.run_step, len(sums.to), *lists])
-
-
 def conv_forward(w: Writer, i: Instruction) -> Lines:
     """Lines of a convolution."""
-    if w.lanes and are_layers(w.program, i):
+    if w.how.lanes and are_layers(w.program, i):
         return [line for m in places(i) for line in matrix_forward(w, m)]
     operands = _operands(w.program, i)
-    shifts = _shifts(w, operands)
+    shifts = shifts_of(operands) if w.how.lanes else None
     if shifts is None:
-        fields = _sums(w, forward_sums(operands, i.dst, i.weights, i.bias))
+        fields = forward_sums(w, operands, i)
     else:
-        fields = w.keep(forward_fields(shifts, i.dst, i.weights, i.bias, w.lanes, w.keep))
+        fields = forward_fields(w, shifts, i)
     return [[*w.kernel("conv"), fields]]
 
 
 def conv_backward(w: Writer, i: Instruction) -> Lines:
     """Lines that add up its weights' gradients, and carry the adjoints of its results to its operands."""
-    if w.lanes and are_layers(w.program, i):
+    if w.how.lanes and are_layers(w.program, i):
         given = [(m, m.upstream(w)) for m in places(i)]
         return [line for m, up in given for line in rows_outer(w, m, up) + matrix_backward(w, m, up)]
-    program, operands, upstream = w.program, _operands(w.program, i), w.adjoint(i.dst)
-    shifts = _shifts(w, operands)
-    head = [upstream, len(i.weights), i.args.shape[0]]
-    tail = [i.args.shape[1], int(i.weights[0]), i.bias]
+    operands = _operands(w.program, i)
+    shifts = shifts_of(operands) if w.how.lanes else None
     if shifts is None:
-        ones = w.keep([w.ones])
-        lines = [[*w.kernel("conv_outer"), *head, w.keep(i.args.ravel()), *tail, ones]]
+        table, last = w.keep(i.args.ravel()), w.keep([w.ones])
     else:
-        columns, vectors = outer_fields(shifts, w.lanes, w.keep)
-        lines = [[*w.kernel("conv_outer"), *head, columns, *tail, vectors]]
+        table, last = outer_fields(w, shifts)
+    head = [*w.kernel("conv_outer"), w.adjoint(i.dst), len(i.weights), i.args.shape[0], table, i.args.shape[1]]
+    lines: Lines = [[*head, int(i.weights[0]), i.bias, last]]
     targets = np.unique(i.args[w.wanted(i.args)])
     if len(targets) == 0:
         return lines
     lines += w.zeros([int(r) for r in targets if int(r) not in w.written])
-    if shifts is None:
-        sums = backward_sums(operands, upstream, i.weights, program.needs_gradient, program.n_rows)
-        return [*lines, [*w.kernel("conv"), _sums(w, sums)]]
-    fields = backward_fields(shifts, upstream, i.weights, w.adjoint(shifts.first), w.lanes, w.keep)
-    return [*lines, [*w.kernel("conv"), w.keep(fields)]]
+    fields = backward_sums(w, operands, i) if shifts is None else backward_fields(w, shifts, i)
+    return [*lines, [*w.kernel("conv"), fields]]
 
 
 def max_forward(w: Writer, i: Instruction) -> Lines:
     """Lines of maxima."""
-    windows = windows_of(i.args) if w.lanes else None
-    if windows is not None:
-        return [_windows_line(w, "windows", i, windows)]
+    windows = w.how.lanes and windows_of(i.args)
+    if windows:
+        return [[*w.kernel("windows"), i.dst, *windows[:2], w.keep(windows[2]), len(windows[2])]]
     return [[*w.kernel("maxima"), i.dst, i.count, w.keep(i.args.ravel()), i.args.shape[1]]]
-
-
-def _windows_line(w: Writer, kernel: str, i: Instruction, windows: Windows) -> list[int]:
-    runs = windows.first
-    return [*w.kernel(kernel), i.dst, windows.width, windows.down, w.keep(runs), len(runs)]
 
 
 def max_backward(w: Writer, i: Instruction) -> Lines:
     """Lines that carry the adjoint of a maximum to the first operand that is the largest."""
     rows = i.args.ravel()
     wanted = w.wanted(rows)
-    windows = windows_of(i.args) if w.lanes and wanted.all() else None
-    if windows is not None:
+    windows = w.how.lanes and wanted.all() and windows_of(i.args)
+    if windows:
         lines, adding = w.adding(rows.tolist())
-        return [*lines, [*_windows_line(w, "windows_back", i, windows), w.adjoint(i.dst), int(adding)]]
+        fields = [*windows[:2], w.keep(windows[2]), len(windows[2]), w.adjoint(i.dst), int(adding)]
+        return [*lines, [*w.kernel("windows_back"), i.dst, *fields]]
     targets = rows[wanted].tolist()
     fresh = [r for r in targets if r not in w.written]
     storing = i.args.shape[1] == 4 and len(set(fresh)) == rows.size
@@ -391,3 +268,19 @@ def max_backward(w: Writer, i: Instruction) -> Lines:
     adjoints = w.keep(np.where(wanted, rows + w.program.n_rows, -1))
     fields = [i.dst, i.count, w.keep(rows), i.args.shape[1], w.adjoint(i.dst), adjoints, int(storing)]
     return [*lines, [*w.kernel("maxima_back"), *fields]]
+
+
+def windows_of(rows: Words) -> tuple[int, int, Words] | None:
+    """The operands of maxima, shape (maxima, n), as runs of windows of two by two; None if they are none, or overlap.
+
+    Returns the windows of a run, the distance of the lower rows, and where each run begins: window j of a run reads the
+    rows ``first + 2*j``, the next one, and both again so far on.
+    """
+    if rows.shape[1] != 4 or len(np.unique(rows)) < rows.size:
+        return None
+    corner, down = rows[:, 0], int(rows[0, 2] - rows[0, 0])
+    if (rows - corner[:, None] != [0, 1, down, down + 1]).any():
+        return None
+    starts = np.append(np.flatnonzero(np.diff(corner, prepend=corner[0]) != 2), len(corner))
+    widths = np.diff(starts)
+    return (int(widths[0]), down, corner[starts[:-1]]) if (widths == widths[0]).all() else None

@@ -25,7 +25,7 @@ from ....scalar.mask import scale
 from ....tape import Instruction, Program
 from .. import wire
 from . import pictures, sums
-from .writer import AdjointRows, Alone, Lines, Rows, Writer, runs
+from .writer import AdjointRows, Alone, How, Lines, Rows, Writer, runs
 
 
 def mean_forward(w: Writer, i: Instruction) -> Lines:
@@ -52,7 +52,7 @@ def mask_forward(w: Writer, i: Instruction) -> Lines:
     """Lines of a call's masks."""
     p = float(i.numbers[0])
     number, threshold = w.number(scale(p)), dropout_threshold(p)
-    if w.lanes:
+    if w.how.lanes:
         spans = runs(i.units[None])
         return [[*w.kernel("masks"), i.dst + at, int(i.units[at]), n, i.call, threshold, number] for at, n in spans]
     rows: dict[int, list[int]] = {}
@@ -72,14 +72,7 @@ _SOURCES = ("param", "batch_mean")
 
 
 class Narrow:
-    """Which instructions of a program are done on one lane.
-
-    Parameters
-    ----------
-    program : Program
-    asked : bool
-        False: none.
-    """
+    """Which instructions of a program are done on one lane; none unless it is `asked`."""
 
     def __init__(self, program: Program, asked: bool) -> None:
         self._program = program
@@ -122,24 +115,20 @@ class Narrow:
         i = self._program.instructions[k]
         if k in self._made:
             return [*map(_marked, lines), *self._lines(w, "widen", self._rows(i))]
-        if i.kind == "param" and not self._wide[i.dst]:
-            return [_marked(line) for line in lines]
-        if i.kind == "batch_mean" and not self._wide[i.dst]:
-            return [lines[0], _marked(lines[1])]
-        return lines
+        return self._source(i, lines, 1)
 
     def backward(self, w: Writer, k: int, lines: Lines) -> Lines:
         """The same of its backward pass, behind what folds the adjoints of its rows."""
         i = self._program.instructions[k]
-        if not lines:
-            return lines
-        if k in self._made:
+        if k in self._made and lines:
             return [*self._lines(w, "fold", [w.adjoint(row) for row in self._rows(i)]), *map(_marked, lines)]
-        if i.kind == "param" and not self._wide[i.dst]:
-            return [_marked(line) for line in lines]
-        if i.kind == "batch_mean" and not self._wide[i.dst]:
-            return [_marked(lines[0]), lines[1]]
-        return lines
+        return self._source(i, lines, 0)
+
+    def _source(self, i: Instruction, lines: Lines, own: int) -> Lines:
+        """Of parameters all lines, of means line `own`, are on one lane where nobody reads their rows on all."""
+        if i.kind not in _SOURCES or self._wide[i.dst]:
+            return lines
+        return [_marked(line) if i.kind == "param" or k == own else line for k, line in enumerate(lines)]
 
     def _rows(self, i: Instruction) -> list[int]:
         return [row for row in range(i.dst, i.dst + i.count) if self._wide[row]]
@@ -186,38 +175,26 @@ Table = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A program in numbers; see :mod:`scalarviz.engine.cpu.wire`.
-
-    Attributes
-    ----------
-    forward, backward : ndarray of int64, shape (instructions, FIELDS)
-    pool : ndarray of int64
-    numbers : ndarray
-        Coefficients and offsets, in the dtype of the run.
-    rows : int
-        Rows of the workspace: values, adjoints and padding.
-    cuts : tuple of ndarray of int64
-        Lines forward, and backward, that read what all blocks of a batch have left.
-    places : int
-        Of the sums that a block leaves.
-    alone : ndarray of int64
-        Where the weights of each layer begin and end whose instruction has their gradients alone.
-    """
+    """A program in numbers; see :mod:`scalarviz.engine.cpu.wire`."""
 
     forward: Table
     backward: Table
     pool: NDArray[np.int64]
     numbers: NDArray[Any]
+    """Coefficients and offsets, in the dtype of the run."""
     rows: int
+    """Of the workspace: values, adjoints and padding."""
     cuts: tuple[NDArray[np.int64], NDArray[np.int64]]
+    """Lines forward, and backward, that read what all blocks of a batch have left."""
     places: int
+    """Of the sums that a block leaves."""
     alone: NDArray[np.int64]
+    """Where the weights of each layer begin and end whose instruction has their gradients alone."""
 
 
 def encode(
-    program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any, lanes: int = 0,
-    few: bool = False, samples: int = 0, taken: bool = False, narrow: bool = False,
-) -> Encoded:  # fmt: skip
+    program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any, how: How
+) -> Encoded:
     """Encode a program.
 
     Parameters
@@ -230,33 +207,18 @@ def encode(
     kernel : callable
         The name of another kernel to its address.
     dtype : dtype-like
-    lanes : int
-        Numbers of a vector where rows are single numbers (`can_be_compact` must allow it), else 0.
-    few : bool
-        A row is never longer than one vector.
-    samples : int
-        Lanes of a row, where they are 2 to 16, else 0.
-    taken : bool
-        There are kernels that hand gradients over.
-    narrow : bool
-        Whether rows that are the same on all lanes are computed on one.
+    how : How
+        For which lanes.
     """
     written = {int(row) for row in seeds}
-    adjoint = AdjointRows(program, range(program.n_rows) if lanes else written)
-    w = Writer(program, rows, kernel, lanes, few, samples, adjoint, written, Alone(program, taken))
-    narrowed = Narrow(program, narrow)
+    adjoint = AdjointRows(program, range(program.n_rows) if how.lanes else written)
+    w = Writer(program, rows, kernel, how, adjoint, written, Alone(program, how.taken))
+    narrowed = Narrow(program, how.narrow)
     forward = _table(narrowed.forward(w, k, KINDS[i.kind][0](w, i)) for k, i in enumerate(program.instructions))
     backward = _table(_backward(w, narrowed, k) for k in range(len(program.instructions) - 1, -1, -1) if written)
-    return Encoded(
-        forward=forward,
-        backward=backward,
-        pool=np.array(w.pool or [0], np.int64),
-        numbers=np.array(w.numbers or [0.0], dtype),
-        rows=2 * program.n_rows + wire.PADDING,
-        cuts=(_cuts(w, forward), _cuts(w, backward)),
-        places=w.places,
-        alone=w.alone.spans(),
-    )
+    pool, numbers = np.array(w.pool or [0], np.int64), np.array(w.numbers or [0.0], dtype)
+    cuts, height = (_cuts(w, forward), _cuts(w, backward)), 2 * program.n_rows + wire.PADDING
+    return Encoded(forward, backward, pool, numbers, height, cuts, w.places, w.alone.spans())
 
 
 def _cuts(w: Writer, table: Table) -> NDArray[np.int64]:

@@ -45,8 +45,8 @@ def pieces(rows: Sequence[int]) -> list[Span]:
 
 def tiles_of(to: Sequence[int], rows: Sequence[int], most: int) -> list[tuple[Span, Span]]:
     """The tiles of a layer: spans of its results and of its operands. Nothing if there are more than `most`."""
-    tiles = list(product(pieces(to), pieces(rows)))
-    return tiles if len(tiles) <= most else []
+    high, wide = pieces(to), pieces(rows)
+    return list(product(high, wide)) if len(high) * len(wide) <= most else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +76,13 @@ class Matrix:
 
 def sums_kernel(w: Writer, weights: int) -> str:
     """The kernel that computes sums with so many weights."""
-    least = 2 * SEVERAL_WEIGHTS if w.samples <= HALF else 16 * SEVERAL_WEIGHTS
-    return "combine_several" if 0 < w.samples <= PASS and weights >= least else "combine"
+    least = 2 * SEVERAL_WEIGHTS if w.how.samples <= HALF else 16 * SEVERAL_WEIGHTS
+    return "combine_several" if 0 < w.how.samples <= PASS and weights >= least else "combine"
 
 
 def gradients_kernel(w: Writer, weights: int) -> str:
     """The kernel that adds up the gradients of so many weights."""
-    return "outer_several" if w.samples and weights >= SEVERAL_WEIGHTS else "outer"
+    return "outer_several" if w.how.samples and weights >= SEVERAL_WEIGHTS else "outer"
 
 
 def combine(
@@ -90,7 +90,7 @@ def combine(
     tiled: bool,
 ) -> Lines:  # fmt: skip
     """Lines that store the sums of a matrix, or add them; `steps` between the weights of results and of operands."""
-    tiles = tiles_of(to, rows, FEW_SUMS) if tiled and w.few else []
+    tiles = tiles_of(to, rows, FEW_SUMS) if tiled and w.how.few else []
     if not tiles:
         lists, name = [w.keep(to), len(to), w.keep(rows), len(rows)], sums_kernel(w, len(to) * len(rows))
         return [[*w.kernel(name), *lists, weight, *steps, bias, int(adding)]]
@@ -119,7 +119,7 @@ def matrix_backward(w: Writer, m: Matrix, upstream: range) -> Lines:
 def rows_outer(w: Writer, m: Matrix, upstream: range, layer: Instruction | None = None) -> Lines:
     """Lines that add up the gradients of weights that lie by result, and of the biases."""
     rows, n, biased = m.rows.tolist(), len(m.rows), m.bias >= 0
-    tiles = tiles_of(upstream, rows, FEW_OUTER) if m.tiled and w.few else []
+    tiles = tiles_of(upstream, rows, FEW_OUTER) if m.tiled and w.how.few else []
     if not tiles:
         source, name = [*rows, w.ones] if biased else rows, gradients_kernel(w, n * len(upstream))
         lists = [w.keep(upstream), len(upstream), w.keep(source), len(source)]

@@ -30,11 +30,7 @@ _LISTED = ("conv", "max")
 class AdjointRows:
     """The rows of the adjoints, ``n_rows`` to ``2 * n_rows``: those of row r at ``n_rows + r`` unless they moved.
 
-    Parameters
-    ----------
-    program : Program
-    fixed : iterable of int
-        Rows whose adjoints somebody else writes: they do not move.
+    Those of `fixed` rows, which somebody else writes, do not move.
     """
 
     def __init__(self, program: Program, fixed: Iterable[int]) -> None:
@@ -73,14 +69,7 @@ LEAST = 4096
 
 
 class Alone:
-    """Which layers those are.
-
-    Parameters
-    ----------
-    program : Program
-    kernels : bool
-        Whether there are kernels that hand gradients over (``compiled/taken``); else there are no such layers.
-    """
+    """Which layers those are; none without kernels that hand gradients over (``compiled/taken``)."""
 
     def __init__(self, program: Program, kernels: bool) -> None:
         self._spans: list[tuple[int, int]] = []
@@ -148,47 +137,38 @@ def runs(columns: NDArray[np.int64]) -> list[tuple[int, int]]:
     return [(a, b - a) for a, b in pairwise(edges)]
 
 
+@dataclass(frozen=True, slots=True)
+class How:
+    """For which lanes a program is encoded."""
+
+    lanes: int
+    """Numbers of a vector where rows are single numbers (:func:`.pictures.can_be_compact` must allow it), else 0."""
+    few: bool
+    """A row is never longer than one vector."""
+    samples: int
+    """Lanes of a row, where they are 2 to 16, else 0."""
+    taken: bool
+    """There are kernels that hand gradients over."""
+    narrow: bool
+    """Rows that are the same on all lanes are computed on one."""
+
+
 @dataclass
 class Writer:
-    """A program while it is encoded.
-
-    Attributes
-    ----------
-    program : Program
-    rows : callable
-        The name of an operation to the addresses of its row kernels.
-    kernel_address : callable
-        The name of another kernel to its address.
-    lanes : int
-        Numbers of a vector where rows are single numbers, else 0.
-    few : bool
-        A row is never longer than one vector.
-    samples : int
-        Lanes of a row, where they are 2 to 16, else 0.
-    pool, numbers : array of int64, list of float
-        What lines refer to: lists, coefficients.
-    written : set of int
-        Rows whose adjoints have been written.
-    adjoint : AdjointRows
-        Where they lie.
-    alone : Alone
-        Weights whose gradients one instruction alone has.
-    places : int
-        Of the sums that blocks leave for means over the batch: how many are taken.
-    """
+    """A program while it is encoded; `rows` and `kernel_address` find kernels by name."""
 
     program: Program
     rows: Rows
     kernel_address: Callable[[str], int]
-    lanes: int
-    few: bool
-    samples: int
+    how: How
     adjoint: AdjointRows
     written: set[int]
+    """Rows whose adjoints have been written."""
     alone: Alone
     pool: array[int] = field(default_factory=lambda: array("q"))
     numbers: list[float] = field(default_factory=list)
     places: int = 0
+    """Of the sums that blocks leave for means over the batch: how many are taken."""
     _wanted: list[bool] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -211,7 +191,7 @@ class Writer:
 
     def kernel(self, name: str) -> tuple[int, int]:
         """Kind and address of a kernel, the first columns of its line."""
-        one = self.lanes and name in wire.ONE
+        one = self.how.lanes and name in wire.ONE
         return wire.KERNEL, self.kernel_address(f"{name}_one" if one else name)
 
     def wanted(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
