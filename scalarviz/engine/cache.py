@@ -106,12 +106,8 @@ def digest(said: object, texts: Iterable[tuple[str, str]]) -> str:
 def sources(package: Path, patterns: Sequence[str]) -> list[tuple[str, str]]:
     r"""Name inside the package and text of every file that becomes machine code.
 
-    Line endings are read as ``\n``: a checkout with others is the same program.
-
-    Raises
-    ------
-    RuntimeError
-        The sources are not there: a hash of nothing would stand for any version.
+    Line endings are read as ``\n``: a checkout with others is the same program. RuntimeError if there are no sources:
+    a hash of nothing would stand for any version.
     """
     found = []
     for pattern in patterns:
@@ -157,13 +153,7 @@ SAMPLE = bytes(1 << 16)
 
 
 def user_cache() -> Path:
-    """The folder of the user's caches; ``SCALARVIZ_CACHE_DIR`` names another one.
-
-    Raises
-    ------
-    InputError
-        There is no such home folder.
-    """
+    """The folder of the user's caches; ``SCALARVIZ_CACHE_DIR`` names another one. InputError without a home folder."""
     own = os.environ.get(OWN)
     try:
         if own:
@@ -180,14 +170,9 @@ def user_cache() -> Path:
 
 
 class Place:
-    """The folders of the versions of one engine's code.
+    """The folders of the versions of one engine's code; `key` gives the hash that names this version's.
 
-    Parameters
-    ----------
-    key : callable
-        The hash that names this version's folder; asked when it is needed.
-    prefix : str
-        Begins the names of the folders, so that no two engines take one for their own.
+    Their names begin with `prefix`, so that no two engines take one for their own.
     """
 
     def __init__(self, key: Callable[[], str], prefix: str = "") -> None:
@@ -209,10 +194,7 @@ class Place:
     def alone(self, stopped: Callable[[], bool]) -> Iterator[None]:
         """One process at a time compiles into the folder; the lock ends with its process. On Windows all may.
 
-        Raises
-        ------
-        StateError
-            The wait was given up.
+        StateError if the wait was given up.
         """
         with ExitStack() as stack:
             with suppress(OSError):
@@ -226,8 +208,8 @@ class Place:
     def closed(self, unit: str = "") -> str:
         """Why nothing may be loaded from the folder, or a unit in it: one clause; empty if it may.
 
-        Whoever can write there can run code as this user. So every folder from the user's cache down, and the unit, a
-        file or a folder with its files, has to belong to this user and be writable by nobody else.
+        Every folder from the user's cache down, and the unit, a file or a folder with its files, has to belong to this
+        user and be writable by nobody else.
         """
         try:
             root = user_cache()
@@ -336,22 +318,10 @@ Helpers = Sequence[Helper]
 
 @dataclass(frozen=True, slots=True)
 class Filling(Generic[Unit]):
-    """What is to be compiled.
+    """What is to be compiled: all `units`, in order; ``make(unit)`` puts one into the cache.
 
-    Attributes
-    ----------
-    units : sequence
-        All of it, in order.
-    is_there : callable
-        ``is_there(unit)`` -> whether it is in the cache.
-    make : callable
-        ``make(unit)`` puts it there.
-    named : callable
-        ``named(unit)`` -> what a progress bar says of it.
-    progress : callable, optional
-        Called before each unit with the number done, the number in all and what comes next, and once at the end.
-    stopped : callable, optional
-        Asked ten times a second whether to give it up.
+    ``progress(done, total, what comes next)`` is called before each unit, and once at the end. `stopped` is asked ten
+    times a second whether to give it up.
     """
 
     units: Sequence[Unit]
@@ -364,19 +334,19 @@ class Filling(Generic[Unit]):
     def fill(self, missing: Sequence[Unit], helpers: Helpers = ()) -> None:
         """Compile what is missing: the helpers do, each takes the next unit when it is free; without any, this process.
 
-        Parameters
-        ----------
-        missing : sequence
-            What has to be there in the end, in the order in which it is begun.
-        helpers : sequence of Popen
-            Of :func:`start_helpers`; they have ended when this returns.
-
-        Raises
-        ------
-        StateError
-            It was given up.
+        The helpers have ended when this returns. StateError if it was given up.
         """
-        report, left = _Report(self), deque(missing)
+        told, left = -1, deque(missing)
+
+        def report(unit: Unit | None) -> None:
+            nonlocal told
+            if self.progress is None:
+                return
+            done = len(self.units) if unit is None else sum(map(self.is_there, self.units))
+            if done > told:
+                told = done
+                self.progress(done, len(self.units), "done" if unit is None else self.named(unit))
+
         threads = [Thread(target=_hand_out, args=(helper, left), name="scalarviz-compiling") for helper in helpers]
         try:
             for thread in threads:
@@ -412,22 +382,6 @@ def _hand_out(helper: Helper, left: deque[Unit]) -> None:
             helper.stdin.flush()
             if not helper.stdout.readline():
                 return
-
-
-class _Report(Generic[Unit]):
-    """Tells `progress` how far it is, each number once."""
-
-    def __init__(self, filling: Filling[Unit]) -> None:
-        self.filling, self.last = filling, -1
-
-    def __call__(self, unit: Unit | None) -> None:
-        filling, total = self.filling, len(self.filling.units)
-        if filling.progress is None:
-            return
-        done = total if unit is None else sum(filling.is_there(u) for u in filling.units)
-        if done > self.last:
-            self.last = done
-            filling.progress(done, total, "done" if unit is None else filling.named(unit))
 
 
 FEW = 8

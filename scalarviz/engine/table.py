@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
@@ -27,14 +28,9 @@ from .problem import DTYPES, Problem, Trainer
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How an engine has operations.
+    """How an engine has operations: what it makes of one, and the functions that it has made of one.
 
-    Attributes
-    ----------
-    made : str
-        What it makes of one.
-    names : callable
-        ``names(op)`` -> those of the functions that it has made: of the value, then of derivatives.
+    ``names(op)`` are the functions' names: of the value, then of derivatives.
     """
 
     made: str
@@ -65,7 +61,7 @@ def _numpy_form(op: ops.Op) -> list[str]:
 def _numba_form(op: ops.Op) -> list[str]:
     from .cpu.source import module_source
 
-    return _functions(module_source(op, "float32", __name__))
+    return _functions(module_source(op, "float32"))
 
 
 def _cuda_form(op: ops.Op) -> list[str]:
@@ -76,12 +72,6 @@ def _cuda_form(op: ops.Op) -> list[str]:
 
 def _functions(source: str) -> list[str]:
     return [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
-
-
-OBJECTS = Form("Python functions", _objects_form)
-NUMPY = Form("array functions", _numpy_form)
-NUMBA = Form("row kernels", _numba_form)
-CUDA = Form("GPU kernels", _cuda_form)
 
 
 _DEVICE = re.compile("[0-9]{1,9}")
@@ -97,13 +87,8 @@ class Engine:
 
     Attributes
     ----------
-    name : str
     make : callable
         ``make(problem, model, loss, device)`` -> Trainer; `model` and `loss` are functions of Values.
-    form : Form
-        How it has the operations of the table.
-    dtypes : tuple of str
-        In which it computes.
     missing : callable
         ``missing(device)`` -> why it is not there, as one clause; empty if it is.
     warm : callable
@@ -125,13 +110,7 @@ class Engine:
 
 
 def find(engine: object) -> tuple[Engine, int]:
-    """The engine of a name and the number of its device, 0 without one.
-
-    Raises
-    ------
-    InputError
-        No such engine.
-    """
+    """The engine of a name and the number of its device, 0 without one; InputError for any other name."""
     base, colon, number = engine.partition(":") if isinstance(engine, str) else ("", "", "")
     found = ENGINES.get(base)
     numbered = not colon or (found is not None and found.devices and _DEVICE.fullmatch(number))
@@ -141,15 +120,7 @@ def find(engine: object) -> tuple[Engine, int]:
 
 
 def usable(engine: object, dtype: str) -> tuple[Engine, int]:
-    """As :func:`find`, of an engine that is there and computes in `dtype`.
-
-    Raises
-    ------
-    InputError
-        No such engine, or not in this dtype.
-    ScalarvizError
-        It is not there; the message says why.
-    """
+    """As :func:`find`, of an engine that computes in `dtype`, else InputError; ScalarvizError if it is not there."""
     found, device = find(engine)
     why = found.missing(device)
     if why:
@@ -171,59 +142,36 @@ def operations(*plans: Plan) -> set[str]:
     return {i.op for program in programs for i in program.instructions if i.kind == "op"}
 
 
-def _objects(problem: Problem, model: Model, loss: Loss, device: int) -> Trainer:
-    return ObjectsTrainer(problem, model, loss)
+def _later(module: str, name: str) -> Callable[..., Any]:
+    """A function or class of a module that is loaded when it is first called."""
 
+    def call(*given: Any) -> Any:
+        return getattr(import_module(module, __package__), name)(*given)
 
-def _numpy(problem: Problem, model: Model, loss: Loss, device: int) -> Trainer:
-    return NumpyTrainer(problem)
-
-
-def _numba(problem: Problem, model: Model, loss: Loss, device: int) -> Trainer:
-    from .cpu.trainer import NumbaTrainer
-
-    return NumbaTrainer(problem)
-
-
-def _no_numba(device: int) -> str:
-    from .cpu.there import no_numba
-
-    return no_numba()
-
-
-def _cuda(problem: Problem, model: Model, loss: Loss, device: int) -> Trainer:
-    from .cuda.trainer import CudaTrainer
-
-    return CudaTrainer(problem, device)
-
-
-def _no_cuda(device: int) -> str:
-    from .cuda.there import no_cuda
-
-    return no_cuda(device)
-
-
-def _lost_cuda(device: int) -> str:
-    from .cuda.there import lost
-
-    return lost(device)
-
-
-def _cuda_is_warm(dtype: str, operations: Iterable[str]) -> bool:
-    from .cuda.warm import is_warm
-
-    return is_warm(dtype, operations)
+    return call
 
 
 ENGINES = {
     engine.name: engine
     for engine in (
-        Engine("objects", _objects, OBJECTS),
-        Engine("numpy", _numpy, NUMPY),
-        Engine("numba", _numba, NUMBA, missing=_no_numba),
-        Engine("cuda", _cuda, CUDA, missing=_no_cuda, warm=_cuda_is_warm, lost=_lost_cuda, devices=True),
+        Engine(
+            "objects", lambda problem, model, loss, device: ObjectsTrainer(problem, model, loss),
+            Form("Python functions", _objects_form),
+        ),
+        Engine(
+            "numpy", lambda problem, model, loss, device: NumpyTrainer(problem), Form("array functions", _numpy_form)
+        ),
+        Engine(
+            "numba", lambda problem, model, loss, device: _later(".cpu.trainer", "NumbaTrainer")(problem),
+            Form("row kernels", _numba_form), missing=lambda device: _later(".cpu.there", "no_numba")(),
+        ),
+        Engine(
+            "cuda", lambda problem, model, loss, device: _later(".cuda.trainer", "CudaTrainer")(problem, device),
+            Form("GPU kernels", _cuda_form), missing=_later(".cuda.there", "no_cuda"),
+            warm=_later(".cuda.warm", "is_warm"), lost=_later(".cuda.there", "lost"), devices=True,
+        ),
     )
-}
+}  # fmt: skip
 NAMES = ("auto", *ENGINES)
 """What may be asked for; ``"auto"`` chooses when a run starts."""
 
@@ -235,7 +183,7 @@ class EngineChoice:
     Attributes
     ----------
     name : str
-        As in the table of engines, with the number of a device (``"cuda:1"``).
+        With the number of a device (``"cuda:1"``).
     why : str
         One clause: asked for, or the reason of ``"auto"``.
     threads : int
@@ -258,37 +206,16 @@ class EngineChoice:
 
 
 def known(engine: object) -> str:
-    """`engine`, a name that may be asked for; "auto" is one.
-
-    Raises
-    ------
-    InputError
-        No such engine.
-    """
+    """`engine`, a name that may be asked for, "auto" among them; InputError for any other."""
     if not (isinstance(engine, str) and engine == "auto"):
         find(engine)
     return str(engine)
 
 
 def choose(engine: str, dtype: str, plan: Plan, update: Plan, batch: int) -> EngineChoice:
-    """Resolve ``engine="auto"``, once, when a run starts, and refuse what is not there.
+    """Resolve ``engine="auto"``, once, when a run starts, and refuse what is not there as :func:`usable` does.
 
-    Parameters
-    ----------
-    engine : {"auto", "objects", "numpy", "numba", "cuda"}
-        ``"cuda:1"`` names a device and keeps its number.
-    dtype : {"float32", "float64"}
-    plan, update : Plan
-        Of the run: a cache is warm for the operations in them, and a GPU repays its launches from some work on.
-    batch : int
-        Samples a step.
-
-    Raises
-    ------
-    InputError
-        No such engine.
-    ScalarvizError
-        It is not there; the message says why.
+    A cache is warm for the operations in `plan` and `update`, and a GPU repays its launches from some work on.
     """
     if known(engine) != "auto":
         usable(engine, dtype)

@@ -265,9 +265,9 @@ def test_formulas_and_their_translator_are_in_the_names_of_generated_units(unit,
     assert units.rows_unit(op, "float32") != units.rows_unit(ops.Op("test_double", ("a",), "a + a", ("2",)), "float32")
     with monkeypatch.context() as patch:
         patch.setattr(source, "_HEADER", source._HEADER + "# another line\n")
-        units.rows_source.cache_clear()
+        source.module_source.cache_clear()
         assert units.rows_unit(op, "float32") not in {Path(name).parts[2] for name in new}
-    units.rows_source.cache_clear()
+    source.module_source.cache_clear()
 
 
 def test_numbas_settings_are_in_the_key(tmp_path, monkeypatch):

@@ -36,7 +36,7 @@ from ..cache import BUILD, Filling, Progress, remove, start_helpers, user_cache,
 from ..problem import DTYPES
 from . import units
 from .compiled import build
-from .source import UPDATES, kernel_names
+from .source import UPDATES, kernel_names, module_source, update_source
 from .units import PLACE, Unit, closed, folder, is_there, key, make_folder
 from .wire import KERNELS
 
@@ -159,16 +159,7 @@ _LOCK = threading.RLock()
 def load(unit: str, compile_with: Callable[[bool], T]) -> T:
     """Compile a unit, or take it from the cache.
 
-    Parameters
-    ----------
-    unit : str
-        Its name in the cache.
-    compile_with : callable
-        Decorates and compiles the unit's functions; its argument is numba's ``cache``.
-
-    Returns
-    -------
-    What `compile_with` returns.
+    `compile_with` decorates and compiles its functions; it is given numba's ``cache``, and what it returns is returned.
     """
     with _LOCK:
         if reason := trouble() or closed(unit):
@@ -263,13 +254,13 @@ def _stamp(unit: str) -> str:
 
 
 def _compile_rows(op: ops.Op, dtype: str, unit: str, cached: bool) -> dict[str, Any]:
-    module = _module(unit, units.rows_source(op, dtype))
+    module = _module(unit, module_source(op, dtype))
     return build.rows(module, kernel_names(op), dtype, cached)
 
 
 def _compile_kernel(name: str, dtype: str, unit: str, cached: bool) -> dict[str, Any]:
     if name in UPDATES:
-        return build.update(_module(unit, units.updates_source(name, dtype)), name, dtype, cached)
+        return build.update(_module(unit, update_source(name, dtype)), name, dtype, cached)
     return build.kernel(name, dtype, cached)
 
 
@@ -294,10 +285,6 @@ def warmup(dtypes: Iterable[str] = DTYPES, ops: Iterable[str] | None = None, pro
     progress : callable, optional
         Called before each unit with the number done, the number in all and what comes next, and once at the end.
 
-    Raises
-    ------
-    UnknownNameError
-        No such operation.
     """
     chosen = list(TABLE if ops is None else ops)
     kinds = (("kernel", KERNELS), ("rows", chosen))
@@ -310,13 +297,11 @@ def fill(
     """Compile those of some units that are not in the cache; those that take longest are begun first."""
     with PLACE.alone(stopped):  # of several processes one compiles, and the others find what it has made
         missing = sorted((unit for unit in wanted if not is_there(unit)), key=_rank)
-        filling = Filling(wanted, is_there, _make, _named, progress, stopped)
+        filling = Filling(wanted, is_there, help_out, lambda unit: f"{unit[1]}, {unit[2]}", progress, stopped)
         filling.fill(missing, start_helpers(__name__, len(missing), PLACE))
 
 
-LONG = (
-    "outer", "maxima_one", "train", "conv", "conv_outer", "orders", "coupled", "combine", "update_rows"
-)  # fmt: skip
+LONG = ("outer", "maxima_one", "train", "conv", "conv_outer", "orders", "coupled", "combine", "update_rows")
 """Kernels that take more than a second."""
 
 
@@ -324,15 +309,7 @@ def _rank(unit: Unit) -> int:
     return LONG.index(unit[1]) if unit[1] in LONG else len(LONG)
 
 
-def _make(unit: Unit) -> None:
+def help_out(unit: Unit) -> None:
+    """Compile a unit; other processes call it too."""
     kind, name, dtype = unit
     MAKERS[kind](name, dtype)
-
-
-def _named(unit: Unit) -> str:
-    return f"{unit[1]}, {unit[2]}"
-
-
-def help_out(unit: Unit) -> None:
-    """Compile a unit for another process."""
-    _make(unit)

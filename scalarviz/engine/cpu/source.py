@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import cache, lru_cache
 from textwrap import indent
 
 from ...scalar import ops
@@ -57,18 +58,16 @@ def kernel_names(op: ops.Op) -> tuple[str, ...]:
     return ("forward", *(f"backward_{k}" for k, partial in enumerate(op.partials) if partial is not None))
 
 
-def module_source(op: ops.Op, dtype: str, package: str) -> str:
+@lru_cache(maxsize=1024)
+def module_source(op: ops.Op, dtype: str) -> str:
     """The module file with the row kernels of `op`."""
-    parts = [header(op.name, dtype, package), _forward(op)]
-    for k, partial in enumerate(op.partials):
-        if partial is not None:
-            parts.append(_backward(op, k, partial))
-    return "\n\n".join(parts)
+    backward = (_backward(op, k, partial) for k, partial in enumerate(op.partials) if partial is not None)
+    return "\n\n".join([header(op.name, dtype), _forward(op), *backward])
 
 
-def header(name: str, dtype: str, package: str) -> str:
+def header(name: str, dtype: str) -> str:
     """What stands at the top of a module file of kernels."""
-    return _HEADER.format(name=name, dtype=dtype, package=package)
+    return _HEADER.format(name=name, dtype=dtype, package=f"{__package__}.compiled")
 
 
 def _forward(op: ops.Op) -> str:
@@ -166,7 +165,8 @@ def name_of(program: Program) -> str:
     return next((name for name, known in UPDATES.items() if known == words), "")
 
 
-def update_source(name: str, dtype: str, package: str) -> str:
+@cache
+def update_source(name: str, dtype: str) -> str:
     """The module file with a kernel of :data:`UPDATES`: a row kernel over all weights.
 
     Its arguments: weights, gradients, two states, the program's constants, the numbers of the step, how many weights;
@@ -181,7 +181,7 @@ def update_source(name: str, dtype: str, package: str) -> str:
     body += [f"    {part}" for line in lines for part in _statements(line)]
     targets = (columns[0], *columns[2:])
     body += [f"    {column}[_i] = {row}" for column, row in zip(targets, out.split()[1:], strict=True)]
-    return f"{header(name, dtype, package)}\n\n{definition(name, body)}"
+    return f"{header(name, dtype)}\n\n{definition(name, body)}"
 
 
 def _statements(line: str) -> list[str]:

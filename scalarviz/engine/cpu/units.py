@@ -29,7 +29,6 @@ from typing import Any
 from ...scalar import ops
 from ..cache import PACKAGE, Place, digest, installed, settings, settings_file, sources
 from ..problem import DTYPES
-from . import compiled
 from .source import UPDATES, module_source, update_source
 from .wire import KERNELS
 
@@ -47,13 +46,7 @@ SETTINGS = (
 
 @cache
 def key() -> str:
-    """Hash of all that the machine code depends on, generated sources apart.
-
-    Raises
-    ------
-    RuntimeError
-        The sources are not there.
-    """
+    """Hash of all that the machine code depends on, generated sources apart."""
     versions = sys.version, installed("numba"), installed("llvmlite")
     said = FORM, versions, _processor(), settings(SETTINGS), settings_file()
     return digest(said, sources(PACKAGE, SOURCES))
@@ -78,27 +71,15 @@ Unit = tuple[str, str, str]
 """Kind (``"kernel"``, or ``"rows"`` of an operation), name, dtype."""
 
 
-@lru_cache(maxsize=1024)
-def rows_source(op: ops.Op, dtype: str) -> str:
-    """Source of the row kernels of an operation."""
-    return module_source(op, dtype, compiled.__name__)
-
-
-@cache
-def updates_source(name: str, dtype: str) -> str:
-    """Source of the update of an optimiser."""
-    return update_source(name, dtype, compiled.__name__)
-
-
 def core_unit(name: str, dtype: str) -> str:
-    """Name of the unit of a kernel or function that every program may need."""
-    written = f"-{_digest(updates_source(name, dtype))}" if name in UPDATES else ""
+    """Name of the unit of a kernel that every program may need."""
+    written = f"-{_digest(update_source(name, dtype))}" if name in UPDATES else ""
     return f"core-{name}{written}-{dtype}"
 
 
 def rows_unit(op: ops.Op, dtype: str) -> str:
     """Name of the unit of an operation's row kernels."""
-    return f"{op.name}-{_digest(rows_source(op, dtype))}-{dtype}"
+    return f"{op.name}-{_digest(module_source(op, dtype))}-{dtype}"
 
 
 @lru_cache(maxsize=1024)
@@ -107,14 +88,7 @@ def _digest(source: str) -> str:
 
 
 def cache_is_warm(dtype: str, names: Iterable[str]) -> bool:
-    """Whether a program with these operations can start without compiling.
-
-    Parameters
-    ----------
-    dtype : {"float32", "float64"}
-    names : iterable of str
-        Operations of the table.
-    """
+    """Whether a program with these operations of the table can start without compiling."""
     if dtype not in DTYPES or closed():
         return False
     units = [*(("kernel", name, dtype) for name in KERNELS), *(("rows", name, dtype) for name in set(names))]
@@ -125,7 +99,7 @@ def is_there(unit: Unit) -> bool:
     """Whether a unit is in the cache and may be loaded."""
     found, name = _found(), _name_of(unit)
     if name not in found:
-        if not has(name):
+        if closed(name) or not (folder() / name / _SEAL).is_file():
             return False
         found.add(name)
     return True
@@ -177,11 +151,6 @@ def _found() -> set[str]:
 @lru_cache(maxsize=1)
 def _found_in(device: int, inode: int, changed: int) -> set[str]:
     return set()
-
-
-def has(unit: str) -> bool:
-    """Whether a unit is in the cache and may be loaded."""
-    return not closed(unit) and (folder() / unit / _SEAL).is_file()
 
 
 def seal(unit: Path) -> None:
