@@ -31,7 +31,6 @@ from .intrinsics import (
     doubles_at,
     row_at,
     size_of,
-    width_of,
     word_at,
     zero_of,
 )
@@ -162,36 +161,28 @@ def group_start(group: int, groups: int, batch: int, block: int) -> int:
     return min(batch, group * blocks // groups * block)
 
 
-def batch_sums(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def batch_sums(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """The sums of rows over the lanes of the block. Fields: list of rows, its length, first place."""
     mine = doubles_at(space[wire.BATCH_SUMS] + 8 * (space[wire.OWN] * space[wire.WIDTH] + code[4]))
     for j in range(code[3]):
         mine[j] = sum_in_double(row_of(space, pool[code[2] + j], theta), n)
 
 
-def widen(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def widen(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """The number of the first lane on all. Fields: list of rows, its length."""
     for j in range(code[3]):
         row = row_of(space, pool[code[2] + j], theta)
         fill(row, row[0], n)
 
 
-def fold(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def fold(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """The sum over all lanes on the first one. Fields: list of rows, its length."""
     for j in range(code[3]):
         row = row_of(space, pool[code[2] + j], theta)
         row[0] = converted(sum_in_double(row, n), theta)
 
 
-def batch_spread(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def batch_spread(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """The mean over the batch on every lane. Fields: list of rows (-1: unwanted), length, place, flags: 1 to store."""
     rows, count, fresh = code[2], code[3], code[5]
     for j in range(count):
@@ -236,7 +227,7 @@ def load_rows(
     line: Words, space: Words, ids: Words, like: Row, source: Source, first: int, lanes: int, start: int
 ) -> None:
     """The rows of a line from its number `first` on, one after the other."""
-    size = width_of(source)
+    size = size_of(source)
     beside, apart = line[4] // size, line[5] // size
     if space[wire.COMPACT] and beside == 1:
         sample = ids[start] if address_of(ids) != 0 else start
@@ -269,7 +260,7 @@ def load_plain(
 def load(line: Words, space: Words, ids: Words, like: Row, source: Source, unused: Row, lanes: int, start: int) -> None:
     """The same on vector tiles, where a sample has enough numbers side by side."""
     vector, count, chosen = lanes_of(like), line[2], int(address_of(ids) != 0)
-    tiled = count >= vector and line[4] == width_of(source) and not space[wire.COMPACT]
+    tiled = count >= vector and line[4] == size_of(source) and not space[wire.COMPACT]
     if not tiled:
         load_rows(line, space, ids, like, source, 0, lanes, start)
         return

@@ -17,9 +17,7 @@ from .intrinsics import NoAlias, callee, one_of, select, zero_of
 from .tiles import Row, Words, add_scaled, dot_lanes, fill, row_of, sum_lanes
 
 
-def conv(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def conv(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``row[to[p] + i*to_step] (+)= bias[i] + sum over the entries of p and k of theta[...] * row[...]``."""
     at = code[2]
     outputs, to_step, weight_step, weight, bias, adding = (
@@ -39,9 +37,7 @@ def conv(
                     add_scaled(y, theta[w + k * run_step], row_of(space, row + k * row_step, theta), n)
 
 
-def conv_outer(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def conv_outer(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``grad[weight + i*columns + j] += sum over places p and lanes of row[up + i*places + p] * row[table[p, j]]``.
 
     Fields: up, outputs, places, list `table`, columns, weight, bias (or -1), a list with the row of ones.
@@ -78,9 +74,7 @@ def _larger(a: Any, b: Any) -> Any:
     return select(a >= b, a, select(a < b, b, a + b))
 
 
-def maxima(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def maxima(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``row[to + j]`` = the largest of ``row[table[j, 0]] ...``. Fields: to, how many, list `table`, its columns."""
     to, count, table, columns = code[2], code[3], code[4], code[5]
     for j in range(count):
@@ -93,9 +87,7 @@ def maxima(
 
 
 @callee(pipeline_class=NoAlias)
-def four_to_first(
-    da: Row, db: Row, dc: Row, dd: Row, y: Row, g: Row, a: Row, b: Row, c: Row, d: Row, n: int
-) -> None:  # fmt: skip
+def four_to_first(da: Row, db: Row, dc: Row, dd: Row, y: Row, g: Row, a: Row, b: Row, c: Row, d: Row, n: int) -> None:
     """The gradient of `max_of_four`, stored: to the first that is the largest; a NaN to all."""
     zero = zero_of(y)
     for k in range(n):
@@ -119,9 +111,7 @@ def one_to_first(d: Row, left: Row, y: Row, g: Row, x: Row, n: int) -> None:
         left[k] -= share
 
 
-def maxima_back(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def maxima_back(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """Adjoints of the operands of `maxima`.
 
     Fields: to, how many, list `table`, its columns, row of the first adjoint, list of the adjoints in the order of the
@@ -148,9 +138,7 @@ def maxima_back(
             one_to_first(row_of(space, target, theta), left, y, g, x, n)
 
 
-def windows_one(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def windows_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``rows[to + j]`` = the largest of window j. Fields: to, windows of a run, `down`, list of runs, its length."""
     for lane in range(0, code[3], lanes_of(theta)):
         window_maxima(space, pool, theta, code[2], code[3], code[4], code[5], code[6], lane)

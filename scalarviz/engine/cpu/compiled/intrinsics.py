@@ -8,7 +8,9 @@ different rows, and none of them is a source.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba import njit, types
@@ -34,232 +36,178 @@ def callee(**options: Any) -> Any:
     return njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
 
 
+class Call(NamedTuple):
+    """A call while its code is written; `kinds` are numba's types of its arguments, `result` that of its result."""
+
+    context: Any
+    b: Any
+    kinds: tuple[Any, ...]
+    result: Any
+
+
+def inline(signature: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Decorates ``write(call, *values)``, which writes LLVM code and returns a value or nothing: numba's intrinsic.
+
+    `signature` makes numba's signature of the types of the arguments, or None where there is none.
+    """
+
+    def decorate(write: Callable[..., Any]) -> Any:
+        @wraps(write)
+        def typed(_: Any, *kinds: Any) -> Any:
+            made = signature(*kinds)
+
+            def generate(context: Any, builder: Any, called: Any, args: Any) -> Any:
+                value = write(Call(context, builder, kinds, called.return_type), *args)
+                return context.get_dummy_value() if value is None else value
+
+            return None if made is None else (made, generate)
+
+        return intrinsic(typed)
+
+    return decorate
+
+
 _WORD = {types.float32: (32, 23, 127), types.float64: (64, 52, 1023)}  # bits, bits of the fraction, bias
+_LONG = types.int64
 
 
-@intrinsic
-def select(typingctx: Any, condition: Any, a: Any, b: Any) -> Any:
+@inline(lambda condition, a, b: a(condition, a, a) if a == b and a in _WORD else None)
+def select(call: Call, condition: Any, a: Any, b: Any) -> Any:
     """``a if condition else b`` as one LLVM select, which vectorises. A number is true unless it is 0."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        flag = args[0]
-        if condition == types.boolean:
-            flag = context.get_value_as_data(builder, types.boolean, flag) if flag.type.width != 1 else flag
-            flag = builder.trunc(flag, ir.IntType(1)) if flag.type.width != 1 else flag
-        else:
-            flag = builder.fcmp_unordered("!=", flag, ir.Constant(flag.type, 0.0))
-        return builder.select(flag, args[1], args[2])
-
-    if a != b or a not in _WORD:
-        return None
-    return a(condition, a, a), generate
+    flag = condition
+    if call.kinds[0] == types.boolean:
+        flag = call.context.get_value_as_data(call.b, types.boolean, flag) if flag.type.width != 1 else flag
+        flag = call.b.trunc(flag, ir.IntType(1)) if flag.type.width != 1 else flag
+    else:
+        flag = call.b.fcmp_unordered("!=", flag, ir.Constant(flag.type, 0.0))
+    return call.b.select(flag, a, b)
 
 
-@intrinsic
-def to_bits(typingctx: Any, x: Any) -> Any:
+@inline(lambda x: (types.int32 if x == types.float32 else types.int64)(x))
+def to_bits(call: Call, x: Any) -> Any:
     """The bits of a float as a signed integer of its width."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.IntType(_WORD[x][0]))
-
-    return (types.int32 if x == types.float32 else types.int64)(x), generate
+    return call.b.bitcast(x, ir.IntType(_WORD[call.kinds[0]][0]))
 
 
-@intrinsic
-def from_bits(typingctx: Any, word: Any) -> Any:
+@inline(lambda word: {types.int32: types.float32, types.int64: types.float64}[word](word))
+def from_bits(call: Call, word: Any) -> Any:
     """The float of the same width with these bits."""
-    result = {types.int32: types.float32, types.int64: types.float64}[word]
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], context.get_value_type(result))
-
-    return result(word), generate
+    return call.b.bitcast(word, call.context.get_value_type(call.result))
 
 
-@intrinsic
-def two_power(typingctx: Any, shifted: Any) -> Any:
+@inline(lambda shifted: shifted(shifted))
+def two_power(call: Call, shifted: Any) -> Any:
     """2**n, where `shifted` is ``n + 1.5 * 2**23`` (float32) or ``n + 1.5 * 2**52`` (float64).
 
     In that sum the low bits of the fraction are the integer n; the exponent's bits fall off at the shift.
     """
-    width, fraction, bias = _WORD[shifted]
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word = ir.IntType(width)
-        biased = builder.add(builder.bitcast(args[0], word), word(bias))
-        return builder.bitcast(builder.shl(biased, word(fraction)), args[0].type)
-
-    return shifted(shifted), generate
+    width, fraction, bias = _WORD[call.kinds[0]]
+    word = ir.IntType(width)
+    biased = call.b.add(call.b.bitcast(shifted, word), word(bias))
+    return call.b.bitcast(call.b.shl(biased, word(fraction)), shifted.type)
 
 
-@intrinsic
+@inline(lambda *given: types.void(*[_LONG] * 9))
 def call_kernel(
-    typingctx: Any, address: Any, a: Any, b: Any, c: Any, y: Any, g: Any, d: Any, count: Any, fresh: Any
-) -> Any:
+    call: Call, address: Any, a: Any, b: Any, c: Any, y: Any, g: Any, d: Any, count: Any, fresh: Any
+) -> None:  # fmt: skip
     """Call the kernel at `address`; everything is an int64, the first six arguments are addresses too.
 
     The convention is numba's: places for a result and an exception first. Kernels have neither.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = ir.IntType(8).as_pointer()
-        kind = context.call_conv.get_function_type(types.void, [types.voidptr] * 6 + [types.int64] * 2)
-        function = builder.inttoptr(args[0], kind.as_pointer())
-        places = [cgutils.alloca_once(builder, place.pointee) for place in kind.args[:2]]
-        addresses = [builder.inttoptr(arg, pointer) for arg in args[1:7]]
-        builder.call(function, [*places, *addresses, *args[7:]])
-        return context.get_dummy_value()
-
-    return types.void(*[types.int64] * 9), generate
+    kind = call.context.call_conv.get_function_type(types.void, [types.voidptr] * 6 + [types.int64] * 2)
+    function = call.b.inttoptr(address, kind.as_pointer())
+    places = [cgutils.alloca_once(call.b, place.pointee) for place in kind.args[:2]]
+    addresses = [call.b.inttoptr(arg, ir.IntType(8).as_pointer()) for arg in (a, b, c, y, g, d)]
+    call.b.call(function, [*places, *addresses, count, fresh])
 
 
-@intrinsic
-def row_at(typingctx: Any, address: Any, like: Any) -> Any:
+@inline(lambda address, like: (like if isinstance(like, types.CPointer) else types.CPointer(like.dtype))(_LONG, like))
+def row_at(call: Call, address: Any, like: Any) -> Any:
     """The numbers at an address: a pointer of the type of `like`, or to the dtype of an array `like`."""
-    pointer = like if isinstance(like, types.CPointer) else types.CPointer(like.dtype)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], context.get_value_type(pointer))
-
-    return pointer(types.int64, like), generate
+    return call.b.inttoptr(address, call.context.get_value_type(call.result))
 
 
 def _numbers_at(kind: Any, what: str) -> Any:
-    pointer = types.CPointer(kind)
-
-    @intrinsic
-    def numbers_at(typingctx: Any, address: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.inttoptr(args[0], context.get_value_type(pointer))
-
-        return pointer(types.int64), generate
+    def numbers_at(call: Call, address: Any) -> Any:
+        return call.b.inttoptr(address, call.context.get_value_type(call.result))
 
     numbers_at.__doc__ = f"The {what} at an address."
-    return numbers_at
+    return inline(lambda address: types.CPointer(kind)(_LONG))(numbers_at)
 
 
 word_at, natural_at = _numbers_at(types.int64, "int64 numbers"), _numbers_at(types.uint64, "uint64 numbers")
 doubles_at, bytes_at = _numbers_at(types.float64, "float64 numbers"), _numbers_at(types.uint8, "bytes")
 
 
-@intrinsic
-def address_of(typingctx: Any, pointer: Any) -> Any:
+@inline(_LONG)
+def address_of(call: Call, pointer: Any) -> Any:
     """Where a pointer points to."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.ptrtoint(args[0], ir.IntType(64))
-
-    return types.int64(pointer), generate
+    return call.b.ptrtoint(pointer, ir.IntType(64))
 
 
-@intrinsic
-def size_of(typingctx: Any, pointer: Any) -> Any:
-    """Bytes of one of the numbers that a pointer points to."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return ir.Constant(ir.IntType(64), _WORD[pointer.dtype][0] // 8)
-
-    return types.int64(pointer), generate
+@inline(_LONG)
+def size_of(call: Call, pointer: Any) -> Any:
+    """Bytes of one of the numbers, whole or real, that a pointer points to."""
+    return ir.Constant(ir.IntType(64), call.kinds[0].dtype.bitwidth // 8)
 
 
-@intrinsic
-def stream(typingctx: Any, to: Any, source: Any, first: Any) -> Any:
+@inline(lambda to, source, first: types.void(to, source, _LONG))
+def stream(call: Call, to: Any, source: Any, first: Any) -> None:
     """A cache line of numbers, ``to[first:] = source[first:]``, written past the cache; `to` begins a line there."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        real = context.get_value_type(to.dtype)
-        line = ir.VectorType(real, LINE * 8 // _WORD[to.dtype][0]).as_pointer()
-        target, given = (builder.bitcast(builder.gep(place, [args[2]]), line) for place in args[:2])
-        store = builder.store(builder.load(given, align=_WORD[to.dtype][0] // 8), target, align=LINE)
-        store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
-        return context.get_dummy_value()
-
-    return types.void(to, source, types.int64), generate
+    size, real = _WORD[call.kinds[0].dtype][0], call.context.get_value_type(call.kinds[0].dtype)
+    line = ir.VectorType(real, LINE * 8 // size).as_pointer()
+    target, given = (call.b.bitcast(call.b.gep(place, [first]), line) for place in (to, source))
+    store = call.b.store(call.b.load(given, align=size // 8), target, align=LINE)
+    store.set_metadata("nontemporal", call.b.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
 
 
-@intrinsic
-def stack_room(typingctx: Any, like: Any, size: Any) -> Any:
-    """So many bytes (a literal) on the stack, for numbers of the kind that `like` points to; there until the return."""
+def _room(like: Any, size: Any) -> Any:
     if not isinstance(size, types.IntegerLiteral):
         raise RequireLiteralValue("the size on the stack is a literal")
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        with builder.goto_entry_block():
-            room = builder.alloca(ir.ArrayType(ir.IntType(8), size.literal_value))
-        room.align = 64
-        return builder.bitcast(room, context.get_value_type(like))
-
-    return like(like, size), generate
+    return like(like, size)
 
 
-@intrinsic
-def zero_of(typingctx: Any, like: Any) -> Any:
-    """0 in the dtype that the pointer `like` points to."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return context.get_constant(like.dtype, 0)
-
-    return like.dtype(like), generate
-
-
-@intrinsic
-def one_of(typingctx: Any, like: Any) -> Any:
-    """1 in the dtype that the pointer `like` points to (``zero_of(like) + 1`` would be float64)."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return context.get_constant(like.dtype, 1)
-
-    return like.dtype(like), generate
+@inline(_room)
+def stack_room(call: Call, like: Any, size: Any) -> Any:
+    """So many bytes (a literal) on the stack, for numbers of the kind that `like` points to; there until the return."""
+    with call.b.goto_entry_block():
+        room = call.b.alloca(ir.ArrayType(ir.IntType(8), call.kinds[1].literal_value))
+    room.align = 64
+    return call.b.bitcast(room, call.context.get_value_type(call.result))
 
 
-@intrinsic
-def add_atomically(typingctx: Any, words: Any, number: Any) -> Any:
+def _constant(number: int, why: str) -> Any:
+    def constant_of(call: Call, like: Any) -> Any:
+        return call.context.get_constant(call.result, number)
+
+    constant_of.__doc__ = f"{number} in the dtype that the pointer `like` points to{why}."
+    return inline(lambda like: like.dtype(like))(constant_of)
+
+
+zero_of, one_of = _constant(0, ""), _constant(1, " (``zero_of(like) + 1`` would be float64)")
+
+
+@inline(lambda words, number: types.void(words, _LONG))
+def add_atomically(call: Call, words: Any, number: Any) -> None:
     """Add to the first of some int64 numbers that other threads use too."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.atomic_rmw("add", args[0], args[1], "seq_cst")
-        return context.get_dummy_value()
-
-    return types.void(words, types.int64), generate
+    call.b.atomic_rmw("add", words, number, "seq_cst")
 
 
-@intrinsic
-def read_atomically(typingctx: Any, words: Any) -> Any:
+@inline(_LONG)
+def read_atomically(call: Call, words: Any) -> Any:
     """The first of some int64 numbers, as other threads have left it."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load_atomic(args[0], "seq_cst", 8)
-
-    return types.int64(words), generate
+    return call.b.load_atomic(words, "seq_cst", 8)
 
 
-@intrinsic
-def call_bare(typingctx: Any, address: Any) -> Any:
+@inline(lambda address: types.void(_LONG))
+def call_bare(call: Call, address: Any) -> None:
     """Call a C function without arguments."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.FunctionType(ir.IntType(32), [])
-        builder.call(builder.inttoptr(args[0], kind.as_pointer()), [])
-        return context.get_dummy_value()
-
-    return types.void(types.int64), generate
+    kind = ir.FunctionType(ir.IntType(32), [])
+    call.b.call(call.b.inttoptr(address, kind.as_pointer()), [])
 
 
-@intrinsic
-def width_of(typingctx: Any, pointer: Any) -> Any:
-    """Bytes of one of the numbers, whole or real, that a pointer points to."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return ir.Constant(ir.IntType(64), pointer.dtype.bitwidth // 8)
-
-    return types.int64(pointer), generate
-
-
-@intrinsic
-def converted(typingctx: Any, number: Any, like: Any) -> Any:
+@inline(lambda number, like: like.dtype(number, like))
+def converted(call: Call, number: Any, like: Any) -> Any:
     """A whole or real number in the dtype that `like` points to, rounded to the nearest."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return context.cast(builder, args[0], number, like.dtype)
-
-    return like.dtype(number, like), generate
+    return call.context.cast(call.b, number, call.kinds[0], call.result)

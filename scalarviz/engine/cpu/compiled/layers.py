@@ -77,9 +77,7 @@ def rows_together(columns: int) -> int:
 
 
 @callee()
-def hand_over_rows(
-    space: Words, found: Row, grad: Row, first: int, step: int, rows: int, count: int
-) -> None:  # fmt: skip
+def hand_over_rows(space: Words, found: Row, grad: Row, first: int, step: int, rows: int, count: int) -> None:
     """`count` gradients of each of some rows, which lie `step` apart in theta and one behind the other in `found`."""
     if count == step:
         hand_over(space, found, grad, first, rows * count)
@@ -156,9 +154,7 @@ def pack(room: Row, theta: Row, weight: int, from_step: int, columns: int, count
             room[to + i] = theta[source + i]
 
 
-def combine(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def combine(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[i] (+)= bias[i] + sum_j theta[weight + i*to_step + j*from_step] * from[j]``.
 
     Lanes go through in panels of `DEPTH` operands, so that these stay in the first-level cache; the sums go on where
@@ -197,9 +193,7 @@ def combine(
                 lane += width * vector
 
 
-def outer(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def outer(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``grad[weight + i*columns + j] += sum over lanes of upstream[i] * from[j]``.
 
     Columns go through in panels that stay in the first-level cache. The first tile of a row does its bias too. Where
@@ -235,9 +229,7 @@ def outer(
                         grad[bias + i + r] += into[ROOM_NUMBERS + r]
 
 
-def conv(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def conv(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``row[to[p] + i*to_step] (+)= bias[i] + sum over the entries of p and k of theta[...] * row[...]``."""
     at = code[2]
     outputs, to_step, weight_step, weight, bias, adding = (
@@ -274,9 +266,7 @@ def conv(
         lane += width * vector
 
 
-def conv_outer(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def conv_outer(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``grad[weight + i*columns + j] += sum over places p and lanes of row[up + i*places + p] * row[table[p, j]]``.
 
     Sums stay in registers over all places. The biases are a column of their own, over the row of ones.

@@ -19,9 +19,7 @@ from .taken import hand_over
 from .tiles import Row, Words, add_scaled, dot_lanes, set_sum, sum_lanes
 
 
-def weighted_one(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def weighted_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[r] = offset + bias + sum_j w[j] * from[r][j]``."""
     to, count, source, terms, weights, first, bias = code[2], code[3], code[4], code[5], code[6], code[7], code[8]
     rows, b = row_at(space[BASE], theta), numbers[code[9]]
@@ -60,9 +58,7 @@ def weighted_back_one(
             at += 1
 
 
-def product_one(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def product_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[r] = offset + bias + sum_j a[r][j] * b[r][j]``."""
     to, count, left, terms, bias = code[2], code[3], code[4], code[5], code[6]
     rows, right, b = row_at(space[BASE], theta), left + count * terms, numbers[code[7]]
@@ -126,9 +122,7 @@ def one_sum(rows: Row, pool: Words, source: int, count: int, theta: Row, weight:
     return start
 
 
-def combine_one(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def combine_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[i] (+)= bias[i] + sum_j theta[weight + i*to_step + j*from_step] * from[j]``."""
     to, n_to, source, n_from, weight = code[2], code[3], code[4], code[5], code[6]
     to_step, from_step, bias, adding = code[7], code[8], code[9], code[10]
@@ -165,9 +159,7 @@ def outer_alone(
         hand_over(space, room, grad, to + first, count)
 
 
-def outer_one(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def outer_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``grad[weight + i*columns + j] += upstream[i] * from[j]``, and the biases' gradients."""
     upstream, n_up, source = code[2], code[3], code[4]
     weight, columns, bias = code[6], code[7], code[8]
@@ -186,9 +178,7 @@ def outer_one(
             grad[bias + i] += g
 
 
-def conv_one(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def conv_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """A convolution forward, or its adjoints: the lanes are positions. Field: list of `Shifts`."""
     here = code[2]
     outputs, to, to_step, weight, weight_step, bias = (
@@ -217,9 +207,7 @@ def conv_one(
         v += SIDE if wide else 1
 
 
-def conv_outer_one(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def conv_outer_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """Gradients of a convolution's weights.
 
     Fields: first row of the upstream, outputs, places, list of the tiles of columns (list of masks, rows of place 0),
@@ -244,9 +232,7 @@ def _larger(a: Any, b: Any) -> Any:
     return select(a >= b, a, select(a < b, b, a + b))
 
 
-def maxima_one(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def maxima_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``rows[to + j]`` = the largest of ``rows[table[j, 0]] ...``."""
     to, count, table, columns = code[2], code[3], code[4], code[5]
     rows = row_at(space[BASE], theta)

@@ -157,9 +157,7 @@ def word_of(place: Any, unit: int, low: Any, high: Any, k0: Any, k1: Any) -> Any
     return w2 if which == 2 else w3
 
 
-def masks(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def masks(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[i] = 0`` or the factor of units that stay, for the four units of a block.
 
     Fields: four rows `to`, the block of random words, the call, the threshold of a random word below
@@ -174,9 +172,7 @@ def masks(
     )  # fmt: skip
 
 
-def masks_one(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def masks_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """The same where rows are single numbers: units that count up, in rows that do.
 
     Fields: the first row `to`, the first unit, how many, the call, the threshold, which number is the factor.

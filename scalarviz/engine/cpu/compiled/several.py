@@ -131,9 +131,7 @@ def add_biases(space: Words, pool: Words, grad: Row, bias: int, upstream: int, c
             grad[bias + i] += total
 
 
-def outer_several(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def outer_several(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``grad[weight + i*columns + j] += sum over lanes of upstream[i] * from[j]``, and the biases' gradients."""
     upstream, n_up, source = code[2], code[3], code[4]
     weight, columns = code[6], code[7]
@@ -155,9 +153,7 @@ def outer_several(
                 add_four(at(grad, to + i * columns), four_at(x, s * PANEL, PANEL), at(row, s), width)
 
 
-def combine_few(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def combine_few(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[i] (+)= bias[i] + sum_j theta[weight + i*to_step + j*from_step] * from[j]``.
 
     Fields: first row `to`, how many (1 to 4), first row `from`, how many (1 to 4), weight, to_step, from_step, bias
@@ -169,9 +165,7 @@ def combine_few(
     )  # fmt: skip
 
 
-def outer_few(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def outer_few(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``grad[weight + i*step + j] += sum over lanes of upstream[i] * from[j]``, and the biases' gradients.
 
     Fields: first row `upstream`, how many (1 to 4), first row `from`, how many (1 to 4), weight, step, bias (or -1).

@@ -39,9 +39,7 @@ from .tiles import (
 )
 
 
-def combine(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def combine(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[i] (+)= bias[i] + sum_j theta[weight + i*to_step + j*from_step] * from[j]``.
 
     Fields: list `to`, its length, list `from`, its length, weight, to_step, from_step, bias (or -1), 1 to add.
@@ -63,9 +61,7 @@ def combine(
                 add_tile(y, x, tile, n)
 
 
-def outer(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def outer(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``grad[weight + i*columns + j] += sum over lanes of upstream[i] * from[j]``.
 
     Fields: list `upstream`, its length, list `from`, its length, weight, columns, bias. Source number `columns`, if
@@ -92,9 +88,7 @@ def outer(
                     grad[to] += tile[4 * r + c]
 
 
-def weighted(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def weighted(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[r] = offset + bias + sum_j w[j] * from[r][j]``: neighbouring rows.
 
     Fields: first row `to`, how many, list of all `from`, the length of one, list of indices into theta (for all; or
@@ -122,9 +116,7 @@ def weighted(
         weights += count if weights >= 0 else 0
 
 
-def weighted_back(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def weighted_back(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """Adjoints of the inputs of `weighted` and gradients of its weights.
 
     Fields: first row `upstream`, then how many, list `from`, length, indices, first number and bias as there, list of
@@ -151,9 +143,7 @@ def weighted_back(
             at += 1
 
 
-def product(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def product(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[r] = offset + bias + sum_j a[r][j] * b[r][j]``: neighbouring rows.
 
     Fields: first row `to`, how many, list of all `a` and then all `b`, the length of one, bias (or -1), which number is
@@ -177,9 +167,7 @@ def product(
         right += count
 
 
-def product_back(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def product_back(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """Adjoints of both sides of `product`.
 
     Fields: first row `upstream`, how many, list of a and b, length and bias as there; list of the adjoints of all of
@@ -203,9 +191,7 @@ def product_back(
             at += 1
 
 
-def parameters(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def parameters(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """Parameters as rows. Fields: first row, how many, list of indices into theta."""
     for j in range(code[3]):
         fill(row_of(space, code[2] + j, theta), theta[pool[code[4] + j]], n)
@@ -220,9 +206,7 @@ def parameters_back(
         grad[pool[code[4] + j]] += sum_lanes(row_of(space, code[2] + j, theta), zero, n)
 
 
-def zero(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def zero(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """Zeros. Fields: first row, how many. What stands between the rows may be overwritten."""
     width = space[STRIDE] // size_of(theta)
     fill(row_of(space, code[2], theta), zero_of(theta), (code[3] - 1) * width + n)
@@ -234,9 +218,7 @@ def whole(n: int) -> int:
     return n if n == 1 else (n + 3) // 4 * 4
 
 
-def squares(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def squares(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to = factor * sum_j (a[j] - b[j])**2``: one row.
 
     Fields: row `to`, list of all a and then all b, how many of each, which number is the factor.
@@ -251,9 +233,7 @@ def squares(
             add_square(y, factor, a, b, n)
 
 
-def squares_back(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def squares_back(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """Adjoints of both sides of `squares`.
 
     Fields: row `upstream`, list of a and b, how many of each, factor as there; lists of the adjoints of all of them
@@ -316,9 +296,7 @@ def chosen(number: Any, rows: int) -> int:
     return -1
 
 
-def gather(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def gather(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """Row ``to + p*columns + j`` = theta[weights[j] + k*step], k the number in row ``ids[p]``; NaN without such a k.
 
     Fields: row `to`, list `ids`, its length, list `weights`, its length, rows of the table, step.
@@ -336,9 +314,7 @@ def gather(
                     y[k] = NAN
 
 
-def gather_back(
-    code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, unused: int
-) -> None:  # fmt: skip
+def gather_back(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """The gradients of the parameters that `gather` read, id by id, lane by lane. The first field is the upstream's."""
     ids, count, weights, columns, rows, step = code[3], code[4], code[5], code[6], code[7], code[8]
     for p in range(count):

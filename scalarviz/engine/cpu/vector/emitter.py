@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
+from inspect import Parameter, Signature
+from itertools import product
+from types import SimpleNamespace
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
+from ..compiled.intrinsics import Call, inline
 from ..wire import BASE, STRIDE
 from . import capability
 
@@ -30,14 +34,7 @@ TILE_COLUMNS = WIDE
 
 
 class Emitter:
-    """Writes vector code of one dtype.
-
-    Parameters
-    ----------
-    builder : llvmlite.ir.IRBuilder
-    pointer : numba.types.CPointer
-        Pointer to the dtype.
-    """
+    """Writes vector code of the dtype that numba's `pointer` points to; addresses are i8 pointers."""
 
     def __init__(self, builder: Any, pointer: Any) -> None:
         self.b = builder
@@ -86,6 +83,15 @@ class Emitter:
         where = self.b.add(base, self.b.mul(number, stride))
         return self.b.inttoptr(self.b.add(where, self.b.mul(lane, WORD(self.bytes))), BYTE)
 
+    def number_at(self, space: Any, row: Any) -> Any:
+        """Address of a row that is one number."""
+        base = self.b.load(self.b.gep(space, [WORD(BASE)]))
+        return self.b.inttoptr(self.b.add(base, self.b.mul(row, WORD(self.bytes))), BYTE)
+
+    def word(self, words: Any, index: Any) -> Any:
+        """One of some int64 numbers."""
+        return self.b.load(self.b.gep(words, [index]))
+
     def stride(self, space: Any) -> Any:
         """Bytes from row to row."""
         return self.b.load(self.b.gep(space, [WORD(STRIDE)]))
@@ -93,6 +99,13 @@ class Emitter:
     def accumulators(self, count: int) -> list[Any]:
         """Variables for vectors; LLVM keeps them in registers."""
         return [cgutils.alloca_once(self.b, self.vector) for _ in range(count)]
+
+    def zeroed(self, count: int) -> list[Any]:
+        """The same, all 0."""
+        sums = self.accumulators(count)
+        for total in sums:
+            self.b.store(self.zeros(), total)
+        return sums
 
     def mask(self, lanes: Any, width: int = 0) -> Any:
         """Which lanes of a vector (of `width`) are the first `lanes` (an i64)."""
@@ -111,13 +124,50 @@ class Emitter:
                     for u, total in enumerate(row):
                         b.store(self.load(self.offset(result, u)), total)
             with fresh:
-                has_bias = b.icmp_signed(">=", bias, WORD(0))
-                for r, row in enumerate(sums):
-                    # without a bias this reads the first number of theta and drops it
-                    number = b.load(b.gep(theta, [b.select(has_bias, b.add(bias, WORD(r)), WORD(0))]))
-                    start = self.splat(b.select(has_bias, number, ir.Constant(self.real, 0.0)))
-                    for total in row:
-                        b.store(start, total)
+                self.begin_with(sums, theta, bias)
+
+    def begin_with(self, sums: list[list[Any]], theta: Any, bias: Any) -> None:
+        """Set the sums of a tile to the biases, or to 0."""
+        b, has_bias = self.b, self.b.icmp_signed(">=", bias, WORD(0))
+        for r, row in enumerate(sums):
+            # without a bias this reads the first number of theta and drops it
+            number = b.load(b.gep(theta, [b.select(has_bias, b.add(bias, WORD(r)), WORD(0))]))
+            start = self.splat(b.select(has_bias, number, ir.Constant(self.real, 0.0)))
+            for total in row:
+                b.store(start, total)
+
+    def add_scaled(self, sums: list[list[Any]], numbers: Iterator[Any], vectors: list[Any]) -> None:
+        """Add the vectors, times the number of each row of a tile."""
+        for row, number in zip(sums, numbers, strict=False):
+            factor = self.splat(number)
+            for vector, total in zip(vectors, row, strict=True):
+                self.b.store(self.fma(factor, vector, self.b.load(total)), total)
+
+    def put(self, sums: list[list[Any]], results: list[Any]) -> None:
+        """Store the sums of a tile."""
+        for row, result in zip(sums, results, strict=True):
+            for u, total in enumerate(row):
+                self.store(self.b.load(total), self.offset(result, u))
+
+    def bits(self, word: Any) -> Any:
+        """The lowest bits of an i64 as a mask."""
+        narrow = self.b.trunc(word, ir.IntType(self.lanes))
+        return self.b.bitcast(narrow, ir.VectorType(ir.IntType(1), self.lanes))
+
+    def _masked(self, name: str, result: Any, arguments: list[Any]) -> Any:
+        kind = ir.FunctionType(result, [argument.type for argument in arguments])
+        name = f"llvm.masked.{name}.v{self.lanes}f{8 * self.bytes}.p0"
+        return self.b.call(cgutils.get_or_insert_function(self.b.module, kind, name), arguments)
+
+    def load_masked(self, address: Any, mask: Any) -> Any:
+        """The vector at an address, 0 where the mask is not set; nothing is read there."""
+        place = self.b.bitcast(address, self.vector.as_pointer())
+        return self._masked("load", self.vector, [place, INDEX(self.bytes), mask, self.zeros()])
+
+    def store_masked(self, value: Any, address: Any, mask: Any) -> None:
+        """Put the lanes of a mask at an address."""
+        place = self.b.bitcast(address, self.vector.as_pointer())
+        self._masked("store", ir.VoidType(), [value, place, INDEX(self.bytes), mask])
 
     def add_products(
         self, sums: list[Any], g: list[Any], x: list[Any], shift: Any, mask: Any, alone: Sequence[Any] = ()
@@ -160,59 +210,55 @@ def cases(builder: Any, value: Any) -> Iterator[Callable[[int], Any]]:
     builder.position_at_end(end)
 
 
-def _combine(e: Emitter, rows: int, wide: int, args: dict[str, Any]) -> None:
+def tiles(names: str, write: Callable[..., None], pointers: int = 3, **sizes: Sequence[int]) -> Any:
+    """An intrinsic with a case for every size of a tile: ``write(emitter, arguments, *size)`` writes it.
+
+    Its arguments are called `names`: some pointers, the last one to the dtype, then int64 numbers. Those of `sizes`
+    tell the case; ``biased`` is 1 if the argument ``bias`` is not -1.
+    """
+    arguments, kind = names.split(), Parameter.POSITIONAL_OR_KEYWORD
+
+    def tile(call: Call, *given: Any) -> None:
+        e, args = Emitter(call.b, call.kinds[pointers - 1]), SimpleNamespace(**dict(zip(arguments, given, strict=True)))
+        number = WORD(0)
+        for name in sizes:
+            biased = name == "biased"
+            part = call.b.zext(call.b.icmp_signed(">=", args.bias, WORD(0)), WORD) if biased else getattr(args, name)
+            number = call.b.add(call.b.mul(number, WORD(8)), part)
+        with cases(call.b, number) as case:
+            for size in product(*sizes.values()):
+                with case(reduce(lambda place, part: 8 * place + part, size)):
+                    write(e, args, *size)
+
+    signature = Signature([Parameter(name, kind) for name in ("call", *arguments)])
+    tile.__signature__ = signature  # type: ignore[attr-defined]
+    tile.__doc__ = write.__doc__
+    return inline(lambda *kinds: types.void(*kinds[:pointers], *[types.int64] * (len(kinds) - pointers)))(tile)
+
+
+def _combine(e: Emitter, a: Any, rows: int, wide: int) -> None:
     """One tile of ``to[i] (+)= bias[i] + sum_j theta[...] * from[j]``: `rows` results, `wide` vectors of lanes."""
     b = e.b
-    space, pool, lane = args["space"], args["pool"], args["lane"]
-    results = [
-        e.row(space, b.load(b.gep(pool, [b.add(args["to"], WORD(r))])), lane) for r in range(rows)
-    ]  # fmt: skip
+    results = [e.row(a.space, e.word(a.pool, b.add(a.to, WORD(r))), a.lane) for r in range(rows)]
     sums = [e.accumulators(wide) for _ in range(rows)]
-    e.begin(sums, results, args["theta"], args["bias"], args["adding"])
-    weights = [b.gep(args["theta"], [b.add(args["weight"], b.mul(args["to_step"], WORD(r)))]) for r in range(rows)]
-    with cgutils.for_range(b, args["count"], intp=WORD) as loop:
-        source = e.row(space, b.load(b.gep(pool, [b.add(args["source"], loop.index)])), lane)
+    e.begin(sums, results, a.theta, a.bias, a.adding)
+    weights = [b.gep(a.theta, [b.add(a.weight, b.mul(a.to_step, WORD(r)))]) for r in range(rows)]
+    with cgutils.for_range(b, a.count, intp=WORD) as loop:
+        source = e.row(a.space, e.word(a.pool, b.add(a.source, loop.index)), a.lane)
         vectors = [e.load(e.offset(source, u)) for u in range(wide)]
-        step = b.mul(loop.index, args["from_step"])
-        for r in range(rows):
-            weight = e.splat(b.load(b.gep(weights[r], [step])))
-            for u in range(wide):
-                b.store(e.fma(weight, vectors[u], b.load(sums[r][u])), sums[r][u])
-    for r in range(rows):
-        for u in range(wide):
-            e.store(b.load(sums[r][u]), e.offset(results[r], u))
+        step = b.mul(loop.index, a.from_step)
+        e.add_scaled(sums, (e.word(weight, step) for weight in weights), vectors)
+    e.put(sums, results)
 
 
-_COMBINE = (
-    "space", "pool", "theta", "to", "rows", "source", "count", "weight", "to_step", "from_step", "bias", "adding",
-    "lane",
-)  # fmt: skip
+def _combine_tile(wide: int, tallest: int) -> Any:
+    names = "space pool theta to rows source count weight to_step from_step bias adding lane"
+    return tiles(names, lambda e, a, rows: _combine(e, a, rows, wide), rows=range(1, tallest + 1))
 
 
-def _combine_intrinsic(wide: int, tallest: int) -> Any:
-    @intrinsic
-    def combine_tile(
-        typingctx: Any, space: Any, pool: Any, theta: Any, to: Any, rows: Any, source: Any, count: Any, weight: Any,
-        to_step: Any, from_step: Any, bias: Any, adding: Any, lane: Any,
-    ) -> Any:  # fmt: skip
-        """A tile of a layer, `rows` results, from lane number `lane` on."""
-
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            emitter = Emitter(builder, theta)
-            named = dict(zip(_COMBINE, args, strict=True))
-            with cases(builder, named["rows"]) as case:
-                for rows in range(1, tallest + 1):
-                    with case(rows):
-                        _combine(emitter, rows, wide, named)
-            return context.get_dummy_value()
-
-        return types.void(space, pool, theta, *[types.int64] * 10), generate
-
-    return combine_tile
-
-
-combine_wide, combine_middle = _combine_intrinsic(WIDE, TILE_ROWS), _combine_intrinsic(MIDDLE, TALL)
-combine_narrow = _combine_intrinsic(1, TALL)
+combine_wide, combine_middle, combine_narrow = (
+    _combine_tile(wide, tall) for wide, tall in ((WIDE, TILE_ROWS), (MIDDLE, TALL), (1, TALL))
+)
 
 
 def add_sums(e: Emitter, sums: list[Any], columns: int, grad: Any, first: Any, step: Any) -> None:
@@ -267,11 +313,7 @@ def _interleaved(e: Emitter, a: Any, b: Any, width: int) -> Any:
     return e.b.fadd(e.shuffle(a, b, low), e.shuffle(a, b, high))
 
 
-@intrinsic
-def lanes_of(typingctx: Any, like: Any) -> Any:
+@inline(types.int64)
+def lanes_of(call: Call, like: Any) -> Any:
     """How many numbers of the kind that `like` points to a vector holds."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return WORD(VECTOR_BYTES // (4 if like.dtype == types.float32 else 8))
-
-    return types.int64(like), generate
+    return WORD(VECTOR_BYTES // (call.kinds[0].dtype.bitwidth // 8))

@@ -8,17 +8,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import product
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
+from ..compiled.intrinsics import Call, inline
 from ..wire import FEW, PASS
-from .emitter import BYTE, INDEX, TILE_COLUMNS, TILE_ROWS, VECTOR_BYTES, WORD, Emitter, add_sums, cases
+from .emitter import BYTE, INDEX, TILE_COLUMNS, TILE_ROWS, VECTOR_BYTES, WORD, Emitter, add_sums, cases, tiles
 
 
 def _turned(e: Emitter, addresses: list[Any], samples: int) -> list[Any]:
@@ -40,158 +38,104 @@ def _turned(e: Emitter, addresses: list[Any], samples: int) -> list[Any]:
     return vectors
 
 
-@intrinsic
+@inline(lambda room, space, pool, *n: types.void(room, space, pool, *[types.int64] * 5))
 def turn(
-    typingctx: Any, room: Any, space: Any, pool: Any, first: Any, lane: Any, samples: Any, to: Any, step: Any
-) -> Any:  # fmt: skip
+    call: Call, room: Any, space: Any, pool: Any, first: Any, lane: Any, samples: Any, to: Any, step: Any
+) -> None:  # fmt: skip
     """``room[to + s*step + j] = row[pool[first + j]][lane + s]`` for as many j as a vector holds.
 
     Samples up to 4 or 8 that are missing become 0.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        e = Emitter(builder, signature.args[0])
-        at, rows, numbers, start, lane, count, place, apart = args
-        b = builder
-        addresses = [
-            e.row(rows, b.load(b.gep(numbers, [b.add(start, WORD(j))])), lane) for j in range(e.lanes)
-        ]  # fmt: skip
-        many = b.zext(b.icmp_signed(">", count, WORD(PASS // 2)), WORD)
-        with cases(b, many) as case:
-            for number, most in enumerate((PASS // 2, PASS)):
-                with case(number):
-                    for s, vector in enumerate(_turned(e, addresses, most)):
-                        there = b.icmp_signed("<", WORD(s), count)
-                        where = b.gep(at, [b.add(place, b.mul(apart, WORD(s)))])
-                        e.store(b.select(there, vector, e.zeros()), b.bitcast(where, BYTE))
-        return context.get_dummy_value()
-
-    return types.void(room, space, pool, *[types.int64] * 5), generate
+    b, e = call.b, Emitter(call.b, call.kinds[0])
+    addresses = [e.row(space, e.word(pool, b.add(first, WORD(j))), lane) for j in range(e.lanes)]
+    many = b.zext(b.icmp_signed(">", samples, WORD(PASS // 2)), WORD)
+    with cases(b, many) as case:
+        for number, most in enumerate((PASS // 2, PASS)):
+            with case(number):
+                for s, vector in enumerate(_turned(e, addresses, most)):
+                    there = b.icmp_signed("<", WORD(s), samples)
+                    where = b.gep(room, [b.add(to, b.mul(step, WORD(s)))])
+                    e.store(b.select(there, vector, e.zeros()), b.bitcast(where, BYTE))
 
 
-def _rows(e: Emitter, args: dict[str, Any], name: str, count: int) -> list[Any]:
-    """Addresses of `count` rows of a list."""
+def _outer(e: Emitter, a: Any, biased: int, rows: int, columns: int) -> None:
+    """``grad[to + i*to_step + j] += sum over lanes of upstream[i] * from[j]`` for i < `rows`, j < `columns`.
+
+    If `biased`, ``grad[bias + i] += sum over lanes of upstream[i]``.
+    """
     b = e.b
-    numbers = (b.load(b.gep(args["pool"], [b.add(args[name], WORD(k))])) for k in range(count))
-    return [e.row(args["space"], number, WORD(0)) for number in numbers]
-
-
-def _outer(e: Emitter, rows: int, columns: int, biased: bool, args: dict[str, Any]) -> None:
-    """``grad[to + i*to_step + j] += sum over lanes of upstream[i] * from[j]``, and sums of the upstream alone."""
-    b = e.b
-    g, x = _rows(e, args, "upstream", rows), _rows(e, args, "source", columns)
-    sums, biases = e.accumulators(rows * columns), e.accumulators(rows if biased else 0)
-    for total in sums + biases:
-        b.store(e.zeros(), total)
-    whole, rest = b.sdiv(args["lanes"], WORD(e.lanes)), b.srem(args["lanes"], WORD(e.lanes))
+    g, x = (
+        [e.row(a.space, e.word(a.pool, b.add(first, WORD(k))), WORD(0)) for k in range(count)]
+        for first, count in ((a.upstream, rows), (a.source, columns))
+    )
+    sums = e.zeroed(rows * columns + rows * biased)
+    sums, biases = sums[: rows * columns], sums[rows * columns :]
+    whole, rest = b.sdiv(a.lanes, WORD(e.lanes)), b.srem(a.lanes, WORD(e.lanes))
     with cgutils.for_range(b, whole, intp=WORD) as loop:
         e.add_products(sums, g, x, b.mul(loop.index, WORD(VECTOR_BYTES)), None, biases)
     with b.if_then(b.icmp_signed("!=", rest, WORD(0))):
         e.add_products(sums, g, x, b.mul(whole, WORD(VECTOR_BYTES)), e.mask(rest), biases)
-    add_sums(e, sums, columns, args["grad"], args["to"], args["to_step"])
-    add_sums(e, biases, rows, args["grad"], args["bias"], WORD(0))
+    add_sums(e, sums, columns, a.grad, a.to, a.to_step)
+    add_sums(e, biases, rows, a.grad, a.bias, WORD(0))
 
 
-_OUTER = ("space", "pool", "grad", "to", "to_step", "bias", "upstream", "rows", "source", "columns", "lanes")
-
-
-@intrinsic
-def outer_tile(
-    typingctx: Any, space: Any, pool: Any, grad: Any, to: Any, to_step: Any, bias: Any, upstream: Any, rows: Any,
-    source: Any, columns: Any, lanes: Any,
-) -> Any:  # fmt: skip
-    """``grad[to + i*to_step + j] += sum over lanes of upstream[i] * from[j]`` for i < `rows`, j < `columns`.
-
-    If `bias` is not -1, ``grad[bias + i] += sum over lanes of upstream[i]``.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        emitter = Emitter(builder, grad)
-        named = dict(zip(_OUTER, args, strict=True))
-        biased = builder.zext(builder.icmp_signed(">=", named["bias"], WORD(0)), WORD)
-        number = WORD(0)
-        for part in (biased, named["rows"], named["columns"]):
-            number = builder.add(builder.mul(number, WORD(8)), part)
-        with cases(builder, number) as case:
-            for more, rows, columns in product((0, 1), range(1, TILE_ROWS + 1), range(1, TILE_COLUMNS + 1)):
-                with case(64 * more + 8 * rows + columns):
-                    _outer(emitter, rows, columns, bool(more), named)
-        return context.get_dummy_value()
-
-    return types.void(space, pool, grad, *[types.int64] * 8), generate
-
+outer_tile = tiles(
+    "space pool grad to to_step bias upstream rows source columns lanes", _outer,
+    biased=range(2), rows=range(1, TILE_ROWS + 1), columns=range(1, TILE_COLUMNS + 1),
+)  # fmt: skip
 
 QUARTER = FEW
 """Lanes of the shortest vector: as many sums as a row of a tile has."""
 
-_SUMS = (
-    "theta", "base", "stride", "to", "rows", "source", "columns", "weight", "to_step", "from_step", "bias", "adding"
-)  # fmt: skip
-_FEW_OUTER = ("grad", "base", "stride", "upstream", "rows", "source", "columns", "weight", "step", "bias", "lanes")
 
-
-def _tiles(names: tuple[str, ...], write: Callable[[Emitter, int, int, dict[str, Any]], None]) -> Any:
-    """The code of an intrinsic whose arguments are called `names`: one case for each size of a tile."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        emitter = Emitter(builder, signature.args[0])
-        named = dict(zip(names, args, strict=True))
-        sides = range(1, FEW + 1)
-        with cases(builder, builder.add(builder.mul(named["rows"], WORD(8)), named["columns"])) as case:
-            for rows in sides:
-                for columns in sides:
-                    with case(8 * rows + columns):
-                        write(emitter, rows, columns, named)
-        return context.get_dummy_value()
-
-    return generate
-
-
-def _addresses(e: Emitter, args: dict[str, Any], first: str, count: int) -> list[Any]:
+def _addresses(e: Emitter, a: Any, first: Any, count: int) -> list[Any]:
     """Where `count` neighbouring rows begin."""
-    b, stride = e.b, args["stride"]
-    start = b.add(args["base"], b.mul(args[first], stride))
-    return [b.inttoptr(b.add(start, b.mul(WORD(k), stride)), BYTE) for k in range(count)]
+    start = e.b.add(a.base, e.b.mul(first, a.stride))
+    return [e.b.inttoptr(e.b.add(start, e.b.mul(WORD(k), a.stride)), BYTE) for k in range(count)]
 
 
-def _few_sums(e: Emitter, rows: int, columns: int, args: dict[str, Any]) -> None:
+def _few_sums(e: Emitter, a: Any, rows: int, columns: int) -> None:
+    """``to[i] (+)= bias[i] + sum_j theta[weight + i*to_step + j*from_step] * from[j]``; i < `rows`, j < `columns`.
+
+    Both are 1 to 4; `to` and `source` are the first of neighbouring rows.
+    """
     b = e.b
-    results, operands = _addresses(e, args, "to", rows), _addresses(e, args, "source", columns)
+    results, operands = _addresses(e, a, a.to, rows), _addresses(e, a, a.source, columns)
     sums = [e.accumulators(1) for _ in range(rows)]
-    e.begin(sums, results, args["theta"], args["bias"], args["adding"])
+    e.begin(sums, results, a.theta, a.bias, a.adding)
     totals = [b.load(total) for (total,) in sums]
-    weights = b.gep(args["theta"], [args["weight"]])
+    weights = b.gep(a.theta, [a.weight])
     for c, operand in enumerate(operands):
         vector = e.load(operand)
         for r in range(rows):
-            step = b.add(b.mul(WORD(r), args["to_step"]), b.mul(WORD(c), args["from_step"]))
-            totals[r] = e.fma(e.splat(b.load(b.gep(weights, [step]))), vector, totals[r])
+            step = b.add(b.mul(WORD(r), a.to_step), b.mul(WORD(c), a.from_step))
+            totals[r] = e.fma(e.splat(e.word(weights, step)), vector, totals[r])
     for total, result in zip(totals, results, strict=True):
         e.store(total, result)
 
 
-def _few_outer(e: Emitter, rows: int, columns: int, args: dict[str, Any]) -> None:
-    b = e.b
-    with b.if_else(b.icmp_signed("<=", args["lanes"], WORD(QUARTER))) as (short, whole):
+def _few_outer(e: Emitter, a: Any, rows: int, columns: int) -> None:
+    """``grad[weight + i*step + j] += sum over lanes of upstream[i] * from[j]``, and ``grad[bias + i]`` alike."""
+    with e.b.if_else(e.b.icmp_signed("<=", a.lanes, WORD(QUARTER))) as (short, whole):
         with short:
-            _outer_of_width(e, QUARTER, rows, columns, args)
+            _outer_of_width(e, QUARTER, rows, columns, a)
         with whole:
-            _outer_of_width(e, e.lanes, rows, columns, args)
+            _outer_of_width(e, e.lanes, rows, columns, a)
 
 
-def _outer_of_width(e: Emitter, width: int, rows: int, columns: int, args: dict[str, Any]) -> None:
+def _outer_of_width(e: Emitter, width: int, rows: int, columns: int, a: Any) -> None:
     b, vector = e.b, ir.VectorType(e.real, width)
-    mask, zeros = e.mask(args["lanes"], width), ir.Constant(vector, [0.0] * width)
+    mask, zeros = e.mask(a.lanes, width), ir.Constant(vector, [0.0] * width)
     # both sides are masked: what stands behind the last lane may be an infinity
     g, x = (
-        [b.select(mask, e.load(address, vector), zeros) for address in _addresses(e, args, name, count)]
-        for name, count in (("upstream", rows), ("source", columns))
+        [b.select(mask, e.load(address, vector), zeros) for address in _addresses(e, a, first, count)]
+        for first, count in ((a.upstream, rows), (a.source, columns))
     )
-    to = b.gep(args["grad"], [args["weight"]])
+    to = b.gep(a.grad, [a.weight])
     for r, left in enumerate(g):
-        _add_sums(e, [b.fmul(left, right) for right in x], b.gep(to, [b.mul(WORD(r), args["step"])]))
-    with b.if_then(b.icmp_signed(">=", args["bias"], WORD(0))):
-        _add_sums(e, g, b.gep(args["grad"], [args["bias"]]))
+        _add_sums(e, [b.fmul(left, right) for right in x], b.gep(to, [b.mul(WORD(r), a.step)]))
+    with b.if_then(b.icmp_signed(">=", a.bias, WORD(0))):
+        _add_sums(e, g, b.gep(a.grad, [a.bias]))
 
 
 def _add_sums(e: Emitter, vectors: list[Any], to: Any) -> None:
@@ -214,46 +158,32 @@ def _add_sums(e: Emitter, vectors: list[Any], to: Any) -> None:
         b.store(b.fadd(b.load(place), b.extract_element(total, INDEX(k))), place)
 
 
-@intrinsic
-def few_sums(
-    typingctx: Any, theta: Any, base: Any, stride: Any, to: Any, rows: Any, source: Any, columns: Any, weight: Any,
-    to_step: Any, from_step: Any, bias: Any, adding: Any,
-) -> Any:  # fmt: skip
-    """``to[i] (+)= bias[i] + sum_j theta[weight + i*to_step + j*from_step] * from[j]``; i < `rows`, j < `columns`.
+_SIDES = {"rows": range(1, FEW + 1), "columns": range(1, FEW + 1)}
+few_sums = tiles(
+    "theta base stride to rows source columns weight to_step from_step bias adding", _few_sums, 1, **_SIDES
+)  # fmt: skip
+few_outer = tiles("grad base stride upstream rows source columns weight step bias lanes", _few_outer, 1, **_SIDES)
 
-    Both are 1 to 4; `to` and `source` are the first of neighbouring rows.
-    """
-    return types.void(theta, *[types.int64] * 11), _tiles(_SUMS, _few_sums)
-
-
-@intrinsic
-def few_outer(
-    typingctx: Any, grad: Any, base: Any, stride: Any, upstream: Any, rows: Any, source: Any, columns: Any,
-    weight: Any, step: Any, bias: Any, lanes: Any,
-) -> Any:  # fmt: skip
-    """``grad[weight + i*step + j] += sum over lanes of upstream[i] * from[j]``, and ``grad[bias + i]`` alike."""
-    return types.void(grad, *[types.int64] * 10), _tiles(_FEW_OUTER, _few_outer)
-
-
-_NAMES = ("space", "like", "source", "ids", "chosen", "start", "lane", "lanes", "row", "count", "apart")
 _REAL = {32: ir.FloatType(), 64: ir.DoubleType()}
 
 
-def _row_addresses(e: Emitter, args: dict[str, Any]) -> list[Any]:
+def _row_addresses(
+    e: Emitter, source: Any, ids: Any, chosen: Any, start: Any, lane: Any, lanes: Any, apart: Any
+) -> list[Any]:
     """Where each of the samples of a tile begins; behind the last lane that of the last one, which is nobody's."""
     b = e.b
-    last, first = b.sub(args["lanes"], WORD(1)), b.ptrtoint(args["source"], WORD)
-    lanes = [b.add(args["lane"], WORD(k)) for k in range(e.lanes)]
-    numbers = [b.add(args["start"], b.select(b.icmp_signed("<", k, last), k, last)) for k in lanes]
-    found = [cgutils.alloca_once(b, WORD) for _ in lanes]
-    with b.if_else(b.icmp_signed("!=", args["chosen"], WORD(0))) as (picked, in_order):
+    last, first = b.sub(lanes, WORD(1)), b.ptrtoint(source, WORD)
+    places = [b.add(lane, WORD(k)) for k in range(e.lanes)]
+    numbers = [b.add(start, b.select(b.icmp_signed("<", k, last), k, last)) for k in places]
+    found = [cgutils.alloca_once(b, WORD) for _ in places]
+    with b.if_else(b.icmp_signed("!=", chosen, WORD(0))) as (picked, in_order):
         with picked:
             for number, place in zip(numbers, found, strict=True):
-                b.store(b.load(b.gep(args["ids"], [number])), place)
+                b.store(e.word(ids, number), place)
         with in_order:
             for number, place in zip(numbers, found, strict=True):
                 b.store(number, place)
-    return [b.inttoptr(b.add(first, b.mul(b.load(place), args["apart"])), BYTE) for place in found]
+    return [b.inttoptr(b.add(first, b.mul(b.load(place), apart)), BYTE) for place in found]
 
 
 def transposed(e: Emitter, vectors: list[Any]) -> list[Any]:
@@ -280,41 +210,27 @@ def _converted(e: Emitter, vector: Any, source: Any) -> Any:
     return vector if bits == 0 else (b.fpext if bits < 0 else b.fptrunc)(vector, e.vector)
 
 
-def _tile(e: Emitter, source: Any, addresses: list[Any], column: Any, args: dict[str, Any]) -> None:
-    b, bits = e.b, source.bitwidth
-    element = ir.IntType(bits) if isinstance(source, types.Integer) else _REAL[bits]
-    packed, shift = ir.VectorType(element, e.lanes), b.mul(column, WORD(bits // 8))
-    vectors = []
-    for address in addresses:
-        place = b.bitcast(b.gep(address, [shift]), packed.as_pointer())
-        vectors.append(_converted(e, b.load(place, align=1), source))
-    to, stride = e.row(args["space"], b.add(args["row"], column), args["lane"]), e.stride(args["space"])
-    for k, vector in enumerate(transposed(e, vectors)):
-        e.store(vector, b.gep(to, [b.mul(stride, WORD(k))]))
-
-
-@intrinsic
+@inline(lambda space, like, source, ids, *n: types.void(space, like, source, ids, *[types.int64] * 7))
 def transpose_tiles(
-    typingctx: Any, space: Any, like: Any, source: Any, ids: Any, chosen: Any, start: Any, lane: Any, lanes: Any,
-    row: Any, count: Any, apart: Any,
-) -> Any:  # fmt: skip
+    call: Call, space: Any, like: Any, source: Any, ids: Any, chosen: Any, start: Any, lane: Any, lanes: Any, row: Any,
+    count: Any, apart: Any,
+) -> None:  # fmt: skip
     """A vector of samples, from lane number `lane` of `lanes` on: their `count` numbers into the rows from `row` on.
 
     At least as many numbers as a vector has lanes, side by side; `apart` bytes from sample to sample. The last tile
     lies over the one before it, so that nothing behind a sample is read.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        e, b = Emitter(builder, like), builder
-        named = dict(zip(_NAMES, args, strict=True))
-        addresses = _row_addresses(e, named)
-        size = WORD(e.lanes)
-        last = b.sub(named["count"], size)
-        tiles = b.sdiv(b.add(named["count"], WORD(e.lanes - 1)), size)
-        with cgutils.for_range(b, tiles, intp=WORD) as loop:
-            column = b.mul(loop.index, size)
-            column = b.select(b.icmp_signed("<", column, last), column, last)
-            _tile(e, source.dtype, addresses, column, named)
-        return context.get_dummy_value()
-
-    return types.void(space, like, source, ids, *[types.int64] * 7), generate
+    e, b, kind = Emitter(call.b, call.kinds[1]), call.b, call.kinds[2].dtype
+    element = ir.IntType(kind.bitwidth) if isinstance(kind, types.Integer) else _REAL[kind.bitwidth]
+    packed, size = ir.VectorType(element, e.lanes).as_pointer(), WORD(e.lanes)
+    addresses = _row_addresses(e, source, ids, chosen, start, lane, lanes, apart)
+    last = b.sub(count, size)
+    with cgutils.for_range(b, b.sdiv(b.add(count, WORD(e.lanes - 1)), size), intp=WORD) as loop:
+        column = b.mul(loop.index, size)
+        column = b.select(b.icmp_signed("<", column, last), column, last)
+        shift = b.mul(column, WORD(kind.bitwidth // 8))
+        places = (b.bitcast(b.gep(address, [shift]), packed) for address in addresses)
+        vectors = [_converted(e, b.load(place, align=1), kind) for place in places]
+        to, stride = e.row(space, b.add(row, column), lane), e.stride(space)
+        for k, vector in enumerate(transposed(e, vectors)):
+            e.store(vector, b.gep(to, [b.mul(stride, WORD(k))]))
