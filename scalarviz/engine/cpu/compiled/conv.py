@@ -8,23 +8,18 @@ rows and weights at fixed distances begins (the channels). The tiles of maxima f
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..vector.conv import window_adjoints, window_maxima
 from ..vector.emitter import lanes_of
 from ..wire import SPARE
 from .intrinsics import NoAlias, callee, one_of, select, zero_of
-from .tiles import Row, Words, add_scaled, dot_lanes, fill, row_of, sum_lanes
+from .tiles import Row, Words, add_scaled, dot_lanes, fill, larger, row_of, six_of, sum_lanes
 
 
 def conv(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``row[to[p] + i*to_step] (+)= bias[i] + sum over the entries of p and k of theta[...] * row[...]``."""
-    at = code[2]
-    outputs, to_step, weight_step, weight, bias, adding = (
-        pool[at], pool[at + 1], pool[at + 2], pool[at + 3], pool[at + 4], pool[at + 5]
-    )  # fmt: skip
-    run, row_step, run_step, places = pool[at + 6], pool[at + 7], pool[at + 8], pool[at + 9]
-    to, starts, entries = pool[at + 10], pool[at + 11], pool[at + 12]
+    outputs, to_step, weight_step, weight, bias, adding = six_of(pool, code[2])
+    run, row_step, run_step, places, to, starts = six_of(pool, code[2] + 6)
+    entries = pool[code[2] + 12]
     for p in range(places):
         for i in range(outputs):
             y = row_of(space, pool[to + p] + i * to_step, theta)
@@ -58,20 +53,14 @@ def conv_outer(code: Words, space: Words, pool: Words, numbers: Row, theta: Row,
 def max_of_four(y: Row, a: Row, b: Row, c: Row, d: Row, n: int) -> None:
     """The largest of four rows; a NaN is larger than anything."""
     for k in range(n):
-        m = _larger(_larger(_larger(a[k], b[k]), c[k]), d[k])
-        y[k] = m
+        y[k] = larger(larger(larger(a[k], b[k]), c[k]), d[k])
 
 
 @callee(pipeline_class=NoAlias)
 def max_into(y: Row, x: Row, n: int) -> None:
     """``y = max(y, x)``."""
     for k in range(n):
-        y[k] = _larger(y[k], x[k])
-
-
-@callee(forceinline=True)
-def _larger(a: Any, b: Any) -> Any:
-    return select(a >= b, a, select(a < b, b, a + b))
+        y[k] = larger(y[k], x[k])
 
 
 def maxima(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:

@@ -24,8 +24,8 @@ from ..vector.emitter import (  # fmt: skip
 from ..vector.layers import outer_tile, turn
 from ..wire import ADDED, PASS, ROOM, ROOM_COLUMNS, ROOM_NUMBERS, SEVERAL, TAKER
 from .intrinsics import NoAlias, callee, row_at, size_of, stack_room, zero_of
-from .taken import at, hand_over
-from .tiles import Four, Row, Words, add_four, add_tile, fill, row_of
+from .taken import hand_over
+from .tiles import Four, Row, Words, add_four, add_tile, at, fill, row_of, six_of
 
 PANEL = 256
 """Operands whose numbers are put side by side; of 16 samples, 16 or 32 KiB."""
@@ -231,12 +231,9 @@ def outer(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad
 
 def conv(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``row[to[p] + i*to_step] (+)= bias[i] + sum over the entries of p and k of theta[...] * row[...]``."""
-    at = code[2]
-    outputs, to_step, weight_step, weight, bias, adding = (
-        pool[at], pool[at + 1], pool[at + 2], pool[at + 3], pool[at + 4], pool[at + 5]
-    )  # fmt: skip
-    run, row_step, run_step, places = pool[at + 6], pool[at + 7], pool[at + 8], pool[at + 9]
-    to, starts, entries = pool[at + 10], pool[at + 11], pool[at + 12]
+    outputs, to_step, weight_step, weight, bias, adding = six_of(pool, code[2])
+    run, row_step, run_step, places, to, starts = six_of(pool, code[2] + 6)
+    entries = pool[code[2] + 12]
     vector = lanes_of(theta)
     lane = 0
     while lane < n:

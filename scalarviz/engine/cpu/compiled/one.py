@@ -14,9 +14,9 @@ from ..vector.capability import COLUMNS
 from ..vector.conv import SIDE, shift_outer_tile, shifts_narrow, shifts_wide
 from ..vector.emitter import TALL, TILE_ROWS, lanes_of
 from ..wire import ADDED, BASE, TAKER
-from .intrinsics import address_of, callee, one_of, row_at, select, size_of, stack_room, zero_of
+from .intrinsics import callee, one_of, row_at, select, stack_room, zero_of
 from .taken import hand_over
-from .tiles import Row, Words, add_scaled, dot_lanes, set_sum, sum_lanes
+from .tiles import Row, Words, add_scaled, at, dot_lanes, larger, set_sum, six_of, sum_lanes
 
 
 def weighted_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
@@ -99,12 +99,6 @@ STRETCH_ROOM = 8 * STRETCH
 """Bytes on the stack for them."""
 
 
-@callee(forceinline=True)
-def at(numbers: Row, index: int) -> Row:
-    """The numbers from `index` on."""
-    return row_at(address_of(numbers) + index * size_of(numbers), numbers)
-
-
 @callee()
 def neighbours(pool: Words, first: int, count: int) -> bool:
     """Whether a list of rows counts up by one."""
@@ -181,12 +175,8 @@ def outer_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, 
 def conv_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """A convolution forward, or its adjoints: the lanes are positions. Field: list of `Shifts`."""
     here = code[2]
-    outputs, to, to_step, weight, weight_step, bias = (
-        pool[here], pool[here + 1], pool[here + 2], pool[here + 3], pool[here + 4], pool[here + 5]
-    )  # fmt: skip
-    adding, run, row_step, run_step, vectors, count = (
-        pool[here + 6], pool[here + 7], pool[here + 8], pool[here + 9], pool[here + 10], pool[here + 11]
-    )  # fmt: skip
+    outputs, to, to_step, weight, weight_step, bias = six_of(pool, here)
+    adding, run, row_step, run_step, vectors, count = six_of(pool, here + 6)
     taps, masks, ends, whole = pool[here + 12], pool[here + 13], pool[here + 14], pool[here + 15]
     v = 0
     while v < vectors:
@@ -227,11 +217,6 @@ def conv_outer_one(code: Words, space: Words, pool: Words, numbers: Row, theta: 
                 grad[bias + i + r] += sum_lanes(at(rows, up + (i + r) * places), zero_of(theta), places)
 
 
-@callee(forceinline=True)
-def _larger(a: Any, b: Any) -> Any:
-    return select(a >= b, a, select(a < b, b, a + b))
-
-
 def maxima_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``rows[to + j]`` = the largest of ``rows[table[j, 0]] ...``."""
     to, count, table, columns = code[2], code[3], code[4], code[5]
@@ -240,11 +225,11 @@ def maxima_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row,
         here = table + j * columns
         found = rows[pool[here]]
         if columns == 4:
-            found = _larger(_larger(found, rows[pool[here + 1]]), rows[pool[here + 2]])
-            found = _larger(found, rows[pool[here + 3]])
+            found = larger(larger(found, rows[pool[here + 1]]), rows[pool[here + 2]])
+            found = larger(found, rows[pool[here + 3]])
         else:
             for k in range(1, columns):
-                found = _larger(found, rows[pool[here + k]])
+                found = larger(found, rows[pool[here + k]])
         rows[to + j] = found
 
 

@@ -106,7 +106,6 @@ def at(room: Any, k: int) -> Any:
 
 
 DROPOUT = np.uint64(rng.Stream.DROPOUT)
-NOTHING = np.uint64(0)
 philox = callee(forceinline=True)(rng.philox4x32)
 
 
@@ -164,7 +163,7 @@ def masks(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad
     which a unit is dropped, which number is the factor.
     """
     seed = word_at(space[SEED])
-    k0, k1, _, _ = philox(np.uint64(code[7]), DROPOUT, NOTHING, NOTHING, np.uint64(seed[0]), np.uint64(seed[1]))
+    k0, k1, _, _ = philox(np.uint64(code[7]), DROPOUT, ZERO, ZERO, np.uint64(seed[0]), np.uint64(seed[1]))
     draw_four(
         row_of(space, code[2], theta), row_of(space, code[3], theta), row_of(space, code[4], theta),
         row_of(space, code[5], theta), numbers[code[9]], np.uint64(space[PLACE]), np.uint64(code[6]),
@@ -178,7 +177,7 @@ def masks_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, 
     Fields: the first row `to`, the first unit, how many, the call, the threshold, which number is the factor.
     """
     seed = word_at(space[SEED])
-    k0, k1, _, _ = philox(np.uint64(code[5]), DROPOUT, NOTHING, NOTHING, np.uint64(seed[0]), np.uint64(seed[1]))
+    k0, k1, _, _ = philox(np.uint64(code[5]), DROPOUT, ZERO, ZERO, np.uint64(seed[0]), np.uint64(seed[1]))
     draw_one(
         row_of(space, code[2], theta), code[3], code[4], numbers[code[7]], np.uint64(space[PLACE]),
         np.uint64(space[STEP]), k0, k1, np.uint64(code[6]),

@@ -17,9 +17,8 @@ from typing import Any
 from ..vector.layers import few_outer, few_sums
 from ..wire import ADDED, BASE, STRIDE, TAKER
 from .intrinsics import NoAlias, callee, select, stack_room, zero_of
-from .layers import PANEL, PANEL_ROOM, four_at, outer_of_samples, side_by_side, upstream_tile
-from .taken import at
-from .tiles import SUMS, Four, Row, Words, add_four, add_scaled, add_tile, fill, multiply_tile, row_of
+from .layers import PANEL, PANEL_ROOM, add_samples, four_at, outer_of_samples, side_by_side
+from .tiles import SUMS, Four, Row, Words, add_scaled, add_tile, at, fill, multiply_tile, row_of
 
 
 @callee(pipeline_class=NoAlias, fastmath=SUMS)
@@ -139,18 +138,11 @@ def outer_several(code: Words, space: Words, pool: Words, numbers: Row, theta: R
     if code[9] != 0 and space[TAKER] != ADDED:
         outer_of_samples(space, pool, grad, upstream, n_up, source, weight, columns, n)
         return
-    x, tile, fours = stack_room(theta, PANEL_ROOM), stack_room(theta, 128), n_up // 4 * 4
+    x = stack_room(theta, PANEL_ROOM)
     for first in range(0, columns, PANEL):
-        width, to = min(columns - first, PANEL), weight + first
+        width = min(columns - first, PANEL)
         side_by_side(x, space, pool, source + first, width, n)
-        for i in range(0, fours, 4):
-            for s in range(0, n, 4):
-                upstream_tile(tile, space, pool, upstream + i, s)
-                add_tile(four_at(grad, to + i * columns, columns), four_at(x, s * PANEL, PANEL), tile, width)
-        for i in range(fours, n_up):
-            row = row_of(space, pool[upstream + i], theta)
-            for s in range(0, n, 4):
-                add_four(at(grad, to + i * columns), four_at(x, s * PANEL, PANEL), at(row, s), width)
+        add_samples(at(grad, weight + first), columns, n_up, x, space, pool, upstream, width, n)
 
 
 def combine_few(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:

@@ -35,6 +35,7 @@ from .tiles import (
     set_product,
     set_scaled,
     set_tile,
+    six_of,
     sum_lanes,
 )
 
@@ -67,15 +68,8 @@ def outer(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad
     Fields: list `upstream`, its length, list `from`, its length, weight, columns, bias. Source number `columns`, if
     there is one, is the row of ones: its weights are the biases.
     """
-    upstream, n_up, source, n_from, weight, columns, bias = (
-        code[2],
-        code[3],
-        code[4],
-        code[5],
-        code[6],
-        code[7],
-        code[8],
-    )
+    upstream, n_up, source, n_from, weight, columns = six_of(code, 2)
+    bias = code[8]
     tile, spare, zero = row_at(space[TILE], theta), space[SPARE], zero_of(theta)
     for i in range(0, n_up, 4):
         g = four_rows(space, pool, upstream + i, n_up - i, spare, 0, theta)
@@ -122,10 +116,8 @@ def weighted_back(code: Words, space: Words, pool: Words, numbers: Row, theta: R
     Fields: first row `upstream`, then how many, list `from`, length, indices, first number and bias as there, list of
     the adjoints (-1: not wanted), list of flags: 1 to store, 0 to add.
     """
-    source, count, weights, first, bias, adjoints, fresh = (
-        code[4], code[5], code[6], code[7], code[8], code[9], code[10]
-    )  # fmt: skip
-    zero, at = zero_of(theta), 0
+    source, count, weights, first, bias, adjoints = six_of(code, 4)
+    fresh, zero, at = code[10], zero_of(theta), 0
     for r in range(code[3]):
         g = row_of(space, code[2] + r, theta)
         if bias >= 0:

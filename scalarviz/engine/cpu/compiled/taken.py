@@ -12,7 +12,7 @@ from __future__ import annotations
 from .. import wire
 from ..wire import LINE
 from .intrinsics import NoAlias, address_of, call_kernel, callee, row_at, size_of, stream, word_at, zero_of
-from .tiles import SUMS, Row, Words, fill
+from .tiles import SUMS, Row, Words, at, fill
 
 
 @callee(pipeline_class=NoAlias)
@@ -35,12 +35,6 @@ def keep(space: Words, to: Row, source: Row, n: int) -> None:
     for k in range(head, head + whole, lanes):
         stream(to, source, k)
     put(at(to, head + whole), at(source, head + whole), n - head - whole)
-
-
-@callee(forceinline=True)
-def at(numbers: Row, index: int) -> Row:
-    """The numbers from `index` on."""
-    return row_at(address_of(numbers) + index * size_of(numbers), numbers)
 
 
 @callee()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..wire import BASE, STRIDE
-from .intrinsics import NoAlias, callee, row_at
+from .intrinsics import NoAlias, address_of, callee, row_at, select, size_of
 
 Row = Any  # a pointer to float32 or float64
 Words = Any  # a pointer to int64
@@ -23,6 +23,24 @@ SUMS = {"contract", "reassoc", "nsz"}
 def row_of(space: Words, row: int, like: Row) -> Row:
     """Row number `row` of a workspace, as a pointer of the type of `like`."""
     return row_at(space[BASE] + row * space[STRIDE], like)
+
+
+@callee(forceinline=True)
+def at(numbers: Row, index: int) -> Row:
+    """The numbers from `index` on."""
+    return row_at(address_of(numbers) + index * size_of(numbers), numbers)
+
+
+@callee(forceinline=True)
+def six_of(pool: Words, k: int) -> tuple[int, int, int, int, int, int]:
+    """Six numbers of a list."""
+    return pool[k], pool[k + 1], pool[k + 2], pool[k + 3], pool[k + 4], pool[k + 5]
+
+
+@callee(forceinline=True)
+def larger(a: Any, b: Any) -> Any:
+    """The larger one; a NaN is larger than anything."""
+    return select(a >= b, a, select(a < b, b, a + b))
 
 
 @callee(forceinline=True)
