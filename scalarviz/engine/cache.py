@@ -5,9 +5,8 @@
     <user's cache>/scalarviz/<version>/      one folder for each version of all that becomes machine code
 
 What lies there is code: whoever can write to it runs code as this user, so `foreign` refuses files and folders that
-others can change. A version is a hash of the sources, the compilers and their settings. It contains no path and no
-time, so all copies of one version share their kernels; a changed function gets a new folder. A folder that nobody has
-used for a month is removed.
+others can change. A version is a hash of the sources, the compilers and their settings, of no path and no time: all
+copies of one version share their kernels. A folder that nobody has used for a month is removed.
 """
 
 from __future__ import annotations
@@ -41,10 +40,7 @@ ROOT = 0
 
 
 def foreign(path: Path) -> str:
-    """Why a file or folder is not this user's alone, as one clause; empty if it is, or is not there.
-
-    (Windows has no such modes: there the folders above answer for it.)
-    """
+    """Why a file or folder is not this user's alone, as one clause; empty if it is, is not there, or on Windows."""
     if not hasattr(os, "getuid"):
         return ""
     try:
@@ -59,9 +55,8 @@ def foreign(path: Path) -> str:
 def intruder(path: Path) -> str:
     """The first of a file and the folders above it that others than this user and root can change, and why.
 
-    The way that `path` names is looked at and the one that links lead to. A folder where all may write but only owners
-    may rename and remove (``/tmp``) is passed, and one that root has opened to a group of his own. Empty if there is
-    none.
+    The way that `path` names is looked at and the one that links lead to; empty if there is none. A folder where all
+    may write but only owners may rename and remove (``/tmp``) is passed, and one that root has opened to a group.
     """
     if not hasattr(os, "getuid"):
         return ""
@@ -230,10 +225,7 @@ class Place:
                 yield from sorted((here / unit).iterdir())
 
     def refusal(self) -> str:
-        """Why kernels are not kept or not loaded: the folder, the reason and what to do, as one clause; or nothing.
-
-        A folder that is not there yet is not made.
-        """
+        """Why kernels are not kept or not loaded: the folder, the reason and what to do, as one clause; or nothing."""
         if reason := self.closed():
             return reason
         folder = user_cache()

@@ -26,10 +26,7 @@ def processors() -> int:
 
 @cache
 def processor_type() -> str:
-    """The processor's name, as its maker writes it, and its numbers where the name is that of many.
-
-    Where nobody says it, that of its family (``"x86_64"``).
-    """
+    """The processor's name, as its maker writes it, and its numbers; or that of its family (``"x86_64"``)."""
     found = ""
     with suppress(OSError):
         if sys.platform == "linux":
@@ -86,17 +83,7 @@ def _work_of(instruction: Instruction) -> int:
 
 
 def numba_seconds(plan: Plan, batch: int, dtype: str) -> float:
-    """About what a step takes numba on one thread.
-
-    Parameters
-    ----------
-    plan : Plan
-        Model and loss of one sample.
-    batch : int
-        Samples a step.
-    dtype : {"float32", "float64"}
-        Twice the bytes take twice the time.
-    """
+    """About what a step takes numba on one thread; twice the bytes take twice the time."""
     seconds = work_of(plan.body) * batch * NUMBA_SECONDS + plan.n_parameters * WEIGHT_SECONDS
     return 2 * seconds if dtype == "float64" else seconds
 

@@ -27,13 +27,6 @@ class Data:
         float32 or float64, in which it is read.
     *parts : ndarray, shape (numbers, N)
         Rows that stand below one another: whole or real numbers, in any layout. Not copied.
-
-    Attributes
-    ----------
-    parts : tuple of ndarray
-    dtype : numpy.dtype
-    shape : (int, int)
-        Numbers of a sample, N.
     """
 
     __slots__ = ("dtype", "parts", "shape")
@@ -103,10 +96,7 @@ class Data:
         return Data(self.dtype, *self._between(0, rows))
 
     def lay(self, whole: bool) -> None:
-        """Put the numbers of a row side by side (`whole`: steps take all samples in order), or those of a sample.
-
-        They are the same numbers: whoever has them reads on.
-        """
+        """Put the numbers of a row side by side (`whole`: steps take all samples in order), or those of a sample."""
         if any(_lies(part, not whole) and not _lies(part, whole) for part in self.parts):
             self.parts = tuple(laid(part, whole) for part in self.parts)
 
@@ -133,10 +123,7 @@ def empty(numbers: int, samples: int, dtype: Any, whole: bool) -> Part:
 
 
 def joined(parts: tuple[Data, ...]) -> Data:
-    """Samples behind one another, in the layout of the first.
-
-    Numbers that some of them keep in another dtype than the others are kept in that of the run.
-    """
+    """Samples behind one another, in the layout of the first; in the run's dtype where they are kept in several."""
     first = parts[0]
     if len(parts) == 1:
         return first

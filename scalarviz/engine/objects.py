@@ -13,7 +13,6 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..scalar import mask
 from ..scalar.functions import MAX
@@ -25,35 +24,21 @@ from ..scalar.sums import Dot, Row, Total, dot
 from ..scalar.value import Value, apply
 from ..tape import Node, Tape, record
 from ..tape.program import CODES
-from .arrays.trainer import Updater
-from .problem import Array, HostTrainer, Problem, Rates, check_coupled, follow, rates_of
+from .arrays.trainer import PythonTrainer
+from .problem import Array, Problem, check_coupled
 
 Lanes = list[Value]
 
 
 class Lockstep:
-    """Runs a tape as it was recorded, on Values.
-
-    Parameters
-    ----------
-    tape : Tape
-        Its blocks hold the numbers of the parameters, and get their gradients.
-    """
+    """Runs a tape as it was recorded, on Values; its blocks hold the parameters, and get their gradients."""
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
         self._starts = list(accumulate((block.size for block in tape.blocks), initial=0))
 
     def rows(self, samples: Sequence[Sequence[float]], draws: Sequence[Draws]) -> list[Lanes]:
-        """Every node of the tape: a Value for each sample.
-
-        Parameters
-        ----------
-        samples : sequence of sequences of float
-            Inputs and targets of each sample of the batch.
-        draws : sequence of Draws
-            What the masks of each are drawn from.
-        """
+        """Every node of the tape, a Value for each sample: of their inputs and targets, with masks of their `draws`."""
         rows: list[Lanes] = []
         for node in self.tape.nodes:
             if node.code == "input":
@@ -136,20 +121,10 @@ VALUE_BYTES = 400
 """About what a Value takes with its operands."""
 
 
-class ObjectsTrainer(HostTrainer):
-    """Trains a `Problem` one sample at a time. See :class:`scalarviz.engine.problem.Trainer`.
-
-    Parameters
-    ----------
-    problem : Problem
-    model : callable
-        A list of Values to the outputs.
-    loss : callable
-        Outputs and a list of target Values to one Value.
-    """
+class ObjectsTrainer(PythonTrainer):
+    """Trains a `Problem` one sample at a time: with Values through `model`, then outputs and targets through `loss`."""
 
     name = "objects"
-    breakable = True
 
     def __init__(
         self,
@@ -157,31 +132,15 @@ class ObjectsTrainer(HostTrainer):
         model: Callable[[list[Value]], Any],
         loss: Callable[[Any, Sequence[Value]], Value],
     ) -> None:
-        self.problem, self.model, self.loss = problem, model, loss
-        self.updater = Updater(problem)
+        super().__init__(problem)
+        self.model, self.loss = model, loss
         self._together: Lockstep | None = None
-        self._stats = np.zeros(0)
         plan = problem.plan
         if plan.body.couples:
             check_coupled(plan.body, problem.batch, plan.body.n_rows * VALUE_BYTES)
             self._together = Lockstep(record(model, plan.n_inputs, plan.n_targets, loss=loss))
         if problem.tape is not None:
             self._together = Lockstep(problem.tape)
-
-    def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
-        """Do the steps ``first + 1 .. first + count``; returns their losses."""
-        losses = np.empty(count)
-        for k in range(count):
-            losses[k] = self.gradient(first + k)
-            self.problem.previous[:] = self.problem.store.value
-            self.updater.apply(self.updater.hyper(first + k, 1, rates_of(lr, k, 1))[0])
-            self._follow()
-        return losses
-
-    def _follow(self) -> None:
-        """Let running statistics follow those of the step."""
-        problem = self.problem
-        follow(problem.plan.body.tracks, problem.batch, self._stats, problem.store.value, problem.store.frozen)
 
     def gradient(self, step: int) -> float:
         """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""

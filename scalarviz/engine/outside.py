@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,42 +23,30 @@ from ..mapped import InFile
 from ..tape import Plan
 from .data import Data, pieces
 
+if TYPE_CHECKING:
+    from .problem import Problem
+
 Ids = NDArray[np.int64]
 Rows = NDArray[Any]
 
 
 class Source(Protocol):
-    """Samples, a row each.
-
-    Attributes
-    ----------
-    name : str
-        What it is, for messages.
-    sample_shape : tuple of int
-    """
+    """Samples, a row each."""
 
     name: str
+    """What it is, for messages."""
     sample_shape: tuple[int, ...]
 
     def __len__(self) -> int: ...
 
     def take(self, ids: Ids) -> Rows:
-        """Rows (len(ids), numbers) of samples in any order, native numbers; perhaps not finite.
-
-        Raises
-        ------
-        InputError
-            They cannot be read.
-        """
-        ...
+        """Rows (len(ids), numbers) of samples in any order, native numbers, perhaps not finite; or an InputError."""
 
     def stamp(self) -> object:
         """Something that is equal as long as nothing is known to have changed."""
-        ...
 
     def told(self, before: object) -> str:
         """What became of it since that stamp, one clause."""
-        ...
 
 
 def native(rows: Rows) -> Rows:
@@ -91,29 +79,12 @@ class Held:
         return ""
 
 
-class FileStamp(NamedTuple):
-    """A file at a path, as the system tells it; all None where there is none."""
-
-    size: int | None
-    mtime_ns: int | None
-    inode: int | None
-
-
 class Mapped:
-    """A file that is mapped into memory: read by address.
-
-    Parameters
-    ----------
-    array : numpy.memmap
-        Real or whole numbers, a sample first.
-    what : str
-        Which argument it was.
-    """
+    """A file that is mapped into memory, real or whole numbers: read by address. `what` argument it was."""
 
     def __init__(self, array: np.memmap[Any, Any], what: str) -> None:
-        path = None if array.filename is None else os.fspath(array.filename)
-        self._path = path
-        self.name = what if path is None else f"{what} ({os.path.basename(path)})"
+        self._path = "" if array.filename is None else os.fspath(array.filename)
+        self.name = f"{what} ({os.path.basename(self._path)})" if self._path else what
         self._rows = np.asarray(array)
         self._file = InFile(array)
         self.sample_shape = array.shape[1:] or (1,)
@@ -129,40 +100,30 @@ class Mapped:
             )
         return native(self._rows[ids].reshape(len(ids), -1))
 
-    def stamp(self) -> FileStamp:
-        """Size, time and inode of the file at the path."""
-        if self._path is None:
-            return FileStamp(None, None, None)
+    def stamp(self) -> tuple[int, int, int] | None:
+        """Inode, size and time of the file at the path; None where there is none."""
         try:
             found = os.stat(self._path)
         except OSError:
-            return FileStamp(None, None, None)
-        return FileStamp(found.st_size, found.st_mtime_ns, found.st_ino)
+            return None
+        return found.st_ino, found.st_size, found.st_mtime_ns
 
     def told(self, before: object) -> str:
         """``data[0] (x.npy) was changed``."""
-        assert isinstance(before, FileStamp)
         now = self.stamp()
         if now == before:
             return ""
-        if now.inode is None:
+        if now is None:
             return f"{self.name} is no longer at its path; what was opened is read on"
-        if now.inode != before.inode:
+        if not isinstance(before, tuple) or now[0] != before[0]:
             return f"{self.name} was replaced by another file; what was opened is read on"
         return f"{self.name} was changed"
 
 
 class Indexed:
-    """An object with a length that gives samples for an array of their numbers, or a slice.
+    """An object with a length that gives samples for an array of their numbers, or a slice. `what` argument it was.
 
     It is asked for increasing numbers, each once, by one thread at a time.
-
-    Parameters
-    ----------
-    given : object
-        ``len(given)``, ``given[array of int64]`` and ``given[start:stop]``.
-    what : str
-        Which argument it was.
     """
 
     def __init__(self, given: Any, what: str) -> None:
@@ -264,13 +225,8 @@ def is_source(given: object) -> bool:
 def as_source(given: Any, what: str) -> Source | None:
     """A source of what is not copied: ``np.memmap``, and objects that read for themselves; None for all else.
 
-    Such an object has a length and gives samples for an array of numbers. What NumPy takes as an array is copied as
-    one, but for stores that lie on disk (they say their ``chunks``, as those of h5py and zarr).
-
-    Raises
-    ------
-    InputError
-        It gives no samples.
+    Such an object has a length and gives samples for an array of numbers, else InputError. What NumPy takes as an array
+    is copied as one, but for stores that lie on disk (they say their ``chunks``, as those of h5py and zarr).
     """
     if is_source(given):
         return given  # type: ignore[no-any-return]
@@ -294,23 +250,10 @@ FIRST = 256
 
 
 class Outside(Data):
-    """Samples whose numbers stand elsewhere.
+    """Samples whose numbers stand elsewhere; the first of them are read at once.
 
-    Parameters
-    ----------
-    plan : Plan
-        Makes the features.
-    dtype : dtype-like
-    inputs, targets : Source
-    make : callable
-        Makes the table of inputs and targets that are read, with their features.
-    check : callable
-        Of what is read, beside that it is finite.
-
-    Raises
-    ------
-    InputError
-        The first samples cannot be used.
+    `make` makes the table of inputs and targets that are read, with their features. `check` looks at what is read,
+    beside that it is finite.
     """
 
     __slots__ = ("_first", "_make", "_plan", "_stamps", "check", "inputs", "remark", "targets", "version")
@@ -325,13 +268,7 @@ class Outside(Data):
         self._first = self.read(np.arange(min(FIRST, len(inputs))))
 
     def read(self, ids: NDArray[np.int64]) -> Data:
-        """Samples in memory, checked, with their features.
-
-        Raises
-        ------
-        InputError
-            They cannot be read, or a number of them cannot be used; it says which.
-        """
+        """Samples in memory, checked, with their features; InputError if they cannot be read or used."""
         given = [self._finite(source, ids) for source in (self.inputs, self.targets)]
         self.check(*given)
         return self._make(*given)
@@ -405,85 +342,55 @@ AHEAD_BYTES = 32 << 20
 """What the batches of a call may fill, where one does not fill more."""
 
 
-class Choosing(Protocol):
-    """What chooses the samples of a step: a problem."""
-
-    data: Data
-    batch: int
-    sampling: Literal["epochs", "replacement"]
-    seed: int
-
-    @property
-    def whole(self) -> bool:
-        """Whether every step has all samples, in order."""
-        ...
-
-
 class Ahead:
-    """Batches in memory.
+    """Batches in memory: of the steps ``first + 1 .. first + count`` as many as fit, and as can be read.
 
-    Parameters
-    ----------
-    problem : Choosing
-    data : Outside
-    first, count : int
-        The steps ``first + 1 .. first + count`` at most: as many as fit, and as can be read.
-
-    Raises
-    ------
-    InputError
-        The batch of the first of them cannot be read or used.
-
-    Attributes
-    ----------
-    count : int
-        Of how many steps there are samples.
-    whole : bool
-        All samples are there, in order: steps without end.
+    InputError if the batch of the first of them cannot be read or used. If `whole`, all samples are there, in order:
+    steps without end.
     """
 
-    def __init__(self, problem: Choosing, data: Outside, first: int, count: int) -> None:
-        self._data, self.first, self._batch = data, first, problem.batch
+    def __init__(self, problem: Problem, data: Outside, first: int, count: int) -> None:
+        self._data, self._first, self._batch = data, first, problem.batch
         self._of = problem.batch, problem.sampling, problem.seed
         self._version = data.look()
         self.whole = problem.whole
         most = max(1, AHEAD_BYTES // (problem.batch * data.shape[0] * data.dtype.itemsize))
-        self.count = 1 if self.whole else min(count, most)
+        self._count = 1 if self.whole else min(count, most)
         try:
-            self.numbers = self._read(problem)
+            self._numbers = self._read(problem)
         except InputError:
-            if self.count == 1:
+            if self._count == 1:
                 raise
-            self.count = 1  # up to the step that it is about all is well
-            self.numbers = self._read(problem)
+            self._count = 1  # up to the step that it is about all is well
+            self._numbers = self._read(problem)
 
-    def _read(self, problem: Choosing) -> Data:
+    def _read(self, problem: Problem) -> Data:
         if self.whole:
             return self._data.read(np.arange(self._data.shape[1]))
         samples = self._data.shape[1]
         ids = in_order if problem.sampling == "epochs" else drawn
-        return self._data.read(ids(problem.seed, self.first, self.count, samples, problem.batch))
+        return self._data.read(ids(problem.seed, self._first, self._count, samples, problem.batch))
 
-    def holds(self, problem: Choosing, step: int) -> bool:
+    def holds(self, problem: Problem, step: int) -> bool:
         """Whether the samples of step ``step + 1`` are here, as they are now."""
         return (
             problem.data is self._data
             and self._of == (problem.batch, problem.sampling, problem.seed)
-            and (self.whole or self.first <= step < self.first + self.count)
+            and (self.whole or self._first <= step < self._first + self._count)
             and self._version == self._data.look()
         )
 
     def left(self, step: int, count: int) -> int:
         """How many of the steps from ``step + 1`` on can be done."""
-        return count if self.whole else min(count, self.first + self.count - step)
+        return count if self.whole else min(count, self._first + self._count - step)
 
     def since(self, step: int, count: int = -1) -> Data:
         """The batches from step ``step + 1`` on, one behind the other: of `count` steps, or of all."""
         if self.whole:
-            return self.numbers
-        start = (step - self.first) * self._batch
+            return self._numbers
+        start = (step - self._first) * self._batch
         stop = None if count < 0 else start + count * self._batch
-        return Data(self.numbers.dtype, *(part[:, start:stop] for part in self.numbers.parts))
+        return Data(self._numbers.dtype, *(part[:, start:stop] for part in self._numbers.parts))
 
 
 def in_order(seed: int, first: int, count: int, samples: int, batch: int) -> NDArray[np.int64]:

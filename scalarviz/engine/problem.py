@@ -92,20 +92,14 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Midway:
-    """Numbers after one step inside a call. All arrays are copies that nobody writes to any more.
-
-    Attributes
-    ----------
-    values, gradient, previous : ndarray, shape (P,)
-        Weights after the step; the step's gradient; the weights that it was taken at. In the run's dtype.
-    losses : ndarray of float64, shape (steps,)
-        Of the steps of this call so far, at least one; the last is that of the step.
-    """
+    """Numbers after one step inside a call, shape (P,). All arrays are copies that nobody writes to any more."""
 
     values: NDArray[Any]
     gradient: NDArray[Any]
     previous: NDArray[Any]
+    """The weights that the gradient was taken at."""
     losses: NDArray[np.float64]
+    """Of the steps of this call so far, at least one; the last is that of the step."""
 
 
 class Readback(Protocol):
@@ -114,9 +108,8 @@ class Readback(Protocol):
     def give(self, now: Midway) -> None:
         """Hand them over, in the thread that called ``train`` and before that returns.
 
-        Who is not given anything by then gets the numbers after the call, so a readback may also be dropped.
+        Who is not given anything by then gets the numbers after the call.
         """
-        ...
 
 
 Asked = Callable[[], Readback | None]
@@ -158,8 +151,6 @@ class Problem:
 
     Attributes
     ----------
-    plan : Plan
-        Model and loss of one sample.
     update : Plan
         The optimiser's update of one weight: inputs ``w, g, *state``, theta ``[lr, t]`` (t counts from 1),
         outputs ``w, *state``. Engines run it with the parameters as lanes. Where the gradient's length is limited,
@@ -169,13 +160,9 @@ class Problem:
     state : list of ndarray, shape (P,)
         The optimiser's state, in the order of the update's inputs; same dtype.
     data : Data, shape (n_inputs + n_targets + n_features, N)
-        One row a number of the sample, read in the same dtype.
+        Read in the same dtype.
     batch : int
         Samples a step; at most N where an epoch orders them.
-    seed : int
-        Of the samples' order or draws.
-    reduction : {"mean", "sum"}
-        How the loss of a batch is made from the losses of its samples.
     trained : ndarray of bool, shape (P,)
         Weights that the optimiser holds and that are not frozen; the others get gradients only. Nobody writes to it:
         it is replaced.
@@ -188,18 +175,13 @@ class Problem:
         Steps that the optimiser had done before this run; its ``t`` counts on from there.
     threads : int
         How many may be used; engines take fewer where they do not pay. They change no bits.
-    sampling : {"epochs", "replacement"}
-        What :meth:`indices` does.
-    limits : Limits
-        Penalties and clipping.
     columns : list of ndarray, shape (P,)
         What the update reads of each weight beside its state, behind that: the number of its parameter group. Rates of
         the groups but the first are numbers of the update's theta, its last ones, and behind them the momenta where a
         schedule moves them.
     rules : list of Plan
-        Of several parameter groups the update of each: inputs ``w, g, *state``, theta ``[lr, t]``, behind them what the
-        gradient is multiplied by and the momentum where there are such. An engine may take them for the stretches of
-        weights that are in one group.
+        Of several parameter groups the update of each, with its own rate, factor of the gradient and momentum in theta.
+        An engine may take them for the stretches of weights that are in one group.
     share : callable or None
         Targets (samples, n_targets) to what each sample adds to the number that a mean divides by; None: 1.
     n_weights : int
@@ -297,12 +279,7 @@ class Problem:
     def ready(self, first: int, count: int) -> int:
         """How many of the steps ``first + 1 .. first + count`` can be done now: at least 1, else all.
 
-        Data that is not in memory is read for them, where it is not there yet.
-
-        Raises
-        ------
-        InputError
-            The samples of the first of them cannot be read, or hold what cannot be used.
+        Data that is not in memory is read for them; InputError if the samples of the first cannot be read or used.
         """
         data = self.data
         if not isinstance(data, Outside):
@@ -370,86 +347,55 @@ class Trainer(Protocol):
     One that computes in the problem's arrays has most of this from :class:`~scalarviz.engine.problem.HostTrainer`. One
     with a memory of its own may keep a snapshot there, but at the return of every method the host's arrays are true,
     and between two calls whoever likes may change them.
-
-    Attributes
-    ----------
-    name : str
-        As in the table of engines.
-    breakable : bool
-        Whether Ctrl-C or an error of the model may come in the middle of a step: Python code computes it.
-    asked : callable or None
-        Set by whoever wants numbers from the middle of calls; see :class:`Readback`. An engine with
-        short calls leaves it alone.
     """
 
     name: str
+    """As in the table of engines."""
     breakable: bool
+    """Whether Ctrl-C or an error of the model may come in the middle of a step: Python code computes it."""
     asked: Asked | None
+    """Set by whoever wants numbers from the middle of calls; an engine with short calls leaves it alone."""
 
     @property
     def ready(self) -> bool:
         """Whether the next call begins at once."""
-        ...
 
     def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Compile and load what the first call needs; `stopped` is asked now and then whether to give it up.
-
-        Raises
-        ------
-        StateError
-            It was given up.
-        """
-        ...
+        """Compile and load what the first call needs; StateError if `stopped`, asked now and then, gives it up."""
 
     @property
     def call_overhead(self) -> float:
         """Seconds that every call costs beside its steps (copies to a device and back), as measured last."""
-        ...
 
     @property
     def remark(self) -> str:
         """What a user should know of how it works just now, one clause; empty where nothing is to be said."""
-        ...
 
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count`` (so `first` are done already).
 
         `lr` is the rate of all of them, or that of each, shape (count, 1). A step is: zero the gradients, forward,
         loss, backward, update. At return ``store.grad`` is the last step's gradient and ``previous`` the values that
-        it was taken at.
-
-        Returns
-        -------
-        ndarray of float64, shape (count,)
-            The loss of each step, at the values before its update.
+        it was taken at. Returns the loss of each step, (count,), at the values before its update.
         """
-        ...
 
     def gradient(self, step: int) -> float:
-        """Forward and backward of the batch of training step ``step + 1`` without the update.
-
-        Fills ``store.grad``; returns the loss.
-        """
-        ...
+        """Forward and backward of the batch of step ``step + 1``, no update; fills ``store.grad``, returns the loss."""
 
     def snapshot(self) -> None:
         """Keep values, gradient, `previous` and the optimiser's state as they are on the host now.
 
         The next snapshot takes its place. It may be taken where the next call begins: nothing comes in between.
         """
-        ...
 
     def rewind(self) -> None:
         """Go back to the last snapshot, on the host too; more than once if need be."""
-        ...
 
     def finite(self) -> bool:
         """Whether no weight is a NaN or an infinity after the last call."""
-        ...
 
     def release(self) -> None:
         """Give back all that is held beside the host's memory; the next call takes it again."""
-        ...
 
 
 class HostTrainer:
@@ -486,13 +432,7 @@ class HostTrainer:
             np.copyto(kept, array)
 
     def rewind(self) -> None:
-        """Go back to the last snapshot.
-
-        Raises
-        ------
-        StateError
-            There is none, or the optimiser has other arrays since.
-        """
+        """Go back to the last snapshot; StateError if there is none, or the optimiser has other arrays since."""
         arrays = self._changing()
         if not self._fit(arrays):
             raise StateError(f"rewind: there is no snapshot of these {len(arrays)} arrays; call snapshot() first")
@@ -511,21 +451,9 @@ class HostTrainer:
 
 
 def check_coupled(program: Program, batch: int, lane_bytes: int, training: bool = True) -> None:
-    """Whether a batch that goes through a program as a whole can do so.
+    """Refuse a batch that cannot go through a program as a whole; `lane_bytes` is what a sample takes with adjoints.
 
-    Parameters
-    ----------
-    program : Program
-    batch : int
-    lane_bytes : int
-        What a sample takes, values and adjoints.
-    training : bool
-        Otherwise a sample may be looked at alone: a channel that has one number becomes 0.
-
-    Raises
-    ------
-    InputError
-        It takes more memory than there is, or a variance would be that of one number.
+    It would take more memory than there is, or a variance in training would be that of one number.
     """
     if not program.couples:
         return
@@ -547,18 +475,9 @@ def factor_of(track: Track, batch: int) -> float:
 def follow(
     tracks: tuple[Track, ...], batch: int, stats: NDArray[Any], values: NDArray[Any], frozen: NDArray[Any]
 ) -> None:  # fmt: skip
-    """Let the tracked numbers follow the statistics of a step, one after the other, in float64.
+    """Let the tracked numbers among the `values` follow the statistics of a step, one after the other, in float64.
 
-    Parameters
-    ----------
-    tracks : tuple of Track
-    batch : int
-    stats : ndarray, shape (tracks,)
-        The number of each track's row; anything where it has none.
-    values : ndarray, shape (P,)
-        Changed in place.
-    frozen : ndarray, shape (P,)
-        Not 0: stays as it is.
+    `stats` has the number of each track's row, anything where it has none. What is frozen stays.
     """
     with np.errstate(all="ignore"):
         for track, stat in zip(tracks, stats.tolist(), strict=True):

@@ -41,7 +41,7 @@ def _rightly(own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _patch(owner: Any, name: str, make: Callable[..., Any], *words: str) -> Patch:
-    own = vars(owner)[name]
+    own = getattr(owner, name)
     return Patch(owner, name, own, make(own, *words))
 
 

@@ -1,8 +1,7 @@
 """Programs on NumPy arrays: one instruction at a time over all lanes; then whole plans, for predictions and probes.
 
 BLAS gets one thread here. The OpenBLAS in NumPy's wheels splits products over all cores and lets its threads spin while
-they wait. Beside anything else that wants a core, a window above all, that collapses: 58 steps a second instead of 362
-were measured for the digits. The products of networks that people watch are too small to gain from it.
+they wait: beside a window 58 steps a second instead of 362 were measured for the digits.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from itertools import product
+from itertools import groupby, pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ Threads = tuple[Callable[[], int], Callable[[int], object]]
 
 @dataclass
 class _Room:
-    """Who is inside, and how many threads there were before the first one came."""
+    """Who is inside, and how many threads there were before."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     inside: int = 0
@@ -85,13 +84,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 class RowProgram:
-    """A `Program` that NumPy runs.
-
-    Parameters
-    ----------
-    program : Program
-    dtype : numpy.dtype
-    """
+    """A `Program` that NumPy runs."""
 
     def __init__(self, program: Program, dtype: np.dtype[Any]) -> None:
         self.program, self.dtype = program, dtype
@@ -109,7 +102,7 @@ class RowProgram:
     def forward(
         self, theta: Array, inputs: Array, draws: Draws | None = None, held: Array | None = None
     ) -> Array:  # fmt: skip
-        """Every row.
+        """Every row, shape (n_rows, lanes).
 
         Parameters
         ----------
@@ -120,10 +113,6 @@ class RowProgram:
             Of the step and the first of the samples, for a program with masks.
         held : ndarray, shape (n_rows,), optional
             Rows of another batch, whose means are taken in the place of those of these samples.
-
-        Returns
-        -------
-        ndarray, shape (n_rows, lanes)
         """
         program = self.program
         rows = np.empty((program.n_rows, inputs.shape[1]), self.dtype)
@@ -148,7 +137,7 @@ class RowProgram:
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array, held: bool = False) -> None:
         """Add the gradients to `grad` (n_theta,); `adjoints` (n_rows, lanes) holds the seeds and is used up.
 
-        Means over a batch that are those of another one (`held`) pass nothing on.
+        Means that are those of another batch (`held`) pass nothing on.
         """
         with np.errstate(all="ignore"):
             for step in reversed(self.steps):
@@ -243,14 +232,7 @@ def lanes_in_workspace(lane_bytes: int) -> int:
 
 
 class PlanRunner:
-    """Runs a `Plan` forward.
-
-    Parameters
-    ----------
-    plan : Plan
-    dtype : dtype-like
-        In which everything is computed.
-    """
+    """Runs a `Plan` forward, all of it in one dtype."""
 
     def __init__(self, plan: Plan, dtype: Any) -> None:
         self.plan, self.dtype = plan, np.dtype(dtype)
@@ -270,24 +252,12 @@ class PlanRunner:
         return np.concatenate([theta, rows[self.prologue.program.outputs, 0]]), rows
 
     def encode(self, data: Array) -> Array:
-        """`data` (numbers of a sample, N) with the features below it, in the plan's dtype, C-contiguous.
-
-        Raises
-        ------
-        InputError
-            A number is too large for the dtype.
-        """
+        """`data` (numbers of a sample, N) with the features below it, :meth:`converted`."""
         data = self.converted(data)
         return data if self.encoder is None else np.concatenate([data, self.features(data)])
 
     def converted(self, data: Array) -> Array:
-        """`data` in the plan's dtype, C-contiguous.
-
-        Raises
-        ------
-        InputError
-            A number is too large for the dtype.
-        """
+        """`data` in the plan's dtype, C-contiguous; InputError if a number is too large for it."""
         try:
             with np.errstate(over="raise"):
                 return np.ascontiguousarray(data, self.dtype)
@@ -314,17 +284,9 @@ class PlanRunner:
     def rows(
         self, theta: Array, data: Array, wanted: Array, draws: Draws | None = None, held: Array | None = None
     ) -> Array:  # fmt: skip
-        """The rows `wanted` of the body, shape (len(wanted), N).
+        """The rows `wanted` of the body, shape (len(wanted), N); see :meth:`RowProgram.forward`.
 
-        Parameters
-        ----------
-        theta : ndarray, shape (n_parameters,)
-        data : ndarray, shape (n_inputs [+ n_targets], N)
-            Missing targets are taken as 0.
-        draws : Draws, optional
-            Of the first sample, for a plan with masks.
-        held : ndarray, shape (rows of the body,), optional
-            Rows of another batch, whose means are taken in the place of those of these samples.
+        `theta` has the plan's parameters, `data` is of shape (n_inputs [+ n_targets], N): missing targets are 0.
         """
         full = self.plan.n_inputs + self.plan.n_targets
         if data.shape[0] < full:
@@ -370,48 +332,33 @@ def encoded(
     widths = [array.shape[1] for array in given] + [features]
     kept = [is_kept(array.dtype, real) or (ours and array.dtype == real) for array in given] + [False]
     parts: list[NDArray[Any]] = []
-    rooms: list[NDArray[Any]] = []  # for each of the given, and the features, where it goes
-    for k, stays in enumerate(kept):
+    places: list[NDArray[Any]] = []  # where each of the given goes, and the features
+    for stays, group in groupby(range(len(kept)), kept.__getitem__):
+        some = list(group)
         if stays:
-            parts.append(laid(given[k].T, whole) if ours else np.array(given[k].T, order="C" if whole else "F"))
-            rooms.append(parts[-1])
-        elif k and not kept[k - 1]:
-            rooms.append(parts[-1])  # of one dtype: side by side
-        else:
-            following = next((j for j in range(k, len(kept)) if kept[j]), len(kept))
-            room = empty(sum(widths[k:following]), count, real, whole)
-            if len(room):
-                parts.append(room)
-            rooms.append(room)
-    _fill(runner, given, kept, rooms, widths)
+            made = [
+                laid(given[k].T, whole) if ours else np.array(given[k].T, order="C" if whole else "F") for k in some
+            ]
+            places += made
+        else:  # of one dtype: side by side
+            edges = np.cumsum([0, *(widths[k] for k in some)]).tolist()
+            made = [empty(edges[-1], count, real, whole)]
+            places += [made[0][start:end] for start, end in pairwise(edges)]
+        parts += [part for part in made if len(part)]
+    if runner.encoder is not None or not all(kept[:-1]):
+        for piece in pieces(count, sum(widths)):
+            for array, place, stays in zip(given, places, kept, strict=False):
+                if not stays:
+                    _convert(runner, array[piece].T, place[:, piece])
+            if runner.encoder is not None:
+                numbers = np.concatenate([place[:, piece] for place in places[:-1]])
+                places[-1][:, piece] = runner.features(runner.converted(numbers))
     return Data(real, *parts)
 
 
 def is_kept(given: np.dtype[Any], real: np.dtype[Any]) -> bool:
     """Whether numbers stay in the dtype in which they came: whole ones that are smaller than the run's."""
     return given.kind in "biu" and given.itemsize < real.itemsize and given.isnative
-
-
-def _fill(
-    runner: PlanRunner, given: list[NDArray[Any]], kept: list[bool], rooms: list[NDArray[Any]], widths: list[int]
-) -> None:  # fmt: skip
-    """Convert what is not kept, and compute the features."""
-    count = len(given[0])
-    if all(kept[:-1]) and runner.encoder is None:
-        return
-    places: list[slice] = []
-    used: dict[int, int] = {}
-    for room, width in zip(rooms, widths, strict=True):
-        first = used.get(id(room), 0)
-        places.append(slice(first, first + width))
-        used[id(room)] = first + width
-    for part in pieces(count, sum(widths)):
-        for k, array in enumerate(given):
-            if not kept[k]:
-                _convert(runner, array[part].T, rooms[k][places[k], part])
-        if runner.encoder is not None:
-            numbers = np.concatenate([rooms[k][places[k], part] for k in range(len(given))])
-            rooms[-1][places[-1], part] = runner.features(runner.converted(numbers))
 
 
 def _convert(runner: PlanRunner, numbers: NDArray[Any], to: NDArray[Any]) -> None:

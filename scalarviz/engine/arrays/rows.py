@@ -20,9 +20,9 @@ from ..problem import Array
 
 @cache
 def numpy_form(name: str, dtype: np.dtype[Any]) -> tuple[Callable[..., Array], tuple[Callable[..., Array] | None, ...]]:
-    """Value of a table entry, and what each operand gets from above, as functions of arrays, in `dtype` throughout.
+    """Value of a table entry, and what each operand gets from above (None: nothing), as functions of arrays.
 
-    The value takes the operands; the others take them, the value, and the upstream gradient. None: no gradient.
+    The value takes the operands; the others take them, the value, and the upstream gradient.
     """
     op = ops.get(name)
     dialect = replace(NUMPY, literal=_literal)

@@ -5,6 +5,8 @@ The optimiser's update is its recorded program, with the parameters as lanes.
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,13 +25,10 @@ class Updater:
         self._prologue = RowProgram(prologue, np.dtype(np.float64)) if prologue else None
 
     def hyper(self, first: int, count: int, lr: Rates) -> Array:
-        """The numbers that depend on the learning rate and the step alone, for `count` steps.
+        """The numbers that depend on the learning rate and the step alone, (count, n_parameters + n_derived).
 
-        Returns
-        -------
-        ndarray, shape (count, n_parameters + n_derived)
-            ``lr, t``, room for what the gradient is multiplied by where that is limited, and the derived ones,
-            computed in float64 (``1 - beta2**t`` loses four digits in float32), rounded to the store's dtype.
+        They are ``lr, t``, room for what the gradient is multiplied by where that is limited, and the derived ones,
+        computed in float64 (``1 - beta2**t`` loses four digits in float32), rounded to the store's dtype.
         """
         given = np.ones((self.problem.update.n_parameters, count))
         given[0] = lr[:, 0] if isinstance(lr, np.ndarray) else lr
@@ -61,40 +60,50 @@ class Updater:
             np.copyto(target, rows[row], where=trained)
 
 
-class NumpyTrainer(HostTrainer):
-    """Trains a `Problem` with NumPy. See :class:`scalarviz.engine.problem.Trainer`."""
+class PythonTrainer(HostTrainer):
+    """The part of a Trainer that does one step after the other in Python; a subclass has the gradient."""
 
-    name = "numpy"
     breakable = True
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+        self.problem, self.updater = problem, Updater(problem)
+        self._stats: Array = np.zeros(0)
+
+    def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
+        """Do the steps ``first + 1 .. first + count``; returns their losses."""
+        problem, losses = self.problem, np.empty(count)
+        hyper = self.updater.hyper(first, count, lr)
+        for k in range(count):
+            losses[k] = self.gradient(first + k)
+            if k == count - 1:
+                problem.previous[:] = problem.store.value
+            self.updater.apply(hyper[k])
+            follow(problem.plan.body.tracks, problem.batch, self._stats, problem.store.value, problem.store.frozen)
+        return losses
+
+    @abstractmethod
+    def gradient(self, step: int) -> float:
+        """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
+
+
+class NumpyTrainer(PythonTrainer):
+    """Trains a `Problem` with NumPy. See :class:`scalarviz.engine.problem.Trainer`."""
+
+    name = "numpy"
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
         dtype = problem.store.value.dtype
         self.runner = PlanRunner(problem.plan, dtype)
         body = self.runner.body
         check_coupled(body.program, problem.batch, body.lane_bytes)
         self.lanes = problem.batch if body.program.couples else lanes_in_workspace(body.lane_bytes)
         self._stat_rows = np.array([track.row for track in body.program.tracks], np.int64)
-        self._stats = np.zeros(0)
-        self.updater = Updater(problem)
 
     @one_blas_thread()
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count``; returns their losses."""
-        losses = np.empty(count)
-        hyper = self.updater.hyper(first, count, lr)
-        for k in range(count):
-            losses[k] = self.gradient(first + k)
-            if k == count - 1:
-                self.problem.previous[:] = self.problem.store.value
-            self.updater.apply(hyper[k])
-            self._follow()
-        return losses
-
-    def _follow(self) -> None:
-        """Let running statistics follow those of the step."""
-        problem = self.problem
-        follow(problem.plan.body.tracks, problem.batch, self._stats, problem.store.value, problem.store.frozen)
+        return super().train(first, count, lr)
 
     @one_blas_thread()
     def gradient(self, step: int) -> float:

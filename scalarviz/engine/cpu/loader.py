@@ -1,13 +1,8 @@
 """From source to machine code: through the cache where that works, else in memory. `warmup` fills the cache.
 
 numba's own locators name a function's code by the path of its source file, so another copy of the same sources would
-be compiled again. `OurLocator` names the folder and the version instead (see ``units``). numba lets others write
-locators (``NUMBA_CACHE_LOCATOR_CLASSES``) but does not promise that its list of them stands in ``CacheImpl``: `trouble`
-tries whether numba asks ours.
-
-numba imports SciPy's BLAS with its array functions, to know whether ``np.vdot`` may call it, and that takes a tenth of
-the start of a small scene. `arrays_without_scipy` answers the question by whether SciPy is installed. Code that does
-call it still finds it: numba asks again when it compiles such a call.
+be compiled again. `OurLocator` names the folder and the version instead (see ``units``). numba does not promise that
+its list of locators stands in ``CacheImpl``: `trouble` tries whether it asks ours.
 """
 
 from __future__ import annotations
@@ -44,7 +39,11 @@ ARRAYS, BLAS, SLOW = "numba.np.arraymath", "numba.np.linalg", "scipy.linalg.cyth
 
 
 def arrays_without_scipy() -> None:
-    """Import numba's array functions, and SciPy only where this numba is built otherwise than those that we know."""
+    """Import numba's array functions, and SciPy only where this numba is built otherwise than those that we know.
+
+    numba would import SciPy's BLAS with them, to know whether ``np.vdot`` may call it: a tenth of the start of a small
+    scene. Code that does call it still finds it: numba asks again when it compiles such a call.
+    """
     if ARRAYS in sys.modules or SLOW in sys.modules or not _scipy():
         return
     blas: Any = importlib.import_module(BLAS)
@@ -61,7 +60,7 @@ def arrays_without_scipy() -> None:
 
 
 def _scipy() -> bool:
-    """Whether it is installed; where it is not, numba finds that out quickly."""
+    """Whether it is installed."""
     try:
         return find_spec("scipy") is not None
     except (ImportError, ValueError):  # somebody blocks it
@@ -117,10 +116,7 @@ class OurLocator(_PROTOCOL):  # type: ignore[misc]  # numba has no types
 
 @contextmanager
 def kept_in(folder: Path, stamp: str, filling: bool) -> Iterator[None]:
-    """Let numba read, or if `filling` read and write, what this thread compiles in the block with ``cache=True``.
-
-    Other threads, and the settings of whoever else uses numba, stay as they are.
-    """
+    """Let numba read, or if `filling` read and write, what this thread compiles in the block with ``cache=True``."""
     named = getattr(config, "CACHE_LOCATOR_CLASSES", "")  # this variable of the user's would take our place
     config.CACHE_LOCATOR_CLASSES = ""
     _here.place = Place(folder, stamp, filling)
@@ -208,10 +204,7 @@ def _addresses(unit: str, compile_with: Callable[[bool], dict[str, Any]]) -> dic
 
 
 def _entry(kernel: Any) -> int:
-    """Where the kernel itself begins, behind the wrapper for C.
-
-    That one would copy half of the arguments from stack to stack, which takes longer than a short row.
-    """
+    """Where the kernel itself begins, behind the wrapper for C, which would copy arguments from stack to stack."""
     address: int = kernel._library.get_pointer_to_function(kernel.native_name.removeprefix("cfunc."))
     return address
 
@@ -275,16 +268,9 @@ MAKERS: dict[str, Callable[[str, str], object]] = {"kernel": kernel_address, "ro
 
 
 def warmup(dtypes: Iterable[str] = DTYPES, ops: Iterable[str] | None = None, progress: Progress | None = None) -> None:
-    """Compile what is not in the cache yet, on all cores.
+    """Compile what is not in the cache yet, on all cores: for all operations of the table, or those of `ops`.
 
-    Parameters
-    ----------
-    dtypes : iterable of {"float32", "float64"}
-    ops : iterable of str, optional
-        Operations of the table; all by default.
-    progress : callable, optional
-        Called before each unit with the number done, the number in all and what comes next, and once at the end.
-
+    `progress` is called before each unit with the number done, the number in all and what comes next, and at the end.
     """
     chosen = list(TABLE if ops is None else ops)
     kinds = (("kernel", KERNELS), ("rows", chosen))

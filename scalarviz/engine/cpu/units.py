@@ -4,12 +4,12 @@
 
     <user's cache>/scalarviz/<key>/<unit>/      numba's files of one unit, and a checksum over them
 
-A unit is one kernel, or the rows of one operation, in one dtype. It is compiled in a folder of its own name and moved
-into place when it is whole, so processes that compile at the same time do not meet. A folder never changes.
+A unit is one kernel, or the rows of one operation, in one dtype. It is moved into place when it is whole, so processes
+that compile at the same time do not meet. A folder never changes.
 
 numba's own cache compares only the kernel's own file, so a changed callee would go on giving the old numbers. The key
-is a hash of every file that is compiled or that writes vector code, the versions, the processor and numba's settings;
-a unit whose source is generated from the ops table has a hash of that text in its name.
+is a hash of all that is compiled, of versions and settings; a unit whose source is generated has a hash of that text in
+its name.
 """
 
 from __future__ import annotations

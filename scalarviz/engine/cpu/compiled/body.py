@@ -1,17 +1,14 @@
 """Samples of a batch through a program, block by block: loading inputs, running instructions, means over the batch.
 
-A *machine* is an encoded program with its workspace, described by a list of numbers and addresses (its entries stand
-in :mod:`scalarviz.engine.cpu.wire`). Everything goes by address: numba counts references of arrays that are handed on,
-and that took half a microsecond a step. A row stride fits the lanes at work, so that neighbouring rows are neighbours
-in memory.
+A *machine* is an encoded program with its workspace, described by a list of numbers and addresses
+(:mod:`scalarviz.engine.cpu.wire`). Everything goes by address: numba counts references of arrays that are handed on,
+and that took half a microsecond a step. A row stride fits the lanes at work: neighbouring rows lie side by side.
 
 Means over the batch: each block leaves its sums, in float64, in a line of its own (``wire.BATCH_SUMS``). When all
 blocks have, each adds them up in the order of the blocks.
 
-Loading: samples whose numbers lie side by side are transposed by vector tiles
-(:mod:`scalarviz.engine.cpu.vector.layers`), all others go through plain loops. A line of the feed
-(:mod:`scalarviz.engine.cpu.machine`) has the kernel, the first row, how many rows, the address of the first number, the
-bytes from number to number of a sample, and the bytes from sample to sample.
+A line of the feed (:mod:`scalarviz.engine.cpu.machine`) has the kernel, the first row, how many rows, the address of
+the first number, the bytes from number to number of a sample, and the bytes from sample to sample.
 """
 
 from __future__ import annotations
@@ -50,10 +47,7 @@ def walk(space: Words, entry: int, theta: Row, grad: Row, lanes: int) -> None:
 
 @callee()
 def walk_lines(space: Words, where: int, count: int, theta: Row, grad: Row, lanes: int) -> None:
-    """Run so many instructions from an address on.
-
-    Row kernels work on whole cache lines: what stands behind the last lane is computed and never looked at.
-    """
+    """Run so many instructions from an address on; row kernels compute whole cache lines, behind the last lane too."""
     base, stride, size = space[wire.BASE], space[wire.STRIDE], size_of(theta)
     width = stride // size
     padded = lanes if space[wire.COMPACT] else (lanes * size + wire.LINE - 1) // wire.LINE * wire.LINE // size
@@ -242,17 +236,9 @@ def load_rows(
 def load_plain(
     line: Words, space: Words, ids: Words, like: Row, source: Source, unused: Row, lanes: int, start: int
 ) -> None:
-    """The rows of a line, for `lanes` samples: those from `start` on, or those of ``ids[start:]``.
+    """The rows of a line of the feed, for `lanes` samples: those from `start` on, or those of ``ids[start:]``.
 
-    Parameters
-    ----------
-    line, space : pointer to int64
-        Of the feed; the machine.
-    ids : pointer to int64
-        Null where samples are taken in order.
-    like, unused : pointer to the run's dtype
-    source : pointer to the data's dtype
-        The first number of the line.
+    `ids` is null where samples are taken in order. `source` points to the first number, in the data's dtype.
     """
     load_rows(line, space, ids, like, source, 0, lanes, start)
 

@@ -1,9 +1,8 @@
 """Kernels of convolutions (layers that share their weights) and of maxima of rows, in plain loops.
 
-The kernels have the C signature of those in ``sums``. A convolution needs more numbers than a line of the table holds,
-so its field is one list in the pool (:class:`scalarviz.engine.cpu.encode.pictures.Sums`). Nothing is known here of
-pictures: an output row is a sum over *entries*, and an entry is a first row and a first weight, from which a run of
-rows and weights at fixed distances begins (the channels). The tiles of maxima for one sample stand in ``vector/conv``.
+A convolution needs more numbers than a line of the table holds, so its field is one list in the pool (see
+``encode/pictures``). Nothing is known here of pictures: an output row is a sum over *entries*, and an entry is a first
+row and a first weight, from which a run of rows and weights at fixed distances begins (the channels).
 """
 
 from __future__ import annotations

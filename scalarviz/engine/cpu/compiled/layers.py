@@ -9,18 +9,8 @@ Where an instruction alone reads its weights, their gradients are handed over ma
 
 from __future__ import annotations
 
-from ..vector.conv import outer_places_tile, sums_middle, sums_narrow, sums_wide
-from ..vector.emitter import (  # fmt: skip
-    MIDDLE,
-    TALL,
-    TILE_COLUMNS,
-    TILE_ROWS,
-    WIDE,
-    combine_middle,
-    combine_narrow,
-    combine_wide,
-    lanes_of,
-)
+from ..vector.conv import outer_places_tile, sums_tile
+from ..vector.emitter import MIDDLE, TALL, TILE_COLUMNS, TILE_ROWS, WIDE, combine_tile, lanes_of
 from ..vector.layers import outer_tile, turn
 from ..wire import ADDED, PASS, ROOM, ROOM_COLUMNS, ROOM_NUMBERS, SEVERAL, TAKER
 from .intrinsics import NoAlias, callee, row_at, size_of, stack_room, zero_of
@@ -157,9 +147,8 @@ def pack(room: Row, theta: Row, weight: int, from_step: int, columns: int, count
 def combine(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[i] (+)= bias[i] + sum_j theta[weight + i*to_step + j*from_step] * from[j]``.
 
-    Lanes go through in panels of `DEPTH` operands, so that these stay in the first-level cache; the sums go on where
-    they stopped. Weights of one result that lie apart (backward) are copied together first: they would share few sets
-    of the cache.
+    Lanes go through in panels of `DEPTH` operands, which stay in the first-level cache. Weights of one result that lie
+    apart (backward) are copied together first: they would share few sets of the cache.
     """
     to, n_to, source, n_from, weight = code[2], code[3], code[4], code[5], code[6]
     to_step, from_step, bias, adding = code[7], code[8], code[9], code[10]
@@ -184,12 +173,7 @@ def combine(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, gr
                         matrix, step = room, PACKED
                         w = (i - start) // PACKED * PACKED * depth + (i - start) % PACKED
                     x = source + first
-                    if width == WIDE:
-                        combine_wide(space, pool, matrix, y, rows, x, depth, w, to_step, step, b, more, lane)
-                    elif width == MIDDLE:
-                        combine_middle(space, pool, matrix, y, rows, x, depth, w, to_step, step, b, more, lane)
-                    else:
-                        combine_narrow(space, pool, matrix, y, rows, x, depth, w, to_step, step, b, more, lane)
+                    combine_tile(space, pool, matrix, width, y, rows, x, depth, w, to_step, step, b, more, lane)
                 lane += width * vector
 
 
@@ -245,21 +229,10 @@ def conv(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad:
             for i in range(0, outputs, tall):
                 rows, row, w = min(outputs - i, tall), pool[to + p] + i * to_step, weight + i * weight_step
                 b = bias + i if bias >= 0 else -1
-                if width == WIDE:
-                    sums_wide(
-                        space, pool, theta, row, to_step, rows, w, weight_step, b, adding, first, count, run, row_step,
-                        run_step, lane,
-                    )  # fmt: skip
-                elif width == MIDDLE:
-                    sums_middle(
-                        space, pool, theta, row, to_step, rows, w, weight_step, b, adding, first, count, run, row_step,
-                        run_step, lane,
-                    )  # fmt: skip
-                else:
-                    sums_narrow(
-                        space, pool, theta, row, to_step, rows, w, weight_step, b, adding, first, count, run, row_step,
-                        run_step, lane,
-                    )  # fmt: skip
+                sums_tile(
+                    space, pool, theta, width, row, to_step, rows, w, weight_step, b, adding, first, count, run,
+                    row_step, run_step, lane,
+                )  # fmt: skip
         lane += width * vector
 
 

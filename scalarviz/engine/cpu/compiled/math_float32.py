@@ -1,11 +1,10 @@
 """exp, log, log1p, tanh, erf, erfc, sin and cos in float32 as straight-line code that LLVM vectorises.
 
 Right everywhere (NaN, infinities, signed zeros, denormals), within 4 ulp (erfc: for an argument within 1 ulp). exp is
-its Taylor polynomial after range reduction; the logarithm is FreeBSD's e_logf.c; tanh for small arguments is the
-polynomial of Cephes' tanhf.c, and so are those of sine and cosine of its sinf.c, and that of the error function below 1
-of its ndtrf.c; from there on it is 1 minus the exponential of a polynomial fitted to ``log(erfc(x))`` in 1..4. erfc is
-from 1/2 on ``exp(-x * x)`` times a polynomial of ``t = 2 / (2 + x)`` fitted to ``exp(x * x) * erfc(x)`` up to 10.2,
-where the result is 0.
+its Taylor polynomial; the logarithm is FreeBSD's e_logf.c; polynomials of Cephes are tanh for small arguments
+(tanhf.c), sine and cosine (sinf.c), and the error function below 1 (ndtrf.c), which is beyond 1 minus the exponential
+of a polynomial fitted to ``log(erfc(x))`` in 1..4. erfc is from 1/2 on ``exp(-x * x)`` times a polynomial of
+``t = 2 / (2 + x)`` fitted to ``exp(x * x) * erfc(x)`` up to 10.2, where the result is 0.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Kernels for one sample at a time: the rows of a program are single numbers, one behind the other in memory.
 
-With one sample there is nothing to fill the lanes of a row with, so the lanes are neighbouring rows: the operands of a
-layer, the positions of a convolution. Row number r is ``rows[r]``, where `rows` is the workspace. The arguments and
-fields are those of the kernels of the same name without ``_one``, except for convolutions
-(:class:`scalarviz.engine.cpu.encode.pictures.Shifts`).
+The lanes are neighbouring rows: the operands of a layer, the positions of a convolution. Row number r is ``rows[r]``,
+where `rows` is the workspace. The arguments and fields are those of the kernels of the same name without ``_one``,
+except for convolutions (:class:`scalarviz.engine.cpu.encode.pictures.Shifts`).
 """
 
 from __future__ import annotations

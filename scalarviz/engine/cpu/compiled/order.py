@@ -31,8 +31,7 @@ def orders(
 ) -> None:  # fmt: skip
     """The samples of so many steps from number `first` on, one behind the other: as ``Problem.indices``.
 
-    ``SHAPE`` has upper bits, lower bits and rounds of the network that orders an epoch; without rounds each sample is
-    drawn (:attr:`scalarviz.engine.problem.Problem.order_shape`).
+    ``SHAPE`` is :attr:`scalarviz.engine.problem.Problem.order_shape`.
     """
     batch, n, shape, seed = space[BATCH], space[SAMPLES], natural_at(space[SHAPE]), natural_at(space[SEED])
     if shape[2] == 0:
@@ -159,8 +158,8 @@ def word_of(place: Any, unit: int, low: Any, high: Any, k0: Any, k1: Any) -> Any
 def masks(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[i] = 0`` or the factor of units that stay, for the four units of a block.
 
-    Fields: four rows `to`, the block of random words, the call, the threshold of a random word below
-    which a unit is dropped, which number is the factor.
+    Fields: four rows `to`, the block of random words, the call, the threshold below which a word drops a unit, which
+    number is the factor.
     """
     seed = word_at(space[SEED])
     k0, k1, _, _ = philox(np.uint64(code[7]), DROPOUT, ZERO, ZERO, np.uint64(seed[0]), np.uint64(seed[1]))

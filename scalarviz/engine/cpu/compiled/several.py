@@ -1,13 +1,11 @@
 """Kernels of layers for few samples.
 
-Vectors go along the weights, not along the samples: a vector of lanes would be half empty, and the gradient of each
-weight a sum across one. The numbers of a sample are first put side by side, a panel of `PANEL` operands at a time; a
-weight then meets four samples in one pass. Rows are written four numbers at a time, which lie in the row's last cache
-line: a loop over those that are missing costs more than they do.
+Vectors go along the weights, not along the samples: a vector of lanes would be half empty. The numbers of a sample are
+first put side by side, a panel of `PANEL` operands at a time; a weight then meets four samples in one pass. Rows are
+written four numbers at a time: a loop over those that are missing costs more than they do.
 
 A layer whose batch fits one vector is cut into tiles of up to 4 x 4 weights over neighbouring rows (the `_few` kernels;
-:mod:`scalarviz.engine.cpu.encode.sums` says which). Functions and fields are those of
-:mod:`scalarviz.engine.cpu.compiled.sums`.
+:mod:`scalarviz.engine.cpu.encode.sums` says which). Fields are those of :mod:`scalarviz.engine.cpu.compiled.sums`.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """Kernels of weighted sums, parameters, zeros, squared errors and table lookups, in plain loops.
 
-Each kernel is compiled for itself and called by address, so a change or a faster form of one leaves the others alone.
 All have the C signature of row kernels. Their arguments: `code`, the instruction; `space`, the description of the
 workspace; `pool` and `numbers` of the program; `theta`, the parameters; `grad`, what their gradients are added to; `n`,
-the lanes at work; one that is not used. They carry no decorator: the loader compiles them when they are first wanted.
+the lanes at work; one that is not used. They carry no decorator: the loader compiles each when it is first wanted.
 
 A tile that sticks out over the edge of a layer reads the row of zeros (with weight 0) and writes to spare rows, so
-there is one loop for all sizes. In table lookups a number becomes an address only in `chosen`, after it was compared
-with the table's size.
+there is one loop for all sizes.
 """
 
 from __future__ import annotations
@@ -138,7 +136,7 @@ def weighted_back(code: Words, space: Words, pool: Words, numbers: Row, theta: R
 def product(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[r] = offset + bias + sum_j a[r][j] * b[r][j]``: neighbouring rows.
 
-    Fields: first row `to`, how many, list of all `a` and then all `b`, the length of one, bias (or -1), which number is
+    Fields: first row `to`, how many, list of all `a` and then `b`, the length of one, bias (or -1), which number is
     the offset.
     """
     rows, left, count, bias = code[3], code[4], code[5], code[6]

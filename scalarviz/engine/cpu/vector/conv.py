@@ -3,14 +3,14 @@
 With positions of one picture as lanes, neighbouring positions read neighbouring rows: the vector of a tap is one load
 at the tap's distance, and a position that looks over the border has its lane masked.
 
-For maxima over windows of two by two, two vectors of each picture row are taken apart into the even and the odd
-numbers, which are the left and the right operands of as many windows; the adjoints are put together again in the same
-way. The list of runs is that of :func:`scalarviz.engine.cpu.encode.pictures.windows_of`.
+For maxima over windows of two by two (:func:`scalarviz.engine.cpu.encode.pictures.windows_of`), two vectors of each
+picture row are taken apart into the even and the odd numbers, the left and the right operands of as many windows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 from numba import types
@@ -19,7 +19,7 @@ from numba.core import cgutils
 from ..compiled.intrinsics import Call, inline
 from ..wire import HEIGHT
 from .capability import COLUMNS
-from .emitter import BYTE, MIDDLE, TALL, TILE_COLUMNS, TILE_ROWS, VECTOR_BYTES, WIDE, WORD, Emitter, add_sums, tiles
+from .emitter import BYTE, TALL, TILE_COLUMNS, TILE_ROWS, VECTOR_BYTES, WIDE, WORD, Emitter, add_sums, sums_tiles, tiles
 
 SIDE = 3 if WIDE == 4 else 1
 """Vectors of positions of a wide tile side by side: each number of theta that is fetched is used so often."""
@@ -83,7 +83,7 @@ def _shifts_tile(side: int) -> Any:
         "space pool theta to to_step rows weight weight_step bias adding taps count run row_step run_step lane masks "
         "mask_step end"
     )
-    return tiles(names, lambda e, a, rows: _shifts(e, a, rows, side), rows=range(1, TALL + 1))
+    return tiles(names, lambda e, a, rows: _shifts(e, a, rows, side), "rows", zip(range(1, TALL + 1), strict=True))
 
 
 shifts_wide, shifts_narrow = _shifts_tile(SIDE), _shifts_tile(1)
@@ -110,11 +110,11 @@ def _shift_outer(e: Emitter, a: Any, rows: int, columns: int) -> None:
 
 shift_outer_tile = tiles(
     "space pool grad up up_step rows table columns vectors to to_step",
-    _shift_outer, rows=range(1, TILE_ROWS + 1), columns=range(1, COLUMNS + 1),
+    _shift_outer, "rows columns", product(range(1, TILE_ROWS + 1), range(1, COLUMNS + 1)),
 )  # fmt: skip
 
 
-def _sums(e: Emitter, a: Any, rows: int, wide: int) -> None:
+def _sums(e: Emitter, a: Any, wide: int, rows: int) -> None:
     """``row[to + i*to_step] (+)= bias[i] + sum over entries and k``: `rows` results, `wide` vectors of lanes."""
     b = e.b
     results = [e.row(a.space, b.add(a.to, b.mul(a.to_step, WORD(r))), a.lane) for r in range(rows)]
@@ -136,23 +136,14 @@ def _sums(e: Emitter, a: Any, rows: int, wide: int) -> None:
     e.put(sums, results)
 
 
-def _sums_tile(wide: int, tallest: int) -> Any:
-    names = (
-        "space pool theta to to_step rows weight weight_step bias adding entries count run row_step run_step lane"
-    )  # fmt: skip
-    return tiles(names, lambda e, a, rows: _sums(e, a, rows, wide), rows=range(1, tallest + 1))
-
-
-sums_wide, sums_middle, sums_narrow = (
-    _sums_tile(wide, tall) for wide, tall in ((WIDE, TILE_ROWS), (MIDDLE, TALL), (1, TALL))
+sums_tile = sums_tiles(
+    "space pool theta width to to_step rows weight weight_step bias adding entries count run row_step run_step lane",
+    _sums,
 )
 
 
 def _outer(e: Emitter, a: Any, rows: int, columns: int) -> None:
-    """``grad[to + i*to_step + j] +=`` the sum over places and lanes.
-
-    Of ``row[up + i*up_step + p] * row[table[p*table_step + j]]``.
-    """
+    """``grad[to + i*to_step + j] += row[up + i*up_step + p] * row[table[p*table_step + j]]``, over p and all lanes."""
     b, sums = e.b, e.zeroed(rows * columns)
     whole, rest = b.sdiv(a.lanes, WORD(e.lanes)), b.srem(a.lanes, WORD(e.lanes))
     mask = e.mask(rest)
@@ -169,7 +160,7 @@ def _outer(e: Emitter, a: Any, rows: int, columns: int) -> None:
 
 outer_places_tile = tiles(
     "space pool grad to to_step up up_step rows table table_step columns places lanes",
-    _outer, rows=range(1, TILE_ROWS + 1), columns=range(1, TILE_COLUMNS + 1),
+    _outer, "rows columns", product(range(1, TILE_ROWS + 1), range(1, TILE_COLUMNS + 1)),
 )  # fmt: skip
 
 

@@ -6,11 +6,10 @@ lanes. The vectors are as wide as the processor's (:mod:`scalarviz.engine.cpu.ve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from inspect import Parameter, Signature
-from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -210,23 +209,23 @@ def cases(builder: Any, value: Any) -> Iterator[Callable[[int], Any]]:
     builder.position_at_end(end)
 
 
-def tiles(names: str, write: Callable[..., None], pointers: int = 3, **sizes: Sequence[int]) -> Any:
+def tiles(names: str, write: Callable[..., None], by: str, sizes: Iterable[tuple[int, ...]], pointers: int = 3) -> Any:
     """An intrinsic with a case for every size of a tile: ``write(emitter, arguments, *size)`` writes it.
 
-    Its arguments are called `names`: some pointers, the last one to the dtype, then int64 numbers. Those of `sizes`
-    tell the case; ``biased`` is 1 if the argument ``bias`` is not -1.
+    Its arguments are called `names`: some pointers, the last one to the dtype, then int64 numbers. Those of `by` tell
+    the case; ``biased`` is 1 if the argument ``bias`` is not -1.
     """
-    arguments, kind = names.split(), Parameter.POSITIONAL_OR_KEYWORD
+    each, arguments, kind = list(sizes), names.split(), Parameter.POSITIONAL_OR_KEYWORD
 
     def tile(call: Call, *given: Any) -> None:
         e, args = Emitter(call.b, call.kinds[pointers - 1]), SimpleNamespace(**dict(zip(arguments, given, strict=True)))
         number = WORD(0)
-        for name in sizes:
+        for name in by.split():
             biased = name == "biased"
             part = call.b.zext(call.b.icmp_signed(">=", args.bias, WORD(0)), WORD) if biased else getattr(args, name)
             number = call.b.add(call.b.mul(number, WORD(8)), part)
         with cases(call.b, number) as case:
-            for size in product(*sizes.values()):
+            for size in each:
                 with case(reduce(lambda place, part: 8 * place + part, size)):
                     write(e, args, *size)
 
@@ -236,7 +235,17 @@ def tiles(names: str, write: Callable[..., None], pointers: int = 3, **sizes: Se
     return inline(lambda *kinds: types.void(*kinds[:pointers], *[types.int64] * (len(kinds) - pointers)))(tile)
 
 
-def _combine(e: Emitter, a: Any, rows: int, wide: int) -> None:
+WIDTHS = {WIDE: TILE_ROWS, MIDDLE: TALL, 1: TALL}
+"""Vectors of lanes that a tile of sums may have, and its most results."""
+_SUMS = [(wide, rows) for wide, tallest in WIDTHS.items() for rows in range(1, tallest + 1)]
+
+
+def sums_tiles(names: str, write: Callable[..., None]) -> Any:
+    """An intrinsic of tiles of sums: ``width`` vectors of lanes, ``rows`` results."""
+    return tiles(names, write, "width rows", _SUMS)
+
+
+def _combine(e: Emitter, a: Any, wide: int, rows: int) -> None:
     """One tile of ``to[i] (+)= bias[i] + sum_j theta[...] * from[j]``: `rows` results, `wide` vectors of lanes."""
     b = e.b
     results = [e.row(a.space, e.word(a.pool, b.add(a.to, WORD(r))), a.lane) for r in range(rows)]
@@ -251,14 +260,9 @@ def _combine(e: Emitter, a: Any, rows: int, wide: int) -> None:
     e.put(sums, results)
 
 
-def _combine_tile(wide: int, tallest: int) -> Any:
-    names = "space pool theta to rows source count weight to_step from_step bias adding lane"
-    return tiles(names, lambda e, a, rows: _combine(e, a, rows, wide), rows=range(1, tallest + 1))
-
-
-combine_wide, combine_middle, combine_narrow = (
-    _combine_tile(wide, tall) for wide, tall in ((WIDE, TILE_ROWS), (MIDDLE, TALL), (1, TALL))
-)
+combine_tile = sums_tiles(
+    "space pool theta width to rows source count weight to_step from_step bias adding lane", _combine
+)  # fmt: skip
 
 
 def add_sums(e: Emitter, sums: list[Any], columns: int, grad: Any, first: Any, step: Any) -> None:

@@ -1,13 +1,12 @@
 """Register tiles of layers as LLVM vector code; see :mod:`.emitter`.
 
-* Gradients of a layer's weights, for rows of many lanes.
-* Tiles for a batch that fits one vector. Every size of a tile is straight-line code behind one jump: with loops, what
-  LLVM prepares for all sizes in advance costs more than the sums.
-* Turns: a vector of rows becomes one row a sample, or samples become rows of lanes, in registers.
+Tiles for a batch that fits one vector (`few_sums`, `few_outer`) are straight-line code, one jump for every size: with
+loops, what LLVM prepares for all sizes in advance costs more than the sums.
 """
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 from llvmlite import ir
@@ -81,7 +80,7 @@ def _outer(e: Emitter, a: Any, biased: int, rows: int, columns: int) -> None:
 
 outer_tile = tiles(
     "space pool grad to to_step bias upstream rows source columns lanes", _outer,
-    biased=range(2), rows=range(1, TILE_ROWS + 1), columns=range(1, TILE_COLUMNS + 1),
+    "biased rows columns", product(range(2), range(1, TILE_ROWS + 1), range(1, TILE_COLUMNS + 1)),
 )  # fmt: skip
 
 QUARTER = FEW
@@ -158,11 +157,15 @@ def _add_sums(e: Emitter, vectors: list[Any], to: Any) -> None:
         b.store(b.fadd(b.load(place), b.extract_element(total, INDEX(k))), place)
 
 
-_SIDES = {"rows": range(1, FEW + 1), "columns": range(1, FEW + 1)}
+_SIDES = list(product(range(1, FEW + 1), repeat=2))
 few_sums = tiles(
-    "theta base stride to rows source columns weight to_step from_step bias adding", _few_sums, 1, **_SIDES
+    "theta base stride to rows source columns weight to_step from_step bias adding",
+    _few_sums, "rows columns", _SIDES, pointers=1,
 )  # fmt: skip
-few_outer = tiles("grad base stride upstream rows source columns weight step bias lanes", _few_outer, 1, **_SIDES)
+few_outer = tiles(
+    "grad base stride upstream rows source columns weight step bias lanes",
+    _few_outer, "rows columns", _SIDES, pointers=1,
+)  # fmt: skip
 
 _REAL = {32: ir.FloatType(), 64: ir.DoubleType()}
 
