@@ -165,10 +165,7 @@ def user_cache() -> Path:
 
 
 class Place:
-    """The folders of the versions of one engine's code; `key` gives the hash that names this version's.
-
-    Their names begin with `prefix`, so that no two engines take one for their own.
-    """
+    """The folders of the versions of one engine's code: `prefix`, and the hash that `key` gives."""
 
     def __init__(self, key: Callable[[], str], prefix: str = "") -> None:
         self.key, self.prefix = key, prefix
@@ -187,10 +184,7 @@ class Place:
 
     @contextmanager
     def alone(self, stopped: Callable[[], bool]) -> Iterator[None]:
-        """One process at a time compiles into the folder; the lock ends with its process. On Windows all may.
-
-        StateError if the wait was given up.
-        """
+        """One process at a time compiles here (on Windows all may), else a StateError where the wait is given up."""
         with ExitStack() as stack:
             with suppress(OSError):
                 file = stack.enter_context(open(self.make() / LOCK, "a", encoding="utf-8"))

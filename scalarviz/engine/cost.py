@@ -1,7 +1,6 @@
 """What a step costs, estimated before the first one: its work, its time on numba, whether a GPU repays its launches.
 
-The estimates are good to a factor of two, which is enough to choose an engine. The processors of this process are
-counted here too.
+The estimates are good to a factor of two, which is enough to choose an engine.
 """
 
 from __future__ import annotations

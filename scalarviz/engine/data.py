@@ -17,16 +17,9 @@ PIECE = 1 << 18
 class Data:
     """A table, a row for each number of a sample and a column for each sample. Never written to.
 
-    Whole numbers stay in the dtype in which they came where that is smaller than the run's: they are converted when
-    they are read, to the same bits as at once. In memory the numbers of a sample lie side by side where steps pick
-    their samples, and those of a row where steps take all in order (:meth:`lay`).
-
-    Parameters
-    ----------
-    dtype : dtype-like
-        float32 or float64, in which it is read.
-    *parts : ndarray, shape (numbers, N)
-        Rows that stand below one another: whole or real numbers, in any layout. Not copied.
+    It is read in `dtype`; its `parts`, (numbers, N), stand below one another and are not copied. Whole numbers stay in
+    the dtype in which they came where that is smaller than the run's: they are converted when they are read. In memory
+    the numbers of a sample lie side by side where steps pick their samples, else those of a row (:meth:`lay`).
     """
 
     __slots__ = ("dtype", "parts", "shape")

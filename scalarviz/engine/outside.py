@@ -33,8 +33,7 @@ Rows = NDArray[Any]
 class Source(Protocol):
     """Samples, a row each."""
 
-    name: str
-    """What it is, for messages."""
+    name: str  # for messages
     sample_shape: tuple[int, ...]
 
     def __len__(self) -> int: ...

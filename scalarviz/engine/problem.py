@@ -1,13 +1,10 @@
 """What an engine gets and what it offers: a `Problem` goes in, a `Trainer` comes out.
 
-* `Limits` are the L1 and L2 penalties and the clipping of the gradient. The optimiser's rule is recorded with them, so
-  engines need little for them: the value of the penalties and the length of the gradient are sums over all weights,
-  computed between backward and update.
+* The optimiser's rule is recorded with `Limits`, so engines need little for them: the value of the penalties and the
+  length of the gradient are sums over all weights, computed between backward and update.
 * A `Readback` is a question for numbers in the middle of a long call. Only an engine with its own memory needs it: it
   looks now and then whether somebody waits (:attr:`Trainer.asked`), copies beside its steps, and hands the copy over.
-* `HostTrainer` is what all engines share that compute in the arrays of the problem itself.
-* Programs that *couple* the samples of a batch (batch norm) need the whole batch in memory; their running statistics
-  follow each step.
+* Programs that *couple* the samples of a batch (batch norm) need the whole batch in memory.
 """
 
 from __future__ import annotations
@@ -96,10 +93,8 @@ class Midway:
 
     values: NDArray[Any]
     gradient: NDArray[Any]
-    previous: NDArray[Any]
-    """The weights that the gradient was taken at."""
-    losses: NDArray[np.float64]
-    """Of the steps of this call so far, at least one; the last is that of the step."""
+    previous: NDArray[Any]  # the weights that the gradient was taken at
+    losses: NDArray[np.float64]  # of the steps of this call so far, at least one; the last is that of the step
 
 
 class Readback(Protocol):
@@ -158,9 +153,7 @@ class Problem:
     store : Store
         ``value`` and ``grad`` of the parameters, shape (P,), in the run's dtype (float32 or float64).
     state : list of ndarray, shape (P,)
-        The optimiser's state, in the order of the update's inputs; same dtype.
-    data : Data, shape (n_inputs + n_targets + n_features, N)
-        Read in the same dtype.
+        The optimiser's state, in the order of the update's inputs; same dtype, as `data` is read in.
     batch : int
         Samples a step; at most N where an epoch orders them.
     trained : ndarray of bool, shape (P,)
@@ -322,10 +315,9 @@ def inverse(divisor: float) -> float:
 
 
 def default_block(program: Program, itemsize: int) -> int:
-    """How many lanes go through a program together: 1,024 down to 32, a function of the program alone.
+    """How many lanes go through a program together: the most of 1024 and 512 whose rows stay in the cache.
 
-    The most of 1024 and 512 whose values and adjoints stay in the cache. Else 256, or fewer where rows are many; but
-    not where layers are wide, whose weights' gradients are added to once a block.
+    Else 256, down to 32 where rows are many; but not where wide layers' gradients are added to once a block.
     """
     rows = program.n_rows
     for lanes in (1024, 512):
@@ -344,17 +336,13 @@ def rates_of(rates: Rates, start: int, count: int) -> Rates:
 class Trainer(Protocol):
     """An engine at work on one problem.
 
-    One that computes in the problem's arrays has most of this from :class:`~scalarviz.engine.problem.HostTrainer`. One
-    with a memory of its own may keep a snapshot there, but at the return of every method the host's arrays are true,
-    and between two calls whoever likes may change them.
+    One with a memory of its own may keep a snapshot there, but at the return of every method the host's arrays are
+    true, and between two calls whoever likes may change them.
     """
 
-    name: str
-    """As in the table of engines."""
-    breakable: bool
-    """Whether Ctrl-C or an error of the model may come in the middle of a step: Python code computes it."""
-    asked: Asked | None
-    """Set by whoever wants numbers from the middle of calls; an engine with short calls leaves it alone."""
+    name: str  # as in the table of engines
+    breakable: bool  # Ctrl-C or an error of the model may come in the middle of a step: Python code computes it
+    asked: Asked | None  # set by whoever wants numbers from the middle of calls
 
     @property
     def ready(self) -> bool:

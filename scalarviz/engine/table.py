@@ -83,30 +83,20 @@ Loss = Callable[[Any, Sequence[Value]], Value]
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """An engine by its name.
+    """An engine by its name; `missing` and `lost` say, of a device, why it is not there, or cannot be used any more.
 
-    Attributes
-    ----------
-    make : callable
-        ``make(problem, model, loss, device)`` -> Trainer; `model` and `loss` are functions of Values.
-    missing : callable
-        ``missing(device)`` -> why it is not there, as one clause; empty if it is.
-    warm : callable
-        ``warm(dtype, operations)`` -> whether it can start without the minutes that GPU kernels take to compile.
-    lost : callable
-        ``lost(device)`` -> why this process cannot use it any more, though it was there; empty if it can.
-    devices : bool
-        Whether its name may carry a number: ``"cuda:1"``.
+    Reasons are one clause each, or empty. `warm` says whether it can start with these operations without the minutes
+    that GPU kernels take to compile.
     """
 
     name: str
-    make: Callable[[Problem, Model, Loss, int], Trainer]
+    make: Callable[[Problem, Model, Loss, int], Trainer]  # model and loss are functions of Values; the device's number
     form: Form
     dtypes: tuple[str, ...] = DTYPES
     missing: Callable[[int], str] = lambda device: ""
     warm: Callable[[str, Iterable[str]], bool] = lambda dtype, operations: True
     lost: Callable[[int], str] = lambda device: ""
-    devices: bool = False
+    devices: bool = False  # whether its name may carry a number: "cuda:1"
 
 
 def find(engine: object) -> tuple[Engine, int]:

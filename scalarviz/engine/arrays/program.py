@@ -102,17 +102,11 @@ class RowProgram:
     def forward(
         self, theta: Array, inputs: Array, draws: Draws | None = None, held: Array | None = None
     ) -> Array:  # fmt: skip
-        """Every row, shape (n_rows, lanes).
+        """Every row, shape (n_rows, lanes), of `inputs` (numbers of a sample, lanes).
 
-        Parameters
-        ----------
-        theta : ndarray, shape (n_theta,)
-            Or (n_theta, lanes), other parameters on every lane, for a program of operations alone.
-        inputs : ndarray, shape (numbers of a sample, lanes)
-        draws : Draws, optional
-            Of the step and the first of the samples, for a program with masks.
-        held : ndarray, shape (n_rows,), optional
-            Rows of another batch, whose means are taken in the place of those of these samples.
+        `theta` may be (n_theta, lanes), other parameters on every lane, for a program of operations alone. A program
+        with masks needs `draws`, of the first sample. `held` are the rows (n_rows,) of another batch whose means are
+        taken in the place of those of these samples.
         """
         program = self.program
         rows = np.empty((program.n_rows, inputs.shape[1]), self.dtype)
@@ -307,24 +301,10 @@ class PlanRunner:
 def encoded(
     plan: Plan, dtype: Any, whole: bool, inputs: NDArray[Any], targets: NDArray[Any], ours: bool = False
 ) -> Data:
-    """Inputs (N, n_inputs) and targets (N, n_targets) with the plan's features.
+    """Inputs (N, n_inputs) and targets (N, n_targets) with the plan's features; InputError for too large numbers.
 
-    Parameters
-    ----------
-    plan : Plan
-    dtype : dtype-like
-        float32 or float64, of the run.
-    whole : bool
-        Whether steps take all samples in order; see :meth:`scalarviz.engine.data.Data.lay`.
-    inputs, targets : ndarray
-        Whole numbers that are smaller than the run's are kept as they are.
-    ours : bool
-        Nobody writes to these arrays: those of the run's dtype are kept too, and nothing that is kept needs a copy.
-
-    Raises
-    ------
-    InputError
-        A number is too large for the dtype.
+    Whole numbers that are smaller than the run's are kept as they are. If nobody writes to the arrays (`ours`), those
+    of the run's dtype are kept too, and nothing that is kept is copied. For `whole` see :meth:`Data.lay`.
     """
     runner, real, count = PlanRunner(plan, dtype), np.dtype(dtype), len(inputs)
     given = [array for array in (inputs, targets) if array.shape[1]]

@@ -84,9 +84,8 @@ class Step:
             picked = theta[self.weights]
             rows[self.dst] = picked if theta.ndim == 2 else picked[:, None]
             return
-        if i.kind == "layer":
-            result = theta[self.span].reshape(i.count, -1) @ rows[self.args[0]]
-            rows[self.dst] = result if i.bias < 0 else result + theta[self.bias][:, None]
+        result = theta[self.span].reshape(i.count, -1) @ rows[self.args[0]]
+        rows[self.dst] = result if i.bias < 0 else result + theta[self.bias][:, None]
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
         """Hand the adjoints of the instruction's rows on to its operands, and to `grad`."""
@@ -104,11 +103,10 @@ class Step:
             np.add.at(grad, self.weights, upstream.sum(axis=1))
             return
         if i.bias >= 0:
-            grad[i.bias : i.bias + i.count] += upstream.sum(axis=1)
-        if i.kind == "layer":
-            grad[self.span] += (upstream @ rows[self.args[0]].T).ravel()
-            if self.flows[0]:
-                self._add(adjoints, 0, theta[self.span].reshape(i.count, -1).T @ upstream)
+            grad[self.bias] += upstream.sum(axis=1)
+        grad[self.span] += (upstream @ rows[self.args[0]].T).ravel()
+        if self.flows[0]:
+            self._add(adjoints, 0, theta[self.span].reshape(i.count, -1).T @ upstream)
 
     def _add(self, adjoints: Array, k: int, terms: Array) -> None:
         """Add `terms` to the adjoints of operands `k`, which may be one row several times."""

@@ -153,10 +153,7 @@ _LOCK = threading.RLock()
 
 
 def load(unit: str, compile_with: Callable[[bool], T]) -> T:
-    """Compile a unit, or take it from the cache.
-
-    `compile_with` decorates and compiles its functions; it is given numba's ``cache``, and what it returns is returned.
-    """
+    """What `compile_with`, given numba's ``cache``, returns: a unit, compiled or out of the cache."""
     with _LOCK:
         if reason := trouble() or closed(unit):
             warn_once(f"{reason}; compiling in memory")

@@ -144,21 +144,9 @@ _ENCODED: Kept[tuple[Any, ...], Part] = Kept()
 class Loaded:
     """A program encoded for the interpreter; `machine` is as :mod:`scalarviz.engine.cpu.wire` describes it.
 
-    Parameters
-    ----------
-    program : Program or None
-        None makes a machine that is never run.
-    dtype : dtype-like
-    block : int
-        Lanes that go through together.
-    seeds : tuple of int
-        Rows whose adjoints are given; empty for forward only.
-    plain : bool
-        True: no vector kernels (they are tested against the plain ones).
-    blocks : int
-        Of a batch whose samples depend on each other: each has rows of its own.
-    other : Loaded, optional
-        The same program, whose rows and sums this one works in too: another thread's.
+    Without a program it is never run. `block` lanes go through together; `seeds` are the rows whose adjoints are given,
+    none for forward only. Of a batch whose samples depend on each other each of the `blocks` has rows of its own, and
+    another thread's machine works in the rows of the `other` too. `plain` takes no vector kernels, to test them.
     """
 
     def __init__(

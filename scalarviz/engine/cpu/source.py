@@ -5,9 +5,8 @@ kernel an operand, so that LLVM has few pointers to compare before it vectorises
 ``d = ...`` where the adjoint is *fresh* (nobody has written it before). The factor g stands in the branches of the
 partial's selections (:func:`scalarviz.scalar.emit.adjoint`).
 
-Every update can run as a program, row by row. A program that says the same as one of the fused updates runs as that
-kernel instead. It does the same operations in the same order, so it gives the same bits (except the sign of a zero: a
-row that is scaled is added to 0 there), but no row goes through memory.
+An update that says the same as one of the fused ones runs as that kernel instead of row by row: the same operations in
+the same order, so the same bits (except the sign of a zero: a row that is scaled is added to 0 there).
 """
 
 from __future__ import annotations
@@ -167,11 +166,7 @@ def name_of(program: Program) -> str:
 
 @cache
 def update_source(name: str, dtype: str) -> str:
-    """The module file with a kernel of :data:`UPDATES`: a row kernel over all weights.
-
-    Its arguments: weights, gradients, two states, the program's constants, the numbers of the step, how many weights;
-    one that is not used.
-    """
+    """The module file with a kernel of :data:`UPDATES`: of weights, gradients, two states, constants, step numbers."""
     counts, *lines, out = UPDATES[name].split("; ")
     inputs, constants = (int(count) for count in counts.split("+"))
     columns = _COLUMNS[:inputs]

@@ -30,7 +30,6 @@ def no_numba() -> str:
 @lru_cache(maxsize=8)
 def _refused(settings: tuple[str, ...]) -> str:
     """What numba makes of its settings."""
-    unread: list[str] = []
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
@@ -39,9 +38,7 @@ def _refused(settings: tuple[str, ...]) -> str:
             given = listing(settings) or f"the file {SETTINGS_FILE}"
             return f"cannot be loaded with {given}: {' '.join(str(error).split())}; unset what is wrong, {INSTEAD}"
     for warning in said:  # its own words end in a traceback
-        unread.append(str(warning.message).partition("\n")[0])
-    for line in unread:
-        warnings.warn_explicit(line, RuntimeWarning, filename="numba", lineno=0)
+        warnings.warn_explicit(str(warning.message).partition("\n")[0], RuntimeWarning, filename="numba", lineno=0)
     if config.DISABLE_JIT:
         return f"cannot compile while NUMBA_DISABLE_JIT={config.DISABLE_JIT}: unset it, {INSTEAD}"
     return ""

@@ -197,11 +197,9 @@ def conv_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, g
 
 
 def conv_outer_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
-    """Gradients of a convolution's weights.
-
-    Fields: first row of the upstream, outputs, places, list of the tiles of columns (list of masks, rows of place 0),
-    number of columns, weight, bias (or -1), vectors of places.
-    """
+    """Gradients of a convolution's weights."""
+    # Fields: first row of the upstream, outputs, places, list of the tiles of columns (list of masks, rows of place 0),
+    # number of columns, weight, bias (or -1), vectors of places.
     up, outputs, places, table, columns, weight, bias = code[2], code[3], code[4], code[5], code[6], code[7], code[8]
     rows = row_at(space[BASE], theta)
     for i in range(0, outputs, TILE_ROWS):

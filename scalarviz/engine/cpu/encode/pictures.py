@@ -24,8 +24,7 @@ class Operands:
     """The operands of a convolution, channels apart: ``rows[p, c*taps + t] = base[p, t] + c*step``."""
 
     base: Words
-    there: NDArray[np.bool_]
-    """False where the operand is the constant 0, in every channel."""
+    there: NDArray[np.bool_]  # False where the operand is the constant 0, in every channel
     channels: int
     step: int
 
@@ -273,8 +272,7 @@ def max_backward(w: Writer, i: Instruction) -> Lines:
 def windows_of(rows: Words) -> tuple[int, int, Words] | None:
     """The operands of maxima, shape (maxima, n), as runs of windows of two by two; None if they are none, or overlap.
 
-    Returns the windows of a run, the distance of the lower rows, and where each run begins: window j of a run reads the
-    rows ``first + 2*j``, the next one, and both again so far on.
+    Returns the windows of a run, the distance of the lower rows, and where each run begins; window j is 2*j rows on.
     """
     if rows.shape[1] != 4 or len(np.unique(rows)) < rows.size:
         return None

@@ -4,10 +4,10 @@ Neighbouring rows whose operands are neighbours too become one call. Backward, t
 adjoint row *stores* it and the others add to it, so nothing is zeroed in advance. What the loss does not depend on is
 left out.
 
-Rows that are the same on all lanes are computed on one lane. Programs with means over the batch have them: what is made
-of means and parameters alone (``weight / sqrt(variance + eps)``) is one number, not one a sample. Where such a row is
-read lane by lane it is *widened*, and what comes down to it is *folded* into the first lane, from where the backward
-pass goes on. A mean over the batch is two lines: all blocks of the batch finish the first before any begins the second.
+Rows that are the same on all lanes, made of means over the batch and parameters alone (``weight / sqrt(variance +
+eps)``), are computed on one lane. Where such a row is read lane by lane it is *widened*, and what comes down to it is
+*folded* into the first lane. A mean over the batch is two lines: all blocks finish the first before any begins the
+second.
 """
 
 from __future__ import annotations
@@ -180,35 +180,19 @@ class Encoded:
     forward: Table
     backward: Table
     pool: NDArray[np.int64]
-    numbers: NDArray[Any]
-    """Coefficients and offsets, in the dtype of the run."""
-    rows: int
-    """Of the workspace: values, adjoints and padding."""
-    cuts: tuple[NDArray[np.int64], NDArray[np.int64]]
-    """Lines forward, and backward, that read what all blocks of a batch have left."""
-    places: int
-    """Of the sums that a block leaves."""
-    alone: NDArray[np.int64]
-    """Where the weights of each layer begin and end whose instruction has their gradients alone."""
+    numbers: NDArray[Any]  # coefficients and offsets, in the dtype of the run
+    rows: int  # of the workspace: values, adjoints and padding
+    cuts: tuple[NDArray[np.int64], NDArray[np.int64]]  # lines that read what all blocks of a batch left
+    places: int  # of the sums that a block leaves
+    alone: NDArray[np.int64]  # where the weights of layers begin and end that have their gradients alone
 
 
 def encode(
     program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any, how: How
 ) -> Encoded:
-    """Encode a program.
+    """Encode a program; `rows` and `kernel` find the addresses of row kernels and others by name.
 
-    Parameters
-    ----------
-    program : Program
-    seeds : iterable of int
-        Rows whose adjoints are given before the backward pass; none for forward only.
-    rows : callable
-        The name of an operation to the addresses of its row kernels.
-    kernel : callable
-        The name of another kernel to its address.
-    dtype : dtype-like
-    how : How
-        For which lanes.
+    The adjoints of the rows `seeds` are given before the backward pass; none for forward only.
     """
     written = {int(row) for row in seeds}
     adjoint = AdjointRows(program, range(program.n_rows) if how.lanes else written)

@@ -1,9 +1,8 @@
 """The encoding of weighted sums, layers, sums of products and squared errors.
 
-* A layer whose batch fits one vector becomes tiles of up to 4 x 4 weights; otherwise it is one call. A layer of few
-  samples goes along its weights.
-* A sum that reads the columns of a matrix, ``x @ W + b`` with W of shape (inputs, outputs), uses the kernels of layers:
-  they take any distance between weights, so what carries adjoints down through a layer carries values up here.
+A layer whose batch fits one vector becomes tiles of up to 4 x 4 weights; otherwise it is one call. A sum that reads the
+columns of a matrix, ``x @ W + b`` with W of shape (inputs, outputs), uses the kernels of layers: they take any distance
+between weights, so what carries adjoints down through a layer carries values up here.
 """
 
 from __future__ import annotations
@@ -59,8 +58,7 @@ class Matrix:
     to_step: int
     from_step: int
     bias: int
-    tiled: bool = False
-    """Whether it is cut into tiles where its rows are vectors."""
+    tiled: bool = False  # cut into tiles where its rows are vectors
 
     @classmethod
     def of_layer(cls, i: Instruction) -> Matrix:

@@ -1,8 +1,7 @@
 """What every part of the encoder needs: lists, numbers and kernels of a program, and who wrote which adjoint.
 
-Backward, an adjoint is done with as soon as its own instruction has passed it on. Its rows are still in the processor's
-cache then, so they are given to the next instruction with as many results: what a block of lanes touches shrinks by up
-to a half.
+Backward, an adjoint is done with as soon as its own instruction has passed it on. Its rows, still in the processor's
+cache, are given to the next instruction with as many results: what a block of lanes touches shrinks by up to a half.
 
 Weights that one layer alone reads have their whole gradient as soon as that layer's instruction has run (`alone`).
 """
@@ -141,16 +140,11 @@ def runs(columns: NDArray[np.int64]) -> list[tuple[int, int]]:
 class How:
     """For which lanes a program is encoded."""
 
-    lanes: int
-    """Numbers of a vector where rows are single numbers (:func:`.pictures.can_be_compact` must allow it), else 0."""
-    few: bool
-    """A row is never longer than one vector."""
-    samples: int
-    """Lanes of a row, where they are 2 to 16, else 0."""
-    taken: bool
-    """There are kernels that hand gradients over."""
-    narrow: bool
-    """Rows that are the same on all lanes are computed on one."""
+    lanes: int  # numbers of a vector where rows are single numbers (`can_be_compact` must allow it), else 0
+    few: bool  # a row is never longer than one vector
+    samples: int  # lanes of a row, where they are 2 to 16, else 0
+    taken: bool  # there are kernels that hand gradients over
+    narrow: bool  # rows that are the same on all lanes are computed on one
 
 
 @dataclass
@@ -162,13 +156,11 @@ class Writer:
     kernel_address: Callable[[str], int]
     how: How
     adjoint: AdjointRows
-    written: set[int]
-    """Rows whose adjoints have been written."""
+    written: set[int]  # rows whose adjoints have been
     alone: Alone
     pool: array[int] = field(default_factory=lambda: array("q"))
     numbers: list[float] = field(default_factory=list)
-    places: int = 0
-    """Of the sums that blocks leave for means over the batch: how many are taken."""
+    places: int = 0  # how many are taken of the sums that blocks leave for means over the batch
     _wanted: list[bool] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -181,7 +173,7 @@ class Writer:
 
     def keep(self, entries: Sequence[int] | NDArray[np.int64]) -> int:
         """Put a list into the pool; returns its offset."""
-        self.pool.extend(entries.tolist() if isinstance(entries, np.ndarray) else [int(e) for e in entries])
+        self.pool.extend(entries.tolist() if isinstance(entries, np.ndarray) else entries)
         return len(self.pool) - len(entries)
 
     def number(self, *values: float) -> int:
