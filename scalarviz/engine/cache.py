@@ -101,8 +101,8 @@ def digest(said: object, texts: Iterable[tuple[str, str]]) -> str:
 def sources(package: Path, patterns: Sequence[str]) -> list[tuple[str, str]]:
     r"""Name inside the package and text of every file that becomes machine code.
 
-    Line endings are read as ``\n``: a checkout with others is the same program. RuntimeError if there are no sources:
-    a hash of nothing would stand for any version.
+    Line endings are read as ``\n``: a checkout with others is the same program. RuntimeError if there are no
+    sources: a hash of nothing would stand for any version.
     """
     found = []
     for pattern in patterns:
@@ -197,8 +197,8 @@ class Place:
     def closed(self, unit: str = "") -> str:
         """Why nothing may be loaded from the folder, or a unit in it: one clause; empty if it may.
 
-        Every folder from the user's cache down, and the unit, a file or a folder with its files, has to belong to this
-        user and be writable by nobody else.
+        Every folder from the user's cache down, and the unit, a file or a folder with its files, has to
+        belong to this user and be writable by nobody else.
         """
         try:
             root = user_cache()
@@ -306,8 +306,8 @@ Helpers = Sequence[Helper]
 class Filling(Generic[Unit]):
     """What is to be compiled: all `units`, in order; ``make(unit)`` puts one into the cache.
 
-    ``progress(done, total, what comes next)`` is called before each unit, and once at the end. `stopped` is asked ten
-    times a second whether to give it up.
+    ``progress(done, total, what comes next)`` is called before each unit, and once at the end. `stopped` is
+    asked ten times a second whether to give it up.
     """
 
     units: Sequence[Unit]

@@ -1,7 +1,7 @@
 """The objects engine: every sample goes through the graph of Values in plain Python. The oracle of the others.
 
-Samples that depend on each other go through one recorded graph in lockstep, with as many Values a node as there are
-samples. So does a graph that rounds its numbers to float16, which the model's own Values do not.
+Samples that depend on each other go through one recorded graph in lockstep, with as many Values a node as
+there are samples. So does a graph that rounds its numbers to float16, which the model's own Values do not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Samples that are not copied into memory: memory-mapped arrays, files, and anything else that gives rows when asked.
 
-A `Source` gives the rows of the samples it is asked for. `Outside` is such data with the checks of a data set. `Ahead`
-reads and checks the batches of some steps before the first of them is done.
+A `Source` gives the rows of the samples it is asked for. `Outside` is such data with the checks of a data
+set. `Ahead` reads and checks the batches of some steps before the first of them is done.
 """
 
 from __future__ import annotations
@@ -251,8 +251,8 @@ FIRST = 256
 class Outside(Data):
     """Samples whose numbers stand elsewhere; the first of them are read at once.
 
-    `make` makes the table of inputs and targets that are read, with their features. `check` looks at what is read,
-    beside that it is finite.
+    `make` makes the table of inputs and targets that are read, with their features. `check` looks at what is
+    read, beside that it is finite.
     """
 
     __slots__ = ("_first", "_make", "_plan", "_stamps", "check", "inputs", "remark", "targets", "version")
@@ -344,8 +344,8 @@ AHEAD_BYTES = 32 << 20
 class Ahead:
     """Batches in memory: of the steps ``first + 1 .. first + count`` as many as fit, and as can be read.
 
-    InputError if the batch of the first of them cannot be read or used. If `whole`, all samples are there, in order:
-    steps without end.
+    InputError if the batch of the first of them cannot be read or used. If `whole`, all samples are there, in
+    order: steps without end.
     """
 
     def __init__(self, problem: Problem, data: Outside, first: int, count: int) -> None:

@@ -148,8 +148,8 @@ class Problem:
     ----------
     update : Plan
         The optimiser's update of one weight: inputs ``w, g, *state``, theta ``[lr, t]`` (t counts from 1),
-        outputs ``w, *state``. Engines run it with the parameters as lanes. Where the gradient's length is limited,
-        theta has a third number, which engines put in: what the gradient is multiplied by.
+        outputs ``w, *state``. Engines run it with the parameters as lanes. Where the gradient's length is
+        limited, theta has a third number, which engines put in: what the gradient is multiplied by.
     store : Store
         ``value`` and ``grad`` of the parameters, shape (P,), in the run's dtype (float32 or float64).
     state : list of ndarray, shape (P,)
@@ -157,8 +157,8 @@ class Problem:
     batch : int
         Samples a step; at most N where an epoch orders them.
     trained : ndarray of bool, shape (P,)
-        Weights that the optimiser holds and that are not frozen; the others get gradients only. Nobody writes to it:
-        it is replaced.
+        Weights that the optimiser holds and that are not frozen; the others get gradients only. Nobody writes
+        to it: it is replaced.
     previous : ndarray, shape (P,)
         The values before the last step of the last call.
     block : int
@@ -169,12 +169,12 @@ class Problem:
     threads : int
         How many may be used; engines take fewer where they do not pay. They change no bits.
     columns : list of ndarray, shape (P,)
-        What the update reads of each weight beside its state, behind that: the number of its parameter group. Rates of
-        the groups but the first are numbers of the update's theta, its last ones, and behind them the momenta where a
-        schedule moves them.
+        What the update reads of each weight beside its state, behind that: the number of its parameter group.
+        Rates of the groups but the first are numbers of the update's theta, its last ones, and behind them
+        the momenta where a schedule moves them.
     rules : list of Plan
-        Of several parameter groups the update of each, with its own rate, factor of the gradient and momentum in theta.
-        An engine may take them for the stretches of weights that are in one group.
+        Of several parameter groups the update of each, with its own rate, factor of the gradient and momentum
+        in theta. An engine may take them for the stretches of weights that are in one group.
     share : callable or None
         Targets (samples, n_targets) to what each sample adds to the number that a mean divides by; None: 1.
     n_weights : int
@@ -336,8 +336,8 @@ def rates_of(rates: Rates, start: int, count: int) -> Rates:
 class Trainer(Protocol):
     """An engine at work on one problem.
 
-    One with a memory of its own may keep a snapshot there, but at the return of every method the host's arrays are
-    true, and between two calls whoever likes may change them.
+    One with a memory of its own may keep a snapshot there, but at the return of every method the host's
+    arrays are true, and between two calls whoever likes may change them.
     """
 
     name: str  # as in the table of engines

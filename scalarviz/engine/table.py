@@ -85,8 +85,8 @@ Loss = Callable[[Any, Sequence[Value]], Value]
 class Engine:
     """An engine by its name; `missing` and `lost` say, of a device, why it is not there, or cannot be used any more.
 
-    Reasons are one clause each, or empty. `warm` says whether it can start with these operations without the minutes
-    that GPU kernels take to compile.
+    Reasons are one clause each, or empty. `warm` says whether it can start with these operations without the
+    minutes that GPU kernels take to compile.
     """
 
     name: str

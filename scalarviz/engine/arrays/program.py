@@ -1,7 +1,7 @@
 """Programs on NumPy arrays: one instruction at a time over all lanes; then whole plans, for predictions and probes.
 
-BLAS gets one thread here. The OpenBLAS in NumPy's wheels splits products over all cores and lets its threads spin while
-they wait: beside a window 58 steps a second instead of 362 were measured for the digits.
+BLAS gets one thread here. The OpenBLAS in NumPy's wheels splits products over all cores and lets its threads
+spin while they wait: beside a window 58 steps a second instead of 362 were measured for the digits.
 """
 
 from __future__ import annotations
@@ -104,9 +104,9 @@ class RowProgram:
     ) -> Array:  # fmt: skip
         """Every row, shape (n_rows, lanes), of `inputs` (numbers of a sample, lanes).
 
-        `theta` may be (n_theta, lanes), other parameters on every lane, for a program of operations alone. A program
-        with masks needs `draws`, of the first sample. `held` are the rows (n_rows,) of another batch whose means are
-        taken in the place of those of these samples.
+        `theta` may be (n_theta, lanes), other parameters on every lane, for a program of operations alone. A
+        program with masks needs `draws`, of the first sample. `held` are the rows (n_rows,) of another batch
+        whose means are taken in the place of those of these samples.
         """
         program = self.program
         rows = np.empty((program.n_rows, inputs.shape[1]), self.dtype)

@@ -1,8 +1,8 @@
 """From source to machine code: through the cache where that works, else in memory. `warmup` fills the cache.
 
-numba's own locators name a function's code by the path of its source file, so another copy of the same sources would
-be compiled again. `OurLocator` names the folder and the version instead (see ``units``). numba does not promise that
-its list of locators stands in ``CacheImpl``: `trouble` tries whether it asks ours.
+numba's own locators name a function's code by the path of its source file, so another copy of the same
+sources would be compiled again. `OurLocator` names the folder and the version instead (see ``units``). numba
+does not promise that its list of locators stands in ``CacheImpl``: `trouble` tries whether it asks ours.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ ARRAYS, BLAS, SLOW = "numba.np.arraymath", "numba.np.linalg", "scipy.linalg.cyth
 def arrays_without_scipy() -> None:
     """Import numba's array functions, and SciPy only where this numba is built otherwise than those that we know.
 
-    numba would import SciPy's BLAS with them, to know whether ``np.vdot`` may call it: a tenth of the start of a small
-    scene. Code that does call it still finds it: numba asks again when it compiles such a call.
+    numba would import SciPy's BLAS with them, to know whether ``np.vdot`` may call it: a tenth of the start
+    of a small scene. Code that does call it still finds it: numba asks again when it compiles such a call.
     """
     if ARRAYS in sys.modules or SLOW in sys.modules or not _scipy():
         return

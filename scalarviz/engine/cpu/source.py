@@ -1,9 +1,9 @@
 """Generated source of the CPU kernels: the row kernels of an operation, and the fused updates of common optimisers.
 
-A row kernel works on `n` neighbouring numbers. The forward one computes ``y = value(a, b, c)``. There is one backward
-kernel an operand, so that LLVM has few pointers to compare before it vectorises: ``d += g * partial(a, b, c, y)``, or
-``d = ...`` where the adjoint is *fresh* (nobody has written it before). The factor g stands in the branches of the
-partial's selections (:func:`scalarviz.scalar.emit.adjoint`).
+A row kernel works on `n` neighbouring numbers. The forward one computes ``y = value(a, b, c)``. There is one
+backward kernel an operand, so that LLVM has few pointers to compare before it vectorises: ``d += g *
+partial(a, b, c, y)``, or ``d = ...`` where the adjoint is *fresh* (nobody has written it before). The factor
+g stands in the branches of the partial's selections (:func:`scalarviz.scalar.emit.adjoint`).
 
 An update that says the same as one of the fused ones runs as that kernel instead of row by row: the same operations in
 the same order, so the same bits (except the sign of a zero: a row that is scaled is added to 0 there).

@@ -4,11 +4,11 @@
 
     <user's cache>/scalarviz/<key>/<unit>/      numba's files of one unit, and a checksum over them
 
-A unit is one kernel, or the rows of one operation, in one dtype. It is moved into place when it is whole, so processes
-that compile at the same time do not meet. A folder never changes.
+A unit is one kernel, or the rows of one operation, in one dtype. It is moved into place when it is whole, so
+processes that compile at the same time do not meet. A folder never changes.
 
-numba's own cache compares only the kernel's own file. The key is a hash of all that is compiled, of versions and
-settings; a unit whose source is generated has a hash of that text in its name.
+numba's own cache compares only the kernel's own file. The key is a hash of all that is compiled, of versions
+and settings; a unit whose source is generated has a hash of that text in its name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The numbers by which the encoder and the compiled kernels understand each other.
 
-An encoded program is a table of int64 with one line an instruction. Rows are numbered through one workspace: the
-values of the program's rows, then their adjoints, then the padding. The first column is the kind:
+An encoded program is a table of int64 with one line an instruction. Rows are numbered through one workspace:
+the values of the program's rows, then their adjoints, then the padding. The first column is the kind:
 
 ``ROWS``: a row kernel. Address, rows a b c y g d, how many neighbouring rows, fresh.
 

@@ -4,11 +4,11 @@ A *machine* is an encoded program with its workspace, described by a list of num
 (:mod:`scalarviz.engine.cpu.wire`). Everything goes by address: numba counts references of arrays that are handed on,
 and that took half a microsecond a step. A row stride fits the lanes at work: neighbouring rows lie side by side.
 
-Means over the batch: each block leaves its sums, in float64, in a line of its own (``wire.BATCH_SUMS``). When all
-blocks have, each adds them up in the order of the blocks.
+Means over the batch: each block leaves its sums, in float64, in a line of its own (``wire.BATCH_SUMS``). When
+all blocks have, each adds them up in the order of the blocks.
 
-A line of the feed (:mod:`scalarviz.engine.cpu.machine`) has the kernel, the first row, how many rows, the address of
-the first number, the bytes from number to number of a sample, and the bytes from sample to sample.
+A line of the feed (:mod:`scalarviz.engine.cpu.machine`) has the kernel, the first row, how many rows, the
+address of the first number, the bytes from number to number of a sample, and the bytes from sample to sample.
 """
 
 from __future__ import annotations

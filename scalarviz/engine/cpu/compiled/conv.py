@@ -99,8 +99,9 @@ def one_to_first(d: Row, left: Row, y: Row, g: Row, x: Row, n: int) -> None:
 
 def maxima_back(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """Adjoints of the operands of `maxima`."""
-    # Fields: to, how many, list `table`, its columns, row of the first adjoint, list of the adjoints in the order of
-    # the table (-1: not wanted), 1 if there are four columns and all adjoints are to be stored; else they are added to.
+    # Fields: to, how many, list `table`, its columns, row of the first adjoint, list of the adjoints in the
+    # order of the table (-1: not wanted), 1 if there are four columns and all adjoints are to be stored; else
+    # they are added to.
     to, count, table, columns, up, adjoints, storing = code[2], code[3], code[4], code[5], code[6], code[7], code[8]
     left = row_of(space, space[SPARE] + 2, theta)
     for j in range(count):

@@ -2,9 +2,9 @@
 
 The functions have the arguments and fields of those of the same name in :mod:`scalarviz.engine.cpu.compiled.sums`.
 
-Where an instruction alone reads its weights, their gradients are handed over many rows at a time. They wait in
-``space[ROOM]`` as a stretch of rows of weights that lie one behind the other in memory, so that whoever takes them
-(:mod:`scalarviz.engine.cpu.compiled.taken`) goes along theta and the states without a gap.
+Where an instruction alone reads its weights, their gradients are handed over many rows at a time. They wait
+in ``space[ROOM]`` as a stretch of rows of weights that lie one behind the other in memory, so that whoever
+takes them (:mod:`scalarviz.engine.cpu.compiled.taken`) goes along theta and the states without a gap.
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ def pack(room: Row, theta: Row, weight: int, from_step: int, columns: int, count
 def combine(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[i] (+)= bias[i] + sum_j theta[weight + i*to_step + j*from_step] * from[j]``.
 
-    Lanes go through in panels of `DEPTH` operands, which stay in the first-level cache. Weights of one result that lie
-    apart (backward) are copied together first: they would share few sets of the cache.
+    Lanes go through in panels of `DEPTH` operands, which stay in the first-level cache. Weights of one result
+    that lie apart (backward) are copied together first: they would share few sets of the cache.
     """
     to, n_to, source, n_from, weight = code[2], code[3], code[4], code[5], code[6]
     to_step, from_step, bias, adding = code[7], code[8], code[9], code[10]

@@ -1,8 +1,8 @@
 """Kernels for one sample at a time: the rows of a program are single numbers, one behind the other in memory.
 
-The lanes are neighbouring rows: the operands of a layer, the positions of a convolution. Row number r is ``rows[r]``,
-where `rows` is the workspace. The arguments and fields are those of the kernels of the same name without ``_one``,
-except for convolutions (:class:`scalarviz.engine.cpu.encode.pictures.Shifts`).
+The lanes are neighbouring rows: the operands of a layer, the positions of a convolution. Row number r is
+``rows[r]``, where `rows` is the workspace. The arguments and fields are those of the kernels of the same name
+without ``_one``, except for convolutions (:class:`scalarviz.engine.cpu.encode.pictures.Shifts`).
 """
 
 from __future__ import annotations
@@ -198,8 +198,8 @@ def conv_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, g
 
 def conv_outer_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """Gradients of a convolution's weights."""
-    # Fields: first row of the upstream, outputs, places, list of the tiles of columns (list of masks, rows of place 0),
-    # number of columns, weight, bias (or -1), vectors of places.
+    # Fields: first row of the upstream, outputs, places, list of the tiles of columns (list of masks, rows of
+    # place 0), number of columns, weight, bias (or -1), vectors of places.
     up, outputs, places, table, columns, weight, bias = code[2], code[3], code[4], code[5], code[6], code[7], code[8]
     rows = row_at(space[BASE], theta)
     for i in range(0, outputs, TILE_ROWS):

@@ -157,8 +157,8 @@ def word_of(place: Any, unit: int, low: Any, high: Any, k0: Any, k1: Any) -> Any
 
 def masks(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[i] = 0`` or the factor of units that stay, for the four units of a block."""
-    # Fields: four rows `to`, the block of random words, the call, the threshold below which a word drops a unit, which
-    # number is the factor.
+    # Fields: four rows `to`, the block of random words, the call, the threshold below which a word drops a
+    # unit, which number is the factor.
     seed = word_at(space[SEED])
     k0, k1, _, _ = philox(np.uint64(code[7]), DROPOUT, ZERO, ZERO, np.uint64(seed[0]), np.uint64(seed[1]))
     draw_four(
@@ -170,7 +170,8 @@ def masks(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad
 
 def masks_one(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """The same where rows are single numbers: units that count up, in rows that do."""
-    # Fields: the first row `to`, the first unit, how many, the call, the threshold, which number is the factor.
+    # Fields: the first row `to`, the first unit, how many, the call, the threshold, which number is the
+    # factor.
     seed = word_at(space[SEED])
     k0, k1, _, _ = philox(np.uint64(code[5]), DROPOUT, ZERO, ZERO, np.uint64(seed[0]), np.uint64(seed[1]))
     draw_one(

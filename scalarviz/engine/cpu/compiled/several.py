@@ -1,11 +1,11 @@
 """Kernels of layers for few samples.
 
-Vectors go along the weights, not along the samples: a vector of lanes would be half empty. The numbers of a sample are
-first put side by side, a panel of `PANEL` operands at a time; a weight then meets four samples in one pass. Rows are
-written four numbers at a time: a loop over those that are missing costs more than they do.
+Vectors go along the weights, not along the samples: a vector of lanes would be half empty. The numbers of a
+sample are first put side by side, a panel of `PANEL` operands at a time; a weight then meets four samples in
+one pass. Rows are written four numbers at a time: a loop over those that are missing costs more than they do.
 
-The `_few` kernels are tiles of up to 4 x 4 weights over neighbouring rows, for a batch that fits one vector. Fields
-are those of :mod:`scalarviz.engine.cpu.compiled.sums`.
+The `_few` kernels are tiles of up to 4 x 4 weights over neighbouring rows, for a batch that fits one vector.
+Fields are those of :mod:`scalarviz.engine.cpu.compiled.sums`.
 """
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ def outer_several(code: Words, space: Words, pool: Words, numbers: Row, theta: R
 
 def combine_few(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[i] (+)= bias[i] + sum_j theta[weight + i*to_step + j*from_step] * from[j]``."""
-    # Fields: first row `to`, how many (1 to 4), first row `from`, how many (1 to 4), weight, to_step, from_step, bias
-    # (or -1), 1 to add.
+    # Fields: first row `to`, how many (1 to 4), first row `from`, how many (1 to 4), weight, to_step,
+    # from_step, bias (or -1), 1 to add.
     few_sums(
         theta, space[BASE], space[STRIDE], code[2], code[3], code[4], code[5], code[6], code[7], code[8], code[9],
         code[10],
@@ -155,7 +155,8 @@ def combine_few(code: Words, space: Words, pool: Words, numbers: Row, theta: Row
 
 def outer_few(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``grad[weight + i*step + j] += sum over lanes of upstream[i] * from[j]``, and the biases' gradients."""
-    # Fields: first row `upstream`, how many (1 to 4), first row `from`, how many (1 to 4), weight, step, bias (or -1).
+    # Fields: first row `upstream`, how many (1 to 4), first row `from`, how many (1 to 4), weight, step, bias
+    # (or -1).
     few_outer(
         grad, space[BASE], space[STRIDE], code[2], code[3], code[4], code[5], code[6], code[7], code[8], n
     )  # fmt: skip

@@ -4,8 +4,8 @@ All have the C signature of row kernels. Their arguments: `code`, the instructio
 workspace; `pool` and `numbers` of the program; `theta`, the parameters; `grad`, what their gradients are added to; `n`,
 the lanes at work; one that is not used. They carry no decorator: the loader compiles each when it is first wanted.
 
-A tile that sticks out over the edge of a layer reads the row of zeros (with weight 0) and writes to spare rows, so
-there is one loop for all sizes.
+A tile that sticks out over the edge of a layer reads the row of zeros (with weight 0) and writes to spare
+rows, so there is one loop for all sizes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ from .tiles import (
 
 def combine(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[i] (+)= bias[i] + sum_j theta[weight + i*to_step + j*from_step] * from[j]``."""
-    # Fields: list `to`, its length, list `from`, its length, weight, to_step, from_step, bias (or -1), 1 to add.
+    # Fields: list `to`, its length, list `from`, its length, weight, to_step, from_step, bias (or -1), 1 to
+    # add.
     to, n_to, source, n_from, weight = code[2], code[3], code[4], code[5], code[6]
     to_step, from_step, bias, adding = code[7], code[8], code[9], code[10]
     tile, spare = row_at(space[TILE], theta), space[SPARE]
@@ -60,8 +61,8 @@ def combine(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, gr
 
 def outer(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``grad[weight + i*columns + j] += sum over lanes of upstream[i] * from[j]``."""
-    # Fields: list `upstream`, its length, list `from`, its length, weight, columns, bias. Source number `columns`, if
-    # there is one, is the row of ones: its weights are the biases.
+    # Fields: list `upstream`, its length, list `from`, its length, weight, columns, bias. Source number
+    # `columns`, if there is one, is the row of ones: its weights are the biases.
     upstream, n_up, source, n_from, weight, columns = six_of(code, 2)
     bias = code[8]
     tile, spare, zero = row_at(space[TILE], theta), space[SPARE], zero_of(theta)
@@ -78,8 +79,8 @@ def outer(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad
 
 def weighted(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[r] = offset + bias + sum_j w[j] * from[r][j]``: neighbouring rows."""
-    # Fields: first row `to`, how many, list of all `from`, the length of one, list of indices into theta (for all; or
-    # -1), first of the numbers (for one) otherwise, bias (or -1), which number is the offset.
+    # Fields: first row `to`, how many, list of all `from`, the length of one, list of indices into theta (for
+    # all; or -1), first of the numbers (for one) otherwise, bias (or -1), which number is the offset.
     source, count, weights, first, bias = code[4], code[5], code[6], code[7], code[8]
     w, b = row_at(space[TILE], theta), numbers[code[9]]
     if bias >= 0:
@@ -104,8 +105,8 @@ def weighted(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, g
 
 def weighted_back(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """Adjoints of the inputs of `weighted` and gradients of its weights."""
-    # Fields: first row `upstream`, then how many, list `from`, length, indices, first number and bias as there, list of
-    # the adjoints (-1: not wanted), list of flags: 1 to store, 0 to add.
+    # Fields: first row `upstream`, then how many, list `from`, length, indices, first number and bias as
+    # there, list of the adjoints (-1: not wanted), list of flags: 1 to store, 0 to add.
     source, count, weights, first, bias, adjoints = six_of(code, 4)
     fresh, zero, at = code[10], zero_of(theta), 0
     for r in range(code[3]):
@@ -127,8 +128,8 @@ def weighted_back(code: Words, space: Words, pool: Words, numbers: Row, theta: R
 
 def product(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """``to[r] = offset + bias + sum_j a[r][j] * b[r][j]``: neighbouring rows."""
-    # Fields: first row `to`, how many, list of all `a` and then `b`, the length of one, bias (or -1), which number is
-    # the offset.
+    # Fields: first row `to`, how many, list of all `a` and then `b`, the length of one, bias (or -1), which
+    # number is the offset.
     rows, left, count, bias = code[3], code[4], code[5], code[6]
     right, b = left + rows * count, numbers[code[7]]
     if bias >= 0:
@@ -149,8 +150,8 @@ def product(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, gr
 
 def product_back(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """Adjoints of both sides of `product`."""
-    # Fields: first row `upstream`, how many, list of a and b, length and bias as there; list of the adjoints of all of
-    # them (-1: not wanted), list of flags: 1 to store, 0 to add.
+    # Fields: first row `upstream`, how many, list of a and b, length and bias as there; list of the adjoints
+    # of all of them (-1: not wanted), list of flags: 1 to store, 0 to add.
     rows, operands, count, bias, adjoints, fresh = code[3], code[4], code[5], code[6], code[7], code[8]
     zero, every, at = zero_of(theta), rows * count, 0
     for r in range(rows):
@@ -211,8 +212,8 @@ def squares(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, gr
 
 def squares_back(code: Words, space: Words, pool: Words, numbers: Row, theta: Row, grad: Row, n: int, _: int) -> None:
     """Adjoints of both sides of `squares`."""
-    # Fields: row `upstream`, list of a and b, how many of each, factor as there; lists of the adjoints of all of them
-    # (-1: not wanted) and of flags: 1 to store, 0 to add.
+    # Fields: row `upstream`, list of a and b, how many of each, factor as there; lists of the adjoints of all
+    # of them (-1: not wanted) and of flags: 1 to store, 0 to add.
     rows, count, adjoints, fresh = code[3], code[4], code[6], code[7]
     g, twice, n = row_of(space, code[2], theta), numbers[code[5]] + numbers[code[5]], whole(n)
     for j in range(2 * count):

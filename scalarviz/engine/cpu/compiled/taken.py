@@ -1,9 +1,9 @@
 """Gradients that are whole when one instruction has computed them, because it alone reads the weights.
 
-They need not go through memory, which is what a step of a wide layer and few samples waits for. Such an instruction
-computes a stretch of them in a place of its own, which stays in the first-level cache, and hands it over: to the
-optimiser's update at once, or to the gradient in memory, where somebody looks at it between; after the last step of a
-call both ways. The numbers and their order are the same.
+They need not go through memory, which is what a step of a wide layer and few samples waits for. Such an
+instruction computes a stretch of them in a place of its own, which stays in the first-level cache, and hands
+it over: to the optimiser's update at once, or to the gradient in memory, where somebody looks at it between;
+after the last step of a call both ways. The numbers and their order are the same.
 """
 
 from __future__ import annotations

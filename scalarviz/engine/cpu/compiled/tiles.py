@@ -1,7 +1,7 @@
 """Rows of lanes in plain loops that LLVM vectorises; a tile is four rows by four.
 
-Reductions over lanes are reordered (``reassoc``), in the same way every time; NaN and infinities come through. Rows
-are pointers, `n` is the number of lanes; what is written is no row that is read (see
+Reductions over lanes are reordered (``reassoc``), in the same way every time; NaN and infinities come
+through. Rows are pointers, `n` is the number of lanes; what is written is no row that is read (see
 :mod:`scalarviz.engine.cpu.compiled.intrinsics`).
 """
 

@@ -49,9 +49,9 @@ def channels_of(rows: Words, zero: NDArray[np.bool_]) -> Operands:
 def _keep_sums(w: Writer, head: list[int], to: Words, counts: Words, entries: Words) -> int:
     """Put what ``conv`` reads into the pool, forward or backward; returns its offset.
 
-    The head: outputs, to_step, weight_step, weight, bias, adding, run, row_step, run_step. Output i of place p is row
-    ``to[p] + i * to_step``, and its weights begin ``i * weight_step`` further on. `counts` says how many entries each
-    place has: row and weight (counted from `weight`) with which a run of rows begins.
+    The head: outputs, to_step, weight_step, weight, bias, adding, run, row_step, run_step. Output i of place
+    p is row ``to[p] + i * to_step``, and its weights begin ``i * weight_step`` further on. `counts` says how
+    many entries each place has: row and weight (counted from `weight`) with which a run of rows begins.
     """
     starts = np.concatenate([[0], np.cumsum(counts)])
     return w.keep([*head, len(to), *(w.keep(part.ravel()) for part in (to, starts, entries))])

@@ -1,13 +1,13 @@
 """A `Program` as the table of numbers that the compiled interpreter walks.
 
-Neighbouring rows whose operands are neighbours too become one call. Backward, the first instruction that writes an
-adjoint row *stores* it and the others add to it, so nothing is zeroed in advance. What the loss does not depend on is
-left out.
+Neighbouring rows whose operands are neighbours too become one call. Backward, the first instruction that
+writes an adjoint row *stores* it and the others add to it, so nothing is zeroed in advance. What the loss
+does not depend on is left out.
 
-Rows that are the same on all lanes, made of means over the batch and parameters alone (``weight / sqrt(variance +
-eps)``), are computed on one lane. Where such a row is read lane by lane it is *widened*, and what comes down to it is
-*folded* into the first lane. A mean over the batch is two lines: all blocks finish the first before any begins the
-second.
+Rows that are the same on all lanes, made of means over the batch and parameters alone (``weight /
+sqrt(variance + eps)``), are computed on one lane. Where such a row is read lane by lane it is *widened*, and
+what comes down to it is *folded* into the first lane. A mean over the batch is two lines: all blocks finish
+the first before any begins the second.
 """
 
 from __future__ import annotations

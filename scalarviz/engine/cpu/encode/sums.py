@@ -1,8 +1,8 @@
 """The encoding of weighted sums, layers, sums of products and squared errors.
 
-A layer whose batch fits one vector becomes tiles of up to 4 x 4 weights; otherwise it is one call. A sum that reads the
-columns of a matrix, ``x @ W + b`` with W of shape (inputs, outputs), uses the kernels of layers: they take any distance
-between weights, so what carries adjoints down through a layer carries values up here.
+A layer whose batch fits one vector becomes tiles of up to 4 x 4 weights; otherwise it is one call. A sum that
+reads the columns of a matrix, ``x @ W + b`` with W of shape (inputs, outputs), uses the kernels of layers:
+they take any distance between weights, so what carries adjoints down through a layer carries values up here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Register tiles of convolutions and maxima as LLVM vector code; see :mod:`.emitter`.
 
-With positions of one picture as lanes, neighbouring positions read neighbouring rows: the vector of a tap is one load
-at the tap's distance, and a position that looks over the border has its lane masked.
+With positions of one picture as lanes, neighbouring positions read neighbouring rows: the vector of a tap is
+one load at the tap's distance, and a position that looks over the border has its lane masked.
 
 For maxima over windows of two by two (:func:`scalarviz.engine.cpu.encode.pictures.windows_of`), two vectors of each
 picture row are taken apart into the even and the odd numbers, the left and the right operands of as many windows.

@@ -1,7 +1,7 @@
 """Register tiles as LLVM vector code: what numba's auto-vectoriser cannot be brought to write.
 
-A tile holds up to four rows times four vectors in registers while it walks over all operands of a layer, or over all
-lanes. The vectors are as wide as the processor's (:mod:`scalarviz.engine.cpu.vector.capability`).
+A tile holds up to four rows times four vectors in registers while it walks over all operands of a layer, or
+over all lanes. The vectors are as wide as the processor's (:mod:`scalarviz.engine.cpu.vector.capability`).
 """
 
 from __future__ import annotations
@@ -212,8 +212,8 @@ def cases(builder: Any, value: Any) -> Iterator[Callable[[int], Any]]:
 def tiles(names: str, write: Callable[..., None], by: str, sizes: Iterable[tuple[int, ...]], pointers: int = 3) -> Any:
     """An intrinsic with a case for every size of a tile: ``write(emitter, arguments, *size)`` writes it.
 
-    Its arguments are called `names`: some pointers, the last one to the dtype, then int64 numbers. Those of `by` tell
-    the case; ``biased`` is 1 if the argument ``bias`` is not -1.
+    Its arguments are called `names`: some pointers, the last one to the dtype, then int64 numbers. Those of
+    `by` tell the case; ``biased`` is 1 if the argument ``bias`` is not -1.
     """
     each, arguments, kind = list(sizes), names.split(), Parameter.POSITIONAL_OR_KEYWORD
 

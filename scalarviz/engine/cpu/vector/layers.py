@@ -1,7 +1,7 @@
 """Register tiles of layers as LLVM vector code; see :mod:`.emitter`.
 
-Tiles for a batch that fits one vector (`few_sums`, `few_outer`) are straight-line code, one jump for every size: with
-loops, what LLVM prepares for all sizes in advance costs more than the sums.
+Tiles for a batch that fits one vector (`few_sums`, `few_outer`) are straight-line code, one jump for every
+size: with loops, what LLVM prepares for all sizes in advance costs more than the sums.
 """
 
 from __future__ import annotations
@@ -220,8 +220,8 @@ def transpose_tiles(
 ) -> None:  # fmt: skip
     """A vector of samples, from lane number `lane` of `lanes` on: their `count` numbers into the rows from `row` on.
 
-    At least as many numbers as a vector has lanes, side by side; `apart` bytes from sample to sample. The last tile
-    lies over the one before it, so that nothing behind a sample is read.
+    At least as many numbers as a vector has lanes, side by side; `apart` bytes from sample to sample. The
+    last tile lies over the one before it, so that nothing behind a sample is read.
     """
     e, b, kind = Emitter(call.b, call.kinds[1]), call.b, call.kinds[2].dtype
     element = ir.IntType(kind.bitwidth) if isinstance(kind, types.Integer) else _REAL[kind.bitwidth]
