@@ -7,17 +7,15 @@ instruction are different rows, and none of them is a source.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
 from numba.core.compiler import Compiler
 from numba.core.errors import RequireLiteralValue
-from numba.extending import intrinsic
 
+from ..vector.emitter import Call, inline
 from ..wire import LINE
 
 
@@ -33,37 +31,6 @@ class NoAlias(Compiler):  # type: ignore[misc]  # numba has no types
 def callee(**options: Any) -> Any:
     """Decorates what only kernels call: numba makes no entries for Python and C, which took a fifth of its time."""
     return njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)
-
-
-class Call(NamedTuple):
-    """A call while its code is written; `kinds` are numba's types of its arguments, `result` that of its result."""
-
-    context: Any
-    b: Any
-    kinds: tuple[Any, ...]
-    result: Any
-
-
-def inline(signature: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
-    """Decorates ``write(call, *values)``, which writes LLVM code and returns a value or nothing: numba's intrinsic.
-
-    `signature` makes numba's signature of the types of the arguments, or None where there is none.
-    """
-
-    def decorate(write: Callable[..., Any]) -> Any:
-        @wraps(write)
-        def typed(_: Any, *kinds: Any) -> Any:
-            made = signature(*kinds)
-
-            def generate(context: Any, builder: Any, called: Any, args: Any) -> Any:
-                value = write(Call(context, builder, kinds, called.return_type), *args)
-                return context.get_dummy_value() if value is None else value
-
-            return None if made is None else (made, generate)
-
-        return intrinsic(typed)
-
-    return decorate
 
 
 _WORD = {types.float32: (32, 23, 127), types.float64: (64, 52, 1023)}  # bits, bits of the fraction, bias

@@ -16,10 +16,23 @@ from typing import Any
 from numba import types
 from numba.core import cgutils
 
-from ..compiled.intrinsics import Call, inline
 from ..wire import HEIGHT
 from .capability import COLUMNS
-from .emitter import BYTE, TALL, TILE_COLUMNS, TILE_ROWS, VECTOR_BYTES, WIDE, WORD, Emitter, add_sums, sums_tiles, tiles
+from .emitter import (
+    BYTE,
+    TALL,
+    TILE_COLUMNS,
+    TILE_ROWS,
+    VECTOR_BYTES,
+    WIDE,
+    WORD,
+    Call,
+    Emitter,
+    add_sums,
+    inline,
+    sums_tiles,
+    tiles,
+)
 
 SIDE = 3 if WIDE == 4 else 1
 """Vectors of positions of a wide tile side by side: each number of theta that is fetched is used so often."""

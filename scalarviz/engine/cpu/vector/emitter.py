@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import reduce
+from functools import reduce, wraps
 from inspect import Parameter, Signature
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.extending import intrinsic
 
-from ..compiled.intrinsics import Call, inline
 from ..wire import BASE, STRIDE
 from . import capability
 
@@ -30,6 +30,37 @@ TALL, MIDDLE = 8, WIDE // 2
 """Results and vectors of a tile for fewer lanes: as many sums as keep two multipliers busy. Of one vector too."""
 TILE_COLUMNS = WIDE
 """Columns of a tile of weight gradients, whose sums, one a pair, are in registers too."""
+
+
+class Call(NamedTuple):
+    """A call while its code is written; `kinds` are numba's types of its arguments, `result` that of its result."""
+
+    context: Any
+    b: Any
+    kinds: tuple[Any, ...]
+    result: Any
+
+
+def inline(signature: Callable[..., Any]) -> Callable[[Callable[..., Any]], Any]:
+    """Decorates ``write(call, *values)``, which writes LLVM code and returns a value or nothing: numba's intrinsic.
+
+    `signature` makes numba's signature of the types of the arguments, or None where there is none.
+    """
+
+    def decorate(write: Callable[..., Any]) -> Any:
+        @wraps(write)
+        def typed(_: Any, *kinds: Any) -> Any:
+            made = signature(*kinds)
+
+            def generate(context: Any, builder: Any, called: Any, args: Any) -> Any:
+                value = write(Call(context, builder, kinds, called.return_type), *args)
+                return context.get_dummy_value() if value is None else value
+
+            return None if made is None else (made, generate)
+
+        return intrinsic(typed)
+
+    return decorate
 
 
 class Emitter:

@@ -13,9 +13,21 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from ..compiled.intrinsics import Call, inline
 from ..wire import FEW, PASS
-from .emitter import BYTE, INDEX, TILE_COLUMNS, TILE_ROWS, VECTOR_BYTES, WORD, Emitter, add_sums, cases, tiles
+from .emitter import (
+    BYTE,
+    INDEX,
+    TILE_COLUMNS,
+    TILE_ROWS,
+    VECTOR_BYTES,
+    WORD,
+    Call,
+    Emitter,
+    add_sums,
+    cases,
+    inline,
+    tiles,
+)
 
 
 def _turned(e: Emitter, addresses: list[Any], samples: int) -> list[Any]:
