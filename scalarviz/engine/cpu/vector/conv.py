@@ -18,21 +18,7 @@ from numba.core import cgutils
 
 from ..wire import HEIGHT
 from .capability import COLUMNS
-from .emitter import (
-    BYTE,
-    TALL,
-    TILE_COLUMNS,
-    TILE_ROWS,
-    VECTOR_BYTES,
-    WIDE,
-    WORD,
-    Call,
-    Emitter,
-    add_sums,
-    inline,
-    sums_tiles,
-    tiles,
-)
+from .emitter import BYTE, TALL, TILE_COLUMNS, TILE_ROWS, WIDE, WORD, Call, Emitter, add_sums, inline, sums_tiles, tiles
 
 SIDE = 3 if WIDE == 4 else 1
 """Vectors of positions of a wide tile side by side: each number of theta that is fetched is used so often."""
@@ -165,9 +151,9 @@ def _outer(e: Emitter, a: Any, rows: int, columns: int) -> None:
         at = b.add(a.table, b.mul(place.index, a.table_step))
         x = [e.row(a.space, e.word(a.pool, b.add(at, WORD(c))), WORD(0)) for c in range(columns)]
         with cgutils.for_range(b, whole, intp=WORD) as loop:
-            e.add_products(sums, g, x, b.mul(loop.index, WORD(VECTOR_BYTES)), None)
+            e.add_products(sums, g, x, b.mul(loop.index, WORD(e.bytes * e.lanes)), None)
         with b.if_then(b.icmp_signed("!=", rest, WORD(0))):
-            e.add_products(sums, g, x, b.mul(whole, WORD(VECTOR_BYTES)), mask)
+            e.add_products(sums, g, x, b.mul(whole, WORD(e.bytes * e.lanes)), mask)
     add_sums(e, sums, columns, a.grad, a.to, a.to_step)
 
 

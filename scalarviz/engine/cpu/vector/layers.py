@@ -14,20 +14,7 @@ from numba import types
 from numba.core import cgutils
 
 from ..wire import FEW, PASS
-from .emitter import (
-    BYTE,
-    INDEX,
-    TILE_COLUMNS,
-    TILE_ROWS,
-    VECTOR_BYTES,
-    WORD,
-    Call,
-    Emitter,
-    add_sums,
-    cases,
-    inline,
-    tiles,
-)
+from .emitter import BYTE, INDEX, TILE_COLUMNS, TILE_ROWS, WORD, Call, Emitter, add_sums, cases, inline, tiles
 
 
 def _turned(e: Emitter, addresses: list[Any], samples: int) -> list[Any]:
@@ -83,9 +70,9 @@ def _outer(e: Emitter, a: Any, biased: int, rows: int, columns: int) -> None:
     sums, biases = sums[: rows * columns], sums[rows * columns :]
     whole, rest = b.sdiv(a.lanes, WORD(e.lanes)), b.srem(a.lanes, WORD(e.lanes))
     with cgutils.for_range(b, whole, intp=WORD) as loop:
-        e.add_products(sums, g, x, b.mul(loop.index, WORD(VECTOR_BYTES)), None, biases)
+        e.add_products(sums, g, x, b.mul(loop.index, WORD(e.bytes * e.lanes)), None, biases)
     with b.if_then(b.icmp_signed("!=", rest, WORD(0))):
-        e.add_products(sums, g, x, b.mul(whole, WORD(VECTOR_BYTES)), e.mask(rest), biases)
+        e.add_products(sums, g, x, b.mul(whole, WORD(e.bytes * e.lanes)), e.mask(rest), biases)
     add_sums(e, sums, columns, a.grad, a.to, a.to_step)
     add_sums(e, biases, rows, a.grad, a.bias, WORD(0))
 
