@@ -17,8 +17,8 @@ from PIL import Image
 
 from scalarviz.cli.here import scene_names
 from scalarviz.cli.painter import Painter
-from scalarviz.run.rehearsal import rehearse
-from scalarviz.run.scene_file import load_scene
+from scalarviz.run.scene.scene_file import load_scene
+from scalarviz.run.sources.played import rehearse
 from scalarviz.view.draw.painter import Painter as Ink
 from scalarviz.view.draw.sketch import Sketch
 from scalarviz.view.draw.theme import get_theme

@@ -24,7 +24,7 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.cli.main import scene_names
 from scalarviz.run.panels import NeuronMaps, PlaneMap
-from scalarviz.run.scene_file import load_scene
+from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.window.unseen import Unseen

@@ -23,7 +23,7 @@ from _timing import Timing, benchmark, main, timing_of
 from numpy.typing import NDArray
 from vispy import gloo, scene
 
-from scalarviz.run.frame import Tensor
+from scalarviz.run.core.frame import Tensor
 from scalarviz.view.cubes.slab import SlabVisual
 from scalarviz.view.draw.maps import get_map
 from scalarviz.view.space.layout import Layout, layout_for

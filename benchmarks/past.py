@@ -31,7 +31,7 @@ from _workloads import named  # noqa: E402
 
 import scalarviz as sv  # noqa: E402
 from scalarviz import nn, optim  # noqa: E402
-from scalarviz.run.timeline.keyframes import SPACING  # noqa: E402
+from scalarviz.run.past.line import SPACING  # noqa: E402
 from scalarviz.run.worker import Worker  # noqa: E402
 
 # ---- going back

@@ -127,7 +127,7 @@ def first_picture(name: str) -> None:
         found = rooms()
         make, close = found.wall, found.close
     else:
-        from scalarviz.run.scene_file import load_scene
+        from scalarviz.run.scene.scene_file import load_scene
         from scalarviz.view.watch.live import LiveView
 
         loaded = load_scene(name)

@@ -31,7 +31,7 @@ from _workloads import Workload, named  # noqa: E402
 from scalarviz import Run, nn, optim  # noqa: E402
 from scalarviz.engine.cost import work_of  # noqa: E402
 from scalarviz.engine.cpu import trainer  # noqa: E402
-from scalarviz.run.training import CALL_SECONDS  # noqa: E402
+from scalarviz.run.core.training import CALL_SECONDS  # noqa: E402
 
 OURS, EAGER = "numba", "PyTorch eager"
 DTYPES = ("float32", "float64")

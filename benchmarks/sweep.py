@@ -167,7 +167,7 @@ def check() -> None:
     """That both train the same thing."""
     import numpy as np
 
-    from scalarviz.run.scene_file import load_scene
+    from scalarviz.run.scene.scene_file import load_scene
 
     loaded = load_scene("xor")
     run = loaded.build(loaded.options(seed=3, headless=True)).run

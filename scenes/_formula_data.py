@@ -12,7 +12,7 @@ from scalarviz import rng
 from scalarviz.errors import FileFormatError, InputError, listing, shown
 from scalarviz.io import CsvTable, decoded
 from scalarviz.io.readable import check_source
-from scalarviz.run.conditions import Formula, formula
+from scalarviz.run.questions.formula import Formula, formula
 
 from ._own_points import read_table
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from scalarviz import rng
 from scalarviz.errors import InputError
-from scalarviz.run.frame import Frame
+from scalarviz.run.core.frame import Frame
 
 from ._fingerprint import fingerprint
 from ._hand_points import point_of, written

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from scalarviz.run.controls import Reader
 from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetBatchSize, SetLimits, SetOptimizer
-from scalarviz.run.restarted import seed_shown
-from scalarviz.run.rule_controls import USUAL_MOMENTUM
+from scalarviz.run.run_traveller import seed_shown
+from scalarviz.run.scene.own_controls import USUAL_MOMENTUM
 
 from ._command import command, earlier_steps, lost_on_the_way, plain, short
 from ._known_points import Known, PointSet

@@ -10,10 +10,10 @@ import numpy as np
 
 from scalarviz import nn
 from scalarviz.errors import InputError
+from scalarviz.run.core.frame import Frame, Stage
 from scalarviz.run.edits import Change, Edit, Several
 from scalarviz.run.edits.base import Hands, Names, numbered
 from scalarviz.run.edits.change import ACTIVATIONS
-from scalarviz.run.frame import Frame, Stage
 
 from ._features import FEATURES, Features
 from ._sort import Sort

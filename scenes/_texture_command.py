@@ -11,8 +11,8 @@ from scalarviz.engine.problem import NO_LIMITS
 from scalarviz.run import Run, Stage
 from scalarviz.run.controls import Reader
 from scalarviz.run.edits import Edit, SetBatchSize, SetLimits, SetOptimizer, SetSampling
-from scalarviz.run.restarted import seed_shown
-from scalarviz.run.run_source import RunSource
+from scalarviz.run.run_traveller import seed_shown
+from scalarviz.run.sources.run_source import RunSource
 
 from ._command import argument, command, earlier_steps, lost_on_the_way, plain, short
 from ._texture_live import Replaced, Studio, Turned

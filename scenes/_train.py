@@ -19,9 +19,8 @@ from scalarviz.io import check_target
 from scalarviz.onnx.graph import Port
 from scalarviz.onnx.reading import read_graph
 from scalarviz.run import Moment, Story
-from scalarviz.run.memory import check_run
+from scalarviz.run.checks import as_samples, check_run
 from scalarviz.run.panels import LossCurve, TestCurve
-from scalarviz.run.samples import as_samples
 
 from ._batch import batch_of
 from ._resume import settings_in

@@ -15,7 +15,7 @@ from scalarviz.errors import FileFormatError, InputError, ScalarvizError
 from scalarviz.io import load_picture
 from scalarviz.io.archive import read_arrays
 from scalarviz.io.readable import unreadable
-from scalarviz.run.samples import as_samples
+from scalarviz.run.checks import as_samples
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]

@@ -11,7 +11,7 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run import Moment, Story
-from scalarviz.run.memory import check_run
+from scalarviz.run.checks import check_run
 from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve, TestCurve
 
 from ._batch import batch_of

@@ -12,7 +12,7 @@ import scalarviz as sv
 from scalarviz import optim
 from scalarviz.errors import InputError
 from scalarviz.run import Moment, Story
-from scalarviz.run.memory import check_run
+from scalarviz.run.checks import check_run
 from scalarviz.run.panels import LossCurve, TestCurve
 
 from ._batch import batch_of

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from scalarviz.engine.problem import SAMPLINGS, Sampling
 from scalarviz.engine.table import NAMES as ENGINES
 from scalarviz.errors import InputError, listing, shown
-from scalarviz.run.scene import SIDES
+from scalarviz.run.scene.scene import SIDES
 
 from ._schedule import SCHEDULES, Plan, parse_schedule
 

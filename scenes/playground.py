@@ -29,7 +29,7 @@ import scalarviz as sv
 from scalarviz import optim
 from scalarviz.errors import InputError, listing, shown
 from scalarviz.run import Moment
-from scalarviz.run.rule_controls import USUAL_MOMENTUM
+from scalarviz.run.scene.own_controls import USUAL_MOMENTUM
 
 from ._batch import batch_of
 from ._features import FEATURES

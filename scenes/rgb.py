@@ -14,9 +14,8 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.data import TARGETS
 from scalarviz.errors import InputError
-from scalarviz.run.layers import layers_begun
-from scalarviz.run.memory import check_run
-from scalarviz.run.rule_controls import USUAL_MOMENTUM
+from scalarviz.run.checks import check_run
+from scalarviz.run.scene.own_controls import USUAL_MOMENTUM, layers_begun
 
 from ._batch import batch_of
 from ._resume import hidden_sizes_in, settings_in

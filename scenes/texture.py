@@ -22,7 +22,7 @@ from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.io import check_picture_name, save_picture
 from scalarviz.run import Moment, Story
-from scalarviz.run.memory import check_run
+from scalarviz.run.checks import check_run
 from scalarviz.run.panels import HeldBack, LossCurve, Painting, psnr
 
 from ._batch import batch_of

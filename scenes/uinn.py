@@ -21,7 +21,7 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run import Story
-from scalarviz.run.memory import check_run
+from scalarviz.run.checks import check_run
 from scalarviz.run.panels import GradientTree, LossCurve
 
 from ._resume import hidden_sizes_in, resumed

@@ -34,8 +34,8 @@ from scalarviz.errors import InputError
 from scalarviz.run import Story
 from scalarviz.run.controls import Reader, Segments
 from scalarviz.run.edits import Change, Edit, SetBatchSize, Several
-from scalarviz.run.own_controls import is_sequence
 from scalarviz.run.panels import Axis, LossCurve, PlaneMap, Points, TestCurve
+from scalarviz.run.scene.own_controls import is_sequence
 
 from ._outputs_log import LogFile, OutputsLog, write_log
 from ._resume import resumed

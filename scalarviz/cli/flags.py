@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from ..errors import InputError
-from ..run.option_words import extra_of, flag_of, sentence
+from ..run.scene.scene import extra_of, flag_of, sentence
 
 
 def command_from(model: type[BaseModel], call: Callable[[Any], int]) -> Callable[..., int]:

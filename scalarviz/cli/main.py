@@ -191,7 +191,7 @@ def _add_tools(app: Any) -> None:
 
 
 def _doctor(scene: str | None, report: bool, ops: bool) -> int:
-    from ..run.scene_file import load_scene
+    from ..run.scene.scene_file import load_scene
     from .doctor import doctor, operations
 
     if report and ops:
@@ -221,7 +221,7 @@ def _unasked() -> None:
 
 
 def _add_scene(app: Any, name: str) -> None:
-    from ..run.scene_file import load_scene
+    from ..run.scene.scene_file import load_scene
     from .flags import class_of, command_from
     from .run import run_scene
 
@@ -274,7 +274,7 @@ def _add_view(app: Any) -> None:
 
 def _add_sweep(app: Any, arguments: list[str]) -> None:
     """The command, with the flags of the scene that it names."""
-    from ..run.scene_file import load_scene
+    from ..run.scene.scene_file import load_scene
     from .flags import class_of, command_from
     from .sweep import run_sweep, sweep_options
 

@@ -12,7 +12,7 @@ from ..errors import ScalarvizError
 from .console import say
 
 if TYPE_CHECKING:
-    from ..run.scene import Scene
+    from ..run.scene.scene import Scene
     from ..view.draw.theme import Theme
     from ..view.workbench import Workbench
 

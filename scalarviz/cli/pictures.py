@@ -13,7 +13,7 @@ from ..io import check_target, save_picture
 from ..io.pictures import FORMATS
 
 if TYPE_CHECKING:
-    from ..run.scene import Scene
+    from ..run.scene.scene import Scene
     from .painter import Painter
 
 FOLDER = Path("out")
@@ -53,7 +53,7 @@ class Outputs:
         if not self.films:
             yield iter([last])
             return
-        from ..run.rehearsal import rehearse
+        from ..run.sources.played import rehearse
         from ..view.watch.pace import pace, steps_a_frame
         from .painter import Painter, Reel
 

@@ -6,13 +6,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import ScalarvizError
-from ..run.recording.files import check_new
+from ..run.sources.recording.file import check_new
 from .console import fail, say
 from .page import check_page, frames_of, write_page
 from .stop import Stop
 
 if TYPE_CHECKING:
-    from ..run.scene import Scene
+    from ..run.scene.scene import Scene
     from ..view.recorded.recording import Recording
 
 FRAMES = 1000

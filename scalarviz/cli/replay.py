@@ -14,7 +14,7 @@ from pydantic import Field, create_model
 
 from ..errors import InputError, MissingDependencyError, ScalarvizError
 from ..io import save_picture
-from ..run.recording.files import check_apart
+from ..run.sources.recording.file import check_apart
 from .console import Progress, fail, say, tell
 from .page import check_page, write_page
 from .pictures import Outputs, check_heard, check_look, plan_outputs
@@ -24,7 +24,7 @@ from .window import GONE, wants_window
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from ..run.played import Played
+    from ..run.sources.played import Played
     from ..view.recorded.recording import Recorded
     from .painter import Painter
 
@@ -146,7 +146,7 @@ def _page(shown: Replayed, options: Any) -> bool:
 
 def _opened(options: Any, open_files: ExitStack) -> Replayed:
     """The recordings, standing where they are shown first."""
-    from ..run.recorded_source import RecordedSource
+    from ..run.sources.played import RecordedSource
     from ..view.compare.comparison import Comparison, names_of
     from ..view.recorded.recording import load_recording
 

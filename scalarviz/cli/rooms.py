@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import FileFormatError, InputError, MissingDependencyError, listing
-from ..run.scene_file import WRITER, load_scene
+from ..run.scene.scene_file import WRITER, load_scene
 from .console import fail, say
 from .here import scene_files, summary_of
 

@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import SLOWER, DivergedError, InputError, MissingDependencyError, ScalarvizError
 from ..io import check_target
 from ..io.weights import OPTIMIZER, checksum
-from ..run.scene_file import WRITER, LoadedScene, settled
+from ..run.scene.scene_file import WRITER, LoadedScene, settled
 from .breaks import AT_A_BREAKPOINT, set_breakpoints, what_stopped
 from .console import Progress, fail, say, tell
 from .pictures import Outputs, check_heard, check_look, check_moment, plan_outputs
@@ -28,7 +28,7 @@ from .window import InWindow, wants_window
 
 if TYPE_CHECKING:
     from ..run.run import Run
-    from ..run.scene import Scene
+    from ..run.scene.scene import Scene
 
 
 @dataclass(slots=True)
@@ -315,7 +315,7 @@ def _report(loaded: LoadedScene, scene: Scene, as_json: bool, ending: Ending) ->
 
 def _loss(scene: Scene) -> float:
     """What is told as the loss: of the last step, or of all samples."""
-    from ..run.run_source import RunSource
+    from ..run.sources.run_source import RunSource
 
     return RunSource(scene.run).whole_loss() if scene.whole_loss else scene.run.loss
 

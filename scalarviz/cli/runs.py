@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..io import save_picture
 from ..io.readable import check_source
-from ..run.recording.schema import clean
+from ..run.sources.recording.file import clean
 from .console import fail, say
 from .interrupt import INTERRUPTED
 from .stop import Stop

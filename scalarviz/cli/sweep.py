@@ -36,7 +36,7 @@ from .stop import Stop
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from ..run.scene_file import LoadedScene
+    from ..run.scene.scene_file import LoadedScene
 
 OWN: dict[str, Any] = {
     "scene": (str, Field(description="which scene, or a scene's file", json_schema_extra={"argument": True})),

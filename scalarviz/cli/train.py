@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from ..run.scene_file import LoadedScene
+from ..run.scene.scene_file import LoadedScene
 
 
 def train_scene() -> LoadedScene:

@@ -11,7 +11,7 @@ from .stop import Stop
 
 if TYPE_CHECKING:
     from ..run.run import Run
-    from ..run.scene import Scene
+    from ..run.scene.scene import Scene
     from ..view.show import Handle
 
 GONE = "the display went away"

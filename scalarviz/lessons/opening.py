@@ -10,7 +10,7 @@ from typing import Any
 from ..arguments import check_names, explained, parameters_of
 from ..checks import integer
 from ..errors import TypeMismatchError, UnknownNameError, listing, shown
-from ..run.scene import Scene
+from ..run.scene.scene import Scene
 from ..view.cell.live import live
 
 MORE = parameters_of(live, besides=("x", "hide"))

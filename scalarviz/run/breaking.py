@@ -8,17 +8,13 @@ from ..checks import flag, function, integer, position
 from ..errors import InputError
 from ..optim import Optimizer
 from ..scalar.store import Gate
-from .conditions.breakpoints import Breakpoint, Breakpoints
-from .conditions.condition import Condition
-from .conditions.faults import fault
-from .conditions.find import Here, Progress, Search, in_losses
-from .conditions.numbers import Named, Numbers
-from .conditions.watch import Stop, Watch
-from .forward import Forward
-from .frame import Stage, Tensor
-from .timeline import Timeline
-from .training import Training
-from .turns import in_turn
+from .core.forward import Forward
+from .core.frame import Stage, Tensor
+from .core.training import Training, in_turn
+from .past.timeline import Timeline
+from .questions.breakpoints import Breakpoint, Breakpoints, Here, Progress, Search, Stop, Watch, in_losses
+from .questions.conditions import Condition, Named, Numbers
+from .questions.expression import fault
 
 
 class Breaking:
@@ -54,7 +50,7 @@ class Breaking:
             number is not finite), ``"dead"`` (a rectifier's unit is 0 for all samples), ``"0.weight[2][1] < 0"``,
             ``"grad(0.weight[2][1]) > 1"``, ``"0.weight[2][1] crosses 0"``, ``"sign(0.weight[2][1]) changes"``,
             ``"loss > 2 * before(loss)"``, ``"max(abs(0.weight)) > 3"``. The names are ``loss``, ``lr``, ``step``,
-            ``grad``, ``nan``, ``dead`` and every tensor; :mod:`scalarviz.run.conditions.parser` has the grammar.
+            ``grad``, ``nan``, ``dead`` and every tensor; :mod:`scalarviz.run.questions.parser` has the grammar.
         once : bool
             Whether it is disabled when it has been hit.
 

@@ -1,21 +1,48 @@
-"""`CallingBack`: the part of a run that calls functions of the user between its steps."""
+"""Functions of the user between a run's steps (``run.on_step``), and who takes down where it stands."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..checks import function, integer
 from ..errors import StateError
 from ..scalar.store import Gate
-from .recorder import Recorder
-from .timeline import Timeline
-from .training import Training
-from .turns import alone, in_turn
+from .core.training import Training, alone, in_turn
+from .past.timeline import Timeline
 
 if TYPE_CHECKING:
     from .run import Run
+
+
+class Recorder(Protocol):
+    """Told of every place at which a run comes to stand: after a call of the engine, an edit, a way back, a load."""
+
+    @property
+    def every(self) -> int:
+        """Calls of the engine end at the steps that this divides, which changes no bit."""
+        ...
+
+    @property
+    def news(self) -> str:
+        """What has happened to it that somebody should know; empty where nothing has."""
+        ...
+
+    def say(self) -> None:
+        """Say the news on the terminal, each once, whoever asks for it first."""
+        ...
+
+    def look(self, run: Run) -> None:
+        """The run stands, between two calls of the engine, in the thread that trains; copies are taken, no more.
+
+        It raises nothing: whoever looks on stops no training.
+        """
+        ...
+
+    def ended(self, run: Run) -> None:
+        """The run is closed, or gives its weights away: this is its last place."""
+        ...
 
 
 class StepCallback:

@@ -1,17 +1,28 @@
-"""Checks of a run's arguments, and what its plans need."""
+"""Checks of a run's arguments, its data, the ids in them, its limits, and the memory that it needs."""
 
 from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
 from typing import Any
 
-from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from .. import rng
 from ..checks import integer, real_array
+from ..engine.data import pieces
+from ..engine.outside import Source, as_source
+from ..engine.problem import Limits
 from ..errors import InputError, TypeMismatchError, shown
-from ..scalar.single import as_number
+from ..memory import check_memory
+from ..optim import Optimizer
+from ..scalar import Value, clip
+from ..scalar.nested import nest
+from ..scalar.single import as_number, at_least_zero, usable
 from ..tape import Tape
 
 LAST_STEP = 2**53
@@ -101,3 +112,263 @@ def check_targets(loss: Any, targets: NDArray[Any], tape: Tape) -> None:
     for place, part, classes in tape.classes:
         if part is not loss:
             part.check_targets(targets[:, place : place + 1], classes)
+
+
+# ---- What a run takes of memory, from its numbers: said before the first array is made
+
+
+RECORDED = 86
+"""Bytes a weight while a graph is recorded and gathered: the model's own float64, the run's arrays, and indices."""
+
+
+def check_run(weights: int, dtype: str, states: int, engine: str) -> None:
+    """InputError if a run over so many weights needs more memory than is free; a scene asks before it makes a network.
+
+    Parameters
+    ----------
+    weights : int
+    dtype : {"float32", "float64"}
+    states : int
+        Arrays that the optimiser keeps (Adam two).
+    engine : str
+        NumPy's update works on all weights at once, with an array for every intermediate number.
+    """
+    arrays = 12 + 12 * states if engine in ("numpy", "objects") else 6 + 3 * states
+    each = max(RECORDED, 22 + arrays * np.dtype(dtype).itemsize)
+    check_memory(weights * each, f"a run of {weights:,} weights", "take smaller layers")
+
+
+# ---- Ids in data: the numbers of a sample that choose rows of tables are whole and in range
+#
+# The kernels check every id once more, so one that an expression makes cannot reach memory either.
+
+
+EXACT = 1 << 24
+"""Whole numbers that float32 tells apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """Which numbers of a sample choose from tables, and how many rows the smallest of these has.
+
+    Attributes
+    ----------
+    inputs, targets : dict of int to int
+        By column.
+    """
+
+    inputs: dict[int, int]
+    targets: dict[int, int]
+
+    def check(
+        self, what: str, inputs: NDArray[np.number] | None = None, targets: NDArray[np.number] | None = None
+    ) -> None:
+        """Whether samples (N, n_inputs) and targets (N, n_targets) hold ids where ids are read.
+
+        Raises
+        ------
+        InputError
+            One is no whole number of its table; says which, of how many samples, in which column.
+        """
+        for name, samples, limits in (("the inputs", inputs, self.inputs), ("the targets", targets, self.targets)):
+            if samples is not None:
+                _check(samples, limits, f"{what}: {name}")
+
+
+def ids_of(tape: Tape) -> Ids:
+    """The ids of a recorded model: inputs and targets that a table is read by as they are."""
+    found: tuple[dict[int, int], dict[int, int]] = {}, {}
+    for node in tape.nodes:
+        if node.table is not None:
+            (read,) = node.args
+            number = tape.nodes[read]
+            if number.code == "input":
+                target = number.index >= tape.n_inputs
+                limits, column = found[target], number.index - tape.n_inputs * target
+                limits[column] = min(limits.get(column, node.table.rows), node.table.rows)
+    return Ids(*found)
+
+
+def check_tables(tape: Tape, dtype: str) -> None:
+    """Whether numbers of that dtype can name every row of every table.
+
+    Raises
+    ------
+    InputError
+        A table has more rows than float32 has whole numbers.
+    """
+    largest = max((node.table.rows for node in tape.nodes if node.table is not None), default=0)
+    if dtype == "float32" and largest > EXACT:
+        raise InputError(
+            f"a table of {largest:,} rows: float32 tells whole numbers apart up to 2**24 = {EXACT:,}, so some ids "
+            'would name another row; take dtype="float64"'
+        )
+
+
+def _check(samples: NDArray[np.number], limits: dict[int, int], what: str) -> None:
+    for column, rows in limits.items():
+        numbers = samples[:, column]
+        bad = ~((numbers >= 0) & (numbers < rows) & (numbers == np.floor(numbers)))
+        if bad.any():
+            first = int(np.argmax(bad))
+            raise InputError(
+                f"{what}: sample {first}, column {column} is {numbers[first]}; it chooses one of {rows} rows of a "
+                f"table, a whole number from 0 to {rows - 1} ({int(bad.sum())} of {len(bad)} samples are wrong there)"
+            )
+
+
+# ---- Checking the data of a run: two arrays with one row, or one picture, a sample
+
+
+Shape = tuple[int, ...]
+
+
+def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
+    """`array` as (N, n): one-dimensional data has one number a sample, pictures become rows in C order.
+
+    Raises
+    ------
+    TypeMismatchError
+        No real numbers, or a masked array.
+    InputError
+        Empty, or not finite (naming the first bad sample).
+    """
+    found = real_array(array, what)
+    if found.ndim == 0 or 0 in found.shape:
+        raise InputError(f"{what} must have the shape (samples, numbers a sample), none of them 0; got {found.shape}")
+    if found.ndim == 1:
+        found = found[:, None]
+    if not all_finite(found):
+        bad = ~np.isfinite(found)
+        place = tuple(int(i) for i in np.argwhere(bad)[0])
+        wrong = int(bad.reshape(len(bad), -1).any(axis=1).sum())
+        raise InputError(
+            f"{what}[{', '.join(map(str, place))}] is {found[place]}; {wrong} of {len(found)} samples "
+            "are not finite: clean the data first"
+        )
+    return found.reshape(len(found), -1)
+
+
+def all_finite(array: NDArray[Any]) -> bool:
+    """Whether no number is a NaN or an infinity; looked at piece by piece, so that little memory is needed."""
+    if array.dtype.kind != "f":
+        return True
+    numbers = array.size // len(array)
+    return all(bool(np.isfinite(array[part]).all()) for part in pieces(len(array), numbers))
+
+
+def _as_given(given: Any, what: str) -> NDArray[Any] | Source:
+    source = as_source(given, what)
+    return as_samples(given, what) if source is None else source
+
+
+def sample_shape(samples: Any, given: Any) -> Shape:
+    """The shape of one of the checked `samples`: ``(n,)`` of a row, ``(C, H, W)`` of a picture."""
+    return tuple(np.shape(given)[1:] if isinstance(samples, np.ndarray) else samples.sample_shape) or (1,)
+
+
+def fitting_source(array: Any, shape: Shape, what: str) -> NDArray[Any] | Source:
+    """As :func:`fitting`; what is not copied is given back as a source."""
+    source = as_source(array, what)
+    if source is None:
+        return fitting(array, shape, what)
+    _check_shape(source.sample_shape, shape, what)
+    return source
+
+
+def _check_shape(given: Shape, shape: Shape, what: str) -> None:
+    if given not in (shape, (prod(shape),)):
+        numbers = f"{prod(shape)} numbers a sample" + (f" or samples of shape {shape}" if len(shape) > 1 else "")
+        raise InputError(f"{what} must have {numbers}, got {given[0] if len(given) == 1 else f'the shape {given}'}")
+
+
+def fitting(array: ArrayLike, shape: Shape, what: str) -> NDArray[Any]:
+    """`array` as rows (N, n) of samples of that shape; rows may be given for pictures.
+
+    Raises
+    ------
+    InputError
+        Samples of another shape; see :func:`as_samples` as well.
+    """
+    samples = as_samples(array, what)
+    _check_shape(sample_shape(samples, array), shape, what)
+    return samples
+
+
+def on_rows(model: Callable[..., Any], shape: Shape) -> Callable[[list[Any]], Any]:
+    """`model` as a function of a flat row: it sees samples of that shape."""
+    return lambda row: model(nest(row, shape))
+
+
+def on_target_rows(loss: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
+    """`loss` as a function of what the model returned and a flat row of targets: it sees targets of that shape."""
+    return lambda outputs, row: loss(outputs, usable(nest(row, shape)))
+
+
+def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
+    """The inputs and targets of ``data=(X, Y)``: arrays (N, n), or sources where they are not copied.
+
+    Raises
+    ------
+    InputError
+        Not a pair, or of different lengths.
+    """
+    listed = isinstance(data, list | tuple) or (isinstance(data, np.ndarray) and data.ndim > 0)
+    if not listed or len(data) != 2:
+        raise InputError(
+            f"data must be a pair (X, Y): inputs and targets, one row a sample; got {type(data).__name__} {shown(data)}"
+        )
+    x, y = data
+    inputs, targets = (
+        _as_given(given, what) for given, what in ((x, "data[0] (the inputs)"), (y, "data[1] (the targets)"))
+    )
+    if len(inputs) != len(targets):
+        raise InputError(f"data: {len(inputs)} inputs but {len(targets)} targets; they must pair up")
+    return inputs, targets
+
+
+# ---- Penalties and clipping as part of the optimiser's rule, and what is given for them
+
+
+def limited_rule(optimizer: Optimizer, limits: Limits, group: int | None = None) -> Tape:
+    """The recorded update of one weight; its gradient gets the penalties' on top, and is scaled and cut.
+
+    What it is scaled by is a third number of the rule, behind the rate and the number of the step. `group`: that of
+    the weights of one parameter group alone.
+    """
+
+    def limited(w: Value, g: Value, numbers: Sequence[Value]) -> Value:
+        if limits.l1:
+            sign: Any = (w > 0.0) - (w < 0.0)
+            g = g + limits.l1 * sign
+        if limits.l2:
+            g = g + (2 * limits.l2) * w
+        for factor in numbers:
+            g = factor * g
+        if limits.clip_value is not None:
+            g = clip(g, -limits.clip_value, limits.clip_value)
+        return g
+
+    found, more = (None if limits == Limits() else limited), 0 if limits.clip_norm is None else 1
+    return optimizer.tape(found, more) if group is None else optimizer.rule_tape(group, found, more)
+
+
+def limits_of(l1: Any, l2: Any, clip_norm: Any, clip_value: Any) -> Limits:
+    """What was given for them, checked.
+
+    Raises
+    ------
+    InputError
+        A penalty is negative, a limit is not above 0, or one is no finite number.
+    """
+    return Limits(at_least_zero(l1, "l1"), at_least_zero(l2, "l2"), _limit(clip_norm, "clip_norm"),
+                  _limit(clip_value, "clip_value"))  # fmt: skip
+
+
+def _limit(given: Any, what: str) -> float | None:
+    if given is None:
+        return None
+    number = as_number(given, what)
+    if not (math.isfinite(number) and number > 0):
+        raise InputError(f"{what} must be a finite number above 0, or None for no limit; got {shown(given)}")
+    return number

@@ -21,8 +21,8 @@ from .edits import Edit
 
 if TYPE_CHECKING:
     from ..engine.data import Data
-    from .frame import Frame, Stage, Tensor
-    from .settings import Settings
+    from .core.frame import Frame, Stage, Tensor
+    from .core.reading import Settings
     from .source import Facts, Source
 
 LONGEST = 120

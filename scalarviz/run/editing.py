@@ -17,6 +17,9 @@ from ..nn import Activation
 from ..optim import Optimizer, Schedule
 from ..scalar.store import Gate
 from ..tape import Tape
+from .core.optimizer import spans_in
+from .core.signals import Whole
+from .core.training import Training, in_turn
 from .edits import (
     AddSamples,
     Call,
@@ -34,14 +37,10 @@ from .edits import (
     SetTargets,
     SetWeights,
 )
-from .edits.applied import Applied
+from .edits.base import Applied
 from .hands import RunHands
-from .optimizer import spans_in
+from .past.timeline import Timeline
 from .run_traveller import RunTraveller
-from .signals import Whole
-from .timeline import Timeline
-from .training import Training
-from .turns import in_turn
 
 
 class AsNow:

@@ -13,10 +13,10 @@ from ..engine.problem import Problem, Trainer
 from ..engine.table import ENGINES, EngineChoice, find
 from ..errors import DeviceLostError, DeviceMemoryError, ScalarvizError, listing
 from ..tape import Tape
-from .conditions.breakpoints import Breakpoints
-from .graph import Graph
-from .loss_scale import LossScale
-from .training import Training, full_speed
+from .core.graph import Graph
+from .core.loss_scale import LossScale
+from .core.training import Training, full_speed
+from .questions.breakpoints import Breakpoints
 
 
 class Engines:

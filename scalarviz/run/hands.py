@@ -17,20 +17,52 @@ from ..errors import InputError
 from ..optim import Schedule
 from ..optim._groups import GroupNumbers
 from ..optim._pace import PaceMoment
-from . import changing, state
-from .checks import batch_of, check_targets
-from .dataset import Dataset, Given, data_of
+from . import regraph, state
+from .checks import as_pair, batch_of, check_targets, fitting, fitting_source
+from .core.data import Dataset, Given, data_of
+from .core.gather import as_blocks, begun_buffers
+from .core.graph import Graph
+from .core.optimizer import begun, columns_of, places_of, record_rules, record_update
 from .edits.base import within
 from .edits.change import Change
-from .edits.selections import Spans
-from .graph import Graph
-from .optimizer import begun, columns_of, places_of, record_rules, record_update
-from .redrawn import redrawn
+from .edits.weights import Spans
 from .regraph import Made, put_graph, put_made
-from .samples import as_pair, fitting, fitting_source
 
 if TYPE_CHECKING:
     from .run import Run
+
+
+_ODD = 0x9E3779B97F4A7C15  # consecutive steps of one run share no numbers with those of the next seed
+
+
+def redrawn(run: Run, start: int, count: int) -> NDArray[Any]:
+    """Flat weights `start` to `start + count` as their initialiser would draw them, in the run's dtype.
+
+    The same at the same step of the same run, and nothing is changed.
+
+    Raises
+    ------
+    InputError
+        Some of them belong to no module of the model, so that nobody says how they begin.
+    """
+    from ..nn import Module
+    from ..nn.init import drawn
+
+    found = np.full(count, np.nan)
+    known = np.zeros(count, bool)
+    seed = (run.seed + (run.steps + 1) * _ODD) % 2**64
+    begun: dict[Any, Any] = drawn(run.model, seed) if isinstance(run.model, Module) else {}
+    for part, values in (begun | begun_buffers(run._graph.blocks)).items():
+        (block,) = as_blocks([part])
+        offset = block.start + getattr(part, "_index", 0) - start
+        low, high = max(offset, 0), min(offset + values.size, count)
+        if low < high:
+            found[low:high] = np.ravel(values)[low - offset : high - offset]
+            known[low:high] = True
+    if not known.all():
+        name = run.weight_name(start + int(np.argmin(known)))
+        raise InputError(f"{name} cannot begin anew: no module of the model says how its weights are drawn")
+    return found.astype(run._stored)
 
 
 class RunHands:
@@ -267,11 +299,11 @@ class RunHands:
 
     def made(self, change: Change) -> Made:
         """What the run is to go on with; nothing is changed."""
-        return changing.made(self.run, change)
+        return regraph.made(self.run, change)
 
     def check_made(self, made: Made) -> None:
         """Whether it fits the data that there is."""
-        changing.check_made(self.run, made)
+        regraph.check_made(self.run, made)
 
     def put_made(self, made: Made) -> None:
         """Go on with it."""

@@ -16,18 +16,16 @@ from ..optim import Optimizer
 from ..optim._pace import PaceMoment
 from ..scalar.store import Store
 from . import state
-from .checkpoint import Checkpoint, load_run, save_run
+from .checkpoint import Checkpoint, Rule, load_run, names_kept, put_rule, save_run
 from .checks import steps_of
-from .gather import constants_of, without_constants
-from .graph import Graph
-from .kept_rule import Rule, names_kept, put_rule
-from .loss_scale import NAME, LossScale
-from .optimizer import by_name, restore
-from .signals import Whole
+from .core.gather import constants_of, without_constants
+from .core.graph import Graph
+from .core.loss_scale import NAME, LossScale
+from .core.optimizer import by_name, restore
+from .core.signals import Whole
+from .core.training import Training, in_turn
+from .past.timeline import Timeline
 from .state import State
-from .timeline import Timeline
-from .training import Training
-from .turns import in_turn
 
 
 class Keeping:

@@ -13,18 +13,16 @@ from ..engine.problem import Midway, Problem
 from ..optim import Optimizer
 from ..scalar.store import Gate, Store
 from ..tape import Tape
-from .checks import check_targets, flat
-from .conditions.watch import Stop
-from .forward import Forward
-from .frame import Frame
-from .graph import Graph
-from .loss_scale import LossScale
-from .reading import Reading
-from .requests import FrameRequest
-from .samples import Shape, as_pair, fitting
-from .settings import settings_of
-from .timeline import Timeline
-from .training import Training
+from .checks import Shape, as_pair, check_targets, fitting, flat
+from .core.forward import Forward
+from .core.frame import Frame
+from .core.graph import Graph
+from .core.loss_scale import LossScale
+from .core.reading import Reading, settings_of
+from .core.requests import FrameRequest
+from .core.training import Training
+from .past.timeline import Timeline
+from .questions.breakpoints import Stop
 
 
 class Looking:
@@ -57,8 +55,8 @@ class Looking:
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
         """One consistent snapshot; `probe` is one sample (n_inputs,) whose activations are wanted.
 
-        With `state` it holds the optimiser's arrays too (:attr:`Frame.state <scalarviz.run.frame.Frame.state>`). Beside
-        a training thread it waits for one; :meth:`request_frame` does not.
+        With `state` it holds the optimiser's arrays too (``Frame.state``). Beside a training
+        thread it waits for one; :meth:`request_frame` does not.
         """
         return self.request_frame(probe, state=state).result()
 

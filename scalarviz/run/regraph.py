@@ -1,28 +1,206 @@
-"""`Made`: another graph with all that it takes to go on with it; and a run going on with it, between two steps."""
+"""A run goes on with another graph: which layers, weights and numbers go on in it, and the change between two steps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from math import prod
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engine.outside import FIRST, Outside
 from ..engine.problem import Sampling, default_block
+from ..errors import InputError, ScalarvizError, listing
+from ..nn import Activation, Module, Parameter, Sequential
 from ..nn._losses import batch_reduction, batch_shares
+from ..optim import Optimizer
 from ..optim._groups import GroupNumbers
+from ..optim._optimizer import holding
 from ..optim._pace import PaceMoment
 from ..scalar.store import Block, Store
-from .dataset import Dataset, data_of
-from .gather import release
-from .graph import Graph
-from .optimizer import columns_of, hand_back, record_rules, record_update, starts
-from .taking import take_over
+from .checks import batch_of, check_run
+from .core.data import Dataset, data_of
+from .core.gather import as_blocks, blocks_of, buffers_in, gather, owners_of, release
+from .core.graph import Graph, Place, activations_of, recorded
+from .core.optimizer import columns_of, hand_back, record_rules, record_update, starts
+from .edits.change import ACTIVATIONS, LOSSES, OPTIMIZERS, Change
 
 if TYPE_CHECKING:
     from .run import Run
+
+
+_ONE_BY_ONE = Lock()
+"""Held while the owner of blocks changes: threads that make runs over the same blocks do not mix them up."""
+
+
+def take_over(run: Run, blocks: Sequence[Block], use: Callable[[Store], None]) -> None:
+    """Move the weights of `blocks` into a new store of `run`, and let `use` have it.
+
+    Runs that trained them give them away between two of their steps. A run that another thread is making over the
+    same weights is waited for: it owns them before it can be asked for anything.
+    """
+    while not _taken(run, blocks, use, _standing(blocks)):
+        pass  # another thread was faster: the weights are its run's by now
+
+
+def _standing(blocks: Sequence[Block]) -> list[Run]:
+    """The owners of blocks, all of them made to the end, in an order in which no two threads wait for each other."""
+    while True:
+        owners: list[Run] = owners_of(blocks)
+        unfinished = [run for run in owners if not run._stands.is_set()]
+        if not unfinished:
+            return sorted(owners, key=id)
+        unfinished[0]._stands.wait()  # no turn is held meanwhile
+
+
+def _taken(run: Run, blocks: Sequence[Block], use: Callable[[Store], None], owners: Sequence[Run]) -> bool:
+    """Whether the weights are the run's now: not when another run than `owners`, who are asked, has got them."""
+    take: Callable[[], bool] = partial(_moved, run, blocks, use, owners)
+    for owner in owners:
+        take = partial(owner._in_turn, take)
+    return take()
+
+
+def _moved(run: Run, blocks: Sequence[Block], use: Callable[[Store], None], asked: Sequence[Run]) -> bool:
+    with _ONE_BY_ONE:
+        owners: list[Run] = owners_of(blocks)
+        if any(owner not in asked for owner in owners):
+            return False
+        store = gather(blocks, run._stored, run)
+    for former in owners:
+        if former is not run:
+            former._hand_over(run)
+            release(former._tape.blocks, former._store)  # what nobody takes stands alone again
+    use(store)
+    return True
+
+
+# ---- Which layers of another model are those of the old one: by name and shape, of Sequentials in their order
+
+
+Layer = list[tuple[str, tuple[int, ...], Block]]
+"""What one module has itself: name, shape and numbers of each."""
+
+MOST_NAMED = 6
+"""Layers that are named in words."""
+
+
+def fitting_blocks(old: Graph, model: Any) -> dict[Block, Block]:
+    """Each block of `model` that goes on, and the one of the old graph whose numbers it has.
+
+    A block that both have is its own. Of two Sequentials the longest rows of layers of equal shapes, in order, are
+    each other's; of other modules those of equal names and shapes.
+    """
+    own = set(old.blocks)
+    if not isinstance(model, Module):
+        return {block: block for block in own}
+    new, before = layers_of(model), layers_of(old.model)
+    by_order = isinstance(model, Sequential) and isinstance(old.model, Sequential)
+    pairs = _in_order(new, before) if by_order else [(name, name) for name in new if name in before]
+    found = {block: block for layer in new.values() for _, _, block in layer if block in own}
+    taken = set(found.values())
+    for name, other in pairs:
+        mine, theirs = new[name], before[other]
+        if _shapes(mine) == _shapes(theirs):
+            for (_, _, block), (_, _, source) in zip(mine, theirs, strict=True):
+                if block not in found and source in own and source not in taken:
+                    found[block] = source
+                    taken.add(source)
+    return found
+
+
+def names_in(model: Any) -> dict[Block, str]:
+    """What the weights of a model are called in it, whoever else holds them."""
+    return {
+        block: f"{path}.{name}" if path else name
+        for path, layer in layers_of(model).items()
+        for name, shape, block in layer
+        if block.size == prod(shape)  # not a single weight of many
+    }
+
+
+def layers_of(model: Any) -> dict[str, Layer]:
+    """The modules of a model that have weights or buffers themselves, by path."""
+    found: dict[str, Layer] = {}
+    for name, part in model.named_parameters() if isinstance(model, Module) else ():
+        (block,) = as_blocks([part])
+        path, _, own = name.rpartition(".")
+        found.setdefault(path, []).append((own, part.shape if isinstance(part, Parameter) else (), block))
+    for name, buffer in buffers_in(model).items():
+        path, _, own = name.rpartition(".")
+        found.setdefault(path, []).append((own, buffer.shape, buffer))
+    return found
+
+
+def _shapes(layer: Layer) -> list[tuple[str, tuple[int, ...]]]:
+    return [(name, shape) for name, shape, _ in layer]
+
+
+def _in_order(new: Mapping[str, Layer], old: Mapping[str, Layer]) -> list[tuple[str, str]]:
+    """A longest common row of layers; one that both have is only its own."""
+    both = {block for layer in old.values() for block in _blocks(layer)}
+
+    def alike(mine: Layer, theirs: Layer) -> bool:
+        shared = not both.isdisjoint(_blocks(mine))
+        return _blocks(mine) == _blocks(theirs) if shared else _shapes(mine) == _shapes(theirs)
+
+    same = [[alike(mine, theirs) for theirs in old.values()] for mine in new.values()]
+    return [(list(new)[i], list(old)[j]) for i, j in _longest(same)]
+
+
+def _blocks(layer: Layer) -> list[Block]:
+    return [block for _, _, block in layer]
+
+
+def _longest(same: list[list[bool]]) -> list[tuple[int, int]]:
+    """A longest row of pairs that are the same, both sides rising."""
+    n, m = len(same), len(same[0]) if same else 0
+    length = [[0] * (m + 1) for _ in range(n + 1)]
+    for i in reversed(range(n)):
+        for j in reversed(range(m)):
+            longer = max(length[i + 1][j], length[i][j + 1])
+            length[i][j] = max(longer, 1 + length[i + 1][j + 1]) if same[i][j] else longer
+    found, i, j = [], 0, 0
+    while i < n and j < m:
+        if same[i][j] and length[i][j] == 1 + length[i + 1][j + 1]:
+            found.append((i, j))
+            i, j = i + 1, j + 1
+        elif length[i + 1][j] >= length[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return found
+
+
+def said_of(graph: Graph, old: Graph, fitting: Mapping[Block, Block]) -> str:
+    """Which layers go on and which begin, in words; nothing where all are the same ones."""
+    new, before = layers_of(graph.model), layers_of(old.model)
+    home = {block: path for path, layer in before.items() for _, _, block in layer}
+    kept, begun, moved = [], [], False
+    for path, layer in new.items():
+        sources = {home.get(fitting[b], "") for _, _, b in layer if b in fitting}
+        name = path or "the model"
+        if not sources:
+            begun.append(name)
+            continue
+        moved = moved or any(fitting.get(b) is not b for _, _, b in layer)
+        (source,) = sources if len(sources) == 1 else ("",)
+        kept.append(name if source in (path, "") else f"{name} (was {source})")
+    if not begun and not moved:
+        return ""
+    parts = [f"taken over: {_some(kept)}"] if kept else ["nothing is taken over"]
+    return "; ".join([*parts, *([f"new: {_some(begun)}"] if begun else [])])
+
+
+def _some(names: list[str]) -> str:
+    rest = len(names) - MOST_NAMED
+    return listing(names) if rest <= 0 else f"{listing(names[:MOST_NAMED])} and {rest} more"
 
 
 class Carried(NamedTuple):
@@ -236,7 +414,7 @@ def _arrive(run: Run, made: Made, before: _Before) -> None:
     """The weights' numbers, and everybody who knew the old ones."""
     graph, training, store = made.graph, run._training, run._store
     if store is not before.store:
-        _numbers(run, made, before)
+        _keep_numbers(run, made, before)
         training.data_changed |= before.store.revision != training._revision  # an edit of the old weights stays one
         store.revision = before.store.revision + 1
         training._revision = store.revision
@@ -263,7 +441,7 @@ def _place(carried: tuple[Carried, ...], start: int, size: int) -> int | None:
     return None
 
 
-def _numbers(run: Run, made: Made, before: _Before) -> None:
+def _keep_numbers(run: Run, made: Made, before: _Before) -> None:
     new, old = run._store, before.store
     for to, start, size in made.carried:
         for name in ("value", "grad", "computed", "frozen"):
@@ -275,3 +453,181 @@ def _numbers(run: Run, made: Made, before: _Before) -> None:
         previous[span] = new.value[span]
     if before.update is not None:
         training._update = _carried(made, before.update, len(new.value), new.value.dtype)
+
+
+# ---- What a run goes on with after a `Change`: its new graph, and which weights and numbers go on in it
+
+
+def made(run: Run, change: Change) -> Made:
+    """All that it takes to go on after `change`; the run and the models are left as they are.
+
+    Raises
+    ------
+    ScalarvizError
+        A part of it does not fit the run, its data, or another part.
+    """
+    old = run._graph
+    model = old.model if change.model is None else change.model
+    loss = LOSSES[change.loss]() if isinstance(change.loss, str) else change.loss
+    fitting = fitting_blocks(old, model)
+    optimizer = _optimizer(run, change, model, fitting)
+    numbers = _numbers(run, optimizer, dict(change.numbers))
+    graph = old
+    if any(part is not None for part in (change.model, change.loss, change.activation, change.optimizer)):
+        with _activations(model, change.activation):
+            names = names_in(model) if change.model is not None else dict(zip(old.blocks, _names(old), strict=True))
+            graph = recorded(run, model, old.loss if loss is None else loss, optimizer, run._shapes, names)
+    check_run(graph.tape.n_parameters, run._stored, len(optimizer.state), run.engine.name)
+    carried, fresh = _weights(run, graph, old, fitting)
+    words = "" if change.model is None else said_of(graph, old, fitting)
+    anew = change.optimizer is not None
+    if anew and run.optimizer.lr_schedule is not None and optimizer.lr_schedule is None:  # it was of the one before
+        words = ", ".join(filter(None, (words, "schedule = None")))
+    pace = optimizer.lr_pace.begun() if anew else None
+    given = optimizer.checked({"lr": dict(change.numbers)["lr"]})["lr"] if "lr" in dict(change.numbers) else None
+    return Made(graph, old, carried, fresh, numbers, anew, given, pace, change.batch_size, change.sampling, words)
+
+
+def _names(graph: Graph) -> list[str]:
+    return [tensor.name for tensor in graph.kept]
+
+
+def check_made(run: Run, found: Made) -> None:
+    """Whether its loss and its batches fit the data that there is.
+
+    Raises
+    ------
+    InputError
+    """
+    tape, problem = found.graph.tape, run.problem
+    if found.graph is not run._graph:
+        some = slice(0, FIRST) if isinstance(problem.data, Outside) else slice(None)  # the others when they are read
+        targets = problem.data[tape.n_inputs : tape.n_inputs + tape.n_targets, some].T
+        found.graph.check("change", problem.data[: tape.n_inputs, some].T, targets)
+    batch_of(found.batch or problem.batch, problem.data.shape[1], found.sampling or problem.sampling)
+
+
+# ---- activations
+
+
+@contextmanager
+def _activations(model: Any, wanted: str | Activation | None) -> Iterator[None]:
+    """While the block runs, the hidden modules of a Sequential have this activation."""
+    if wanted is None:
+        yield
+        return
+    hidden, before = _hidden(model), tuple(activations_of(model))
+    try:
+        for sequential, name, _ in hidden:
+            setattr(sequential, name, ACTIVATIONS[wanted]() if isinstance(wanted, str) else copy.deepcopy(wanted))
+        yield
+    finally:
+        for sequential, name, activation in before:
+            setattr(sequential, name, activation)
+
+
+def _hidden(model: Any) -> list[Place]:
+    """The activations that a module with weights follows.
+
+    Raises
+    ------
+    InputError
+        It is no Sequential, or there are none.
+    """
+    if not isinstance(model, Sequential):
+        raise InputError(
+            f"change: activation is for an nn.Sequential, and the model is a {type(model).__name__}; give "
+            "model=, another one that holds the same weights"
+        )
+    leaves = list(_leaves(model))
+    last = max((k for k, (_, _, part) in enumerate(leaves) if part.parameters()), default=0)
+    found = [place for place in leaves[:last] if isinstance(place[2], Activation)]
+    if not found:
+        raise InputError("change: the model has no activation before a layer with weights; give model=")
+    return found
+
+
+def _leaves(model: Sequential) -> Iterator[Place]:
+    for name, part in vars(model).items():
+        if name.isdecimal() and isinstance(part, Sequential):
+            yield from _leaves(part)
+        elif name.isdecimal():
+            yield model, name, part
+
+
+# ---- the optimiser
+
+
+def _optimizer(run: Run, change: Change, model: Any, fitting: Mapping[Block, Block]) -> Optimizer:
+    """The one that goes on: that of the run where it holds what it held, its like over other weights, or a new one."""
+    old = run.optimizer
+    if isinstance(change.optimizer, Optimizer):
+        return change.optimizer
+    held = _held(old, model, fitting) if change.model is not None else old.blocks()
+    if change.optimizer is None:
+        same = [(b, i.tolist()) for b, i in held] == [(b, i.tolist()) for b, i in old.blocks()]
+        if not same and len(old.rules) > 1:
+            raise InputError("change: which parameter group new weights are in is not known; give optimizer=, too")
+        return old if same else holding(old, held)
+    kind = OPTIMIZERS[change.optimizer] if isinstance(change.optimizer, str) else change.optimizer
+    parameters = [p for block, places in held for p in _of(block, places)]
+    try:
+        return kind(parameters, **dict(change.numbers))
+    except ScalarvizError:
+        raise
+    except TypeError as error:
+        raise InputError(f"change: optimizer: {error}; give its numbers too, such as lr=") from None
+
+
+def _of(block: Block, places: Any) -> list[Any]:
+    return [block] if len(places) == block.size else [block.weight(int(i)) for i in places]
+
+
+def _held(old: Optimizer, model: Any, fitting: Mapping[Block, Block]) -> list[tuple[Block, Any]]:
+    """What of the new weights is held: of those that go on what was, of the new ones all."""
+    before = dict(old.blocks())
+    blocks = blocks_of(model)
+    if not blocks:  # a function: nobody knows yet what it reads
+        return old.blocks()
+    found = []
+    for block in blocks:
+        places = before.get(fitting[block]) if block in fitting else np.arange(block.size)
+        if places is not None:
+            found.append((block, places))
+    return found
+
+
+def _numbers(run: Run, optimizer: Optimizer, numbers: dict[str, Any]) -> GroupNumbers:
+    """All numbers of the optimiser as they are to be; its rule is recorded with them, and nothing is changed."""
+    now, pace = optimizer.moment(), optimizer.lr_pace.moment()
+    found = optimizer.checked(numbers)
+    try:
+        optimizer.put(found)
+        record_update(optimizer, run.problem.limits)
+        return optimizer.moment()
+    finally:
+        optimizer.put_moment(now)
+        optimizer.lr_pace.put(pace)
+
+
+# ---- weights
+
+
+def _weights(
+    run: Run, graph: Graph, old: Graph, fitting: Mapping[Block, Block]
+) -> tuple[tuple[Carried, ...], tuple[Fresh, ...]]:
+    """Which of the new graph's weights go on, and how the others begin."""
+    before, carried, fresh = starts(old.tape), [], []
+    for block, to in starts(graph.tape).items():
+        source = block if block in before else fitting.get(block)
+        if source is not None:
+            carried.append(Carried(to, before[source], block.size))
+        else:
+            with np.errstate(over="ignore"):
+                values = block.flat_value.astype(run._stored)
+            if not np.isfinite(values).all():
+                raise InputError(
+                    f"change: a weight of {block.name or 'the model'} is no finite number of {run._stored}"
+                )
+            fresh.append(Fresh(to, values, block.frozen_flags.copy()))
+    return tuple(carried), tuple(fresh)

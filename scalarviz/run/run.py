@@ -24,28 +24,24 @@ from ..scalar.store import Gate, Store
 from ..tape import Plan
 from .breaking import Breaking
 from .callbacks import CallingBack
-from .checks import batch_of, of_values, positive, seed_of
-from .conditions.breakpoints import Breakpoints
-from .dataset import Dataset, data_of
+from .checks import as_pair, batch_of, check_run, limits_of, of_values, positive, sample_shape, seed_of
+from .core.data import Dataset, data_of
+from .core.gather import release, weight_name
+from .core.graph import Graph, recorded, weights_of
+from .core.history import History
+from .core.loss_scale import Given, loss_scale_of
+from .core.optimizer import columns_of, flat_state, hand_back, record_rules, record_update
+from .core.training import Training, handed_on, in_turn
 from .editing import Editing
 from .engines import Engines
-from .gather import release, weight_name
-from .graph import Graph, recorded, weights_of
-from .history import History
 from .keeping import Keeping
-from .limited import limits_of
 from .looking import Looking
-from .loss_scale import Given, loss_scale_of
-from .memory import check_run
-from .opened.asking import Asking
-from .optimizer import columns_of, flat_state, hand_back, record_rules, record_update
+from .opened.opening import Asking
+from .past.timeline import Timeline
+from .questions.breakpoints import Breakpoints
+from .regraph import take_over
 from .run_traveller import RunTraveller
-from .samples import as_pair, sample_shape
-from .taking import take_over
-from .timeline import Timeline
-from .training import Training
 from .travel import Travel
-from .turns import handed_on, in_turn
 
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 _CALLS = {

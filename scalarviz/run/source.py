@@ -1,4 +1,4 @@
-"""`Source`: what a picture may ask of whatever has weights, and what it can do. A live Run is one.
+"""`Source`: what a picture may ask of whatever has weights, and `Moment`: one frame with its source.
 
 A view knows a Source and nothing behind it, so that it shows a run, weights, arrays or a recording alike. What a source
 cannot do it says beforehand (:attr:`Source.can`); asked all the same it raises.
@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import StateError
-from .asked_call import AskedCall
-from .frame import NO_CURVE, Curve, Frame, Stage, Tensor
-from .requests import FrameRequest
+from ..errors import StateError, UnknownNameError, listing
+from .core.frame import NO_CURVE, Curve, Frame, Stage, Tensor
+from .core.requests import AskedCall, FrameRequest
 
 if TYPE_CHECKING:
     from ..scalar.store import Store
     from .edits import Edit
     from .run import Run
     from .weight_record import WeightRecord
+
 
 Float = NDArray[np.floating]
 
@@ -258,3 +258,60 @@ class Source(Protocol):
 
     def _cannot(self, do: str) -> StateError:
         return StateError(f"{self.what} cannot {do}; try a Run or a Scene")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moment:
+    """One frame, and forward passes at its values: never at those of a run that has gone on meanwhile.
+
+    Attributes
+    ----------
+    frame : Frame
+        The numbers that are on screen.
+    source : Source
+        Where they come from, and what else it knows.
+    """
+
+    frame: Frame
+    source: Source
+
+    @property
+    def step(self) -> int:
+        """Training steps done."""
+        return self.frame.step
+
+    def tensor(self, name: str) -> NDArray[np.floating]:
+        """The values of a tensor (``"0.weight"``) in its own shape, a copy.
+
+        Raises
+        ------
+        UnknownNameError
+            There is none of that name.
+        """
+        for tensor in self.source.tensors:
+            if tensor.name == name:
+                return tensor.of(self.frame.values).copy()
+        raise UnknownNameError(f"no tensor {name!r}; allowed: {listing(t.name for t in self.source.tensors)}")
+
+    def predict(self, inputs: ArrayLike) -> NDArray[Any]:
+        """The outputs for `inputs` (N, n_inputs), shape (N, n_outputs)."""
+        return self.source.predict(inputs, self.frame.values)
+
+    def rows(self, inputs: ArrayLike, *stages: str) -> dict[str, NDArray[Any]]:
+        """The rows of the named stages for `inputs` (N, n_inputs), each (N, outputs)."""
+        return self.source.rows(inputs, stages, self.frame.values)
+
+    def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Inputs (N, n_inputs) and targets (N, n_targets) that were learnt from at that moment; waits for no thread."""
+        return self.frame.samples() or self.source.samples()
+
+    def whole_loss(self) -> float:
+        """The loss of all samples that were learnt from at that moment, as one batch; waits for no thread."""
+        samples = self.frame.samples()
+        if samples is None:
+            return self.source.whole_loss(self.frame.values)
+        return self.evaluate(*samples)
+
+    def evaluate(self, inputs: ArrayLike, targets: ArrayLike) -> float:
+        """The loss on other data, all samples as one batch."""
+        return self.source.evaluate(inputs, targets, self.frame.values)

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from ..engine.table import lost
 from ..errors import InputError, StateError, TypeMismatchError, listing
-from .dataset import Dataset
-from .gather import constants_of
-from .signals import Whole
+from .core.data import Dataset
+from .core.gather import constants_of
+from .core.signals import Whole
 
 if TYPE_CHECKING:
     from ..engine.problem import Limits, Sampling
     from ..engine.table import EngineChoice
-    from .graph import Graph
+    from .core.graph import Graph
     from .run import Run
 
 

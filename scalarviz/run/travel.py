@@ -9,14 +9,12 @@ from ..checks import function, integer, text
 from ..errors import InputError, TypeMismatchError
 from ..scalar.store import Gate
 from . import state
+from .core.frame import Branch
+from .core.signals import Whole
+from .core.training import Training, in_turn
 from .edits import Applied
-from .past import Branch
-from .restarted import redrawn, restarted, seeded, seeded_as_before
-from .signals import Whole
-from .timeline import Timeline
-from .timeline.timeline import Progress
-from .training import Training
-from .turns import in_turn
+from .past.timeline import Progress, Timeline
+from .run_traveller import redrawn, restarted, seeded, seeded_as_before
 
 
 class Travel:

@@ -1,19 +1,79 @@
-"""`weight_record`: how one weight moved over everything that a run has recorded on its branch."""
+"""`weight_record`: how one weight moved over all that a run has recorded, and what one sample asks of it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from ..engine.arrays.program import PlanRunner
 from ..tape import Tape
-from .look_back import again_within, visited
-from .optimizer import starts
+from .core.optimizer import starts
 
 if TYPE_CHECKING:
+    from .core.forward import Forward
     from .run import Run
+
+
+T = TypeVar("T")
+LOOK_BACK_SECONDS = 2.0
+"""What doing steps again may take where nobody waits; where it would take longer, only keyframes are visited."""
+
+
+def looked_back(
+    run: Run, look: Callable[[Run], T], count: int, until: int, seconds: float = LOOK_BACK_SECONDS
+) -> dict[int, T]:
+    """What `look(run)` returns at about `count` steps of the run's branch before `until`, more of them early ones.
+
+    The run stands where it stood afterwards. Between two of its steps, in the thread that may change it.
+    """
+    run.timeline.enter()
+    first = run.timeline.span[0]
+    wanted = first + (np.linspace(0.0, 1.0, count, endpoint=False) ** 2 * (until - first)).astype(int)
+    if again_within(run, seconds):
+        return visited(run, sorted(set(wanted.tolist())), look)
+    kept = np.array(sorted({step for step in _keyframes(run) if first <= step < until}), int)
+    if not len(kept):
+        return {}
+    near = kept[np.abs(kept[:, None] - wanted).argmin(axis=0)]
+    return visited(run, sorted(set(near.tolist())), look, jumps=True)
+
+
+def again_within(run: Run, seconds: float) -> bool:
+    """Whether all that was recorded on the run's branch can be done again in that time."""
+    first, newest = run.timeline.span
+    measured = run.timeline.keyframes.clock  # seconds of the engine for all branches
+    return min(measured, (newest - first) * run._training.seconds_a_step) <= seconds
+
+
+def visited(run: Run, places: Sequence[int], look: Callable[[Run], T], *, jumps: bool = False) -> dict[int, T]:
+    """What `look(run)` returns at each of some rising steps, while the run stands there.
+
+    All steps between them are done again, unless it `jumps`: every place is reached from the nearest keyframe then.
+    """
+    timeline, here, found = run.timeline, run.steps, dict[int, T]()
+    try:
+        for step in places:
+            if jumps or not found:
+                timeline.to(step)
+            while run.steps < step:
+                timeline.advance(step - run.steps)
+            found[step] = look(run)
+    finally:
+        timeline.to(here)
+    return found
+
+
+def _keyframes(run: Run) -> list[int]:
+    """Steps of the keyframes of the way here."""
+    return [key.step for line, last, _ in run.timeline.line.path() for key in line.keys if key.step <= last]
+
+
+# ---- `weight_record`: how one weight moved over everything that a run has recorded on its branch
+
 
 POINTS = 160
 """Steps at which the weight is looked up, at most so many and those beside an edit."""
@@ -102,3 +162,40 @@ def _kept(run: Run, same: _Same) -> dict[int, float]:
         if (index := same.at(kept.parts["graph"].tape)) is not None:
             found.setdefault(step, float(weights.values[index]))
     return found
+
+
+class SampleGradient:
+    """Forward and backward of single samples, on arrays of its own: the run's store is never touched.
+
+    Parameters
+    ----------
+    run : Run
+    forward : Forward, optional
+        A network that it had; default: that of now.
+    """
+
+    def __init__(self, run: Run, forward: Forward | None = None) -> None:
+        self._forward = run._forward if forward is None else forward
+        self._plan = self._forward.plan
+        self._runner = PlanRunner(self._plan, np.float64)
+
+    def gradient(self, sample: ArrayLike, target: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
+        """Gradient (P,) of the loss of one sample (n_in,) with its target (n_out,), at flat values (P,).
+
+        As `evaluate` has that loss: a mean over weighted targets divides by the sample's own weight.
+        """
+        runner, body = self._runner, self._runner.body
+        numbers = np.concatenate([np.ravel(sample), np.ravel(target)]).astype(np.float64)
+        at = np.asarray(values, np.float64)
+        theta, prologue_rows = runner.extended(at)
+        rows = body.forward(theta, runner.encode(numbers[:, None]))
+        adjoints: NDArray[Any] = np.zeros_like(rows)
+        adjoints[body.program.loss] = self._forward.scale_of_one(np.asarray(target))
+        gradient = np.zeros(len(theta))
+        body.backward(rows, adjoints, theta, gradient)
+        count = self._plan.n_parameters
+        if prologue_rows is not None and runner.prologue is not None:
+            inner = np.zeros_like(prologue_rows)
+            np.add.at(inner[:, 0], runner.prologue.program.outputs, gradient[count:])
+            runner.prologue.backward(prologue_rows, inner, at, gradient[:count])
+        return gradient[:count]

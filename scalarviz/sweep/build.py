@@ -10,8 +10,8 @@ from typing import Any, get_origin
 
 from ..errors import InputError, TypeMismatchError, shown
 from ..run.run import Run
-from ..run.scene import Scene
-from ..run.scene_file import LoadedScene, load_scene, scene_of_text, settled
+from ..run.scene.scene import Scene
+from ..run.scene.scene_file import LoadedScene, load_scene, scene_of_text, settled
 
 
 @dataclass(frozen=True, slots=True)

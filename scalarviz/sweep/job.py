@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ..engine.cost import processor_type
 from ..errors import DivergedError, ScalarvizError
 from ..run.checkpoint import said_of as said_of_run
-from ..run.moment import Moment
 from ..run.run import Run
-from ..run.run_source import RunSource
+from ..run.source import Moment
+from ..run.sources.run_source import RunSource
 from .build import Build, Built
 from .result import Arrays, Label, Result, State, thinned
 

@@ -14,8 +14,8 @@ import numpy as np
 from ..checks import integer, mapping
 from ..errors import InputError, TypeMismatchError, listing, shown
 from ..io.readable import check_source
-from ..run.option_words import extra_of, flag_of, sentence
-from ..run.recording.about import program_version
+from ..run.scene.scene import extra_of, flag_of, sentence
+from ..run.sources.recording.about import program_version
 from .about import MOST_RUNS, About, is_label
 from .build import Build, FunctionBuild, SceneBuild
 from .grid import MOST, plain_value, seeds_of, values_of

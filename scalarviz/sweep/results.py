@@ -9,9 +9,8 @@ from typing import Any, Self
 from ..checks import integer
 from ..errors import FileFormatError, InputError
 from ..io.atomic import StrPath, path_text
-from ..run.recording.files import is_written
-from ..run.recording.opening import Opened
-from ..run.recording.schema import DAMAGED
+from ..run.sources.recording.contents import Opened
+from ..run.sources.recording.file import DAMAGED, is_written
 from .about import About, alike, read_about
 from .kept import Kept
 from .result import Result

@@ -11,8 +11,7 @@ import numpy as np
 from ..errors import FileFormatError
 from ..io.weights import OURS
 from ..run.checkpoint import KEY
-from ..run.recording.checksums import Cell, checksum
-from ..run.recording.schema import clean
+from ..run.sources.recording.file import Cell, checksum, clean
 from .about import is_label
 from .result import MOST_POINTS, STATES, Arrays, Result
 

@@ -5,8 +5,8 @@ Blobs of curves are little-endian float64 (K, 2); those of weights are safetenso
 
 from __future__ import annotations
 
-from ..run.recording.schema import TABLES as OF_RECORDINGS
-from ..run.recording.schema import Format
+from ..run.sources.recording.file import TABLES as OF_RECORDINGS
+from ..run.sources.recording.file import Format
 
 ENDING = ".svs"
 VERSION = 1
@@ -31,7 +31,7 @@ TABLES = {
   number; ``seed`` is decimal digits (it may have 64 bits); ``metrics`` is JSON, in which null is not a number.
 * ``weights``: those at the end under step -1, those of keyframes under their steps; under step -2 the arrays of the
   optimiser, and in their metadata how the run trained, where it needs these to train on.
-* ``checksum``: of the other columns, in order, as :mod:`scalarviz.run.recording.checksums` has it.
+* ``checksum``: of the other columns, in order, as :mod:`scalarviz.run.sources.recording.file` has it.
 """
 
 AT_THE_END = -1

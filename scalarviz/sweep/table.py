@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..io.atomic import StrPath, write_bytes
-from ..run.recording.schema import clean
+from ..run.sources.recording.file import clean
 from .groups import Group, groups, metrics_of, swept
 from .result import Result
 

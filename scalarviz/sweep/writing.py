@@ -10,9 +10,7 @@ from pathlib import Path
 
 from ..errors import InputError, shown
 from ..io.atomic import StrPath, check_target, path_text, replacing
-from ..run.recording.checksums import Cell
-from ..run.recording.files import FileId, check_length, finish, is_written, signed
-from ..run.recording.logs import begin
+from ..run.sources.recording.file import Cell, FileId, begin, check_length, finish, is_written, signed
 from .about import About, alike, written
 from .result import Result
 from .results import Results

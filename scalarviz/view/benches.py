@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..run.recorded_pair import RecordedPair
+from ..run.sources.recorded_pair import RecordedPair
 from .compare.subject import pair_subject
 from .compare.triptych import Triptych
 from .draw.theme import Theme

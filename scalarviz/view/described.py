@@ -6,14 +6,14 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from ..nn import Module
-from ..run.recorded_pair import RecordedPair
-from ..run.recording import Recorded
 from ..run.run import Run
-from ..run.scene import Scene
+from ..run.scene.scene import Scene
+from ..run.sources.recorded_pair import RecordedPair
+from ..run.sources.recording.recorded import Recorded
 from .draw.text import loss_text
 
 if TYPE_CHECKING:
-    from ..run.frame import Frame
+    from ..run.core.frame import Frame
     from .micro.told import Told
 
 

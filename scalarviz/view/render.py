@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..run.frame import Frame
+from ..run.core.frame import Frame
 from ..sweep.kept import Kept
 from .benches import any_subject, bench_of
 from .cubes.quantity import quantity_of

@@ -9,11 +9,10 @@ from typing import Any, Self
 
 from ..errors import InputError, MissingDependencyError, StateError
 from ..run import Run, Scene
-from ..run.played import Played
-from ..run.recorded_source import RecordedSource
-from ..run.recording import Recorded
 from ..run.source import Source
-from ..run.watched import Watched
+from ..run.sources.played import Played, RecordedSource
+from ..run.sources.recording.recorded import Recorded
+from ..run.sources.watched.watched import Watched
 from ..sweep.kept import ALL, Kept
 from .benches import bench_of
 from .cubes.sizes import Sizing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from ..run.frame import Frame
+from ..run.core.frame import Frame
 from .aim import Aim
 from .cubes.quantity import Quantity, check_kept
 from .cubes.scale import ActivationScale, Coloring

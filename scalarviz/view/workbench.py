@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..run.frame import Frame
-from ..run.ranges import extent
-from ..run.scene import Scene
+from ..run.core.frame import Frame
+from ..run.questions.ranges import extent
+from ..run.scene.scene import Scene
 from .controls.panel import ControlsPanel
 from .cubes.own import LOOKS
 from .cubes.quantity import check_kept

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
-from scalarviz.run.ranges import KNEE, Range
+from scalarviz.run.questions.ranges import KNEE, Range
 from scalarviz.view.browser.document import document_of
 from scalarviz.view.browser.es300 import es300
 from scalarviz.view.browser.laid import laid_out

@@ -13,7 +13,7 @@ from scalarviz.scenes import rgb
 
 import scalarviz as sv
 from scalarviz.errors import InputError, ScalarvizError, TypeMismatchError, UnknownNameError
-from scalarviz.run.edits.applied import Applied
+from scalarviz.run.edits.base import Applied
 from scalarviz.view.browser import pack
 from scalarviz.view.browser.laid import laid_out
 from scalarviz.view.compare.heads import largest_words

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scalarviz.errors import InputError, UnknownNameError
-from scalarviz.run.ranges import KNEE
+from scalarviz.run.questions.ranges import KNEE
 from scalarviz.view import glsl
 from scalarviz.view.browser.es300 import HEADS, RULES, bare, es300, pair, translated
 from scalarviz.view.cubes.means import SAMPLES

@@ -11,9 +11,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from scalarviz.run.frame import Stage, Tensor
-from scalarviz.run.plan import Group, Placed, Plan
-from scalarviz.run.ranges import Range
+from scalarviz.run.core.frame import Stage, Tensor
+from scalarviz.run.questions.ranges import Range
+from scalarviz.run.scene.plan import Group, Placed, Plan
 from scalarviz.view.cubes.atlas import Atlas
 from scalarviz.view.cubes.picking import Picker
 from scalarviz.view.cubes.sizes import Sizing

@@ -16,7 +16,7 @@ import scalarviz as sv
 from scalarviz.errors import DivergedError
 from scalarviz.run import Moment
 from scalarviz.run.panels import WordBoard
-from scalarviz.run.recorded_source import RecordedSource
+from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.browser.document import document_of
 from scalarviz.view.browser.laid import laid_out
 from scalarviz.view.browser.ofscene import of_scene

@@ -7,8 +7,8 @@ import base64
 import numpy as np
 import pytest
 
-from scalarviz.run.ranges import Range, clipped_share, extent
-from scalarviz.run.ranges import RangeTracker as Tracker
+from scalarviz.run.questions.ranges import Range, clipped_share, extent
+from scalarviz.run.questions.ranges import RangeTracker as Tracker
 from scalarviz.view.cubes.quantity import OWN
 from scalarviz.view.cubes.scale import grown
 from scalarviz.view.cubes.sizes import Sizing

@@ -12,9 +12,9 @@ from PIL import Image
 from scalarviz.scenes import rgb, uinn
 
 import scalarviz as sv
-from scalarviz.run.edits.applied import Applied
-from scalarviz.run.recording.pictures import Picture
-from scalarviz.run.run_source import RunSource
+from scalarviz.run.edits.base import Applied
+from scalarviz.run.sources.recording.contents import Picture
+from scalarviz.run.sources.run_source import RunSource
 from scalarviz.view.browser.recorded import html_of, write_html
 from scalarviz.view.draw.text import loss_text
 

@@ -9,7 +9,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run.ranges import extent
+from scalarviz.run.questions.ranges import extent
 from scalarviz.view.shown.subject import subject_of
 
 from .players import Pages

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz.run.frame import Frame
-from scalarviz.run.recorded_source import RecordedSource
+from scalarviz.run.core.frame import Frame
+from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.browser.laid import laid_out
 from scalarviz.view.cubes.sizes import Sizing
 from scalarviz.view.draw.theme import DARK

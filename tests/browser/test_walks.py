@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 import scalarviz as sv
-from scalarviz.run.recorded_source import RecordedSource
+from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.browser.document import document_of
 from scalarviz.view.browser.laid import laid_out
 from scalarviz.view.browser.pack import packed, unpacked

@@ -7,7 +7,7 @@ import json
 import numpy as np
 
 import scalarviz as sv
-from scalarviz.run.recorded_source import RecordedSource
+from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.browser.document import document_of
 from scalarviz.view.browser.pack import unpacked
 from scalarviz.view.browser.page import gathered

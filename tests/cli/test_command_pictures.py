@@ -54,8 +54,8 @@ def shown(monkeypatch):
 
 def test_a_film_is_drawn_where_there_is_something_to_see(cli, monkeypatch, shown):
     """A loss that falls at once and then stands still: half of the film shows it falling."""
-    monkeypatch.setattr("scalarviz.run.rehearsal._TOO_LONG", math.inf)  # however slow the machine: to its end
-    monkeypatch.setattr("scalarviz.run.rehearsal.time", SimpleNamespace(perf_counter=lambda: 0.0))
+    monkeypatch.setattr("scalarviz.run.sources.played._TOO_LONG", math.inf)  # however slow the machine: to its end
+    monkeypatch.setattr("scalarviz.run.sources.played.time", SimpleNamespace(perf_counter=lambda: 0.0))
     flags = ("--steps", 3000, "--duration", 3, "--fps", 20, "--optimizer", "adam", "--lr", 0.3)
     assert cli("rgb", *flags, *NUMPY, "--out", "a.mp4", "--json").json["steps"] == 3000
     steps = [step for step, _ in shown]

@@ -184,7 +184,7 @@ OWN = """
 import numpy as np
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run.scene import Scene
+from scalarviz.run.scene.scene import Scene
 
 def build(options):
     net = nn.Sequential(nn.Linear(2, 1))

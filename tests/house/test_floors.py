@@ -218,7 +218,7 @@ net = nn.Sequential(nn.Linear(3, 3), nn.Sigmoid())
 run = sv.Run(net, nn.MSELoss(), optim.Adam(net.parameters(), lr=0.05), data=(X, 1 - X))
 run.step(50)
 print(run.engine.name, run.history.loss[-1] < run.history.loss[0] / 2)
-from scalarviz.run.ranges import extent
+from scalarviz.run.questions.ranges import extent
 from scalarviz.view.cubes.shader import vertex
 from scalarviz.view.draw.maps import get_map
 from scalarviz.view.draw.theme import get_theme

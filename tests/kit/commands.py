@@ -30,8 +30,8 @@ from scalarviz.cli.main import main
 from scalarviz.io import load_tensors
 from scalarviz.run import Moment
 from scalarviz.run.controls import Reader
-from scalarviz.run.run_source import RunSource
-from scalarviz.run.scene_file import load_scene
+from scalarviz.run.scene.scene_file import load_scene
+from scalarviz.run.sources.run_source import RunSource
 
 PROGRAM = (sys.executable, "-P", "-m", "scalarviz")
 NO_DISPLAY = ":4077"

@@ -10,8 +10,8 @@ import pytest
 
 import scalarviz as sv
 from kit.runs import make_run
-from scalarviz.run.recorded_source import RecordedSource
-from scalarviz.run.recording import following
+from scalarviz.run.sources.played import RecordedSource
+from scalarviz.run.sources.recording import recorded
 from scalarviz.view.benches import bench_of
 from scalarviz.view.watch.actions import ACTIONS
 from scalarviz.view.watch.replay import Replay
@@ -141,8 +141,8 @@ def record(tmp_path):
 @pytest.fixture
 def at_once(monkeypatch):
     """Files that grow are looked at without a pause worth the name; no thread of that stays."""
-    monkeypatch.setattr(following, "PAUSE", 0.01)
-    monkeypatch.setattr(following, "SHARE", 0)
+    monkeypatch.setattr(recorded, "PAUSE", 0.01)
+    monkeypatch.setattr(recorded, "SHARE", 0)
     yield
     assert not [thread for thread in threading.enumerate() if thread.name == "scalarviz-following"]
 

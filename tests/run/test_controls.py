@@ -19,9 +19,7 @@ from kit.runs import bits, make_run
 from scalarviz import nn
 from scalarviz.errors import InputError, StateError, TypeMismatchError
 from scalarviz.run.controls import MOST_LAYERS, MOST_UNITS, Reader, Segments, Slider, Switch
-from scalarviz.run.layers import LAYERS
-from scalarviz.run.own_controls import own_controls
-from scalarviz.run.rule_controls import keep_rule
+from scalarviz.run.scene.own_controls import LAYERS, keep_rule, own_controls
 
 SETS = {"value": lambda reader: 1.0, "change": lambda value, reader: None}
 

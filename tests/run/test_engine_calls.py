@@ -15,8 +15,8 @@ from kit.runs import ENGINES, bits, far, frame_bits, make_run
 from scalarviz.engine.arrays.trainer import NumpyTrainer
 from scalarviz.engine.problem import HostTrainer, Midway
 from scalarviz.errors import DivergedError, InputError, StateError
-from scalarviz.run import training
-from scalarviz.run.training import copied
+from scalarviz.run.core import training
+from scalarviz.run.core.training import copied
 from scalarviz.run.worker import Worker
 
 

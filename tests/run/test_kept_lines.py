@@ -78,7 +78,7 @@ def test_what_is_left_of_a_branch_that_made_room_begins_where_it_began():
 
 def test_a_thinned_curve_ends_at_the_step_of_its_frame(monkeypatch):
     run, other = make_run("mlp"), ran(100)
-    monkeypatch.setattr("scalarviz.run.history.LIMIT", 20)
+    monkeypatch.setattr("scalarviz.run.core.history.LIMIT", 20)
     run.step(100)
     assert len(run.history) <= 20
     for step in (99, 50, 37, 2, 1):

@@ -20,13 +20,12 @@ from kit.runs import ENGINES, bits, make_run
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, UnknownNameError
 from scalarviz.run import Tensor
-from scalarviz.run.diagnosis import diagnose
-from scalarviz.run.forward import Forward
-from scalarviz.run.ids import check_tables
-from scalarviz.run.layer_table import layer_rows
-from scalarviz.run.ranges import Range, RangeTracker, clipped_share, extent, extents, symlog, symlog_inverse
-from scalarviz.run.rehearsal import rehearse
-from scalarviz.run.sample_gradient import SampleGradient
+from scalarviz.run.checks import check_tables
+from scalarviz.run.core.forward import Forward
+from scalarviz.run.questions.diagnosis import diagnose, layer_rows
+from scalarviz.run.questions.ranges import Range, RangeTracker, clipped_share, extent, extents, symlog, symlog_inverse
+from scalarviz.run.sources.played import rehearse
+from scalarviz.run.weight_record import SampleGradient
 from scalarviz.tape import Node, Table, Tape
 
 X = np.random.default_rng(0).random((64, 3))

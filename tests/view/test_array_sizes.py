@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz.run.frame import Tensor
+from scalarviz.run.core.frame import Tensor
 from scalarviz.view.draw.text import CAP_HEIGHT, measure
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.layout import Layout, layout_for

@@ -10,8 +10,8 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run.panels import LossCurve
-from scalarviz.run.rehearsal import Rehearsal
-from scalarviz.run.scene import Scene
+from scalarviz.run.scene.scene import Scene
+from scalarviz.run.sources.played import Rehearsal
 from scalarviz.view.draw.places import LABEL
 from scalarviz.view.draw.text import loss_text, measure
 from scalarviz.view.draw.theme import DARK

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from scalarviz.run.frame import Stage, Tensor
+from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.view.cubes.picking import Picker
 from scalarviz.view.draw.sketch import TextItem
 from scalarviz.view.draw.text import CAP_HEIGHT, measure

@@ -13,7 +13,7 @@ from scalarviz import nn, optim
 from scalarviz.errors import InputError
 from scalarviz.run.edits import SetTargets
 from scalarviz.run.panels import ColourCube, DigitBoard, DigitPad, LossCurve, Pictures
-from scalarviz.run.scene import Scene
+from scalarviz.run.scene.scene import Scene
 from scalarviz.view.draw.text import chip_text, loss_text
 from scalarviz.view.panels.colours import hexed
 from scalarviz.view.shown.subject import scene_subject, subject_of

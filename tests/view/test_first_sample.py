@@ -12,7 +12,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.cli.painter import Painter
-from scalarviz.run.scene import Scene
+from scalarviz.run.scene.scene import Scene
 from scalarviz.view.draw.text import chip_text, measure
 from scalarviz.view.flow.values import colours_at
 from scalarviz.view.shown.subject import subject_of

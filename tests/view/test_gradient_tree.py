@@ -14,7 +14,7 @@ from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import GradientTree
-from scalarviz.run.ranges import Range
+from scalarviz.run.questions.ranges import Range
 from scalarviz.view.draw.maps import get_map
 from scalarviz.view.draw.sketch import Sketch
 from scalarviz.view.draw.text import loss_text, short

@@ -9,7 +9,7 @@ import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.io import save_picture
 from scalarviz.run.panels import DigitPad, Pictures
-from scalarviz.run.scene import Scene
+from scalarviz.run.scene.scene import Scene
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.mirror import Mirror

@@ -11,8 +11,8 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run.sample_gradient import SampleGradient
-from scalarviz.run.scene import Scene
+from scalarviz.run.scene.scene import Scene
+from scalarviz.run.weight_record import SampleGradient
 from scalarviz.view.draw.text import figure
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.shown.subject import arrays_subject, subject_of

@@ -12,9 +12,9 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import UnknownNameError
 from scalarviz.run import panels as described
-from scalarviz.run.frame import Frame
+from scalarviz.run.core.frame import Frame
 from scalarviz.run.panels import ColourCube, LossCurve, Pictures
-from scalarviz.run.scene import Scene
+from scalarviz.run.scene.scene import Scene
 from scalarviz.view.draw.sketch import Sketch, TextItem
 from scalarviz.view.draw.text import CAP_HEIGHT, measure
 from scalarviz.view.draw.theme import DARK, LIGHT, rgb

@@ -7,7 +7,7 @@ import pytest
 
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
-from scalarviz.run.layer_table import layer_rows
+from scalarviz.run.questions.diagnosis import layer_rows
 from scalarviz.view.draw.text import measure, short
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen

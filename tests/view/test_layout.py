@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from scalarviz.errors import InputError, UnknownNameError
-from scalarviz.run.frame import Stage, Tensor
+from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.flow.labels import FlowLabels
 from scalarviz.view.space.layout import FEW, layout_for, scene_rect

@@ -7,7 +7,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run.ranges import Range, extent
+from scalarviz.run.questions.ranges import Range, extent
 from scalarviz.view.cubes.scale import ActivationScale, rows_of
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.space.conv import map_grid

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from scalarviz import Run, nn, optim
-from scalarviz.run.frame import Stage, Tensor
+from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.view.space.layout import layout_for
 
 SIZES = [(1280, 720), (640, 360)]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run.sample_gradient import SampleGradient
-from scalarviz.run.scene import Scene
+from scalarviz.run.scene.scene import Scene
+from scalarviz.run.weight_record import SampleGradient
 from scalarviz.view.draw.text import MINUS, measure
 from scalarviz.view.draw.theme import DARK, LIGHT
 from scalarviz.view.shown.subject import subject_of

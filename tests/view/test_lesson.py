@@ -12,7 +12,7 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import TypeMismatchError
 from scalarviz.run.panels import ColourCube, DigitPad, LossCurve
-from scalarviz.run.scene import Scene
+from scalarviz.run.scene.scene import Scene
 from scalarviz.view.watch.lesson import LEAST, MOST
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.unseen import Unseen

@@ -11,10 +11,10 @@ from scalarviz.scenes import neuron
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
+from scalarviz.run.core.frame import Frame
 from scalarviz.run.edits import SetWeights
-from scalarviz.run.frame import Frame
 from scalarviz.run.panels import CurveFit, LossOver, TrainingLoop
-from scalarviz.run.run_source import RunSource
+from scalarviz.run.sources.run_source import RunSource
 from scalarviz.view.draw.text import measure, short
 from scalarviz.view.draw.theme import DARK, rgb
 from scalarviz.view.panels.descent import Losses, Place, grown, losses, place_of, steepness, verdict

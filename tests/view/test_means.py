@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalarviz.run.frame import Tensor
-from scalarviz.run.ranges import Range
+from scalarviz.run.core.frame import Tensor
+from scalarviz.run.questions.ranges import Range
 from scalarviz.view.cubes.atlas import NAN, NOT_COMPUTED, POS_INF
 from scalarviz.view.cubes.means import block_means
 from scalarviz.view.cubes.sizes import Sizing

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from scalarviz.errors import InputError
-from scalarviz.run.rehearsal import Rehearsal, rehearse
+from scalarviz.run.sources.played import Rehearsal, rehearse
 from scalarviz.run.worker import Worker
 from scalarviz.view.watch.pace import REST, fallen, pace, steps_a_frame
 from scalarviz.view.watch.playback import Playback

@@ -12,7 +12,7 @@ from scalarviz.scenes import digits, rgb, xor
 import scalarviz as sv
 from scalarviz.errors import InputError
 from scalarviz.run.panels import DigitPad
-from scalarviz.run.recording.pictures import Picture, write_pictures
+from scalarviz.run.sources.recording.contents import Picture, write_pictures
 from scalarviz.view.recorded import pictures as drawing
 from scalarviz.view.recorded.pictures import chosen, panel_pictures
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from scalarviz.run.frame import Stage, Tensor
-from scalarviz.run.ranges import Range
+from scalarviz.run.core.frame import Stage, Tensor
+from scalarviz.run.questions.ranges import Range
 from scalarviz.view.cubes import slab
 from scalarviz.view.cubes.picking import Picker, Shares
 from scalarviz.view.cubes.shader import fragment

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run import Scene
-from scalarviz.run.frame import Stage, Tensor
+from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.run.panels import LossCurve, Table
 from scalarviz.view.draw.places import ABOUT, LABEL, PRESENTER, Wanted, arrange
 from scalarviz.view.draw.theme import DARK, LIGHT, presenting

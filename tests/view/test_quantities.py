@@ -9,9 +9,9 @@ import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.errors import TypeMismatchError, UnknownNameError
 from scalarviz.run import Scene
+from scalarviz.run.core.frame import Frame
 from scalarviz.run.edits import Change
-from scalarviz.run.frame import Frame
-from scalarviz.run.ranges import extent
+from scalarviz.run.questions.ranges import extent
 from scalarviz.view.draw.maps import get_map
 from scalarviz.view.render import render
 from scalarviz.view.shown.subject import subject_of

@@ -12,8 +12,8 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run.recording import writer
-from scalarviz.run.scene import Scene
+from scalarviz.run.scene.scene import Scene
+from scalarviz.run.sources.recording import writer
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.unseen import Unseen
 

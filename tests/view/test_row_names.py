@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from scalarviz.run.scene import Scene
+from scalarviz.run.scene.scene import Scene
 from scalarviz.view.draw.text import CAP_HEIGHT, measure
 from scalarviz.view.flow.rows import row_names
 from scalarviz.view.flow.taken import Taken

@@ -7,7 +7,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run.diagnosis import diagnose
+from scalarviz.run.questions.diagnosis import diagnose
 from scalarviz.view.cubes.scale import Coloring
 from scalarviz.view.draw.text import figure, measure
 from scalarviz.view.draw.theme import DARK

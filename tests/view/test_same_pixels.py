@@ -13,7 +13,7 @@ from PIL import Image
 import scalarviz as sv
 from scalarviz.cli.painter import Painter
 from scalarviz.io import load_picture
-from scalarviz.run.scene_file import load_scene
+from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch import live as live_view
 from scalarviz.view.watch.live import LiveView

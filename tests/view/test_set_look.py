@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from vispy import gloo
 
-from scalarviz.run.scene import Scene
+from scalarviz.run.scene.scene import Scene
 from scalarviz.view.cubes import slab
 from scalarviz.view.flow import scenery
 from scalarviz.view.shown.subject import Subject, subject_of

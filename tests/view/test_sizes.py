@@ -8,8 +8,8 @@ import pytest
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run import Scene
-from scalarviz.run.frame import Tensor
-from scalarviz.run.ranges import Range
+from scalarviz.run.core.frame import Tensor
+from scalarviz.run.questions.ranges import Range
 from scalarviz.view.cubes.sizes import LEAST, THRESHOLDS, Sizing
 from scalarviz.view.cubes.slab import SlabVisual
 from scalarviz.view.draw.maps import get_map

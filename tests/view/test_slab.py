@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from scalarviz.errors import InputError, UnknownNameError
-from scalarviz.run.frame import Stage, Tensor
-from scalarviz.run.ranges import Range
+from scalarviz.run.core.frame import Stage, Tensor
+from scalarviz.run.questions.ranges import Range
 from scalarviz.view.cubes.shader import Variant
 from scalarviz.view.cubes.slab import SlabVisual, variant_for
 from scalarviz.view.draw.maps import get_map

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from scalarviz.run.frame import Stage, Tensor
+from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.view.cubes.atlas import DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF
 from scalarviz.view.cubes.slab import SlabVisual
 from scalarviz.view.draw.maps import get_map

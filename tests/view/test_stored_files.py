@@ -11,7 +11,7 @@ from safetensors.numpy import save_file
 from scalarviz.errors import FileFormatError, InputError
 from scalarviz.io import save_tensors
 from scalarviz.run.panels import Histogram
-from scalarviz.run.ranges import extent
+from scalarviz.run.questions.ranges import extent
 from scalarviz.view.benches import bench_of
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.panels.histogram import BINS, counted

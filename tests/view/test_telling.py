@@ -15,7 +15,7 @@ from scalarviz import nn, optim
 from scalarviz.run import Moment, Story
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.panels import ColourCube, LossCurve
-from scalarviz.run.scene import Scene
+from scalarviz.run.scene.scene import Scene
 from scalarviz.view.draw.text import CAP_HEIGHT, loss_text, measure
 from scalarviz.view.panels.story import Cap, Told
 from scalarviz.view.watch.actions import BY_NAME

@@ -13,12 +13,11 @@ from scalarviz.scenes import neuron
 
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
+from scalarviz.run.core.frame import Branch, Curve, Flag, Past
 from scalarviz.run.edits import SetOptimizer
-from scalarviz.run.edits.applied import Applied
-from scalarviz.run.frame import Curve
-from scalarviz.run.past import Branch, Flag, Past
-from scalarviz.run.run_source import RunSource
+from scalarviz.run.edits.base import Applied
 from scalarviz.run.source import Can
+from scalarviz.run.sources.run_source import RunSource
 from scalarviz.view.draw.places import Wanted, arrange
 from scalarviz.view.draw.text import CAP_HEIGHT, measure
 from scalarviz.view.draw.theme import DARK, LIGHT, rgb

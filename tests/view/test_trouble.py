@@ -9,7 +9,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.run.scene import Scene
+from scalarviz.run.scene.scene import Scene
 from scalarviz.view.draw.sketch import Sketch
 from scalarviz.view.draw.text import measure
 from scalarviz.view.window.offscreen import offscreen

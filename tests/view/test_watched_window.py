@@ -11,8 +11,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz.errors import InputError
-from scalarviz.run.watched.pace import RATE, SLOWEST
-from scalarviz.run.watched.watched import QUIET
+from scalarviz.run.sources.watched.watched import QUIET, RATE, SLOWEST
 
 pytestmark = [
     pytest.mark.gl,

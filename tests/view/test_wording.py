@@ -13,7 +13,7 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run import panels as described
 from scalarviz.run.panels import ColourCube, LossCurve
-from scalarviz.run.scene import Scene
+from scalarviz.run.scene.scene import Scene
 from scalarviz.view.draw.sketch import TextItem, rgba
 from scalarviz.view.draw.text import figure
 from scalarviz.view.draw.theme import DARK

@@ -18,7 +18,7 @@ from scalarviz import nn, optim
 from scalarviz.errors import UnknownNameError
 from scalarviz.run import panels as described
 from scalarviz.run.panels import ColourCube, LossCurve, Pictures
-from scalarviz.run.scene import Scene
+from scalarviz.run.scene.scene import Scene
 from scalarviz.view.draw.sketch import Sketch, TextItem
 from scalarviz.view.draw.text import CAP_HEIGHT, measure, number
 from scalarviz.view.draw.theme import DARK, rgb

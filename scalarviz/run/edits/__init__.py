@@ -1,19 +1,13 @@
 """Edits: whatever changes a run from outside, as data that prints, writes and reads.
 
-Open `base` first: what an edit is, and the hands that it works with. The kinds stand in `weights`, `training` and
-`data`, those of many weights in `selections` and `numbers`, several of any kind in `several`; `written` is their JSON.
+Open `base` first: what an edit is, what it may do, and its JSON. The kinds stand in `weights`, `training` and `change`
+(another model or data, several edits as one). `scalarviz.run.hands` is how an edit reaches into a run.
 """
 
-from .applied import Applied
-from .base import Edit
-from .change import Change
-from .data import AddSamples, Refill, SetTargets
-from .numbers import SetNumbers
-from .selections import RedrawWeights, ScaleWeights, Together
-from .several import Several
-from .training import Call, SetBatchSize, SetEngine, SetLimits, SetOptimizer, SetSampling, SetSchedule
-from .weights import AddToWeights, SetFrozen, SetWeights
-from .written import read_edit, write_edit
+from .base import Applied, Edit, read_edit, write_edit
+from .change import AddSamples, Change, Refill, SetTargets, Several
+from .training import Call, SetBatchSize, SetEngine, SetLimits, SetNumbers, SetOptimizer, SetSampling, SetSchedule
+from .weights import AddToWeights, RedrawWeights, ScaleWeights, SetFrozen, SetWeights, Together
 
 __all__ = [
     "AddSamples", "AddToWeights", "Applied", "Call", "Change", "Edit", "RedrawWeights", "Refill", "ScaleWeights",

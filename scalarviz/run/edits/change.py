@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from numpy.typing import NDArray
+
 from ... import nn, optim
-from ...checks import integer, one_of
+from ...checks import integer, one_of, real_array, text
+from ...engine.outside import as_source
 from ...engine.problem import SAMPLINGS, Sampling
 from ...errors import InputError, TypeMismatchError, listing, shown
+from ..checks import as_samples
 from .base import Edit, Hands, Names, fix, numbered
-from .training import SetOptimizer
+from .training import Call, SetOptimizer
 
 ACTIVATIONS: dict[str, type[nn.Activation]] = {
     (kind.op or "identity"): kind
@@ -174,3 +178,148 @@ def _optimizer(given: Any) -> Any:
         return given
     raise TypeMismatchError(f"change: optimizer must be one of {listing(OPTIMIZERS)}, an Optimizer or a class of them, "
                             f"got {shown(given)}")  # fmt: skip
+
+
+# ---- Edits of what a run learns from
+
+
+def _samples(array: Any, what: str) -> Any:
+    """Samples in the shape in which they were given; what is not copied as a source."""
+    source = as_source(array, what)
+    if source is not None:
+        return source
+    as_samples(array, what)
+    return real_array(array, what)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetTargets(Edit):
+    """Other targets for the same inputs, shape (N, n_targets)."""
+
+    targets: NDArray[Any]
+
+    def __post_init__(self) -> None:
+        what = "set_targets: the targets"
+        as_samples(self.targets, what)
+        fix(self, targets=real_array(self.targets, what))
+
+    def check(self, hands: Hands) -> None:
+        """Raise unless there is a target the loss can use for every sample."""
+        hands.check_targets(self.targets)
+
+    def apply(self, hands: Hands) -> None:
+        """Set them."""
+        hands.put_targets(self.targets)
+
+    def words(self, name: Names = numbered) -> str:
+        """``other targets for 1,024 samples``."""
+        return f"other targets for {len(self.targets):,} samples"
+
+    def continues(self, earlier: Edit) -> bool:
+        """Whether it is of the same kind."""
+        return isinstance(earlier, SetTargets)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AddSamples(Edit):
+    """More samples: `inputs` (K, n_inputs) with `targets` (K, n_targets)."""
+
+    inputs: Any
+    targets: Any
+
+    def __post_init__(self) -> None:
+        inputs, targets = _samples(self.inputs, "add_samples: the inputs"), _samples(self.targets, "the targets")
+        fix(self, inputs=inputs, targets=targets)
+
+    def check(self, hands: Hands) -> None:
+        """Raise unless they fit the run's."""
+        hands.check_samples(self.inputs, self.targets, "add_samples")
+
+    def apply(self, hands: Hands) -> None:
+        """Put them behind the others."""
+        hands.put_samples(self.inputs, self.targets, more=True)
+
+    def words(self, name: Names = numbered) -> str:
+        """``1 sample more``."""
+        return f"{len(self.inputs):,} sample{'s' if len(self.inputs) > 1 else ''} more"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Refill(Edit):
+    """Other data altogether: `inputs` (N, n_inputs) with `targets` (N, n_targets), any N."""
+
+    inputs: Any
+    targets: Any
+
+    def __post_init__(self) -> None:
+        inputs, targets = _samples(self.inputs, "refill: the inputs"), _samples(self.targets, "refill: the targets")
+        fix(self, inputs=inputs, targets=targets)
+
+    def check(self, hands: Hands) -> None:
+        """Raise unless they fit the run's model and loss."""
+        hands.check_samples(self.inputs, self.targets, "refill")
+
+    def apply(self, hands: Hands) -> None:
+        """Train on them instead."""
+        hands.put_samples(self.inputs, self.targets, more=False)
+
+    def words(self, name: Names = numbered) -> str:
+        """``1,024 other samples``."""
+        return f"{len(self.inputs):,} other samples"
+
+    def continues(self, earlier: Edit) -> bool:
+        """Whether it is of the same kind."""
+        return isinstance(earlier, Refill)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Several(Edit):
+    """Edits that belong together, such as other data and a network for it. If one cannot be done, none is.
+
+    Each has to fit the run as those before it leave it.
+
+    Attributes
+    ----------
+    edits : tuple of Edit
+        At least one; at most one of them a :class:`Change`, and none a :class:`Call`.
+    said : str
+        What they are in words ("300 points of a spiral"); default: those of its parts.
+    """
+
+    edits: tuple[Edit, ...]
+    said: str = ""
+
+    def __post_init__(self) -> None:
+        given: Any = self.edits
+        if not isinstance(given, tuple | list) or not all(isinstance(edit, Edit) for edit in given):
+            raise TypeMismatchError(f"Several: a row of edits is wanted, got {shown(given)}")
+        if any(isinstance(edit, Call | Several) for edit in given):
+            raise InputError("Several: a function cannot be a part of it, nor another Several")
+        if not given or sum(isinstance(edit, Change) for edit in given) > 1:
+            raise InputError("Several: at least one edit is wanted, and at most one Change")
+        fix(self, edits=tuple(given), said=text(self.said, "Several: the words"))
+
+    def resolved(self, hands: Hands) -> Edit:
+        """With every part in absolute numbers, for the run as it is now."""
+        return Several(tuple(edit.resolved(hands) for edit in self.edits), self.said)
+
+    def check(self, hands: Hands) -> None:
+        """Raise unless the first one fits; the others are checked when it is their turn."""
+        self.edits[0].check(hands)
+
+    def apply(self, hands: Hands) -> None:
+        """Do all of them; if one cannot be done, the run is as it was."""
+        with hands.whole():
+            for edit in self.edits:
+                edit.check(hands)
+                edit.apply(hands)
+
+    def words(self, name: Names = numbered) -> str:
+        """``300 points of a spiral``."""
+        return self.said or ", ".join(edit.words(name) for edit in self.edits)
+
+    def continues(self, earlier: Edit) -> bool:
+        """Whether each part continues that of `earlier`."""
+        if not isinstance(earlier, Several) or len(earlier.edits) != len(self.edits):
+            return False
+        return all(new.continues(old) for new, old in zip(self.edits, earlier.edits, strict=True))

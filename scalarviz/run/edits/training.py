@@ -13,8 +13,9 @@ from ...engine.problem import SAMPLINGS, Limits, Sampling
 from ...engine.table import known
 from ...errors import InputError, TypeMismatchError, shown
 from ...optim import Schedule
-from ..limited import limits_of
+from ..checks import limits_of
 from .base import Edit, Hands, Names, fix, numbered
+from .weights import Spans, called, spans_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -260,3 +261,47 @@ class Call(Edit):
     def words(self, name: Names = numbered) -> str:
         """What it was called."""
         return self.what
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetNumbers(Edit):
+    """Some weights train by other numbers than the rest: they become parameter groups of their own.
+
+    The rate is that of the next step. A schedule goes on with it as with a rate that is set by hand: it scales the
+    schedule of these weights, or ends it where the schedule's own rate is 0. ``run.lr`` scales it with the others.
+
+    Attributes
+    ----------
+    spans : tuple of (int, int)
+        Start and count of each part of the flat weights. Those that the optimiser does not hold stay so.
+    numbers : mapping or sequence of (str, number)
+        By the names of the optimiser's arguments.
+    said : str
+        What the weights are called together (``"row 2 of 0.weight"``).
+    """
+
+    spans: Spans
+    numbers: tuple[tuple[str, Any], ...]
+    said: str = ""
+
+    def __post_init__(self) -> None:
+        numbers = SetOptimizer(self.numbers).numbers
+        fix(self, spans=spans_of(self.spans, "SetNumbers"), numbers=numbers, said=text(self.said, "SetNumbers: said"))
+
+    def check(self, hands: Hands) -> None:
+        """Raise unless some of the weights are trained, and have these numbers."""
+        hands.check_numbers_of(self.spans, dict(self.numbers))
+
+    def apply(self, hands: Hands) -> None:
+        """Set them."""
+        hands.put_numbers_of(self.spans, dict(self.numbers))
+
+    def words(self, name: Names = numbered) -> str:
+        """``row 2 of 0.weight: lr = 0.01``."""
+        return f"{called(self.said, self.spans, name)}: {SetOptimizer(self.numbers).words()}"
+
+    def continues(self, earlier: Edit) -> bool:
+        """Whether it sets the same numbers of the same weights."""
+        if not isinstance(earlier, SetNumbers) or earlier.spans != self.spans:
+            return False
+        return {key for key, _ in earlier.numbers} == {key for key, _ in self.numbers}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...checks import integer, real_array
+from ...checks import integer, real_array, text
 from ...errors import InputError, TypeMismatchError, shown
+from ...scalar.single import as_number
 from .base import Edit, Hands, Names, fix, numbered, several, within
 
 
@@ -109,3 +112,180 @@ class SetFrozen(Edit):
     def continues(self, earlier: Edit) -> bool:
         """Whether it is about the same weights."""
         return isinstance(earlier, SetFrozen) and (earlier.start, len(earlier.flags)) == (self.start, len(self.flags))
+
+
+# ---- Edits of many weights that need not lie side by side: a row, a column, a neuron, a layer. Each is one edit
+
+
+Spans = tuple[tuple[int, int], ...]
+"""Parts of the flat weights: the first of each, and how many."""
+_PARTS = (SetWeights, AddToWeights, SetFrozen)
+
+
+def spans_of(spans: Any, what: str) -> Spans:
+    """Checked spans, at least one, sorted, none over another."""
+    if not isinstance(spans, tuple | list) or not spans:
+        raise TypeMismatchError(f"{what}: the spans must be pairs (start, count), at least one, got {shown(spans)}")
+    found = []
+    for span in spans:
+        if not isinstance(span, tuple | list) or len(span) != 2:
+            raise TypeMismatchError(f"{what}: a span is a pair (start, count), got {shown(span)}")
+        found.append((integer(f"{what}: start", span[0], 0), integer(f"{what}: count", span[1], 1)))
+    _apart(sorted(found), what)
+    return tuple(sorted(found))
+
+
+def _apart(spans: list[tuple[int, int]], what: str) -> None:
+    for (start, count), (other, _) in pairwise(spans):
+        if start + count > other:
+            raise InputError(f"{what}: weight {other} stands in two of its parts; name it in one")
+
+
+def called(said: str, spans: Spans, name: Names) -> str:
+    """The words that came with it, else the first weight and how many more."""
+    return said or several(name, spans[0][0], sum(count for _, count in spans))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Together(Edit):
+    """Several edits of weights as one: none of them is done unless all fit.
+
+    Attributes
+    ----------
+    edits : tuple of SetWeights, AddToWeights or SetFrozen
+        No two may set the same weights, nor the same flags.
+    said : str
+        What it is in words (``"zero row 2 of 0.weight"``); default: those of its parts.
+    """
+
+    edits: tuple[Edit, ...]
+    said: str = ""
+
+    def __post_init__(self) -> None:
+        given: Any = self.edits
+        if not isinstance(given, tuple | list) or not given:
+            raise TypeMismatchError(f"Together: at least one edit of weights is wanted, got {shown(given)}")
+        for edit in given:
+            if not isinstance(edit, _PARTS):
+                raise TypeMismatchError(
+                    f"Together: got {type(edit).__name__}; allowed: SetWeights, AddToWeights, SetFrozen"
+                )
+        flags = [(e.start, len(e.flags)) for e in given if isinstance(e, SetFrozen)]
+        values = [(e.start, len(e.numbers)) for e in given if isinstance(e, SetWeights | AddToWeights)]
+        for spans in (flags, values):
+            _apart(sorted(spans), "Together")
+        fix(self, edits=tuple(given), said=text(self.said, "Together: the words"))
+
+    def check(self, hands: Hands) -> None:
+        """Raise unless every part fits."""
+        for edit in self.edits:
+            edit.check(hands)
+
+    def resolved(self, hands: Hands) -> Edit:
+        """With every part in absolute numbers."""
+        return Together(tuple(edit.resolved(hands) for edit in self.edits), self.said)
+
+    def apply(self, hands: Hands) -> None:
+        """Do all of them."""
+        for edit in self.edits:
+            edit.apply(hands)
+
+    def words(self, name: Names = numbered) -> str:
+        """``zero row 2 of 0.weight``."""
+        if self.said:
+            return self.said
+        first, more = self.edits[0].words(name), len(self.edits) - 1
+        return first + (f", and {more:,} more" if more else "")
+
+    def continues(self, earlier: Edit) -> bool:
+        """Whether it changes the same weights and flags."""
+        return isinstance(earlier, Together) and self._places() == earlier._places()
+
+    def _places(self) -> list[tuple[bool, int, int]]:
+        found = []
+        for edit in self.edits:
+            flags = isinstance(edit, SetFrozen)
+            count = len(edit.flags if isinstance(edit, SetFrozen) else edit.numbers)  # type: ignore[attr-defined]
+            found.append((flags, edit.start, count))  # type: ignore[attr-defined]
+        return sorted(found)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScaleWeights(Edit):
+    """Some weights are multiplied by a number. In the log it stands as the values that came of it.
+
+    Attributes
+    ----------
+    spans : tuple of (int, int)
+        Start and count of each part.
+    factor : float
+    said : str
+        What the weights are called together (``"row 2 of 0.weight"``).
+    """
+
+    spans: Spans
+    factor: float
+    said: str = ""
+
+    def __post_init__(self) -> None:
+        factor = as_number(self.factor, "ScaleWeights: the factor")
+        if not math.isfinite(factor):
+            raise InputError(f"ScaleWeights: the factor must be finite, got {factor}")
+        spans, said = spans_of(self.spans, "ScaleWeights"), text(self.said, "ScaleWeights: the words")
+        fix(self, spans=spans, factor=factor, said=said)
+
+    def check(self, hands: Hands) -> None:
+        """Raise unless all of them are weights of the run."""
+        for start, count in self.spans:
+            within(hands, start, count)
+
+    def resolved(self, hands: Hands) -> Edit:
+        """The values that come of it."""
+        self.check(hands)
+        parts = []
+        for start, count in self.spans:
+            now = hands.values(start, count)
+            parts.append(SetWeights(start, now * now.dtype.type(self.factor)))
+        said = f"{self.said} × {self.factor:.6g}" if self.said else ""
+        return Together(tuple(parts), said)
+
+    def words(self, name: Names = numbered) -> str:
+        """``row 2 of 0.weight × 0.5``."""
+        return f"{called(self.said, self.spans, name)} × {self.factor:.6g}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RedrawWeights(Edit):
+    """Some weights begin anew, with random numbers of their layer's initialiser, which follow from seed and step.
+
+    In the log it stands as the values that came of it.
+
+    Attributes
+    ----------
+    spans : tuple of (int, int)
+        Start and count of each part.
+    said : str
+        What the weights are called together (``"row 2 of 0.weight"``).
+    """
+
+    spans: Spans
+    said: str = ""
+
+    def __post_init__(self) -> None:
+        fix(self, spans=spans_of(self.spans, "RedrawWeights"), said=text(self.said, "RedrawWeights: the words"))
+
+    def check(self, hands: Hands) -> None:
+        """Raise unless all of them are weights of the run that an initialiser draws."""
+        for start, count in self.spans:
+            within(hands, start, count)
+        hands.drawn(*self.spans[0])
+
+    def resolved(self, hands: Hands) -> Edit:
+        """The values that come of it."""
+        self.check(hands)
+        parts = tuple(SetWeights(start, hands.drawn(start, count)) for start, count in self.spans)
+        return Together(parts, f"{self.said} begins anew" if self.said else "")
+
+    def words(self, name: Names = numbered) -> str:
+        """``row 2 of 0.weight begins anew``."""
+        return f"{called(self.said, self.spans, name)} begins anew"

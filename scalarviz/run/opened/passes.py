@@ -1,17 +1,160 @@
-"""`Passes`: forward and backward of one batch in float64, in blocks of samples, on arrays of its own."""
+"""Forward and backward of one opened batch in float64, in blocks, and the sums that its gradients are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.arrays.program import one_blas_thread
+from ...engine.data import Data
+from ...engine.problem import Limits, Share, inverse
+from ...errors import InputError
+from ...scalar.mask import Draws
+from ...tape import Plan, Tape
 from ...tape.half import loss_scale_of
-from .taken import Taken
-from .uses import Use, slopes, uses_in
+from ..core.frame import BoolArray, FloatArray, Stage, Tensor
+from .network import Network, Place, Use, slopes, uses_in
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Own:
+    """What the engine itself computed in a step that is done.
+
+    Attributes
+    ----------
+    engine : str
+        Its name.
+    loss : float
+    gradient, values : ndarray, shape (P,)
+        In the run's dtype; `values` are those at which one stands after the step, edits made there included.
+    """
+
+    engine: str
+    loss: float
+    gradient: FloatArray
+    values: FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taken:
+    """One step's numbers: copies, or arrays that nobody writes to.
+
+    Attributes
+    ----------
+    step : int
+        Which step it is, from 1: steps done before it, and one.
+    lr, t : float
+        What the optimiser's rule reads: the learning rate, and its own count of steps.
+    values : ndarray, shape (P,)
+        The weights before the step, in the run's dtype.
+    state : mapping of str to ndarray, shape (P,), or None
+        The optimiser's state before the step; None where it is not known (at a step where the run does not stand).
+    trained, frozen : ndarray of bool, shape (P,)
+        Which weights the step moves; which are frozen by hand.
+    data : Data, shape (numbers of a sample, N)
+        Inputs and targets, in the run's dtype.
+    batch : ndarray of int64, shape (B,)
+        Columns of `data` that the step learns from; -1 is a sample that is not of the data.
+    columns : ndarray of int64 or None
+        The same where they are to be picked out of `data`; None: all of it, in order.
+    arithmetic : numpy.dtype
+        In which the engine computes: the run's, but for objects of Python's floats.
+    reduction : {"mean", "sum"}
+    share : callable or None
+        As that of :class:`~scalarviz.engine.problem.Problem`.
+    optimizer : str
+        Class name.
+    state_names : tuple of str
+    rules : tuple of (Tape, tuple of str)
+        The update of one weight of each parameter group as recorded, with the names of the state that it reads.
+    update : Plan
+        The optimiser's update as engines run it.
+    of_group : list of ndarray, shape (P,)
+        The group of each weight; none where there is one alone.
+    rates : tuple of float
+        Of all groups but the first.
+    limits : Limits
+        Penalties and clipping.
+    tensors : tuple of Tensor
+    network : Network
+    own : Own or None
+        What the engine computed, where the step is done.
+    seed : int
+        The run's, for dropout masks.
+    beside : ndarray, shape (numbers of a sample, N), or None
+        Inputs and targets of the batch whose means a trial step with one sample takes; they are held still. None: the
+        step has its own, or needs none.
+    """
+
+    step: int
+    lr: float
+    t: float
+    values: FloatArray
+    state: dict[str, NDArray[Any]] | None
+    trained: BoolArray
+    frozen: BoolArray
+    data: Data
+    batch: NDArray[np.int64]
+    columns: NDArray[np.int64] | None
+    arithmetic: np.dtype[Any]
+    reduction: str
+    share: Share | None
+    optimizer: str
+    state_names: tuple[str, ...]
+    rules: tuple[tuple[Tape, tuple[str, ...]], ...]
+    update: Plan
+    of_group: list[NDArray[Any]]
+    rates: tuple[float, ...]
+    limits: Limits
+    tensors: tuple[Tensor, ...]
+    network: Network
+    own: Own | None = None
+    seed: int = 0
+    beside: NDArray[Any] | None = None
+
+    def draws(self, place: int) -> Draws:
+        """What dropout masks are drawn from, for the samples of the batch from `place` on."""
+        return Draws(self.seed, self.step - 1, place)
+
+    def group(self, index: int) -> int:
+        """The parameter group of a weight."""
+        return int(self.of_group[0][index]) if self.of_group else 0
+
+    def theta(self, gradient: FloatArray, group: int = 0) -> tuple[float, ...]:
+        """The numbers of the rule: rate, step, and what a gradient (P,) whose length is limited is multiplied by."""
+        lr = self.rates[group - 1] if group else self.lr
+        if self.limits.clip_norm is None:
+            return lr, self.t
+        return lr, self.t, self.limits.coefficient(self.values.astype(np.float64), gradient, self.trained)
+
+    @property
+    def scale(self) -> float:
+        """Factor of one sample's loss in the loss of the batch."""
+        return inverse(self.divisor)
+
+    @property
+    def divisor(self) -> float:
+        """What the sum of the samples' own terms is divided by."""
+        if self.reduction == "sum":
+            return 1
+        if self.share is None:
+            return len(self.batch)
+        tape = self.network.tape
+        found = float(self.share(self.numbers(slice(None))[tape.n_inputs : tape.n_inputs + tape.n_targets].T).sum())
+        return int(found) if found.is_integer() else found
+
+    def numbers(self, part: slice) -> NDArray[Any]:
+        """Inputs and targets of a part of the batch, a column each."""
+        return self.data[:, part] if self.columns is None else self.data[:, self.columns[part]]
+
+
+# ---- `Passes`: forward and backward of one batch in float64, in blocks of samples, on arrays of its own
+
 
 Float = NDArray[np.float64]
 KEPT_BYTES = 64 << 20
@@ -147,3 +290,178 @@ class Passes:
     def blocks(self) -> Iterator[Block]:
         """All rows and adjoints, the samples in the order of the batch; not to be written to."""
         return iter(self._kept) if self._kept is not None else self._fresh(np.zeros(len(self.theta)))
+
+
+# ---- The gradient of a layer as a sum of outer products, one sample of the batch after another
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OuterProduct:
+    """One sample's part of a layer's gradient, and the sum so far.
+
+    Attributes
+    ----------
+    count : int
+        Samples added so far, this one included.
+    sample : int
+        Its number in the data; -1 for one that is not of it.
+    delta, x : ndarray of float64, shapes (out,) and (in,)
+        Their outer product is what this sample adds to the weights; `delta` is what it adds to the biases.
+    total : ndarray of float64, shape (out, in)
+        The sum up to here.
+    bias : ndarray of float64, shape (out,)
+        Likewise for the biases.
+    """
+
+    count: int
+    sample: int
+    delta: Float
+    x: Float
+    total: Float
+    bias: Float
+
+
+def read_by(passes: Passes, stage: Stage) -> NDArray[np.int64]:
+    """The rows that a linear stage multiplies its weights with.
+
+    Raises
+    ------
+    InputError
+        The stage is no layer of sums.
+    """
+    row = int(passes.network.rows_of[stage.name][0])
+    for i in passes.network.body.program.instructions:
+        if i.dst <= row < i.dst + i.count and i.kind in ("layer", "conv", "dot"):
+            read: NDArray[np.int64] = i.args[(row - i.dst) % len(i.args)]
+            return read
+    raise InputError(f"outer_products: stage {stage.name!r} ({stage.kind}) is no layer of weighted sums")
+
+
+def products_of(
+    passes: Passes, stage: Stage, batch: NDArray[np.int64], counts: frozenset[int] | None
+) -> Iterator[OuterProduct]:
+    """Every sample's, or the sums at `counts` alone; arrays of their own."""
+    inputs, outputs = read_by(passes, stage), passes.network.rows_of[stage.name]
+    total, bias = np.zeros((len(outputs), len(inputs))), np.zeros(len(outputs))
+    count = 0
+    for block in passes.blocks():
+        deltas, read = block.adjoints[outputs], block.rows[inputs]
+        first = 0
+        for lane in range(deltas.shape[1]):
+            count += 1
+            if counts is None or count in counts or count == len(batch):
+                part = slice(first, lane + 1)
+                total += deltas[:, part] @ read[:, part].T
+                bias += deltas[:, part].sum(axis=1)
+                first = lane + 1
+                own = deltas[:, lane].copy(), read[:, lane].copy()
+                yield OuterProduct(count, int(batch[count - 1]), *own, total.copy(), bias.copy())
+        total += deltas[:, first:] @ read[:, first:].T
+        bias += deltas[:, first:].sum(axis=1)
+
+
+# ---- `Terms`: what one weight's gradient is the sum of
+
+
+TERM = np.dtype(
+    [("sample", np.int64), ("position", np.int64), ("use", np.int64), ("delta", np.float64), ("x", np.float64)]
+)
+MOST = 1024
+"""Terms that are listed; sums are of all."""
+
+
+class Terms:
+    """The terms ``delta * x`` of one weight's gradient.
+
+    Attributes
+    ----------
+    array : ndarray, shape (listed,)
+        Fields ``sample`` (number in the data; -1: of no sample of it), ``position`` (of a layer that stands at several,
+        as a convolution's), ``use`` (which of `uses`), ``delta`` (what comes from the loss of the batch to the place
+        where the weight is used) and ``x`` (what the weight meets there). In the order of the batch; where there are
+        more than `most`, the largest ones.
+    count : int
+        How many there are.
+    sum, absolute : float
+        Of all, and of their sizes: the sum is the gradient to rounding, which `absolute` is the measure of.
+    uses : tuple of Use
+        Where the weight is used.
+    """
+
+    def __init__(self, index: int, passes: Passes, batch: NDArray[np.int64], most: int = MOST) -> None:
+        self.index = index
+        self.uses: tuple[Use, ...] = passes.uses_of(index)
+        self.sum, self.absolute, self.count = 0.0, 0.0, 0
+        self._most, self._network = most, passes.network
+        self._parts: list[tuple[NDArray[Any], NDArray[np.int64]]] = []
+        with np.errstate(all="ignore"):
+            for block in passes.blocks() if self.uses else ():
+                for number, use in enumerate(self.uses):
+                    self._add(number, use, block, passes, batch[block.span])
+            self._prune()
+        array, places = self._parts[0] if self._parts else (np.zeros(0, TERM), np.zeros(0, np.int64))
+        self.array: NDArray[Any] = array[np.lexsort((array["position"], array["use"], places))]
+
+    def _add(self, number: int, use: Use, block: Block, passes: Passes, samples: NDArray[np.int64]) -> None:
+        delta = block.adjoints[use.rows] / passes.loss_scale
+        x = np.broadcast_to(use.x(block.rows, passes.theta) * passes.loss_scale, delta.shape)
+        products = delta * x
+        self.sum += float(products.sum())
+        self.absolute += float(np.abs(products).sum())
+        self.count += products.size
+        chosen = _largest(products.ravel(), self._most)
+        position, lane = np.divmod(chosen, delta.shape[1])
+        part = np.empty(len(chosen), TERM)
+        part["sample"], part["position"], part["use"] = samples[lane], position, number
+        part["delta"], part["x"] = delta.ravel()[chosen], x[position, lane]
+        self._parts.append((part, block.span.start + lane))
+        if sum(len(part) for part, _ in self._parts) > 16 * self._most:
+            self._prune()
+
+    def _prune(self) -> None:
+        if self._parts:
+            array = np.concatenate([part for part, _ in self._parts])
+            places = np.concatenate([place for _, place in self._parts])
+            chosen = _largest(array["delta"] * array["x"], self._most)
+            self._parts = [(array[chosen], places[chosen])]
+
+    @cached_property
+    def at(self) -> tuple[Place, ...]:
+        """Of each use, the stage and the units that `delta` belongs to."""
+        return tuple(self._network.places.of(use.rows) for use in self.uses)
+
+    @cached_property
+    def met(self) -> tuple[Place | None, ...]:
+        """Of each use, the stage and the units that `x` is read from; None where x is no number of a stage."""
+        return tuple(None if use.read is None else self._network.places.of(use.read) for use in self.uses)
+
+    @property
+    def products(self) -> Float:
+        """``delta * x`` of those that are listed."""
+        found: Float = self.array["delta"] * self.array["x"]
+        return found
+
+    @property
+    def said(self) -> str:
+        """How many are listed: ``"1,024 of 65,536"``, or ``"1,024"`` where they are all."""
+        return f"{len(self.array):,}" if len(self.array) == self.count else f"{len(self.array):,} of {self.count:,}"
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.array[key]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.array, dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        return f"Terms({self.said}, sum {self.sum:.6g})"
+
+
+def _largest(products: Float, most: int) -> NDArray[np.int64]:
+    """Where the `most` largest by size stand, in their order; a NaN is larger than any number."""
+    if len(products) <= most:
+        return np.arange(len(products))
+    sizes = np.where(np.isnan(products), np.inf, np.abs(products))
+    return np.sort(np.argpartition(-sizes, most - 1)[:most])

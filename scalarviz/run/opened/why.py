@@ -1,18 +1,102 @@
-"""`Why`: why a weight moves in a step, as a table that adds up."""
+"""`Why`: why a weight moves in a step, as a table that adds up; `Comparison`: which moved most between two steps."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from decimal import Context, Decimal
+from math import floor, isfinite, log10, prod
 
 import numpy as np
 
-from .adding import agreeing, column, columns
+from ..core.frame import FloatArray, Tensor
+from ..core.gather import weight_name
+from .network import INSIDE, Place
 from .opened import Opened
-from .places import INSIDE, Place
-from .terms import Terms
-from .update import Update
-from .writing import MINUS, digits_of
+from .passes import Terms
+from .rule import DIGITS, MINUS, Update, digits_of, digits_that_give, rounded
+
+COUNTING = 5
+"""Digits that count of the largest number in the column; some more or less where it then adds up."""
+_EXACT = Context(prec=400)
+_TRIED = (0, 1, -1, 2, 3, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The texts of a column.
+
+    Attributes
+    ----------
+    rows : tuple of str
+    rest, total : str
+        What the others give, and all.
+    whole : float
+        The total as it is printed.
+    places : int or None
+        Decimals; None where a number is not finite.
+    """
+
+    rows: tuple[str, ...]
+    rest: str
+    total: str
+    whole: float
+    places: int | None
+
+    def factors(self, a: float, b: float, product: float, digits: int = 4) -> tuple[str, str]:
+        """Two numbers with as many digits as it takes that they give `product` as it stands in the column."""
+        if self.places is None:
+            return digits_of(a, digits), digits_of(b, digits)
+        unit = 10.0**self.places
+        wanted = round(product * unit)
+        enough = digits_that_give(lambda k: round(rounded(a, k) * rounded(b, k) * unit), wanted, digits, 17)
+        return digits_of(a, enough or digits), digits_of(b, enough or digits)
+
+
+def column(numbers: Sequence[float], others: float, total: float, *, more: bool) -> Column:
+    """`numbers`, what the `others` (where there are `more`) sum up to, and the `total` of all."""
+    if not all(isfinite(x) for x in (*numbers, others, total)):
+        return Column(tuple(map(digits_of, numbers)), digits_of(others), digits_of(total), total, None)
+    largest = max((abs(x) for x in (*numbers, total)), default=0.0)
+    usual = COUNTING - 1 - (floor(log10(largest)) if largest > 0 else 0)
+    for places in (*(usual + extra for extra in _TRIED), usual):
+        rows = [_fixed(x, places) for x in numbers]
+        rest, whole = _fixed(others if more else 0.0, places), _fixed(total, places)
+        if sum(rows, rest) == whole:
+            break
+    else:  # rounding leaves a unit over: the others take it, or the sum
+        rest, whole = (whole - sum(rows), whole) if more else (rest, sum(rows, rest))
+    return Column(tuple(map(_text, rows)), _text(rest), _text(whole), float(whole), places)
+
+
+def agreeing(found: float, number: float) -> int:
+    """Digits with which both are printed alike."""
+    return next((k for k in range(DIGITS, 2, -1) if digits_of(found, k) == digits_of(number, k)), DIGITS)
+
+
+def columns(lines: Sequence[Sequence[str]], left: int) -> list[str]:
+    """Lines of one width: so many columns stand to the left, the others to the right; an empty one is none."""
+    used = [k for k in range(len(lines[0])) if any(line[k] for line in lines[1:])]
+    widths = {k: max(len(line[k]) for line in lines) for k in used}
+    return [
+        "  ".join(line[k].ljust(widths[k]) if k < left else line[k].rjust(widths[k]) for k in used).rstrip()
+        for line in lines
+    ]
+
+
+def _fixed(number: float, places: int) -> Decimal:
+    """`number` with so many decimals, exactly as printed."""
+    return Decimal(number).quantize(Decimal(1).scaleb(-places), context=_EXACT) + Decimal(0)
+
+
+def _text(number: Decimal) -> str:
+    exponent = number.as_tuple().exponent
+    plain = isinstance(exponent, int) and -10 <= exponent <= 0
+    return (f"{number:f}" if plain else f"{number:e}").replace("-", MINUS)
+
+
+# ---- `Why`: why a weight moves in a step, as a table that adds up
+
 
 LARGEST = 8
 """Terms that have a row of their own."""
@@ -179,3 +263,101 @@ def say(text: str) -> None:
     except UnicodeEncodeError:  # a pipe on Windows
         plain = text.translate({ord(MINUS): "-", ord("·"): "*", ord("√"): "sqrt ", ord("²"): "^2"})
         print(plain.encode("ascii", "replace").decode("ascii"))
+
+
+# ---- `Comparison`: which weights moved most between two steps
+
+
+MOST = 10
+"""Weights that have a row of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """One weight, and where it came from.
+
+    Attributes
+    ----------
+    index : int
+    name : str
+    before, after, by : float
+    """
+
+    index: int
+    name: str
+    before: float
+    after: float
+    by: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """The weights at two steps; its text is a table of those that moved most.
+
+    Attributes
+    ----------
+    first, second : int
+        The steps.
+    before, after : ndarray, shape (P,)
+        The weights at them.
+    losses : (float, float)
+        Of the two steps, NaN where there was none.
+    rows : tuple of Moved
+        The weights that differ most.
+    changed : int
+        How many differ at all.
+    """
+
+    first: int
+    second: int
+    before: FloatArray
+    after: FloatArray
+    losses: tuple[float, float]
+    rows: tuple[Moved, ...]
+    changed: int
+
+    @property
+    def by(self) -> FloatArray:
+        """How far each weight has come (P,)."""
+        return self.after - self.before
+
+    def __str__(self) -> str:
+        count = len(self.before)
+        head = f"Step {self.first:,} to step {self.second:,}: {self.changed:,} of {count:,} weights moved"
+        if all(np.isfinite(self.losses)):
+            head += f", loss {self.losses[0]:.4g} to {self.losses[1]:.4g}"
+        if not self.rows:
+            return head
+        width = max(len(row.name) for row in self.rows)
+        lines = [f"{'':{width}}  {'before':>12}  {'after':>12}  {'moved by':>12}"]
+        for row in self.rows:
+            sums = column([row.before, row.by], 0.0, row.after, more=False)  # what was, and the move, give what is
+            (before, by), after = sums.rows, sums.total
+            lines.append(f"{row.name:{width}}  {before:>12}  {after:>12}  {by:>12}")
+        if self.changed > len(self.rows):
+            lines.append(f"{self.changed - len(self.rows):,} more, each by less")
+        return "\n".join([head, "", *lines])
+
+    def __repr__(self) -> str:
+        return f"Comparison(steps {self.first:,} and {self.second:,}, {self.changed:,} weights moved)"
+
+
+def compared(
+    steps: tuple[int, int],
+    values: tuple[FloatArray, FloatArray],
+    losses: tuple[float, float],
+    tensors: Sequence[Tensor],
+    most: int = MOST,
+) -> Comparison:
+    """The comparison of flat values (P,) at two steps; a NaN counts as the largest move."""
+    before, after = (array.astype(np.float64) for array in values)
+    with np.errstate(all="ignore"):
+        by = after - before
+    same = (before == after) | (np.isnan(before) & np.isnan(after))
+    sizes = np.where(same, -1.0, np.where(np.isnan(by), np.inf, np.abs(by)))
+    changed = int((~same).sum())
+    order = np.argsort(-sizes, kind="stable")[: min(most, changed)]
+    rows = tuple(
+        Moved(int(i), weight_name(tensors, int(i)), float(before[i]), float(after[i]), float(by[i])) for i in order
+    )
+    return Comparison(*steps, *values, losses, rows, changed)

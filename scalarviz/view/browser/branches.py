@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...run.past import Past
-from ...run.recorded_source import RecordedSource
+from ...run.core.frame import Past
+from ...run.sources.played import RecordedSource
 
 LEFT, POINTS = 8, 300
 """Branches left aside that a time bar shows, and losses of each."""

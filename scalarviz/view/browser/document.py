@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...checks import one_of
 from ...errors import InputError
-from ...run.frame import Frame, Stage, Tensor, is_chain
-from ...run.ranges import KNEE
+from ...run.core.frame import Frame, Stage, Tensor, is_chain
+from ...run.questions.ranges import KNEE
 from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
 from ..cubes.own import LOOKS, Colour, OwnLook
 from ..cubes.quantity import OWN, Quantity

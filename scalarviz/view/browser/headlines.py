@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ...run.frame import Frame
-from ...run.moment import Moment
+from ...run.core.frame import Frame
 from ...run.panels import LossCurve, TestCurve
-from ...run.scene import Scene
+from ...run.scene.scene import Scene
+from ...run.source import Moment
 from ..panels.wording import test_loss, test_share
 from ..shown.subject import subject_of
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
-from ...run.moment import Moment
+from ...run.core.frame import Frame
 from ...run.panels import Reading, WordBoard
-from ...run.scene import Scene
+from ...run.scene.scene import Scene
+from ...run.source import Moment
 from ..panels.word_names import MOST
 from ..shown.subject import subject_of
 

@@ -19,8 +19,8 @@ from ...checks import text
 from ...errors import InputError, shown
 from ...io import write_bytes
 from ...io.atomic import StrPath
-from ...run.recorded_source import RecordedSource
-from ...run.recording import Recorded
+from ...run.sources.played import RecordedSource
+from ...run.sources.recording.recorded import Recorded
 from ..draw.theme import get_theme
 from ..shown.subject import subject_of
 from .document import document_of

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...run.run import Run
-from ...run.scene import Scene
-from ...run.watched import Watched
+from ...run.scene.scene import Scene
+from ...run.sources.watched.watched import Watched
 from ..cubes.own import LOOKS, OwnLook
 from ..draw.theme import DARK
 from ..panels.side import SidePanels

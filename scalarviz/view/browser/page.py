@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ...run.frame import Frame
+from ...run.core.frame import Frame
 from ..draw.text import loss_text
 from ..draw.theme import THEMES, ThemeName
 from ..panels.wording import said_of

@@ -11,13 +11,13 @@ from ...checks import integer, text
 from ...errors import MissingDependencyError
 from ...io import check_target, write_bytes
 from ...io.atomic import StrPath, path_text
-from ...run.frame import Frame
-from ...run.recorded_source import RecordedSource
-from ...run.recording import Recorded
-from ...run.recording.about import About
-from ...run.recording.files import check_apart
-from ...run.recording.pictures import Picture
-from ...run.story import weights_text
+from ...run.core.frame import Frame
+from ...run.scene.scene import weights_text
+from ...run.sources.played import RecordedSource
+from ...run.sources.recording.about import About
+from ...run.sources.recording.contents import Picture
+from ...run.sources.recording.file import check_apart
+from ...run.sources.recording.recorded import Recorded
 from ..draw.places import check_size
 from ..draw.theme import get_theme
 from ..shown.subject import Subject, subject_of

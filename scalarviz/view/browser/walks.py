@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ScalarvizError
-from ...run.frame import Frame
+from ...run.core.frame import Frame
 from ...run.opened.micro import PHASES, MicroStep
-from ...run.recorded_source import RecordedSource
-from ...run.recording import RecordedStep
+from ...run.sources.played import RecordedSource
+from ...run.sources.recording.recorded_step import RecordedStep
 from ..draw.text import loss_text
 from ..draw.theme import THEMES, mixed
 from ..micro.chips import delta_text

@@ -16,8 +16,8 @@ from ..controls.contents import Contents
 from ..watch.driving import WAITS, Driving
 
 if TYPE_CHECKING:
-    from ...run.frame import Frame
-    from ...run.scene import Scene
+    from ...run.core.frame import Frame
+    from ...run.scene.scene import Scene
     from ..controls.item import Item, Row
     from ..watch.live import LiveView
 

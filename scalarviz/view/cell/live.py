@@ -10,7 +10,7 @@ from typing import Any, Literal
 from ...checks import flag, one_of
 from ...errors import InputError, TypeMismatchError, UnknownNameError, listing, shown
 from ...run.run import Run
-from ...run.scene import Scene
+from ...run.scene.scene import Scene
 from ...scalar import Value, Weight
 from ..browser.scripts import joined
 from ..browser.style import style

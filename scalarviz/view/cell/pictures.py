@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError, ScalarvizError
-from ...run.scene import SIDES
+from ...run.scene.scene import SIDES
 from ..watch.actions import find
 from ..watch.keys import normalised
 from ..window.offscreen import offscreen

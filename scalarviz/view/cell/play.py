@@ -23,7 +23,7 @@ from .snapshot import Snapshot
 from .told import Part, curve, finite, head, inspector, micro, refusals, rows, showing, story, timeline
 
 if TYPE_CHECKING:
-    from ...run.frame import Frame
+    from ...run.core.frame import Frame
     from ..watch.viewer import Viewer
     from .channel import Channel
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...checks import text
 from ...errors import InputError, ScalarvizError, TypeMismatchError, shown
-from ...run import recording
+from ...run.sources import recording
 from ..browser.pack import text_of
 from ..browser.recorded import html_of
 from ..draw.places import check_size

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.recorded_source import RecordedSource
-from ...run.recording import Recorded
+from ...run.sources.played import RecordedSource
+from ...run.sources.recording.recorded import Recorded
 from ..draw.text import loss_text
 from ..shown.subject import subject_of
 from .still import picture_of

@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ScalarvizError, StateError
-from ...run.asked_call import AskedCall
+from ...run.core.requests import AskedCall
 from ..watch.host import TICK
 from .channel import Channel
 

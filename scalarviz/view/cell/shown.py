@@ -10,9 +10,8 @@ from uuid import uuid4
 
 from ...errors import InputError, StateError
 from ...run.run import Run
-from ...run.scene import SIDES, Scene
-from ...run.watched import Watched
-from ...run.watched.pace import Pace
+from ...run.scene.scene import SIDES, Scene
+from ...run.sources.watched.watched import Pace, Watched
 from ..shown.subject import Subject, subject_of
 from ..watch.live import LiveView
 from ..watch.mirror import Mirror

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from ..watch.mirror import Mirror
 
 if TYPE_CHECKING:
+    from ...run.core.frame import Frame
     from ...run.edits import Edit
-    from ...run.frame import Frame
 
 
 class Snapshot(Mirror):

@@ -22,7 +22,7 @@ from ..window.offscreen import offscreen
 from ..workbench import Workbench
 
 if TYPE_CHECKING:
-    from ...run.frame import Frame
+    from ...run.core.frame import Frame
     from ..shown.subject import Subject
 
 

@@ -26,7 +26,7 @@ from ..touched.rule_lines import is_plain, written
 from ..watch.actions import ACTIONS
 
 if TYPE_CHECKING:
-    from ...run.frame import Frame
+    from ...run.core.frame import Frame
     from ..touched.account import Account
     from ..watch.viewer import Viewer
     from ..workbench import Workbench

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
-from ...run.recorded_pair import NAMES, Compared, RecordedPair
+from ...run.core.frame import Frame
+from ...run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ...run.weight_record import WeightRecord
 from ..draw.places import LABEL, TITLE, Box
 from ..draw.sketch import Sketch

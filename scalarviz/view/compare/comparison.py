@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...io.atomic import StrPath
-from ...run.recorded_pair import RecordedPair
+from ...run.sources.recorded_pair import RecordedPair
 
 
 class Comparison(RecordedPair):
-    """What ``first.compare(second)`` makes; see :class:`~scalarviz.run.recorded_pair.RecordedPair`.
+    """What ``first.compare(second)`` makes; see :class:`~scalarviz.run.sources.recorded_pair.RecordedPair`.
 
     Examples
     --------

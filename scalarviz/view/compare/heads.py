@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
-from ...run.recorded_pair import NAMES, Compared, RecordedPair
+from ...run.core.frame import Frame
+from ...run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ..draw.places import LABEL, TITLE, Box
 from ..draw.sketch import Sketch
 from ..draw.text import figure, loss_text, measure, rate_text

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ...checks import integer, text
 from ...io import check_target
 from ...io.atomic import StrPath
-from ...run.recorded_pair import NAMES, Compared, RecordedPair
-from ...run.recorded_source import RecordedSource
-from ...run.recording.files import check_apart
+from ...run.sources.played import RecordedSource
+from ...run.sources.recorded_pair import NAMES, Compared, RecordedPair
+from ...run.sources.recording.file import check_apart
 from ..browser.document import document_of, flags_of, texels_of
 from ..browser.keys import GESTURES, keys_of
 from ..browser.looks import map_of

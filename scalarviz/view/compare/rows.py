@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...run.frame import Frame, Stage
-from ...run.ranges import Range, extent
+from ...run.core.frame import Frame, Stage
+from ...run.questions.ranges import Range, extent
 from ..cubes.scale import ActivationScale, LegendScale, grown
 from ..draw.maps import get_map
 from ..draw.theme import Theme

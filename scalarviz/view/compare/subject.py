@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...run.recorded_pair import RecordedPair
-from ...run.recorded_source import RecordedSource
+from ...run.sources.played import RecordedSource
+from ...run.sources.recorded_pair import RecordedPair
 from ..shown.subject import NOTHING, Sample, Subject, recorded_sample
 
 

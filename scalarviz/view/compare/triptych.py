@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
-from ...run.past import Past
-from ...run.ranges import settled
-from ...run.recorded_pair import NAMES, Compared, RecordedPair
+from ...run.core.frame import Frame, Past
+from ...run.questions.ranges import settled
+from ...run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ..cubes.outline import brackets, seen_outline
 from ..cubes.quantity import Quantity
 from ..cubes.scale import ActivationScale, Coloring
@@ -140,7 +139,7 @@ class Triptych(Workbench):
     # ---- what is shown
 
     def update(self, frame: Frame, pace_text: str = "", seconds: float | None = None) -> None:
-        """Take over one frame: a :class:`~scalarviz.run.recorded_pair.Compared`."""
+        """Take over one frame: a :class:`~scalarviz.run.sources.recorded_pair.Compared`."""
         frame = self.taken(frame)  # what the rows are called may be known only now: then all is laid out anew
         assert isinstance(frame, Compared)  # what its subject makes
         gone = self._frame is None or self._frame.step != frame.step

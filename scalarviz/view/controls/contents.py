@@ -9,10 +9,8 @@ from typing import Any, Protocol
 from ...errors import InputError, ScalarvizError
 from ...run.controls import MOST_LAYERS, MOST_UNITS, Button, Control, Layers, Reader, Slider, Switch, fewer, more
 from ...run.edits import Edit
-from ...run.layers import LAYERS
-from ...run.own_controls import activation_of, own_controls, tick_values
-from ...run.restarted import seed_shown
-from ...run.rule_controls import keep_rule
+from ...run.run_traveller import seed_shown
+from ...run.scene.own_controls import LAYERS, activation_of, keep_rule, own_controls, tick_values
 from ..draw.places import LABEL
 from ..draw.text import measure
 from ..panels.image import words_of
@@ -84,7 +82,7 @@ class Contents:
     controls : sequence of Control
         Those of the scene: one that is called as one of the run's takes its place.
     command : callable or None
-        See :attr:`Scene.command <scalarviz.run.scene.Scene.command>`.
+        See :attr:`Scene.command <scalarviz.run.scene.scene.Scene.command>`.
     hide : collection of str
         Names of those that are left out.
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, UnknownNameError, listing, shown
-from ...run.ranges import settled
+from ...run.questions.ranges import settled
 from ..space.plate import Plate
 from .own import OwnLook
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.ranges import Range
+from ...run.questions.ranges import Range
 from ..draw.gl import gloo
 from ..space.plate import Plate
 from .atlas import DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ...checks import text
 from ...errors import InputError, UnknownNameError, listing, shown
-from ...run.frame import Frame
-from ...run.ranges import Range, Scale
+from ...run.core.frame import Frame
+from ...run.questions.ranges import Range, Scale
 from ...run.source import Source
 
 Float = NDArray[np.floating]

@@ -1,6 +1,6 @@
 """What the cubes show and in which range: the one place where a frame's numbers become positions on a colour scale.
 
-Cubes, numbers on cubes and legends all take their range from here, and here it comes from `scalarviz.run.ranges`.
+Cubes, numbers on cubes and legends all take their range from here, and here it comes from `run.questions.ranges`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame, Stage, Tensor, is_chain
-from ...run.ranges import Range, RangeTracker, clipped_share, extent, extents, settled
+from ...run.core.frame import Frame, Stage, Tensor, is_chain
+from ...run.questions.ranges import Range, RangeTracker, clipped_share, extent, extents, settled
 from ...run.source import Source
 from ..draw.maps import Colormap, get_map
 from ..draw.text import exponent, short

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...checks import flag
 from ...errors import InputError, TypeMismatchError, shown
-from ...run.ranges import Range
+from ...run.questions.ranges import Range
 from .atlas import FROZEN
 
 if TYPE_CHECKING:

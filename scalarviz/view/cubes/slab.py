@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, UnknownNameError, listing
-from ...run.ranges import KNEE, SCALES, Range
+from ...run.questions.ranges import KNEE, SCALES, Range
 from ..draw.gl import Viewport, gloo
 from ..draw.maps import TABLE_SIZE, Colormap, get_map
 from ..draw.theme import Theme, get_theme, rgb

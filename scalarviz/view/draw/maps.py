@@ -1,4 +1,4 @@
-"""Colour maps: from a position on the scale to a colour. Ranges and scales are computed in `scalarviz.run.ranges`."""
+"""Colour maps: from a position on the scale to a colour. Ranges and scales are computed in `run.questions.ranges`."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...errors import InputError, shown
-from ...run.scene import SIDES
+from ...run.scene.scene import SIDES
 
 Box = tuple[float, float, float, float]
 """x, y, width, height in logical pixels."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ...run.frame import Stage, Tensor
+from ...run.core.frame import Stage, Tensor
 
 LAYERS = {"linear": "layer", "conv1d": "convolution", "conv2d": "convolution"}
 """What a stage with weights is, by its kind; others are called as their kind."""

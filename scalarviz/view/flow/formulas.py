@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ...run.frame import Frame, Stage
+from ...run.core.frame import Frame, Stage
 from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE
 from ..draw.equation import Term, neuron, one_line

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame, Stage
+from ...run.core.frame import Frame, Stage
 from ..draw.maps import displayed
 from ..draw.places import CHANNEL, LABEL, Box
 from ..draw.sketch import Sketch

@@ -8,9 +8,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...run.diagnosis import diagnose
-from ...run.frame import Frame
+from ...run.core.frame import Frame
 from ...run.panels import PlaneMap
+from ...run.questions.diagnosis import diagnose
 from ..cubes.scale import ActivationScale, Coloring
 from ..draw.places import Box
 from ..draw.sketch import Sketch

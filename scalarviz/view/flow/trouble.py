@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...run.diagnosis import Trouble
+from ...run.questions.diagnosis import Trouble
 from ..draw.places import LABEL, MARGIN, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...run.frame import Stage
+from ...run.core.frame import Stage
 from ..draw.places import CHANNEL, LABEL, Box
 from ..draw.sketch import Anchor, Sketch
 from ..draw.text import measure

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...run.frame import Frame
+from ...run.core.frame import Frame
 from ..cubes.outline import Picked
 from ..cubes.own import OwnLook
 from ..cubes.picking import Picker, Shares

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...run.frame import is_chain
+from ...run.core.frame import is_chain
 from ...run.panels import Features
-from ...run.plan import Plan
+from ...run.scene.plan import Plan
 from ..cubes.scale import rows_of
 from ..shown.subject import Subject
 from ..space.layout import Layout

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...run.ranges import extent
+from ...run.questions.ranges import extent
 from ..draw.maps import get_map, text_colour
 from ..draw.text import measure
 from ..draw.theme import Theme, mixed

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
-from ...run.ranges import Range
+from ...run.core.frame import Frame
+from ...run.questions.ranges import Range
 from ..draw.maps import get_map
 from ..draw.places import GAP, Box
 from ..draw.sketch import Sketch

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
-from ...run.ranges import Range, extent
+from ...run.core.frame import Frame
+from ...run.questions.ranges import Range, extent
 from ..cubes.scale import ActivationScale
 from ..draw.maps import get_map
 from ..draw.places import MARGIN, Box

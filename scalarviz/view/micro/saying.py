@@ -7,10 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame, Stage
-from ...run.opened.micro import MicroStep, counted
-from ...run.opened.symbols import DIFFERENCE
-from ...run.opened.walked import Walked
+from ...run.core.frame import Frame, Stage
+from ...run.opened.micro import DIFFERENCE, MicroStep, Walked, counted
 from ..draw.equation import neuron
 from ..draw.text import figure, loss_text, number
 from ..flow.layer import SYMBOLS

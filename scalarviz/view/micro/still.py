@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import InputError, shown
-from ...run.frame import Frame
-from ...run.opened.walked import Walked
-from ...run.recorded_source import RecordedSource
-from ...run.run_source import RunSource
+from ...run.core.frame import Frame
+from ...run.opened.micro import Walked
+from ...run.sources.played import RecordedSource
+from ...run.sources.run_source import RunSource
 from ..shown.subject import Subject
 from .told import Told
 from .walk import Walk

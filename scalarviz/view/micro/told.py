@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
+from ...run.core.frame import Frame
 from ...run.opened.micro import PHASES
 from .figures import Layer, Output, Spread
 

@@ -9,9 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame, Stage
-from ...run.opened.micro import PHASES, MicroStep
-from ...run.opened.walked import Walked
+from ...run.core.frame import Frame, Stage
+from ...run.opened.micro import PHASES, MicroStep, Walked
 from ..draw.text import loss_text
 from ..panels.wording import noun
 from ..shown.subject import Subject

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
-from ...run.opened.writing import MINUS, Line, digits_of, digits_that_give
+from ...run.opened.rule import MINUS, Line, digits_of, digits_that_give
 from ..draw.equation import Printed, decimals, descent, product, rounds_to
 from ..draw.text import chip_text, exponent, number
 from .chips import delta_text

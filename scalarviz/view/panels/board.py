@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
-from ...run.moment import Moment
+from ...run.core.frame import Frame
 from ...run.panels import DigitBoard
+from ...run.source import Moment
 from ..draw.places import Box
 from ..draw.sketch import Sketch
 from .digits import DigitColumns

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.edits import SetTargets
-from ...run.moment import Moment
 from ...run.panels import ColourCube
+from ...run.source import Moment
 from ..draw.maps import displayed
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import StateError
-from ...run.frame import Frame
-from ...run.look_back import looked_back
-from ...run.moment import Moment
+from ...run.core.frame import Frame
 from ...run.panels import HeldBack, LossCurve, TestCurve
 from ...run.run import Run
+from ...run.source import Moment
+from ...run.weight_record import looked_back
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure

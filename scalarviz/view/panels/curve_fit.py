@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError
-from ...run.moment import Moment
 from ...run.panels import Axis, CurveFit, Points
+from ...run.source import Moment
 from ..draw.maps import signed_shades
 from ..draw.places import ABOUT, Box
 from ..draw.sketch import Sketch

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...run.frame import Frame
+from ...run.core.frame import Frame
 from ...run.source import Source
 from ..draw.text import rate_text, short
 

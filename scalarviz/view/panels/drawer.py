@@ -12,8 +12,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...run.moment import Moment
 from ...run.panels import Panel
+from ...run.source import Moment
 from ..cubes.scale import LegendScale
 from ..draw.places import COLUMN, LABEL, Box
 from ..draw.sketch import Sketch

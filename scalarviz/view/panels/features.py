@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.moment import Moment
 from ...run.panels import Features
+from ...run.source import Moment
 from ..draw.maps import signed_shades
 from ..draw.places import LABEL, MARGIN, Box
 from ..draw.sketch import Sketch, rgba

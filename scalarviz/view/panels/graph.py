@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...run.moment import Moment
 from ...run.panels import GraphPanel
+from ...run.source import Moment
 from ..draw.places import PRESENTER, Box
 from ..draw.sketch import Sketch
 from ..graph.figure import ink_of

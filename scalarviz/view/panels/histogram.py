@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Tensor
-from ...run.moment import Moment
+from ...run.core.frame import Tensor
 from ...run.panels import Histogram
-from ...run.ranges import extent
+from ...run.questions.ranges import extent
+from ...run.source import Moment
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import MINUS, short

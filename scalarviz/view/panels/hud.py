@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...run.frame import Frame
-from ...run.loss_scale import told_of
+from ...run.core.frame import Frame
+from ...run.core.loss_scale import told_of
 from ..cubes.quantity import Quantity
 from ..draw.places import BIG, LABEL, TITLE, Box
 from ..draw.sketch import Sketch

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, ScalarvizError
-from ...run.moment import Moment
 from ...run.panels import Image
+from ...run.source import Moment
 from ..draw.places import COLUMN, Box
 from ..draw.sketch import Sketch
 from .drawer import Drawer, Ground, sentence, title_of

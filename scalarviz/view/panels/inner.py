@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
+from ...run.core.frame import Frame
 from ...run.source import Source
 
 Floats = NDArray[np.floating]

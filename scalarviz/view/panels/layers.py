@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...run.forward import FLAT
-from ...run.frame import Frame
-from ...run.layer_table import LayerRow, layer_rows
+from ...run.core.forward import FLAT
+from ...run.core.frame import Frame
+from ...run.questions.diagnosis import LayerRow, layer_rows
 from ..draw.places import LABEL, TITLE, Places
 from ..draw.sketch import Sketch
 from ..draw.text import measure, short

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
-from ...run.moment import Moment
+from ...run.core.frame import Frame
 from ...run.panels import TrainingLoop
+from ...run.source import Moment
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import loss_text, short

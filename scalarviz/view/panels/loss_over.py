@@ -8,10 +8,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
-from ...run.moment import Moment
+from ...run.core.frame import Frame
 from ...run.panels import LossOver
-from ...run.source import Source
+from ...run.source import Moment, Source
 from ...run.weight_record import weight_record
 from ..draw.places import ABOUT, LABEL, Box
 from ..draw.sketch import Sketch

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...run.moment import Moment
 from ...run.panels import Features, NeuronMaps
+from ...run.source import Moment
 from ..draw.contour import zero_lines
 from ..draw.maps import signed_shades
 from ..draw.places import CHANNEL, LABEL, Box

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.moment import Moment
 from ...run.panels import NeuronMaps
+from ...run.source import Moment
 from ..cubes.scale import LegendScale
 from ..draw.maps import get_map, signed_shades
 from ..draw.places import LABEL, Box

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...run.frame import Tensor
+from ...run.core.frame import Tensor
 from ..shown.subject import Subject
 from ..space.chain import chain_of
 

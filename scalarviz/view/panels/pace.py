@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ...run.frame import Frame
+from ...run.core.frame import Frame
 
 SHARE = 0.25
 """Part of the time that such work may take."""

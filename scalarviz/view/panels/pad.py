@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...run.edits import AddSamples
-from ...run.moment import Moment
 from ...run.panels import DigitPad
+from ...run.source import Moment
 from ..draw.places import Box
 from ..draw.sketch import Sketch
 from .digit import field_box, probe_panel

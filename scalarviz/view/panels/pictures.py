@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.moment import Moment
 from ...run.panels import Pictures
+from ...run.source import Moment
 from ..draw.maps import displayed
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch

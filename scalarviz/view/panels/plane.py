@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.moment import Moment
 from ...run.panels import PlaneMap, Points
+from ...run.source import Moment
 from ..draw.places import COLUMN, Box
 from ..draw.sketch import Sketch
 from ..draw.text import number, short

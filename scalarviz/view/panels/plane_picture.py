@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.moment import Moment
 from ...run.panels import PlaneMap
+from ...run.source import Moment
 from ..draw.contour import Floats, zero_lines
 from ..draw.maps import class_shades, signed_shades
 from ..draw.places import Box

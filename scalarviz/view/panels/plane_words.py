@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...run.panels import PlaneMap
-from ...run.panels.plane import Axis
+from ...run.panels.maps import Axis
 from ..draw.maps import class_colours, signed_shades
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.moment import Moment
-from ...run.panels.plane import Axis
+from ...run.panels.maps import Axis
+from ...run.source import Moment
 
 Float = NDArray[np.floating]
 Inputs = Callable[[Float], Float]

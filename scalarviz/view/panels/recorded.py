@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.moment import Moment
 from ...run.panels import RecordedPictures
+from ...run.source import Moment
 from ..draw.places import COLUMN, LABEL, Box
 from ..draw.sketch import Sketch
 from .drawer import Drawer, Ground, cut, sentence

@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
-from ...run.moment import Moment
+from ...run.core.frame import Frame
 from ...run.panels import Panel
+from ...run.source import Moment
 from ..cubes.scale import LegendScale
 from ..draw.places import GAP, Box
 from ..draw.sketch import Sketch

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
+from ...run.core.frame import Frame
 from ..cubes.scale import ActivationScale, Coloring, LegendScale
 from ..cubes.sizes import ALL_ALIKE
 from ..draw.maps import Colormap

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...run.core.frame import Frame
 from ...run.edits import SetTargets
-from ...run.frame import Frame
 
 RGB = tuple[float, float, float]
 REACH = 0.2

@@ -8,10 +8,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
-from ...run.moment import Moment
+from ...run.core.frame import Frame
 from ...run.panels import GradientTree
-from ...run.ranges import Range, extent
+from ...run.questions.ranges import Range, extent
+from ...run.source import Moment
 from ..draw.maps import get_map
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.ranges import Range, extent
+from ...run.questions.ranges import Range, extent
 from ..draw.maps import Colormap, get_map
 from ..draw.places import Box
 from ..draw.sketch import Sketch

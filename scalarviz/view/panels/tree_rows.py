@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame, Stage, is_chain
+from ...run.core.frame import Frame, Stage, is_chain
 
 Floats = NDArray[np.float64]
 LINE, AIR = 17.0, 4.0

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...run.frame import UPDATES, Frame
+from ...run.core.frame import UPDATES, Frame
 from ..cubes.quantity import OWN
 from ..draw.text import loss_text
 from ..shown.subject import Subject

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import MissingDependencyError
-from ...run.frame import Frame
+from ...run.core.frame import Frame
 from ...run.panels import LossCurve
-from ...run.ranges import extent
-from ...run.recording.pictures import Picture
-from ...run.scene import Scene
+from ...run.questions.ranges import extent
+from ...run.scene.scene import Scene
+from ...run.sources.recording.contents import Picture
 from ..draw.painter import Painter
 from ..draw.places import Box, arrange
 from ..draw.theme import Theme, get_theme

@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 
 from ...errors import InputError, TypeMismatchError
 from ...io.atomic import StrPath
-from ...run import recording
-from ...run.recorded_source import RecordedSource
-from ...run.recording.pictures import Picture, write_pictures
-from ...run.scene import Scene
+from ...run.scene.scene import Scene
+from ...run.sources import recording
+from ...run.sources.played import RecordedSource
+from ...run.sources.recording.contents import Picture, write_pictures
 from ..compare.comparison import Comparison, names_of
 from ..draw.theme import get_theme
 
 
 class Recorded(recording.Recorded):
-    """See :class:`scalarviz.run.recording.Recorded`."""
+    """See :class:`scalarviz.run.sources.recording.Recorded`."""
 
     def compare(self, other: recording.Recorded) -> Comparison:
         """It and another at the same steps, with their difference: for ``sv.view.show``, ``sv.view.render``, or a page.
@@ -121,7 +121,7 @@ class Recorded(recording.Recorded):
 
 
 class Recording(recording.Recording):
-    """See :class:`scalarviz.run.recording.Recording`."""
+    """See :class:`scalarviz.run.sources.recording.Recording`."""
 
     reader: ClassVar[type[recording.Recorded]] = Recorded
 

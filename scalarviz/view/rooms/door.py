@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ...run.scene import Scene
+    from ...run.scene.scene import Scene
 
 
 @dataclass(frozen=True, slots=True)

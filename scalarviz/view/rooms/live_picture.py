@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import StateError
-from ...run.rehearsal import Rehearsal, rehearse
+from ...run.sources.played import Rehearsal, rehearse
 from ...run.worker import Worker
 from ..draw.theme import Theme
 from ..shown.subject import scene_subject

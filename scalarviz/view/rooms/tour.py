@@ -32,7 +32,7 @@ from .station import Station
 from .tour_line import line, line_height, scale_of
 
 if TYPE_CHECKING:
-    from ...run.frame import Frame
+    from ...run.core.frame import Frame
     from .rooms import Rooms
 
 BETWEEN = "  \N{MIDDLE DOT}  "

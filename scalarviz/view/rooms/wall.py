@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import ScalarvizError
-from ...run.rehearsal import Rehearsal
+from ...run.sources.played import Rehearsal
 from ..draw.sketch import Sketch
 from ..watch.actions import action_of
 from ..watch.hands import Point

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
-from ...run.rehearsal import Rehearsal
+from ...run.core.frame import Frame
+from ...run.sources.played import Rehearsal
 
 
 @dataclass(frozen=True, slots=True, eq=False)

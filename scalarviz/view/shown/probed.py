@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
-from ...run.moment import Moment
+from ...run.core.frame import Frame
 from ...run.panels import CurveFit, PlaneMap
+from ...run.source import Moment
 from .subject import Subject
 
 Float = NDArray[np.floating]

@@ -1,4 +1,4 @@
-"""What has weights and is no run, as a :class:`~scalarviz.run.source.Source`: named arrays, a hand loop's weights."""
+"""What has weights and is no run, as a `Source`: named arrays, a hand loop's weights."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError
+from ...run.core.frame import Curve, Frame, Role, Tensor
+from ...run.core.graph import grouped
 from ...run.edits import AddToWeights, Edit, ScaleWeights, SetFrozen, SetWeights, Together
-from ...run.frame import Curve, Frame, Role, Tensor
-from ...run.grouped import grouped
 from ...run.source import Can, Source
 from ...scalar import Block
 from ...scalar.store import Store

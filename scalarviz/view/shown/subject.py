@@ -11,20 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, TypeMismatchError
 from ...io import CsvTable
+from ...run.core.frame import Frame, Stage, Tensor
+from ...run.core.requests import FrameRequest
 from ...run.edits import Edit
-from ...run.frame import Frame, Stage, Tensor
-from ...run.moment import Moment
 from ...run.panels import LossCurve, Panel, PlaneMap, RecordedPictures
-from ...run.plan import Plan
-from ...run.recorded_source import RecordedSource
-from ...run.recording import Picture, Recorded
-from ...run.requests import FrameRequest
 from ...run.run import Run
-from ...run.run_source import RunSource
-from ...run.scene import Scene
-from ...run.source import Source
-from ...run.watched import Watched
-from ...run.watched.reader import can_be_read
+from ...run.scene.plan import Plan
+from ...run.scene.scene import Scene
+from ...run.source import Moment, Source
+from ...run.sources.played import RecordedSource
+from ...run.sources.recording.contents import Picture
+from ...run.sources.recording.recorded import Recorded
+from ...run.sources.run_source import RunSource
+from ...run.sources.watched.arrays import can_be_read
+from ...run.sources.watched.watched import Watched
 from .source import ArraysSource, WeightsSource
 
 ALLOWED = "a Scene, a Run, a Module, Weights (one or a list), a torch.nn.Module, or named arrays (nested dicts, lists)"
@@ -105,7 +105,7 @@ class Subject:
     whole_loss : bool
         Whether the loss that is told is that of all samples, at the numbers shown.
     table : callable or None
-        How it learns a table that is pasted or dropped; see :class:`~scalarviz.run.scene.Scene`.
+        How it learns a table that is pasted or dropped; see :class:`~scalarviz.run.scene.scene.Scene`.
     of_data : bool
         Whether nobody gave the sample: it is one of the data.
     """

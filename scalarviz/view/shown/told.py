@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ...checks import integer
 from ...run.checks import LAST_STEP
-from ...run.frame import Curve, Frame
-from ...run.watched.told_number import told_number
+from ...run.core.frame import Curve, Frame
+from ...run.sources.watched.watched import told_number
 
 Floats = NDArray[np.floating]
 LIMIT = 5_000

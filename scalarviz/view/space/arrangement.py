@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...run.frame import Tensor
+from ...run.core.frame import Tensor
 from .camera import Camera, Rect, Size, fit
 from .plate import Floats, Kind, Plate, grid_for
 

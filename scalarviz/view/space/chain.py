@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...run.frame import Stage, Tensor, is_chain
+from ...run.core.frame import Stage, Tensor, is_chain
 from .arrangement import (
     ACROSS,
     DOWN,

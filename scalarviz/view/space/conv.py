@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from ...run.frame import Stage, Tensor, is_chain
+from ...run.core.frame import Stage, Tensor, is_chain
 from .arrangement import ACROSS, DOWN, OUTPUTS_ACROSS, OUTPUTS_DOWN, Arrangement, fitted, inner, plate_for
 from .camera import Rect, Size
 from .plate import Floats, Grid, Plate, grid_for

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...run.frame import Tensor
+from ...run.core.frame import Tensor
 from .arrangement import LYING, LYING_TURNED, Arrangement, inner, plate_for, row_plate, tray_of
 from .camera import Camera, Rect, Size, fit
 from .chain import ChainLayer

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...run.frame import Tensor
+from ...run.core.frame import Tensor
 from .arrangement import ACROSS, DOWN, OUTPUTS_DOWN, Arrangement, fitted, inner, plate_for
 from .camera import Rect, Size
 from .plate import Plate

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...run.frame import Stage, Tensor
+from ...run.core.frame import Stage, Tensor
 from .arrangement import ACROSS, DOWN, FLOW, OUTPUTS_DOWN, Arrangement, inner, plate_for
 from .camera import Rect, Size, fit
 from .plate import Floats, Kind, Plate, grid_for

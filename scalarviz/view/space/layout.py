@@ -14,8 +14,8 @@ from typing import Literal
 import numpy as np
 
 from ...errors import InputError, UnknownNameError, listing, shown
-from ...run.frame import Stage, Tensor
-from ...run.plan import Plan
+from ...run.core.frame import Stage, Tensor
+from ...run.scene.plan import Plan
 from .arrangement import Arrangement, Segments
 from .blueprint import Blueprint
 from .camera import Camera, Rect, Size

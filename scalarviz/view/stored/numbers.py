@@ -17,7 +17,7 @@ from ...io.atomic import StrPath, path_text
 from ...io.foreign import entries_of, tensors_of
 from ...io.pickled import refuse_pickle
 from ...io.readable import check_source, unreadable
-from ...run.recording.schema import clean
+from ...run.sources.recording.file import clean
 
 Array = NDArray[Any]
 Shapes = Mapping[str, tuple[int, ...]]

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...run.frame import Frame, Tensor
-from ...run.past import Past
-from ...run.played import Played
-from ...run.recorded_pair import Compared, RecordedPair
+from ...run.core.frame import Frame, Past, Tensor
 from ...run.source import Can
+from ...run.sources.played import Played
+from ...run.sources.recorded_pair import Compared, RecordedPair
 from ..shown.source import tensors_of
 
 Float = NDArray[np.floating]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError, shown
 from ...io.atomic import StrPath, path_text
-from ...run.scene import Scene
+from ...run.scene.scene import Scene
 from ...sweep.about import About
 from ...sweep.build import Build, SceneBuild
 from ...sweep.result import Result

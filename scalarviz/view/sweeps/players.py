@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import DivergedError
 from ...io.scratch import scratch
-from ...run.scene import Scene
+from ...run.scene.scene import Scene
 from ...sweep.result import Result
 from ..browser.ofscene import of_scene
 from ..browser.recorded import html_of

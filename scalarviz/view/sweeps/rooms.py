@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ...errors import InputError
-from ...run.scene import Scene
+from ...run.scene.scene import Scene
 from ...sweep.groups import swept
 from ...sweep.kept import ALL
 from ...sweep.left import Left

@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ...run.checkpoint import checkpoint_of, put_checkpoint
-from ...run.scene import Scene
+from ...run.scene.scene import Scene
 from ...sweep.groups import by_loss
 from ...sweep.result import Result
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.panels import LossCurve, Panel, Table
-from ...run.ranges import extent
-from ...run.scene import Scene
+from ...run.questions.ranges import extent
+from ...run.scene.scene import Scene
 from ..benches import any_subject
 from ..draw.painter import Painter
 from ..draw.places import arrange

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...run.frame import Curve, Frame
-from ...run.past import Past
+from ...run.core.frame import Curve, Frame, Past
 from ..draw.places import LABEL, RAIL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import loss_text, measure

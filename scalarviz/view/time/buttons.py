@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...run.past import Past
+from ...run.core.frame import Past
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure

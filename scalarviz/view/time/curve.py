@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Curve
+from ...run.core.frame import Curve
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.theme import Theme, rgb

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ...run.past import Past
+from ...run.core.frame import Past
 from ..draw.places import LABEL
 from ..draw.sketch import Sketch
 from ..draw.text import measure

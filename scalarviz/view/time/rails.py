@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...run.past import Branch, Past
+from ...run.core.frame import Branch, Past
 
 ROWS = 2
 """Rails beside the straight one; older ones fold into the last."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...run.frame import Frame
+from ...run.core.frame import Frame
 from ..draw.places import LABEL, TITLE
 from ..draw.text import measure
 from ..panels.overlay import wrapped

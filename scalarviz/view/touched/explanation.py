@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame, Tensor
+from ...run.core.frame import Frame, Tensor
 from ...scalar.emit import float16
 from ..draw.equation import descent, product, significant
 from ..panels.wording import BEFORE, batch_of, noun

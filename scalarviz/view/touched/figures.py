@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...run.frame import Frame
+from ...run.core.frame import Frame
 from ..cubes.quantity import short
 from ..draw.places import LABEL, TITLE, Box
 from ..draw.sketch import Sketch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...run.frame import Frame
+from ...run.core.frame import Frame
 from ...run.source import Can
 from ...run.weight_record import WeightRecord
 from ..draw.places import Box

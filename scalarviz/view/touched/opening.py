@@ -13,8 +13,8 @@ from .account import LISTED, Account, Along, RuleLine, Sign, Term, largest
 
 if TYPE_CHECKING:
     from ...run.opened.opened import Opened
-    from ...run.opened.terms import Terms
-    from ...run.opened.writing import Line
+    from ...run.opened.passes import Terms
+    from ...run.opened.rule import Line
     from ...run.run import Run
 
 

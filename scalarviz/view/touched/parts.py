@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...run.edits.selections import Spans
-from ...run.frame import Tensor
-from ...run.gather import weight_name
+from ...run.core.frame import Tensor
+from ...run.core.gather import weight_name
+from ...run.edits.weights import Spans
 from ..shown.subject import Subject
 from .selection import Selection, joined
 from .who import tensor_of

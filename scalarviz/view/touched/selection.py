@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.edits.selections import Spans
+from ...run.edits.weights import Spans
 
 
 @dataclass(frozen=True, slots=True)

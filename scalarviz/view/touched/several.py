@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.frame import Frame
+from ...run.core.frame import Frame
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import figure, measure

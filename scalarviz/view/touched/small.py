@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...run.frame import Frame
+from ...run.core.frame import Frame
 from ..draw.places import LABEL, TITLE, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...run.frame import Frame
+from ...run.core.frame import Frame
 from ..cubes.outline import Picked, brackets, seen_outline
 from ..cubes.own import OwnLook
 from ..cubes.picking import Shares

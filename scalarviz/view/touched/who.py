@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...run.frame import Stage, Tensor, is_chain
-from ...run.gather import weight_name
+from ...run.core.frame import Stage, Tensor, is_chain
+from ...run.core.gather import weight_name
 from ..shown.subject import Subject
 
 

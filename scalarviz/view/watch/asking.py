@@ -16,8 +16,8 @@ from ..touched.inspector import RecordKey, record_key
 from ..touched.opening import account_of
 
 if TYPE_CHECKING:
-    from ...run.asked_call import AskedCall
-    from ...run.frame import Frame
+    from ...run.core.frame import Frame
+    from ...run.core.requests import AskedCall
     from ...run.run import Run
     from ..touched.account import Account
     from ..touched.inspector import Inspector

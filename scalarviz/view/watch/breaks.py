@@ -7,12 +7,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ...errors import ScalarvizError
-from ...run.conditions.faults import brief
+from ...run.questions.expression import brief
 
 if TYPE_CHECKING:
-    from ...run.asked_call import AskedCall
-    from ...run.conditions.breakpoints import Breakpoint
-    from ...run.conditions.watch import Stop
+    from ...run.core.requests import AskedCall
+    from ...run.questions.breakpoints import Breakpoint, Stop
     from ...run.worker import Worker
     from .viewer import Viewer
 

@@ -17,8 +17,8 @@ from .driving import WAITS, Driving
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...run.frame import Frame
-    from ...run.scene import Scene
+    from ...run.core.frame import Frame
+    from ...run.scene.scene import Scene
     from ..controls.item import Item
     from .live import LiveView
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...run.frame import Frame
+from ...run.core.frame import Frame
 
 
 def differs(old: Frame | None, frame: Frame) -> bool:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...run.played import Played
-from ...run.recorded_pair import NAMES, RecordedPair
-from ...run.recorded_source import RecordedSource
-from ...run.recording import Recorded
-from ...run.recording.following import Following
+from ...run.sources.played import Played, RecordedSource
+from ...run.sources.recorded_pair import NAMES, RecordedPair
+from ...run.sources.recording.recorded import Following, Recorded
 
 
 @dataclass(slots=True, eq=False)

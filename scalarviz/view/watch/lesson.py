@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...run.core.frame import Frame
 from ...run.edits import AddSamples, Edit
-from ...run.frame import Frame
 from ..shown.subject import Subject
 
 LEAST, MOST = 30, 500

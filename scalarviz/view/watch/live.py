@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ScalarvizError
-from ...run.asked_call import AskedCall
+from ...run.core.requests import AskedCall
 from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
-from ...run.rehearsal import rehearse
+from ...run.sources.played import rehearse
 from ...run.worker import Worker
 from ..draw.theme import Theme
 from ..shown.ahead import Ahead
@@ -36,9 +36,9 @@ from .units_pace import UnitsPace
 from .viewer import Viewer
 
 if TYPE_CHECKING:
-    from ...run.frame import Frame
+    from ...run.core.frame import Frame
     from ...run.run import Run
-    from ...run.scene import Scene
+    from ...run.scene.scene import Scene
 
 REHEARSAL_SECONDS = 0.4
 """What a window's start may take to find out when there will be something to see."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...run.asked_call import AskedCall
+from ...run.core.requests import AskedCall
 from ...run.edits import Edit
 from ...run.run import Run
-from ...run.run_source import RunSource
+from ...run.sources.run_source import RunSource
 
 
 class LiveSource(RunSource):

@@ -18,9 +18,9 @@ from ..panels.wording import noun
 from .playback import Playback
 
 if TYPE_CHECKING:
-    from ...run.conditions.watch import Stop
-    from ...run.frame import Frame
+    from ...run.core.frame import Frame
     from ...run.opened.opened import Opened
+    from ...run.questions.breakpoints import Stop
     from ...run.worker import Worker
     from .viewer import Viewer
 

@@ -15,8 +15,8 @@ from .travels import Travels
 from .viewer import Viewer
 
 if TYPE_CHECKING:
-    from ...run.frame import Frame
-    from ...run.requests import FrameRequest
+    from ...run.core.frame import Frame
+    from ...run.core.requests import FrameRequest
 
 
 class Mirror(Viewer):

@@ -11,7 +11,7 @@ from ...checks import integer
 from ...errors import InputError
 
 if TYPE_CHECKING:
-    from ...run.rehearsal import Rehearsal
+    from ...run.sources.played import Rehearsal
 
 SLOW_SECONDS = 2.0
 DURATION = 20.0

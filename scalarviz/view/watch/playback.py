@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...run.rehearsal import Rehearsal
+from ...run.sources.played import Rehearsal
 from ...run.worker import Worker
 from .pace import DURATION, pace
 

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...errors import ScalarvizError
-from ...run.recorded_source import RecordedSource
+from ...run.sources.played import RecordedSource
 from ..micro.walk import Walk
 from ..panels.wording import noun
 from .microsteps import LEAST, MOST, STEP_SECONDS
 
 if TYPE_CHECKING:
-    from ...run.frame import Frame
+    from ...run.core.frame import Frame
     from .replay import Replay
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import ScalarvizError, StateError
-from ...run.played import Played
-from ...run.recorded_source import RecordedSource
+from ...run.sources.played import Played, RecordedSource
 from .actions import inside_line
 from .going_along import GoingAlong
 from .pace import DURATION
@@ -21,8 +20,8 @@ from .viewer import Viewer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...run.asked_call import AskedCall
-    from ...run.frame import Frame
+    from ...run.core.frame import Frame
+    from ...run.core.requests import AskedCall
     from ...run.run import Run
     from ..workbench import Workbench
 
@@ -89,7 +88,7 @@ class Replay(Viewer):
     Parameters
     ----------
     bench : Workbench
-        Of a :class:`~scalarviz.run.played.Played`.
+        Of a :class:`~scalarviz.run.sources.played.Played`.
     duration : float
         Seconds that all of it takes.
     wait : float or None

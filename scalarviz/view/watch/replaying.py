@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ScalarvizError
-from ...run.past import Past
-from ...run.played import Played
+from ...run.core.frame import Past
+from ...run.sources.played import Played
 from .pace import DURATION, pace
 from .playback import RATE, SPEEDS, speed_text
 

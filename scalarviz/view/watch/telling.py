@@ -12,10 +12,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from ...run.frame import Frame
-from ...run.moment import Moment
-from ...run.scene import Scene
-from ...run.source import Source
+from ...run.core.frame import Frame
+from ...run.scene.scene import Scene
+from ...run.source import Moment, Source
 from ..draw.text import loss_text
 from ..panels.image import words_of
 from ..panels.story import Cap, Told

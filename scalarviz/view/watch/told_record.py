@@ -9,7 +9,7 @@ from ...errors import ScalarvizError
 from ..touched.inspector import record_key
 
 if TYPE_CHECKING:
-    from ...run.frame import Frame
+    from ...run.core.frame import Frame
     from ..workbench import Workbench
 
 

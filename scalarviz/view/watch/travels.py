@@ -14,9 +14,8 @@ from ..time.target import Target
 from .stopped import last_good
 
 if TYPE_CHECKING:
-    from ...run.asked_call import AskedCall
-    from ...run.frame import Frame
-    from ...run.past import Past
+    from ...run.core.frame import Frame, Past
+    from ...run.core.requests import AskedCall
     from ...run.run import Run
     from .going import Going
     from .guide import Guide

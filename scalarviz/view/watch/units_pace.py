@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ...run.frame import Frame
-from ...run.units import Units
+from ...run.core.frame import Frame
+from ...run.core.reading import Units
 
 SHARE = 0.02
 """Of the time, for finding them while steps go on: a thirtieth of a second holds at most 0.7 ms of it on average."""

@@ -38,8 +38,8 @@ from .views import Views
 from .word_keys import WordKeys
 
 if TYPE_CHECKING:
+    from ...run.core.frame import Frame
     from ...run.edits import Edit
-    from ...run.frame import Frame
 
 NOTICE_SECONDS = 4.0
 """How long a notice stays."""

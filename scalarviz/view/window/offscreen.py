@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import InputError, MissingDependencyError
-from ...run.scene import SIDES
+from ...run.scene.scene import SIDES
 from ..draw.gl import NO_GL, Viewport
 
 Image = NDArray[np.uint8]

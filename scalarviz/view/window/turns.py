@@ -6,10 +6,10 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from ...run.watched.pace import RATE, SHARE, Pace
+from ...run.sources.watched.watched import RATE, SHARE, Pace
 
 if TYPE_CHECKING:
-    from ...run.watched import Watched
+    from ...run.sources.watched.watched import Watched
     from .desktop import Window
 
 LISTENING = SHARE / 4

@@ -1,0 +1,206 @@
+"""`Forward`: forward passes of a run for pictures and predictions, on values that are handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...engine.arrays.program import PlanRunner
+from ...engine.data import Data
+from ...engine.problem import Reduction, Share, inverse
+from ...errors import UnknownNameError, listing
+from ...tape import Plan, Tape, lower
+from ..checks import Ids, Shape, as_samples, fitting, ids_of
+from .frame import Stage, Tensor
+from .stages import OUTPUTS
+
+PROBE_SET = 256
+"""Samples that decide whether a unit is dead, of a net that is not large."""
+FEWEST_PROBES = 32
+PROBE_NUMBERS = 1 << 18
+"""What their forward pass may compute: it is done at every frame, so a large net is asked with fewer samples."""
+FLAT = 1e-3
+"""Share of its largest slope below which an activation is called saturated."""
+_BENDS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
+    "tanh": lambda y: 1 - y * y,
+    "sigmoid": lambda y: 4 * y * (1 - y),
+}
+"""By kind, the slope at an output, as a share of the largest."""
+
+
+class Forward:
+    """Forward passes on flat values; never touches the live store.
+
+    Parameters
+    ----------
+    tape : Tape
+        As recorded.
+    plan : Plan
+        Of the loss.
+    tensors : tuple of Tensor
+        What the flat values hold.
+    dtype : str
+    joined : ({"mean", "sum"}, callable or None)
+        How the losses of a batch are joined: `reduction` and `share` of :class:`~scalarviz.engine.problem.Problem`.
+    stages : sequence of (Stage, int)
+        What the modules made, and the taps that they are.
+    shape : tuple of int
+        Of the inputs of one sample.
+    """
+
+    def __init__(
+        self, tape: Tape, plan: Plan, tensors: tuple[Tensor, ...], dtype: str,
+        joined: tuple[Reduction, Share | None],
+        stages: Sequence[tuple[Stage, int]], shape: Shape,
+    ) -> None:  # fmt: skip
+        self.tape, self.plan, self.tensors, self.dtype = tape, plan, tensors, dtype
+        (self.reduction, self.share), self.shape = joined, shape
+        self.stages = tuple(stage for stage, _ in stages)
+        self._taps = [number for _, number in stages]
+
+    @property
+    def taps(self) -> tuple[int, ...]:
+        """By stage, the number of its tap."""
+        return tuple(self._taps)
+
+    @cached_property
+    def ids(self) -> Ids:
+        """Which numbers of a sample choose rows of tables."""
+        return ids_of(self.tape)
+
+    def sample(self, probe: ArrayLike) -> NDArray[np.float64]:
+        """One sample as a row (n_inputs,), a copy.
+
+        Raises
+        ------
+        InputError
+            `probe` has the wrong length, holds no numbers, is not finite, or an id in it names no row of its table.
+        """
+        one: Any = [probe]
+        rows: NDArray[np.float64] = fitting(as_samples(one, "probe").astype(np.float64), self.shape, "probe")
+        self.ids.check("probe", rows)
+        row: NDArray[np.float64] = rows[0]
+        return row
+
+    def activations(self, probe: ArrayLike, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """``"input"`` and the row of every stage for one sample, in float64.
+
+        Raises
+        ------
+        InputError
+            As for :meth:`sample`.
+        """
+        sample = self.sample(probe)
+        rows = self._tap_rows(self._probe_runner, self._taps, sample[:, None], values)
+        return {"input": sample, **{s.name: r[:, 0] for s, r in zip(self.stages, rows, strict=True)}}
+
+    def rows(self, inputs: ArrayLike, stages: Sequence[str], values: NDArray[Any]) -> dict[str, NDArray[Any]]:
+        """The rows of the named stages for samples (N, n_inputs), each (N, outputs), in float64.
+
+        ``"input"`` is the samples themselves.
+
+        Raises
+        ------
+        UnknownNameError
+            No such stage.
+        InputError
+            Samples of another shape, or not finite.
+        """
+        taps = dict(zip((s.name for s in self.stages), self._taps, strict=True))
+        unknown = [name for name in stages if name != "input" and name not in taps]
+        if unknown:
+            raise UnknownNameError(f"there is no stage {unknown[0]!r}; allowed: {listing(('input', *taps))}")
+        samples = fitting(inputs, self.shape, "rows: the inputs").astype(np.float64)
+        self.ids.check("rows", samples)
+        inner = [name for name in stages if name != "input"]
+        found = self._tap_rows(self._probe_runner, [taps[name] for name in inner], samples.T, values)
+        rows = {"input": samples} | {name: row.T for name, row in zip(inner, found, strict=True)}
+        return {name: rows[name] for name in stages}
+
+    def units(
+        self, values: NDArray[Any], data: Data
+    ) -> tuple[dict[str, NDArray[np.bool_]], dict[str, NDArray[np.floating]]]:
+        """What becomes of the units at the first samples of `data` (numbers of a sample, N), by stage.
+
+        In the run's dtype, as the engine computes them. There are `PROBE_SET` samples, of a large net fewer.
+
+        Returns
+        -------
+        dead : dict of str to ndarray of bool
+            Of rectifiers: whether a unit is 0 for every one of the samples.
+        saturated : dict of str to ndarray
+            Of sigmoid and tanh: the share of the samples at which its slope is below `FLAT` of its largest.
+        """
+        watched = [(s, tap) for s, tap in zip(self.stages, self._taps, strict=True) if s.kind in ("relu", *_BENDS)]
+        if not watched:
+            return {}, {}
+        runner = self._dead_runner
+        first = data[: self.tape.n_inputs, : self.watched(data)]
+        rows = self._tap_rows(runner, [tap for _, tap in watched], first, values)
+        found = {stage: row for (stage, _), row in zip(watched, rows, strict=True)}
+        dead = {stage.name: np.asarray(~row.any(axis=1)) for stage, row in found.items() if stage.kind == "relu"}
+        flat = {
+            stage.name: np.asarray(np.mean(_BENDS[stage.kind](row) < FLAT, axis=1))
+            for stage, row in found.items()
+            if stage.kind in _BENDS
+        }
+        return dead, flat
+
+    def watched(self, data: Data) -> int:
+        """How many samples of `data` :meth:`units` looks at: the first so many."""
+        most = max(FEWEST_PROBES, min(PROBE_SET, PROBE_NUMBERS // self._dead_runner.plan.body.n_rows))
+        return min(most, data.shape[1])
+
+    def _tap_rows(
+        self, runner: PlanRunner, taps: Sequence[int], data: NDArray[Any], values: NDArray[Any]
+    ) -> list[NDArray[Any]]:
+        body = runner.plan.body
+        wanted = [body.outputs if k == OUTPUTS else body.taps[k][1] for k in taps]
+        if not wanted:
+            return []
+        found = runner.rows(values, data, np.concatenate(wanted))
+        return np.split(found, np.cumsum([len(w) for w in wanted])[:-1])
+
+    def predict(self, inputs: ArrayLike, values: NDArray[Any]) -> NDArray[Any]:
+        """The outputs for `inputs` (N, n_inputs), shape (N, n_outputs), in the run's dtype."""
+        samples = fitting(inputs, self.shape, "predict: the inputs")
+        self.ids.check("predict", samples)
+        runner = self._predict_runner
+        return runner.rows(values, samples.T, runner.plan.body.outputs).T
+
+    def evaluate(self, x: NDArray[Any], y: NDArray[Any], values: NDArray[Any]) -> float:
+        """The loss of all samples (N, n_inputs), (N, n_targets) as one batch."""
+        self.ids.check("evaluate", x, y)
+        runner = self._loss_runner
+        rows = runner.rows(values, np.concatenate([x, y], axis=1).T, np.array([runner.plan.body.loss]))
+        total = rows[0].sum(dtype=np.float64)
+        if self.reduction == "sum":
+            return float(total)
+        with np.errstate(invalid="ignore"):  # of samples that are all left out
+            return float(total * inverse(len(x) if self.share is None else self.share(y).sum()))
+
+    def scale_of_one(self, target: NDArray[Any]) -> float:
+        """By what the loss of a sample is multiplied to be that of a batch of it alone: where classes have weights."""
+        if self.reduction == "sum" or self.share is None:
+            return 1.0
+        return inverse(float(self.share(np.ravel(target)[None]).sum()))
+
+    @cached_property
+    def _predict_runner(self) -> PlanRunner:
+        return PlanRunner(lower(self.tape.only(outputs=True)), self.dtype)
+
+    @cached_property
+    def _loss_runner(self) -> PlanRunner:
+        return PlanRunner(self.plan, self.dtype)
+
+    @cached_property
+    def _probe_runner(self) -> PlanRunner:
+        return PlanRunner(lower(self.tape.only(outputs=True, taps=True)), np.float64)
+
+    @cached_property
+    def _dead_runner(self) -> PlanRunner:
+        return PlanRunner(self._probe_runner.plan, self.dtype)

@@ -1,0 +1,244 @@
+"""The weights of a model in one store: gathered, named, given back."""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...checks import position
+from ...errors import InputError, TypeMismatchError, UnknownNameError, listing, shown
+from ...nn import Module
+from ...nn._buffer import Buffer
+from ...nn._state import buffer_blocks, constant_buffers
+from ...scalar.store import Block, Store
+from ...scalar.weight import Weight
+from .frame import Role, Tensor
+
+
+def blocks_of(model: Any) -> list[Block]:
+    """The parameter blocks of a module, in its own order; none for a plain function."""
+    parameters = getattr(model, "parameters", None)
+    return as_blocks(parameters()) if callable(parameters) else []
+
+
+def buffers_in(model: Any) -> dict[str, Any]:
+    """The buffers of a module that its graph reads as numbers of the store, by path; none for a plain function."""
+    return {**buffer_blocks(model)} if isinstance(model, Module) else {}
+
+
+def begun_buffers(blocks: Iterable[Block]) -> dict[Block, NDArray[np.float64]]:
+    """What the buffers among blocks begin with."""
+    return {block: block.first for block in blocks if isinstance(block, Buffer)}
+
+
+def constants_of(model: Any) -> dict[str, NDArray[Any]]:
+    """Copies of the other buffers of a module by name, arrays of the user; none for a plain function."""
+    return constant_buffers(model) if isinstance(model, Module) else {}
+
+
+def without_constants(model: Any, saved: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The entries of `saved` that are no constants of `model`.
+
+    Raises
+    ------
+    InputError
+        A saved one differs from the model's.
+    """
+    own = constants_of(model)
+    differing = [name for name, array in own.items() if name in saved and not np.array_equal(saved[name], array)]
+    if differing:
+        raise InputError(
+            f"the saved numbers of {listing(differing)} differ from the model's, and a Run holds them as constants; "
+            "first net.load_state_dict(...) with the saved numbers, then make the Run"
+        )
+    return {name: array for name, array in saved.items() if name not in own}
+
+
+def as_blocks(parameters: Iterable[Any]) -> list[Block]:
+    """Blocks of Parameters and Weights, each once.
+
+    Raises
+    ------
+    InputError
+        Something else is among them.
+    """
+    found: dict[Block, None] = {}
+    for parameter in parameters:
+        if isinstance(parameter, Weight):
+            found[parameter._block] = None
+        elif isinstance(parameter, Block):
+            found[parameter] = None
+        else:
+            raise InputError(f"parameters must be Parameters or Weights, got {type(parameter).__name__}")
+    return list(found)
+
+
+def gather(blocks: Iterable[Block], dtype: str, owner: Any) -> Store:
+    """Move `blocks` into one new store owned by `owner`."""
+    blocks = list(blocks)
+    store = Store(sum(b.size for b in blocks), np.dtype(dtype))
+    store.owner = weakref.ref(owner)
+    start = 0
+    for block in blocks:
+        block._move(store, start)
+        start += block.size
+    return store
+
+
+def owners_of(blocks: Iterable[Block]) -> list[Any]:
+    """The living runs that train some of `blocks`, each once."""
+    owners = (block.store.owner() for block in blocks if block.store.owner is not None)
+    return list(dict.fromkeys(owner for owner in owners if owner is not None))
+
+
+def release(blocks: Iterable[Block], store: Store) -> None:
+    """Give every block that still points into `store` a float64 store of its own."""
+    for block in blocks:
+        if block.store is store:
+            block._move(Store(block.size), 0)
+
+
+def tensors_of(blocks: Iterable[Block], names: Mapping[Block, str]) -> tuple[Tensor, ...]:
+    """Name, shape and place of each block in the flat arrays; those without a name among `names` say their own."""
+    tensors: list[Tensor] = []
+    taken: Counter[str] = Counter()
+    start = 0
+    for k, block in enumerate(blocks):
+        name, shape = names.get(block) or _name(block, k), _shape(block)
+        lone: Role = "bias" if name.rpartition(".")[2] == "bias" else "value"
+        role: Role = getattr(block, "role", lone)  # a Parameter knows what it is, a lone Weight only by its name
+        taken[name] += 1
+        if taken[name] > 1:  # two layers in a function have no path that tells them apart
+            name += f" ({taken[name]})"
+        tensors.append(Tensor(name, shape, start, role))
+        start += block.size
+    return tuple(tensors)
+
+
+def _name(block: Block, number: int) -> str:
+    name = getattr(block, "name", "") or (block.weight(0).name if block.size else "")
+    return name or f"parameter {number}"
+
+
+def _shape(block: Block) -> tuple[int, ...]:
+    shape: tuple[int, ...] = getattr(block, "shape", () if block.size == 1 else (block.size,))
+    return shape
+
+
+def weight_name(tensors: Sequence[Tensor], index: int) -> str:
+    """Name of the scalar at flat `index`, as ``0.weight[4][2]``.
+
+    Raises
+    ------
+    InputError
+        There is none.
+    """
+    for tensor in tensors:
+        if tensor.start <= index < tensor.start + tensor.size:
+            place = np.unravel_index(index - tensor.start, tensor.shape) if tensor.shape else ()
+            return tensor.name + "".join(f"[{int(i)}]" for i in place)
+    raise InputError(f"no weight {index}; there are {sum(t.size for t in tensors)}")
+
+
+# ---- Which weight is meant: a Weight, a name as messages print it, or a flat index
+
+
+_DOTTED = re.compile(r"\.(\d{1,9})(?=[.\[]|\Z)")
+_PLACES = re.compile(r"(?:\[\d{1,9}\])*\Z")
+
+
+def index_of(tensors: Sequence[Tensor], blocks: Sequence[Block], given: Any) -> int:
+    """Flat index of the weight `given`.
+
+    Parameters
+    ----------
+    tensors, blocks : sequence
+        Of one run.
+    given : Weight, str or int
+        A negative index counts from the end.
+
+    Raises
+    ------
+    InputError
+        A weight of another run, a name of several weights, an index outside.
+    UnknownNameError
+        No weight is called so.
+    TypeMismatchError
+        It is none of the three.
+    """
+    if isinstance(given, Weight):
+        start = _start(blocks, given._block)
+        if start is not None:
+            return start + given._index
+        raise InputError(f"{shown(given)} is no weight of this run; those are {_names(tensors)}")
+    if isinstance(given, str):
+        return _named(tensors, given)
+    if isinstance(given, Block):
+        start = _start(blocks, given)
+        name = next((t.name for t in tensors if start is not None and t.start <= start < t.start + t.size), "that")
+        raise TypeMismatchError(f"{name} is {given.size} weights; say which one, as {_example(tensors, name)}")
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        return position(given, sum(t.size for t in tensors), "the weights")
+    raise TypeMismatchError(
+        f"a weight is a Weight, its name as {weight_name(tensors, 0)!r}, or its flat index; got "
+        f"{type(given).__name__} {shown(given)}"
+    )
+
+
+def _named(tensors: Sequence[Tensor], name: str) -> int:
+    text = name.strip()
+    found = _place_in(tensors, text, name)
+    if found is None:  # a Weight of a list calls itself w.3.5
+        found = _place_in(tensors, _DOTTED.sub(r"[\1]", text), name)
+    if found is not None:
+        return found
+    close = get_close_matches(text.partition("[")[0], [t.name for t in tensors], 1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    raise UnknownNameError(f"no weight is called {shown(name)}; there are {_names(tensors)}{hint}")
+
+
+def _place_in(tensors: Sequence[Tensor], text: str, name: str) -> int | None:
+    """Flat index of the weight that `text` names, `name` in messages; None if no tensor is called so."""
+    for tensor in sorted(tensors, key=lambda t: -len(t.name)):
+        rest = text.removeprefix(tensor.name)
+        if (rest == text and tensor.name) or not _PLACES.match(rest):
+            continue
+        place = tuple(int(i) for i in re.findall(r"\d+", rest))
+        if not place and tensor.size == 1:
+            return tensor.start
+        if len(place) != len(tensor.shape):
+            raise InputError(
+                f"{shown(name)}: {tensor.name} has the shape {tensor.shape}, so a weight of it has {len(tensor.shape)} "
+                f"numbers behind the name, as {_example(tensors, tensor.name)}"
+            )
+        if any(i >= side for i, side in zip(place, tensor.shape, strict=True)):
+            raise InputError(f"{shown(name)}: {tensor.name} has the shape {tensor.shape}, counted from 0")
+        return tensor.start + int(np.ravel_multi_index(place, tensor.shape)) if place else tensor.start
+    return None
+
+
+def _start(blocks: Sequence[Block], wanted: Block) -> int | None:
+    """Where the numbers of a block begin; None if it is not among them."""
+    start = 0
+    for block in blocks:
+        if block is wanted:
+            return start
+        start += block.size
+    return None
+
+
+def _example(tensors: Sequence[Tensor], name: str) -> str:
+    tensor = next((t for t in tensors if t.name == name), tensors[0])
+    return weight_name(tensors, tensor.start + tensor.size - 1)
+
+
+def _names(tensors: Sequence[Tensor], most: int = 8) -> str:
+    names = [t.name + "".join(f"[0..{side - 1}]" for side in t.shape) for t in tensors]
+    return listing(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

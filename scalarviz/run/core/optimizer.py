@@ -1,0 +1,219 @@
+"""Reading an optimiser for the engines: its recorded update, its state, the weights that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...checks import real_array
+from ...engine.problem import NO_LIMITS, Limits, Problem
+from ...errors import InputError, TypeMismatchError
+from ...optim import Optimizer
+from ...optim._given import held_by
+from ...optim._optimizer import overrides_step
+from ...scalar import Block
+from ...tape import Plan, Tape, lower
+from ...tape.passes import rebuild
+from ...tape.program import CODES
+from ..checks import limited_rule
+from .frame import Tensor
+from .training import Training
+
+
+def record_update(optimizer: Any, limits: Limits = NO_LIMITS) -> Plan:
+    """The plan of one weight's update: inputs ``w, g, *state``, theta ``[lr, t]``, outputs ``w, *state``.
+
+    See :func:`.limited.limited_rule` for `limits`.
+
+    Raises
+    ------
+    TypeMismatchError
+        Not an Optimizer.
+    InputError
+        Its class overrides ``step()``, or ``update`` returns something other than it declares.
+    """
+    if not isinstance(optimizer, Optimizer):
+        raise TypeMismatchError(f"the optimiser must be an optim.Optimizer, got {type(optimizer).__name__}")
+    if overrides_step(optimizer):
+        raise InputError(
+            f"{type(optimizer).__name__} overrides step(), which an engine cannot record; write its rule as "
+            "update(w, g, state, lr, t), or keep it for hand-written loops"
+        )
+    return lower(limited_rule(optimizer, limits), encode=False)
+
+
+def record_rules(optimizer: Optimizer, limits: Limits) -> list[Plan]:
+    """The plan of each parameter group by itself, theta ``[lr, t]``; none where there is one group alone."""
+    if len(optimizer.rules) == 1:
+        return []
+    return [lower(limited_rule(optimizer, limits, j), encode=False) for j in range(len(optimizer.rules))]
+
+
+def trained_indices(optimizer: Optimizer, tape: Tape) -> NDArray[np.bool_]:
+    """Which elements of theta the optimiser holds and the loss depends on, shape (P,).
+
+    Raises
+    ------
+    InputError
+        There are none: the optimiser was made for another model.
+    """
+    held = np.zeros(tape.n_parameters, bool)
+    held[places_of(optimizer, tape)] = True
+    trained = held & _read(tape)
+    if not trained.any():
+        raise InputError(
+            f"the optimiser holds {int(held.sum())} weights and none of them is in this model's graph: nothing "
+            f"would be trained. Make it with the model's own, as {type(optimizer).__name__}(model.parameters(), lr=...)"
+        )
+    return trained
+
+
+def _read(tape: Tape) -> NDArray[np.bool_]:
+    """Which parameters the loss reads; the others get no gradient, and an optimiser leaves them alone in a loop too."""
+    read = np.zeros(tape.n_parameters, bool)
+    for node in rebuild(replace(tape.only(loss=True), tracks=()), {}).nodes:
+        if node.code == "param":
+            read[node.index] = True
+        if node.code in CODES:  # a sum over a span of them
+            read[node.index : node.index + int(node.number)] = True
+        if node.table is not None:
+            read[node.index : node.index + node.table.rows * node.table.step : node.table.step] = True
+        if node.terms is not None:
+            if node.terms.kind == "param":
+                read[np.asarray(node.terms.weights, np.int64)] = True
+            if node.terms.bias is not None:
+                read[node.terms.bias] = True
+    return read
+
+
+def starts(tape: Tape) -> dict[Block, int]:
+    """Where each block of the tape begins in theta."""
+    found, start = {}, 0
+    for block in tape.blocks:
+        found[block] = start
+        start += block.size
+    return found
+
+
+def flat_state(optimizer: Optimizer, tape: Tape, dtype: str) -> list[NDArray[Any]]:
+    """One flat array (P,) a state name, holding what the optimiser has gathered so far."""
+    places = places_of(optimizer, tape)
+    arrays, own = [], optimizer.state_arrays()
+    for name in optimizer.state:
+        flat = np.full(tape.n_parameters, optimizer.state_start(name), dtype)
+        flat[places] = own[name]
+        arrays.append(flat)
+    return arrays
+
+
+def columns_of(optimizer: Optimizer, tape: Tape, dtype: str) -> list[NDArray[Any]]:
+    """What the recorded rule reads of each weight beside its state: the number of its parameter group, shape (P,)."""
+    if len(optimizer.rules) == 1:
+        return []
+    flat = np.zeros(tape.n_parameters, dtype)
+    flat[places_of(optimizer, tape)] = optimizer.group_of
+    return [flat]
+
+
+def begun(optimizer: Optimizer, name: str, like: NDArray[Any]) -> NDArray[Any]:
+    """The flat state of a name as it starts, of the shape and dtype of `like`."""
+    return np.full_like(like, optimizer.state_start(name))
+
+
+def by_name(optimizer: Optimizer, state: Sequence[NDArray[Any]], tensors: Sequence[Tensor]) -> dict[str, NDArray[Any]]:
+    """Copies of the flat state arrays by ``"<state>.<tensor>"``."""
+    named = zip(optimizer.state, state, strict=True)
+    return {f"{name}.{t.name}": t.of(array).copy() for name, array in named for t in tensors if not t.buffer}
+
+
+def hand_back(optimizer: Optimizer, tape: Tape, problem: Problem, training: Training) -> None:
+    """Give the optimiser its state and step count as a run has them, so that a hand-written loop can go on."""
+    places = places_of(optimizer, tape)
+    named = zip(optimizer.state, problem.state, strict=True)
+    state = {name: flat[places].astype(np.float64) for name, flat in named}
+    optimizer.receive(problem.t_start + training.steps, state)
+
+
+def places_of(optimizer: Optimizer, tape: Tape) -> NDArray[np.int64]:
+    """Index in theta of every held weight, in the optimiser's own order."""
+    start_of = starts(tape)
+    return np.concatenate([start_of[block] + held for block, held in optimizer.blocks()]).astype(np.int64)
+
+
+def spans_in(weights: Any, tape: Tape) -> tuple[tuple[int, int], ...]:
+    """Start and count of each part of theta that `weights`, a Parameter, a part of one, a Weight or a list, are.
+
+    Raises
+    ------
+    InputError, TypeMismatchError
+        They are no weights, or others than those of the tape.
+    """
+    start_of, found = starts(tape), []
+    for block, places in held_by(list(_parts(weights)), "the weights"):
+        if block not in start_of:
+            raise InputError(f"{block.name or 'a parameter'} is not among the weights of this run")
+        cuts = np.flatnonzero(np.diff(places) != 1) + 1
+        found += [(start_of[block] + int(part[0]), len(part)) for part in np.split(places, cuts)]
+    return tuple(found)
+
+
+def _parts(weights: Any) -> Iterator[Any]:
+    """Parameters and Weights, those of slices and of lists in lists one by one."""
+    if isinstance(weights, Block | str) or not isinstance(weights, Iterable):
+        yield weights
+    else:
+        for part in weights:
+            yield from _parts(part)
+
+
+def restore(tensors: Sequence[Tensor], targets: Mapping[str, NDArray[Any]], saved: Mapping[str, NDArray[Any]]) -> None:
+    """Copy `saved` arrays by name into flat arrays.
+
+    Parameters
+    ----------
+    tensors : sequence of Tensor
+        What one flat array holds.
+    targets : mapping of str to ndarray
+        Prefix of the names (``""`` for the weights, ``"velocity."``) and the flat array that they go to.
+    saved : mapping of str to ndarray
+
+    Raises
+    ------
+    InputError
+        Names or shapes differ, and everything that is wrong is listed; or a number is not finite in the flat array's
+        dtype. Nothing is changed.
+    """
+    wanted = {
+        prefix + t.name: (t, flat) for prefix, flat in targets.items() for t in tensors if not (prefix and t.buffer)
+    }
+    found = {name: real_array(array, name) for name, array in saved.items()}
+    problems = [f"missing {name}" for name in wanted if name not in saved]
+    problems += [f"unexpected {name}" for name in saved if name not in wanted]
+    problems += [
+        f"{name} has shape {found[name].shape}, the model {tensor.shape}"
+        for name, (tensor, _) in wanted.items()
+        if name in found and found[name].shape != tensor.shape
+    ]
+    if problems:
+        raise InputError(f"the saved numbers do not fit this model: {'; '.join(problems)}")
+    new = {name: _finite(name, found[name], flat.dtype) for name, (_, flat) in wanted.items()}
+    for name, (tensor, flat) in wanted.items():
+        tensor.of(flat)[...] = new[name]
+
+
+def _finite(name: str, array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """`array` in `dtype`; InputError, which names the number, if one is not finite or becomes so."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        cast = array.astype(dtype)
+    bad = np.argwhere(~np.isfinite(cast))
+    if len(bad):
+        place = tuple(bad[0].tolist())
+        number = array[place]
+        why = f"too large for {dtype}" if np.isfinite(number) else "not a finite number"
+        where = name + "".join(f"[{i}]" for i in place)
+        raise InputError(f"the saved {where} is {number}, {why}; nothing was changed")
+    return cast

@@ -1,0 +1,420 @@
+"""`Training`: an engine at work. It cuts the steps into calls of a steady length and stops where a run diverges."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from threading import RLock
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.problem import Asked, Problem, Rates, Trainer, rates_of
+from ...errors import DivergedError, InputError, TypeMismatchError
+from ...optim._pace import Pace
+from ...scalar.store import Store
+from .history import History
+from .loss_scale import LossScale
+from .signals import Whole
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S", bound=Any)
+
+
+def handed_on(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Let a method of a run wait for its turn: while a worker trains, its thread calls it between two engine calls.
+
+    What it returns or raises comes back to the caller. Without a worker, and in its own thread, nothing is in between.
+    """
+
+    @wraps(method)
+    def taken(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
+        gate = self.gate
+        if gate is None or gate.mine():
+            return method(self, *args, **kwargs)
+        result: R = gate.call(lambda: method(self, *args, **kwargs))
+        return result
+
+    return cast(Callable[Concatenate[S, P], R], taken)
+
+
+def alone(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Let a method of a run wait until no other thread is in one: several may step a run, or change it, by hand."""
+
+    @wraps(method)
+    def held(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
+        with self._training.turn:
+            return method(self, *args, **kwargs)
+
+    return cast(Callable[Concatenate[S, P], R], held)
+
+
+def in_turn(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Both: a method that changes a run, or looks at more than one number of it."""
+    return handed_on(alone(method))
+
+
+# ---- `Training`: an engine at work. Cuts the steps into calls of a steady length and stops where a run diverges
+
+
+CALL_SECONDS = 0.05
+"""Wall time that one engine call should take when nobody watches: Ctrl-C and progress are served between calls."""
+
+OVERHEAD = 0.05
+"""The most of a call that may go by beside its steps: calls of an engine that copies are as long as that takes."""
+_WORTH = (1 - OVERHEAD) / OVERHEAD
+_LONGEST = 1 << 20
+
+
+def full_speed(
+    problem: Problem, make_trainer: Callable[[Problem], Trainer], seconds: float = 0.01, alone: bool = False
+) -> float:
+    """Steps a second that the engine does when nothing interrupts it, measured on a copy of the numbers.
+
+    A run that is shown step by step spends its time in calls of one step each; its own figure would say more
+    about calling than about training. `alone`: each step is a call of its own, as a loss scale follows it.
+    """
+    trainer = make_trainer(copied(problem))
+
+    def timed(steps: int) -> float:
+        start = time.perf_counter()
+        for count in [1] * steps if alone else [steps]:
+            trainer.snapshot()
+            trainer.train(0, count, 0.0)
+        return _of_steps(time.perf_counter() - start, trainer)
+
+    count, elapsed = 1, 0.0
+    while elapsed < seconds:
+        count *= 4 if elapsed < seconds / 8 else 2
+        elapsed = timed(count)
+        if seconds <= elapsed < 20 * seconds:  # or did another program have the processor?
+            elapsed = min(elapsed, timed(count))
+    return count / elapsed
+
+
+def copied(problem: Problem) -> Problem:
+    """The same problem on copies of all numbers that steps change."""
+    store = Store(len(problem.store.value), problem.store.value.dtype)
+    store.value[:], store.frozen[:] = problem.store.value, problem.store.frozen
+    state = [array.copy() for array in problem.state]
+    return replace(problem, store=store, state=state, previous=problem.previous.copy(), trained=problem.trained.copy())
+
+
+class Onlooker(Protocol):
+    """Somebody who may want a call of the engine to end earlier than it did."""
+
+    def until(self, first: int, losses: NDArray[np.float64], lr: Rates) -> int | None:
+        """How many steps of a call to keep: those after `first`, with these losses. None keeps all."""
+        ...
+
+    def after(self) -> None:
+        """The training stands after the steps of a call, before anybody else changes anything."""
+        ...
+
+
+class Training:
+    """Steps of one problem by one engine.
+
+    Parameters
+    ----------
+    problem : Problem
+    trainer : Trainer
+    held : ndarray of bool, shape (P,)
+        The weights that the optimiser holds.
+    pace : Pace
+        The rates of its steps.
+    name_of : callable
+        Flat index to the name of a weight, for messages.
+    scale : LossScale or None
+        Of a run in float16.
+
+    Attributes
+    ----------
+    steps : int
+    history : History
+    loss : float
+        Of the last step; NaN before the first, and where the numbers were loaded.
+    lr : float or None
+        Learning rate of the last step, likewise.
+    call_seconds : float
+        See `CALL_SECONDS`. How steps are cut into calls changes no bit.
+    onlooker : Onlooker or None
+        Who looks at every call while it is there.
+    turn : RLock
+        Held by the thread that steps or changes the run.
+    data_changed, flags_changed : bool
+        Set by whoever changes the data, or the flags of frozen weights, between two steps; the next step clears them.
+    """
+
+    def __init__(
+        self, problem: Problem, trainer: Trainer, held: NDArray[np.bool_], pace: Pace, name_of: Callable[[int], str],
+        scale: LossScale | None = None,
+    ) -> None:  # fmt: skip
+        self.problem, self.trainer = problem, trainer
+        self.steps = 0
+        self.history = History()  # another one where the run goes on from other numbers
+        self.lr: float | None = None
+        self.loss = math.nan
+        self._update: NDArray[Any] | None = None  # never written to
+        self.call_seconds = CALL_SECONDS
+        self.data_changed, self.flags_changed = False, True
+        self.onlooker: Onlooker | None = None
+        self._asked: Asked | None = None
+        self._revision = problem.store.revision
+        self._held, self._name_of, self.pace, self._scale = held, name_of, pace, scale
+        self._seconds_a_step = math.inf
+        self._seconds, self._timed = 0.0, 0
+        self.turn = RLock()
+
+    def change(self, trainer: Trainer) -> None:
+        """Let another engine do the steps from here on; speed and length of a call are found anew."""
+        self.trainer.asked = None
+        self.trainer = trainer
+        trainer.asked = self._asked
+        self._seconds_a_step = math.inf
+        self._seconds, self._timed = 0.0, 0
+
+    def watch(self, asked: Asked | None) -> None:
+        """From now on an engine whose calls are long may be asked for numbers in the middle of one; None ends it."""
+        self._asked = self.trainer.asked = asked
+
+    def twin(self, make_trainer: Callable[[Problem], Trainer]) -> Training:
+        """The same training on copies of all numbers: what is done with it leaves this one as it is."""
+        problem = copied(self.problem)
+        twin = Training(problem, make_trainer(problem), self._held, self.pace.twin(), self._name_of, self._scale)
+        twin.steps = self.steps
+        return twin
+
+    @property
+    def steps_per_second(self) -> float:
+        """Speed of the engine so far, everything else left out; NaN before its first step."""
+        return self._timed / self._seconds if self._seconds > 0 else math.nan
+
+    @property
+    def seconds_a_step(self) -> float:
+        """What a step takes, as measured last; infinite before the first."""
+        return self._seconds_a_step
+
+    def keep_update(self) -> None:
+        """Remember what the last step did to the weights: they are about to be set from outside."""
+        if self._update is None:
+            with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
+                self._update = self.problem.store.value - self.problem.previous
+
+    @property
+    def edited(self) -> bool:
+        """Whether weights or data were changed from outside since the last step: its loss is not that of these."""
+        return self.data_changed or self.problem.store.revision != self._revision
+
+    def advance(self, most: int) -> int:
+        """One call of the engine: at most `most` steps, as many as fit into `call_seconds`.
+
+        More where the engine's own overhead would be above `OVERHEAD` of the call.
+
+        Returns
+        -------
+        int
+            How many steps were done.
+
+        Raises
+        ------
+        DivergedError
+            See :meth:`scalarviz.run.run.Run.step`.
+
+        Notes
+        -----
+        Ctrl-C, or an error of the model, leaves the numbers of a whole step: an engine in machine code ends its call,
+        of another one the call is undone.
+        """
+        trainer = self.trainer
+        if not trainer.ready:
+            trainer.prepare()
+        begun = time.perf_counter()
+        count = self.problem.ready(self.steps, self._count(trainer, most))
+        reading = time.perf_counter() - begun
+        count, lr = self._rates(count)
+        with Whole() as whole:
+            # one compiled step alone is never undone, and stands at the bad step anyhow
+            kept = count > 1 or trainer.breakable or self._scale is not None
+            if kept:
+                trainer.snapshot()
+            start = time.perf_counter()
+            losses = self._called(trainer, count, lr, kept, whole)
+            self._clocked(trainer, count, reading + time.perf_counter() - start)
+            losses = self._cut(trainer, losses, lr, whole)
+            if not _finite(trainer, losses):
+                self._stop_at_divergence(trainer, kept and count > 1, losses, lr)
+            self._book(losses, lr)
+        return len(losses)
+
+    def _rates(self, count: int) -> tuple[int, Rates]:
+        """The rates of the coming steps: of one alone where a schedule gives none for a later one."""
+        try:
+            return count, self.pace.table(count, self.problem.epoch)
+        except (InputError, TypeMismatchError):
+            if count == 1:
+                raise
+            return 1, self.pace.table(1, self.problem.epoch)
+
+    def _cut(self, trainer: Trainer, losses: NDArray[np.float64], lr: Rates, whole: Whole) -> NDArray[np.float64]:
+        """The losses of a call, or of its steps up to the one that the onlooker stops at: these are done again."""
+        at = None if self.onlooker is None else self.onlooker.until(self.steps, losses, lr)
+        if at is None or at == len(losses):
+            return losses
+        trainer.rewind()
+        return self._called(trainer, at, lr, True, whole)
+
+    def _count(self, trainer: Trainer, most: int) -> int:
+        """How many steps a call should have: one where the loss scale follows each."""
+        if self._scale is not None:
+            return 1
+        soonest = self.pace.most(self.problem.epoch)
+        most = most if soonest is None else min(most, soonest)
+        overhead = trainer.call_overhead
+        least = math.ceil(_WORTH * overhead / self._seconds_a_step)
+        fitting = max((self.call_seconds - overhead) / self._seconds_a_step, least)
+        return max(1, min(most, _LONGEST, int(min(fitting, 8.0 * max(1, self._timed)))))
+
+    def _clocked(self, trainer: Trainer, count: int, seconds: float) -> None:
+        self._seconds_a_step = _of_steps(seconds, trainer) / count
+        self._seconds += seconds
+        self._timed += count
+
+    def _called(self, trainer: Trainer, count: int, lr: Rates, kept: bool, whole: Whole) -> NDArray[np.float64]:
+        """The losses of `count` steps; where they are broken off all is as it was `kept`."""
+        try:
+            whole.waits = not trainer.breakable
+            losses = self._train(trainer, count, lr)
+            whole.waits = True
+            if self._scale is not None and not self._scale.follow(self.problem):
+                self._skip(trainer, self._scale)
+        except BaseException:
+            whole.waits = True
+            if kept:
+                trainer.rewind()
+            raise
+        return losses
+
+    def _skip(self, trainer: Trainer, scale: LossScale) -> None:
+        """Take back a step whose gradient float16 cannot hold; the gradient stays, so that it can be looked at."""
+        gradient = self.problem.store.grad.copy()
+        trainer.rewind()
+        self.problem.store.grad[:] = gradient
+        self.problem.previous[:] = self.problem.store.value
+        scale.skip(self.problem)
+
+    def _train(self, trainer: Trainer, count: int, lr: Rates) -> NDArray[np.float64]:
+        problem = self.problem
+        if self.flags_changed:
+            problem.trained = self._held & (problem.store.frozen == 0)
+            self.flags_changed = False
+        return trainer.train(self.steps, count, rates_of(lr, 0, count))
+
+    def _book(self, losses: NDArray[np.float64], lr: Rates) -> None:
+        self.history.extend(self.steps, losses, lr[: len(losses), 0] if isinstance(lr, np.ndarray) else lr)
+        self._stand_after(losses, lr)
+
+    def stands_at(self, step: int, loss: float = math.nan, lr: float | None = None) -> None:
+        """The numbers are those after step `step` now; which history goes on is for whoever put them there."""
+        self.steps, self.loss, self.lr = step, loss, lr
+
+    def replay(self, most: int) -> int:
+        """Steps that were done before, again: the history has them. One call of the engine, of at most `most` steps.
+
+        Returns
+        -------
+        int
+            How many were done.
+        """
+        trainer, begun = self.trainer, time.perf_counter()
+        count = self.problem.ready(self.steps, self._count(trainer, most))
+        reading = time.perf_counter() - begun
+        count, lr = self._rates(count)
+        with Whole() as whole:
+            kept = trainer.breakable or self._scale is not None or (self.onlooker is not None and count > 1)
+            if kept:
+                trainer.snapshot()
+            start = time.perf_counter()
+            losses = self._called(trainer, count, lr, kept, whole)
+            self._clocked(trainer, count, reading + time.perf_counter() - start)
+            losses = self._cut(trainer, losses, lr, whole)
+            self._stand_after(losses, lr)
+        return len(losses)
+
+    def _stand_after(self, losses: NDArray[np.float64], lr: Rates) -> None:
+        self.problem.store.computed[: self.problem.n_weights] = 1
+        last = float(lr[len(losses) - 1, 0]) if isinstance(lr, np.ndarray) else lr
+        self.loss, self.lr, self._update = float(losses[-1]), last, None
+        self.steps += len(losses)
+        self.data_changed, self._revision = False, self.problem.store.revision
+        self.pace.passed(losses, self.problem.epoch)
+        if self.onlooker is not None:
+            self.onlooker.after()
+
+    # ---- divergence
+
+    def _stop_at_divergence(self, trainer: Trainer, kept: bool, losses: NDArray[np.float64], lr: Rates) -> None:
+        """Replay to the first step with a loss or weight that is not finite (the same bits), then raise."""
+        bad = np.flatnonzero(~np.isfinite(losses))
+        last = int(bad[0]) + 1 if len(bad) else len(losses)
+        given = self.problem.previous
+        for count in range(max(1, last - 1), last + 1) if kept else ():
+            trainer.rewind()
+            given = self.problem.store.value.copy()
+            losses = self._train(trainer, count, lr)  # a bad update shows in the next step's loss
+            if not _finite(trainer, losses):
+                break
+        self._book(losses, lr)
+        said = f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{self._first()}"
+        raise self._diverged(said, given, float(self.lr if self.lr is not None else math.nan))
+
+    def _first(self) -> str:
+        """The first number that is not finite: a weight, or, where all are finite, one that follows the batches."""
+        values = self.problem.store.value
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if not len(wrong):
+            return ""
+        name = self._name_of(int(wrong[0]))
+        if wrong[0] < self.problem.n_weights:
+            return f"; the first weight is {name}"
+        found = f"{name} has become {values[wrong[0]]:g}"
+        return f"; the weights are finite, {found}: what it follows is too large for {values.dtype} (scale the inputs)"
+
+    def _diverged(self, said: str, given: NDArray[Any], lr: float) -> DivergedError:
+        """What happened in a step that was taken at the weights `given`, and the way back from there.
+
+        A gradient that is a NaN makes NaNs of the optimiser's state, which setting a weight to a number does not mend.
+        """
+        wrong, problem = np.flatnonzero(~np.isfinite(given)), self.problem
+        spoilt = np.any([np.isnan(array) for array in problem.state], axis=0) & problem.trained
+        if len(wrong):
+            said = f"{said}. {self._name_of(int(wrong[0]))} was {given[wrong[0]]:g} before it"
+            if spoilt.any():
+                return DivergedError(f"{said}; the optimiser's state is spoilt by it", spoilt=True)
+            return DivergedError(f"{said}: set it to a number, or load others")
+        before = np.flatnonzero(spoilt & np.isfinite(problem.store.grad))
+        if len(before):
+            name = self._name_of(int(before[0]))
+            return DivergedError(f"{said}. The optimiser's state of {name} was nan before it", spoilt=True)
+        return DivergedError(f"{said}. lr is {lr:g}", self._last_good())
+
+    def _last_good(self) -> int:
+        """The last step after which the loss was no larger than at first: before the last finite one it may be huge."""
+        steps, losses = self.history.step, self.history.loss
+        return int(steps[np.flatnonzero(losses <= losses[0])[-1]]) - 1 if losses[0] == losses[0] else self.steps - 1
+
+
+def _of_steps(seconds: float, trainer: Trainer) -> float:
+    """What the steps of a call took. No overhead is known more exactly than time is measured: some share is theirs."""
+    return max(seconds - trainer.call_overhead, OVERHEAD * seconds)
+
+
+def _finite(trainer: Trainer, losses: NDArray[np.float64]) -> bool:
+    """Whether a call left numbers to go on with."""
+    good = math.isfinite(losses[0]) if len(losses) == 1 else bool(np.isfinite(losses).all())
+    return good and trainer.finite()

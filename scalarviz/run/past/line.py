@@ -1,0 +1,444 @@
+"""`Line`: one line of steps of a run with its edits and keyframes, and what a timeline needs of the run itself."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from ..core.history import History
+from ..edits import Applied, Edit
+
+
+class Kept(Protocol):
+    """What a run gives to be put back later. Nothing of it is ever changed."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it holds alone."""
+        ...
+
+
+class Twin(Protocol):
+    """A run's steps done again beside it, on numbers of its own."""
+
+    @property
+    def steps(self) -> int:
+        """Where it stands."""
+        ...
+
+    def replay(self, most: int) -> int:
+        """Steps that were done before, at most so many: one call of the engine. Returns how many."""
+        ...
+
+    def keyframe(self) -> Kept:
+        """What it takes to do the next step again, by the run."""
+        ...
+
+
+class Traveller(Protocol):
+    """A run that goes back and forth."""
+
+    @property
+    def steps(self) -> int:
+        """Steps done, where it stands."""
+        ...
+
+    def in_turn(self, function: Callable[[], object]) -> None:
+        """Call a function between two calls of the engine, whatever thread this is."""
+        ...
+
+    def keyframe(self) -> Kept:
+        """What it takes to do the next step again; the step before is not seen in it."""
+        ...
+
+    def whole(self) -> Kept:
+        """All of the moment, the last step's gradient and update included."""
+        ...
+
+    def same_data(self, kept: Kept) -> bool:
+        """Whether steps from there on would learn from what they learnt from."""
+        ...
+
+    def forget_step(self) -> None:
+        """Gradient and update of the step before are not known here."""
+        ...
+
+    def put(self, kept: Kept) -> None:
+        """Stand there again.
+
+        Raises
+        ------
+        StateError
+            It cannot: the engine that computed it is lost.
+        """
+        ...
+
+    def advance(self, most: int) -> int:
+        """New steps, at most so many: one call of the engine. Returns how many."""
+        ...
+
+    def replay(self, most: int) -> int:
+        """Steps that were done before, likewise."""
+        ...
+
+    def again(self, edit: Edit) -> None:
+        """Do an edit that was done before."""
+        ...
+
+    def found(self) -> list[Applied]:
+        """Changes that nobody announced since the last look, as edits."""
+        ...
+
+    def looked(self) -> None:
+        """The numbers of now are announced."""
+        ...
+
+    def twin(self, kept: Kept) -> Twin | None:
+        """Steps beside the run from a kept moment on; None where the run has another engine, data or optimiser now."""
+        ...
+
+    @property
+    def seconds_a_step(self) -> float:
+        """What a step of the engine takes, as measured last; infinite before the first."""
+        ...
+
+    def write(self, history: History) -> None:
+        """Where new steps are booked from now on."""
+        ...
+
+
+# ---- `Line`: one line of steps of a run, which may have left another one, with its edits and keyframes
+#
+# A *place* on a line is a step and a count of edits: those of the line that have been done, from its very beginning.
+# A run that stands somewhere has done all edits of its step; only where a line leaves another one may some be left
+# out.
+
+
+OVERHEAD = 2048
+"""Bytes of a keyframe beside its arrays."""
+
+
+@dataclass(slots=True, eq=False)
+class Key:
+    """A kept moment.
+
+    Attributes
+    ----------
+    step, edits : int
+        Its place.
+    kept : Kept
+    at : float
+        Seconds of the engine's work at which it was taken.
+    whole : bool
+        Whether one can stand at the place itself: where not, the next step shows all there is.
+    fine : bool
+        Whether it was taken for somebody who goes back and forth here.
+    nbytes : int
+        What it takes.
+    """
+
+    step: int
+    edits: int
+    kept: Kept
+    at: float = 0.0
+    whole: bool = False
+    fine: bool = False
+    nbytes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.nbytes = self.kept.nbytes + OVERHEAD
+
+
+class Place(NamedTuple):
+    """A step of a line, and how many of the line's edits are done there."""
+
+    line: Line
+    step: int
+    edits: int
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """One line.
+
+    Attributes
+    ----------
+    number : int
+    parent : Line or None
+    first, before : int
+        The place where it left its parent, or at which it begins.
+    history : History
+        Of all its steps, its parent's before it left included.
+    edits : list of Applied
+        Likewise.
+    newest : int
+        Its last step.
+    why : str
+        What made it begin.
+    came : (Line, int) or None
+        Where the run stood before it began a line of its own by jumping.
+    keys : list of Key
+        Its own, by place.
+    tip : Kept or None
+        All of its last moment, while the run stands elsewhere.
+    flags : dict of int to str
+        Moments that were named, by step.
+    cut : bool
+        Whether only that is left of it which other lines come from.
+    rest : int
+        Bytes of its own steps and edits, while the run stands on another line.
+    settled : int
+        Edits that stay as they are, although the hand that made the last of them goes on: something refers to them.
+    jumped : bool
+        Whether it began by a change to other numbers altogether: where it begins is a place of its own.
+    seed : int or None
+        What drew its first weights, where a restart did.
+    """
+
+    number: int
+    parent: Line | None
+    first: int
+    before: int
+    history: History
+    edits: list[Applied] = field(default_factory=list)
+    newest: int = 0
+    why: str = ""
+    came: tuple[Line, int] | None = None
+    keys: list[Key] = field(default_factory=list)
+    tip: Kept | None = None
+    flags: dict[int, str] = field(default_factory=dict)
+    cut: bool = False
+    rest: int = 0
+    settled: int = 0
+    jumped: bool = False
+    seed: int | None = None
+
+    @property
+    def own(self) -> list[Applied]:
+        """The edits since it left."""
+        return self.edits[self.before :]
+
+    @property
+    def open(self) -> Applied | None:
+        """Its last edit, where another one may still take its place."""
+        return self.edits[-1] if len(self.edits) > max(self.before, self.settled) else None
+
+    def settle(self, edits: int) -> None:
+        """Somebody refers to a place after so many edits: they stay as they are."""
+        self.settled = max(self.settled, edits)
+
+    @property
+    def held(self) -> int:
+        """Bytes of its own steps and edits."""
+        return self.history.nbytes + sum(done.nbytes for done in self.own) + OVERHEAD
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing happened on it yet."""
+        return self.newest == self.first and len(self.edits) == self.before
+
+    def done(self, step: int) -> int:
+        """How many edits are done where one stands at `step`."""
+        return bisect_right(self.edits, step, key=lambda edit: edit.step)
+
+    def path(self) -> Iterator[tuple[Line, int, int]]:
+        """It and those that it comes from, each with the last place that belongs to the way here."""
+        line: Line | None = self
+        step, edits = self.newest, len(self.edits)
+        while line is not None:
+            yield line, step, edits
+            step, edits = min(step, line.first), min(edits, line.before)
+            line = line.parent
+
+    def owner(self, step: int, edits: int) -> Line:
+        """The line of the way here that a place belongs to."""
+        found = self
+        while found.parent is not None and not found.has(step, edits):
+            found = found.parent
+        return found
+
+    def has(self, step: int, edits: int) -> bool:
+        """Whether a place of the way here is its own, and not of a line that it comes from."""
+        begins = self.first, self.before
+        return step >= self.first and ((step, edits) > begins or (self.jumped and (step, edits) == begins))
+
+    def nearest(self, step: int, edits: int) -> Key | None:
+        """The last keyframe of the way here from which one gets to a place."""
+        for line, last, most in self.path():
+            index = bisect_right(line.keys, min(step, last), key=lambda key: key.step)
+            while index > 0:
+                index -= 1
+                key = line.keys[index]
+                if key.edits <= min(edits, most) and (key.step < step or key.whole):
+                    return key
+        return None
+
+    def last_key(self, step: int, edits: int) -> Key | None:
+        """The last keyframe of the way here that is not behind a place, of that place itself too."""
+        for line, last, most in self.path():
+            for key in reversed(line.keys):
+                if key.step <= min(step, last) and key.edits <= min(edits, most):
+                    return key
+        return None
+
+    def add(self, key: Key) -> bool:
+        """Keep a moment; False if there is one at this place."""
+        index = bisect_left(self.keys, (key.step, key.edits), key=lambda other: (other.step, other.edits))
+        if index < len(self.keys) and (self.keys[index].step, self.keys[index].edits) == (key.step, key.edits):
+            return False
+        self.keys.insert(index, key)
+        return True
+
+
+# ---- `Keyframes`: which moments are kept, within a budget of bytes
+#
+# Keyframes stand `SPACING` seconds of the engine's work apart, so that a replay from one to the next takes so long.
+# Where they are more than the budget holds, those of left branches go first, then every second one, and the spacing
+# doubles. So the longest replay is as short as the budget allows, wherever one goes. The beginning of a line, and its
+# newest moment, are always kept.
+
+
+BUDGET = 64 << 20
+"""Bytes."""
+SPACING = 0.1
+"""Seconds of the engine's work between two keyframes."""
+FINE = 0.008
+"""Likewise, where somebody goes back and forth."""
+FINE_SHARE = 8
+"""The finer ones may fill the budget's so-manieth part."""
+LEFT_SHARE = 4
+"""Where left branches fill more than this part of it, they go before the spacing of the others doubles."""
+
+
+class Keyframes:
+    """The keyframes of all lines.
+
+    Parameters
+    ----------
+    lines : list of Line
+        All there are; the owner adds to it.
+
+    Attributes
+    ----------
+    spacing : float
+        Seconds between keyframes as they are now.
+    nbytes : int
+        What is held, start and newest included.
+    """
+
+    def __init__(self, lines: list[Line]) -> None:
+        self._lines = lines
+        self.budget = BUDGET
+        self.spacing = SPACING
+        self.clock = 0.0
+        self._since = 0.0
+        self._since_fine = 0.0
+        self.nbytes = 0
+        self._fine = self._size = 0
+
+    def pass_time(self, seconds: float) -> None:
+        """The engine has worked so long."""
+        self.clock += seconds
+        self._since += seconds
+        self._since_fine += seconds
+
+    def begin(self) -> None:
+        """Somebody stands at a kept moment: time counts from here."""
+        self._since = self._since_fine = 0.0
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for a keyframe."""
+        return self._since >= self.spacing
+
+    @property
+    def due_fine(self) -> bool:
+        """Likewise for one that serves who goes back and forth."""
+        return self._since_fine >= FINE and self.fine_room >= 4
+
+    @property
+    def fine_room(self) -> int:
+        """How many of these may be kept."""
+        return self.budget // FINE_SHARE // max(self._size, 1)
+
+    def add(self, line: Line, key: Key) -> None:
+        """Keep a moment of a line."""
+        self._since_fine = 0.0
+        if not key.fine:
+            self._since = 0.0
+        self._size = key.nbytes
+        if line.add(key):
+            self.nbytes += key.nbytes
+            self._fine += key.nbytes * key.fine
+
+    def keep_tip(self, line: Line, kept: Kept | None) -> None:
+        """Keep the newest moment of a line, or (None) no longer."""
+        if line.tip is not None:
+            self.nbytes -= line.tip.nbytes + OVERHEAD
+        line.tip = kept
+        if kept is not None:
+            self.nbytes += kept.nbytes + OVERHEAD
+
+    def keep_rest(self, line: Line, nbytes: int) -> None:
+        """Count what else a line holds while nobody stands on it: its own steps and edits."""
+        self.nbytes += nbytes - line.rest
+        line.rest = nbytes
+
+    def drop(self, line: Line, going: Callable[[Key], bool]) -> None:
+        """Let go of keyframes of a line."""
+        kept = []
+        for key in line.keys:
+            if going(key):
+                self.nbytes -= key.nbytes
+                self._fine -= key.nbytes * key.fine
+            else:
+                kept.append(key)
+        line.keys = kept
+
+    def fit(self, current: Line, step: int) -> bool:
+        """Let go of what can be computed again until the budget is kept; False if that is not enough."""
+        if self._fine > self.budget // FINE_SHARE:
+            self._drop_far(current, step)
+        if self.nbytes <= self.budget:
+            return True
+        for line in self._lines:
+            self.drop(line, lambda key: key.fine)
+        way = {id(line): (step, edits) for line, step, edits in current.path()}
+        for line in self._lines:
+            if self.nbytes > self.budget:
+                self._drop_left(line, way.get(id(line), (-1, -1)))
+        for line in self._lines:
+            if self.nbytes > self.budget and line is not current:
+                self.keep_tip(line, None)
+        left = sum(line.rest + sum(key.nbytes for key in line.keys) for line in self._lines if id(line) not in way)
+        if self.nbytes > self.budget and left > self.budget // LEFT_SHARE:
+            return False
+        while self.nbytes > self.budget and any(not key.whole for line in self._lines for key in line.keys):
+            self.spacing = max(2 * self.spacing, FINE)
+            for line in self._lines:
+                self._drop_close(line)
+        return self.nbytes <= self.budget
+
+    def _drop_left(self, line: Line, last: tuple[int, int]) -> None:
+        """Keyframes that are not on the way to where the run stands, which leaves this line at a place."""
+        self.drop(line, lambda key: not key.whole and (key.step > last[0] or key.edits > last[1]))
+
+    def _drop_close(self, line: Line) -> None:
+        """Keyframes that follow the last one that stays by less than the spacing."""
+        last, going = 0.0, set[int]()  # a spacing longer than all work so far lets go of all
+        for key in line.keys:
+            if key.whole or (key.at - last >= self.spacing and key.nbytes <= self.budget):
+                last = key.at
+            else:
+                going.add(id(key))
+        self.drop(line, lambda key: id(key) in going)
+
+    def _drop_far(self, current: Line, step: int) -> None:
+        """The half of the fine keyframes that are farther from where the run stands."""
+        fine = [key for line in self._lines for key in line.keys if key.fine]
+        fine.sort(key=lambda key: abs(key.step - step))
+        going = {id(key) for key in fine[len(fine) // 2 :]}
+        for line in self._lines:
+            self.drop(line, lambda key: id(key) in going)

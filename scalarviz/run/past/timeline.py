@@ -1,0 +1,382 @@
+"""`Timeline`: where a run stands in its own past, and how it gets from there to anywhere else.
+
+A run is a tree of lines. It stands at the end of one (then steps are new), or before it (then steps follow what was
+recorded, edits included). An edit before the end begins a line of its own, and what came after is kept as a branch.
+Anything that was may be stood at again: the nearest keyframe is put back, and steps and edits are done again from there
+by the same engine, so that every bit is that of the first time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from ...errors import InputError, StateError
+from ..core.signals import Whole
+from ..edits import Applied
+from .line import Kept, Key, Line, Place
+from .record import Record
+
+Progress = Callable[[float], bool | None]
+"""Told how much of a way is done, 0 to 1; False gives it up."""
+
+
+FRAME = 0.016
+"""Seconds that one may wait for a step without seeing that one waits."""
+
+
+class Timeline(Record):
+    """The past of one run; see `Record` for what there is of it."""
+
+    # ---- entries: whoever comes in looks first at what changed in between
+
+    def enter(self) -> None:
+        """Take down what was changed and not announced; the first time, where the run begins."""
+        if self._closed or self.away:
+            return
+        self.begin()
+        found = self._run.found()
+        if found:
+            with Whole():
+                for change in found:
+                    self.note(change)
+
+    def begin(self) -> None:
+        """Keep the moment at which the run begins, before anybody can change it; later this does nothing."""
+        if self._begun or self._closed:
+            return
+        with Whole():
+            self._begun = True
+            steps = self._run.steps
+            self.line.first = self.line.newest = steps
+            self.keyframes.add(self.line, Key(steps, 0, self._run.whole(), whole=True))
+
+    def note(self, done: Applied, *, instead: bool = False) -> None:
+        """An edit was done where the run stands: before the end of its line that begins another one.
+
+        With `instead` it leaves nothing of the last one.
+        """
+        if self._closed:
+            return
+        if self.behind:
+            self._fork(self.place(), done.what)
+        if instead and self.line.open is not None:
+            self.line.edits[-1] = done
+        else:
+            self.line.edits.append(done)
+        self._nothing_to_redo()
+        self._run.looked()
+
+    def last(self) -> Applied | None:
+        """The last edit that was done here on this line, if another one may still take its place."""
+        return None if self.behind else self.line.open
+
+    # ---- steps
+
+    def advance(self, most: int) -> int:
+        """At most so many steps, one call of the engine: new ones, or before the end those that follow there."""
+        self.enter()
+        if self._closed:
+            return self._run.advance(most)
+        with Whole():  # the steps are done and taken down, or neither
+            return self._follow(most) if self.behind else self._go_on(most)
+
+    def _go_on(self, most: int) -> int:
+        self._keep_changed()
+        start = time.perf_counter()
+        try:
+            done = self._run.advance(most)
+        finally:
+            self.line.newest = self._run.steps
+            self.keyframes.pass_time(time.perf_counter() - start)
+            self._run.looked()
+        if self.keyframes.due:
+            self._keep()
+        return done
+
+    def _keep(self, *, fine: bool = False) -> None:
+        steps = self._run.steps
+        edits = self.line.done(steps)
+        key = Key(steps, edits, self._run.keyframe(), self.keyframes.clock, fine=fine)
+        self.keyframes.add(self.line.owner(steps, edits), key)
+        self._fit()
+
+    def _keep_changed(self) -> None:
+        """Where its data was changed by others, what follows can be done again from here."""
+        steps, line = self._run.steps, self.line
+        here = steps, line.done(steps)
+        key = line.last_key(*here)
+        if key is None or self._run.same_data(key.kept):
+            return
+        owner, whole = line.owner(*here), key.whole and (key.step, key.edits) == here
+        self.keyframes.drop(owner, lambda other: (other.step, other.edits) == here)
+        if whole:
+            self.keyframes.add(owner, Key(*here, self._run.whole(), self.keyframes.clock, whole=True))
+        else:
+            self._keep()
+
+    def _follow(self, most: int) -> int:
+        """Steps that were done before: one call of the engine, at most to the next edit, which is done too."""
+        line, run = self.line, self._run
+        done = line.done(run.steps)
+        self._check_data(line, run.steps + 1, line.last_key(run.steps, done))
+        upcoming = line.edits[done].step if done < len(line.edits) else line.newest
+        most = min(run.steps + most, line.newest, upcoming) - run.steps
+        before = run.whole() if done < len(line.edits) and run.steps + most == upcoming else None
+        count = self._replay(most)
+        if run.steps == upcoming:
+            try:
+                self._edits(line, done, line.done(run.steps))
+            except BaseException:
+                if before is not None:  # without its edits one cannot stand at a step
+                    run.put(before)
+                    run.looked()
+                raise
+        if run.steps == line.newest:
+            self.keyframes.keep_tip(line, None)
+        run.looked()
+        return count
+
+    def _replay(self, most: int) -> int:
+        start = time.perf_counter()
+        count = self._run.replay(most)
+        self.keyframes.pass_time(time.perf_counter() - start)
+        return count
+
+    def _edits(self, line: Line, first: int, last: int) -> None:
+        """Do edits again; whoever calls puts the run back where one of them fails."""
+        with Whole():
+            for done in line.edits[first:last]:
+                for edit in (done.edit,) if done.does is None else done.does:
+                    self._run.again(edit)
+
+    # ---- going somewhere
+
+    def prepare(self) -> bool:
+        """Make the way back short, while nothing else is to be done; False if nothing is left to do.
+
+        Some milliseconds; the run's numbers are not touched.
+        """
+        if self._closed or not self._begun:
+            return False
+        more = self._ahead.prepare(self.place(), self.revision)
+        self._fit()
+        return more
+
+    def to(self, step: int, line: Line | None = None, progress: Progress | None = None) -> bool:
+        """Stand at a step of a line, after all edits made there.
+
+        Returns
+        -------
+        bool
+            False if it was given up; the run stands where it stood then.
+
+        Raises
+        ------
+        InputError
+            There is no such step on the line.
+        """
+        self.enter()
+        line = self.line if line is None else line
+        first = min(other.first for other, _, _ in line.path())
+        if not first <= step <= line.newest:
+            raise InputError(f"to: step {step:,} is not on this line; allowed: {first:,} to {line.newest:,} (run.span)")
+        return self._go(line, step, line.done(step), progress)
+
+    def _go(self, line: Line, step: int, edits: int, progress: Progress | None = None, why: str | None = None) -> bool:
+        """Stand at a place; with a `why` a line of its own begins there."""
+        run = self._run
+        if why is None and Place(line, step, edits) == self.place():
+            return True
+        with Whole() as whole:
+            before, ended = run.whole(), not self.behind
+            if ended:
+                self.keyframes.keep_tip(self.line, before)
+            try:
+                whole.waits = False  # the way may be long
+                with self.going(f"to step {step:,}"):
+                    arrived = self._travel(line, step, edits, progress)
+                whole.waits = True
+            except BaseException:
+                whole.waits = True
+                self._stay(before, ended)
+                raise
+            if arrived:
+                self._arrive(Place(line, step, edits), why)
+            else:
+                self._stay(before, ended)
+        return arrived
+
+    def _arrive(self, place: Place, why: str | None) -> None:
+        line = place.line
+        if why is not None:
+            self._fork(place, why)
+        elif line is not self.line:
+            self._to_line(line)
+        if why is None and place == Place(line, line.newest, len(line.edits)):
+            self.keyframes.keep_tip(line, None)
+        self._run.looked()
+        self._fit()
+
+    def _stay(self, before: Kept, ended: bool) -> None:
+        """The way was given up."""
+        self._run.put(before)
+        self._run.looked()
+        if ended:
+            self.keyframes.keep_tip(self.line, None)
+
+    def _travel(self, line: Line, step: int, edits: int, progress: Progress | None) -> bool:
+        """From the nearest kept moment to a place; False if it was given up."""
+        run = self._run
+        if line.tip is not None and (step, edits) == (line.newest, len(line.edits)):
+            run.put(line.tip)
+            return True
+        key, here = line.nearest(step, edits), run.steps
+        onwards = line is self.line and here < step and (key is None or key.step <= here)
+        if onwards:
+            done = line.done(here)
+            self._check_data(line, step, line.last_key(here, done))
+        elif key is None:
+            raise StateError(f"step {step:,} is kept no longer: run.timeline.budget was too small for its branch")
+        else:
+            bare = step > key.step and not run.same_data(key.kept)
+            if bare:  # its data was changed since: no step can be done again
+                key = self._bare_key(line, step, edits, key)
+            run.put(key.kept)
+            done = key.edits
+            if bare:
+                run.forget_step()
+        self.keyframes.begin()
+        start = run.steps
+        while True:
+            last = min(line.done(run.steps), edits)
+            self._edits(line, done, last)
+            done = last
+            if run.steps >= step:
+                return True
+            upcoming = line.edits[done].step if done < edits else step
+            self._replay(min(step, upcoming) - run.steps)
+            if progress is not None and progress((run.steps - start) / (step - start)) is False:
+                return False
+            self._keep_between(line, done, step)
+
+    def _bare_key(self, line: Line, step: int, edits: int, nearest: Key) -> Key:
+        """The keyframe of a step itself, which knows nothing of the step before it."""
+        key = line.last_key(step, edits)
+        if key is None or key.step != step:
+            self._check_data(line, step, key or nearest)
+            raise StateError(f"step {step:,} cannot be stood at: its data was changed by others since")
+        return key
+
+    def _check_data(self, line: Line, step: int, key: Key | None) -> None:
+        """Raise where steps from a kept moment on would not be what they were."""
+        if key is None or self._run.same_data(key.kept):
+            return
+        after = [other.step for other in line.keys if other.step >= step]
+        others = f" or {min(after):,}" if after else f" or {line.newest:,}" if step <= line.newest else ""
+        raise StateError(
+            f"step {step:,} cannot be done again: its data was changed by others since. Kept moments can be stood at: "
+            f"step {key.step:,}{others}"
+        )
+
+    def _keep_between(self, line: Line, edits: int, step: int) -> None:
+        """On the way: a moment for whoever goes back and forth around its end."""
+        steps = self._run.steps
+        if self.keyframes.due_fine and steps < step:
+            key = Key(steps, edits, self._run.keyframe(), self.keyframes.clock, fine=True)
+            self.keyframes.add(line.owner(steps, edits), key)
+
+    def near(self, step: int) -> int:
+        """The step nearest to `step` of this line at which one can stand at once, or after one step more.
+
+        It is `step` itself where the way there is no longer than a frame of a picture.
+        """
+        first, newest = self.span
+        if step >= newest:
+            return newest
+        key = self.line.nearest(max(step, first), self.line.done(step))
+        if key is not None and not self._run.same_data(key.kept):
+            kept = self.line.last_key(step, self.line.done(step))
+            return key.step if kept is None else max(kept.step, first)
+        if key is not None and (step - key.step) * self._run.seconds_a_step < FRAME:
+            return max(step, first)
+        return first if key is None else min(max(step, first), key.step if key.whole else key.step + 1)
+
+    # ---- back to before
+
+    def undo(self) -> str:
+        """Go to the moment before the last edit that was done; returns its words.
+
+        Raises
+        ------
+        StateError
+            There is none.
+        """
+        self.enter()
+        here, (jumped, edits), redo = self.place(), self._undoable(), self._redo
+        if jumped is None and edits < 0:
+            raise StateError("undo: nothing was changed before this step")
+        what = self.undone
+        with Whole():
+            self._redo = [*redo, (here.line, here.step, what)]
+            try:
+                if jumped is not None and jumped.came is not None:
+                    line, step = jumped.came
+                    self._go(line, step, line.done(step))
+                elif (left := self._left_by(edits)) is not None:
+                    self._go(*left)
+                else:
+                    self._go(here.line, here.line.edits[edits].step, edits, why=f"without {what}")
+            except BaseException:
+                self._redo = redo
+                raise
+            self.revision += 1
+        return what
+
+    def redo(self) -> str:
+        """Go back to where :meth:`undo` came from; returns the words of the edit.
+
+        Raises
+        ------
+        StateError
+            Nothing was undone since the last edit.
+        """
+        self.enter()
+        if not self._redo:
+            raise StateError("redo: nothing was undone since the last edit")
+        line, step, what = self._redo[-1]
+        with Whole():
+            self._go(line, step, line.done(step))
+            self._redo.pop()
+            self.revision += 1
+        return what
+
+    @contextmanager
+    def jump(self, why: str, place: Place | None = None, seed: int | None = None) -> Iterator[None]:
+        """Around a change to other numbers altogether: they begin a line of their own, perhaps from a place.
+
+        `seed` drew them, if one did.
+        """
+        self.enter()
+        if self._closed:
+            yield
+            return
+        came, ended = (self.line, self._run.steps), not self.behind
+        before = self._run.whole() if ended else None
+        yield
+        if before is not None:
+            self.keyframes.keep_tip(self.line, before)
+        place = None if place is None else self._kept(place)
+        if place is not None:
+            line = self._fork(place, why, came)
+        else:
+            steps = self._run.steps
+            line = Line(self._count, None, steps, 0, self.line.history.fork(None), [], steps, why, came)
+            self._to_line(line)
+        line.jumped, line.seed = True, line.seed if seed is None else seed
+        start = Key(self._run.steps, line.before, self._run.whole(), self.keyframes.clock, whole=True)
+        self.keyframes.add(line, start)
+        self._nothing_to_redo()
+        self._run.looked()
+        self._fit()

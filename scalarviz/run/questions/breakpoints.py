@@ -1,0 +1,410 @@
+"""`Breakpoints`: conditions that a run stops at, looked at while it does steps; when one last became true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...checks import flag
+from ...engine.problem import Rates
+from ...errors import InputError, TypeMismatchError, listing, shown
+from ..core.history import History
+from ..past.timeline import Timeline
+from .conditions import SPEED_ONLY, Condition, Named, Numbers, Told, told
+from .expression import brief
+
+Progress = Callable[[float], bool | None]
+"""Told how much is done, 0 to 1; False gives it up."""
+Here = tuple[Condition | None, Numbers]
+TOLD_EVERY = 100
+"""Steps after which that is told."""
+
+
+def in_losses(condition: Condition, history: History, first: int, end: int) -> tuple[bool, int | None]:
+    """The last step after `first` and before `end` at which a condition of losses became true.
+
+    Returns
+    -------
+    known : bool
+        Whether the history has all of these steps: a long one is thinned.
+    step : int or None
+    """
+    span = slice(*np.searchsorted(history.step, [first, end - 1], side="right"))
+    steps, losses, rates = history.step[span], history.loss[span], history.lr[span]
+    if len(steps) != max(end - 1 - first, 0):
+        return False, None
+    if not len(steps):
+        return True, None
+    now = {"loss": losses, "lr": rates, "step": steps.astype(np.float64)}
+    start = {"loss": np.nan, "lr": rates[0], "step": float(first)}
+    before = {name: np.concatenate([[start[name]], array[:-1]]) for name, array in now.items()}
+    rises = np.broadcast_to(condition.rises(now, before), len(steps))
+    return True, int(steps[np.flatnonzero(rises)[-1]]) if rises.any() else None
+
+
+class Search:
+    """The search of what a run has recorded: it is done again in pieces that begin at a keyframe, the last one first.
+
+    Parameters
+    ----------
+    timeline : Timeline
+        Of the run, which is moved meanwhile.
+    here : callable
+        Gives the condition, read for the model that the run has where it stands (None if it is of no sense there), and
+        the numbers.
+    progress : callable, optional
+    """
+
+    def __init__(self, timeline: Timeline, here: Callable[[], Here], progress: Progress | None) -> None:
+        self._timeline, self._here, self._progress = timeline, here, progress
+        self._given_up = False
+
+    def before(self, end: int) -> int | None:
+        """The last step before `end` at which the condition became true; the run stands where it stood afterwards."""
+        timeline, (first, _) = self._timeline, self._timeline.span
+        here, last, stop = timeline.place().step, end - 1, end - 1
+        found = None
+        try:
+            while stop > first and found is None and not self._given_up:
+                start = _start_of(timeline, stop)
+                timeline.to(start)
+                with timeline.going("through its past"):
+                    found = self._piece(start, stop, last - stop, last - first)
+                stop = start
+        finally:
+            timeline.to(here)
+        return found
+
+    def _piece(self, start: int, stop: int, done: int, steps: int) -> int | None:
+        """The last step after `start`, where the run stands, to `stop`; of all steps, so many are done before."""
+        found, (condition, numbers) = None, self._here()
+        before = None if condition is None else condition.stands(numbers)
+        for step in range(start + 1, stop + 1):
+            self._timeline.advance(1)
+            former, (condition, numbers) = condition, self._here()
+            if condition is None:
+                before = None
+            elif condition is former and before is not None:  # the model is the same
+                risen, before = condition.passes(numbers, before)
+                found = step if risen.any() else found
+            else:
+                before = condition.stands(numbers)
+            if self._progress is not None and (step == stop or (step - start) % TOLD_EVERY == 0):
+                self._given_up = self._progress((done + step - start) / steps) is False
+                if self._given_up:
+                    return None
+        return found
+
+
+def _start_of(timeline: Timeline, step: int) -> int:
+    """A step before `step` at which one can stand at once, or after one step more."""
+    line, (first, _) = timeline.line, timeline.span
+    key = line.nearest(step - 1, line.done(step - 1))
+    return first if key is None else key.step if key.whole else key.step + 1
+
+
+class Breakpoint:
+    """A condition that a run stops at when it becomes true.
+
+    Attributes
+    ----------
+    number : int
+        Counts from 1; no other breakpoint of the run ever has it.
+    once : bool
+        Whether it is disabled when it has been hit.
+    hits : int
+        How often it has stopped the run.
+    step : int or None
+        Where it did so last.
+    trouble : str
+        Why it cannot be looked at any more: the model was changed to one without that weight. Empty if it can.
+    """
+
+    def __init__(self, number: int, condition: Condition, once: bool = False) -> None:
+        self.number, self.condition, self.once = number, condition, once
+        self.trouble = ""
+        self._enabled = True
+        self.hits = 0
+        self.step: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The condition as it was written."""
+        return self.condition.text
+
+    @property
+    def enabled(self) -> bool:
+        """Whether it is looked at."""
+        return self._enabled and not self.trouble
+
+    @enabled.setter
+    def enabled(self, enabled: bool) -> None:
+        self._enabled = flag(enabled, "enabled")
+
+    def renamed(self, named: Named) -> None:
+        """The run has other weights now: the text is read anew."""
+        try:
+            self.condition, self.trouble = Condition.read(self.text, named, f"breakpoint {self.number}:"), ""
+        except InputError as error:
+            self.trouble = str(error).partition("\n")[0]
+
+    def hit(self, step: int) -> None:
+        """It has become true at `step`."""
+        self.hits, self.step = self.hits + 1, step
+        if self.once:
+            self._enabled = False
+
+    def __repr__(self) -> str:
+        where = f", hit {_times(self.hits)}, last at step {self.step:,}" if self.step is not None else ""
+        off = "" if self.enabled else f", disabled{self.trouble and f' ({self.trouble})'}"
+        return f"Breakpoint({self.number}: {brief(self.text)}{', once' if self.once else ''}{where}{off})"
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
+
+
+class Breakpoints(Sequence[Breakpoint]):
+    """The breakpoints of one run, in the order in which they were set; ``run.break_on`` sets one.
+
+    Any thread may change them: the run looks at them anew before every call of its engine.
+    """
+
+    def __init__(self) -> None:
+        self._all: tuple[Breakpoint, ...] = ()
+        self._last = 0
+
+    def set(self, condition: Condition, once: bool = False) -> Breakpoint:
+        """One more."""
+        self._last += 1
+        new = Breakpoint(self._last, condition, flag(once, "break_on: once"))
+        self._all = (*self._all, new)
+        return new
+
+    def renamed(self, named: Named) -> None:
+        """The run has these names now."""
+        for point in self._all:
+            point.renamed(named)
+
+    @property
+    def enabled(self) -> tuple[Breakpoint, ...]:
+        """Those that are looked at."""
+        return tuple(point for point in self._all if point.enabled)
+
+    @property
+    def remark(self) -> str:
+        """What those that are looked at cost, one clause; empty where that is next to nothing."""
+        slow = [str(point.number) for point in self.enabled if not point.condition.of_losses]
+        return f"one step a call, for breakpoint{'s' * (len(slow) > 1)} {' and '.join(slow[:3])}" if slow else ""
+
+    @overload
+    def __getitem__(self, place: int) -> Breakpoint: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Breakpoint, ...]: ...
+    def __getitem__(self, place: int | slice) -> Breakpoint | tuple[Breakpoint, ...]:
+        return self._all[place]
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Breakpoint]:
+        return iter(self._all)
+
+    def numbered(self, which: Breakpoint | int) -> Breakpoint:
+        """The breakpoint of that number, or itself.
+
+        Raises
+        ------
+        InputError
+            There is none.
+        TypeMismatchError
+            Neither a Breakpoint nor its number.
+        """
+        if isinstance(which, bool) or not isinstance(which, Breakpoint | int):
+            raise TypeMismatchError(f"a breakpoint or its number is wanted, got {type(which).__name__} {shown(which)}")
+        for point in self._all:
+            if point is which or point.number == which:
+                return point
+        numbers = listing(point.number for point in self._all) or "none"
+        raise InputError(f"there is no breakpoint {shown(which)}; there are {numbers}")
+
+    def remove(self, which: Breakpoint | int) -> None:
+        """Take one away, by its number or itself.
+
+        Raises
+        ------
+        InputError, TypeMismatchError
+            See :meth:`numbered`.
+        """
+        gone = self.numbered(which)
+        self._all = tuple(point for point in self._all if point is not gone)
+
+    def clear(self) -> None:
+        """Take all away."""
+        self._all = ()
+
+    def enable(self, which: Breakpoint | int) -> None:
+        """Look at one (again), by its number or itself; see :meth:`numbered` for errors."""
+        self.numbered(which).enabled = True
+
+    def disable(self, which: Breakpoint | int) -> None:
+        """Look at one no more, by its number or itself; see :meth:`numbered` for errors."""
+        self.numbered(which).enabled = False
+
+    def __repr__(self) -> str:
+        if not self._all:
+            return "no breakpoints; run.break_on('grad > 10') sets one"
+        rows = [("", "condition", "", "hits", "last step")]
+        for point in self._all:
+            state = ("once" if point.once else "on") if point.enabled else "off"
+            last = "" if point.step is None else f"{point.step:,}"
+            rows.append((str(point.number), brief(point.text, 40), state, f"{point.hits:,}", last))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(_row(row, widths) for row in rows)
+
+
+def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """One line of the table: words to the left, numbers to the right."""
+    placed = [
+        cell.ljust(width) if k in (1, 2) else cell.rjust(width)
+        for k, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    return "  ".join(placed).rstrip()
+
+
+# ---- `Watch`: the breakpoints of a run, looked at while it does steps
+
+
+TOLD = 2
+"""The most breakpoints that one line speaks of."""
+
+Steps = dict[str, NDArray[np.float64]]
+"""By name, a number a step."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stop:
+    """Why a run stands where it stands.
+
+    Attributes
+    ----------
+    step : int
+        The step that made it true; the run stands after it.
+    breakpoints : tuple of Breakpoint
+        Those whose conditions became true by it.
+    numbers : tuple of str
+        What was in each condition.
+    weights : tuple of int
+        Flat indices of the weights in question, those of the first condition first.
+    """
+
+    step: int
+    breakpoints: tuple[Breakpoint, ...]
+    numbers: tuple[str, ...]
+    weights: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        """One line, as ``breakpoint 1 at step 57: grad > 10 (grad 12.3 in 0.weight[2][1])``."""
+        said = [
+            f"breakpoint {point.number} at step {self.step:,}: {brief(point.text)}{numbers and f' ({numbers})'}"
+            for point, numbers in zip(self.breakpoints[:TOLD], self.numbers[:TOLD], strict=True)
+        ]
+        more = len(self.breakpoints) - TOLD
+        return "; ".join([*said, f"and {more} more"] if more > 0 else said)
+
+    def __repr__(self) -> str:
+        return f"Stop({self})"
+
+
+class Watch:
+    """Looks at some breakpoints before and after one call of the engine: an `Onlooker` of a training.
+
+    Parameters
+    ----------
+    points : sequence of Breakpoint
+        At least one.
+    read : callable
+        Gives the numbers of the run as it stands.
+
+    Attributes
+    ----------
+    single : bool
+        Whether the call may do one step only: a condition asks for more than losses.
+    stop : Stop or None
+        What stops the run where it stands after the call.
+    """
+
+    def __init__(self, points: Sequence[Breakpoint], read: Callable[[], Numbers]) -> None:
+        self._points, self._read = tuple(points), read
+        self.single = not all(point.condition.of_losses for point in points)
+        numbers = read()
+        self._former = {name: numbers[name] for name in SPEED_ONLY}
+        self._before = [point.condition.stands(numbers) for point in points] if self.single else []
+        self._risen: tuple[Breakpoint, ...] = ()
+        self._at = 0  # the step by which these became true
+        self.stop: Stop | None = None
+
+    def until(self, first: int, losses: NDArray[np.float64], lr: Rates) -> int | None:
+        """How many steps of the call to keep, where a condition became true among them: to the first such step.
+
+        Parameters
+        ----------
+        first : int
+            Steps done before the call.
+        losses : ndarray, shape (count,)
+        lr : float or ndarray, shape (count, 1)
+        """
+        if self.single:
+            return None
+        now, before = self._of_call(first, losses, lr)
+        rises = [point.condition.rises(now, before) for point in self._points]
+        found = np.any(np.broadcast_arrays(*rises, losses)[:-1], axis=0)
+        if not found.any():
+            return None
+        at = int(found.argmax())
+        self._risen = tuple(
+            point for point, rise in zip(self._points, rises, strict=True) if rise[at if rise.ndim else ()]
+        )
+        self._former = {name: array[at] for name, array in before.items()}
+        self._at = first + at + 1
+        return at + 1
+
+    def _of_call(self, first: int, losses: NDArray[np.float64], lr: Rates) -> tuple[Steps, Steps]:
+        """The numbers of each step of a call, and those of the step before each."""
+        count = len(losses)
+        rates = lr[:count, 0] if isinstance(lr, np.ndarray) else np.full(count, lr)
+        now = {"loss": losses, "lr": rates, "step": np.arange(first + 1.0, first + count + 1.0)}
+        return now, {name: np.concatenate([[self._former[name]], array[:-1]]) for name, array in now.items()}
+
+    def after(self) -> None:
+        """Find out what stops the run where it stands now, after the call; hits are counted."""
+        numbers = self._read()
+        step = int(numbers["step"])
+        found = self._found(numbers) if self.single else self._found_of_losses(numbers)
+        for point, _ in found:
+            point.hit(step)
+        if found:
+            weights = dict.fromkeys(index for _, why in found for index in why.weights)
+            points, numbers_told = tuple(point for point, _ in found), tuple(why.text for _, why in found)
+            self.stop = Stop(step, points, numbers_told, tuple(weights))
+
+    def _found(self, numbers: Numbers) -> list[tuple[Breakpoint, Told]]:
+        found = []
+        for point, before in zip(self._points, self._before, strict=True):
+            where = point.condition.becomes(numbers, before)
+            if where.any():
+                found.append((point, told(point.condition.expression, numbers, where, before)))
+        return found
+
+    def _found_of_losses(self, numbers: Numbers) -> list[tuple[Breakpoint, Told]]:
+        if int(numbers["step"]) != self._at:  # it diverged before
+            return []
+        there = np.asarray(True)
+        return [
+            (point, told(point.condition.expression, numbers, there, point.condition.stands(self._former)))
+            for point in self._risen
+        ]

@@ -1,0 +1,281 @@
+"""What is wrong with a network in training, in words, and what each of its layers does in a few numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.frame import Frame, Stage, Tensor, is_chain
+
+MOSTLY = 0.95
+"""Share of units and samples from which on a stage is called saturated."""
+HARDLY = 1e-2
+"""Share of the next layer's gradient below which next to nothing of it has come through a saturated stage."""
+LOST = 1e-4
+"""Share of the loss below which a gradient is next to nothing, behind a saturated last stage."""
+WRONG = 1e-2
+"""A loss above which a saturated last stage is no success."""
+
+Kind = Literal["not finite", "dead", "saturated", "no gradient"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something that keeps a network from learning.
+
+    Attributes
+    ----------
+    kind : {"not finite", "dead", "saturated", "no gradient"}
+    where : str
+        Name of the tensor that it is about.
+    text : str
+        One line without a full stop.
+    """
+
+    kind: Kind
+    where: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer's weights, and the stages that its sums alone go through.
+
+    Attributes
+    ----------
+    weight : Tensor
+    after : tuple of Stage
+        Up to the next layer, or to where the way forks or meets another.
+    last : bool
+        Whether these lead to the output.
+    """
+
+    weight: Tensor
+    after: tuple[Stage, ...]
+    last: bool
+
+
+def diagnose(frame: Frame, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> tuple[Trouble, ...]:
+    """What is wrong at a frame, from input to output; empty for a network that learns.
+
+    Parameters
+    ----------
+    frame : Frame
+        Its gradient is left out of account where it is not of these values, or not computed.
+    tensors : sequence of Tensor
+    stages : sequence of Stage
+        From input to output; without them only numbers that are not finite are found.
+
+    Returns
+    -------
+    tuple of Trouble
+        A cause is told once, at the layer before it: what follows from it is not.
+    """
+    weights = [tensor for tensor in tensors if not tensor.buffer]
+    known = not frame.edited and frame.step > 0 and all(bool(frame.computed[t.span].all()) for t in weights)
+    broken = _not_finite(frame, tensors, known)
+    if broken:
+        return (broken,)
+    layers, chain = layers_of(tensors, stages), is_chain(stages)
+    found: list[Trouble] = []
+    for at, layer in enumerate(layers):
+        behind = layers[at + 1 : at + 2] if chain else [other for other in layers if other is not layer]
+        trouble = _dead(frame, layer, known) or _saturated(frame, layer, behind, known)
+        if trouble is None and known and chain and not (at > 0 and _dead(frame, layers[at - 1], known)):  # inputs of 0
+            trouble = _without_gradient(frame, layers, at)
+        if trouble is not None:
+            found.append(trouble)
+        if trouble is not None and trouble.kind == "dead" and chain:
+            break  # what comes after it sees zeros alone
+    return tuple(found)
+
+
+def _not_finite(frame: Frame, tensors: Sequence[Tensor], known: bool) -> Trouble | None:
+    """The first tensor with such values, or else with such gradients: the others follow from it."""
+    for what, flat in (("weights", frame.values), ("gradients", frame.gradient))[: 1 + known]:
+        for tensor in tensors:
+            block = tensor.of(flat)
+            bad = int(np.count_nonzero(~np.isfinite(block)))
+            if bad:
+                nans = int(np.count_nonzero(np.isnan(block)))
+                kind = "NaN" if nans == bad else "NaN or infinite" if nans else "infinite"
+                named = "numbers" if tensor.buffer else what
+                count = f"{bad:,} of {block.size:,} {named}" if block.size > 1 else named.rstrip("s")
+                return Trouble("not finite", tensor.name, f"{tensor.name}: {count} {_is(bad)} {kind}")
+    if known and not np.isfinite(frame.loss):
+        return Trouble("not finite", tensors[-1].name, f"the loss is {'NaN' if np.isnan(frame.loss) else 'infinite'}")
+    return None
+
+
+def _is(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def layers_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[Layer]:
+    """Layers with weights in the order of the way; a convolution's tensor is found by its module's name.
+
+    Those that are called more than once are left out: one call may learn where another cannot.
+    """
+    named = {t.name: t for t in tensors}
+    before = ["input", *(stage.name for stage in stages)]
+    sources = {stage.name: stage.sources or (name,) for stage, name in zip(stages, before, strict=False)}
+    readers = {name: [s for s in stages if name in sources[s.name]] for name in before}
+    weights = {s.name: s.weight or named.get(f"{s.name}.weight" if s.name else "weight") for s in stages}
+    calls = Counter(weight.name for weight in weights.values() if weight is not None)
+    found = []
+    for stage in stages:
+        weight, after = weights[stage.name], [stage]
+        if weight is None or calls[weight.name] > 1:
+            continue
+        while (
+            len(following := readers[after[-1].name]) == 1
+            and sources[following[0].name] == (after[-1].name,)
+            and weights[following[0].name] is None
+        ):
+            after.append(following[0])
+        found.append(Layer(weight, tuple(after[1:]), after[-1] is stages[-1]))
+    return found
+
+
+def _dead(frame: Frame, layer: Layer, known: bool) -> Trouble | None:
+    """Rectifiers that are all 0 for all samples looked at, and let nothing through for any other."""
+    for stage in layer.after:
+        units = frame.dead.get(stage.name)
+        if units is not None and len(units) and bool(np.all(units)) and not (known and _size(frame, layer.weight) > 0):
+            what = f"all {len(units):,} units of {stage.kind} are" if len(units) > 1 else f"the unit of {stage.kind} is"
+            text = f"no gradient reaches {layer.weight.name}: {what} dead{_when(frame)}"
+            return Trouble("dead", layer.weight.name, text)
+    return None
+
+
+def _when(frame: Frame) -> str:
+    """Said of units of another moment than the gradients."""
+    return "" if frame.units_step in (None, frame.step) else f" (seen at step {frame.units_step:,})"
+
+
+def _saturated(frame: Frame, layer: Layer, behind: Sequence[Layer], known: bool) -> Trouble | None:
+    """Activations so flat that next to nothing of the gradient behind them has come through."""
+    own = _size(frame, layer.weight)
+    reference = None if layer.last else max((_size(frame, other.weight) for other in behind), default=0.0)
+    for stage in layer.after:
+        shares = frame.saturated.get(stage.name)
+        share = float(np.mean(shares)) if shares is not None and len(shares) else 0.0
+        if share >= MOSTLY and _blocks(frame, share, own, reference, known):
+            amount = "no" if known and own == 0 else "hardly any"
+            text = f"{amount} gradient reaches {layer.weight.name}: {stage.kind} is saturated{_when(frame)}"
+            return Trouble("saturated", layer.weight.name, text)
+    return None
+
+
+def _blocks(frame: Frame, share: float, own: float, behind: float | None, known: bool) -> bool:
+    """Whether a saturated stage does harm: outputs may be what they should be, and the few steep units may do.
+
+    `behind` is the gradient of the layers behind it, None for the output.
+    """
+    if not known:
+        return behind is not None and share == 1.0
+    if behind is None:
+        return frame.loss > WRONG and own < LOST * frame.loss
+    return own < HARDLY * behind  # nothing behind it either: then it is told there
+
+
+def _without_gradient(frame: Frame, layers: Sequence[Layer], at: int) -> Trouble | None:
+    """All gradients of a layer 0, and not those behind it: something between them lets none through."""
+    layer = layers[at]
+    if at + 1 == len(layers) or _size(frame, layer.weight) != 0:
+        return None
+    following = layers[at + 1].weight
+    why = ""
+    if not following.of(frame.values).any():
+        why = f": all weights of {following.name} are 0"
+    if _size(frame, following) == 0 or not (why or all(s.kind in _SMOOTH for s in layer.after)):
+        return None  # told behind it, or the few samples of this step miss every unit
+    return Trouble("no gradient", layer.weight.name, f"no gradient reaches {layer.weight.name}{why}")
+
+
+_SMOOTH = ("tanh", "sigmoid", "softplus", "gelu", "silu", "elu", "log_sigmoid")
+"""Activations whose slope is 0 at single points at most; a rectifier's unit may rest for the samples of one step."""
+
+
+def _size(frame: Frame, tensor: Tensor) -> float:
+    """Root mean square of a tensor's gradient."""
+    block: NDArray[np.floating] = tensor.of(frame.gradient).astype(np.float64)
+    return float(np.sqrt(np.mean(block * block))) if block.size else 0.0
+
+
+# ---- What each layer does at one moment, in a few numbers: how large its gradient and its update are
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRow:
+    """One layer: all weights of one module.
+
+    Attributes
+    ----------
+    name : str
+        Module path; of a lone weight its own name.
+    count : int
+        Of weights.
+    weight, gradient, update : float or None
+        Euclidean norms, in float64; None where nothing was computed.
+    dead : int or None
+        Units of its rectifier that are zero for all samples looked at; None where it has none.
+    flat : float or None
+        Mean share of samples at which the units of its sigmoid or tanh are flat, likewise.
+    units : int
+        That it has.
+    """
+
+    name: str
+    count: int
+    weight: float
+    gradient: float | None
+    update: float | None
+    dead: int | None = None
+    flat: float | None = None
+    units: int = 0
+
+    @property
+    def ratio(self) -> float | None:
+        """The update beside the weights; None without one, and where all weights are 0."""
+        return None if self.update is None or not self.weight else self.update / self.weight
+
+
+def layer_rows(frame: Frame, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[LayerRow]:
+    """The layers at a frame, in the order of their tensors; buffers are no weights."""
+    groups: dict[str, list[Tensor]] = {}
+    for tensor in tensors:
+        if not tensor.buffer:
+            groups.setdefault(tensor.name.rpartition(".")[0] or tensor.name, []).append(tensor)
+    after = {layer.weight.name: layer.after for layer in layers_of(tensors, stages)}
+    found = []
+    for name, members in groups.items():
+        following = [stage for tensor in members for stage in after.get(tensor.name, ())]
+        gradient, update = (
+            _norm(flat, members) if all(bool(frame.known(name)[t.span].any()) for t in members) else None
+            for name, flat in (("gradient", frame.gradient), ("update", frame.update))
+        )
+        row = LayerRow(name, sum(t.size for t in members), _norm(frame.values, members), gradient, update)
+        found.append(_with_units(row, frame, following))
+    return found
+
+
+def _with_units(row: LayerRow, frame: Frame, following: Sequence[Stage]) -> LayerRow:
+    """With what the first activation after it does."""
+    for stage in following:
+        dead, flat = frame.dead.get(stage.name), frame.saturated.get(stage.name)
+        if dead is not None or flat is not None:
+            rests = None if dead is None else int(np.count_nonzero(dead))
+            share = None if flat is None else float(np.mean(flat))
+            return LayerRow(row.name, row.count, row.weight, row.gradient, row.update, rests, share, stage.outputs)
+    return row
+
+
+def _norm(flat: NDArray[np.floating], members: Sequence[Tensor]) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.sqrt(sum(float(np.square(flat[t.span].astype(np.float64)).sum()) for t in members)))

@@ -1,0 +1,200 @@
+"""The colour range of a frame: one definition for the cubes, the legend and the film. Pure NumPy.
+
+The range is ``+-V`` with ``V = min(max|x|, 3 * rms)`` over the finite values (treescope's rule): one outlier does not
+turn everything else grey, and the share beyond V is shown as clipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log, log1p
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import InputError, UnknownNameError, listing, shown
+from ..core.frame import Tensor
+
+Floats = NDArray[np.float64]
+Scale = Literal["linear", "symlog", "log"]
+Scope = Literal["network", "layer", "tensor"]
+
+SCALES = ("linear", "symlog", "log")
+SCOPES = ("network", "layer", "tensor")
+
+KNEE = 80.0
+"""Of the symmetric-log scale: V/10 lies half-way between 0 and V, since log(1 + 80/10) / log(1 + 80) = 1/2."""
+
+TIME_CONSTANT = 0.5
+"""Seconds in which V covers 63 % of the way to a larger target."""
+
+SMALLEST = 2.0**-126
+"""The least V: the shader computes in float32, whose normal numbers end here."""
+
+LARGEST = 2.0**125
+"""The largest end of a range to both sides: 1 by its whole span is the smallest normal number of the shader's."""
+
+EMPTY = 1.0
+"""V where there is nothing finite or nothing but zeros: any V shows zero as the neutral."""
+
+
+def symlog(x: ArrayLike) -> Floats:
+    """Symmetric log of x/V: ``sign(x) log(1 + 80|x|) / log(81)``; odd, -1..1 to -1..1, steep around 0."""
+    ratio = np.asarray(x, np.float64)
+    return np.sign(ratio) * np.log1p(KNEE * np.abs(ratio)) / log1p(KNEE)
+
+
+def symlog_inverse(y: ArrayLike) -> Floats:
+    """The x whose :func:`symlog` is y (for the ticks of a legend)."""
+    position = np.asarray(y, np.float64)
+    return np.sign(position) * np.expm1(np.abs(position) * log1p(KNEE)) / KNEE
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """From a value to its place on a colour scale.
+
+    Attributes
+    ----------
+    low, high : float
+        Values at the ends; ``-V`` and ``V`` for signed quantities.
+    scale : {"linear", "symlog", "log"}
+        ``symlog`` needs ``low == -high`` and is for gradients, whose layers differ by decades; ``log`` needs
+        ``low > 0`` and is for magnitudes: what is below lies at the low end, 0 too.
+    """
+
+    low: float
+    high: float
+    scale: Scale = "linear"
+
+    def __post_init__(self) -> None:
+        if self.scale not in SCALES:
+            raise UnknownNameError(f"colour scale {shown(self.scale)} is not known; allowed: {listing(SCALES)}")
+        if not (np.isfinite(self.low) and np.isfinite(self.high) and self.low < self.high):
+            raise InputError(f"a colour range needs finite ends, low < high; got {self.low} .. {self.high}")
+        if self.scale == "symlog" and self.low != -self.high:
+            raise InputError(f"a symlog range must be symmetric; got {self.low} .. {self.high}")
+        if self.scale == "log" and not self.low > 0.0:
+            raise InputError(f"a log range must be positive; got {self.low} .. {self.high}")
+
+    @classmethod
+    def symmetric(cls, v: float, scale: Scale = "linear") -> Range:
+        """``-v .. v``, as far as the shader can tell its places apart; what lies beyond is clipped."""
+        reach = min(v, LARGEST) if np.isfinite(v) else v  # what has no end is refused
+        return cls(-reach, reach, scale)
+
+    @classmethod
+    def decades(cls, v: float, count: int) -> Range:
+        """So many decades up to `v`, logarithmic, as far as float32 reaches."""
+        low = max(v * 10.0**-count, SMALLEST)
+        return cls(low, v, "log") if v > low else cls(10.0**-count, EMPTY, "log")
+
+    def unit(self, values: ArrayLike) -> Floats:
+        """Fractions of the way from the low to the high colour: 0..1 inside the range, beyond it when clipped."""
+        x = np.asarray(values, np.float64)
+        if self.scale == "symlog":
+            return np.asarray(symlog(x / self.high) * 0.5 + 0.5)
+        if self.scale == "log":
+            return np.asarray(np.log(np.maximum(x, self.low) / self.low) / log(self.high / self.low))
+        return (x - self.low) / (self.high - self.low)
+
+    def value(self, unit: ArrayLike) -> Floats:
+        """The values at fractions `unit` of the scale: the inverse of :meth:`unit`."""
+        u = np.asarray(unit, np.float64)
+        if self.scale == "symlog":
+            return np.asarray(symlog_inverse(2.0 * u - 1.0) * self.high)
+        if self.scale == "log":
+            return np.asarray(self.low * (self.high / self.low) ** u)
+        return self.low + u * (self.high - self.low)
+
+
+def settled(values: object) -> bool:
+    """Whether these are numbers of an array that nobody can change any more: what is known of them stays true."""
+    return isinstance(values, np.ndarray) and values.flags.owndata and not values.flags.writeable
+
+
+def extent(values: ArrayLike) -> float:
+    """``V = min(max|x|, 3 * rms)`` over the finite values; 1.0 where there are none, or only zeros."""
+    x = np.abs(np.asarray(values, np.float64)).ravel()
+    finite = np.isfinite(x)
+    if not finite.all():
+        x = x[finite]
+    top = float(x.max(initial=0.0))
+    if top == 0.0:
+        return EMPTY
+    scaled = x / top  # squares of 1e-300 or 1e300 would leave the range of float64
+    squares = float(np.einsum("i,i->", scaled, scaled))  # no BLAS, whose threads wait for a busy processor
+    v = min(top, 3.0 * top * float(np.sqrt(squares / x.size)))
+    return v if v >= SMALLEST else EMPTY
+
+
+def clipped_share(values: ArrayLike, v: float) -> float:
+    """Share of all values beyond +-v; infinities count, NaN does not (it has a mark of its own)."""
+    x = np.asarray(values)
+    return float(np.count_nonzero(np.abs(x) > v)) / x.size if x.size else 0.0
+
+
+def group_of(tensor: Tensor, scope: Scope) -> str:
+    """Name of the group that shares a range: ``""`` (network), the module path (layer) or the tensor's name."""
+    if scope not in SCOPES:
+        raise UnknownNameError(f"range scope {shown(scope)} is not known; allowed: {listing(SCOPES)}")
+    if scope == "network":
+        return ""
+    return tensor.name.rpartition(".")[0] if scope == "layer" else tensor.name
+
+
+def extents(flat: ArrayLike, tensors: Sequence[Tensor], scope: Scope = "network") -> dict[str, float]:
+    """V of every tensor, by name, for flat values shape (P,) and a scope; groups share theirs."""
+    values = np.asarray(flat)
+    groups: dict[str, list[Tensor]] = {}
+    for tensor in tensors:
+        groups.setdefault(group_of(tensor, scope), []).append(tensor)
+    found: dict[str, float] = {}
+    for members in groups.values():
+        v = extent(np.concatenate([values[t.span] for t in members]))
+        found.update((t.name, v) for t in members)
+    return found
+
+
+class RangeTracker:
+    """V over time: it moves slowly outward and never inward, so that a colour keeps its meaning while one watches.
+
+    Parameters
+    ----------
+    time_constant : float
+        Seconds; see :data:`TIME_CONSTANT`.
+    """
+
+    def __init__(self, time_constant: float = TIME_CONSTANT) -> None:
+        if not time_constant > 0.0:
+            raise InputError(f"time_constant must be positive (seconds); got {time_constant}")
+        self.time_constant = time_constant
+        self._now: dict[str, float] = {}
+
+    @property
+    def extents(self) -> dict[str, float]:
+        """The present V of each key; empty before the first :meth:`update`."""
+        return dict(self._now)
+
+    def update(self, target: Mapping[str, float], seconds: float) -> dict[str, float]:
+        """Move each V towards a larger target by the time passed; a new key starts at its target.
+
+        Parameters
+        ----------
+        target : mapping of str to float
+            As :func:`extents` gives it for the frame now shown.
+        seconds : float
+            Since the last update, of the clock that the viewer sees (in a film, the film's).
+        """
+        share = 1.0 - exp(-max(seconds, 0.0) / self.time_constant)
+        for name, v in target.items():
+            now = self._now.get(name, v)
+            self._now[name] = now + share * max(v - now, 0.0)
+        return {name: self._now[name] for name in target}
+
+    def refit(self, target: Mapping[str, float]) -> dict[str, float]:
+        """Jump to the targets: after a restart, an undo, a recovery, or by a key."""
+        self._now = dict(target)
+        return dict(self._now)

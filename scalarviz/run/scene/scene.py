@@ -1,0 +1,296 @@
+"""`Scene`: the description that a view shows, with its story and options. Data only; no drawing, no training logic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...checks import flag, function, integer, real_array, text
+from ...errors import InputError, TypeMismatchError, shown
+from ..controls import Control, Reader
+from ..edits import Edit
+from ..panels import LossCurve, Panel
+from ..run import Run
+from ..source import Moment
+from .plan import Plan
+
+if TYPE_CHECKING:
+    from ...io import CsvTable
+
+
+LONGEST = 120
+"""Characters of a sentence: it is read within four seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """One sentence of what will happen, and one of what has happened.
+
+    Attributes
+    ----------
+    sentence : str
+        What the weights should do ("They should turn every colour into its opposite."). In the present tense, without
+        jargon, on one line.
+    headline : str
+        What stands above it; default: how many weights there are ("12 weights.").
+    claim : callable or None
+        ``claim(moment)`` returns a sentence that is true of that moment ("Each output now falls when its own colour
+        rises."), or an empty text where none is. Asked once, after the last step, if the loss has fallen.
+    fall : float
+        Share of the loss of its beginning by which it must have fallen, more than 0 and less than 1.
+    reached : callable or None
+        ``reached(moment)`` returns whether it has learnt what it should; default: the loss has fallen. With it the
+        claim is said of what stopped short too.
+    anew : callable or None
+        ``anew(moment)`` returns the sentence of a first moment that a hand has changed: its points, its network;
+        default: the sentence.
+
+    Raises
+    ------
+    TypeMismatchError
+        Texts that are none, a claim (reached, anew) that cannot be called, a fall that is no number.
+    InputError
+        No sentence, or one that is longer than 120 characters or a line; another fall.
+    """
+
+    sentence: str
+    headline: str = ""
+    claim: Callable[[Moment], str] | None = None
+    fall: float = 0.5
+    reached: Callable[[Moment], bool] | None = None
+    anew: Callable[[Moment], str] | None = None
+
+    def __post_init__(self) -> None:
+        for what, words in (("sentence", self.sentence), ("headline", self.headline)):
+            text(words, f"Story: the {what}")
+            if len(words) > LONGEST or len(words.splitlines()) > 1:
+                raise InputError(f"Story: the {what} has {len(words)} characters; allowed: one line of {LONGEST}")
+        if not self.sentence.strip():
+            raise InputError("Story: the sentence is empty; try 'They should turn every colour into its opposite.'")
+        for what, asked in (("the claim", self.claim), ("reached", self.reached), ("anew", self.anew)):
+            if asked is not None:
+                function(asked, f"Story: {what}")
+        fall: Any = self.fall
+        if isinstance(fall, bool) or not isinstance(fall, int | float):
+            raise TypeMismatchError(f"Story: fall is a share of the loss, got {type(fall).__name__} {shown(fall)}")
+        if not 0 < fall < 1:
+            raise InputError(f"Story: fall must be more than 0 and less than 1, got {shown(fall)}; try 0.5")
+
+    def opening(self, weights: int) -> str:
+        """The headline over the sentence, of so many weights."""
+        return self.headline or weights_text(weights)
+
+
+def weights_text(count: int) -> str:
+    """The sentence ``12 weights.`` of a count."""
+    return f"{count:,} weight{'' if count == 1 else 's'}."
+
+
+def plain_story(run: Run) -> Story:
+    """What can be said of any run."""
+    samples: Any = run.problem.data.shape[1]
+    they = "It" if run.n_weights == 1 else "They"
+    return Story(f"{they} should learn {samples:,} example{'' if samples == 1 else 's'}.")
+
+
+# ---- `Scene`: the description that a view shows. Data only; no drawing, no training logic
+
+
+Float = NDArray[np.floating]
+
+SIDES = (160, 8192)
+"""Fewest and most pixels of a picture's side: less shows nothing, a framebuffer holds no more."""
+
+_NOW_PANELS = {
+    "pictures": "Pictures(...)",
+    "colour_cube": "ColourCube(...)",
+    "digits": "DigitBoard(...), DigitPad(side)",
+    "test": "LossCurve(label, test=TestCurve(...))",
+    "curve_label": "LossCurve(label)",
+}
+
+
+@dataclass(slots=True)
+class Scene:
+    """Data + network + loss + optimiser (all in `run`) + what to show.
+
+    Attributes
+    ----------
+    name : str
+        As on the command line.
+    run : Run
+        What trains.
+    probe, probe_target : ndarray or None
+        The one sample whose way through the network is drawn, and its target, shapes (n_in,) and (n_targets,).
+        Without a probe it is the first sample of the data, with its target.
+    input_names, output_names : tuple of str
+        One name an input (``("r", "g", "b")``), one an output.
+    panels : sequence of Panel
+        All that stands beside the cubes, from top to bottom (:mod:`scalarviz.run.panels`). Default: the loss curve.
+    notes : list of str
+        Lines for the console.
+    story : Story or None
+        What is said before the first step and after the last one. Default: how many weights should learn how much.
+    plan : Plan or None
+        Where the tensors stand (:mod:`scalarviz.run.scene.plan`). Default: what the network's stages say.
+    controls : sequence of Control
+        What a hand may set beside what every run has (:mod:`scalarviz.run.controls`), from top to bottom.
+    command : callable or None
+        ``command(reader)``: the command line that shows the same as the moment does; None or an empty text: there is
+        none.
+    table : callable or None
+        ``table(table)``: the edit that lets the run learn a :class:`scalarviz.io.CsvTable` that was pasted into the
+        window or dropped on it; raises InputError for one that will not do. None: it takes none.
+    hide : tuple of str
+        Controls that are left out of the panel, by their names ("learning rate", "layers", "seed").
+    options : object or None
+        What it was built with; controls and command find it as ``reader.options``.
+    whole_loss : bool
+        The loss that is told is that of all samples at the numbers shown: the one of a small batch says little of the
+        others. For data that are small.
+    steps_a_frame : int or None
+        Steps of each frame of a window or film after the first two seconds, which have one. Default: as many as let
+        the most be seen in the time that there is.
+
+    Raises
+    ------
+    InputError
+        For a field that has become a panel; the message names it. For fewer steps a frame than one.
+    TypeMismatchError
+        For panels that are none, a `run` that is no Run, names that are no texts, a probe without numbers, a
+        story that is no Story, a plan that is no Plan, controls that are none, a command that cannot be called, a
+        whole_loss that is not True or False, a count of steps that is no whole number.
+    UnknownNameError
+        For a plan that names a tensor which the run has not.
+    """
+
+    name: str
+    run: Run
+    probe: Float | None = None
+    probe_target: Float | None = None
+    input_names: tuple[str, ...] = ()
+    output_names: tuple[str, ...] = ()
+    panels: tuple[Panel, ...] = (LossCurve(),)
+    notes: list[str] = field(default_factory=list)
+    story: Story | None = None
+    plan: Plan | None = None
+    controls: tuple[Control, ...] = ()
+    command: Callable[[Reader], str | None] | None = None
+    hide: tuple[str, ...] = ()
+    table: Callable[[CsvTable], Edit] | None = None
+    options: Any = None
+    whole_loss: bool = False
+    steps_a_frame: int | None = None
+
+    def __new__(cls, *args: Any, **named: Any) -> Self:
+        """Say where the fields of former scene files are now; everything else is for ``__init__`` to check."""
+        gone = [name for name in named if name in _NOW_PANELS]
+        if gone:
+            panels = ", ".join(_NOW_PANELS[name] for name in gone)
+            raise InputError(
+                f"Scene has no {gone[0]}=; what stands beside the cubes is listed in panels=, as "
+                f"panels=({panels},) with the kinds of scalarviz.run.panels"
+            )
+        return object.__new__(cls)
+
+    def __post_init__(self) -> None:
+        text(self.name, "Scene: the name")
+        run: Any = self.run
+        if not isinstance(run, Run):
+            raise TypeMismatchError(f"Scene: run must be a Run, got {type(run).__name__} {shown(run)}")
+        for what in ("input_names", "output_names", "hide"):
+            names: Any = getattr(self, what)
+            if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
+                raise TypeMismatchError(f"Scene: {what} is a tuple of texts, got {shown(names)}")
+        for what, row in (("probe", self.probe), ("probe_target", self.probe_target)):
+            if row is not None:
+                real_array(row, f"Scene: {what}")
+        given: Any = self.panels  # a scene file may say anything
+        if not isinstance(given, tuple | list):
+            kind = type(given).__name__
+            raise TypeMismatchError(
+                f"Scene: panels= is a tuple of panels, got {kind}; "
+                f"try panels=({kind if isinstance(given, Panel) else 'LossCurve'}(...),)"
+            )
+        for panel in given:
+            if not isinstance(panel, Panel):
+                raise TypeMismatchError(
+                    f"Scene: panels= holds {type(panel).__name__}, which is no Panel; allowed are the kinds of "
+                    "scalarviz.run.panels (LossCurve, Image, Table, ...) and subclasses of Panel"
+                )
+        self.panels = tuple(given)
+        story: Any = self.story
+        if story is not None and not isinstance(story, Story):
+            raise TypeMismatchError(
+                f"Scene: story= is a Story or None, got {type(story).__name__} {shown(story)}; try "
+                'scalarviz.run.Story("They should turn every colour into its opposite.")'
+            )
+        plan: Any = self.plan
+        if plan is not None and not isinstance(plan, Plan):
+            raise TypeMismatchError(
+                f"Scene: plan= is a Plan or None, got {type(plan).__name__} {shown(plan)}; try "
+                'scalarviz.run.Plan((Group("layer", ((Placed("0.weight", "first"),),)),))'
+            )
+        if self.plan is not None:
+            self.plan.check(self.run.tensors)
+        self.controls = _controls(self.controls)
+        if self.command is not None:
+            function(self.command, "Scene: command")
+        if self.table is not None:
+            function(self.table, "Scene: table")
+        flag(self.whole_loss, "Scene: whole_loss")
+        if self.steps_a_frame is not None:
+            integer("Scene: steps_a_frame", self.steps_a_frame, 1)
+
+    @property
+    def told(self) -> Story:
+        """Its story, or what can be said of any run."""
+        return self.story or plain_story(self.run)
+
+
+def _controls(given: Any) -> tuple[Control, ...]:
+    """What a scene file lists, checked: kinds, and no name twice."""
+    if not isinstance(given, tuple | list) or not all(isinstance(one, Control) for one in given):
+        raise TypeMismatchError(
+            f"Scene: controls= is a tuple of Button, Slider, Segments and Switch, got {shown(given)}; see "
+            "scalarviz.run.controls"
+        )
+    labels = [one.label for one in given]
+    twice = next((label for k, label in enumerate(labels) if label in labels[:k]), None)
+    if twice is not None:
+        raise InputError(f"Scene: two controls are called {shown(twice)}; each needs a name of its own")
+    return tuple(given)
+
+
+# ---- What is said of a scene's options: how a field of their pydantic model is called
+
+
+def extra_of(field: Any) -> dict[str, Any]:
+    """What a field says of itself beyond what pydantic knows."""
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+
+
+def flag_of(name: str, field: Any) -> str:
+    """How a field is called on the command line."""
+    extra = extra_of(field)
+    if extra.get("argument"):
+        return name.upper()
+    return str(extra.get("flag", "--" + name.replace("_", "-")))
+
+
+def sentence(model: Any, error: Any) -> str:
+    """One line for the first thing that is wrong, of a pydantic model and its ValidationError."""
+    first = error.errors()[0]
+    name = str(first["loc"][0]) if first["loc"] else ""
+    flag = flag_of(name, model.model_fields[name]) + ": " if name in model.model_fields else ""
+    said = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "missing":
+        what = model.model_fields[name].description if name in model.model_fields else ""
+        return f"{flag}nothing was given" + (f"; wanted: {what}" if what else "")
+    if first["type"] == "value_error":  # one of our own: it names what it got
+        return flag + str(said)
+    return f"{flag}{said[:1].lower()}{said[1:]}, got {shown(first['input'])}"

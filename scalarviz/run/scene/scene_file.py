@@ -1,0 +1,204 @@
+"""Scenes by name, a user's own scene file by path, or the text of one."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from numbers import Integral
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from ...collecting import collection_paused
+from ...errors import FileFormatError, InputError, ScalarvizError
+from ...io.atomic import path_text
+
+if TYPE_CHECKING:
+    from .scene import Scene
+
+WRITER = "scene"
+"""The note in a file of weights that says which scene wrote it."""
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedScene:
+    """A scene's module, checked.
+
+    Attributes
+    ----------
+    name : str
+        Names the files in ``out/`` and the JSON's scene.
+    module : module
+        Has ``build(options)`` and may have ``finish(scene, options)`` and ``report(scene)``.
+    options : type
+        The pydantic model of its flags.
+    """
+
+    name: str
+    module: ModuleType
+    options: Any
+
+    @property
+    def summary(self) -> str:
+        """The first line of its docstring, for help."""
+        return (self.module.__doc__ or self.name).strip().partition("\n")[0]
+
+    @collection_paused()
+    def build(self, options: Any) -> Scene:
+        """Call the module's ``build``; FileFormatError, which names the file, if it returns no scene."""
+        from .scene import Scene
+
+        with self._told("build(options)"):
+            scene = self.module.build(options)
+        if not isinstance(scene, Scene):
+            raise FileFormatError(
+                f"{self.module.__file__}: build(options) must return a scalarviz.run.scene.scene.Scene, got "
+                f"{'None' if scene is None else type(scene).__name__}; end it with: return Scene(name, run)"
+            )
+        if scene.options is None:  # for its controls, which name their flags
+            scene.options = options
+        return scene
+
+    def begun(self, options: Any) -> Scene:
+        """The scene of some options, its weights those of ``--load``."""
+        scene = self.build(options)
+        if options.load:
+            scene.run.load(options.load, keep=options.kept(scene.run.names_kept()))
+        return scene
+
+    def finish(self, scene: Scene, options: Any) -> list[Path]:
+        """Call the module's ``finish``, if it has one; FileFormatError, which names the line, if that fails."""
+        own = getattr(self.module, "finish", None)
+        if own is None:
+            return []
+        with self._told("finish(scene, options)"):
+            return [Path(path) for path in own(scene, options)]
+
+    def report(self, scene: Scene) -> dict[str, int | float]:
+        """Call the module's ``report``, if it has one; FileFormatError, which names the line, if that fails.
+
+        What it counts as whole numbers stays so: ``"right": 3``.
+        """
+        own = getattr(self.module, "report", None)
+        if own is None:
+            return {}
+        with self._told("report(scene)"):
+            return {str(what): _plain(number) for what, number in own(scene).items()}
+
+    @contextmanager
+    def _told(self, what: str) -> Iterator[None]:
+        """Make an error of a user's own file one line; one that our code raises is a defect and keeps its traceback."""
+        try:
+            yield
+        except ScalarvizError:
+            raise
+        except Exception as error:
+            if self.module.__name__.startswith("scalarviz.") or _is_ours(error):
+                raise
+            raise FileFormatError(_line_of(error, str(self.module.__file__), what)) from error
+
+
+def _plain(number: Any) -> int | float:
+    """A number as JSON writes it, whatever type of which library it has."""
+    return int(number) if isinstance(number, Integral) else float(number)
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether the package's own code raised it: deepest there, and not called with nonsense from here."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return Path(frames[-1].filename).is_relative_to(PACKAGE) and frames[-1].filename != __file__
+
+
+def _line_of(error: Exception, file: str, what: str = "") -> str:
+    """``my_scene.py, line 7: KeyError: 'r'``: the deepest line of the user's file."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    place = f"{file}, line {lines[-1]}" if lines else f"{file}, {what}" if what else file
+    return f"{place}: {type(error).__name__}: {' '.join(str(error).split())[:400]}"
+
+
+def settled(scene: Scene, options: Any) -> Any:
+    """The options that a scene was built with, where it says so: what it has made of those that were given."""
+    return scene.options if isinstance(scene.options, type(options)) else options
+
+
+@collection_paused()
+def load_scene(name: str) -> LoadedScene:
+    """The scene of the package called `name`, or the file of that path.
+
+    Raises
+    ------
+    InputError
+        If there is no such file.
+    FileFormatError
+        If the file is no scene; says what it lacks.
+    """
+    module = _from_file(Path(name)) if name.endswith(".py") else importlib.import_module(f"scalarviz.scenes.{name}")
+    return _checked(name, module)
+
+
+@collection_paused()
+def scene_of_text(name: str, text: str) -> LoadedScene:
+    """The scene that the file `name` was when it had this text, whatever stands there now, if anything does.
+
+    Raises
+    ------
+    FileFormatError
+        The text is no scene; says what it lacks.
+    """
+    path = Path(name)
+    module = ModuleType(f"scalarviz_scene_{path.stem}")
+    module.__file__ = str(path)
+    with _put_in(module, path):
+        exec(compile(text, str(path), "exec"), module.__dict__)
+    return _checked(name, module)
+
+
+def _checked(name: str, module: ModuleType) -> LoadedScene:
+    base = importlib.import_module("scalarviz.scenes").SceneOptions
+    options = getattr(module, "Options", base)
+    if not callable(getattr(module, "build", None)):
+        raise FileFormatError(f"{name} is no scene: it has no function build(options) that returns a Scene")
+    if not (isinstance(options, type) and issubclass(options, base)):
+        raise FileFormatError(f"{name}: Options must be a subclass of scalarviz.scenes.SceneOptions")
+    return LoadedScene(Path(name).stem, module, options)
+
+
+def _from_file(path: Path) -> ModuleType:
+    try:
+        there = path.is_file()
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path_text(path)!a}: {getattr(error, 'strerror', None) or error}") from None
+    if not there:
+        raise InputError(f"there is no scene file {path}; `scalarviz scenes` lists those that come with the package")
+    spec = importlib.util.spec_from_file_location(f"scalarviz_scene_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise FileFormatError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    with _put_in(module, path):
+        spec.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def _put_in(module: ModuleType, path: Path) -> Iterator[None]:
+    """Let a user's own file be run as a module; its errors become one line each."""
+    sys.modules[module.__name__] = module  # pydantic resolves annotations through it
+    # its own helpers are found; last, since a scene may be called random.py and the program has yet to import much
+    sys.path.append(os.path.realpath(path.parent))
+    try:
+        yield
+    except SyntaxError as error:
+        raise FileFormatError(f"{path}, line {error.lineno or 1}: {error.msg}") from None
+    except ScalarvizError:
+        raise
+    except Exception as error:
+        if _is_ours(error):
+            raise
+        raise FileFormatError(_line_of(error, str(module.__file__))) from error

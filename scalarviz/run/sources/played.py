@@ -1,0 +1,461 @@
+"""`Played`: a source that stands at frames of a record, one after the other: a recording, or a rehearsed run."""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import DeviceError, DivergedError, InputError
+from ..core.frame import Curve, Frame, Past, Stage, Tensor
+from ..core.history import LIMIT
+from ..source import Can, Facts, Source
+from ..weight_record import POINTS, WeightRecord
+from .recording.recorded import Recorded
+from .recording.recorded_step import RecordedStep
+
+if TYPE_CHECKING:
+    from ..run import Run
+
+
+SECONDS = 5.0
+"""Longest time that a rehearsal takes; a run that needs more is not known beforehand."""
+REHEARSED = 200
+"""Places at which the weights are looked at."""
+_SURE = 0.1  # of the time, after which the rest of it is known well enough
+_TOO_LONG = 1.5  # times the time: it may yet become quicker
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rehearsal:
+    """What will happen in some steps.
+
+    Attributes
+    ----------
+    loss : ndarray, shape (N,)
+        Of each step.
+    marks : ndarray of int64
+        Counts of steps, rising from 0 to N, at which the weights were looked at.
+    way : ndarray
+        How far the weights have come at each mark, in shares of their own size, back and forth added up.
+    whole : bool
+        Whether each loss is that of all samples, and no batch's.
+    """
+
+    loss: NDArray[np.float64]
+    marks: NDArray[np.int64]
+    way: NDArray[np.float64]
+    whole: bool = True
+
+
+def rehearse(
+    run: Run,
+    steps: int,
+    seconds: float = SECONDS,
+    *,
+    speed: float = math.inf,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Rehearsal | None:
+    """Do the next `steps` steps of a run on copies of its numbers; the run itself stays where it is, bit for bit.
+
+    Parameters
+    ----------
+    run : Run
+    steps : int
+    seconds : float
+        That it may take; as soon as they are seen not to be enough, it is given up.
+    speed : float
+        Steps a second that the run's engine does not exceed: where they are not enough, no step is done.
+    stopped : callable
+        Asked now and then whether to give it up.
+
+    Returns
+    -------
+    Rehearsal or None
+        None if it was given up, or diverges, or there are no steps or more than a history keeps; or a GPU has no
+        memory for the copies.
+
+    Notes
+    -----
+    A run on objects is rehearsed by the NumPy engine: it has no other numbers than those of the objects. So is one
+    whose kernels are not compiled yet.
+    """
+    name = run.engine.name
+    slow = name == "objects" or not run.ready
+    if not 1 <= steps <= LIMIT or (not slow and steps > _TOO_LONG * seconds * speed):
+        return None
+    try:
+        twin = run._training.twin(lambda problem: run._trainer("numpy" if slow else name, problem))
+    except DeviceError:  # no memory for a second one; or the run itself will find out, and say so
+        return None
+    marks = _marks(steps)
+    twin.call_seconds = min(twin.call_seconds, seconds / 10)
+    values, first, start = twin.problem.store.value, twin.steps, time.perf_counter()
+    before, way = values.astype(np.float64), [0.0]
+    try:
+        for mark in marks[1:]:
+            while twin.steps < first + mark:
+                twin.advance(int(first + mark) - twin.steps)
+                spent = time.perf_counter() - start
+                expected = spent / (twin.steps - first) * steps
+                if stopped() or spent > seconds or (spent > _SURE * seconds and expected > _TOO_LONG * seconds):
+                    return None
+            now = values.astype(np.float64)
+            size = float(np.linalg.norm(now)) or 1.0
+            way.append(way[-1] + float(np.linalg.norm(now - before)) / size)
+            before = now
+    except (DivergedError, DeviceError):
+        return None
+    return Rehearsal(np.array(twin.history.loss[-steps:]), marks, np.array(way), run.problem.whole)
+
+
+def _marks(steps: int) -> NDArray[np.int64]:
+    """Evenly, and more of them where a run begins."""
+    even, early = np.linspace(0, steps, REHEARSED // 2), np.geomspace(1, max(steps, 1), REHEARSED // 2)
+    return np.unique(np.rint(np.concatenate([even, early, [steps]])).astype(np.int64))
+
+
+# ---- `Played`: a source that stands at the frames of a record, one after the other; nothing of it changes any more
+
+
+MARKS = 60
+"""Frames at which the weights are looked at, to know how far they come."""
+LARGEST = 4_000_000
+"""Numbers that are read for that."""
+
+
+class Played(Source):
+    """Where a record is played from. It stands at its first frame.
+
+    Parameters
+    ----------
+    what : str
+        What it is called in messages.
+    name : str
+        Of what was recorded, for titles and files.
+    """
+
+    can = Can(go=True)
+
+    def __init__(self, what: str, name: str) -> None:
+        self.what, self.name = what, name
+        self._place = 0
+
+    # ---- what a subclass says
+
+    @property
+    @abstractmethod
+    def past(self) -> Past:
+        """Where it can go; its ``steps`` are those of the frames, rising. Another object once they are others."""
+
+    @abstractmethod
+    def frame_at(self, place: int) -> Frame:
+        """The frame of a place, counted from 0; its past is :attr:`past`."""
+
+    @abstractmethod
+    def loss_at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Losses of the steps of some places, NaN where there is none."""
+
+    def switch(self, number: int) -> None:
+        """Stand at the newest step of a branch."""
+        raise self._cannot("go to another branch")
+
+    @property
+    def probe(self) -> NDArray[np.float64] | None:
+        """The sample (n_inputs,) whose rows every frame has; None where there is none."""
+        return None
+
+    def settle(self) -> NDArray[np.int64]:
+        """Follow the network of the last frame; returns the places of the frames that are of it, rising."""
+        return np.arange(len(self.steps))
+
+    # ---- where it stands
+
+    @property
+    def steps(self) -> NDArray[np.int64]:
+        """Of its frames, rising."""
+        assert self.past.steps is not None  # see `past`
+        return self.past.steps
+
+    @property
+    def place(self) -> int:
+        """The number of the frame that is shown, from 0."""
+        return self._place
+
+    def stand(self, place: int) -> None:
+        """Show a frame by its number, the nearest there is."""
+        self._place = min(max(place, 0), len(self.steps) - 1)
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First and last recorded step."""
+        return int(self.steps[0]), int(self.steps[-1])
+
+    def to(self, step: int) -> None:
+        """Stand at a recorded step.
+
+        Raises
+        ------
+        InputError
+            It was not recorded; the message names its neighbours.
+        """
+        found = int(np.searchsorted(self.steps, step))
+        if found == len(self.steps) or self.steps[found] != step:
+            raise InputError(f"{self.what} has no step {step:,}; {self._near(step)}")
+        self._place = found
+
+    def _near(self, step: int) -> str:
+        steps, (first, newest) = self.steps, self.span
+        if not first < step < newest:
+            return f"recorded are {first:,} to {newest:,}"
+        after = int(np.searchsorted(steps, step))
+        return f"recorded are {steps[after - 1]:,} and {steps[after]:,}, of {len(steps):,} from {first:,} to {newest:,}"
+
+    # ---- what is known of it
+
+    @property
+    def recorded(self) -> bool:
+        """It is a record."""
+        return True
+
+    @property
+    def counted(self) -> bool:
+        """There are always steps."""
+        return True
+
+    @property
+    def curve(self) -> Curve:
+        """Of all steps."""
+        return self.past.curve
+
+    @property
+    def edits(self) -> int:
+        """Those on the way to where it stands."""
+        here = self.steps[self._place]
+        return sum(edit.step <= here for edit in self.past.edits)
+
+    @property
+    def spread(self) -> str:
+        """Which steps there are, in words; empty where it is each."""
+        gaps = np.diff(self.steps)
+        if not len(gaps) or (gaps == 1).all():
+            return ""
+        if (gaps[:-1] == gaps[0]).all() and gaps[-1] <= gaps[0]:  # the last step is kept whatever it is
+            return f"recorded every {gaps[0]:,} steps"
+        return f"{len(self.steps):,} recorded steps of {self.steps[-1] - self.steps[0] + 1:,}"
+
+    def seen(self, last: int | None = None) -> Rehearsal | None:
+        """What there is to see from each frame to the next, up to a place; None where a loss is missing."""
+        count = len(self.steps) - 1 if last is None else last
+        loss = self.loss_at(np.arange(1, count + 1))
+        if not count or not np.isfinite(loss).all():
+            return None
+        size = max(sum(tensor.size for tensor in self.tensors), 1)
+        marks = np.unique(np.rint(np.linspace(0, count, max(2, min(MARKS, LARGEST // size)))).astype(np.int64))
+        way, before = [0.0], self.frame_at(0).values.astype(np.float64)
+        for mark in marks[1:]:
+            now = self.frame_at(int(mark)).values.astype(np.float64)
+            moved = float(np.linalg.norm(now - before)) if now.shape == before.shape else 0.0
+            way.append(way[-1] + moved / (float(np.linalg.norm(now)) or 1.0))
+            before = now
+        facts = self.facts
+        return Rehearsal(loss, marks, np.array(way), facts is None or facts.whole)
+
+
+# ---- `RecordedSource`: a recording as a :class:`Source`: it stands at recorded steps, and nothing trains or predicts
+
+
+NEVER = {
+    "gradient": ("gradients", "no gradients were recorded (gradients=True keeps them)"),
+    "update": ("updates", "no updates were recorded (updates=True keeps them)"),
+    "micro": ("micro", "no micro-steps were recorded (micro=True keeps them)"),
+}
+"""What the file has to hold for a quantity, and why there is none where it does not."""
+_NEEDS = {"|gradient|": "gradient", "update/value": "update"}
+
+
+class RecordedSource(Played):
+    """A recording, standing at its first frame.
+
+    Parameters
+    ----------
+    record : Recorded
+        Of the branch that is shown first; whoever opened it closes it.
+    what : str
+        What it is called in messages.
+    """
+
+    def __init__(self, record: Recorded, what: str = "the recording") -> None:
+        super().__init__(what, record.path.stem)
+        self._given, self._opened = record, {record.branch: record}
+        self._take(record)
+
+    def _take(self, record: Recorded) -> None:
+        """Stand on the branch of a record."""
+        self.record = record
+        past, steps = record.past, record.steps
+        self._past = replace(past, first=int(steps[0]), newest=int(steps[-1]), steps=steps)
+        self._shapes = record.shapes(0)
+
+    def grow(self, record: Recorded, *, along: bool = True) -> str:
+        """Go on with a newer moment of the same file, which is closed with this; returns what is to be said of that.
+
+        Where it stood at the end it goes `along` with the run, to another branch too; else it stays at its step, or at
+        the last one before it that is still there.
+        """
+        along, step = along and self.at_end, int(self.steps[self._place])
+        another = along and self.record.branch == self.record.current != record.current
+        branch = record.current if another else self.record.branch
+        former, self._opened = self._opened, {record.branch: record}
+        if branch != record.branch:
+            self._opened[branch] = record.on(branch)
+        self._take(self._opened[branch])
+        self._place = len(self.steps) - 1 if along else self.record.at(step)
+        self._shapes = self.record.shapes(self._place)
+        self._close(former)
+        return f"the run went to another branch, at step {self.steps[-1]:,}" if another else ""
+
+    @property
+    def at_end(self) -> bool:
+        """Whether it stands at the last frame."""
+        return self._place == len(self.steps) - 1
+
+    def close(self) -> None:
+        """Let go of what was opened here."""
+        self._close(self._opened)
+
+    def _close(self, records: Mapping[int, Recorded]) -> None:
+        for record in records.values():
+            if record is not self._given:
+                record.close()
+
+    # ---- where it stands
+
+    @property
+    def past(self) -> Past:
+        """Of the branch that is shown."""
+        return self._past
+
+    def switch(self, number: int) -> None:
+        """Stand at the newest step of a branch."""
+        if number not in self._opened:
+            self._opened[number] = self.record.on(number)
+        self._take(self._opened[number])
+        self._place = len(self.steps) - 1
+
+    def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
+        """The frame where it stands; the sample is the recorded one."""
+        return self.frame_at(self._place)
+
+    def frame_at(self, place: int) -> Frame:
+        """The frame of a place."""
+        return replace(self.record.frame(place), past=self._past)
+
+    def loss_at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Losses of the steps of some places."""
+        return np.asarray(self.record.loss[places])
+
+    # ---- what it knows
+
+    def lacks(self, quantity: str) -> str:
+        """Why no frame has a quantity, or the micro-steps of the step after it."""
+        part, reason = NEVER.get(_NEEDS.get(quantity, quantity), ("", ""))
+        return "" if part in self.record.has or (part == "micro" and self.record.walks) else reason
+
+    def sides(self) -> frozenset[bool]:
+        """Of which steps after the frame where it stands there are micro-steps: the sample's alone (True), its own."""
+        return self.record.sides(self._place)
+
+    def opened(self, *, alone: bool) -> RecordedStep:
+        """The step after the frame where it stands: with the sample alone, or with its own batch.
+
+        Raises
+        ------
+        FileFormatError
+            It was not recorded, or cannot be read.
+        """
+        return self.record.opened(self._place, alone=alone)
+
+    def follow(self, frame: Frame) -> None:
+        """Tensors and stages are those of a frame: a run may have changed its network."""
+        self._shapes = self.record.shapes(self.record.at(frame.step))
+
+    def settle(self) -> NDArray[np.int64]:
+        """See :meth:`Played.settle`."""
+        return self._settled(len(self.record) - 1)
+
+    def _settled(self, place: int) -> NDArray[np.int64]:
+        """Follow the network of a frame; returns the places of all that are of it."""
+        self._shapes = self.record.shapes(place)
+        networks = np.asarray(self.record.entry(slice(None), "network"))
+        return np.flatnonzero(networks == networks[place])
+
+    def settle_on(self, tensors: tuple[Tensor, ...]) -> NDArray[np.int64]:
+        """The same for the last network that has these tensors; nothing where none has."""
+        networks = np.asarray(self.record.entry(slice(None), "network"))
+        for place in sorted((int(np.flatnonzero(networks == one)[-1]) for one in np.unique(networks)), reverse=True):
+            if self.record.shapes(place).tensors == tensors:
+                return self._settled(place)
+        return np.zeros(0, np.int64)
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What has cubes in the frame that is followed."""
+        return self._shapes.tensors
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The way from input to output there."""
+        return self._shapes.stages
+
+    @property
+    def probe(self) -> NDArray[np.float64] | None:
+        """The sample (n_inputs,) whose way was recorded; None where none was."""
+        return self.record.probe if "activations" in self.record.has else None
+
+    @property
+    def n_inputs(self) -> int:
+        """Numbers of one sample, where its way was recorded."""
+        probe = self.probe
+        return 0 if probe is None else len(probe)
+
+    @property
+    def facts(self) -> Facts | None:
+        """What trained it, with the batch of where it stands."""
+        about, batch = self.record.about, int(self.record.entry(self._place, "batch"))
+        if not about.optimizer:
+            return None
+        whole = about.whole if batch == about.batch_size else batch >= about.samples
+        return Facts(about.optimizer, batch, about.samples, about.reduction, about.engine, whole)
+
+    @property
+    def couples(self) -> bool:
+        """Whether the training normalises by the batch."""
+        return self.record.about.couples
+
+    def last_sign_change(self, index: int) -> int | None:
+        """The last recorded step up to here after which a weight has another sign than before; None: it never had."""
+        now = np.sign(self._value(self._place, index))
+        for place in range(self._place - 1, -1, -1):
+            if np.sign(self._value(place, index)) != now:
+                return int(self.steps[place + 1])
+        return None
+
+    def _value(self, place: int, index: int) -> float:
+        """One weight at one frame; NaN where the network was another one."""
+        if self.record.shapes(place) is not self._shapes:
+            return float("nan")
+        (bytes_,) = self.record.row(place, f"substr(value, {4 * index + 1}, 4)")
+        return float(np.frombuffer(bytes_, "<f4")[0])
+
+    def weight_record(self, index: int) -> WeightRecord:
+        """How one weight moved along the branch: at its frames, of many at some."""
+        places = np.unique(np.linspace(0, len(self.steps) - 1, POINTS).astype(int))
+        places = places[[self.record.shapes(int(k)) is self._shapes for k in places]]
+        return WeightRecord(index, self.steps[places], np.array([self._value(int(k), index) for k in places]))

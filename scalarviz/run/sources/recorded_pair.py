@@ -1,0 +1,346 @@
+"""`RecordedPair`: two recordings at the same step, and their difference, number by number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import FileFormatError, InputError, listing
+from ..core.frame import Curve, Frame, Past, Stage, Tensor
+from ..edits.base import Applied
+from ..weight_record import WeightRecord
+from .played import Played, RecordedSource
+from .recording.recorded import Recorded
+
+Index = NDArray[np.int64]
+NAMES = "a", "b"
+"""What the two are called where there is little room."""
+NAMED = 8
+"""Tensors that a message names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared(Frame):
+    """A difference, with what it is the difference of; its numbers are those of `b` less those of `a`.
+
+    Attributes
+    ----------
+    a, b : Frame
+        Each at its last recorded step that is not after `step`, with the tensors that both have.
+    """
+
+    a: Frame | None = None
+    b: Frame | None = None
+
+    @property
+    def both(self) -> tuple[Frame, Frame]:
+        """The two."""
+        assert self.a is not None
+        assert self.b is not None
+        return self.a, self.b
+
+
+class RecordedPair(Played):
+    """Two recordings, side by side from the first step that both have of the network that each ends with.
+
+    Parameters
+    ----------
+    a, b : Played
+        On the branch on which each stands.
+    names : (str, str)
+        What they are called.
+
+    Attributes
+    ----------
+    left_out : tuple of str
+        What cannot be compared, a clause each.
+    heads : tuple of str
+        What stands above each in the place of its step and loss; empty for recordings, which have both.
+
+    Raises
+    ------
+    InputError
+        No tensor of the one has name and shape of one of the other, or one ends before the other begins.
+    """
+
+    heads: tuple[str, ...] = ()
+
+    def __init__(self, a: Played, b: Played, names: tuple[str, str] = NAMES) -> None:
+        super().__init__("the comparison", " and ".join(name.replace("/", "-") for name in names))
+        self.pair, self.names = (a, b), names
+        self._kept = tuple(one.settle() for one in self.pair)
+        self._steps = tuple(one.steps[kept] for one, kept in zip(self.pair, self._kept, strict=True))
+        shared = _shared(a.tensors, b.tensors)
+        if not shared:
+            raise InputError(
+                f"nothing to compare: {names[0]} has {_shapes(a.tensors)}; {names[1]} has {_shapes(b.tensors)}; "
+                "allowed: two that share a tensor, by name and shape"
+            )
+        starts = np.cumsum([0, *(one.size for one, _ in shared)]).tolist()
+        self._tensors = tuple(replace(one, start=start) for (one, _), start in zip(shared, starts, strict=False))
+        self._indices = tuple(
+            np.concatenate([np.arange(part[k].span.start, part[k].span.stop) for part in shared]) for k in range(2)
+        )
+        self._way = self._shared_way()
+        self._stages = () if self._rowless() else self._way
+        self.left_out = self._without()
+        self._networks = tuple(one.tensors for one in self.pair)
+        self._past = self._joined()
+
+    def _shared_way(self) -> tuple[Stage, ...]:
+        """The way from input to output, where both have the same one; else none."""
+        a, b = (one.stages for one in self.pair)
+        known = {tensor.name: tensor for tensor in self._tensors}
+        layers = [part for stage in a for part in (stage.weight, stage.bias) if part is not None]
+        if [_outline(stage) for stage in a] != [_outline(stage) for stage in b]:
+            return ()
+        if any(part.name not in known for part in layers):
+            return ()
+        return tuple(
+            replace(stage, weight=None if stage.weight is None else known[stage.weight.name],
+                    bias=None if stage.bias is None else known[stage.bias.name])
+            for stage in a
+        )  # fmt: skip
+
+    def _rowless(self) -> str:
+        """Why there are no rows of activations, in words; around a single layer stand its sums, not rows of cubes."""
+        a, b = (one.probe for one in self.pair)
+        if a is None or b is None:
+            missing = [name for name, probe in zip(self.names, (a, b), strict=True) if probe is None]
+            return f"rows of activations, which {' and '.join(missing)} {'have' if len(missing) > 1 else 'has'} not"
+        if not self._way:
+            return "rows of activations, as the layers are not the same"
+        if not np.array_equal(a, b):
+            return "rows of activations, as they are of different samples"
+        return "" if self._several else "rows of activations of a single layer"
+
+    @property
+    def _several(self) -> bool:
+        """Whether there is more than one layer."""
+        return sum(tensor.role == "weight" for tensor in self._tensors) > 1
+
+    def _rows_left_out(self) -> list[str]:
+        """Rows of activations that one of them has, at least."""
+        why = self._rowless()
+        return [why] if why and self._several and any(one.probe is not None for one in self.pair) else []
+
+    def _without(self) -> tuple[str, ...]:
+        """What cannot be compared."""
+        a, b = self.pair
+        return (*_left_out(a.tensors, b.tensors, self.names), *self._rows_left_out(), *self._networks_left_out(),
+                *_branches_left_out(self.pair, self.names))  # fmt: skip
+
+    def grow(self, which: int, record: Recorded, *, along: bool = True) -> str:
+        """Go on with a newer moment of the file of `a` (0) or `b` (1); returns what is to be said of that.
+
+        Where it stood at the end it goes `along`; else it stays at its step. Of a file whose run got another network
+        meanwhile the frames of the one that is compared stay.
+        """
+        one = self.pair[which]
+        assert isinstance(one, RecordedSource)  # nothing else is written
+        along, step = along and self._place == len(self.steps) - 1, int(self.steps[self._place])
+        one.stand(len(one.steps) - 1 if along else 0)
+        branch, known = one.record.branch, self._networks[which]
+        said = one.grow(record, along=along)
+        kept = one.settle_on(known)
+        if not len(kept):  # of a branch that never had it
+            one.switch(branch)
+            kept = one.settle_on(known)
+        if kept[-1] < len(one.steps) - 1:
+            said = f"it got another network after step {one.steps[kept[-1]]:,}: compare both anew to see that"
+        self._kept = tuple(kept if k == which else old for k, old in enumerate(self._kept))
+        self._steps = tuple(one.steps[k] for one, k in zip(self.pair, self._kept, strict=True))
+        self.left_out, self._past = self._without(), self._joined()
+        self._place = len(self.steps) - 1 if along else max(0, int(np.searchsorted(self.steps, step, "right")) - 1)
+        return said
+
+    def _networks_left_out(self) -> list[str]:
+        """Frames of a network that became another one: what they hold is not what the last ones hold."""
+        every = list(zip(self.names, self.pair, self._steps, strict=True))
+        before = [f"{name} before step {own[0]:,}, when it had another network" for name, one, own in every
+                  if own[0] > one.steps[0]]  # fmt: skip
+        return before + [f"{name} after step {own[-1]:,}, when it got another network" for name, one, own in every
+                         if own[-1] < one.steps[-1]]  # fmt: skip
+
+    def _joined(self) -> Past:
+        a, b = self._steps
+        begin, ends = max(a[0], b[0]), min(a[-1], b[-1])
+        if ends < begin:
+            spans = [f"{name} steps {own[0]:,} to {own[-1]:,}" for name, own in zip(self.names, self._steps,
+                                                                                    strict=True)]  # fmt: skip
+            raise InputError(f"nothing to compare: {spans[0]}, {spans[1]}; allowed: recordings that share a step")
+        steps, begin = np.union1d(a, b), int(begin)
+        steps = np.unique(np.append(steps[steps >= begin], begin))
+        edits = sorted((edit for edit in self._edits() if edit.step >= begin), key=lambda edit: edit.step)
+        return Past(begin, int(steps[-1]), _from(self.pair[0].curve, begin), tuple(edits), steps=steps)
+
+    def _edits(self) -> Iterator[Applied]:
+        """Those of both, each with the letter of whose it is."""
+        for letter, one in zip(NAMES, self.pair, strict=True):
+            for edit in one.past.edits:
+                gesture = f"{letter} {edit.gesture}" if edit.gesture else ""
+                yield replace(edit, what=f"{letter}: {edit.what}", gesture=gesture)
+
+    # ---- where it stands
+
+    @property
+    def past(self) -> Past:
+        """The steps at which either was recorded, from the first one that both have; the curve is that of `a`."""
+        return self._past
+
+    @property
+    def other_curve(self) -> Curve:
+        """That of `b`."""
+        return _from(self.pair[1].curve, self._past.first)
+
+    def places(self, step: int) -> tuple[int, int]:
+        """Where the two stand at a step: at their last frames that are not after it."""
+        first, second = (int(kept[max(0, int(np.searchsorted(own, step, "right")) - 1)])
+                         for own, kept in zip(self._steps, self._kept, strict=True))  # fmt: skip
+        return first, second
+
+    def to(self, step: int) -> None:
+        """Stand at a step: at the last one that is not after it at which either was recorded.
+
+        Raises
+        ------
+        InputError
+            It is before the first step that both have, or after the last one.
+        """
+        first, newest = self.span
+        if not first <= step <= newest:
+            raise InputError(f"{self.what} has no step {step:,}; allowed: {first:,} to {newest:,}")
+        self.stand(int(np.searchsorted(self.steps, step, "right")) - 1)
+
+    def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Compared:
+        """The difference where it stands."""
+        return self.frame_at(self._place)
+
+    def frame_at(self, place: int) -> Compared:
+        """The difference of a place."""
+        step = int(self.steps[place])
+        a, b = (self.one(k, at) for k, at in enumerate(self.places(step)))
+        with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
+            values, gradient, update = (
+                np.asarray(getattr(b, part), np.float64) - getattr(a, part) for part in ("values", "gradient", "update")
+            )
+            rows = {name: np.asarray(row, np.float64) - a.activations[name] for name, row in b.activations.items()
+                    if name in a.activations}  # fmt: skip
+        return Compared(
+            step, float("nan"), float("nan"), values, gradient, update, a.computed & b.computed,
+            np.zeros(len(values), bool), rows, edited=a.edited or b.edited, past=self._past, a=a, b=b,
+            moved=a.known("update") & b.known("update"),
+        )  # fmt: skip
+
+    def one(self, which: int, place: int) -> Frame:
+        """A frame of `a` (0) or `b` (1) by its own place, with the tensors that both have, in the order of `a`."""
+        frame, index = self.pair[which].frame_at(place), self._indices[which]
+        parts = {name: getattr(frame, name)[index] for name in ("values", "gradient", "update", "computed", "frozen")}
+        names = ("input", *(stage.name for stage in self._stages)) if self._stages else ()
+        rows = {name: frame.activations[name] for name in names if name in frame.activations}
+        parts["moved"] = frame.known("update")[index]
+        return replace(frame, **parts, activations=rows, dead={}, saturated={})
+
+    def loss_at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What there is to see in both: the geometric mean of their losses, NaN where one has none."""
+        at = np.array([self.places(int(self.steps[place])) for place in places], np.int64).reshape(-1, 2)
+        a, b = (one.loss_at(at[:, k]) for k, one in enumerate(self.pair))
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.sqrt(a * b))
+
+    def weight_records(self, index: int) -> tuple[WeightRecord | None, ...]:
+        """How a weight by its flat index moved in `a` and in `b`, each on its branch; None: the file is damaged."""
+        return tuple(_moved(one, int(own[index])) for one, own in zip(self.pair, self._indices, strict=True))
+
+    # ---- what there is
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """Those that both have, by name and shape, in the order of `a`."""
+        return self._tensors
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The way from input to output, where both have the same one and the rows of a sample; else none."""
+        return self._stages
+
+    @property
+    def way(self) -> tuple[Stage, ...]:
+        """The way from input to output, where both have the same one, with or without rows; else none."""
+        return self._way
+
+    @property
+    def of(self) -> str:
+        """Whose numbers they are: `b` less `a`."""
+        return "b \N{MINUS SIGN} a"
+
+    @property
+    def counted(self) -> bool:
+        """Steps and losses are those of the two, not its own."""
+        return False
+
+    def lacks(self, quantity: str) -> str:
+        """Why there is no such difference."""
+        if quantity == "micro":
+            return "two recordings are shown: open one of them to walk through its steps"
+        if quantity == "update/value":
+            return "a difference has no share of a value"
+        if quantity.startswith("|"):
+            return "the size of a difference is shown by its colour: G shows it with its sign"
+        said = (f"{name}: {why}" for name, one in zip(NAMES, self.pair, strict=True) if (why := one.lacks(quantity)))
+        return next(said, "")
+
+
+def _moved(one: Played, index: int) -> WeightRecord | None:
+    """How a weight moved in one of them."""
+    try:
+        return one.weight_record(index)
+    except FileFormatError:  # frames that cannot be read are said where they are shown
+        return None
+
+
+def _outline(stage: Stage) -> tuple[object, ...]:
+    """What has to be alike in both for their rows to be compared."""
+    parts = tuple(None if part is None else (part.name, part.shape) for part in (stage.weight, stage.bias))
+    return stage.name, stage.kind, stage.outputs, stage.shape, stage.sources, stage.whole, *parts
+
+
+def _shared(a: Sequence[Tensor], b: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
+    known = {(tensor.name, tensor.shape): tensor for tensor in b}
+    return [(one, known[one.name, one.shape]) for one in a if (one.name, one.shape) in known]
+
+
+def _shapes(tensors: Sequence[Tensor]) -> str:
+    more = f" and {len(tensors) - NAMED:,} more" if len(tensors) > NAMED else ""
+    return listing(f"{tensor.name} {_shape(tensor)}" for tensor in tensors[:NAMED]) + more
+
+
+def _shape(tensor: Tensor) -> str:
+    return "\N{MULTIPLICATION SIGN}".join(map(str, tensor.shape)) or "1"
+
+
+def _left_out(a: Sequence[Tensor], b: Sequence[Tensor], names: tuple[str, str]) -> tuple[str, ...]:
+    """Tensors that only one of them has, and those whose shapes differ."""
+    ours, theirs = {t.name: t for t in a}, {t.name: t for t in b}
+    said = []
+    for name, one in ours.items():
+        if name not in theirs:
+            said.append(f"{name} is in {names[0]} only")
+        elif theirs[name].shape != one.shape:
+            said.append(f"{name} is {_shape(one)} in {names[0]}, {_shape(theirs[name])} in {names[1]}")
+    said += [f"{name} is in {names[1]} only" for name in theirs if name not in ours]
+    return tuple(said)
+
+
+def _branches_left_out(pair: Sequence[Played], names: Sequence[str]) -> list[str]:
+    """Branches on which they do not stand."""
+    others = [(name, len(one.past.branches) - 1) for name, one in zip(names, pair, strict=True)]
+    return [f"{count:,} other branch{'es' if count > 1 else ''} of {name}" for name, count in others if count > 0]
+
+
+def _from(curve: Curve, step: int) -> Curve:
+    there = curve.step >= step
+    return Curve(curve.step[there], curve.loss[there], curve.lr[there])

@@ -1,0 +1,204 @@
+"""`About`: what a recording says of the run that it is of, beside its numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from ....errors import FileFormatError, ScalarvizError
+from ...run import Run
+from ...scene.plan import Column, Group, Placed, Plan, Room
+from ...scene.scene import Scene
+from ..run_source import RunSource
+from ..watched.watched import Watched
+from .file import LONGEST_NAME, clean
+
+MOST_WORDS = 1 << 20
+"""Characters of it as JSON."""
+MOST_NAMES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Facts of a run as it was when its recording began.
+
+    Attributes
+    ----------
+    name : str
+        Of the scene; ``"run"`` for a run without one.
+    optimizer, engine, reduction, loss, dtype : str
+    batch_size, samples, seed, inputs : int
+        Samples of a step and that there are; of the order of the samples; numbers of one sample.
+    whole : bool
+        Whether every step has all samples.
+    whole_loss : bool
+        Whether the loss that is told is that of all samples.
+    couples : bool
+        Whether the training normalises by the batch.
+    input_names, output_names, notes, hide : tuple of str
+        As in :class:`~scalarviz.Scene`.
+    headline, sentence : str
+        Its story.
+    probe, probe_target : tuple of float or None
+        The sample whose way through the network is recorded.
+    steps_a_frame : int or None
+    plan : Plan or None
+        Where the tensors stand.
+    speaks_of : tuple of str
+        What its panels take the probe for: "colours", a "sheet" of paper and ink.
+    version : str
+        Of the program that recorded it.
+    """
+
+    name: str = "run"
+    optimizer: str = ""
+    engine: str = ""
+    reduction: str = "mean"
+    loss: str = ""
+    dtype: str = "float32"
+    batch_size: int = 0
+    samples: int = 0
+    seed: int = 0
+    inputs: int = 0
+    whole: bool = False
+    whole_loss: bool = False
+    couples: bool = False
+    input_names: tuple[str, ...] = ()
+    output_names: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    hide: tuple[str, ...] = ()
+    headline: str = ""
+    sentence: str = ""
+    probe: tuple[float, ...] | None = None
+    probe_target: tuple[float, ...] | None = None
+    steps_a_frame: int | None = None
+    plan: Plan | None = field(default=None)
+    speaks_of: tuple[str, ...] = ()
+    version: str = ""
+
+    @property
+    def outside(self) -> bool:
+        """Whether another library trained it."""
+        return not self.engine
+
+
+def about_of(subject: Run | Scene) -> About:
+    """What is to be said of a run, or of a scene and its run; for the thread that trains."""
+    run = subject.run if isinstance(subject, Scene) else subject
+    source = RunSource(run)
+    facts, loss = source.facts, run.loss_function
+    known: dict[str, Any] = {
+        "optimizer": facts.optimizer, "engine": facts.engine, "reduction": facts.reduction,
+        "batch_size": facts.batch_size, "samples": facts.samples, "whole": facts.whole, "couples": source.couples,
+        "loss": str(getattr(loss, "__qualname__", type(loss).__qualname__)),
+        "dtype": run.dtype, "seed": run.seed, "inputs": run.n_inputs, "version": program_version(),
+    }  # fmt: skip
+    probe, target = run.sample(0)
+    if isinstance(subject, Scene):
+        told = subject.told
+        known |= {
+            "name": clean(subject.name, LONGEST_NAME), "whole_loss": subject.whole_loss,
+            "input_names": _names(subject.input_names), "output_names": _names(subject.output_names),
+            "notes": _names(subject.notes), "hide": _names(subject.hide),
+            "headline": told.headline, "sentence": told.sentence,
+            "steps_a_frame": subject.steps_a_frame, "plan": subject.plan,
+            "speaks_of": tuple(sorted({panel.speaks_of for panel in subject.panels} - {""})),
+        }  # fmt: skip
+        if subject.probe is not None:
+            probe, target = np.ravel(subject.probe), np.ravel([] if subject.probe_target is None else
+                                                              subject.probe_target)  # fmt: skip
+    return About(**known, probe=_row(probe), probe_target=_row(target) if len(target) else None)
+
+
+def about_watched(watched: Watched) -> About:
+    """What is known of what another library trains."""
+    return About(clean(watched.name, LONGEST_NAME), dtype=str(watched.last.values.dtype), version=program_version())
+
+
+def program_version() -> str:
+    """The version of this program; empty where it runs from its folder."""
+    try:
+        return version("scalarviz")
+    except PackageNotFoundError:
+        return ""
+
+
+def _row(numbers: Any) -> tuple[float, ...]:
+    return tuple(np.asarray(numbers, np.float64).tolist())
+
+
+def _names(names: Any) -> tuple[str, ...]:
+    return tuple(clean(name, LONGEST_NAME) for name in names)
+
+
+def written(about: About) -> str:
+    """As JSON."""
+    return json.dumps(asdict(about))
+
+
+# ---- reading
+
+
+def read_about(text: str) -> About:
+    """What JSON says, checked part by part; a part that is not there, or of no use, is as if nobody had said it.
+
+    Raises
+    ------
+    FileFormatError
+        It is no JSON object.
+    """
+    try:
+        said = json.loads(text) if len(text) <= MOST_WORDS else None
+    except (ValueError, RecursionError):
+        said = None
+    if not isinstance(said, dict):
+        raise FileFormatError("what it says about its run is no JSON object")
+    kinds: Mapping[str, Any] = {part.name: part.type for part in fields(About)}
+    found = {name: _read(kind, said[name]) for name, kind in kinds.items() if name in said}
+    return About(**{name: part for name, part in found.items() if part is not None})
+
+
+def _read(kind: str, said: Any) -> Any:
+    """A part of it, None where it is not what it should be."""
+    if kind == "str":
+        return clean(said, LONGEST_NAME) if isinstance(said, str) else None
+    if kind == "bool":
+        return said if isinstance(said, bool) else None
+    if kind in ("int", "int | None"):
+        return said if isinstance(said, int) and not isinstance(said, bool) and 0 <= said < 1 << 53 else None
+    if kind == "Plan | None":
+        return _plan(said)
+    if not isinstance(said, list) or len(said) > MOST_NAMES:
+        return None
+    if kind == "tuple[str, ...]":
+        return _names(said) if all(isinstance(one, str) for one in said) else None
+    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in said)
+    row = tuple(map(_float, said)) if numbers else ()
+    return row if row and all(map(math.isfinite, row)) else None
+
+
+def _float(given: float) -> float:
+    try:
+        return float(given)
+    except OverflowError:  # a whole number of many digits
+        return math.nan
+
+
+def _plan(said: Any) -> Plan | None:
+    try:
+        groups = tuple(Group(g["title"], tuple(map(_column, g["columns"]))) for g in said["groups"])
+        return Plan(groups, said["stream"])
+    except (KeyError, TypeError, ScalarvizError, OverflowError):
+        return None
+
+
+def _column(said: Any) -> Column:
+    if isinstance(said, dict):
+        return Room(said["name"], said["width"])
+    return tuple(Placed(p["tensor"], p["title"], p["turned"]) for p in said)

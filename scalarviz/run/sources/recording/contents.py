@@ -1,0 +1,527 @@
+"""A recording's file as it was at one moment: opened, checked and repaired before any of it is believed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+
+from ....errors import FileFormatError, InputError, StateError
+from ....io.atomic import StrPath, path_text
+from ....io.readable import check_source, unreadable
+from ....io.scratch import scratch
+from .about import About, read_about
+from .file import DAMAGED, LONGEST_NAME, MOST_BLOB, RECORDING, Format, Use, clean, identity, is_written
+from .index import Branches, Index, checked, read_index, read_networks
+from .recorded_step import MicroTable
+
+MOST_PICTURES = 10_000
+MOST_BYTES = 32 << 20
+MOST_SIDE = 16_384
+KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"RIFF": "webp"}
+"""How an image begins, and what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One picture of one panel.
+
+    Attributes
+    ----------
+    panel : str
+        What the panel is called.
+    step : int
+        Of the frame.
+    width, height : int
+        Pixels.
+    image : bytes
+        PNG or WebP.
+    """
+
+    panel: str
+    step: int
+    width: int
+    height: int
+    image: bytes
+
+    @property
+    def kind(self) -> str:
+        """``"png"`` or ``"webp"``."""
+        return kind_of(self.image)
+
+
+def kind_of(image: bytes) -> str:
+    """What an image is by its first bytes; empty for anything else."""
+    return next((kind for begins, kind in KINDS.items() if image.startswith(begins)), "")
+
+
+def write_pictures(path: StrPath, pictures: Sequence[tuple[int, Picture]]) -> None:
+    """Put pictures into a closed recording, each with the row of its frame.
+
+    Raises
+    ------
+    InputError
+        They cannot be written: a full disk, a file that is gone.
+    """
+    rows = [(frame, one.panel, one.width, one.height, one.image) for frame, one in pictures]
+    try:
+        with closing(sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=rw", uri=True)) as database, database:
+            database.executemany("INSERT INTO picture VALUES (NULL, ?, ?, ?, ?, ?)", rows)
+    except sqlite3.Error as error:
+        raise InputError(f"cannot write pictures of panels into {path_text(path)}: {error}") from None
+
+
+def read_pictures(database: sqlite3.Connection, steps: Mapping[int, int]) -> tuple[Picture, ...]:
+    """Those of frames that there are; `steps` says the step of a frame's id. What is no picture is left out."""
+    found = []
+    try:
+        rows = database.execute(
+            "SELECT frame, panel, width, height, image FROM picture WHERE typeof(image) = 'blob' AND "
+            "length(image) <= ? AND length(panel) <= ? ORDER BY id LIMIT ?", (MOST_BYTES, MOST_BYTES, MOST_PICTURES),
+        )  # fmt: skip
+        for frame, panel, width, height, image in rows:
+            sides = all(isinstance(side, int) and 0 < side <= MOST_SIDE for side in (width, height))
+            if frame in steps and isinstance(panel, str) and sides and kind_of(image):
+                found.append(Picture(clean(panel, LONGEST_NAME), steps[frame], width, height, image))
+    except DAMAGED:  # a damaged end: what was read so far stays
+        pass
+    return tuple(sorted(found, key=lambda picture: (picture.panel, picture.step)))
+
+
+# ---- Opening a recording that anybody may have made: nothing in it is run, nothing is believed before it was checked
+#
+# The file is looked at through SQLite alone: whoever opens and closes it beside SQLite, in a process that records it,
+# lets go of the locks that keep others from changing it meanwhile.
+
+
+_SETTINGS = ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0")
+_TRIES = 8
+SMALLEST = 1024
+"""Bytes; SQLite says nothing of what is shorter."""
+_BESIDE = ("-wal", "-journal")
+"""What a program that was killed leaves beside a file, and what belongs to one that is written."""
+_NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
+"""How a rollback journal ends that names a further file, which SQLite would delete after it has rolled back."""
+
+
+class Opened:
+    """A database to read from, and what has to be cleared away after it.
+
+    Parameters
+    ----------
+    path : path
+    form : Format
+        What it should be; a recording, where nothing is said.
+
+    Attributes
+    ----------
+    database : sqlite3.Connection
+        Read-only; any thread may use it, one at a time.
+    short : bool
+        Whether the end of the file is missing.
+    left_out : str
+        What stands beside it and was not read, in words; empty for nothing.
+    stamp : list
+        Sizes and times of the file when it was opened: others mean that something was written since.
+
+    Raises
+    ------
+    InputError
+        There is no such file, it is a folder, or it cannot be read.
+    FileFormatError
+        It is no recording, or one of another version.
+    """
+
+    def __init__(self, path: StrPath, form: Format = RECORDING) -> None:
+        self._form = form
+        name = check_source(path, form.what).resolve()  # what stands beside it stands beside the file, not a link
+        self._said, self._name = path_text(path), name
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._logged, self.left_out = False, ""
+        self._use: Use | None = None
+        self.database: sqlite3.Connection
+        try:
+            if (size := name.stat().st_size) < SMALLEST:
+                what = "empty" if not size else f"no {form.what}, or the first {size} bytes of one"
+                raise FileFormatError(f"{self._said} is {what}: nothing can be read")
+            if not os.access(name, os.R_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            self.stamp, self._identity = stamp(name), identity(name)
+            self.short = self._open(name)
+            self.database.execute("BEGIN")  # what is read from here on is of one moment, whoever writes meanwhile
+            _check_tables(self.database, form, self._said)
+        except OSError as error:
+            self.close()
+            raise unreadable(path, error) from None
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, path: Path) -> bool:
+        mine = _mine(path)
+        logged = any(part.exists() for part in _beside(path))
+        if logged:
+            self._check_journal(path)
+        self._use = Use(path, logged=logged)
+        if self._use.foreign:
+            self.left_out = f"the log of another {self._form.what} stands beside it ({path.name}-wal) and was left out"
+            self.database = _connected(path, alone=True)
+            return self._check()
+        self._logged = logged
+        if logged and not mine:
+            path = self._copied(path)
+        if logged:
+            _repair(path, self._form)
+        self.database = _connected(path, alone=not mine and not logged)
+        short = self._check()
+        if mine and not logged and self._mode() == "wal":  # it was killed while it was closed, or read meanwhile
+            self.database.close()  # else nobody could repair it
+            _repair(path, self._form)
+            self.database = _connected(path, alone=False)
+            short = self._check()
+        return short
+
+    def _check_journal(self, path: Path) -> None:
+        """Recordings are changed alone, so no journal of theirs names another file."""
+        journal = path.with_name(f"{path.name}-journal")
+        if journal.exists() and _ends_with(check_source(journal, "journal"), _NAMES_ANOTHER):
+            raise FileFormatError(
+                f"{self._said} is not read: beside it stands {path_text(journal.name)}, which names another file to "
+                f"be deleted, as no {self._form.what} does; remove it, and what the file itself holds is read"
+            )
+
+    def _mode(self) -> str:
+        with suppress(*DAMAGED):
+            return str(self.database.execute("PRAGMA journal_mode").fetchone()[0])
+        return ""
+
+    def _check(self) -> bool:
+        """Whether it is a recording of this version; returns whether its end is missing."""
+        short = False
+        try:
+            application = self._pragma("application_id")
+        except DAMAGED as error:
+            if "not a database" in str(error):
+                raise FileFormatError(f"{self._said} is no {self._form.what} ({self._form.made})") from None
+            if isinstance(error, sqlite3.OperationalError):  # it is locked, or its folder is
+                raise InputError(f"cannot read {self._said}: {error}") from None
+            # SQLite reads nothing of a file that is shorter than it says, but for this; nothing can be written anyway
+            self.database.execute("PRAGMA writable_schema = ON")
+            short = True
+            try:
+                application = self._pragma("application_id")
+            except DAMAGED:
+                raise FileFormatError(f"{self._said} is cut off, and nothing of it can be read: {error}") from None
+        version = self._pragma("user_version")
+        what, ours = self._form.what, self._form.version
+        if application != self._form.application:
+            raise FileFormatError(f"{self._said} is an SQLite file of another program, no {what}")
+        if version != ours:
+            why = "made by a newer scalarviz: update this one" if version > ours else "older than what is read"
+            raise FileFormatError(f"{self._said} is a {what} of version {version}, {why} (this reads {ours})")
+        return short
+
+    def _pragma(self, name: str) -> int:
+        return int(self.database.execute(f"PRAGMA {name}").fetchone()[0])
+
+    def _copied(self, path: Path) -> Path:
+        """A copy of the file and its log: the folder is not to be written to, which reading the log would need."""
+        self._copy = tempfile.TemporaryDirectory(prefix=scratch())
+        copy = Path(self._copy.name) / "run.svz"
+        for _ in range(_TRIES):
+            before = stamp(path)
+            for source, target in zip((path, *_beside(path)), (copy, *_beside(copy)), strict=True):
+                target.unlink(missing_ok=True)
+                if source.exists():
+                    shutil.copyfile(source, target)
+            if stamp(path) == before:  # else it is being written, and the two may not belong together
+                return copy
+        raise InputError(f"cannot read {self._said}: it is being written in a folder where this program may not write")
+
+    @property
+    def changed(self) -> bool:
+        """Whether something was written since it was opened."""
+        return stamp(self._name) != self.stamp
+
+    @property
+    def altered(self) -> bool:
+        """Whether the file itself was written to since it was opened; another one in its place changes nothing here."""
+        with suppress(OSError):
+            stat = self._name.stat()
+            return (stat.st_dev, stat.st_ino) == self._identity and (stat.st_size, stat.st_mtime_ns) != self.stamp[0]
+        return False
+
+    @property
+    def replaced(self) -> bool:
+        """Whether its name means another file by now."""
+        return identity(self._name) not in (None, self._identity)
+
+    def close(self) -> None:
+        """Let go of it."""
+        with suppress(AttributeError, sqlite3.Error):
+            self.database.close()
+        if self._use is not None:
+            self._use.end()
+        if self._copy is not None:
+            self._copy.cleanup()
+        elif self._logged and _mine(self._name) and any(part.exists() for part in _beside(self._name)):
+            with suppress(FileFormatError, InputError, OSError):
+                self._check_journal(self._name)
+                _repair(
+                    self._name, self._form
+                )  # who wrote it may have closed it meanwhile: then it could not become one file
+
+
+def _mine(path: Path) -> bool:
+    """Whether this program may write to a file and beside it."""
+    return os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)
+
+
+def _beside(path: Path) -> list[Path]:
+    return [path.with_name(f"{path.name}{suffix}") for suffix in _BESIDE]
+
+
+def _ends_with(path: Path, end: bytes) -> bool:
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - len(end)))
+        return file.read() == end
+
+
+def stamp(path: Path) -> list[tuple[int, int] | None]:
+    """Sizes and times of a file and of what is beside it."""
+    found: list[tuple[int, int] | None] = []
+    for part in (path, *_beside(path)):
+        try:
+            stat = part.stat()
+            found.append((stat.st_size, stat.st_mtime_ns))
+        except FileNotFoundError:
+            found.append(None)
+    return found
+
+
+def _repair(path: Path, form: Format) -> None:
+    """Put the log of a file that was not closed into the file; where others have it open it stays as it is."""
+    with suppress(*DAMAGED):  # it is being written, or it is damaged: then it is read as it is
+        address = f"file:{quote(os.fsencode(path))}?mode=rw"
+        with closing(sqlite3.connect(address, uri=True, isolation_level=None, timeout=0)) as database:
+            database.execute("PRAGMA trusted_schema = OFF")
+            if database.execute("PRAGMA application_id").fetchone()[0] == form.application:
+                database.execute("PRAGMA journal_mode = DELETE").fetchone()
+
+
+def _connected(path: Path, *, alone: bool) -> sqlite3.Connection:
+    """A connection that writes nothing; `alone`: in a folder where we may write nothing, and nobody else does."""
+    address = f"file:{quote(os.fsencode(path))}?mode=ro{'&immutable=1' if alone else ''}"
+    database = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BLOB)
+    database.text_factory = _text
+    for setting in _SETTINGS:
+        database.execute(f"PRAGMA {setting}")
+    return database
+
+
+def _text(given: bytes) -> str:
+    return given.decode("utf-8", "replace")
+
+
+def _check_tables(database: sqlite3.Connection, form: Format, said: str) -> None:
+    """Exactly ours, to the letter: no view, trigger, or column that computes anything."""
+    ours = form.objects
+    try:
+        found = database.execute("SELECT name, sql FROM sqlite_schema LIMIT ?", (len(ours) + 1,)).fetchall()
+    except DAMAGED as error:
+        raise FileFormatError(f"{said} is damaged: {error}") from None
+    if dict(found) != ours or len(found) != len(ours):
+        raise FileFormatError(f"{said} has other tables than a {form.what} has, or lost them: it is not read")
+
+
+class Contents:
+    """What is read at once: all but the numbers of frames, which are read when they are asked for.
+
+    Whatever is written meanwhile, and whatever thinning lets go of, what is read is of the moment at which it was
+    opened: a read transaction of SQLite lasts until it is closed, or until :meth:`release`.
+
+    Parameters
+    ----------
+    path : path
+    known : mapping of int to int, optional
+        Checksums of frames that were looked at before, by their ids.
+
+    Attributes
+    ----------
+    lock : RLock
+        Held by whoever reads.
+    meta : dict of str to str
+    about : About
+    networks : mapping of int to Shapes
+    branches : Branches
+    index : Index
+    micro : MicroTable or None
+        None where the file is older than they are.
+    remark : str
+        What could not be read, one clause; empty where all could.
+    newest : dict of int to int
+        The last step of a frame of each branch.
+    current : int
+        The branch on which the run stood last.
+
+    Raises
+    ------
+    InputError
+        There is no such file.
+    FileFormatError
+        It is no recording, one of another version, or so damaged that nothing can be read.
+    """
+
+    def __init__(self, path: StrPath, known: Mapping[int, int] | None = None) -> None:
+        self.path, self.lock, self._users, self._pinned = path, threading.RLock(), 1, True
+        self._opened: Opened | None = Opened(path)
+        short = self._opened.short
+        try:
+            self._read(short, known)
+        except (*DAMAGED, FileFormatError) as error:
+            self.close()
+            what = "is cut off, and nothing of it can be read" if short else "cannot be read"
+            raise FileFormatError(f"{path_text(path)} {what}: {error}") from None
+        except BaseException:
+            self.close()
+            raise
+
+    def _read(self, short: bool, known: Mapping[int, int] | None) -> None:
+        database = self.database
+        meta = dict(
+            database.execute("SELECT name, value FROM meta WHERE length(value) < 1048576 LIMIT 1000").fetchall()
+        )
+        self.meta = {name: text for name, text in meta.items() if isinstance(text, str)}
+        self.about: About = read_about(self.meta.get("about", "{}"))
+        self.networks = read_networks(database, self.about.inputs)
+        self.branches = Branches(database)
+        self.index: Index = read_index(database, self.networks, self.branches.twigs, doubted=short, known=known)
+        self.micro = MicroTable(database)
+        index = self.index
+        lost = index.remarks
+        if not len(index.id):
+            why = "; ".join(filter(None, [index.broken, *lost, self.opened.left_out]))
+            raise FileFormatError(why or "it holds no frame that can be read")
+        if index.broken or self.branches.broken or short:
+            what = "its end is missing" if short else "it is damaged"
+            lost.append(f"{what}: {len(index.id):,} frames could be read")
+        self.remark = "; ".join([*lost, *filter(None, [self.opened.left_out])])
+        self._sums = index.known
+        self.newest = {int(b): int(index.step[index.branch == b].max()) for b in np.unique(index.branch)}
+        now = self.number("branch", 10)
+        self.current = now if now in self.branches.twigs else int(index.branch[-1])
+
+    def number(self, name: str, digits: int = 16) -> int:
+        """A whole number of less than so many digits among what is said of it; -1 where there is none."""
+        said = self.meta.get(name, "")
+        return int(said) if said.isascii() and said.isdigit() and len(said) < digits else -1
+
+    @property
+    def complete(self) -> bool:
+        """Whether whoever wrote it had closed it."""
+        return "writer" not in self.meta
+
+    @property
+    def growing(self) -> bool:
+        """Whether the program that writes it lives and had not closed it."""
+        return is_written(self.meta.get("writer", ""))
+
+    @property
+    def altered(self) -> bool:
+        """Whether somebody has written into the file since it was opened, though it was closed."""
+        return self.complete and self.opened.altered
+
+    def newer(self) -> Contents | None:
+        """The same file as it is now; None where nothing was written since.
+
+        Raises
+        ------
+        InputError, FileFormatError
+            It is there no more, or cannot be read any more.
+        """
+        with self.lock:
+            opened = self.opened
+            if not opened.changed:
+                return None
+        found = None if opened.replaced else Contents(self.path, self._sums)
+        if found is not None and found.meta.get("log") == self.meta.get("log"):
+            return found
+        if found is not None:
+            found.close()
+        raise FileFormatError(f"{path_text(self.path)} is another file by now")
+
+    @property
+    def opened(self) -> Opened:
+        """The file.
+
+        Raises
+        ------
+        StateError
+            It is closed.
+        """
+        if self._opened is None:
+            raise StateError(f"{path_text(self.path)} is closed; load it again")
+        return self._opened
+
+    @property
+    def database(self) -> sqlite3.Connection:
+        """To read from, while `lock` is held."""
+        return self.opened.database
+
+    def release(self) -> None:
+        """Hold the moment no longer: as long as anybody does, the log of who writes cannot be cleared, and grows.
+
+        What was read stays. Numbers are from now on those of the file as it is then, of frames that are still the same.
+        """
+        with self.lock:
+            if self._pinned:
+                self._pinned = False
+                with suppress(*DAMAGED):
+                    self.database.execute("COMMIT")
+
+    def row(self, number: int, columns: str) -> tuple[Any, ...] | None:
+        """Columns of a frame by its id; None where it is gone.
+
+        Raises
+        ------
+        FileFormatError
+            They cannot be read.
+        """
+        # another frame may have its id by now: of this file, or of one that was written over it
+        asked, wanted = f"SELECT {columns} FROM frame WHERE id = ? AND checksum = ?", (number, self._sums[number])
+        with self.lock:
+            try:
+                found = self.database.execute(asked, wanted).fetchone()
+                if self.altered and checked(self.database, number) is None:
+                    return None
+            except DAMAGED as error:
+                raise FileFormatError(str(error)) from None
+        return None if found is None else tuple(found)
+
+    def shared(self) -> Contents:
+        """For one more reader, who closes it, too."""
+        with self.lock:
+            self.opened  # noqa: B018 (whether it is open)
+            self._users += 1
+        return self
+
+    def close(self) -> None:
+        """One reader less; the last one lets go of the file."""
+        with self.lock:
+            self._users -= 1
+            if self._users > 0 or self._opened is None:
+                return
+            opened, self._opened = self._opened, None
+            opened.close()

@@ -1,0 +1,586 @@
+"""`Recorded`: a recording that is read. Numbers come from the file when they are asked for."""
+
+from __future__ import annotations
+
+import operator
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....checks import integer, position
+from ....errors import (
+    FileFormatError,
+    InputError,
+    ScalarvizError,
+    StateError,
+    TypeMismatchError,
+    UnknownNameError,
+    listing,
+    shown,
+)
+from ....io.atomic import StrPath, path_text
+from ...core.frame import Branch, Curve, Frame, Past, Stage, Tensor
+from ...core.reading import Settings
+from .about import About
+from .contents import Contents, Picture, read_pictures
+from .file import LONGEST_NAME, clean
+from .index import PARTS, Shapes, up_to
+from .recorded_step import MicroTable, RecordedStep
+from .taken import flags_of, marked
+
+_COLUMNS = "value, gradient, moved, activation, units, computed, frozen, stopped, optimizer"
+
+
+def frame_of(recorded: Recorded, k: int) -> Frame:
+    """Frame `k`; see :meth:`Recorded.frame`."""
+    shapes = recorded.shapes(k)
+    value, gradient, moved, activation, units, computed, frozen, stopped, optimizer = recorded.row(k, _COLUMNS)
+    step, values = int(recorded.steps[k]), _floats(value)
+    dead, saturated, units_step = _units(units, shapes)
+    update, known = _update(recorded, k, moved, computed)
+    names = ("loss", "lr", "next_lr", "whole", "own")
+    loss, lr, next_lr, whole, own = (float(recorded.entry(k, name)) for name in names)
+    return Frame(
+        step=step,
+        loss=loss,
+        lr=lr,
+        values=values,
+        gradient=np.zeros_like(values) if gradient is None else _floats(gradient),
+        update=_difference(recorded, k, shapes, values) if update is None else update,
+        moved=known,
+        computed=np.zeros(shapes.size, bool) if gradient is None else flags_of(computed, shapes.weights),
+        frozen=flags_of(frozen, shapes.weights),
+        activations=_rows(activation, shapes),
+        dead=dead,
+        saturated=saturated,
+        curve=up_to(recorded.curve, step),
+        edited=bool(recorded.entry(k, "edited")),
+        next_lr=None if np.isnan(next_lr) else next_lr,
+        stopped_by=clean(stopped, LONGEST_NAME) if isinstance(stopped, str) else "",
+        past=recorded.past,
+        units_step=None if units_step == step else units_step,
+        settings=_settings(recorded, k, next_lr, optimizer),
+        probe_loss=None if np.isnan(own) else own,
+        whole_loss=None if np.isnan(whole) else whole,
+    )
+
+
+def _update(
+    recorded: Recorded, k: int, moved: bytes | None, computed: Any
+) -> tuple[NDArray[np.float32] | None, NDArray[np.bool_] | None]:
+    """What the step did, and where that is known, None: where there is a gradient; None where it was not recorded.
+
+    What another library did is known of all numbers or, where nobody had looked at the step before, of none.
+    """
+    if moved is None:
+        return None, None
+    shapes, update = recorded.shapes(k), _floats(moved)
+    if not recorded.about.outside:
+        return update, flags_of(computed, shapes.weights)
+    unknown = bool(np.isnan(update).all())
+    return np.zeros_like(update) if unknown else update, np.full(shapes.size, not unknown)
+
+
+def _settings(recorded: Recorded, k: int, lr: float, optimizer: Any) -> Settings:
+    about = recorded.about
+    named = clean(optimizer, LONGEST_NAME) if isinstance(optimizer, str) else about.optimizer
+    return Settings(named, {"lr": lr}, int(recorded.entry(k, "batch")), about.samples, seed=about.seed)
+
+
+def _floats(blob: bytes) -> NDArray[np.float32]:
+    return np.frombuffer(blob, "<f4").astype(np.float32)
+
+
+def _rows(blob: bytes | None, shapes: Shapes) -> dict[str, NDArray[np.float32]]:
+    if blob is None:
+        return {}
+    rows = _floats(blob)
+    return {name: rows[span] for name, span in shapes.rows.items()}
+
+
+def _units(blob: bytes | None, shapes: Shapes) -> tuple[dict[str, Any], dict[str, Any], int | None]:
+    if blob is None:
+        return {}, {}, None
+    dead, saturated, at = {}, {}, 0
+    rows = np.frombuffer(blob[8:], "<f4").astype(np.float32)
+    for stage in marked(shapes.stages):
+        own = rows[at : at + stage.outputs]
+        at += stage.outputs
+        if stage.kind == "relu":
+            dead[stage.name] = own != 0
+        else:
+            saturated[stage.name] = own
+    return dead, saturated, int(np.frombuffer(blob[:8], "<i8")[0])
+
+
+def _difference(recorded: Recorded, k: int, shapes: Shapes, values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What the step did, where the frame of the step before is there and nothing else was done here."""
+    edited = bool(recorded.entry(k, "edited"))
+    if k == 0 or recorded.steps[k - 1] != recorded.steps[k] - 1 or recorded.shapes(k - 1) is not shapes or edited:
+        return np.zeros_like(values)
+    (before,) = recorded.row(k - 1, "value")
+    with np.errstate(invalid="ignore", over="ignore"):
+        return values - _floats(before)
+
+
+class Numbers(Mapping[str, NDArray[np.float32]]):
+    """One quantity by the names of tensors or stages; read anew at every look, so a copy."""
+
+    def __init__(self, recorded: Recorded, column: str) -> None:
+        self._recorded, self._column = recorded, column
+
+    def _spans(self, shapes: Shapes) -> dict[str, tuple[slice, tuple[int, ...]]]:
+        if not self._column:
+            return {}
+        if self._column in ("activation", "delta"):
+            return {name: (span, (span.stop - span.start,)) for name, span in shapes.rows.items()}
+        return {tensor.name: (tensor.span, tensor.shape) for tensor in shapes.tensors}
+
+    def __getitem__(self, name: str) -> NDArray[np.float32]:
+        recorded = self._recorded
+        own = self._spans(recorded.shapes(-1))
+        given: Any = name
+        if not isinstance(given, str) or name not in own:
+            raise UnknownNameError(f"there is no {shown(name)} in this recording; allowed: {listing(own) or 'none'}")
+        span, shape = own[name]
+        found = np.full((len(recorded), span.stop - span.start), np.nan, np.float32)
+        for k in range(len(recorded)):
+            there = self._spans(recorded.shapes(k)).get(name)
+            if there is not None and there[1] == shape:
+                start, count = 4 * there[0].start, 4 * (span.stop - span.start)
+                (part,) = recorded.row(k, f"substr({self._column}, {start + 1}, {count})")
+                found[k] = np.frombuffer(part, "<f4")
+        return found.reshape(len(recorded), *shape)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._spans(self._recorded.shapes(-1)))
+
+    def __len__(self) -> int:
+        return len(self._spans(self._recorded.shapes(-1)))
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} arrays: {listing(self)}>"
+
+
+# ---- `Recorded`: a recording that is read. Numbers come from the file when they are asked for
+
+
+_LOST = "its file was changed since it was opened: open it anew"
+
+
+class Recorded:
+    """The frames of one branch of a recording: by default of the one on which the run stood last.
+
+    Parameters
+    ----------
+    path : path
+    branch : int, optional
+        One of :attr:`branches`.
+
+    Attributes
+    ----------
+    path : Path
+    about : About
+        What is said of the run.
+    steps : ndarray of int64, shape (N,)
+        Of the frames, rising.
+    loss, lr : ndarray of float64, shape (N,)
+        Of these steps; `lr` before the first is that of the coming one.
+    curve : Curve
+        Losses and rates of all steps, those between frames too.
+    edits : tuple of Applied
+        On the way to the branch's end.
+    has : frozenset of str
+        What every frame has beside its values: "gradients", "updates", "activations", "deltas", "micro".
+    remark : str
+        What could not be read, one clause; empty where all could.
+
+    Notes
+    -----
+    All that it says is of one moment, that at which it was opened, also while the file is still being written:
+    `steps`, `loss` and every array of `values` have one length. What is written later :meth:`newer` has. As long as it
+    is open the log beside the file grows: close it, or :meth:`release` it.
+
+    Raises
+    ------
+    InputError
+        There is no such file.
+    FileFormatError
+        It is no recording, one of another version, or so damaged that nothing can be read.
+
+    Examples
+    --------
+    ``with sv.load_recording("run.svz") as run: plt.plot(run.steps, run.values["0.weight"][:, 0, 0])``
+    """
+
+    def __init__(self, path: StrPath, branch: int | None = None) -> None:
+        contents = Contents(path)
+        self.path = Path(path)
+        self._take(contents, branch)
+
+    def _take(self, contents: Contents, branch: int | None) -> None:
+        """Stand on a branch of a file."""
+        self._contents: Contents | None = contents
+        self._index, self._networks, self._branches = contents.index, contents.networks, contents.branches
+        self.about: About = contents.about
+        self._micro: MicroTable = contents.micro
+        self.remark = contents.remark
+        self._newest, self._current = contents.newest, contents.current
+        try:
+            self._stand_on(branch)
+        except BaseException:
+            self.close()
+            raise
+
+    def _stand_on(self, branch: int | None) -> None:
+        number = self._current if branch is None else integer("branch", branch, 0)
+        if number not in self._branches.twigs:
+            known = listing(other.number for other in self._branches.all(self._current, self._newest))
+            raise InputError(f"{path_text(self.path)} has no branch {shown(branch)}; allowed: {known}")
+        self.branch = number
+        way = [(twig.number, last, edits) for twig, last, edits in self._branches.way(number)]
+        entries = self._index.way(way)
+        if not len(entries):
+            raise FileFormatError(f"{path_text(self.path)}: branch {number} holds no frame that can be read")
+        self._entries = entries
+        self.steps, self.loss = _copied(self._index.step[entries]), _copied(self._index.loss[entries])
+        self.lr = _copied(self._index.lr[entries])
+        every: list[bool] = np.all(self._index.has[entries], axis=0).tolist()
+        names = {"gradient": "gradients", "moved": "updates", "activation": "activations", "delta": "deltas"}
+        self.has = frozenset(names[part] for part, on in zip(PARTS, every, strict=True) if on and part in names)
+        if all(map(self.sides, range(len(entries)))):
+            self.has |= {"micro"}
+        self.curve: Curve = self._branches.curve(number)
+        self.edits = self._branches.edits(number)
+        self._past: Past | None = None
+
+    def on(self, branch: Branch | int) -> Self:
+        """The same recording at the same moment on another branch; each is closed by itself.
+
+        Raises
+        ------
+        InputError
+            There is no such branch.
+        StateError
+            It is closed.
+        """
+        return self._other(self._open.shared(), branch.number if isinstance(branch, Branch) else branch)
+
+    def _other(self, contents: Contents, branch: int) -> Self:
+        other = type(self).__new__(type(self))
+        other.path = self.path
+        other._take(contents, branch)
+        return other
+
+    # ---- a file that is still being written
+
+    @property
+    def growing(self) -> bool:
+        """Whether a program of this machine was still recording it when it was opened, and lives."""
+        return self._open.growing
+
+    @property
+    def complete(self) -> bool:
+        """Whether whoever recorded it had closed it."""
+        return self._open.complete
+
+    @property
+    def current(self) -> int:
+        """The number of the branch on which the run stood last."""
+        return self._current
+
+    def release(self) -> None:
+        """Hold the moment no longer, so that the log of who writes can be cleared: for whoever looks again and again.
+
+        What was read stays; frames that were let go of meanwhile are said to be gone when they are asked for.
+        """
+        self._open.release()
+
+    def newer(self) -> Self | None:
+        """The same branch as the file has it now; None where nothing was written since. Each is closed by itself.
+
+        Raises
+        ------
+        InputError, FileFormatError
+            The file is there no more, or cannot be read any more.
+        StateError
+            It is closed.
+        """
+        contents = self._open.newer()
+        return None if contents is None else self._other(contents, self.branch)
+
+    # ---- what there is
+
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        """All branches, the oldest first; ``current`` is the one whose frames these are."""
+        return self._branches.all(self.branch, self._newest)
+
+    @property
+    def past(self) -> Past:
+        """The same as a time bar shows it."""
+        if self._past is None:
+            self._past = self._branches.past(self.branch, self._current, self._newest)
+        return self._past
+
+    @property
+    def step(self) -> int:
+        """Where the run stood last, on this branch: its last step where it stood elsewhere."""
+        said = self._open.number("step")
+        return said if self.branch == self._current and said >= 0 else int(self.steps[-1])
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """What has cubes, in the last frame."""
+        return self.shapes(-1).tensors
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The way from input to output, in the last frame."""
+        return self.shapes(-1).stages
+
+    @property
+    def probe(self) -> NDArray[np.float64] | None:
+        """The sample whose rows are recorded, shape (n_inputs,)."""
+        return None if self.about.probe is None else np.array(self.about.probe)
+
+    def shapes(self, k: int) -> Shapes:
+        """Tensors and stages of frame `k`: a run may change its network."""
+        return self._networks[int(self._index.network[self._entries[position(k, len(self), "frames")]])]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def at(self, step: int) -> int:
+        """The number of the last frame that is not after `step`; the first where all are."""
+        try:
+            wanted = operator.index(step)
+        except TypeError:
+            raise TypeMismatchError(f"at: a step is a whole number, got {shown(step)}") from None
+        return max(0, int(np.searchsorted(self.steps, wanted, "right")) - 1)
+
+    # ---- numbers
+
+    def frame(self, k: int) -> Frame:
+        """Frame `k`, with what was recorded of it.
+
+        Where gradients were not recorded ``computed`` says that there are none; where updates were not, they are the
+        difference to the frame of the step before, and 0 where there is none.
+
+        Raises
+        ------
+        OutOfRangeError
+            There is no such frame.
+        FileFormatError
+            It cannot be read any more.
+        """
+        k = position(k, len(self), "frames")
+        return frame_of(self, k)
+
+    @property
+    def walks(self) -> bool:
+        """Whether there are micro-steps after any of its frames."""
+        return any(map(self.sides, range(len(self))))
+
+    def sides(self, k: int) -> frozenset[bool]:
+        """Of which steps after frame `k` the micro-steps are there: the probe's alone (True), the run's own (False)."""
+        number = int(self._index.id[self._entries[position(k, len(self), "frames")]])
+        return frozenset(self._micro.sides.get(number, ()))
+
+    def opened(self, k: int, *, alone: bool = True) -> RecordedStep:
+        """The step that follows frame `k`, with its micro-steps.
+
+        Parameters
+        ----------
+        k : int
+        alone : bool
+            A trial with the probe alone; else the step with its own batch.
+
+        Raises
+        ------
+        OutOfRangeError
+            There is no such frame.
+        FileFormatError
+            Its micro-steps were not recorded, or cannot be read; the message says which, and why.
+        """
+        k = position(k, len(self), "frames")
+        shapes, about, step = self.shapes(k), self.about, int(self.steps[k])
+        sample = None
+        if alone and about.probe is not None and about.probe_target is not None and len(about.probe) == shapes.inputs:
+            sample = np.array(about.probe), np.array(about.probe_target)
+        (value,) = self.row(k, "value")
+        ids, network = int(self._index.id[self._entries[k]]), int(self._index.network[self._entries[k]])
+        try:
+            if alone and sample is None:
+                raise FileFormatError("they were not recorded")
+            if self._open.altered:
+                raise FileFormatError(_LOST)
+            with self._open.lock:
+                return self._micro.step(ids, step, network, shapes, np.frombuffer(value, "<f4"), sample)
+        except FileFormatError as error:
+            raise FileFormatError(f"{path_text(self.path)}: no micro-steps of step {step + 1:,}: {error}") from None
+
+    @property
+    def values(self) -> Mapping[str, NDArray[np.float32]]:
+        """By the name of a tensor its values in all frames, (N, *shape); NaN where the network had it not."""
+        return Numbers(self, "value")
+
+    @property
+    def gradients(self) -> Mapping[str, NDArray[np.float32]]:
+        """Likewise the gradients; empty where they were not recorded."""
+        return Numbers(self, "gradient" if "gradients" in self.has else "")
+
+    @property
+    def updates(self) -> Mapping[str, NDArray[np.float32]]:
+        """Likewise what the steps did; NaN where nobody had looked at what another library trains before the step."""
+        return Numbers(self, "moved" if "updates" in self.has else "")
+
+    @property
+    def activations(self) -> Mapping[str, NDArray[np.float32]]:
+        """By the name of a stage the probe's rows in all frames, (N, outputs); ``"input"`` is the probe."""
+        return Numbers(self, "activation" if "activations" in self.has else "")
+
+    @property
+    def deltas(self) -> Mapping[str, NDArray[np.float32]]:
+        """Likewise how the probe's loss depends on them."""
+        return Numbers(self, "delta" if "deltas" in self.has else "")
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """Pictures of panels, by panel and step."""
+        contents = self._open
+        with contents.lock:
+            return read_pictures(contents.database, dict(zip(self._index.id.tolist(), self._index.step.tolist(),
+                                                             strict=True)))  # fmt: skip
+
+    def row(self, k: int, columns: str) -> tuple[Any, ...]:
+        """Columns of the file's row of frame `k`.
+
+        Raises
+        ------
+        FileFormatError
+            It cannot be read any more.
+        """
+        try:
+            row = self._open.row(int(self._index.id[self._entries[k]]), columns)
+        except FileFormatError as error:
+            raise FileFormatError(f"{path_text(self.path)}: frame {k} cannot be read ({error}); {_LOST}") from None
+        if row is None:
+            raise FileFormatError(f"{path_text(self.path)}: frame {k} is gone; {_LOST}")
+        return row
+
+    def entry(self, k: int | slice, column: str) -> Any:
+        """A number of frame `k`, or those of several, by its name in the index."""
+        return getattr(self._index, column)[self._entries[k]]
+
+    # ---- the file
+
+    @property
+    def _open(self) -> Contents:
+        if self._contents is None:
+            raise StateError(f"{path_text(self.path)} is closed; load it again")
+        return self._contents
+
+    def close(self) -> None:
+        """Let go of the file."""
+        contents, self._contents = self._contents, None
+        if contents is not None:
+            contents.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        last = f"steps {self.steps[0]:,} to {self.steps[-1]:,}"
+        return f"Recorded({str(self.path)!r}, {len(self):,} frames, {last}, {len(self.branches)} branches)"
+
+
+def _copied(array: NDArray[Any]) -> NDArray[Any]:
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+# ---- `Following`: looks, in a thread of its own, whether a recording that is still being written has more
+
+
+PAUSE = 0.5
+"""Seconds between two looks."""
+SHARE = 10
+"""A look that takes long is followed by a pause that is so many times as long: it takes time from others."""
+
+
+class Following:
+    """What was written since, for whoever asks now and then.
+
+    Parameters
+    ----------
+    record : Recorded
+        As it was first; it holds its moment no longer (`Recorded.release`), nor do those that are found: a window may
+        be open for days. Whoever opened it closes it.
+
+    Attributes
+    ----------
+    ended : str
+        Why nothing more will come, in words; empty while something may.
+    """
+
+    def __init__(self, record: Recorded) -> None:
+        record.release()
+        self._own = record.on(record.branch)
+        self._found: Recorded | None = None
+        self.ended = ""
+        self._lock, self._stop = threading.Lock(), threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="scalarviz-following", daemon=True)
+        self._thread.start()
+
+    def take(self) -> Recorded | None:
+        """The newest that was found and that nobody has taken, to be closed by whoever takes it."""
+        with self._lock:
+            found, self._found = self._found, None
+        return found
+
+    def close(self) -> None:
+        """Look no more."""
+        self._stop.set()
+        self._thread.join()
+        left = self.take()
+        if left is not None:
+            left.close()
+
+    # ---- the thread
+
+    def _loop(self) -> None:
+        pause = PAUSE
+        while not self._stop.wait(pause) and not self.ended:
+            begun = time.perf_counter()
+            try:
+                self.ended = self._look()
+            except ScalarvizError as error:  # it was removed, say
+                self.ended = str(error)
+            pause = max(PAUSE, SHARE * (time.perf_counter() - begun))
+        self._own.close()
+
+    def _look(self) -> str:
+        """Look once; returns why nothing more may come."""
+        lives = self._own.growing  # before it is read: then what was written last is read, too
+        newer = self._own.newer()
+        if newer is not None:
+            newer.release()
+            self._own.close()
+            self._own = newer.on(newer.branch)
+            with self._lock:
+                former, self._found = self._found, newer
+            if former is not None:
+                former.close()
+        if self._own.complete:
+            return "the recording is complete"
+        return "" if lives else "the program that recorded it has ended without closing it"

@@ -1,0 +1,308 @@
+"""`Recording`: takes down a run while it trains, in a file that anybody can play back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+import threading
+import warnings
+import weakref
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, ClassVar, Self
+from urllib.parse import quote
+
+from ....checks import flag, integer
+from ....errors import InputError, StateError
+from ....io.atomic import StrPath, check_target, path_text, replacing
+from ....io.scratch import scratch
+from ...run import Run
+from ...scene.scene import Scene
+from ..watched.watched import Watched
+from .about import written
+from .file import FileId, check_apart, create, finish, keep_open, signed
+from .recorded import Recorded
+from .taken import Look
+from .watching import recordable
+from .writer import Probing, Rows, Thinning, Writer
+
+BUDGET = 200_000_000
+WAIT = 60.0
+"""Seconds that whoever wants to read waits for the disk."""
+
+
+class Recording:
+    """Records a run from where it stands, whatever moves it: steps, edits, ways back, other branches, a window.
+
+    Parameters
+    ----------
+    x : Run, Scene, or what ``sv.watch`` returns
+    every : int
+        A frame of every so-manieth step; those at which it was edited, jumped, began and ended are recorded as well.
+    gradients, updates, activations, deltas : bool
+        What is recorded beside the values: the gradient of each step, what the step did, and the rows of the probe
+        (the scene's, else the first sample of the data).
+    micro : bool
+        The micro-steps of the step that follows each frame, of the probe alone and of the step's own batch; with them
+        the activations are recorded too.
+    panels : bool
+        Whether pictures of the panels are made when it is closed.
+    path : path, optional
+        A new file; nothing is overwritten. Default: a temporary one, which goes with this object (:meth:`save` keeps
+        it).
+    budget : int
+        Bytes. Where the file becomes larger every second frame is let go of, and `every` doubles.
+
+    Attributes
+    ----------
+    path : Path
+    trouble : str
+        Why it records no further; empty where nothing is wrong.
+    tell : callable
+        Told in words, once, that it records no further, and that frames are let go of to keep the budget; by default a
+        RuntimeWarning. Any thread may call it.
+
+    Raises
+    ------
+    InputError
+        There is such a file already, or none can be made; no whole number of steps or bytes.
+    TypeMismatchError
+        Nothing that can be recorded.
+    StateError
+        The run is closed, or another Run took its weights.
+
+    Notes
+    -----
+    Nothing of the run is changed: recorded training has the bits of training. The thread that trains takes copies;
+    another one writes. What is in the file stays there if the program is killed.
+
+    Examples
+    --------
+    ``with sv.Recording(run, every=10, path="run.svz") as recording: run.step(1000)``
+    """
+
+    reader: ClassVar[type[Recorded]] = Recorded
+
+    def __init__(
+        self, x: Run | Scene | Watched, every: int = 1, gradients: bool = False, updates: bool = False,
+        activations: bool = False, deltas: bool = False, panels: bool = False, path: StrPath | None = None,
+        budget: int = BUDGET, micro: bool = False,
+    ) -> None:  # fmt: skip
+        every, budget = integer("Recording: every", every, 1), integer("Recording: budget (bytes)", budget, 0)
+        parts = {"gradients": gradients, "updates": updates, "activations": activations, "deltas": deltas,
+                 "micro": micro}  # fmt: skip
+        wanted = {name: flag(part, f"Recording: {name}") for name, part in parts.items()}
+        self.panels = flag(panels, "Recording: panels")
+        of = recordable(x, wanted)
+        self.subject: Run | Scene | Watched | None = x
+        self._end_of, self._said = of.end, ""
+        self.tell: Callable[[str], None] = _warn
+        self._process = os.getpid()
+        self._temporary = path is None
+        probing = Probing(of.probe, of.target, wanted["activations"] or wanted["micro"], wanted["deltas"])
+        self._database, self.path = create(_temporary() if path is None else path, 4 * of.count)
+        self._file = FileId(self.path)
+        database = self._database
+        whole = _WholeLoss() if of.about.whole_loss else None
+        self._thinning, self._asked = Thinning(database, every, budget), every
+        rows = Rows(database, self._thinning, probing, whole)
+        notes = {"about": written(of.about), "every": str(every), "writer": signed()}
+        notes |= {name: str(int(on)) for name, on in wanted.items()}
+        database.executemany("INSERT INTO meta VALUES (?, ?)", list(notes.items()))
+        self._watching: Any = of.news
+        self._writer = Writer(database, rows, self._thinning, self._file)
+        self._end = weakref.finalize(self, _ended, self._writer, database, self._file, self._temporary)
+        self._closed, self._saying = False, threading.Lock()
+        _LIVE.add(self)
+        of.begin(self)
+
+    # ---- a run's recorder
+
+    @property
+    def every(self) -> int:
+        """Steps between two frames, as thinned so far."""
+        return self._thinning.every
+
+    def look(self, run: Run | Watched) -> None:
+        """Take down where the run stands; for the run."""
+        self._look(run, last=False)
+
+    def ended(self, run: Run | Watched) -> None:
+        """The run's last place; for the run."""
+        self._look(run, last=True)
+
+    def _look(self, run: Run | Watched, *, last: bool) -> None:
+        if self._closed or os.getpid() != self._process:
+            return
+        if not self._writer.trouble:
+            try:
+                items = self._watching.items(run, self.every, last=last)
+                if items:  # between two frames there may be nothing
+                    self._writer.put(items)
+            except Exception as error:  # no memory, say: training goes on
+                self._writer.trouble = f"{self.path.name} is recorded no further: {type(error).__name__}: {error}"
+        self.say()
+
+    @property
+    def news(self) -> str:
+        """That it records no further, or that it has begun to let go of frames; empty where it does neither."""
+        if self._writer.trouble or self._thinning.every == self._asked:  # asked after every call of the engine
+            return self._writer.trouble
+        size = f"{self._thinning.budget / 1e6:,.4g} MB"
+        return f"{self.path.name} has reached its {size}: every second frame is let go of, as often as is needed"
+
+    def say(self) -> None:
+        """Tell the news, once, whichever thread sees them first."""
+        if self.news == self._said:
+            return
+        with self._saying:
+            news = self.news
+            if news == self._said:
+                return
+            self._said = news
+        with suppress(RuntimeWarning):  # where warnings are errors too, whoever looks on stops no training
+            self.tell(news)
+
+    @property
+    def thinned(self) -> bool:
+        """Whether frames were let go of to keep the budget."""
+        return self._thinning.every != self._asked
+
+    @property
+    def trouble(self) -> str:
+        """Why it records no further; empty where nothing is wrong."""
+        return self._writer.trouble
+
+    # ---- for whoever records
+
+    def flush(self) -> None:
+        """Wait until all that the run has done is in the file.
+
+        Raises
+        ------
+        StateError
+            The disk takes longer than a minute.
+        """
+        if not self._closed:
+            self._writer.flush(WAIT)
+            self.say()
+
+    def read(self) -> Recorded:
+        """What is recorded so far, to be closed by whoever asked; it does not follow what comes later."""
+        self.flush()
+        return self.reader(self.path)
+
+    def save(self, path: StrPath) -> Path:
+        """Write what is recorded so far to another file, whole or not at all; an old file there is replaced.
+
+        Raises
+        ------
+        InputError
+            It cannot be written; or it is the file that is recorded into.
+        """
+        check_target(path)
+        check_apart(path, self.path)
+        self.flush()
+        with replacing(path) as fresh:
+            if self._closed and self._file.there:
+                shutil.copyfile(self.path, fresh)
+            else:
+                self._copy(fresh, path)
+        return Path(path)
+
+    def _copy(self, fresh: Path, path: StrPath) -> None:
+        """The file as it is at this moment; one that was removed is still held by whoever wrote it."""
+        try:
+            with closing(sqlite3.connect(fresh)) as target:
+                if self._file.there:
+                    address = f"file:{quote(os.fsencode(self.path))}?mode=ro"
+                    with closing(sqlite3.connect(address, uri=True)) as source:
+                        source.backup(target)
+                else:
+                    self._database.backup(target)  # nobody writes to it any more
+                target.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.ProgrammingError:  # it was whole, and let go of
+            why = "somebody removed it, moved it, or put another file in its place"
+            raise InputError(f"cannot copy {path_text(self.path)}: {why}") from None
+        except sqlite3.Error as error:
+            raise InputError(f"cannot copy {path_text(self.path)} to {path_text(path)}: {error}") from None
+
+    def close(self) -> Path:
+        """Record where the run stands, and make the file whole; returns its path.
+
+        Raises
+        ------
+        StateError
+            In a process that was forked from the one that records.
+        """
+        if os.getpid() != self._process:
+            raise StateError("this recording belongs to the process that began it: close it there")
+        if not self._closed:
+            self._end_of(self)
+            self._closed = True
+            self._writer.close()
+            self.say()
+            finish(self._database, self._file)
+            if not self._temporary:
+                self._end.detach()
+        return self.path
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        said = "closed" if self._closed else f"every {self.every:,} steps"
+        return f"Recording({str(self.path)!r}, {said})"
+
+
+_LIVE: weakref.WeakSet[Recording] = weakref.WeakSet()
+
+
+def _in_child() -> None:
+    """After a fork: the file is the parent's."""
+    for recording in list(_LIVE):
+        if not recording._closed:
+            keep_open(recording._database)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
+def _temporary() -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix=scratch())) / "run.svz"
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise InputError(f"cannot record into a temporary file: {why}; give a file with path=, or set TMPDIR") from None
+
+
+def _warn(said: str) -> None:
+    warnings.warn_explicit(said, RuntimeWarning, "scalarviz", 0)
+
+
+def _ended(writer: Writer, database: sqlite3.Connection, file: FileId, temporary: bool) -> None:
+    """Nobody has the recording any more, or the program ends."""
+    if not writer.mine:
+        return
+
+    def whole() -> None:
+        finish(database, file)
+        if temporary:
+            shutil.rmtree(file.path.parent, ignore_errors=True)
+
+    writer.close(whole)
+
+
+class _WholeLoss:
+    """The loss of all samples at a moment."""
+
+    def __call__(self, look: Look) -> float:
+        n, m = look.forward.tape.n_inputs, look.forward.tape.n_targets
+        return look.forward.evaluate(look.data[:n].T.copy(), look.data[n : n + m].T.copy(), look.value)

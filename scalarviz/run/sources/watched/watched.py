@@ -1,0 +1,637 @@
+"""`Watched`: what another library trains, as a source; its steps, its numbers, and the looks that were kept."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import replace
+from operator import index
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ....checks import integer
+from ....errors import InputError, TypeMismatchError, shown
+from ...checks import LAST_STEP
+from ...core.frame import Branch, Curve, Frame, Past, Tensor
+from ...core.history import History
+from ...source import Can, Source
+from ...weight_record import POINTS, WeightRecord
+from .arrays import Reader
+
+
+def told_step(told: Any) -> int:
+    """`told` as the number of a step: whole numbers, arrays and tensors of one such number.
+
+    Raises
+    ------
+    InputError
+        It is none, or below 0.
+    """
+    if hasattr(told, "shape"):
+        with suppress(TypeError, ValueError, RuntimeError):
+            told = index(told)
+    return min(integer("step", told, 0), LAST_STEP)
+
+
+def told_number(name: str, told: Any) -> float | None:
+    """`told` as a float: numbers, Values, arrays and tensors of one number. None stays None.
+
+    Raises
+    ------
+    InputError, TypeMismatchError
+        No number, or one that no float can hold.
+    """
+    if told is None:
+        return None
+    try:
+        if isinstance(told, str | bytes | bool):
+            raise TypeError
+        bare = getattr(told, "detach", None)  # PyTorch warns of losses that are still part of a graph
+        return float(bare() if callable(bare) else told)
+    except OverflowError:
+        raise InputError(f"{name}: got {shown(told)}; allowed: a number that a float can hold") from None
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeMismatchError(f"{name}: got {type(told).__name__}; allowed: one number, such as 0.5") from None
+
+
+# ---- `Counted`: the steps of a loop that somebody else wrote, as it tells them: numbers, losses, learning rates
+
+
+ROOM = 1024
+"""Losses that wait to be put into the curve, at most."""
+
+
+class Counted:
+    """What is known of the steps so far.
+
+    Attributes
+    ----------
+    step : int
+        That were done.
+    loss, lr : float
+        As they were last told; NaN before.
+    calls : int
+        How often somebody said that a step may be done.
+    rounds : int
+        How often the loop began again from an earlier step.
+    ahead : bool
+        Whether the last step was seen before anybody told of it.
+    """
+
+    def __init__(self) -> None:
+        self.step = self.calls = self.rounds = 0
+        self.loss = self.lr = float("nan")
+        self.ahead = False
+        self._silent = 0  # calls that said nothing, since the numbers were looked at
+        self._history, self._written = History(), 0  # the last step of which a loss is known
+        self._new: list[tuple[int, float, float]] = []  # not in it yet: a list takes a tenth of the time
+
+    @property
+    def any(self) -> bool:
+        """Whether there was a step."""
+        return self.step > 0
+
+    @property
+    def reached(self) -> int:
+        """The step that was done last, if each call that said nothing turns out to have been one."""
+        return self.step + self._silent
+
+    def curve(self, step: int | None = None, first: int | None = None) -> Curve:
+        """Steps of which a loss was told: all, up to `step`, or those after `first`."""
+        self._take_in()
+        return self._history.curve(step=step, first=first)
+
+    def tell(
+        self, *, said: bool, step: object = None, loss: object = None, lr: object = None, seen: bool = False
+    ) -> None:  # fmt: skip
+        """A step was done; where nothing is `said` of it, it is one if the numbers turn out to be others.
+
+        `seen`: it is the step that was counted when it was looked at, `ahead` of this call.
+
+        Raises
+        ------
+        InputError, TypeMismatchError
+            No numbers; nothing is taken over then.
+        """
+        at = None if step is None else told_step(step)
+        new_loss, new_lr = told_number("loss", loss), told_number("lr", lr)
+        self.calls += 1
+        self.ahead = False
+        if not (said or any(one is not None for one in (at, new_loss, new_lr))):
+            self._silent += 1
+            return
+        if at is not None and at < self.step:
+            self.rounds += 1
+            self._cut(max(at - 1, 0))
+        self.step = self.step + self._silent + (not seen) if at is None else at
+        self._silent = 0
+        self.loss = self.loss if new_loss is None else new_loss
+        self.lr = self.lr if new_lr is None else new_lr
+        if new_loss is not None and self.step:
+            self._write()
+
+    def _write(self) -> None:
+        """The loss of the step, into the curve; the last word on a step holds."""
+        if self._written >= self.step:
+            self._cut(self.step - 1)
+        self._new.append((self.step, self.loss, self.lr))
+        self._written = self.step
+        if len(self._new) >= ROOM:
+            self._take_in()
+
+    def _take_in(self) -> None:
+        """Put what is new into the history, steps that follow each other at once."""
+        if self._new:
+            step, loss, lr = np.array(self._new).T
+            for run in np.split(np.arange(len(step)), np.flatnonzero(np.diff(step) != 1) + 1):
+                self._history.extend(int(step[run[0]]) - 1, loss[run], lr[run])
+            self._new.clear()
+
+    def _cut(self, step: int) -> None:
+        """Forget what comes after a step."""
+        self._take_in()
+        self._history.cut(step)
+        self._written = min(self._written, step)
+
+    def looked(self, *, changed: bool, told: bool) -> None:
+        """The numbers were looked at: calls that said nothing were steps if they have `changed`.
+
+        `told` says that steps were told since the look before; else the change itself is one.
+        """
+        if changed:
+            self.ahead = not (self._silent or told)
+            self.step += self._silent or (0 if told else 1)
+        self._silent = 0
+
+
+# ---- `Kept`: looks that one can go back to, fewer of them the longer it goes on, within a budget of bytes
+
+
+BUDGET = 64 << 20
+MOST = 2_000
+"""Looks at most, whatever their size."""
+
+
+class Kept:
+    """Frames by their steps, rising.
+
+    Parameters
+    ----------
+    budget : int
+        Bytes. Where they are more every second one is let go of: never the first, nor the newest.
+    """
+
+    def __init__(self, budget: int = BUDGET) -> None:
+        self._budget = budget
+        self._frames: list[Frame] = []
+        self._steps: NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    @property
+    def steps(self) -> NDArray[np.int64]:
+        """Of the frames."""
+        if self._steps is None:
+            self._steps = np.array([frame.step for frame in self._frames], np.int64)
+        return self._steps
+
+    def at(self, step: int) -> Frame | None:
+        """The frame of a step; None where none is kept."""
+        place = int(np.searchsorted(self.steps, step))
+        return self._frames[place] if place < len(self) and self._frames[place].step == step else None
+
+    def add(self, frame: Frame) -> None:
+        """Keep another one; those of its step and later ones are of a loop that began again."""
+        self.cut(frame.step)
+        self._frames.append(frame)
+        while len(self) > 2 and (len(self) > MOST or len(self) * nbytes(frame) > self._budget):
+            self._frames = [*self._frames[:-1:2], self._frames[-1]]
+        if len(self) == 2 and 2 * nbytes(frame) > self._budget:
+            self._frames = self._frames[-1:]
+        self._steps = None
+
+    def cut(self, step: int) -> None:
+        """Keep what comes before a step."""
+        while self._frames and self._frames[-1].step >= step:
+            self._frames.pop()
+        self._steps = None
+
+    def values(self, index: int) -> NDArray[np.float64]:
+        """One number at every frame."""
+        return np.array([frame.values[index] for frame in self._frames], np.float64)
+
+
+def nbytes(frame: Frame) -> int:
+    """Bytes of the arrays of a frame."""
+    return sum(part.nbytes for part in (frame.values, frame.gradient, frame.update, frame.computed, frame.frozen))
+
+
+# ---- `Pace`: when it is time to look. Looking takes time from the loop that is looked at: it gets a share of it
+
+
+SHARE = 0.02
+"""Of the loop's time that looking and painting take, at most."""
+RATE = 30.0
+"""Looks a second, at most."""
+SLOWEST = 5.0
+AT_REST = 0.2
+"""The share where there is no loop that waits for it."""
+EAGER = 1.5
+"""Seconds after a hand was in the picture in which it is looked at as often as it can be."""
+
+
+class Pace:
+    """Looks are `rate` a second, or so many fewer that they take no more than a `share` of the time.
+
+    Parameters
+    ----------
+    rate : float
+        Above 0.
+    share : float
+        Above 0; 1: as often as `rate` says.
+    slowest : float
+        Seconds between two looks, at most: however long one takes.
+    """
+
+    def __init__(self, rate: float = RATE, share: float = SHARE, slowest: float = SLOWEST) -> None:
+        self.rate, self.share, self._slowest = rate, share, slowest
+        self._began = self._eager = float("-inf")
+        self._spent = 0.0
+
+    def due(self, now: float, *, rests: bool = False) -> bool:
+        """Whether somebody should look at `now` (seconds of any clock); `rests`: the loop has ended."""
+        passed = now - self._began
+        if passed < 1 / self.rate:
+            return False
+        share = max(self.share, AT_REST) if rests else self.share
+        return now < self._eager or passed >= min(self._spent / share, self._slowest)
+
+    def took(self, start: float, end: float) -> None:
+        """A look began and ended."""
+        self._began, self._spent = start, end - start
+
+    def touched(self, now: float) -> None:
+        """A hand was in the picture: for a while it is looked at often."""
+        self._eager = now + EAGER
+
+
+class Onlooker(Protocol):
+    """Told of every step; see :class:`scalarviz.run.callbacks.Recorder`, which is the same for a Run."""
+
+    @property
+    def every(self) -> int:
+        """The steps that this divides are looked at."""
+        ...
+
+    def look(self, run: Watched) -> None:
+        """A step was done; it raises nothing."""
+        ...
+
+    def ended(self, run: Watched) -> None:
+        """It is the last place."""
+        ...
+
+
+# ---- `Watched`: what another library trains, as a source; `sv.watch` makes one
+
+
+Floats = NDArray[np.floating]
+QUIET = 0.2
+"""Seconds without an update after which a picture looks at the numbers by itself: the loop has ended."""
+IDLE, LONGER = 2.0, 10.0
+"""Seconds without an update, and how many of the longest pauses so far, after which a thread that lives is idle."""
+
+
+class Watched(Source):
+    """Weights that somebody else changes: a torch.nn.Module, or arrays in nested dicts, lists and dataclasses.
+
+    They are read where they lie, between two steps of the loop that changes them, which says so by :meth:`update`.
+    Nothing of them is changed. ``sv.view.show``, ``sv.live``, ``sv.view.render`` and ``sv.Recording`` take it.
+
+    Parameters
+    ----------
+    x : torch.nn.Module or tree of arrays
+    budget : int
+        Bytes that looks at former steps may take, for going back to them.
+
+    Attributes
+    ----------
+    name : str
+        What kind of thing it is.
+    pace : Pace or None
+        How often it is looked at; None: when somebody asks.
+
+    Raises
+    ------
+    TypeMismatchError, InputError
+        No arrays, arrays on a GPU, or others than of real numbers.
+    """
+
+    what = "what is watched"
+
+    def __init__(self, x: Any, budget: int = BUDGET) -> None:
+        self._budget = integer("watch: budget (bytes)", budget, 0)
+        self._reader = Reader(x)
+        self.name = type(x).__name__.lower()
+        self.can = Can()
+        self.pace: Pace | None = None
+        self._counted, self._kept = Counted(), Kept(self._budget)
+        self._onlookers: list[Onlooker] = []
+        self._lock, self._owner = threading.RLock(), threading.current_thread()
+        self._called, self._longest, self._round = float("-inf"), 0.0, 0
+        self._given: tuple[Frame, Frame, Frame] | None = None  # the frame of what was shown last, whole
+        self._known: deque[tuple[int, int, Floats]] = deque(maxlen=2)  # calls, their rounds, and the numbers then
+        self._standing: Frame | None = None  # in the past, where somebody went there
+        values = self._reader.values()
+        self._moved = np.zeros(len(values), bool), np.ones(len(values), bool)
+        self._last = self._frame(values)
+        self._remember(values)
+        self._kept.add(self._last)
+
+    # ---- for the loop
+
+    def update(
+        self, params: Any = None, grads: Any = None, *, loss: object = None, step: object = None, lr: object = None
+    ) -> bool:
+        """A step was done. A call that says nothing of it counts as one if the numbers turn out to have changed.
+
+        Parameters
+        ----------
+        params, grads : tree of arrays, optional
+            The new arrays, where a step makes new ones (JAX), and their gradients, of the same names and shapes.
+            A torch.nn.Module is read in place, its ``.grad`` too.
+        loss, lr : number, optional
+        step : int, optional
+            Which step it was; from one that was there before the curve begins anew.
+
+        Returns
+        -------
+        bool
+            Whether it was looked at: most steps of a fast loop pass unseen.
+
+        Raises
+        ------
+        InputError, TypeMismatchError
+            No numbers, or other names or shapes than before.
+        """
+        with self._lock:
+            self._heard()
+            self._reader.give(params, grads)
+            seen = self._counted.ahead and self._as_seen()
+            self._counted.tell(said=params is not None or grads is not None, step=step, loss=loss, lr=lr, seen=seen)
+            if self._counted.step < self._last.step:  # it began again
+                self._standing = None
+            return self._look_in_time()
+
+    def _as_seen(self) -> bool:
+        """Whether the numbers are those of the last look."""
+        self._reader.renew()
+        return np.array_equal(self._reader.values(), self._last.values, equal_nan=True)
+
+    def _heard(self) -> None:
+        """Somebody calls: this is the thread that changes the numbers."""
+        now, owner = time.perf_counter(), threading.current_thread()
+        if owner is self._owner and self._called > float("-inf"):
+            self._longest = max(self._longest, now - self._called)
+        self._owner, self._called = owner, now
+
+    def tell(self, *, step: object = None, loss: object = None, lr: object = None) -> None:
+        """The same, of arrays that are read in place."""
+        self.update(step=step, loss=loss, lr=lr)
+
+    def _look_in_time(self) -> bool:
+        """Look if it is time; one call before that the numbers are copied, so that it is known what a step did."""
+        start, step = time.perf_counter(), self._counted.reached
+        ready = self._known[-1][0] == self._counted.calls - 1
+        timely = self.pace is not None and self.pace.due(start)
+        looks = (timely and ready) or self._asked(step)
+        if looks:
+            self.look()
+            if self.pace is not None:
+                self.pace.took(start, time.perf_counter())
+        elif timely or self._asked(step + 1):
+            self._reader.renew()
+            self._remember(self._reader.values())
+        for one in self._onlookers:
+            one.look(self)
+        return looks
+
+    def _asked(self, step: int) -> bool:
+        """Whether somebody wants to look at a step, whatever time it takes."""
+        return bool(self._onlookers) and any(step % one.every == 0 for one in self._onlookers)
+
+    def look(self) -> Frame:
+        """Look at the numbers of now; a change of which nobody said anything is a step.
+
+        Raises
+        ------
+        InputError
+            They cannot be read any more: JAX has donated them to a step.
+        """
+        with self._lock:
+            last, counted = self._last, self._counted
+            self._reader.renew()
+            values = self._reader.values()
+            changed = not np.array_equal(values, last.values, equal_nan=True)
+            counted.looked(changed=changed, told=counted.step != last.step)
+            if changed or counted.step != last.step or _other(counted.loss, last.loss) or _other(counted.lr, last.lr):
+                self._last = self._frame(values)
+                self._kept.add(self._last)
+                self._round = counted.rounds
+                self.can = Can(go=self.can.go or len(self._kept) > 1)
+            self._remember(values)
+            return self._last
+
+    def _frame(self, values: Floats) -> Frame:
+        """A frame of now."""
+        gradient, computed, frozen = self._reader.gradients()
+        counted, (before, together) = self._counted, self._earlier(values)
+        with np.errstate(invalid="ignore", over="ignore"):  # a diverged network holds infinities
+            update = np.zeros_like(values) if before is None else values - before
+        known = self._moved[before is not None]
+        return Frame(counted.step, counted.loss, counted.lr, values, gradient, update, computed, frozen,
+                     moved=known, together=together)  # fmt: skip
+
+    def _remember(self, values: Floats) -> None:
+        """These are the numbers of now: what they will have been before a later look."""
+        self._known.append((self._counted.calls, self._counted.rounds, values))
+
+    def _earlier(self, values: Floats) -> tuple[Floats | None, int]:
+        """Earlier numbers, None where they are of another round, and how many calls ago they were so."""
+        now = self._counted.calls
+        for calls, rounds, known in reversed(self._known):
+            if calls == now and np.array_equal(known, values, equal_nan=True):
+                continue  # copied at this call, for a look at the next one
+            together = max(now - calls, 1)
+            if together > 1 and (former := self._reader.former()) is not None:
+                return former, 1
+            return (known, together) if rounds == self._counted.rounds else (None, 1)
+        return None, 1
+
+    # ---- for whoever takes it down
+
+    def begin(self, onlooker: Onlooker) -> None:
+        """From now on somebody is told of every step, and gets a look at those that its `every` divides."""
+        with self._lock:
+            self.look_at_rest()
+            self._onlookers.append(onlooker)
+            onlooker.look(self)
+
+    def end(self, onlooker: Onlooker) -> None:
+        """Somebody is told of the last place, and of nothing more."""
+        with self._lock:
+            if onlooker in self._onlookers:
+                self._onlookers.remove(onlooker)
+                self.look_at_rest()
+                onlooker.ended(self)
+
+    @property
+    def rounds(self) -> int:
+        """How often the loop had begun again from an earlier step, at the last look."""
+        return self._round
+
+    @property
+    def last(self) -> Frame:
+        """The last look."""
+        return self._last
+
+    def curve_after(self, step: int) -> Curve:
+        """The losses that were told of steps after one."""
+        return self._counted.curve(first=step)
+
+    # ---- a source
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        """One for each array, and for each list of single numbers."""
+        return self._reader.tensors
+
+    @property
+    def counted(self) -> bool:
+        """Whether there was a step yet."""
+        return self._counted.any
+
+    @property
+    def learns(self) -> bool:
+        """Whether there can be gradients: arrays of which nobody has told a step have none."""
+        return self._reader.in_place or self.counted or bool(self._last.computed.any())
+
+    @property
+    def curve(self) -> Curve:
+        """The losses that were told."""
+        return self._counted.curve()
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """First and last step that are kept."""
+        with self._lock:
+            return int(self._kept.steps[0]), self._last.step
+
+    def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
+        """Where it stands: the last look, at the step that one went back to, or a new one.
+
+        A new look is taken in the loop's thread, as long as that lives: any other would read in the middle of a step.
+        """
+        with self._lock:
+            now = time.perf_counter()
+            if self.pace is None or self._rests(now):
+                self.look_at_rest()
+                if self.pace is not None:
+                    self.pace.took(now, time.perf_counter())
+            shown = self._standing or self._last
+            if self._given is None or self._given[0] is not shown or self._given[1] is not self._last:
+                curve = self._counted.curve(step=shown.step)
+                whole = replace(shown, curve=curve, past=self._past() if self.can.go else None)
+                self._given = shown, self._last, whole
+            return self._given[2]
+
+    def _at_rest(self) -> bool:
+        """Whether nobody changes the numbers meanwhile: this is the loop's thread, or that one has ended, or idles."""
+        if threading.current_thread() is self._owner or not self._owner.is_alive():
+            return True
+        return time.perf_counter() - self._called > max(IDLE, LONGER * self._longest)
+
+    def _rests(self, now: float) -> bool:
+        """Whether the loop seems to have ended, and it is time to look."""
+        return self.pace is not None and now - self._called > QUIET and self.pace.due(now, rests=True)
+
+    def look_at_rest(self) -> None:
+        """Look, unless another thread may be in the middle of a step, or the numbers are gone: the last one stays then.
+
+        Raises
+        ------
+        InputError
+            A module has other names or shapes than before.
+        """
+        with self._lock:
+            try:
+                if self._at_rest():
+                    self.look()
+            except InputError:
+                if self._reader.in_place:
+                    raise
+
+    def _past(self) -> Past:
+        steps, curve = self._kept.steps, self._counted.curve()
+        first, newest = int(steps[0]), self._last.step
+        return Past(first, newest, curve, steps=steps, branches=(Branch(0, None, first, newest, curve, current=True),))
+
+    def to(self, step: int) -> None:
+        """Stand at a step that is kept; at the newest it goes along with the loop.
+
+        Raises
+        ------
+        InputError
+            It is not kept.
+        """
+        with self._lock:
+            found = self._kept.at(step)
+            if found is None:
+                first, newest = self.span
+                raise InputError(
+                    f"step {step:,} was not looked at; kept are {len(self._kept):,} steps from {first:,} to {newest:,}"
+                )
+            self._standing = None if found is self._last else found
+
+    def weight_record(self, index: int) -> WeightRecord:
+        """How one number moved, at the steps that are kept."""
+        with self._lock:
+            steps, values = self._kept.steps, self._kept.values(index)
+        places = np.unique(np.linspace(0, len(steps) - 1, POINTS).astype(int))
+        return WeightRecord(index, steps[places], values[places])
+
+
+def watch(x: Any, *, budget: int = BUDGET) -> Watched:
+    """Follow weights that another library trains, without a window: for recordings, cells and pictures.
+
+    Parameters
+    ----------
+    x : torch.nn.Module, or nested dict, list, tuple or dataclass of arrays
+        Arrays of JAX, NumPy, PyTorch and whatever NumPy can read.
+    budget : int
+        Bytes that looks at former steps may take, for going back to them.
+
+    Returns
+    -------
+    Watched
+        Call its ``update(loss=loss)`` a step; ``update(params, grads)`` where a step makes new arrays.
+
+    Raises
+    ------
+    TypeMismatchError, InputError
+        No arrays, arrays on a GPU, or others than of real numbers.
+
+    Examples
+    --------
+    ``watched = sv.watch(net)``, ``with sv.Recording(watched, every=10, path="net.svz"): ...``
+    """
+    return Watched(x, budget)
+
+
+def _other(now: float, before: float) -> bool:
+    return now != before and not (now != now and before != before)
