@@ -7,7 +7,7 @@ import scalarviz as sv
 from kit.networks import NETWORKS
 from kit.runs import bits, far, make_run
 from scalarviz import Run, nn, optim
-from scalarviz.errors import InputError
+from scalarviz.errors import DivergedError, InputError
 from scalarviz.scalar import Value
 from scalarviz.scalar.kernel import kernel
 from scalarviz.scalar.value import apply
@@ -125,6 +125,8 @@ def test_the_scale_doubles_after_good_steps_and_a_fixed_one_stays():
     assert scale_of(run) == [131072, 0, 0]
     fixed.step(3)
     assert scale_of(fixed)[::2] == [64, 0]
+    with pytest.raises(DivergedError, match=r"loss_scale=16,777,216 is not halved .*'dynamic'"):
+        make(loss_scale=1 << 24).step()
 
 
 @pytest.mark.parametrize("engine", [pytest.param("objects", marks=pytest.mark.ci), "numpy", "numba"])

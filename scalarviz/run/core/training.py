@@ -401,7 +401,11 @@ class Training:
         if len(before):
             name = self._name_of(int(before[0]))
             return DivergedError(f"{said}. The optimiser's state of {name} was nan before it", spoilt=True)
-        return DivergedError(f"{said}. lr is {lr:g}", self._last_good())
+        scale = ""
+        if self._scale is not None and self._scale.fixed and not np.isfinite(problem.store.grad).all():
+            now = int(self._scale.numbers(problem)[0])
+            scale = f", and loss_scale={now:,} is not halved where a gradient overflows (loss_scale='dynamic' is)"
+        return DivergedError(f"{said}. lr is {lr:g}{scale}", self._last_good())
 
     def _last_good(self) -> int:
         """The last step after which the loss was no larger than at first: before the last finite one it may be huge."""
