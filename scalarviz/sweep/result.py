@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +14,8 @@ State = Literal["done", "diverged", "failed"]
 STATES: tuple[State, ...] = ("done", "diverged", "failed")
 MOST_POINTS = 200
 """Points of a curve."""
+SHOWN_POINTS = 10
+"""Points that a printed result tells."""
 NO_CURVE: NDArray[np.float64] = np.zeros((0, 2))
 Label = int | float | str | bool | None
 """What is told of an option's value: a number, a word, whether it is on."""
@@ -78,6 +80,26 @@ class Result:
     error: str = ""
     optimizer: Arrays = field(default_factory=dict)
     rule: str = ""
+
+    def __repr__(self) -> str:
+        """All that is known of the run; of its curve the last points, of arrays their names and shapes."""
+        said = []
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if one.name == "curve":
+                points = ", ".join(f"{step:g}: {loss:.4g}" for step, loss in value[-SHOWN_POINTS:])
+                value = f"<{len(value)} points, the last: {points}>" if len(value) else None
+            elif one.name in ("weights", "optimizer"):
+                value = f"<{', '.join(f'{name} {array.shape}' for name, array in value.items())}>" if value else None
+            elif one.name == "keyframes":
+                value = f"<weights after steps {', '.join(map(str, value))}>" if value else None
+            elif one.name == "rule":
+                continue
+            else:
+                value = repr(value)
+            if value is not None:
+                said.append(f"{one.name}={value}")
+        return f"Result({', '.join(said)})"
 
 
 def thinned(step: NDArray[np.int64], loss: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -95,6 +95,11 @@ class Sweep(Iterator[Result], Kept):
             )
         return self._file, self._build
 
+    def __repr__(self) -> str:
+        """What is tried, how many runs that are, and how many of them are yet to be given out."""
+        yet = len(self.futures) if self._end.alive else 0
+        return f"Sweep({self.about.name!r}, {self.about.total:,} runs, {yet:,} yet to come)"
+
     def close(self) -> None:
         """End the sweep; what is not done is not computed. Its file can be gone on with."""
         self._end()

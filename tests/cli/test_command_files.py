@@ -134,7 +134,7 @@ BROKEN = {
     "def f():\n    f()\nf()\n": "line 2: RecursionError",
     "x = 1\n": "no function build",
     "Options = 3\ndef build(o): pass\n": "Options must be a subclass",
-    "def build(o): pass\n": "must return a scalarviz.run.scene.scene.Scene, got None",
+    "def build(o): pass\n": "must return an sv.Scene, got None",
     "def build(o):\n    raise ValueError('two\\nlines')\n": "line 2: ValueError: two lines",
 }
 

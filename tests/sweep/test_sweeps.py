@@ -95,6 +95,15 @@ def test_steps_may_be_tried_like_any_option():
     assert [result.steps for result in sv.sweep("xor", {"steps": [3, 7]}, 1, workers=0)] == [3, 7]
 
 
+def test_what_is_printed_of_a_sweep_is_short_and_counts_what_it_leaves_out():
+    sweep = swept(steps=300)
+    assert repr(sweep) == "Sweep('small', 6 runs, 6 yet to come)"
+    said = repr(next(sweep))
+    assert all(fact in said for fact in ("state='done'", "steps=300", "<200 points, the last: ", " 300: "))
+    assert len(said) < 1000
+    assert repr(sweep).endswith("5 yet to come)")
+
+
 def test_a_diverged_run_is_a_result_with_its_curve():
     run = diverging(0)
     with pytest.raises(sv.ScalarvizError):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 WRITER = "scene"
 """The note in a file of weights that says which scene wrote it."""
-PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class LoadedScene:
             scene = self.module.build(options)
         if not isinstance(scene, Scene):
             raise FileFormatError(
-                f"{self.module.__file__}: build(options) must return a scalarviz.run.scene.scene.Scene, got "
+                f"{self.module.__file__}: build(options) must return an sv.Scene, got "
                 f"{'None' if scene is None else type(scene).__name__}; end it with: return Scene(name, run)"
             )
         if scene.options is None:  # for its controls, which name their flags
