@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, MissingDependencyError, ScalarvizError, listing
 from ..io import check_target, save_picture
 from ..io.pictures import FORMATS
+from .console import say
 
 if TYPE_CHECKING:
     from ..run.scene.scene import Scene
-    from .painter import Painter
+    from ..view.filming import Painter
 
 FOLDER = Path("out")
 FILM, FILMS = ".mp4", (".mp4", ".gif")
@@ -48,45 +50,34 @@ class Outputs:
 
         A film is paced by what will be seen, which is tried beforehand on a copy of the run until `stopped()`.
         """
-        run = scene.run
-        first, last = run.steps, run.steps + steps
         if not self.films:
-            yield iter([last])
+            yield iter([scene.run.steps + steps])
             return
-        from ..run.sources.played import rehearse
-        from ..view.watch.pace import pace, steps_a_frame
-        from .painter import Painter, Reel
+        from ..view.filming import film_of_training
 
-        fps = self.options.fps
-        steady = scene.steps_a_frame
-        known = None if steady else rehearse(run, steps, stopped=stopped)
-        stops = pace(steps, self.options.duration, fps, known, steady=steady)
-        paces = steps_a_frame(stops, fps)
-        painter = self._painter = Painter.of(scene, self.options)
-        with Reel(self.films, painter, self.options.size, fps) as reel:
-
-            def frames() -> Iterator[int]:
-                for number, stop in enumerate(stops):
-                    yield first + int(stop)
-                    if not reel.add(_pace_text(scene, float(paces[number]), fps)):
-                        break
-                if run.steps < last:  # a film that failed ends no training
-                    yield last
-
-            yield frames()
-            if not reel.frames:  # interrupted in the first frame: a film shows at least how it stands
-                reel.add(str(run.engine))
+        options, painter = self.options, self._painter_of(scene)
+        with film_of_training(
+            scene.run, steps, self.films, painter, options.fps, options.duration, steady=scene.steps_a_frame,
+            stopped=stopped,
+        ) as (reel, stops):  # fmt: skip
+            yield stops
         if reel.failure:
             self.failures.append(reel.failure)
             self.films = []
+
+    def _painter_of(self, scene: Scene) -> Painter:
+        """One painter for the film and the pictures: the film's has gathered the test curve."""
+        if self._painter is None:
+            from ..view.workbench import Workbench
+
+            self._painter = painter_of(scene.name, self.options, partial(Workbench, scene))
+        return self._painter
 
     def pictures(self, scene: Scene) -> list[Path]:
         """Write the stills; returns every file of the picture that was written, films included."""
         written = list(self.films)
         if self.stills:
-            from .painter import Painter
-
-            painter = self._painter or Painter.of(scene, self.options)  # the film's has gathered the test curve
+            painter = self._painter_of(scene)
             speed = f"{scene.run.full_speed:,.0f} steps/s  ·  {scene.run.engine}"
             try:
                 image = painter.still(speed, self.options.at)
@@ -102,18 +93,13 @@ class Outputs:
         return written
 
 
-def _pace_text(scene: Scene, pace: float, fps: int) -> str:
-    run = scene.run
-    if pace == 0:
-        return f"at the end  ·  {run.engine}"
-    shown, possible = pace * fps, run.full_speed
-    rate = f"{shown:,.0f}" if shown >= 10 else f"{shown:.2g}"
-    if shown <= possible:
-        speed = f"{rate} of {possible:,.0f} steps/s"
-    else:  # a film is no slower than its plan, however long it took to compute
-        speed = f"{rate} steps/s, computed at {possible:,.0f}"
-    a_frame = f"{pace:,.0f}" if pace >= 10 else f"{pace:.2g}"
-    return f"pace {a_frame} step{'' if a_frame == '1' else 's'} a frame  ·  {speed}  ·  {run.engine}"
+def painter_of(name: str, options: Any, make: Callable[..., Any]) -> Painter:
+    """What draws with the size and the look that `options` ask for; `name` stands in messages."""
+    from ..view.draw.theme import presenting
+    from ..view.filming import Painter
+
+    theme, cmap = presenting(options.theme, options.presenter), options.cmap if options.given("cmap") else None
+    return Painter(make, options.size, theme, cmap, lambda line: say(f"{name}: {line}"))
 
 
 def plan_outputs(name: str, options: Any) -> Outputs:

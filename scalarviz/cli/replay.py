@@ -17,7 +17,7 @@ from ..io import save_picture
 from ..run.sources.recording.file import check_apart
 from .console import Progress, fail, say, tell
 from .page import check_page, write_page
-from .pictures import Outputs, check_heard, check_look, plan_outputs
+from .pictures import Outputs, check_heard, check_look, painter_of, plan_outputs
 from .stop import Stop
 from .window import GONE, wants_window
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from ..run.sources.played import Played
+    from ..view.filming import Painter
     from ..view.recorded.recording import Recorded
-    from .painter import Painter
 
 _SHARED = (
     "headless",
@@ -218,7 +218,8 @@ def _in_window(shown: Replayed, options: Any, stop: Stop) -> bool:
 
 def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
     """Write the films and pictures that were asked for, or usually are made."""
-    from .painter import Painter
+    from ..view.benches import bench_of
+    from ..view.filming import words_of_record
 
     outputs = plan_outputs(shown.name.replace("/", "-").replace(" ", "-"), options)
     for line in outputs.notes:
@@ -227,12 +228,12 @@ def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
         return outputs
     source = shown.source
     last = source.place
-    painter = Painter(shown.name, options, partial(_bench, source))
+    painter = painter_of(shown.name, options, partial(bench_of, source))
     if outputs.films:
         _film(shown, options, outputs, painter, last, stop)
     source.stand(last)
     if outputs.stills:
-        image = painter.still(_words(source), options.at)
+        image = painter.still(words_of_record(source), options.at)
         for path in outputs.stills:
             try:
                 save_picture(path, image)
@@ -242,37 +243,22 @@ def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
     return outputs
 
 
-def _bench(source: Played, size: tuple[int, int], theme: Any, cmap: str | None) -> Any:
-    from ..view.benches import bench_of
-
-    return bench_of(source, size, theme, cmap)
-
-
 def _film(shown: Replayed, options: Any, outputs: Outputs, painter: Painter, last: int, stop: Stop) -> None:
     """The frames up to a place, paced by what there is to see."""
+    from ..view.filming import Reel, frames_of_record
     from ..view.watch.pace import pace
-    from .painter import Reel
 
-    source, fps = shown.source, options.fps
-    stops = pace(last, options.duration, fps, source.seen(last))
-    with Progress(shown.name, 0, len(stops)) as bar, Reel(outputs.films, painter, options.size, fps) as reel:
-        for number, place in enumerate(stops):
-            if stop and reel.frames:
+    source = shown.source
+    stops = pace(last, options.duration, options.fps, source.seen(last))
+    with Progress(shown.name, 0, len(stops)) as bar, Reel(outputs.films, painter, options.fps) as reel:
+        for done in frames_of_record(source, stops, reel):
+            bar.update(done, f"step {source.steps[source.place]:,}")
+            if stop:
                 break
-            source.stand(int(place))
-            if not reel.add(_words(source)):
-                break
-            bar.update(number + 1, f"step {source.steps[source.place]:,}")
     if reel.failure:
         outputs.failures.append(reel.failure)
     else:
         shown.written += outputs.films
-
-
-def _words(source: Played) -> str:
-    """The second line of a film's HUD."""
-    facts = source.facts
-    return "  ·  ".join(filter(None, ("recording", source.spread, "" if facts is None else facts.engine)))
 
 
 def _report(shown: Replayed, as_json: bool) -> None:

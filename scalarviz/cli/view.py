@@ -139,11 +139,10 @@ def _in_window(name: str, subject: Subject, options: Any, stop: Stop) -> bool:
 def _pictures(name: str, subject: Subject, options: Any) -> int:
     """Write the pictures that were asked for, or one into the folder for them."""
     from ..view.benches import bench_of
-    from .painter import Painter
-    from .pictures import FOLDER
+    from .pictures import FOLDER, painter_of
 
     paths = options.out or [FOLDER / f"{name.replace(' ', '-')}.png"]
-    painter = Painter(name, options, partial(bench_of, subject))
+    painter = painter_of(name, options, partial(bench_of, subject))
     image = painter.still("")
     for path in paths:
         save_picture(path, image)
