@@ -9,6 +9,7 @@ opens shows them.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +17,13 @@ from animated_webp import Picture, smallest
 from PIL import Image
 
 from scalarviz.cli.here import scene_names
-from scalarviz.cli.painter import Painter
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.run.sources.played import rehearse
+from scalarviz.view.benches import bench_of
 from scalarviz.view.draw.painter import Painter as Ink
 from scalarviz.view.draw.sketch import Sketch
 from scalarviz.view.draw.theme import get_theme
+from scalarviz.view.film import Painter
 from scalarviz.view.watch.pace import pace
 from scalarviz.view.window.offscreen import offscreen
 
@@ -49,7 +51,7 @@ def draw(name: str) -> tuple[list[Picture], Picture]:
     loaded = load_scene(name)
     options = loaded.options(size=LAID_OUT)
     scene = loaded.build(options)
-    run, painter = scene.run, Painter(scene, options)
+    run, painter = scene.run, Painter(partial(bench_of, scene), options.size, get_theme("dark"))
     engine, frames = str(run.engine), []
     for step in pace(options.steps, SECONDS, FPS, rehearse(run, options.steps)):
         if step > run.steps:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .view.cell.live import live as live
     from .view.cell.player import player as player
     from .view.drawn import draw as draw
-    from .view.filming import film as film
+    from .view.film import film as film
     from .view.recorded.recording import Recording as Recording
     from .view.recorded.recording import load_recording as load_recording
     from .view.render import render as render
@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 else:
     # This file runs before any other, and a command has to answer Ctrl-C before NumPy is loaded: so it loads nothing.
     of_view = {
-        "Recording": ".view.recorded.recording", "draw": ".view.drawn", "film": ".view.filming",
-        "lesson": ".lessons.opening",
-        "live": ".view.cell.live", "load_recording": ".view.recorded.recording",
+        "Recording": ".view.recorded.recording", "draw": ".view.drawn", "film": ".view.film",
+        "lesson": ".lessons.opening", "live": ".view.cell.live", "load_recording": ".view.recorded.recording",
         "player": ".view.cell.player", "render": ".view.render", "show": ".view.show",
     }  # fmt: skip
     """Names of the view and of what stands on it, and where they are made."""

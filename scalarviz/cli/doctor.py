@@ -112,7 +112,7 @@ def _text(value: object) -> str:
 
 
 def _films() -> tuple[bool, str]:
-    from ..view.film import check_video
+    from ..view.film_file import check_video
 
     try:
         check_video()
@@ -173,4 +173,4 @@ def _notebook() -> tuple[bool, str]:
     if not find_spec("ipykernel"):
         return False, f"ipykernel is not there; {install}"
     lab = f"jupyterlab {version('jupyterlab')}" if find_spec("jupyterlab") else f"no jupyterlab ({install})"
-    return True, f"ipykernel {version('ipykernel')}, {lab}; `sv.view.render` draws pictures"
+    return True, f"ipykernel {version('ipykernel')}, {lab}; `sv.render` draws pictures"

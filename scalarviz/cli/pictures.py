@@ -16,7 +16,7 @@ from .console import say
 
 if TYPE_CHECKING:
     from ..run.scene.scene import Scene
-    from ..view.filming import Painter
+    from ..view.film import Painter
 
 FOLDER = Path("out")
 FILM, FILMS = ".mp4", (".mp4", ".gif")
@@ -53,7 +53,7 @@ class Outputs:
         if not self.films:
             yield iter([scene.run.steps + steps])
             return
-        from ..view.filming import film_of_training
+        from ..view.film import film_of_training
 
         options, painter = self.options, self._painter_of(scene)
         with film_of_training(
@@ -96,7 +96,7 @@ class Outputs:
 def painter_of(name: str, options: Any, make: Callable[..., Any]) -> Painter:
     """What draws with the size and the look that `options` ask for; `name` stands in messages."""
     from ..view.draw.theme import presenting
-    from ..view.filming import Painter
+    from ..view.film import Painter
 
     theme, cmap = presenting(options.theme, options.presenter), options.cmap if options.given("cmap") else None
     return Painter(make, options.size, theme, cmap, lambda line: say(f"{name}: {line}"))
@@ -132,8 +132,7 @@ def _named(options: Any) -> Outputs:
             raise InputError(f"--out {path}: allowed are a film ({listing(FILMS)}) or a picture ({listing(FORMATS)})")
         check_target(path)
     if films:
-        from ..view.film import check_video
-        from ..view.gif import check_fps
+        from ..view.film_file import check_fps, check_video
 
         check_video()
         for path in films:
@@ -145,7 +144,7 @@ def _even_sides(films: list[Path], size: tuple[int, int]) -> list[str]:
     """What is said of a film that cannot have the size that was asked for."""
     if not films or not any(side % 2 for side in size):
         return []
-    from ..view.film import even
+    from ..view.film_file import even
 
     said, asked = ("{}x{}".format(*sides) for sides in (even(size), size))
     return [
@@ -159,7 +158,7 @@ def _usual(name: str, options: Any) -> Outputs:
     for path in (*outputs.films, *outputs.stills):
         check_target(path)
     try:
-        from ..view.film import check_video
+        from ..view.film_file import check_video
 
         check_video()
     except MissingDependencyError as error:

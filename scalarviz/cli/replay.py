@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from ..run.sources.played import Played
-    from ..view.filming import Painter
+    from ..view.film import Painter
     from ..view.recorded.recording import Recorded
 
 _SHARED = (
@@ -219,7 +219,7 @@ def _in_window(shown: Replayed, options: Any, stop: Stop) -> bool:
 def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
     """Write the films and pictures that were asked for, or usually are made."""
     from ..view.benches import bench_of
-    from ..view.filming import words_of_record
+    from ..view.film import words_of_record
 
     outputs = plan_outputs(shown.name.replace("/", "-").replace(" ", "-"), options)
     for line in outputs.notes:
@@ -245,7 +245,7 @@ def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
 
 def _film(shown: Replayed, options: Any, outputs: Outputs, painter: Painter, last: int, stop: Stop) -> None:
     """The frames up to a place, paced by what there is to see."""
-    from ..view.filming import Reel, frames_of_record
+    from ..view.film import Reel, frames_of_record
     from ..view.watch.pace import pace
 
     source = shown.source

@@ -6,7 +6,8 @@ with collection_paused():  # two hundred modules, all of which stay
     from .cube import Cube, cube
     from .draw.sketch import Sketch
     from .drawing import Drawing
-    from .film import Film
+    from .film import film
+    from .film_file import Film
     from .panels.drawer import Drawer
     from .panels.registry import register_panel
     from .picture import Picture, picture
@@ -26,6 +27,7 @@ __all__ = [
     "Sketch",
     "Workbench",
     "cube",
+    "film",
     "pace",
     "picture",
     "register_panel",

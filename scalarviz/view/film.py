@@ -1,168 +1,273 @@
-"""A film of a run: frames written into an MP4, which appears whole or not at all."""
+"""`film`: a run while it trains, or a recording, as a film; and what draws films and pictures offscreen."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import struct
-import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, MissingDependencyError, shown
-from ..io import replacing
-from .still import check_picture
-from .watch.pace import FPS
+from ..checks import integer
+from ..errors import DivergedError, InputError, ScalarvizError, TypeMismatchError
+from ..io import check_target
+from ..io.atomic import as_path
+from ..run import Run, Scene
+from ..run.sources.played import Played, rehearse
+from .benches import any_subject, bench_of
+from .draw.gl import require_vispy
+from .draw.places import check_size
+from .draw.theme import Theme, presenting
+from .film_file import Film, check_fps, film_of, kind_of
+from .shown.standing import standing
+from .watch.pace import DURATION, FPS, pace, steps_a_frame
+from .window.offscreen import offscreen
+from .workbench import Workbench
 
-ROOM = 1 << 16
-"""Bytes: a disk that has less is full, as encoders see it."""
+STEPS = 1000
+"""Steps that a run does for a film of which nothing else is said."""
 
 
-def check_video() -> None:
-    """Raise MissingDependencyError, which says what to install, unless films can be written."""
-    try:
-        import imageio_ffmpeg  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError(
-            "a film (.mp4, .gif) needs imageio-ffmpeg; install it with: pip install 'scalarviz[video]'"
-        ) from error
+def film(
+    x: object,
+    path: str | os.PathLike[str],
+    steps: int | None = None,
+    *,
+    size: tuple[int, int] = (1280, 720),
+    fps: int = FPS,
+    duration: float = DURATION,
+    theme: str | Theme = "dark",
+    cmap: str | None = None,
+    presenter: bool = False,
+) -> Path:
+    """Film a run while it trains, or a recording as it was.
 
-
-class Film:
-    """Write frames into an MP4; a context manager. The file appears when the block ends without an error.
+    Frames are spread so that as much is seen in each; what comes is tried beforehand on a copy of the run.
 
     Parameters
     ----------
+    x : Scene, Run, recording or two of them
     path : path-like
-        Ends in ``.mp4``.
+        Ends in ``.mp4`` or ``.gif``. The file appears when it is whole.
+    steps : int, optional
+        Steps that the run does (1,000); of a recording, the number of its frames that are shown (all).
     size : (int, int)
-        Width and height of the frames. Odd sizes get one more column or row, a copy of the last: the codec needs
-        even ones and would otherwise rescale.
+        Width and height in pixels, from 160 to 8192.
     fps : int
-    put : callable, optional
-        ``put(new, path)`` gives the file a name when it is whole; default: `path`, in place of an old one.
+        Frames a second.
+    duration : float
+        Seconds.
+    theme, cmap, presenter
+        As of :func:`scalarviz.view.render`.
+
+    Returns
+    -------
+    pathlib.Path
+        The film.
+
+    Raises
+    ------
+    TypeMismatchError
+        `x` neither trains nor plays.
+    InputError
+        Another suffix, sizes and numbers that a film cannot have, or a file that cannot be written.
+    DivergedError
+        The run diverged; the film shows it up to there.
+    MissingDependencyError
+        Without vispy or the ``video`` extra; the message says what to install.
+
+    Examples
+    --------
+    >>> sv.film(run, "learning.mp4", 2000)  # doctest: +SKIP
+    """
+    require_vispy()
+    subject, file = any_subject(x), as_path(path)
+    source, run = subject.source, x.run if isinstance(x, Scene) else x
+    if not isinstance(run, Run) and not isinstance(source, Played):
+        raise TypeMismatchError(f"film: a Scene, a Run or a recording is filmed, got {type(x).__name__}")
+    size = check_size(size)
+    kind_of(file)
+    check_fps(file, integer("film: fps", fps, 1, 240))
+    check_target(file)
+    stopped: BaseException | None = None
+    painter = Painter(partial(bench_of, subject), size, presenting(theme, presenter), cmap)
+    if isinstance(run, Run):
+        steady = x.steps_a_frame if isinstance(x, Scene) else None
+        steps = integer("film: steps", STEPS if steps is None else steps, 0)
+        with film_of_training(run, steps, [file], painter, fps, duration, steady=steady) as (reel, stops):
+            try:
+                for stop in () if reel.failure else stops:
+                    run.step(stop - run.steps)
+            except (DivergedError, KeyboardInterrupt) as error:  # what was filmed is kept
+                stopped = error
+    else:
+        assert isinstance(source, Played)
+        last = len(source.steps) - 1 if steps is None else integer("film: steps", steps, 1, len(source.steps)) - 1
+        stops_of_record = pace(last, duration, fps, source.seen(last))  # what there is to see
+        with Reel([file], painter, fps) as reel:
+            for _ in frames_of_record(source, stops_of_record, reel):
+                pass
+    if stopped is not None:
+        raise stopped
+    if reel.failure:
+        raise InputError(reel.failure)
+    return file
+
+
+@contextmanager
+def film_of_training(
+    run: Run, steps: int, paths: Sequence[Path], painter: Painter, fps: int, duration: float, *,
+    steady: int | None = None, stopped: Callable[[], bool] = lambda: False,
+) -> Iterator[tuple[Reel, Iterator[int]]]:  # fmt: skip
+    """Films of the coming steps, and the steps to train to, one after another: each is a frame, the last always there.
+
+    A film is paced by what will be seen, which is tried beforehand on a copy of the run until `stopped()`.
+    """
+    first, last = run.steps, run.steps + steps
+    known = None if steady else rehearse(run, steps, stopped=stopped)
+    stops = pace(steps, duration, fps, known, steady=steady)
+    paces = steps_a_frame(stops, fps)
+    with Reel(paths, painter, fps) as reel:
+
+        def frames() -> Iterator[int]:
+            for number, stop in enumerate(stops):
+                yield first + int(stop)
+                if not reel.add(_pace_text(run, float(paces[number]), fps)):
+                    break
+            if run.steps < last:  # a film that failed ends no training
+                yield last
+
+        yield reel, frames()
+        if not reel.frames:  # interrupted in the first frame: a film shows at least how it stands
+            reel.add(str(run.engine))
+
+
+def frames_of_record(source: Played, stops: NDArray[np.int64], reel: Reel) -> Iterator[int]:
+    """Film a recording at the places `stops`; yields how many frames are done."""
+    for number, place in enumerate(stops):
+        source.stand(int(place))
+        if not reel.add(words_of_record(source)):
+            return
+        yield number + 1
+
+
+def words_of_record(source: Played) -> str:
+    """The second line of the HUD over a recording."""
+    facts = source.facts
+    return "  ·  ".join(filter(None, ("recording", source.spread, "" if facts is None else facts.engine)))
+
+
+def _pace_text(run: Run, pace: float, fps: int) -> str:
+    if pace == 0:
+        return f"at the end  ·  {run.engine}"
+    shown, possible = pace * fps, run.full_speed
+    rate = f"{shown:,.0f}" if shown >= 10 else f"{shown:.2g}"
+    if shown <= possible:
+        speed = f"{rate} of {possible:,.0f} steps/s"
+    else:  # a film is no slower than its plan, however long it took to compute
+        speed = f"{rate} steps/s, computed at {possible:,.0f}"
+    a_frame = f"{pace:,.0f}" if pace >= 10 else f"{pace:.2g}"
+    return f"pace {a_frame} step{'' if a_frame == '1' else 's'} a frame  ·  {speed}  ·  {run.engine}"
+
+
+class Painter:
+    """Draws whatever has a workbench, at one size, offscreen.
+
+    Parameters
+    ----------
+    make : callable
+        ``make(size, theme, cmap)`` makes the workbench.
+    size, theme, cmap
+        Of the pictures.
+    tell : callable, optional
+        Is given a line for each panel that could not be painted.
     """
 
-    suffix: ClassVar[str] = ".mp4"
-
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        size: tuple[int, int],
-        fps: int = FPS,
-        put: Callable[[Path, Path], object] | None = None,
-    ) -> None:
-        check_video()
-        self.path = Path(path)
-        if self.path.suffix.lower() != self.suffix:
-            raise InputError(f"film: got {shown(self.path.name)}; allowed: a name that ends in {self.suffix}")
-        self.size, self.fps, self.frames = size, fps, 0
-        self._even = even(size)
-        self._target = replacing(path, put)
-        self._file = Path(path)  # the name that is written under until it is whole
-        self._writer: Generator[None, Any, None] | None = None
+        self, make: Callable[[tuple[int, int], Theme, str | None], Workbench], size: tuple[int, int], theme: Theme,
+        cmap: str | None = None, tell: Callable[[str], object] = lambda line: None,
+    ) -> None:  # fmt: skip
+        self._screen, self.size, self._tell = offscreen(), size, tell
+        with self._screen:
+            self._bench = make(size, theme, cmap)
+
+    def picture(self, pace_text: str, seconds: float) -> NDArray[np.uint8]:
+        """The run as it stands, `seconds` after the last picture: uint8 (H, W, 3)."""
+        self._update(pace_text, seconds)
+        return self._screen.render(self._bench.draw, self.size)
+
+    def still(self, pace_text: str, step: int | None = None) -> NDArray[np.uint8]:
+        """The same drawn at twice the size and averaged, for smooth edges; of another `step`, if one is given."""
+        fine = 2 if 2 * max(self.size) <= self._screen.longest else 1
+        with self._screen:
+            self._bench.resize(self.size, supersample=fine)
+        with standing(self._bench.subject.source, step):
+            self._update(pace_text, None)
+        return self._screen.render(self._bench.draw, self.size, supersample=fine)
+
+    def _update(self, pace_text: str, seconds: float | None) -> None:
+        with self._screen:
+            self._bench.update(self._bench.subject.frame(), pace_text, seconds)
+        told = self._bench.side.ground.notes  # what a panel of the scene's own could not paint
+        for line in told:
+            self._tell(line)
+        told.clear()
+
+
+class Reel:
+    """The films of a run; a context manager. A film that cannot be written ends; the training goes on without it.
+
+    Attributes
+    ----------
+    failure : str
+        Why there is no film, empty if there is.
+    frames, fps : int
+        Frames in each film so far, and of a second.
+    """
+
+    def __init__(self, paths: Sequence[Path], painter: Painter, fps: int) -> None:
+        self.failure, self.frames, self.fps = "", 0, fps
+        self._paths, self._painter = paths, painter
+        self._stack, self._films = ExitStack(), list[Film]()
 
     def __enter__(self) -> Self:
-        self._file = self._target.__enter__()
-        try:
-            self._writer = self._encoder(self._file)
-            with warnings.catch_warnings():  # JAX warns of every fork; this one becomes the encoder at once
-                warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
-                self._writer.send(None)
-        except BaseException as error:
-            self._target.__exit__(type(error), error, error.__traceback__)
-            raise
+        with self._told():
+            size = self._painter.size
+            self._films = [self._stack.enter_context(film_of(path, size, self.fps)) for path in self._paths]
         return self
 
-    def _encoder(self, file: Path) -> Generator[None, Any, None]:
-        """What takes the frames."""
-        import imageio_ffmpeg
-
-        return imageio_ffmpeg.write_frames(  # type: ignore[no-any-return]
-            str(file), self._even, fps=self.fps, codec="libx264", quality=None, macro_block_size=2,
-            pix_fmt_in="rgb24", pix_fmt_out="yuv420p", ffmpeg_log_level="quiet",
-            output_params=["-crf", "16", "-preset", "veryfast", "-movflags", "+faststart",
-                           "-color_primaries", "bt709", "-color_trc", "iec61966-2-1", "-colorspace", "bt709",
-                           "-vf", "scale=out_color_matrix=bt709"],
-        )  # fmt: skip
-
-    def _complete(self) -> bool:
-        """Finish the file; whether it is whole: the encoder's own exit code is not passed on."""
-        return whole_mp4(self._file)
-
-    def add(self, picture: NDArray[np.uint8]) -> None:
-        """Append one frame, uint8 (H, W, 3) of the film's size."""
-        check_picture(picture)
-        if picture.shape[1::-1] != self.size or self._writer is None:
-            raise InputError(
-                f"film: got a frame of {picture.shape[1]}x{picture.shape[0]} pixels; allowed: "
-                f"{self.size[0]}x{self.size[1]}, inside the with block"
-            )
-        if self._even != self.size:
-            right, below = self._even[0] - self.size[0], self._even[1] - self.size[1]
-            picture = np.pad(picture, ((0, below), (0, right), (0, 0)), mode="edge")
-        try:
-            self._writer.send(np.ascontiguousarray(picture))
-        except (OSError, StopIteration) as error:  # nobody reads any more
-            raise InputError(f"cannot write {self.path}: {self._why()}") from error
-        self.frames += 1
-
-    def _why(self) -> str:
-        """Why the encoder has ended, as far as can be seen."""
-        if not self._written.parent.is_dir():
-            return "its folder was removed meanwhile"
-        if shutil.disk_usage(self._written.parent).free < ROOM:
-            return "no space left on device"
-        if not self._written.exists():
-            return "the encoder stopped, and what it had written is gone; was the folder removed?"
-        return "the encoder stopped; is the disk full?"
-
-    @property
-    def _written(self) -> Path:
-        """Where the frames are meanwhile."""
-        return self._file
+    def add(self, pace_text: str) -> bool:
+        """One more frame: the run as it stands. Returns whether there is still a film."""
+        if self.failure:
+            return False
+        picture = self._painter.picture(pace_text, 1 / self.fps)
+        with self._told():
+            for film in self._films:
+                film.add(picture)
+            self.frames += 1
+        return not self.failure
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        with self._told():
+            self._stack.__exit__(kind, error, trace)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn an error of the disk or the encoder into `failure`, and leave no half film behind."""
         try:
-            if self._writer is not None:
-                self._writer.close()
-            if kind is None and not self.frames:
-                raise InputError(f"film {self.path}: no frame was added")
-            if kind is None and not self._complete():
-                raise InputError(f"cannot write {self.path}: {self._why()}")
-        except BaseException as own:
-            self._target.__exit__(type(own), own, own.__traceback__)
-            raise
-        self._target.__exit__(kind, error, trace)
+            yield
+        except (OSError, ScalarvizError) as error:
+            self.failure = self.failure or f"the film could not be written: {_first_line(error)}"
+            with suppress(OSError, ScalarvizError):
+                self._stack.__exit__(type(error), error, error.__traceback__)
 
 
-def even(size: tuple[int, int]) -> tuple[int, int]:
-    """The size of an MP4 of such frames: its colours stand for two by two pixels."""
-    return size[0] + size[0] % 2, size[1] + size[1] % 2
-
-
-def whole_mp4(path: Path) -> bool:
-    """Whether the boxes of an MP4 (ISO 14496-12: length, name, content) fill the file exactly, its index among them."""
-    try:
-        with path.open("rb") as file:
-            end = file.seek(0, os.SEEK_END)
-            place, names = 0, set()
-            while place + 8 <= end:
-                file.seek(place)
-                length, name = struct.unpack(">I4s", file.read(8))
-                if length == 1:  # a long one
-                    length = int.from_bytes(file.read(8), "big")
-                names.add(name)
-                if length < 8:
-                    return False
-                place += length
-    except OSError:
-        return False
-    return place == end and b"moov" in names
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)

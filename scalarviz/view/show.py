@@ -62,7 +62,7 @@ class Handle:
     def viewer(self) -> Viewer:
         """What the window shows, for programs that press its keys."""
         if isinstance(self.window, NoWindow):
-            raise StateError("there is no window, so nothing is shown; sv.view.render(x) draws a picture")
+            raise StateError("there is no window, so nothing is shown; sv.render(x) draws a picture")
         if not isinstance(self.window.view, Viewer):
             raise StateError("the window shows a wall of runs now; a run that is opened there has a viewer")
         return self.window.view

@@ -99,7 +99,7 @@ def test_where_frames_are_taken_out_the_picture_of_the_last_step_is_seen(shown, 
     drawn = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB")).astype(int)
     with sv.load_recording(path) as record:
         assert np.array_equal(record.frame(-1).values, scene.run.values)
-    wanted = sv.view.render(scene, (560, 420), theme="light").astype(int)
+    wanted = sv.render(scene, (560, 420), theme="light").astype(int)
     assert drawn.shape == wanted.shape
     assert (np.abs(drawn - wanted).max(2) > 60).mean() < 0.03  # the same cubes and numbers
 
@@ -109,7 +109,7 @@ def test_who_shows_no_html_has_the_last_step_as_an_image_and_in_words(shown):
     assert data["text/html"] == shown[0]._repr_html_()
     assert data["text/plain"].startswith("rgb: a recording of steps 0 to 100, loss 0.")
     image = np.asarray(Image.open(io.BytesIO(base64.b64decode(data["image/jpeg"]))).convert("RGB")).astype(int)
-    wanted = sv.view.render(shown[2], (560, 420), theme="light").astype(int)
+    wanted = sv.render(shown[2], (560, 420), theme="light").astype(int)
     assert (np.abs(image - wanted).max(2) > 60).mean() < 0.03
 
 

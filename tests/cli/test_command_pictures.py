@@ -144,7 +144,7 @@ def test_a_picture_of_a_step_is_that_of_the_recording(cli):
     assert "wrote a.png" in result.err
     told = "recording  ·  recorded every 5 steps  ·  numpy, 1 thread"
     with sv.load_recording("one.svz") as recording:
-        wanted = sv.view.render(recording, (640, 360), step=15, supersample=2, pace_text=told)
+        wanted = sv.render(recording, (640, 360), step=15, supersample=2, pace_text=told)
     np.testing.assert_array_equal(picture("a.png"), wanted)
     line = cli("replay", "one.svz", "--steps", 15, "--json").json
     assert {key: line[key] for key in line if key != "loss"} == {

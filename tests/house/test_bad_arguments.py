@@ -150,6 +150,13 @@ sv.Recording(_) || None, 'rgb', 3, linear(), sv.Run, []
 sv.Recording(made(), every=_) || None, 0, *NO_COUNT, True
 sv.Recording(made(), <gradients panels>=_) || None, 'yes', 2
 sv.Recording(made(), budget=_) || None, *NO_COUNT
+sv.film(_, 'x.mp4') || None, 3, linear(), np.zeros((2, 2))
+sv.film(w.run, _) || None, 3, 'x', 'x.avi', '/proc/x.mp4'
+sv.film(w.run, 'x.mp4', _) || -1, 1.5, 'a', True
+sv.film(w.run, 'x.gif', 1, size=_) || None, (10, 10), 'large', (160,)
+sv.film(w.run, 'x.gif', 1, fps=_) || 0, 1000, None, 60, 'a'
+sv.film(w.run, 'x.mp4', 1, duration=_) || 0, -1, nan, 'a'
+sv.film(w.run, 'x.mp4', 1, theme=_) || None, 3, 'blue'
 sv.Recording(made(), path=_) || 3, b'run.svz', '.'
 sv.load_recording(_) || None, 3, b'run.svz', 'no such file.svz', '.', __file__
 sv.load_onnx(_) || None, 3, 'no such file.onnx', '.', __file__
@@ -278,7 +285,7 @@ nn.Linear(3, 2)([1.0, 2.0, 3.0]) ; nn.Perceptron(3, nn.Tanh(), bias=True, init=n
 panels.Pictures(RGB, RGB, 'photo') ; panels.ColourCube(ONES, ONES)
 panels.TestCurve('test', ONES, ONES, accuracy=False) ; panels.LossCurve('batch', place='column')
 panels.DigitBoard(np.ones((2, 4)), np.array([1, 2]), (2, 2)) ; w.cube(RGB)
-sv.view.render('hostile', (160, 160), theme='dark', cmap=None, quantity='weight')
+sv.render('hostile', (160, 160), theme='dark', cmap=None, quantity='weight')
 """
 
 

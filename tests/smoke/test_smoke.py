@@ -43,9 +43,9 @@ def test_a_still_shows_the_network_and_its_training():
     net = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Linear(4, 3, seed=2))
     x = np.random.default_rng(0).random((16, 3))
     run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), (x, 1 - x), engine="numpy")
-    before = sv.view.render(run, size=(640, 360))
+    before = sv.render(run, size=(640, 360))
     run.step(50)
-    after = sv.view.render(run, size=(640, 360))
+    after = sv.render(run, size=(640, 360))
     assert before.shape == after.shape == (360, 640, 3)
     assert colours(before) > 100
     assert (before != after).any()
@@ -78,7 +78,7 @@ def test_a_window_opens_and_closes(tmp_path, request):
             pytest.skip("no display, and no Xvfb to make one")
         display = request.getfixturevalue("display")
     code = (
-        "import scalarviz as sv; window = sv.view.show(sv.nn.Linear(2, 2), block=False); print('open'); window.close()"
+        "import scalarviz as sv; window = sv.show(sv.nn.Linear(2, 2), block=False); print('open'); window.close()"
     )
     around = {**os.environ, **({"DISPLAY": display} if display else {})}
     command = [sys.executable, "-c", code]

@@ -93,7 +93,7 @@ def test_a_single_number_is_one_cube_of_sensible_size_with_its_name_and_value(
     assert np.ptp(face(bench.layout, "w", 0), axis=0).min() > 30
     assert {"w", "+0.70"} <= set(said(bench))
     assert "range of all numbers" in " ".join(said(bench))
-    drawn = sv.view.render(make(), size)  # type: ignore[operator]
+    drawn = sv.render(make(), size)  # type: ignore[operator]
     assert np.array_equal(drawn, offscreen().render(bench.draw, bench.size))
 
 

@@ -8,15 +8,18 @@ import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
+import imageio_ffmpeg
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalarviz.errors import InputError
+import scalarviz as sv
+from kit.runs import bits, make_run
+from scalarviz import nn, optim
+from scalarviz.errors import DivergedError, InputError
 from scalarviz.io import replacing
-from scalarviz.view.film import Film
-from scalarviz.view.gif import film_of
+from scalarviz.view.film_file import Film, film_of
 from scalarviz.view.still import save_png
 from scalarviz.view.watch.pace import pace
 
@@ -105,7 +108,7 @@ def test_an_encoder_that_stops_is_said_in_words(tmp_path: Path, monkeypatch, fre
         yield
         raise BrokenPipeError(32, "Broken pipe")
 
-    monkeypatch.setattr("scalarviz.view.film.shutil.disk_usage", lambda path: SimpleNamespace(free=free))
+    monkeypatch.setattr("scalarviz.view.film_file.shutil.disk_usage", lambda path: SimpleNamespace(free=free))
     with (
         pytest.raises(InputError, match=f"cannot write .*film.mp4: {says}"),
         Film(tmp_path / "film.mp4", (64, 48)) as f,
@@ -179,3 +182,23 @@ def test_a_film_in_a_program_of_jax_brings_no_warning(tmp_path):
         with Film(tmp_path / "a.mp4", (64, 64)) as film:
             film.add(np.zeros((64, 64, 3), np.uint8))
     assert (tmp_path / "a.mp4").stat().st_size > 100
+
+
+def test_a_run_and_its_recording_are_filmed_in_one_line_and_filming_changes_no_bit(tmp_path: Path) -> None:
+    small = {"size": (160, 160), "fps": 10, "duration": 1.0}
+    runs = [make_run(), make_run()]
+    with sv.Recording(runs[0], path=tmp_path / "run.svz"):
+        film = sv.film(runs[0], tmp_path / "run.mp4", 40, **small)
+    runs[1].step(40)
+    assert runs[0].steps == 40
+    assert bits(runs[0]) == bits(runs[1])
+    with sv.load_recording(tmp_path / "run.svz") as recorded:
+        films = film, sv.film(recorded, tmp_path / "again.gif", **small)
+    assert films == (tmp_path / "run.mp4", tmp_path / "again.gif")
+    for path in films:
+        assert imageio_ffmpeg.count_frames_and_secs(str(path))[0] == 10
+    net = nn.Sequential(nn.Linear(2, 2))
+    diverging = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=1e20), (np.ones((4, 2)),) * 2, engine="numpy")
+    with pytest.raises(DivergedError):
+        sv.film(diverging, tmp_path / "diverged.mp4", 40, **small)
+    assert (tmp_path / "diverged.mp4").exists()

@@ -308,7 +308,7 @@ def test_a_weight_has_one_colour_as_cube_and_as_node():
 @pytest.mark.parametrize("place", ["column", "overlay", "above"])
 @pytest.mark.parametrize("size", [(1280, 720), (640, 360), (2560, 1440)])
 def test_a_panel_stands_where_it_has_room(place, size):
-    assert sv.view.render(scene(line_of, place), size).std() > 3
+    assert sv.render(scene(line_of, place), size).std() > 3
 
 
 def long_line(moment):
@@ -441,7 +441,7 @@ def test_what_goes_wrong_in_make_stands_in_its_place():
         raise ValueError("no such thing")
 
     for make in (broken, lambda moment: "a", lambda moment: [], lambda moment: Made([sv.Value(1.0)], 3)):
-        assert sv.view.render(scene(make)).std() > 3
+        assert sv.render(scene(make)).std() > 3
 
 
 @pytest.mark.parametrize("bad", [{"title": 3}, {"make": 3}, {"chains": "yes"}, {"place": "below"}])

@@ -115,7 +115,7 @@ def test_it_is_drawn_with_its_true_colours(make, size):
     net = make()
     run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, X), engine="numpy")
     run.step(3)
-    picture = sv.view.render(run, size)
+    picture = sv.render(run, size)
     assert picture.shape == (size[1], size[0], 3)
     blue = (picture[..., 2].astype(int) - picture[..., 0] > 60).sum()
     orange = (picture[..., 0].astype(int) - picture[..., 2] > 60).sum()

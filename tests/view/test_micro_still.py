@@ -41,33 +41,33 @@ def violet(picture):
 
 def test_a_picture_of_a_micro_step_has_its_ribbon_and_the_run_is_as_it_was(run):
     before = run.values.tobytes(), run.steps
-    plain, inside = sv.view.render(run), sv.view.render(run, inside=32)
+    plain, inside = sv.render(run), sv.render(run, inside=32)
     assert violet(plain) == 0
     assert violet(inside) > 5000
     assert (run.values.tobytes(), run.steps) == before
 
 
 def test_the_last_is_minus_one(run):
-    assert np.array_equal(sv.view.render(run, inside=-1), sv.view.render(run, inside=44))
-    assert not np.array_equal(sv.view.render(run, inside=-1), sv.view.render(run, inside=-1, whole_batch=True))
+    assert np.array_equal(sv.render(run, inside=-1), sv.render(run, inside=44))
+    assert not np.array_equal(sv.render(run, inside=-1), sv.render(run, inside=-1, whole_batch=True))
 
 
 @pytest.mark.parametrize("number", [0, 45, -45, 1000])
 def test_a_micro_step_that_there_is_not_is_refused_with_those_that_there_are(run, number):
     with pytest.raises(InputError, match="micro-steps 1 to 44"):
-        sv.view.render(run, inside=number)
+        sv.render(run, inside=number)
 
 
 def test_bad_input_of_a_still(run):
     for given in ("last", True, 1.5):
         with pytest.raises(InputError, match="inside: got"):
-            sv.view.render(run, inside=given)
+            sv.render(run, inside=given)
     with pytest.raises(InputError, match="give a Run, a Scene or a recording"):
-        sv.view.render({"a": np.eye(3)}, inside=1)
+        sv.render({"a": np.eye(3)}, inside=1)
 
 
 def test_nothing_is_drawn_in_the_colour_of_gradients_before_they_are_there(run):
-    picture = sv.view.render(run, inside=5)
+    picture = sv.render(run, inside=5)
     column = picture[100:530, 40:600].astype(int)
     assert (np.abs(column - np.array(rgb(DARK.pulse)) * 255).max(axis=2) < 10).sum() == 0
 

@@ -28,7 +28,7 @@ LIBRARY = (
     + """
 import scalarviz as sv
 try:
-    sv.view.render(sv.Weight(1.0))
+    sv.render(sv.Weight(1.0))
 except sv.ScalarvizError as error:
     print(error)
 """

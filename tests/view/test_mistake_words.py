@@ -44,14 +44,14 @@ def test_a_net_of_a_loop_by_hand():
 @pytest.mark.parametrize("size", [(240, 360), (1280, 720), (320, 180)])
 def test_the_words_fit(size):
     weight = sv.Weight(2.0)
-    before = sv.view.render(weight, size)
+    before = sv.render(weight, size)
     with mistakes.overwrite(), mistakes.no_zero_grad(), mistakes.missing_factor("square"):
         ((text, _, y),) = said(weight, size)
-        during = sv.view.render(weight, size)
+        during = sv.render(weight, size)
     assert text in ("3 mistakes on", "mistake on: overwrite, no_zero_grad, missing_factor (square)")
     assert y <= size[1]
     assert (before != during).any()
-    assert (before == sv.view.render(weight, size)).all()
+    assert (before == sv.render(weight, size)).all()
     rows, columns = np.nonzero((before != during).any(axis=2))
     assert columns.max() < size[0] - 10  # nothing is cut
     assert rows.max() < size[1]

@@ -31,8 +31,8 @@ list(sv.sweep(build, seeds=1, steps=1, results="runs.svs", workers=0))
 recorded = sv.load_recording("run.svz")
 both, swept = recorded.compare(recorded), sv.sweep.Results("runs.svs")
 shown = [sv.nn.Linear(2, 2), w, {"w": np.ones(2)}, run, recorded, both, swept]
-ways = [lambda x=x, block=block: sv.view.show(x, block=block) for x in shown for block in (False, True)]
-ways += [lambda: sv.view.show(recorded, block=False, required=False), lambda: sv.draw(w * 2.0, window=True)]
+ways = [lambda x=x, block=block: sv.show(x, block=block) for x in shown for block in (False, True)]
+ways += [lambda: sv.show(recorded, block=False, required=False), lambda: sv.draw(w * 2.0, window=True)]
 for way in ways:
     try:
         way()
@@ -95,7 +95,7 @@ def test_a_loop_without_a_window_reads_in_place_and_ends_when_it_is_closed(tmp_p
     code = """
 import numpy as np, scalarviz as sv
 for x in (sv.Weight(1.0, name="w"), sv.nn.Linear(2, 2), {"w": np.zeros(3)}):
-    window = sv.view.show(x, block=False, required=False, on_note=lambda line: None)
+    window = sv.show(x, block=False, required=False, on_note=lambda line: None)
     print(window.update(loss=1.0), window.closed, window.display_lost)
     window.wait()
     window.close()

@@ -12,7 +12,7 @@ from scalarviz.view.window.offscreen import offscreen
 def _pictures(count: int, into: list) -> None:
     weights = {"w": np.linspace(-1, 1, 12).reshape(3, 4)}
     for _ in range(count):
-        into.append(sv.view.render(weights, (240, 200)))
+        into.append(sv.render(weights, (240, 200)))
 
 
 def test_threads_that_draw_at_once_draw_what_one_draws() -> None:
@@ -26,7 +26,7 @@ def test_threads_that_draw_at_once_draw_what_one_draws() -> None:
         thread.join(60)
     assert [len(into) for into in found] == [3, 3, 3]
     assert all(np.array_equal(image, alone[0]) for into in found for image in into)
-    assert np.array_equal(sv.view.render({"w": np.linspace(-1, 1, 12).reshape(3, 4)}, (240, 200)), alone[0])
+    assert np.array_equal(sv.render({"w": np.linspace(-1, 1, 12).reshape(3, 4)}, (240, 200)), alone[0])
 
 
 def test_an_error_while_drawing_gives_the_turn_back() -> None:

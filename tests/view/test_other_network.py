@@ -216,9 +216,9 @@ def test_a_mirror_follows():
 
 def test_a_still_of_a_run_that_changed():
     run = run_of(4)
-    before = sv.view.render(run, size=(320, 180))
+    before = sv.render(run, size=(320, 180))
     run.change(model=network(4, 4))
-    after = sv.view.render(run, size=(320, 180))
+    after = sv.render(run, size=(320, 180))
     assert (before != after).any()
     run.undo()
-    np.testing.assert_array_equal(sv.view.render(run, size=(320, 180)), before)
+    np.testing.assert_array_equal(sv.render(run, size=(320, 180)), before)

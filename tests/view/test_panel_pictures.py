@@ -34,7 +34,7 @@ def drawn(scene, tmp_path_factory):
     path = tmp_path_factory.mktemp("drawn") / "run.svz"
     with sv.Recording(scene, every=20, activations=True, panels=True, path=path) as recording:
         scene.run.step(200)
-    return recording, sv.view.render(scene, (1280, 720)).astype(int)
+    return recording, sv.render(scene, (1280, 720)).astype(int)
 
 
 def test_they_are_what_the_window_shows(drawn):

@@ -43,7 +43,7 @@ def test_html_holds_the_pixels_of_render_and_the_image_beside_it_looks_the_same(
     scene.run.step(3)
     picture = sv.view.picture(scene, SIZE)
     words, width, seen, data, about = parts(picture)
-    wanted = sv.view.render(scene, SIZE, theme="light")
+    wanted = sv.render(scene, SIZE, theme="light")
     assert np.array_equal(picture.pixels, wanted)
     assert np.array_equal(seen, wanted)  # every bit
     assert width == SIZE[0]

@@ -54,7 +54,7 @@ THINGS = {
 
 @pytest.mark.parametrize("name", THINGS)
 def test_everything_with_weights_can_be_seen(name: str) -> None:
-    picture = sv.view.render(THINGS[name](), (640, 360))
+    picture = sv.render(THINGS[name](), (640, 360))
     assert picture.shape == (360, 640, 3)
     assert picture.dtype == np.uint8
     assert share_drawn(picture) > 0.02
@@ -63,9 +63,9 @@ def test_everything_with_weights_can_be_seen(name: str) -> None:
 
 def test_a_trained_run_shows_its_curve() -> None:
     run = run_of(nn.Sequential(nn.Linear(3, 3), nn.Sigmoid()), 3, 3)
-    before = sv.view.render(run)
+    before = sv.render(run)
     run.step(20)
-    after = sv.view.render(run)
+    after = sv.render(run)
     column = np.s_[:, 952:]
     assert (before[column] != after[column]).any(axis=2).mean() > 0.001
 
@@ -89,25 +89,25 @@ def test_a_trained_run_shows_its_curve() -> None:
 )
 def test_what_has_no_weights_is_refused_in_words(thing: object) -> None:
     with pytest.raises((InputError, TypeMismatchError), match="allowed"):
-        sv.view.render(thing)
+        sv.render(thing)
 
 
 def test_the_message_for_a_wrong_kind_lists_what_is_allowed() -> None:
     with pytest.raises(TypeMismatchError, match=r'got ndarray; allowed: .*named arrays .*; try \{"x": x\}'):
-        sv.view.render(np.zeros((2, 3)))
+        sv.render(np.zeros((2, 3)))
     with pytest.raises(TypeMismatchError, match="got int; allowed: a Scene, a Run, a Module"):
-        sv.view.render(3)
+        sv.render(3)
 
 
 @pytest.mark.parametrize("size", [(0, 0), (-5, 5), (1e9, 5), (640,), "640x360"])
 def test_impossible_sizes_are_refused(size: object) -> None:
     with pytest.raises(InputError, match="allowed"):
-        sv.view.render(sv.Weight(1.0), size)  # type: ignore[arg-type]
+        sv.render(sv.Weight(1.0), size)  # type: ignore[arg-type]
 
 
 def test_a_picture_is_the_same_every_time() -> None:
     thing = {"a": rng.normal(size=(20, 30))}
-    assert np.array_equal(sv.view.render(thing, (640, 360)), sv.view.render(thing, (640, 360)))
+    assert np.array_equal(sv.render(thing, (640, 360)), sv.render(thing, (640, 360)))
 
 
 def test_arrays_keep_their_numbers_in_order() -> None:
@@ -119,6 +119,6 @@ def test_arrays_keep_their_numbers_in_order() -> None:
 
 
 def test_the_light_theme_is_light_and_supersampling_keeps_the_size() -> None:
-    picture = sv.view.render({"a": np.ones((3, 3))}, (320, 240), theme="light", supersample=2)
+    picture = sv.render({"a": np.ones((3, 3))}, (320, 240), theme="light", supersample=2)
     assert picture.shape == (240, 320, 3)
     assert picture[0, 0].min() > 240

@@ -134,13 +134,13 @@ def test_of_a_larger_net_they_follow_tensor_by_tensor():
 def test_a_picture_shows_them():
     _, run = run_of(30)
     for quantity in ("weight", "gradient", "update"):
-        picture = sv.view.render(run, (640, 360), quantity=quantity)
+        picture = sv.render(run, (640, 360), quantity=quantity)
         assert picture.shape == (360, 640, 3)
     layout = layout_for(run.tensors, run.stages, SIZE)
     place = layout.camera.project([layout.plate("1.running_var").cell_centre_top(3, 0)])[0]
     colours = {}
     for quantity in ("weight", "gradient"):
-        picture = sv.view.render(run, SIZE, quantity=quantity)
+        picture = sv.render(run, SIZE, quantity=quantity)
         x, y = np.round(place).astype(int)
         colours[quantity] = picture[y - 3 : y + 4, x - 3 : x + 4].reshape(-1, 3).mean(axis=0)
     assert colours["weight"][2] > colours["weight"][0] + 40  # a variance is above 0: blue

@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 import pytest
 from PIL import Image
+from scalarviz.cli.painter import Painter
 
 import scalarviz as sv
-from scalarviz.cli.painter import Painter
 from scalarviz.io import load_picture
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.view.shown.subject import subject_of
@@ -139,7 +139,7 @@ class Bare:
 def test_a_frame_of_the_command_line_is_what_a_window_would_show_of_the_same(screen, tmp_path, built, name):
     scene, options = built(name, 37)
     frame = Painter.of(scene, options).picture("the pace", None)
-    np.testing.assert_array_equal(sv.view.render(scene, SIZE, pace_text="the pace"), frame)
+    np.testing.assert_array_equal(sv.render(scene, SIZE, pace_text="the pace"), frame)
     with closing(Window(partial(Bare, scene), name, SIZE, shots=tmp_path).show()) as window:
         window.serve()
         np.testing.assert_array_equal(window._picture(), frame)

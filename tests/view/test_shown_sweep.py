@@ -39,7 +39,7 @@ def test_the_picture_of_a_sweep_is_its_wall_and_its_own_function_builds_the_runs
 
     with begun(path) as going:
         assert len(list(going)) == 4
-        assert np.array_equal(sv.view.render(going, (640, 400)),
+        assert np.array_equal(sv.render(going, (640, 400)),
                               wall_picture(path, (640, 400), build=going.shown()[1]))  # fmt: skip
         rooms = rooms_of_kept(going, get_theme("dark"))
     opened = rooms.run(rooms.runs.results[3])
@@ -47,14 +47,14 @@ def test_the_picture_of_a_sweep_is_its_wall_and_its_own_function_builds_the_runs
     assert opened.scene.run.steps == 5
     rooms.close()
     with sv.sweep.Results(path) as results:  # which holds no function
-        assert np.array_equal(sv.view.render(results, (640, 400)), wall_picture(path, (640, 400)))
+        assert np.array_equal(sv.render(results, (640, 400)), wall_picture(path, (640, 400)))
 
 
 @pytest.mark.gl
 def test_what_is_of_one_run_or_of_no_file_is_refused(path):
     with begun(path) as going:
         with pytest.raises(InputError, match="take them all before it is shown"):
-            sv.view.show(going)
+            sv.show(going)
         list(going)
         for use, given in ((sv.view.show, {"quantity": "gradient"}), (sv.view.show, {"steps": 5}),
                            (sv.view.render, {"step": 3}), (sv.view.render, {"cmap": "grey"})):  # fmt: skip
@@ -64,7 +64,7 @@ def test_what_is_of_one_run_or_of_no_file_is_refused(path):
         sv.sweep(small, None, 1, steps=5, workers=0) as going,
         pytest.raises(InputError, match="a sweep is shown from its file"),
     ):
-        sv.view.render(going)
+        sv.render(going)
 
 
 def test_the_time_that_is_left_is_that_of_the_runs_that_were_seen_to_end():

@@ -36,7 +36,7 @@ def trained(handle, w, steps):
 
 def test_a_loop_is_watched_and_its_last_step_is_shown(screen):
     w = {"layers": [np.zeros((4, 6)), np.zeros(4)]}
-    with sv.view.show(w, block=False) as handle:
+    with sv.show(w, block=False) as handle:
         assert handle.watched.name == "dict"
         before = handle.window._painted()
         trained(handle, w["layers"][0], 300)
@@ -50,7 +50,7 @@ def test_a_loop_is_watched_and_its_last_step_is_shown(screen):
 
 def test_the_time_bar_goes_back_to_what_was_seen(screen):
     w = np.zeros((3, 3))
-    with sv.view.show({"w": w}, block=False) as handle:
+    with sv.show({"w": w}, block=False) as handle:
         assert handle.viewer.bench.places.time is None
         handle._turns._pace.share = 1.0
         for _ in range(12):
@@ -73,7 +73,7 @@ def test_the_time_bar_goes_back_to_what_was_seen(screen):
 
 def test_painting_gets_its_share_and_no_more(screen, monkeypatch):
     w = np.zeros((30, 30))
-    with sv.view.show({"w": w}, block=False) as handle:
+    with sv.show({"w": w}, block=False) as handle:
         watched, pace = handle.watched, handle._turns._pace
         monkeypatch.setattr(pace, "touched", lambda now: None)  # no hand is there; a resized window counts as one
         pace._eager, took, looks = float("-inf"), pace.took, {}
@@ -89,7 +89,7 @@ def test_painting_gets_its_share_and_no_more(screen, monkeypatch):
 
 def test_gradients_and_updates_are_shown_where_there_are_some(screen):
     params = {"w": np.ones((3, 3), np.float32)}
-    with sv.view.show(params, block=False) as handle:
+    with sv.show(params, block=False) as handle:
         handle._turns._pace.share = 1.0
         for _ in range(3):
             params = {"w": params["w"] * np.float32(0.5)}
@@ -104,7 +104,7 @@ def test_gradients_and_updates_are_shown_where_there_are_some(screen):
 
 def test_a_window_that_was_closed_lets_the_loop_go_on(screen):
     w = np.zeros(4)
-    handle = sv.view.show({"w": w}, block=False)
+    handle = sv.show({"w": w}, block=False)
     assert handle.update(loss=1.0)
     handle.close()
     assert not handle.update(loss=0.5)
@@ -112,7 +112,7 @@ def test_a_window_that_was_closed_lets_the_loop_go_on(screen):
 
 
 def test_what_reads_in_place_takes_no_arrays(screen):
-    with sv.view.show(sv.Weight(1.0), block=False) as handle:
+    with sv.show(sv.Weight(1.0), block=False) as handle:
         assert handle.watched is None
         with pytest.raises(InputError, match="read in place"):
             handle.update({"w": np.ones(2)})
@@ -121,7 +121,7 @@ def test_what_reads_in_place_takes_no_arrays(screen):
 @pytest.mark.parametrize("x", ["arrays", "weights"])
 def test_the_desktops_own_button_ends_the_loop(screen, x):
     w = np.zeros(4)
-    with sv.view.show({"w": w} if x == "arrays" else sv.Weight(1.0), block=False) as handle:
+    with sv.show({"w": w} if x == "arrays" else sv.Weight(1.0), block=False) as handle:
         assert handle.update(loss=1.0)
         handle.window.canvas.native.close()  # as Qt does when the window manager asks for it
         end = time.monotonic() + 20
@@ -133,7 +133,7 @@ def test_the_desktops_own_button_ends_the_loop(screen, x):
 
 def test_a_loop_in_a_thread_of_its_own_tells_and_the_windows_thread_paints(screen):
     w, lone = np.zeros((2, 2)), sv.Weight(1.0)
-    with sv.view.show({"w": w}, block=False) as handle, sv.view.show(lone, block=False) as other:
+    with sv.show({"w": w}, block=False) as handle, sv.show(lone, block=False) as other:
         open_still = []
 
         def loop():
@@ -150,6 +150,6 @@ def test_a_loop_in_a_thread_of_its_own_tells_and_the_windows_thread_paints(scree
 
 
 def test_a_picture_of_it_needs_no_window():
-    picture = sv.view.render({"a": {"w": np.eye(3)}}, (320, 240))
-    again = sv.view.render(sv.watch({"a": {"w": np.eye(3)}}), (320, 240))
+    picture = sv.render({"a": {"w": np.eye(3)}}, (320, 240))
+    again = sv.render(sv.watch({"a": {"w": np.eye(3)}}), (320, 240))
     assert np.array_equal(picture, again)

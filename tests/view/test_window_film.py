@@ -15,7 +15,7 @@ import pytest
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, MissingDependencyError
 from scalarviz.run import Scene
-from scalarviz.view.film import whole_mp4
+from scalarviz.view.film_file import whole_mp4
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.watch.pace import FPS
 from scalarviz.view.window import taking

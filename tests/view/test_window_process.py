@@ -62,7 +62,7 @@ def test_at_a_prompt_the_window_serves_itself(screen, shell):
     prompt = Prompt(command, environment(screen))
     try:
         prompt.line("import scalarviz as sv; w = sv.Weight(-1.0, name='w')")
-        prompt.line("h = sv.view.show(w, block=False, size=(400, 300)); print('op' + 'en')")
+        prompt.line("h = sv.show(w, block=False, size=(400, 300)); print('op' + 'en')")
         prompt.until("open")
         prompt.line("w.forward(2.0); w.backward(3.0); w.step(0.5); print('step' + 'ped')")
         prompt.until("stepped")
@@ -80,7 +80,7 @@ def test_at_a_prompt_the_window_serves_itself(screen, shell):
 LOOP = """
 import scalarviz as sv, sys
 w = sv.Weight(-3.0, name="w")
-window = sv.view.show(w, block=False, size=(640, 400))
+window = sv.show(w, block=False, size=(640, 400))
 for step in range(30):
     w.zero_grad()
     y = w.forward(2.0)

@@ -14,7 +14,7 @@ class Comparison(RecordedPair):
 
     Examples
     --------
-    ``sv.view.show(first.compare(second))``, ``sv.view.render(first.compare(second), step=300)``
+    ``sv.show(first.compare(second))``, ``sv.render(first.compare(second), step=300)``
     """
 
     def save_html(

@@ -21,7 +21,7 @@ class Recorded(recording.Recorded):
     """See :class:`scalarviz.run.sources.recording.Recorded`."""
 
     def compare(self, other: recording.Recorded) -> Comparison:
-        """It and another at the same steps, with their difference: for ``sv.view.show``, ``sv.view.render``, or a page.
+        """It and another at the same steps, with their difference: for ``sv.show``, ``sv.render``, or a page.
 
         Each stands at its last step that is not after the one shown; tensors belong together by name and shape.
 
@@ -34,7 +34,7 @@ class Recorded(recording.Recorded):
 
         Examples
         --------
-        ``first.compare(second).save_html("both.html")``, ``sv.view.render(first.compare(second), step=300)``
+        ``first.compare(second).save_html("both.html")``, ``sv.render(first.compare(second), step=300)``
         """
         given: Any = other
         if not isinstance(given, recording.Recorded):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ...checks import integer
 from ...errors import InputError
+from ...scalar.single import as_number
 
 if TYPE_CHECKING:
     from ...run.sources.played import Rehearsal
@@ -155,7 +156,7 @@ _LEAST = 1e-12
 def _check_pace(total_steps: int, duration: float, fps: int) -> None:
     if total_steps < 0:
         raise InputError(f"total_steps: got {total_steps}; allowed: 0 or more")
-    if not (0 < duration < float("inf")):
+    if not (0 < as_number(duration, "duration") < float("inf")):
         raise InputError(f"duration: got {duration}; allowed: seconds above 0; try {DURATION:g}")
     if fps < 1 or duration * fps > _MOST:
         raise InputError(f"fps: got {fps} for {duration:g} s; allowed: 1 or more, a million frames at most; try {FPS}")

@@ -17,8 +17,8 @@ from ...errors import MissingDependencyError
 
 QT = ("pyside6", "pyqt6")
 WITHOUT = (
-    "Without one: sv.view.render(x) draws a picture, sv.Recording(...).save_html(path) writes a run as a page, "
-    "sv.live(x) is a notebook's cell; sv.view.show(x, block=False, required=False) lets a loop go on without a window"
+    "Without one: sv.render(x) draws a picture, sv.Recording(...).save_html(path) writes a run as a page, "
+    "sv.live(x) is a notebook's cell; sv.show(x, block=False, required=False) lets a loop go on without a window"
 )
 """What to do where there is no display."""
 LIBRARIES = (

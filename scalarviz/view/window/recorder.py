@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ScalarvizError
-from ..film import Film
+from ..film_file import Film
 from ..still import free
 from ..watch.pace import FPS
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import MissingDependencyError
-from ..film import check_video
+from ..film_file import check_video
 from ..still import free, save_png
 from .mark import Mark
 from .recorder import Recorder

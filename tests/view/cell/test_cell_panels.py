@@ -44,7 +44,7 @@ def test_the_pictures_are_those_of_the_window(cell, watch, scene, theme):
     picture = pixels(page.known["panel pictures"])
     assert page.known["panels"][0]["size"] == [304 + 2 * AIR, 117 + 2 * AIR]
     x, y, wide, high = PHOTO
-    wanted = sv.view.render(scene, WINDOW, theme=theme)[y : y + high, x : x + wide]
+    wanted = sv.render(scene, WINDOW, theme=theme)[y : y + high, x : x + wide]
     assert wanted.std() > 20
     apart = np.abs(picture[AIR:-AIR, AIR:-AIR].astype(int) - wanted.astype(int)).max(2)
     assert (apart <= 12).mean() > 0.99  # around the panel the window's ground glows a little

@@ -71,12 +71,12 @@ def test_the_picture_is_that_of_the_step_where_it_was_closed(notebook):
     module = __import__("scalarviz.scenes.rgb", fromlist=["build"])
     scene = module.build(module.Options())
     scene.run.step(25)
-    wanted = sv.view.render(scene, (320, 240), theme="light").astype(int)
+    wanted = sv.render(scene, (320, 240), theme="light").astype(int)
     _, _, pixels = picture(outputs(notebook, 1)[1])
     far = np.abs(pixels.astype(int) - wanted).max(2) > 48  # what WebP loses at edges
     assert far.mean() < 0.02
     scene.run.to(0)
-    begun = sv.view.render(scene, (320, 240), theme="light").astype(int)
+    begun = sv.render(scene, (320, 240), theme="light").astype(int)
     assert (np.abs(pixels.astype(int) - begun).max(2) > 48).mean() > 0.02
 
 

@@ -589,7 +589,7 @@ class Reader:
 def _instead(x: object) -> str:
     """What to try with something that cannot be watched."""
     if isinstance(x, Module):
-        return "; try sv.Run(net, ...), or sv.view.show(net)"
+        return "; try sv.Run(net, ...), or sv.show(net)"
     if is_array(x):
         return "; try {'x': x}"
     if isinstance(x, Iterator):

@@ -311,7 +311,7 @@ class Watched(Source):
     """Weights that somebody else changes: a torch.nn.Module, or arrays in nested dicts, lists and dataclasses.
 
     They are read where they lie, between two steps of the loop that changes them, which says so by :meth:`update`.
-    Nothing of them is changed. ``sv.view.show``, ``sv.live``, ``sv.view.render`` and ``sv.Recording`` take it.
+    Nothing of them is changed. ``sv.show``, ``sv.live``, ``sv.render`` and ``sv.Recording`` take it.
 
     Parameters
     ----------
