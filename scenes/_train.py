@@ -51,6 +51,7 @@ def _axis(value: str) -> str | int | Literal[False]:
 class Options(SceneOptions):
     """The flags of ``scalarviz train``: each field is one."""
 
+    rare = SceneOptions.rare | {"samples", "trained"}
     network: Path = Field(description="the ONNX file", json_schema_extra={"argument": True})
     data: Path = Field(
         description="what it learns: a .npz file with arrays x and y (and x_test, y_test), or a folder of pictures "

@@ -41,6 +41,7 @@ REPORTED = 64  # weights whose numbers the report has
 class Options(SceneOptions):
     """The flags of ``scalarviz expression``: each field is one."""
 
+    rare = SceneOptions.rare | {"start"}
     steps: int = Field(2000, ge=1, le=10**12, description="training steps")
     expr: str = Field(
         "a*tanh(w*x + b) + c",

@@ -30,6 +30,7 @@ FALL = 0.05  # who knows how frequent letters are has a loss of 2.8, who knows a
 class Options(SceneOptions):
     """The flags of ``scalarviz microgpt``: each field is one."""
 
+    rare = SceneOptions.rare | {"heads", "context"}
     steps: int = Field(4000, ge=1, le=10**12, description="training steps")
     text: Path | None = Field(
         None,

@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -135,6 +135,11 @@ class Flags(BaseModel):
     """What is asked of the flags of any command."""
 
     model_config = ConfigDict(extra="forbid")
+    rare: ClassVar[frozenset[str]] = frozenset({
+        "at", "break_on", "cmap", "dtype", "duration", "engine", "every", "fps", "headless", "json_line", "micro",
+        "presenter", "recording", "sampling", "schedule", "size", "theme", "threads",
+    })  # fmt: skip
+    """Fields whose flags ``--help-all`` shows, and ``--help`` does not."""
 
     @model_validator(mode="after")
     def _one_name_a_file(self) -> Self:

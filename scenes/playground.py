@@ -95,6 +95,7 @@ def parse_hide(value: object) -> object:
 class Options(SceneOptions):
     """The flags of ``scalarviz playground``: each field is one."""
 
+    rare = SceneOptions.rare | {"columns", "split", "data_seed", "point", "without", "weights_seed", "hide", "l1", "l2"}
     data: Annotated[str, one_of(KINDS)] = Field(
         "circle", description="what the points are", json_schema_extra={"metavar": "|".join(KINDS)}
     )

@@ -36,6 +36,7 @@ OPTIMIZERS: dict[str, tuple[Callable[..., optim.Optimizer], float]] = {  # with 
 class Options(SceneOptions):
     """The flags of ``scalarviz rgb``: each field is one."""
 
+    rare = SceneOptions.rare | {"pair", "source", "graded", "apply", "output", "export_lut"}
     picture: Path | None = Field(
         None, description="a picture to show before, after and as the target", json_schema_extra={"argument": True}
     )

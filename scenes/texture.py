@@ -47,6 +47,7 @@ NEEDS = {"data": "skimage"}
 class Options(SceneOptions):
     """The flags of ``scalarviz texture``: each field is one."""
 
+    rare = SceneOptions.rare | {"epochs", "transform", "random_coordinates", "l2", "output"}
     picture: Path | None = Field(
         None, description="what to paint", json_schema_extra={"argument": True, "shown": "a photograph"}
     )

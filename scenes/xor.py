@@ -77,6 +77,7 @@ def _half_or_one(value: float) -> float:
 class Options(SceneOptions):
     """The flags of ``scalarviz xor``: each field is one."""
 
+    rare = SceneOptions.rare | {"factor", "log"}
     steps: int = Field(20_000, ge=1, le=10**12, description="training steps")
     activation: Literal["tanh", "sigmoid"] = Field("tanh", description="of the hidden units and of the output")
     factor: Annotated[float, AfterValidator(_half_or_one)] = Field(

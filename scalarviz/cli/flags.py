@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -16,7 +16,19 @@ from ..errors import InputError
 from ..run.scene.scene import extra_of, flag_of, sentence
 
 
-def command_from(model: type[BaseModel], call: Callable[[Any], int]) -> Callable[..., int]:
+def add_command(
+    app: Any, name: str, summary: str, model: type[BaseModel], call: Callable[[Any], int], everything: bool
+) -> None:
+    """Add a command with one flag for every field of `model`; its rare ones are shown with `everything` alone."""
+    known: Set[str] = frozenset() if everything else getattr(model, "rare", frozenset())
+    rare = {name for name, field in model.model_fields.items() if name in known and not extra_of(field).get("argument")}
+    told = f"{len(rare)} more flags: scalarviz {name} --help-all" if rare else None
+    app.command(name, help=summary, epilog=told, cls=_class_of(model))(command_from(model, call, rare))
+
+
+def command_from(
+    model: type[BaseModel], call: Callable[[Any], int], hidden: Set[str] = frozenset()
+) -> Callable[..., int]:
     """A function with one parameter for every field of `model`, for ``typer.Typer.command``.
 
     It makes the model of the flags that were given (so ``model_fields_set`` is what the user typed) and calls `call`
@@ -32,12 +44,12 @@ def command_from(model: type[BaseModel], call: Callable[[Any], int]) -> Callable
         return call(options)
 
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [_parameter(name, field) for name, field in model.model_fields.items()]
+        [_parameter(name, field, name in hidden) for name, field in model.model_fields.items()]
     )
     return command
 
 
-def class_of(model: type[BaseModel]) -> type[Any]:
+def _class_of(model: type[BaseModel]) -> type[Any]:
     """The class of a model's command: a file that is written has one name, and a second one is refused."""
     from typer.core import TyperCommand
 
@@ -56,12 +68,13 @@ def class_of(model: type[BaseModel]) -> type[Any]:
     return Command
 
 
-def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
+def _parameter(name: str, field: FieldInfo, hidden: bool) -> inspect.Parameter:
     extra = extra_of(field)
     if extra.get("argument"):
         info = typer.Argument(help=_help(field), metavar=name.upper(), show_default=False)
     else:
-        info = typer.Option(flag_of(name, field), help=_help(field), metavar=extra.get("metavar"), show_default=False)
+        flag, metavar = flag_of(name, field), extra.get("metavar")
+        info = typer.Option(flag, help=_help(field), metavar=metavar, show_default=False, hidden=hidden)
     kind: Any = _type_of(field.annotation) | None
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, info])
 

@@ -20,6 +20,8 @@ from .hints import hint, scene_in
 from .interrupt import INTERRUPTED, MESSAGE
 from .streams import usable
 
+HELP_ALL = "--help-all"
+"""Shows the flags that ``--help`` leaves out as well."""
 COMMANDS = {
     "scenes": "List the scenes.",
     "tour": "A minute through all of it, in one window.",
@@ -62,7 +64,7 @@ def _answered(arguments: list[str]) -> int:
     except ScalarvizError as error:
         return fail(str(error))
     except OSError as error:
-        if not {"-h", "--help"} & set(arguments):  # of a file: a defect, which keeps its traceback
+        if not {"-h", "--help", HELP_ALL} & set(arguments):  # of a file: a defect, which keeps its traceback
             raise
         return fail(str(unwritable(error)))
     except KeyboardInterrupt:
@@ -80,6 +82,7 @@ def _dispatch(arguments: list[str]) -> int:
     import typer
 
     app, name = _app(arguments)
+    arguments = ["--help" if argument == HELP_ALL else argument for argument in arguments]
     try:
         code = typer.main.get_command(app).main(arguments, prog_name="scalarviz", standalone_mode=False)
     except Exception as error:
@@ -112,19 +115,19 @@ def _app(arguments: list[str]) -> tuple[Any, str]:
         if name != asked:
             app.command(name, help=summary)(_unasked)
     if asked in scene_names() or asked.endswith(".py"):
-        _add_scene(app, asked)
+        _add_scene(app, asked, HELP_ALL in arguments)
     app.command("scenes", help=COMMANDS["scenes"])(_scenes)
     app.command("tour", help=COMMANDS["tour"])(_tour_with_flags() if asked == "tour" else _unasked)
     if asked == "train":
-        _add_train(app)
+        _add_train(app, HELP_ALL in arguments)
     else:
         app.command("train", help=COMMANDS["train"])(_unasked)
     if asked == "replay":
-        _add_replay(app)
+        _add_replay(app, HELP_ALL in arguments)
     else:
         app.command("replay", help=COMMANDS["replay"])(_unasked)
     if asked == "view":
-        _add_view(app)
+        _add_view(app, HELP_ALL in arguments)
     else:
         app.command("view", help=COMMANDS["view"])(_unasked)
     if asked == "sweep":
@@ -220,9 +223,9 @@ def _unasked() -> None:
     """Stand in for a command whose flags nobody asked for."""
 
 
-def _add_scene(app: Any, name: str) -> None:
+def _add_scene(app: Any, name: str, everything: bool) -> None:
     from ..run.scene.scene_file import load_scene
-    from .flags import class_of, command_from
+    from .flags import add_command
     from .run import run_scene
 
     scene = load_scene(name)
@@ -230,7 +233,7 @@ def _add_scene(app: Any, name: str) -> None:
     def run(options: Any) -> int:
         return _interruptible(lambda: run_scene(scene, options))
 
-    app.command(name, help=scene.summary, cls=class_of(scene.options))(command_from(scene.options, run))
+    add_command(app, name, scene.summary, scene.options, run, everything)
 
 
 def _scenes() -> None:
@@ -239,43 +242,43 @@ def _scenes() -> None:
         tell(f"{name:{width}}  {summary}")
 
 
-def _add_train(app: Any) -> None:
-    from .flags import class_of, command_from
+def _add_train(app: Any, everything: bool) -> None:
+    from .flags import add_command
     from .train import train, train_scene
 
     def run(options: Any) -> int:
         return _interruptible(lambda: train(options))
 
     model = train_scene().options
-    app.command("train", help=COMMANDS["train"], cls=class_of(model))(command_from(model, run))
+    add_command(app, "train", COMMANDS["train"], model, run, everything)
 
 
-def _add_replay(app: Any) -> None:
-    from .flags import class_of, command_from
+def _add_replay(app: Any, everything: bool) -> None:
+    from .flags import add_command
     from .replay import replay, replay_options
 
     def run(options: Any) -> int:
         return _interruptible(lambda: replay(options))
 
     model = replay_options()
-    app.command("replay", help=COMMANDS["replay"], cls=class_of(model))(command_from(model, run))
+    add_command(app, "replay", COMMANDS["replay"], model, run, everything)
 
 
-def _add_view(app: Any) -> None:
-    from .flags import class_of, command_from
+def _add_view(app: Any, everything: bool) -> None:
+    from .flags import add_command
     from .view import view, view_options
 
     def run(options: Any) -> int:
         return _interruptible(lambda: view(options))
 
     model = view_options()
-    app.command("view", help=COMMANDS["view"], cls=class_of(model))(command_from(model, run))
+    add_command(app, "view", COMMANDS["view"], model, run, everything)
 
 
 def _add_sweep(app: Any, arguments: list[str]) -> None:
     """The command, with the flags of the scene that it names."""
     from ..run.scene.scene_file import load_scene
-    from .flags import class_of, command_from
+    from .flags import add_command
     from .sweep import run_sweep, sweep_options
 
     name = scene_in(arguments)
@@ -285,7 +288,7 @@ def _add_sweep(app: Any, arguments: list[str]) -> None:
         return _interruptible(lambda: run_sweep(options, typed))
 
     more = "" if name else " `scalarviz sweep xor --help` lists those of a scene, too."
-    app.command("sweep", help=COMMANDS["sweep"] + more, cls=class_of(model))(command_from(model, run))
+    add_command(app, "sweep", COMMANDS["sweep"] + more, model, run, HELP_ALL in arguments)
 
 
 def _tour_with_flags() -> Callable[..., int]:

@@ -7,6 +7,7 @@ import csv
 import importlib
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from scalarviz.cli import rooms
 from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.io import save_picture, save_tensors
 from scalarviz.lessons import lessons, shelf
+from scalarviz.run.scene.scene import flag_of
 from scalarviz.scalar import ops
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +45,20 @@ def test_help_version_and_warmup(cli, monkeypatch):
 
 
 # ---- doctor
+
+
+@pytest.mark.parametrize("name", [*SCENES, "train", "replay", "view"])
+def test_help_shows_the_flags_of_a_newcomer_and_help_all_every_one(cli, monkeypatch, name):
+    monkeypatch.setenv("COLUMNS", "120")
+    few, every = (set(re.findall(r"│ (--[a-z0-9-]+) ", cli(name, flag).out)) for flag in ("--help", "--help-all"))
+    assert few < every
+    assert len(few) <= 17
+    assert {"--theme", "--cmap"} <= every - few
+    assert f"{len(every) - len(few)} more flags: scalarviz {name} --help-all" in cli(name, "--help").out
+    if name in SCENES:
+        fields = importlib.import_module(f"scalarviz.scenes.{name}").Options.model_fields
+        flags = {flag_of(field, info) for field, info in fields.items()}
+        assert {flag for flag in flags if flag.startswith("--")} == every - {"--help"}
 
 
 def test_doctor_says_what_works_and_what_to_install(cli, monkeypatch):
