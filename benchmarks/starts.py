@@ -212,11 +212,11 @@ def scenes_start(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
 def kernels() -> None:
     """Load every kernel of float32 from the cache."""
     from scalarviz.engine.cpu.loader import MAKERS
-    from scalarviz.engine.cpu.wire import CALLS, KERNELS
+    from scalarviz.engine.cpu.wire import KERNELS
     from scalarviz.scalar.ops import TABLE
 
     start = time.perf_counter()
-    for kind, names in {"function": CALLS, "kernel": KERNELS, "rows": tuple(TABLE)}.items():
+    for kind, names in {"kernel": KERNELS, "rows": tuple(TABLE)}.items():
         for name in names:
             MAKERS[kind](name, "float32")
     say(seconds=time.perf_counter() - start)
@@ -269,11 +269,11 @@ def _new_expression() -> Any:
 def large() -> None:
     """Record and lower ``nn.Linear(1024, 1024)``."""
     from scalarviz import nn
-    from scalarviz.tape import lower, record
+    from scalarviz.tape import lower, trace
 
     layer, loss = nn.Linear(1024, 1024, seed=0), nn.MSELoss()
     start = time.perf_counter()
-    tape = record(layer, 1024, 1024, loss=loss)
+    tape = trace(layer, 1024, 1024, loss=loss)
     recorded = time.perf_counter()
     lower(tape.only(loss=True))
     say(record=recorded - start, lower=time.perf_counter() - recorded)

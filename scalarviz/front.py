@@ -43,13 +43,13 @@ from .scalar import (
     tanh,
     where,
 )
-from .tape import record
+from .tape import trace
 
 __all__ = [
     "Run", "ScalarvizError", "Scene", "Value", "Weight", "abs", "add", "clip", "cos", "div", "dot", "exp", "gather",
     "gradcheck", "leaky_relu", "load_onnx", "log", "log_softmax", "logsumexp", "max", "maximum", "mean", "min",
-    "minimum", "mul", "neg", "nn", "no_grad", "optim", "pow", "record", "register", "relu", "sigmoid", "sin",
-    "softmax", "softplus", "sqrt", "square", "sub", "sum", "tanh", "watch", "where",
+    "minimum", "mul", "neg", "nn", "no_grad", "optim", "pow", "register", "relu", "sigmoid", "sin",
+    "softmax", "softplus", "sqrt", "square", "sub", "sum", "tanh", "trace", "watch", "where",
 ]  # fmt: skip
 
 _ARRAYS = "data are NumPy arrays; what is trained is nn.Parameter(array) or sv.Weight(number)"

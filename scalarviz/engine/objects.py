@@ -21,7 +21,7 @@ from ..scalar.single import usable
 from ..scalar.store import Block
 from ..scalar.sums import Dot, Row, Total, dot
 from ..scalar.value import Value, apply
-from ..tape import Node, Tape, record
+from ..tape import Node, Tape, trace
 from ..tape.program import CODES
 from .arrays.trainer import PythonTrainer
 from .problem import Array, Problem, check_coupled
@@ -137,7 +137,7 @@ class ObjectsTrainer(PythonTrainer):
         plan = problem.plan
         if plan.body.couples:
             check_coupled(plan.body, problem.batch, plan.body.n_rows * VALUE_BYTES)
-            self._together = Lockstep(record(model, plan.n_inputs, plan.n_targets, loss=loss))
+            self._together = Lockstep(trace(model, plan.n_inputs, plan.n_targets, loss=loss))
         if problem.tape is not None:
             self._together = Lockstep(problem.tape)
 

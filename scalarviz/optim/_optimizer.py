@@ -21,7 +21,7 @@ from ..checks import mapping, position, real_array
 from ..errors import InputError, StateError, TracingError, TypeMismatchError, UnknownAttributeError, listing, shown
 from ..scalar import Block, Value, Weight
 from ..scalar.single import at_least_zero
-from ..tape import Tape, record
+from ..tape import Tape, trace
 from ._given import Indices, as_block, steps_of
 from ._groups import INITIAL, MOST, Grouped, GroupNumbers, ParamGroup, picked
 from ._pace import Pace
@@ -254,7 +254,7 @@ class Optimizer:
                 state[-1], [self.of_all(rule, [w, g, *state[:-1]], lr, theta.weight(1)) for rule, lr in found]
             )
 
-        return record(one, 2 + len(self.state) + (groups > 1), blocks=[theta])
+        return trace(one, 2 + len(self.state) + (groups > 1), blocks=[theta])
 
     # ---- its numbers
 
@@ -703,7 +703,7 @@ class Optimizer:
                 g = limited(w, g, [theta.weight(2 + k) for k in range(more)])
             return self.of_all(rule, [w, g, *state], theta.weight(0), theta.weight(1))
 
-        return record(one, 2 + len(self.state), blocks=[theta])
+        return trace(one, 2 + len(self.state), blocks=[theta])
 
     def _next(self, rows: FloatArray, theta: FloatArray) -> FloatArray:
         """New weight and state rows, shape of `rows` less the gradient's."""

@@ -12,7 +12,7 @@ from ..checks import flag, function, one_of
 from ..errors import InputError, ScalarvizError, TypeMismatchError, shown
 from ..scalar.single import as_number, checked_number
 from ..scalar.value import Value
-from ..tape import Tape, record
+from ..tape import Tape, trace
 from ._given import below_one, finite, steps_of
 from ._optimizer import Optimizer
 from ._pace import Floats, PaceMoment
@@ -444,7 +444,7 @@ def _recorded(one: Factor) -> Tape | None:
 
     try:
         called = _called(one, np.array(_TRIED))  # it may be a list that ends before
-        tape = record(traced, 1)
+        tape = trace(traced, 1)
         found = _computed(tape, np.array(_TRIED))
     except Exception:  # a Value is not what it was written for
         return None

@@ -374,7 +374,7 @@ class Value(Labelled):
         if self._op is not None or isinstance(self, Symbol):
             raise StateError(
                 "a node of a graph cannot be copied or pickled: the graph lives in this process. Take float(node) "
-                "for its number, state_dict() for a model's numbers, or sv.record(function, n_inputs) for the graph"
+                "for its number, state_dict() for a model's numbers, or sv.trace(function, n_inputs) for the graph"
             )
         return _leaf, (self.data, self.grad, self.label)
 

@@ -17,7 +17,7 @@ from importlib import metadata
 from typing import NamedTuple
 
 from ..errors import InputError
-from ..tape.record import SAID
+from ..tape.trace import SAID
 from .job import Job, compute
 from .result import Result
 

@@ -99,7 +99,7 @@ def test_a_frozen_number_follows_nothing(engine):
 
 def test_a_mean_of_inputs_or_of_weights_alone_is_not_computed_ahead():
     net = nn.Linear(2, 1)
-    tape = sv.record(lambda x: [batch_mean(x[0]), batch_mean(net.weight[0][0]), batch_mean(sv.Value(2.0))], 2)
+    tape = sv.trace(lambda x: [batch_mean(x[0]), batch_mean(net.weight[0][0]), batch_mean(sv.Value(2.0))], 2)
     plan = sv.tape.lower(tape)
     assert (plan.prologue, plan.encode, plan.body.constants.tolist()) == (None, None, [2.0])
 
@@ -108,7 +108,7 @@ def test_a_mean_of_inputs_or_of_weights_alone_is_not_computed_ahead():
     {
         "a mean of a number": (lambda: batch_mean(sv.Value(1.0)), StateError, "recorded graph"),
         "a number that follows nothing": (lambda: track(nn.Parameter([0.0])[0], None), StateError, "recorded graph"),
-        "a mean of a float": (lambda: sv.record(lambda x: batch_mean(1.0), 1), TypeMismatchError, "Value"),
+        "a mean of a float": (lambda: sv.trace(lambda x: batch_mean(1.0), 1), TypeMismatchError, "Value"),
     }
 )
 def test_there_is_a_batch_in_recorded_graphs_alone(refusal):

@@ -202,7 +202,7 @@ def chain(depth, wide):
 def test_no_two_adjoints_in_use_share_a_row_and_few_rows_are_enough(depth):
     """Where layers are wide, adjoints lie where others lay before that nobody wants any more."""
     mse = nn.MSELoss()
-    program = sv.tape.lower(sv.record(chain(depth, FEWEST + 3), 2, 2, loss=mse).only(loss=True)).body
+    program = sv.tape.lower(sv.trace(chain(depth, FEWEST + 3), 2, 2, loss=mse).only(loss=True)).body
     places = AdjointRows(program, [program.loss])
     in_use, every = {program.loss: places(program.loss)}, set()
     for instruction in reversed(program.instructions):

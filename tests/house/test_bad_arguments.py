@@ -168,10 +168,10 @@ sv.draw(w.value, chains=_) | None, 3, 'yes'
 sv.draw(w.value, digits=_) | '4', -1, 13, 2.5, True, [4]
 sv.draw(w.value, unfold=_) | None, 3, '0', ['0'], [3]
 sv.draw(w.value).save(_) | None, 3, 'a.jpg', 'a'
-sv.record(_, 1) || None, 'f', 3
-sv.record(lambda v: v, <_ 1,_>) | None, '1', -1, 1.5
-sv.record(lambda v: v, 1, loss=_) | 'f', 3
-sv.record(lambda v: _, 1) | None, 1.0, 'a'
+sv.trace(_, 1) || None, 'f', 3
+sv.trace(lambda v: v, <_ 1,_>) | None, '1', -1, 1.5
+sv.trace(lambda v: v, 1, loss=_) | 'f', 3
+sv.trace(lambda v: _, 1) | None, 1.0, 'a'
 sv.watch(_) || circle(), None, 'rgb', 3.0, object(), {}, [], X[0], nn.Linear, linear(), made(), {'a': 'b'}, {'a': 1j}
 sv.watch({'a': X}, budget=_) || None, *NO_COUNT
 sv.watch({'a': X}).update(_) || 3, 'a', {}, {'b': X}, {'a': Y}, {'a': X, 'b': X}
@@ -256,7 +256,7 @@ panels.Points(Y, np.zeros(4), _) | np.zeros(4), [True], 'a', np.zeros((4, 1), bo
 panels.PointEdits(<_,print print,_>) | None, 3, 'add'
 sv.sum([1.0, w.value]) ; sv.dot([1.0, 2.0], [1.0, w.value], 1.0) ; Weight(1.0, 'name')
 w.weight.initialize(0.0, 1.0, seed=0) ; sv.gradcheck(Value.exp, 1.0, step=1e-5, tolerance=1e-6)
-sv.register('exp', 'a', 'a', ('1',), latex='a') ; sv.record(lambda v: v, 3, 0, loss=None, blocks=())
+sv.register('exp', 'a', 'a', ('1',), latex='a') ; sv.trace(lambda v: v, 3, 0, loss=None, blocks=())
 sv.Scene('name', w.run, probe=ONES[0], input_names=('r', 'g', 'b'), panels=(panels.LossCurve(),), notes=[])
 sv.Run(w.loop, nn.MSELoss(), w.sgd, (X, Y), batch_size=2, seed=0, engine='numpy', dtype='float64', threads=1)
 w.run.step(0, progress=_) ; w.run.evaluate(ONES, ONES[:, :2], values=None)

@@ -61,7 +61,7 @@ def test_a_penalty_is_one_node_and_makes_no_weights():
     assert penalty.data == pytest.approx(float((net.weight.data**2).sum() + (net.bias.data**2).sum()), rel=1e-12)
     np.testing.assert_array_equal(net.weight.grad, 2 * net.weight.data)
     assert net.weight.held() == []
-    assert len(sv.record(lambda x: (net.weight * net.weight).sum() * x[0], 1).nodes) == 3
+    assert len(sv.trace(lambda x: (net.weight * net.weight).sum() * x[0], 1).nodes) == 3
 
 
 def test_the_numbers_of_the_forward_pass_count_and_a_second_backward_adds():

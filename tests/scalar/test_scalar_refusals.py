@@ -83,13 +83,13 @@ PLACES = {
         for how, (call, *says) in OF_NUMPY.items()
         for where, way in (
             ("a value", lambda c: c(Value(2.0))),
-            ("recorded", lambda c: sv.record(lambda x: [c(x[0])], 1)),
+            ("recorded", lambda c: sv.trace(lambda x: [c(x[0])], 1)),
         )
     },
-    "math, recorded": (lambda: sv.record(lambda x: [math.sin(x[0])], 1), sv.ScalarvizError, "sv.sin"),
-    "nothing returned": (lambda: sv.record(lambda x: None, 1), InputError, "Value", "NoneType"),
-    "None in a list": (lambda: sv.record(lambda x: [None], 1), TypeMismatchError),
-    "negative inputs": (lambda: sv.record(lambda x: x[0], -1), InputError, -1),
+    "math, recorded": (lambda: sv.trace(lambda x: [math.sin(x[0])], 1), sv.ScalarvizError, "sv.sin"),
+    "nothing returned": (lambda: sv.trace(lambda x: None, 1), InputError, "Value", "NoneType"),
+    "None in a list": (lambda: sv.trace(lambda x: [None], 1), TypeMismatchError),
+    "negative inputs": (lambda: sv.trace(lambda x: x[0], -1), InputError, -1),
 }
 DRAWS = {
     "a batch beyond the data": (lambda: rng.batch_indices(0, 0, 10, 11), InputError, 11, "larger"),

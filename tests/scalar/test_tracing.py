@@ -22,7 +22,7 @@ ASKING = {
 OTHERS = {
     "item": (lambda x: (x * 1).item(), "item"), "local": (lambda x: sv.dot([x], [x]).local_gradients, "recorded"),
     "backward": (lambda x: (x * 1).backward(), "return the loss"), "smallest": (lambda x: min(x, x * 2), "sv.min"),
-    "NumPy": (np.arctan, "sv.sin"), "another": (lambda x: sv.record(lambda y: y, 1), "inside another"),
+    "NumPy": (np.arctan, "sv.sin"), "another": (lambda x: sv.trace(lambda y: y, 1), "inside another"),
 }  # fmt: skip
 
 
@@ -31,7 +31,7 @@ def test_what_a_recording_cannot_do_is_said_with_a_way_out_and_ends_it(how):
     ask, way_out = OTHERS.get(how) or (ASKING[how], "sv.where")
     symbols = []
     with pytest.raises(sv.ScalarvizError) as caught:
-        sv.record(lambda x: [symbols.append(x[0] * 2.0), ask(x[0])][1], 1)
+        sv.trace(lambda x: [symbols.append(x[0] * 2.0), ask(x[0])][1], 1)
     assert how == "NumPy" or isinstance(caught.value, TracingError)
     assert way_out in str(caught.value) or how in ("local", "another")
     assert (Value(1.0) + 1).data == 2.0  # the thread computes numbers again
@@ -43,19 +43,19 @@ def test_what_a_recording_cannot_do_is_said_with_a_way_out_and_ends_it(how):
 def test_an_error_of_the_model_ends_the_recording_and_a_symbol_of_another_is_refused():
     kept = []
     with pytest.raises(ZeroDivisionError):
-        sv.record(lambda x: [kept.append(x[0]), 1 / 0], 1)
+        sv.trace(lambda x: [kept.append(x[0]), 1 / 0], 1)
     with pytest.raises(InputError, match="another recording"):
-        sv.record(lambda x: x[0] + kept[0], 1)
+        sv.trace(lambda x: x[0] + kept[0], 1)
 
 
 @pytest.mark.parametrize(("draw", "name"), [(lambda: np.random.rand(2), "np.random"), (random.random, "random")])
 def test_random_numbers_drawn_while_recording_are_said(draw, name):
     """A dropout by hand would have the same mask in every step."""
     with pytest.warns(RuntimeWarning, match=rf"random numbers \({name}\).*nn\.Dropout"):
-        sv.record(lambda x: [draw(), x[0] * 2.0][1], 1)
+        sv.trace(lambda x: [draw(), x[0] * 2.0][1], 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         own = np.random.default_rng(0)
-        sv.record(lambda x: [own.random(), x[0] * 2.0][1], 1)
+        sv.trace(lambda x: [own.random(), x[0] * 2.0][1], 1)
         np.random.rand(3)
-        sv.record(lambda x: x[0] * 2.0, 1)
+        sv.trace(lambda x: x[0] * 2.0, 1)

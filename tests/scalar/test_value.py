@@ -208,7 +208,7 @@ def test_inside_a_recording_it_is_refused():
             return inputs[0] * 2.0
 
     with pytest.raises(TracingError, match=r"no_grad.*predict"):
-        sv.record(model, 1)
+        sv.trace(model, 1)
     assert (Value(2.0) * 1.0).parents  # all is as before
 
 

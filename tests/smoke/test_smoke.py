@@ -77,9 +77,7 @@ def test_a_window_opens_and_closes(tmp_path, request):
         if shutil.which("Xvfb") is None:
             pytest.skip("no display, and no Xvfb to make one")
         display = request.getfixturevalue("display")
-    code = (
-        "import scalarviz as sv; window = sv.show(sv.nn.Linear(2, 2), block=False); print('open'); window.close()"
-    )
+    code = "import scalarviz as sv; window = sv.show(sv.nn.Linear(2, 2), block=False); print('open'); window.close()"
     around = {**os.environ, **({"DISPLAY": display} if display else {})}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=tmp_path, env=around, capture_output=True, text=True, check=False)

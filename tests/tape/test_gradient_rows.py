@@ -8,7 +8,7 @@ import pytest
 import scalarviz as sv
 from kit.runs import ENGINES, loss_and_gradient
 from scalarviz.scalar import function, ops
-from scalarviz.tape import record
+from scalarviz.tape import trace
 
 HELD_MAX = function("held_max")
 OWN = {
@@ -94,7 +94,7 @@ def gradient(graph, numbers, engine, samples):
 
 def places(w, graph):
     """Where each weight stands: in the order in which the graph reads them."""
-    blocks = record(lambda x: graph(w, x), 2).blocks
+    blocks = trace(lambda x: graph(w, x), 2).blocks
     order = [next(k for k, one in enumerate(w) if block.weight(0) is one) for block in blocks]
     return [order.index(k) for k in range(len(w))]
 

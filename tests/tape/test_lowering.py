@@ -11,7 +11,7 @@ import scalarviz as sv
 from kit.runs import TOLERANCE, far, loss_and_gradient
 from scalarviz import nn
 from scalarviz.scalar import ops
-from scalarviz.tape import Node, Tape, lower, record
+from scalarviz.tape import Node, Tape, lower, trace
 
 N = 6
 W, V, B = (nn.Parameter(np.random.default_rng(k).normal(size=shape)) for k, shape in enumerate([(N, N), (N, N), (N,)]))
@@ -163,7 +163,7 @@ GRAPHS = {
 @pytest.mark.parametrize("name", [name for name, (_, expected) in GRAPHS.items() if expected is not None])
 def test_a_graph_becomes_few_instructions(name):
     graph, expected = GRAPHS[name]
-    made = found(lower(record(graph, N).only(outputs=True)))
+    made = found(lower(trace(graph, N).only(outputs=True)))
     if expected[0] == "rows":
         assert [word.split()[0] for word in made[:2]] == ["dot", "tanh"]
         made[:2] = ["rows"]
@@ -226,7 +226,7 @@ LOSSES = {
 @pytest.mark.parametrize("name", LOSSES)
 def test_squared_errors_are_one_instruction_where_nobody_else_reads_them(name):
     loss, expected = LOSSES[name]
-    made = found(lower(record(nn.Linear(2, 3), n_inputs=2, n_targets=3, loss=loss).only(loss=True)))
+    made = found(lower(trace(nn.Linear(2, 3), n_inputs=2, n_targets=3, loss=loss).only(loss=True)))
     if expected is not None:
         assert [one for one in made if one.startswith("squares")] == expected
         assert not expected or not any(one.startswith("square ") for one in made)  # nothing is computed twice
@@ -287,7 +287,7 @@ NETWORKS = {
 def test_a_network_becomes_few_instructions(name):
     """Their number does not grow with the picture or the layer: that makes lowering and running quick."""
     net, inputs, expected = NETWORKS[name]
-    tape = record(net, inputs)
+    tape = trace(net, inputs)
     plan = lower(tape.only(outputs=True))
     assert found(plan) == expected
     assert (plan.prologue, plan.encode) == (None, None)
@@ -302,12 +302,12 @@ def test_a_network_becomes_few_instructions(name):
 
 def test_parts_are_split_by_how_often_they_must_run():
     w1, w2 = sv.Weight(2.0), sv.Weight(3.0)
-    tape = record(lambda x: (w1 * w2).exp() * x[0] + (x[1] * 5.0).sin(), 2)
+    tape = trace(lambda x: (w1 * w2).exp() * x[0] + (x[1] * 5.0).sin(), 2)
     plan = lower(tape)
     assert (found(plan, "prologue"), found(plan, "encode")) == (["param 2", "mul 1", "exp 1"], ["mul 1", "sin 1"])
     assert (plan.n_derived, plan.n_features, lower(tape, encode=False).encode) == (1, 1, None)
     assert [line.split(":")[0] for line in str(plan).splitlines() if line[0] != " "] == ["prologue", "encode", "body"]
-    squared = lower(record(lambda x: (sv.Value(2.0) * 3.0).exp() * x[0] ** 2, 1))
+    squared = lower(trace(lambda x: (sv.Value(2.0) * 3.0).exp() * x[0] ** 2, 1))
     assert found(squared, "encode") == ["square 1", "mul 1"]  # constants are folded, powers of two squared
 
 
@@ -356,7 +356,7 @@ def test_plans_are_kept_and_numbers_that_differ_by_a_bit_have_plans_of_their_own
 def test_neurons_of_a_layer_share_their_rows():
     """What a layer costs grows with its inputs once."""
     net = nn.Sequential(nn.Conv2d(1, 5, 2, seed=0), nn.Flatten(), nn.Linear(20, 7, seed=1))
-    tape = record(lambda row: net(np.reshape(row, (1, 3, 3))), 9)
+    tape = trace(lambda row: net(np.reshape(row, (1, 3, 3))), 9)
     rows = [node.args for node in tape.nodes if node.code == "dot"]
     assert len(rows) == 27
     assert len({id(row) for row in rows}) == len(set(rows)) == 5

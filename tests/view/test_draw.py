@@ -437,4 +437,4 @@ def test_what_is_too_large_is_refused_in_words():
 
 def test_a_graph_that_is_being_recorded_has_no_numbers():
     with pytest.raises(sv.ScalarvizError, match="recorded"):
-        sv.record(lambda x: sv.draw(x[0] * 2), n_inputs=1)
+        sv.trace(lambda x: sv.draw(x[0] * 2), n_inputs=1)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...scalar import Value, tracing
 from ...scalar.nested import every, flatten, nest, shape_of
-from ...tape import Tape, record
+from ...tape import Tape, trace
 from ..graph import OURS, Node
 from .glue import write_rows
 from .sheet import DOUBLE, FLOAT, INT64, Known, Shape, Sheet, Tensor
@@ -75,7 +75,7 @@ def recorded(module: Any, shapes: Sequence[Shape]) -> Recorded:
                 parts.extend((flatten(x), shape_of(x)) for x in (*values, made))
         return [value for values, _ in parts for value in values]
 
-    tape = record(run, sum(map(prod, shapes)))
+    tape = trace(run, sum(map(prod, shapes)))
     ends = pairwise(accumulate((len(values) for values, _ in parts), initial=0))
     rows = np.array(tape.outputs, np.int64)
     groups = [Group(rows[a:b], shape) for (a, b), (_, shape) in zip(ends, parts, strict=True)]

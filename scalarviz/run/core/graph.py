@@ -21,7 +21,7 @@ from ...nn import Activation, Module, Sequential
 from ...nn._losses import batch_part, batch_reduction, batch_shares
 from ...optim import Optimizer
 from ...scalar.store import Block
-from ...tape import Plan, Tape, halved, lower, record
+from ...tape import Plan, Tape, halved, lower, trace
 from ..checks import Shape, check_tables, check_targets, on_rows, on_target_rows
 from .forward import Forward
 from .frame import Role, Tensor
@@ -197,9 +197,9 @@ def recorded(
     sizes = (int(np.prod(shapes[0])), int(np.prod(shapes[1])))
     scale = None if run._loss_scale is None else run._loss_scale.buffer
     blocks = [*weights_of(model, optimizer), *buffers_in(model).values(), *([] if scale is None else [scale])]
-    tape = record(rows, *sizes, loss=part, blocks=blocks)
+    tape = trace(rows, *sizes, loss=part, blocks=blocks)
     if list(tape.blocks) != (found := _buffers_last(tape.blocks)):  # weights that nobody knew of
-        tape = record(rows, *sizes, loss=part, blocks=found)
+        tape = trace(rows, *sizes, loss=part, blocks=found)
     check_tables(tape, run._stored)
     if all(block.buffer for block in tape.blocks):
         raise InputError("the model has no weights and the optimiser holds none; there is nothing to train")
@@ -216,7 +216,7 @@ def recorded(
     trained = shown = Forward(tape, plan, tensors, run._stored, joined, stages, shapes[0])
     if tape.modes:
         with in_mode(tape.modes, False):
-            other = record(rows, *sizes, loss=part, blocks=tape.blocks)
+            other = trace(rows, *sizes, loss=part, blocks=tape.blocks)
         if [module for module, _ in other.taps] != [module for module, _ in tape.taps]:  # a branch on the mode
             stages = stages_of(model, other, kept, shapes[0])
         other = rounded(other)

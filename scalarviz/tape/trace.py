@@ -59,7 +59,7 @@ MOST = 1 << 32
 """Inputs of one sample: each is an object while a function is recorded."""
 
 
-def record(
+def trace(
     fn: Callable[..., Any],
     n_inputs: int,
     n_targets: int = 0,
