@@ -2,13 +2,20 @@
 
 import csv
 import gzip
+import hashlib
+import io
+import json
 import struct
 from collections import Counter
+from unittest.mock import Mock
+from urllib.error import URLError
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 import safetensors.numpy
 from scalarviz.scenes import neuron
+from scalarviz.scenes._digits_data import load_digits
 
 from kit.commands import make_scene, weights_in
 from scalarviz import data
@@ -193,3 +200,72 @@ def test_files_of_mnist_and_those_that_cannot_be_used(blind, tmp_path):
         result = run()
         assert (result.code, result.err.count("\n")) == (2, 1), result.err
         assert all(said in result.err for said in says), result.err
+
+
+class OpenMl:
+    """A stand-in for OpenML: what `fetch_openml` asks for, over pictures of its own."""
+
+    def __init__(self, pictures, labels):
+        pixels = [f"pixel{k + 1}" for k in range(784)]
+        rows = (
+            ",".join(map(str, [*row, label])) for row, label in zip(pictures.tolist(), labels.tolist(), strict=True)
+        )
+        head = [*(f"@ATTRIBUTE {name} real" for name in pixels), "@ATTRIBUTE class {0,1,2,3,4,5,6,7,8,9}", "@DATA"]
+        self.file, self.asked, self.whole = "\n".join(["@RELATION mnist_784", *head, *rows]).encode(), [], True
+        said = {
+            "is_target": "false",
+            "is_ignore": "false",
+            "is_row_identifier": "false",
+            "number_of_missing_values": "0",
+        }
+        features = [{**said, "index": str(k), "name": name, "data_type": "numeric"} for k, name in enumerate(pixels)]
+        target = {**said, "index": "784", "name": "class", "data_type": "nominal", "is_target": "true"}
+        about = {"id": "554", "name": "mnist_784", "version": "1", "format": "ARFF", "file_id": "7", "status": "active",
+                 "url": "https://example.org/data/v1/download/7/mnist_784.arff", "default_target_attribute": "class",
+                 "description": "digits",
+                 "md5_checksum": hashlib.md5(self.file).hexdigest()}  # fmt: skip
+        sets = [{"did": 554, "name": "mnist_784", "version": 1, "status": "active", "format": "ARFF"}]
+        self.pages = {
+            "list": {"data": {"dataset": sets}}, "features": {"data_features": {"feature": [*features, target]}},
+            "qualities": {"data_qualities": {"quality": [{"name": "NumberOfInstances", "value": str(len(labels))}]}},
+            "about": {"data_set_description": about},
+        }  # fmt: skip
+
+    def __call__(self, request, *_, **__):
+        path = urlsplit(request.full_url).path
+        if "download" in path:
+            self.asked.append(path)
+            return Answer(self.file if self.whole else self.file[:-100])
+        kind = next((kind for kind in ("list", "features", "qualities") if f"/{kind}/" in path), "about")
+        return Answer(json.dumps(self.pages[kind]).encode())
+
+
+class Answer(io.BytesIO):
+    def info(self):
+        return {}
+
+
+@pytest.mark.ci
+def test_mnist_is_downloaded_once_and_a_refusal_names_the_files_that_need_no_network(blind, tmp_path, monkeypatch):
+    pictures = np.random.default_rng(0).integers(0, 256, (70, 784))
+    site = OpenMl(pictures, labels := np.arange(70) % 10)
+    monkeypatch.setattr("sklearn.datasets._openml.urlopen", site)
+    for folder, whole in (("broken", False), ("good", True)):
+        monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / folder))
+        site.whole, site.asked = whole, []
+        if not whole:
+            result = blind("digits", "--data", "mnist", "--steps", 1)
+            assert result.code == 2
+            assert all(fact in result.err for fact in ("md5", "--data mnist:FOLDER", "train-images-idx3-ubyte"))
+    for _ in range(2):
+        result = blind("digits", "--data", "mnist", "--steps", 1, "--batch", 4, "--json")
+        assert (result.code, "loading MNIST (mnist_784 of OpenML" in result.err) == (0, True)
+    assert len(site.asked) == 1
+    digits = load_digits("mnist")
+    np.testing.assert_array_equal(digits.train.reshape(60, 784), (pictures[:60] / 255).astype(np.float32))
+    np.testing.assert_array_equal(digits.test_labels, labels[60:])
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "none"))
+    monkeypatch.setattr("sklearn.datasets._openml.urlopen", Mock(side_effect=URLError("no network")))
+    monkeypatch.setattr("sklearn.datasets._openml.time.sleep", lambda seconds: None)
+    result = blind("digits", "--data", "mnist", "--steps", 1)
+    assert (result.code, "URLError" in result.err, "--data mnist:FOLDER" in result.err) == (2, True, True)
