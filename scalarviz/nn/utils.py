@@ -13,9 +13,9 @@ import numpy as np
 
 from ..checks import flag
 from ..errors import StateError
-from ..optim._given import Indices, named_blocks
 from ..scalar import Block, Weight
 from ..scalar.single import checked_number
+from ..scalar.weight import Indices, named_blocks
 
 TINY = 1e-6
 """What PyTorch adds to the length before it divides by it."""

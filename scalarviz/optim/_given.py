@@ -6,15 +6,11 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..checks import integer
 from ..errors import InputError, TypeMismatchError, shown
-from ..scalar import Block, Value, Weight
+from ..scalar import Block, Weight
 from ..scalar.single import checked_number
-
-Indices = NDArray[np.intp]
+from ..scalar.weight import Indices, named_blocks
 
 LAST_STEP = 2**53
 """A larger step number is not exact as a float."""
@@ -31,23 +27,6 @@ def held_by(params: Iterable[Block | Weight], title: str) -> list[tuple[Block, I
     if not found:
         raise InputError(f"{title}: no parameters to train; pass net.parameters() or a list of Weights")
     return found
-
-
-def named_blocks(given: Any, title: str, name: str) -> list[tuple[Block, Indices]]:
-    """Blocks in order of their first mention, with the indices that the argument `name` mentions."""
-    if isinstance(given, Block | Weight | str | np.ndarray) or not isinstance(given, Iterable):
-        raise TypeMismatchError(f"{title}: {name} is a list, such as net.parameters(); got {type(given).__name__}")
-    found: dict[Block, set[int]] = {}
-    for i, part in enumerate(given):
-        if isinstance(part, Weight):
-            found.setdefault(part._block, set()).add(part._index)
-        elif isinstance(part, Block):
-            found.setdefault(part, set()).update(range(part.size))
-        else:
-            kind = type(part).__name__
-            hint = "; a number that is trained is sv.Weight(number)" if isinstance(part, Value) else ""
-            raise TypeMismatchError(f"{title}: {name}[{i}] must be a Parameter or a Weight, got {kind}{hint}")
-    return [(block, np.array(sorted(held), np.intp)) for block, held in found.items()]
 
 
 def as_block(given: Any, what: str) -> Block:

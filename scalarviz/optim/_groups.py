@@ -12,7 +12,8 @@ from ..checks import text
 from ..errors import InputError, TypeMismatchError, listing, shown
 from ..scalar import Block, Value, Weight, where
 from ..scalar.single import at_least_zero
-from ._given import Indices, held_by
+from ..scalar.weight import Indices
+from ._given import held_by
 
 if TYPE_CHECKING:
     from ._optimizer import Optimizer

@@ -21,8 +21,9 @@ from ..checks import mapping, position, real_array
 from ..errors import InputError, StateError, TracingError, TypeMismatchError, UnknownAttributeError, listing, shown
 from ..scalar import Block, Value, Weight
 from ..scalar.single import at_least_zero
+from ..scalar.weight import Indices
 from ..tape import Tape, trace
-from ._given import Indices, as_block, steps_of
+from ._given import as_block, steps_of
 from ._groups import INITIAL, MOST, Grouped, GroupNumbers, ParamGroup, picked
 from ._pace import Pace
 from ._vector import gathered, moving_of, run_tape, scatter, zero_gradients
@@ -505,10 +506,8 @@ class Optimizer:
 
     def put_schedule(self, schedule: Any) -> None:
         """Let the rates follow a schedule, whoever trains with the optimiser."""
-        from ._scheduler import LRScheduler
-
         before = self.lr_pace.moment()
-        if not (schedule is None or isinstance(schedule, LRScheduler)):
+        if schedule is not None and (isinstance(schedule, type) or not hasattr(schedule, "rebound")):
             title = type(self).__name__
             raise TypeMismatchError(f"{title}: a schedule is an LRScheduler or None, got {type(schedule).__name__}")
         self.lr_pace.follow(None if schedule is None else schedule.bound(self))

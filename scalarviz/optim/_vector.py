@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ..scalar import Block, ops
 from ..scalar.emit import NUMPY, function_source
 from ..scalar.erf import erf, erfc
+from ..scalar.weight import Indices
 from ..tape import Tape
-from ._given import Indices
 
 FloatArray = NDArray[np.float64]
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, SupportsFloat, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import rng
 from ..checks import flag
@@ -285,3 +287,23 @@ def _restored(data: float, grad: float, name: str, computed: bool, frozen: bool)
 
 
 Block.proxy = Weight._at
+
+
+Indices = NDArray[np.intp]
+
+
+def named_blocks(given: Any, title: str, name: str) -> list[tuple[Block, Indices]]:
+    """Blocks in order of their first mention, with the indices that the argument `name` mentions."""
+    if isinstance(given, Block | Weight | str | np.ndarray) or not isinstance(given, Iterable):
+        raise TypeMismatchError(f"{title}: {name} is a list, such as net.parameters(); got {type(given).__name__}")
+    found: dict[Block, set[int]] = {}
+    for i, part in enumerate(given):
+        if isinstance(part, Weight):
+            found.setdefault(part._block, set()).add(part._index)
+        elif isinstance(part, Block):
+            found.setdefault(part, set()).update(range(part.size))
+        else:
+            kind = type(part).__name__
+            hint = "; a number that is trained is sv.Weight(number)" if isinstance(part, Value) else ""
+            raise TypeMismatchError(f"{title}: {name}[{i}] must be a Parameter or a Weight, got {kind}{hint}")
+    return [(block, np.array(sorted(held), np.intp)) for block, held in found.items()]

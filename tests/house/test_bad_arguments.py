@@ -150,6 +150,8 @@ sv.Recording(_) || None, 'rgb', 3, linear(), sv.Run, []
 sv.Recording(made(), every=_) || None, 0, *NO_COUNT, True
 sv.Recording(made(), <gradients panels>=_) || None, 'yes', 2
 sv.Recording(made(), budget=_) || None, *NO_COUNT
+sv.show(_, required=False) || None, 3, np.float64
+sv.show(w.run, theme=_, required=False) || 3, 'blue'
 sv.film(_, 'x.mp4') || None, 3, linear(), np.zeros((2, 2))
 sv.film(w.run, _) || None, 3, 'x', 'x.avi', '/proc/x.mp4'
 sv.film(w.run, 'x.mp4', _) || -1, 1.5, 'a', True

@@ -41,7 +41,7 @@ def test_code_runs_as_pasted_in_an_empty_folder(tmp_path, block, request):
         environment["OMP_NUM_THREADS"] = "1"  # its threads wait for each other where other tests run beside
     if "import jax" in block and importlib.util.find_spec("jax") is None:
         environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(STAND_INS)])
-    if "view.show(" in block:
+    if "sv.show(" in block:
         environment |= {"DISPLAY": request.getfixturevalue("display"), "QT_QPA_PLATFORM": "xcb"}
     pipe = subprocess.PIPE
     command = [sys.executable, "-c", block]

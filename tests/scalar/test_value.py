@@ -230,7 +230,7 @@ def test_leaves_are_copied_and_graphs_are_not_copied_by_half(copying):
     (twin * 4).backward()
     assert (twin.data, twin.grad, leaf.grad, twin.label) == (2.0, 7.0, 3.0, "a")
     for part in (leaf * 1.0, sv.dot([1.0], [leaf]), nn.Linear(30, 20)([1.0] * 30)[0]):
-        with pytest.raises(StateError, match=r"state_dict.*sv\.record"):
+        with pytest.raises(StateError, match=r"state_dict.*sv\.trace"):
             copying(part)
     with pytest.raises(sv.ScalarvizError, match="copy the Weight"):
         copy.deepcopy(optim.SGD([Weight(1.0)], lr=0.1))

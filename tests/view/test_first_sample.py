@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from scalarviz.cli.painter import Painter
 
 import scalarviz as sv
 from scalarviz import nn, optim
+from scalarviz.cli.pictures import painter_of
 from scalarviz.run.scene.scene import Scene
 from scalarviz.view.draw.text import chip_text, measure
 from scalarviz.view.flow.values import colours_at
@@ -133,7 +134,7 @@ def test_every_activation_of_a_small_chain_carries_its_number_inside_its_cube() 
 
 def test_films_and_stills_show_it_as_well(scene: Scene) -> None:
     options = importlib.import_module("scalarviz.scenes.rgb").Options(size=(960, 540))
-    drawn = Painter.of(scene, options).picture("", 0.0)
+    drawn = painter_of(scene.name, options, partial(Workbench, scene)).picture("", 0.0)
     wanted = sv.render(scene, (960, 540), pace_text=" ")
     assert np.abs(drawn.astype(int) - wanted).mean() < 0.1
 

@@ -67,7 +67,7 @@ def test_every_way_to_a_window_is_refused_by_an_error(tmp_path, names, said):
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) == 16, done.stdout
-    assert all(said in line and "sv.view.render" in line and "required=False" in line for line in lines)
+    assert all(said in line and "sv.render(" in line and "required=False" in line for line in lines)
 
 
 def test_a_library_that_qt_lacks_is_said(tmp_path, display):

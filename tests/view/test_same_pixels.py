@@ -9,9 +9,9 @@ from functools import partial
 import numpy as np
 import pytest
 from PIL import Image
-from scalarviz.cli.painter import Painter
 
 import scalarviz as sv
+from scalarviz.cli.pictures import painter_of
 from scalarviz.io import load_picture
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.view.shown.subject import subject_of
@@ -138,7 +138,7 @@ class Bare:
 @pytest.mark.parametrize("name", SCENES)
 def test_a_frame_of_the_command_line_is_what_a_window_would_show_of_the_same(screen, tmp_path, built, name):
     scene, options = built(name, 37)
-    frame = Painter.of(scene, options).picture("the pace", None)
+    frame = painter_of(scene.name, options, partial(Workbench, scene)).picture("the pace", None)
     np.testing.assert_array_equal(sv.render(scene, SIZE, pace_text="the pace"), frame)
     with closing(Window(partial(Bare, scene), name, SIZE, shots=tmp_path).show()) as window:
         window.serve()
