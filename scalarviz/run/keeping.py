@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import flag, mapping
@@ -106,11 +107,14 @@ class Keeping:
                 self.optimizer.lr_pace.put(pace)
 
     def _with_own_scale(self, tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Saved values of a run of another dtype: with the loss scale of now, or without one that nobody has here."""
-        own = [tensor for tensor in self._graph.kept if tensor.name == NAME]
-        if self._loss_scale is not None and NAME not in tensors:
-            return {**tensors, NAME: own[0].stored(self._store.value)}
-        return tensors if own else {name: array for name, array in tensors.items() if name != NAME}
+        """Saved values with the loss scale of now where it is fixed or they have none; without one if nobody has it."""
+        own = [tensor.stored(self._store.value) for tensor in self._graph.kept if tensor.name == NAME]
+        if self._loss_scale is None:
+            return tensors if own else {name: array for name, array in tensors.items() if name != NAME}
+        (now,) = own
+        saved = tensors.get(NAME, now)
+        fixed = self._loss_scale.fixed and np.shape(saved) == now.shape
+        return {**tensors, NAME: np.array([now[0], *saved[1:]]) if fixed else saved}
 
     @in_turn
     def state(self) -> State:

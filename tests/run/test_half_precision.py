@@ -129,6 +129,14 @@ def test_the_scale_doubles_after_good_steps_and_a_fixed_one_stays():
         make(loss_scale=1 << 24).step()
 
 
+def test_a_fixed_scale_stays_where_a_file_has_another_one(tmp_path):
+    run, fixed = make(), make(loss_scale=1024)
+    run.step(3)
+    run.save(tmp_path / "run.safetensors")
+    fixed.load(tmp_path / "run.safetensors")
+    assert scale_of(fixed) == [1024, 3, 0]
+
+
 @pytest.mark.parametrize("engine", [pytest.param("objects", marks=pytest.mark.ci), "numpy", "numba"])
 def test_going_back_over_skipped_steps_and_a_file_bring_the_same_bits(engine, tmp_path):
     run = make(engine, targets=3000.0)
