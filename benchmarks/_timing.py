@@ -163,7 +163,7 @@ def main() -> None:
         print(f"\n{name}{f', {unit}' if unit else ''}")
         for contestant, timing in timings.items():
             print(f"  {contestant:62} {timing}")
-        show_goals(more.get("goals", {}))
+        show_goals({what: goal for what, goal in more.get("goals", {}).items() if "reached" in goal})
         if not options.quick:
             print("written", write_report(name, timings, packages.split(), {"unit": unit, **more} if unit else more))
 
