@@ -193,7 +193,7 @@ def _case(setting: Setting, case: Case, dtype: str, form: str, steps: int) -> No
     gradient = max(_error(found, wanted), abs(losses[1] - losses[0]) / abs(losses[0]))
     for each in (plain, run):
         each.step(steps)
-    trained = _error(run.problem.store.value.astype(float), plain.problem.store.value.astype(float))
+    trained = _error(run._problem.store.value.astype(float), plain.problem.store.value.astype(float))
     setting.check(f"{case.name}, {dtype}, {form}: gradient", gradient, MOST[dtype])
     setting.check(f"{case.name}, {dtype}, {form}: weights after {steps} steps", trained, 100 * MOST[dtype])
     for each in (plain, run):
@@ -231,7 +231,7 @@ def bits(size: str) -> None:
 def _hash(case: Case, dtype: str, steps: int) -> str:
     run = case.build("cuda", dtype)
     losses = run._training.trainer.train(0, steps, 1e-2)
-    made = hashlib.sha256(run.problem.store.value.tobytes() + np.asarray(losses).tobytes())
+    made = hashlib.sha256(run._problem.store.value.tobytes() + np.asarray(losses).tobytes())
     run.close()
     return made.hexdigest()[:16]
 
@@ -302,9 +302,9 @@ def needed(cases: list[Case]) -> list[Kernel]:
     for case in cases:
         for dtype in DTYPES:
             run = case.build("numpy", dtype)
-            for shape in forms_of(run.problem).values():
+            for shape in forms_of(run._problem).values():
                 with taken(shape):
-                    found |= {launch.kernel: None for launch in launches(run.problem)}
+                    found |= {launch.kernel: None for launch in launches(run._problem)}
             run.close()
     return list({(kernel.name, kernel.dtype, kernel.key): kernel for kernel in found}.values())
 

@@ -66,7 +66,7 @@ def contestants(words: Words, batch: int) -> dict[str, Callable[[int], Any]]:
     adam = optim.Adam(net.parameters(), lr=LR, betas=BETAS, eps=EPS)
     inputs, targets = data = words.samples(words.train)
     run = sv.Run(net, next_letter, adam, data, batch_size=batch, engine="numba", dtype="float32")
-    chosen = [run.problem.indices(step) for step in range(MADE)]
+    chosen = [run._problem.indices(step) for step in range(MADE)]
     found: dict[str, Callable[[int], Any]] = {OURS: steps_of(run)}
     for name, cut in ((EAGER, False), (CUT, True)):
         batches = [tensors(inputs[places], targets[places], cut) for places in chosen]

@@ -42,9 +42,9 @@ def going_back(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
     steps, count = (2000, 30) if quick else (20_000, 200)
     run = by.build(named("UV 12-64x4-3 Adam, 1024"), "numba")
     run.step(steps)
-    chosen = np.random.default_rng(0).integers(0, run.span[1] + 1, count).tolist()
+    chosen = np.random.default_rng(0).integers(0, run.history.step[-1] + 1, count).tolist()
     times = {"jump": timed(run.to, chosen)}
-    newest = run.span[1]
+    newest = run.history.step[-1]
     run.to(newest)
     times["opened"] = timed(lambda _: run.open().gradient, range(10))  # the coming step, down to its gradient
     with Worker(run) as worker:

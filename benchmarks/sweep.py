@@ -171,7 +171,7 @@ def check() -> None:
 
     loaded = load_scene("xor")
     run = loaded.build(loaded.options(seed=3, headless=True)).run
-    weights, order = list(run.state_dict().values()), [int(run.problem.indices(step)[0]) for step in range(100)]
+    weights, order = list(run.state_dict().values()), [int(run._problem.indices(step)[0]) for step in range(100)]
     run.step(100)
     if not np.allclose(run.history.loss, train(weights, order), rtol=1e-4, atol=1e-6):
         raise SystemExit("PyTorch trains something else")

@@ -229,7 +229,7 @@ assert abs(by_question.sum(axis=0)).max() < 0.003
 
 # %%
 for steps in (20_000, 40_000, 60_000, 80_000):
-    stuck.run.to(steps) if steps in stuck.run.span else stuck.run.step(steps - stuck.run.steps)
+    stuck.run.to(steps) if steps <= stuck.run.history.step[-1] else stuck.run.step(steps - stuck.run.steps)
     print(f"{steps:6} steps:", stuck.run.predict(xor.with_one(BITS)).ravel().round(2))
 assert (stuck.run.predict(xor.with_one(BITS)).ravel().round() == WANTED).all()
 

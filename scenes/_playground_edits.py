@@ -150,7 +150,7 @@ class RemovePoint(Edit):
 
 
 def _data(hands: Hands) -> Any:
-    return hands.run.problem.data  # type: ignore[attr-defined]  # a scene's edits are for a Run
+    return hands.run._problem.data  # type: ignore[attr-defined]  # a scene's edits are for a Run
 
 
 def table_edit(known: Known, table: CsvTable) -> Edit:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError, MissingDependencyError, ScalarvizError, listing
 from ..io import check_target, save_picture
 from ..io.pictures import FORMATS
+from ..run.engines import full_speed
 from .console import say
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Outputs:
         written = list(self.films)
         if self.stills:
             painter = self._painter_of(scene)
-            speed = f"{scene.run.full_speed:,.0f} steps/s  ·  {scene.run.engine}"
+            speed = f"{full_speed(scene.run):,.0f} steps/s  ·  {scene.run.engine}"
             try:
                 image = painter.still(speed, self.options.at)
             except InputError as error:  # it was stopped before that step

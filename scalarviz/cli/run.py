@@ -18,6 +18,7 @@ import numpy as np
 from ..errors import SLOWER, DivergedError, InputError, MissingDependencyError, ScalarvizError
 from ..io import check_target
 from ..io.weights import OPTIMIZER, checksum
+from ..run.checkpoint import optimizer_state
 from ..run.scene.scene_file import WRITER, LoadedScene, settled
 from .breaks import AT_A_BREAKPOINT, set_breakpoints, what_stopped
 from .console import Progress, fail, say, tell
@@ -263,7 +264,7 @@ def _saved_elsewhere(scene: Scene, name: str) -> list[Path]:
 
 def _content(run: Run) -> tuple[object, ...]:
     """What a file of weights holds of a run: equal tuples, equal files."""
-    numbers = checksum({**run.state_dict(), **{f"{OPTIMIZER}{n}": a for n, a in run.optimizer_state().items()}})
+    numbers = checksum({**run.state_dict(), **{f"{OPTIMIZER}{n}": a for n, a in optimizer_state(run).items()}})
     return run.steps, run.optimizer.hyperparameters(), numbers
 
 
@@ -281,7 +282,7 @@ def _write(loaded: LoadedScene, scene: Scene, options: Any, stop: Stop, ending: 
 
 def _report(loaded: LoadedScene, scene: Scene, as_json: bool, ending: Ending) -> None:
     run, name = scene.run, loaded.name
-    rate = run.steps_per_second
+    rate = run._training.steps_per_second
     try:
         more = loaded.report(scene)
     except ScalarvizError as error:

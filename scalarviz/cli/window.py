@@ -105,6 +105,6 @@ def _taken_back(run: Run, handle: Handle) -> Exception | None:
 
     assert isinstance(handle.viewer, LiveView)  # what a scene's window has
     worker = handle.viewer.worker
-    if run.gate is worker:  # the window had no time for it
+    if run._store.gate is worker:  # the window had no time for it
         worker.close(PATIENCE)
     return worker.error

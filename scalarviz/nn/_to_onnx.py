@@ -84,7 +84,7 @@ def _trained_shape(module: Any) -> Shape | None:
         block = part._block if isinstance(part, Weight) else part
         run: Any = None if block.store.owner is None else block.store.owner()
         if getattr(run, "model", None) is module:
-            return tuple(run.sample_shape)
+            return tuple(run._shapes[0])
     return None
 
 

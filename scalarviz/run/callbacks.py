@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..checks import function, integer
 from ..errors import StateError
-from ..scalar.store import Gate
-from .core.training import Training, alone, in_turn
-from .past.timeline import Timeline
+from .breaking import advance_to_break
+from .core.training import alone, in_turn
 
 if TYPE_CHECKING:
     from .run import Run
@@ -55,8 +54,8 @@ class StepCallback:
         It is called after the steps whose number this divides.
     """
 
-    def __init__(self, owner: CallingBack, function: Callable[[Run], object], every: int) -> None:
-        self._owner: weakref.ref[CallingBack] | None = weakref.ref(owner)  # else nobody but the collector frees a run
+    def __init__(self, owner: Run, function: Callable[[Run], object], every: int) -> None:
+        self._owner: weakref.ref[Run] | None = weakref.ref(owner)  # else nobody but the collector frees a run
         self.function, self.every = function, every
 
     @property
@@ -80,118 +79,78 @@ class StepCallback:
         return f"StepCallback({self.name}, {when})"
 
 
-class CallingBack:
-    """Functions that are called after steps."""
+@in_turn
+def on_step(run: Run, fn: Callable[[Run], object], every: int) -> StepCallback:
+    """Call ``fn(run)`` after the steps whose number `every` divides."""
+    function(fn, "on_step: fn")
+    every = integer("on_step: every", every, 1)
+    run._check_live()
+    callback = StepCallback(run, fn, every)
+    run._callbacks.append(callback)
+    return callback
 
-    gate: Gate | None
-    timeline: Timeline
-    _callbacks: list[StepCallback]
-    _calling: StepCallback | None = None
-    _recorders: tuple[Recorder, ...] = ()
-    _advance_to_break: Callable[[int], int]
-    _check_live: Callable[[], None]
-    _training: Training
 
-    @in_turn
-    def on_step(self, fn: Callable[[Run], object], every: int = 1) -> StepCallback:
-        """Call ``fn(run)`` after the steps whose number `every` divides, in the thread that trains.
+@alone
+def advance_to_callback(run: Run, most: int) -> int:
+    """One call of the engine, of at most so many steps and to the next callback; new steps are told of."""
+    if run._recorders:
+        most = min(most, *(each.every - run._training.steps % each.every for each in run._recorders))
+    if not run._callbacks:
+        return advance_to_break(run, most)
+    if run._calling is not None:
+        raise StateError(
+            f"step: {run._calling.name} was called after step {run._training.steps:,} by this very training; "
+            "it must not step the run: let it change the run, the steps go on by themselves"
+        )
+    steps, again = run._training.steps, run.timeline.behind
+    done = advance_to_break(run, min([most, *(each.every - steps % each.every for each in run._callbacks)]))
+    if not again:
+        _call_back(run)
+    return done
 
-        What it changes by edits (``run.lr = ...``, ``run.change``, ``w.data = ...``) is recorded as edits at that
-        step. Steps that are done again (:meth:`to`, :meth:`back`, following the record) do the edits again and call
-        nobody. It must not call :meth:`step`. A closed run calls nobody.
 
-        Parameters
-        ----------
-        fn : callable
-        every : int
-            At least 1. Calls of the engine end at its multiples, which changes no bit; 1 makes every call one step.
-
-        Returns
-        -------
-        StepCallback
-            ``.remove()`` ends it.
-
-        Raises
-        ------
-        TypeMismatchError
-            `fn` is no function.
-        InputError
-            `every` is no whole number of at least 1.
-        StateError
-            The run is closed, or another Run took its weights. And from :meth:`step`: `fn` has raised; the step is
-            done and booked, what `fn` changed before is recorded, and the next call of :meth:`step` goes on.
-
-        Examples
-        --------
-        ``run.on_step(lambda run: print(run.steps, run.loss), every=100)``
-        """
-        function(fn, "on_step: fn")
-        every = integer("on_step: every", every, 1)
-        self._check_live()
-        callback = StepCallback(self, fn, every)
-        self._callbacks.append(callback)
-        return callback
-
-    @alone
-    def _advance_to_callback(self, most: int) -> int:
-        """One call of the engine, of at most so many steps and to the next callback; new steps are told of."""
-        if self._recorders:
-            most = min(most, *(each.every - self._training.steps % each.every for each in self._recorders))
-        if not self._callbacks:
-            return self._advance_to_break(most)
-        if self._calling is not None:
+def _call_back(run: Run) -> None:
+    """Call who wants to know of the step of now; what was written and not announced becomes edits."""
+    steps = run._training.steps
+    for callback in [each for each in run._callbacks if steps % each.every == 0]:
+        if not callback.active:
+            continue
+        run._calling = callback
+        try:
+            callback.function(run)
+        except Exception as error:
             raise StateError(
-                f"step: {self._calling.name} was called after step {self._training.steps:,} by this very training; "
-                "it must not step the run: let it change the run, the steps go on by themselves"
-            )
-        steps, again = self._training.steps, self.timeline.behind
-        done = self._advance_to_break(min([most, *(each.every - steps % each.every for each in self._callbacks)]))
-        if not again:
-            self._call_back()
-        return done
+                f"on_step: {callback.name} raised {type(error).__name__} after step {steps:,}: {error}; the step "
+                "is done, and run.step() goes on after it (the handle's .remove() ends the callback)"
+            ) from error
+        finally:
+            run._calling = None
+            run.timeline.enter()
 
-    def _call_back(self) -> None:
-        """Call who wants to know of the step of now; what was written and not announced becomes edits."""
-        steps = self._training.steps
-        for callback in [each for each in self._callbacks if steps % each.every == 0]:
-            if not callback.active:
-                continue
-            self._calling = callback
-            run: Any = self
-            try:
-                callback.function(run)
-            except Exception as error:
-                raise StateError(
-                    f"on_step: {callback.name} raised {type(error).__name__} after step {steps:,}: {error}; the step "
-                    "is done, and run.step() goes on after it (the handle's .remove() ends the callback)"
-                ) from error
-            finally:
-                self._calling = None
-                self.timeline.enter()
 
-    @in_turn
-    def _record(self, recorder: Recorder) -> None:
-        """From now on a recorder is told of every place at which the run stands, of this one first."""
-        self._check_live()
-        self.timeline.enter()
-        self.timeline.begin()
-        self._recorders = (*self._recorders, recorder)
-        run: Any = self
-        recorder.look(run)
+@in_turn
+def record(run: Run, recorder: Recorder) -> None:
+    """From now on a recorder is told of every place at which the run stands, of this one first."""
+    run._check_live()
+    run.timeline.enter()
+    run.timeline.begin()
+    run._recorders = (*run._recorders, recorder)
+    recorder.look(run)
 
-    @in_turn
-    def _record_no_more(self, recorder: Recorder) -> None:
-        """It is told of this place, and of no other."""
-        if recorder in self._recorders:
-            run: Any = self
-            if not self.timeline.away:
-                self.timeline.enter()
-                recorder.ended(run)
-            self._recorders = tuple(each for each in self._recorders if each is not recorder)
 
-    def _end_callbacks(self) -> None:
-        """Nobody is called any more."""
-        for callback in list(self._callbacks):
-            callback.remove()
-        for recorder in self._recorders:
-            self._record_no_more(recorder)
+@in_turn
+def record_no_more(run: Run, recorder: Recorder) -> None:
+    """It is told of this place, and of no other."""
+    if recorder in run._recorders:
+        if not run.timeline.away:
+            run.timeline.enter()
+            recorder.ended(run)
+        run._recorders = tuple(each for each in run._recorders if each is not recorder)
+
+
+def end_callbacks(run: Run) -> None:
+    """Nobody is called any more."""
+    for callback in list(run._callbacks):
+        callback.remove()
+    for recorder in run._recorders:
+        record_no_more(run, recorder)

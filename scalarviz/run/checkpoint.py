@@ -22,9 +22,15 @@ from ..optim._described import described, remade
 from ..optim._groups import GroupNumbers
 from ..optim._pace import Pace, PaceMoment
 from ..scalar.single import at_least_zero
+from . import state
 from .checks import limits_of, seed_of, steps_of
 from .core.frame import Tensor
-from .core.optimizer import places_of
+from .core.gather import constants_of, without_constants
+from .core.loss_scale import NAME
+from .core.optimizer import by_name, places_of
+from .core.optimizer import restore as put_by_name
+from .core.signals import Whole
+from .core.training import in_turn
 
 if TYPE_CHECKING:
     from .run import Run
@@ -73,8 +79,8 @@ def written(run: Run) -> dict[str, Any]:
     return {
         "groups": groups,
         "members": _members(run) if len(groups) > 1 else {},
-        "limits": asdict(run.problem.limits),
-        "before": run.problem.t_start,
+        "limits": asdict(run._problem.limits),
+        "before": run._problem.t_start,
         "momenta": list(optimizer.lr_pace.momenta),
         "initial": list(optimizer.lr_pace.initial),
         "frozen": {name: spans for name, spans in frozen.items() if spans},
@@ -141,7 +147,7 @@ def rule_of(run: Run, about: Mapping[str, Any], keep: Collection[str]) -> Rule |
     InputError, TypeMismatchError
         It does not fit the run.
     """
-    optimizer, problem = run.optimizer, run.problem
+    optimizer, problem = run.optimizer, run._problem
     if "groups" not in about:
         return None
     groups = about["groups"]
@@ -214,11 +220,11 @@ def _flags(run: Run, said: Any) -> Any:
 
 def put_rule(run: Run, rule: Rule) -> None:
     """Let `run` train by it, between two steps."""
-    run.hands.put_moment(rule.numbers, rule.pace)
-    run.hands.put_limits(rule.limits)
-    run.problem.t_start = rule.before
+    run._hands.put_moment(rule.numbers, rule.pace)
+    run._hands.put_limits(rule.limits)
+    run._problem.t_start = rule.before
     if rule.frozen is not None:
-        run.hands.put_frozen(0, rule.frozen)
+        run._hands.put_frozen(0, rule.frozen)
 
 
 def names_kept(optimizer: Optimizer) -> tuple[str, ...]:
@@ -356,7 +362,7 @@ def save_run(run: Run, path: str | Path, notes: Mapping[str, str] | None = None)
     """
     for name, note in mapping({} if notes is None else notes, "save: the notes").items():
         text(note, f"save: the note {shown(name)}")
-    state = {OPTIMIZER + name: array for name, array in run.optimizer_state().items()}
+    state = {OPTIMIZER + name: array for name, array in optimizer_state(run).items()}
     save_tensors(path, {**run.state_dict(), **state}, {KEY: said_of(run, notes)})
 
 
@@ -441,6 +447,73 @@ def _check(about: Any) -> dict[str, Any]:
     return about
 
 
+# ---- the numbers by name
+
+
+@in_turn
+def state_dict(run: Run) -> dict[str, NDArray[Any]]:
+    """Every tensor, and the model's buffers, by name (copies)."""
+    return {t.name: t.stored(run._store.value) for t in run._graph.kept} | constants_of(run.model)
+
+
+@in_turn
+def optimizer_state(run: Run) -> dict[str, NDArray[Any]]:
+    """The optimiser's state by ``"<state>.<tensor>"`` (copies)."""
+    return by_name(run.optimizer, run._problem.state, run._graph.kept)
+
+
+@in_turn
+def restore(
+    run: Run, tensors: dict[str, NDArray[Any]], optimizer_state: dict[str, NDArray[Any]], steps: int,
+    pace: PaceMoment | None = None, rule: Rule | None = None,
+) -> None:  # fmt: skip
+    """Take over saved values (by name, all of them), the optimiser's state and the step count, on a branch of its own.
+
+    `pace`: rates and schedule; `rule`: what to train by.
+
+    Raises
+    ------
+    InputError
+        Lists every missing, unexpected and misshapen tensor at once; or a number is not finite, or too large for
+        the run's dtype. Nothing is changed then.
+    """
+    run._check_live()
+    steps = steps_of(steps)
+    mapping(tensors, "restore: the tensors")
+    mapping(optimizer_state, "restore: the optimiser's state")
+    if pace is not None and not isinstance(pace, PaceMoment):
+        raise TypeMismatchError(f"restore: pace is optimizer.lr_pace.moment(), got {type(pace).__name__}")
+    with Whole(), run.timeline.jump(f"loaded step {steps:,}"):
+        before = state.give(run, () if rule is None else ("limits", "optimizer", "weights"))
+        try:
+            if rule is not None:
+                put_rule(run, rule)
+            targets = {"": run._store.value}
+            if optimizer_state:
+                targets |= {f"{n}.": a for n, a in zip(run.optimizer.state, run._problem.state, strict=True)}
+            tensors = _with_own_scale(run, without_constants(run.model, tensors))
+            put_by_name(run._graph.kept, targets, {**tensors, **optimizer_state})
+        except BaseException:
+            state.put(run, before)
+            raise
+        run._problem.previous[:], run._training._update = run._store.value, None
+        run._store.revision += 1
+        run._training.stands_at(steps)
+        if pace is not None:
+            run.optimizer.lr_pace.put(pace)
+
+
+def _with_own_scale(run: Run, tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Saved values with the loss scale of now where it is fixed or they have none; without one if nobody has it."""
+    own = [tensor.stored(run._store.value) for tensor in run._graph.kept if tensor.name == NAME]
+    if run._loss_scale is None:
+        return tensors if own else {name: array for name, array in tensors.items() if name != NAME}
+    (now,) = own
+    saved = tensors.get(NAME, now)
+    fixed = run._loss_scale.fixed and np.shape(saved) == now.shape
+    return {**tensors, NAME: np.array([now[0], *saved[1:]]) if fixed else saved}
+
+
 def load_run(run: Run, path: str | Path, *, optimizer: bool = True, keep: Collection[str] = ()) -> Checkpoint:
     """Let `run` go on from a file: weights, step count and, with `optimizer`, how it trained.
 
@@ -475,7 +548,7 @@ def load_run(run: Run, path: str | Path, *, optimizer: bool = True, keep: Collec
         if optimizer:
             put_checkpoint(run, saved, keep)
         else:
-            run._restore(saved.tensors, {}, saved.steps)
+            restore(run, saved.tensors, {}, saved.steps)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     return saved
@@ -491,7 +564,7 @@ def put_checkpoint(run: Run, saved: Checkpoint, keep: Collection[str] = ()) -> N
     """
     rule = _rule(run, saved, keep)
     stands = _stands(run, saved) if rule is None and "schedule" not in keep else None
-    run._restore(saved.tensors, saved.optimizer_state, saved.steps, stands, rule)
+    restore(run, saved.tensors, saved.optimizer_state, saved.steps, stands, rule)
 
 
 def _rule(run: Run, saved: Checkpoint, keep: Collection[str]) -> Rule | None:

@@ -26,6 +26,7 @@ from .core.optimizer import begun, columns_of, places_of, record_rules, record_u
 from .edits.base import within
 from .edits.change import Change
 from .edits.weights import Spans
+from .engines import go_on_with, make_trainer
 from .regraph import Made, put_graph, put_made
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def redrawn(run: Run, start: int, count: int) -> NDArray[Any]:
             found[low:high] = np.ravel(values)[low - offset : high - offset]
             known[low:high] = True
     if not known.all():
-        name = run.weight_name(start + int(np.argmin(known)))
+        name = run._graph.name_of(start + int(np.argmin(known)))
         raise InputError(f"{name} cannot begin anew: no module of the model says how its weights are drawn")
     return found.astype(run._stored)
 
@@ -187,12 +188,12 @@ class RunHands:
     def _renumbered(self, put: Callable[[], None]) -> None:
         run, optimizer = self.run, self.run.optimizer
         before, pace = optimizer.moment(), optimizer.lr_pace.moment()
-        known = dict(zip(optimizer.state, run.problem.state, strict=True))
+        known = dict(zip(optimizer.state, run._problem.state, strict=True))
         try:
             put()
-            update = record_update(optimizer, run.problem.limits)
+            update = record_update(optimizer, run._problem.limits)
             state = [known.get(n, begun(optimizer, n, run._store.value)) for n in optimizer.state]
-            columns, rules = columns_of(optimizer, run._tape, run._stored), record_rules(optimizer, run.problem.limits)
+            columns, rules = columns_of(optimizer, run._tape, run._stored), record_rules(optimizer, run._problem.limits)
             self._use(update=update, state=state, columns=columns, rules=rules)
         except BaseException:
             optimizer.put_moment(before)
@@ -201,19 +202,19 @@ class RunHands:
 
     def put_limits(self, limits: Limits) -> None:
         """Set penalties and clipping."""
-        if limits != self.run.problem.limits:
+        if limits != self.run._problem.limits:
             optimizer = self.run.optimizer
             update, rules = record_update(optimizer, limits), record_rules(optimizer, limits)
             self._use(update=update, rules=rules, limits=limits)
 
     def check_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:
         """Whether a step can have so many samples that are chosen so; None: as now."""
-        problem = self.run.problem
+        problem = self.run._problem
         batch_of(batch_size or problem.batch, len(self.run._dataset), sampling or problem.sampling)
 
     def put_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:
         """Set how many samples a step has, and how they are chosen; None: as now."""
-        problem = self.run.problem
+        problem = self.run._problem
         new = batch_size or problem.batch, sampling or problem.sampling
         if new != (problem.batch, problem.sampling):
             self._use(batch=new[0], sampling=new[1])
@@ -221,12 +222,12 @@ class RunHands:
     def check_engine(self, engine: str) -> None:
         """Whether there is such an engine here."""
         if engine == "auto":
-            raise InputError("adopt_engine: 'auto' chooses when a run starts; name an engine, as 'numba'")
+            raise InputError("change: engine 'auto' chooses when a run starts; name one, as 'numba'")
         usable(engine, self.run._stored)
 
     def put_engine(self, engine: str, why: str) -> None:
         """Let another engine go on."""
-        self.run._go_on_with(engine, why)
+        go_on_with(self.run, engine, why)
 
     # ---- what it learns from
 
@@ -245,7 +246,7 @@ class RunHands:
 
     def put_targets(self, targets: NDArray[Any]) -> None:
         """Set the targets of the samples there are."""
-        inputs: Given = self.run.problem.data.given(0, self.run.n_inputs)
+        inputs: Given = self.run._problem.data.given(0, self.run._tape.n_inputs)
         self._learn_from(Dataset(self._encoded(inputs, self._targets(targets), ours=True)))
 
     def check_samples(self, inputs: Given, targets: Given, what: str) -> None:
@@ -269,22 +270,22 @@ class RunHands:
 
     def _encoded(self, inputs: Given, targets: Given, ours: bool = False) -> Data:
         """Checked samples as the engines take them: a column each."""
-        return data_of(self.run._graph, self.run._stored, self.run.problem.whole, inputs, targets, ours)
+        return data_of(self.run._graph, self.run._stored, self.run._problem.whole, inputs, targets, ours)
 
     def _learn_from(self, data: Dataset) -> None:
         """Where a batch was all the data it still is, and where it no longer fits it becomes all of it."""
-        self.put_data(data, len(data) if self.run.problem.whole else None)
+        self.put_data(data, len(data) if self.run._problem.whole else None)
         self.run._training.data_changed = True
 
     def put_data(self, data: Dataset, batch: int | None = None) -> None:
         """Learn from samples as the engines take them, so many a step (default: as now, if there can be so many)."""
         run, count = self.run, len(data)
-        ours = not isinstance(run.problem.data, Outside) and not isinstance(data.parts[0], Outside)
+        ours = not isinstance(run._problem.data, Outside) and not isinstance(data.parts[0], Outside)
         if count == len(run._dataset) and ours:  # engines read the array anew at every call
-            run.problem.data = data.joined()
+            run._problem.data = data.joined()
         else:
-            most = count if run.problem.sampling == "epochs" else run.problem.batch
-            self._use(data=data.joined(), batch=batch or min(run.problem.batch, most))
+            most = count if run._problem.sampling == "epochs" else run._problem.batch
+            self._use(data=data.joined(), batch=batch or min(run._problem.batch, most))
         run._dataset = data
 
     # ---- what it computes
@@ -328,14 +329,14 @@ class RunHands:
     def _use(self, **parts: Any) -> None:
         """Let the engine prepare for a problem of other parts; if it cannot, nothing has changed."""
         run = self.run
-        before = {name: getattr(run.problem, name) for name in parts}
+        before = {name: getattr(run._problem, name) for name in parts}
         try:
             for name, part in parts.items():
-                setattr(run.problem, name, part)
+                setattr(run._problem, name, part)
             run._training.trainer.release()  # room for the other one
-            trainer = run._make_trainer(run.problem)
+            trainer = make_trainer(run, run._problem)
         except BaseException:
             for name, part in before.items():
-                setattr(run.problem, name, part)
+                setattr(run._problem, name, part)
             raise
         run._training.change(trainer)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -26,59 +25,15 @@ from ..optim._pace import PaceMoment
 from ..scalar.store import Block, Store
 from .checks import batch_of, check_run
 from .core.data import Dataset, data_of
-from .core.gather import as_blocks, blocks_of, buffers_in, gather, owners_of, release
+from .core.gather import as_blocks, blocks_of, buffers_in, release
 from .core.graph import Graph, Place, activations_of, recorded
 from .core.optimizer import columns_of, hand_back, record_rules, record_update, starts
 from .edits.change import ACTIVATIONS, LOSSES, OPTIMIZERS, Change
+from .engines import make_trainer
+from .making import attach, put_on, take_over
 
 if TYPE_CHECKING:
     from .run import Run
-
-
-_ONE_BY_ONE = Lock()
-"""Held while the owner of blocks changes: threads that make runs over the same blocks do not mix them up."""
-
-
-def take_over(run: Run, blocks: Sequence[Block], use: Callable[[Store], None]) -> None:
-    """Move the weights of `blocks` into a new store of `run`, and let `use` have it.
-
-    Runs that trained them give them away between two of their steps. A run that another thread is making over the
-    same weights is waited for: it owns them before it can be asked for anything.
-    """
-    while not _taken(run, blocks, use, _standing(blocks)):
-        pass  # another thread was faster: the weights are its run's by now
-
-
-def _standing(blocks: Sequence[Block]) -> list[Run]:
-    """The owners of blocks, all of them made to the end, in an order in which no two threads wait for each other."""
-    while True:
-        owners: list[Run] = owners_of(blocks)
-        unfinished = [run for run in owners if not run._stands.is_set()]
-        if not unfinished:
-            return sorted(owners, key=id)
-        unfinished[0]._stands.wait()  # no turn is held meanwhile
-
-
-def _taken(run: Run, blocks: Sequence[Block], use: Callable[[Store], None], owners: Sequence[Run]) -> bool:
-    """Whether the weights are the run's now: not when another run than `owners`, who are asked, has got them."""
-    take: Callable[[], bool] = partial(_moved, run, blocks, use, owners)
-    for owner in owners:
-        take = partial(owner._in_turn, take)
-    return take()
-
-
-def _moved(run: Run, blocks: Sequence[Block], use: Callable[[Store], None], asked: Sequence[Run]) -> bool:
-    with _ONE_BY_ONE:
-        owners: list[Run] = owners_of(blocks)
-        if any(owner not in asked for owner in owners):
-            return False
-        store = gather(blocks, run._stored, run)
-    for former in owners:
-        if former is not run:
-            former._hand_over(run)
-            release(former._tape.blocks, former._store)  # what nobody takes stands alone again
-    use(store)
-    return True
 
 
 # ---- Which layers of another model are those of the old one: by name and shape, of Sequentials in their order
@@ -318,24 +273,24 @@ def _put(run: Run, made: Made, store: Store) -> None:
     before = _Before(run)
     store.gate = run._store.gate
     if graph.optimizer is not old.optimizer:
-        hand_back(old.optimizer, old.tape, run.problem, training)
+        hand_back(old.optimizer, old.tape, run._problem, training)
     numbers, pace = graph.optimizer.moment(), graph.optimizer.lr_pace.moment()
     try:
         graph.optimizer.put_moment(made.numbers or numbers)
         graph.optimizer.lr_pace.put(_pace(made, old))
         if made.lr is not None:
             graph.optimizer.put({"lr": made.lr})
-        run._put_on(graph)
+        put_on(run, graph)
         _prepare(run, made, store, before)
         training.trainer.release()  # room for the other one
-        trainer = run._make_trainer(run.problem)
+        trainer = make_trainer(run, run._problem)
     except BaseException:
         graph.optimizer.put_moment(numbers)
         graph.optimizer.lr_pace.put(pace)
         before.put_back(run)
         raise
     training.change(trainer)
-    run.__dict__.pop("full_speed", None)
+    run._full_speed = None
     _arrive(run, made, before)
 
 
@@ -354,7 +309,7 @@ class _Before:
     """What of a run is replaced with its graph, its arrays among it."""
 
     def __init__(self, run: Run) -> None:
-        problem = run.problem
+        problem = run._problem
         self.graph, self.store, self.dataset = run._graph, run._store, run._dataset
         names = ("plan", "update", "store", "state", "data", "batch", "sampling", "reduction", "share", "trained",
                  "previous", "block", "t_start", "columns", "rules", "n_weights")  # fmt: skip
@@ -365,14 +320,14 @@ class _Before:
     def put_back(self, run: Run) -> None:
         """All of it again."""
         run._store, run._dataset = self.store, self.dataset
-        run._put_on(self.graph)
+        put_on(run, self.graph)
         for name, part in self.fields.items():
-            setattr(run.problem, name, part)
+            setattr(run._problem, name, part)
 
 
 def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
     """The problem of the new graph, its optimiser's state carried over."""
-    graph, problem, dtype = made.graph, run.problem, np.dtype(run._stored)
+    graph, problem, dtype = made.graph, run._problem, np.dtype(run._stored)
     run._store = problem.store = store
     problem.update = record_update(graph.optimizer, problem.limits)
     gathered = {} if made.anew else before.state
@@ -430,7 +385,7 @@ def _arrive(run: Run, made: Made, before: _Before) -> None:
         run._left.detach()
         if graph.optimizer is not before.graph.optimizer:
             before.graph.optimizer.attach(None)
-        run._attach()
+        attach(run)
 
 
 def _place(carried: tuple[Carried, ...], start: int, size: int) -> int | None:
@@ -446,7 +401,7 @@ def _keep_numbers(run: Run, made: Made, before: _Before) -> None:
     for to, start, size in made.carried:
         for name in ("value", "grad", "computed", "frozen"):
             getattr(new, name)[to : to + size] = getattr(old, name)[start : start + size]
-    previous, training = run.problem.previous, run._training
+    previous, training = run._problem.previous, run._training
     for part in made.fresh:
         span = slice(part.start, part.start + len(part.values))
         new.value[span], new.frozen[span], new.grad[span], new.computed[span] = part.values, part.frozen, 0, 0
@@ -499,7 +454,7 @@ def check_made(run: Run, found: Made) -> None:
     ------
     InputError
     """
-    tape, problem = found.graph.tape, run.problem
+    tape, problem = found.graph.tape, run._problem
     if found.graph is not run._graph:
         some = slice(0, FIRST) if isinstance(problem.data, Outside) else slice(None)  # the others when they are read
         targets = problem.data[tape.n_inputs : tape.n_inputs + tape.n_targets, some].T
@@ -603,7 +558,7 @@ def _numbers(run: Run, optimizer: Optimizer, numbers: dict[str, Any]) -> GroupNu
     found = optimizer.checked(numbers)
     try:
         optimizer.put(found)
-        record_update(optimizer, run.problem.limits)
+        record_update(optimizer, run._problem.limits)
         return optimizer.moment()
     finally:
         optimizer.put_moment(now)

@@ -1,12 +1,10 @@
-"""`Run`: training as something that can be stepped, looked at and saved."""
+"""`Run`: training as something that can be stepped, looked at, changed, taken back and saved."""
 
 from __future__ import annotations
 
-import inspect
 import weakref
-from collections.abc import Callable, Sequence
-from difflib import get_close_matches
-from functools import partial
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 from threading import Event
 from typing import Any, NoReturn
 
@@ -14,57 +12,44 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import explained
-from ..checks import function, integer, one_of, position
-from ..engine.cost import processors
-from ..engine.problem import DTYPES, HALF, SAMPLINGS, Limits, Problem, Sampling
-from ..engine.table import choose, known
-from ..errors import StateError, UnknownAttributeError, shown
-from ..nn._losses import batch_reduction, batch_shares
-from ..scalar.store import Gate, Store
-from ..tape import Plan
-from .breaking import Breaking
-from .callbacks import CallingBack
-from .checks import as_pair, batch_of, check_run, limits_of, of_values, positive, sample_shape, seed_of
-from .core.data import Dataset, data_of
-from .core.gather import release, weight_name
-from .core.graph import Graph, recorded, weights_of
+from ..checks import flag, function, integer, real_array
+from ..engine.problem import Problem, Sampling
+from ..engine.table import EngineChoice
+from ..errors import StateError
+from ..nn import Activation
+from ..optim import Optimizer, Schedule
+from ..scalar.store import Store
+from ..scalar.weight import Weight
+from ..tape import Tape
+from . import breaking, callbacks, checkpoint, editing, engines, looking, making, opening, state, travel
+from .callbacks import Recorder, StepCallback
+from .checks import Shape
+from .core.data import Dataset
+from .core.forward import Forward
+from .core.frame import Branch, Frame, Stage, Tensor
+from .core.graph import Graph
 from .core.history import History
-from .core.loss_scale import Given, loss_scale_of
-from .core.optimizer import columns_of, flat_state, hand_back, record_rules, record_update
+from .core.loss_scale import Given, LossScale
+from .core.optimizer import hand_back, spans_in
+from .core.requests import FrameRequest
 from .core.training import Training, handed_on, in_turn
-from .editing import Editing
-from .engines import Engines
-from .keeping import Keeping
-from .looking import Looking
-from .opened.opening import Asking
-from .past.timeline import Timeline
-from .questions.breakpoints import Breakpoints
-from .regraph import take_over
+from .editing import AS_NOW, AsNow
+from .edits import AddSamples, Applied, Edit, Refill, SetNumbers, SetOptimizer, SetSchedule, SetTargets, SetWeights
+from .hands import RunHands
+from .opened.network import Network
+from .opened.opened import Opened
+from .opened.why import MOST, Comparison, Why
+from .opening import Sample
+from .past.timeline import Progress, Timeline
+from .questions.breakpoints import Breakpoint, Breakpoints, Stop
+from .questions.conditions import Named
 from .run_traveller import RunTraveller
-from .travel import Travel
+from .state import State
 
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
-_CALLS = {
-    "loss_function": "run.change(loss=...)",
-    "seed": "run.restart(seed=...) for other weights, or a new Run(..., seed=...) for another order of the samples",
-    "dtype": "a new Run(..., dtype=...)",
-    "threads": "a new Run(..., threads=...)",
-    "device": "run.change(engine=...)",
-    "learning_rate": "run.lr = ...",
-    "values": "run.set_weights(start, numbers)",
-    "weights": "run.set_weights(start, numbers)",
-    "steps": "run.step(n) or run.to(step)",
-    "stages": "run.change(model=...)",
-    "tensors": "run.change(model=...)",
-    "breakpoints": "run.break_on(condition)",
-    "data": "run.refill(inputs, targets)",
-    "inputs": "run.refill(inputs, targets)",
-    "targets": "run.set_targets(targets)",
-}
-"""By attribute, what changes it where :meth:`Run.change` has no argument of that name."""
 
 
-class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingBack):
+class Run:
     """Model + loss + optimiser + data, trained by one engine.
 
     Parameters
@@ -127,137 +112,81 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
     -----
     A Weight belongs to one live Run: a new Run takes it over, objects that are held follow, and the old Run
     raises at its next step. :meth:`close` returns the weights to stand-alone float64.
+
+    Attributes
+    ----------
+    model, optimizer
+        As they were given, or as :meth:`change` put them; setting a number of the optimiser is an edit.
+    loss_function : callable
+    seed : int
+    dtype : str
+    tensors : tuple of Tensor
+        Name, shape and place of every tensor among the flat values.
+    stages : tuple of Stage
+        What the network computes, one row of numbers after the other.
+    breakpoints : Breakpoints
+        Those that :meth:`break_on` set; ``print(run.breakpoints)`` lists them.
+    timeline : Timeline
+        What was done. ``run.timeline.budget`` is how many bytes its kept moments may take.
+
+    Examples
+    --------
+    >>> net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+    >>> X, Y = [[0, 0], [0, 1], [1, 0], [1, 1]], [[0], [1], [1], [0]]
+    >>> run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), (X, Y))
     """
 
+    model: Callable[..., Any]
+    loss_function: Callable[..., Any]
+    optimizer: Optimizer
     seed: int
+    dtype: str
+    tensors: tuple[Tensor, ...]
+    stages: tuple[Stage, ...]
+    breakpoints: Breakpoints
+    timeline: Timeline
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name[:1] != "_" and not _can_be_set(self, name):
-            raise _not_set(self, name)
-        object.__setattr__(self, name, value)
+    # what it trains with
+    _problem: Problem
+    _training: Training
+    _store: Store
+    _graph: Graph
+    _tape: Tape
+    _forward: Forward
+    _trained: Forward
+    _dataset: Dataset
+    _choice: EngineChoice
+    _loss_scale: LossScale | None
+    _shapes: tuple[Shape, Shape]
+    _stored: str
+    _threads: int
+    _stands: Event
+    _left: weakref.finalize[Any, Any]
+    # what becomes of it
+    _traveller: RunTraveller
+    _callbacks: list[StepCallback]
+    _recorders: tuple[Recorder, ...] = ()
+    _taken_by: Run | None = None
+    _closed = False
+    _said = ""  # how the function that is being called was announced
+    # what is kept until it is asked for again
+    _calling: StepCallback | None = None
+    _stop: Stop | None = None
+    _names: Named | None = None
+    _network: Network | None = None
+    _told_modes: Tape | None = None  # the graph of which was said that its modules are in another mode now
+    _full_speed: float | None = None
 
     @explained({"device": "it is engine= here", "epochs": _STEPS, "optim": "it is called optimizer"}, "Run")
     def __init__(
-        self,
-        model: Callable[..., Any],
-        loss: Callable[..., Any],
-        optimizer: Any,
-        data: tuple[ArrayLike, ArrayLike],
-        *,
-        batch_size: int | None = None,
-        sampling: Sampling = "epochs",
-        seed: int = 0,
-        engine: str = "auto",
-        dtype: str = "float32",
-        l1: float = 0.0,
-        l2: float = 0.0,
-        clip_norm: float | None = None,
-        clip_value: float | None = None,
-        loss_scale: Given = None,
-        threads: int | None = 1,
-    ) -> None:
-        self._threads = processors() if threads is None else integer("threads", threads, 1)
-        one_of(dtype, (HALF, *DTYPES), "dtype")
-        of_values(model, "model")
-        of_values(loss, "loss")
-        inputs, targets = as_pair(data)
-        self._shapes = sample_shape(inputs, data[0]), sample_shape(targets, data[1])
-        vars(self).update(seed=seed_of(seed), dtype=dtype)
-        self._loss_scale = loss_scale_of(loss_scale, dtype)
-        self._stored = "float64" if dtype == "float64" else "float32"
-        batch = batch_of(batch_size, len(inputs), one_of(sampling, SAMPLINGS, "sampling"))
-        limits = limits_of(l1, l2, clip_norm, clip_value)
-        update = record_update(optimizer, limits)
-        check_run(sum(b.size for b in weights_of(model, optimizer)), self._stored, len(optimizer.state), known(engine))
-        graph = recorded(self, model, loss, optimizer, self._shapes)
-        graph.check("data", inputs, targets)
-        self._choice = choose(engine, self._stored, graph.plan, update, batch)
-        check_run(graph.tape.n_parameters, self._stored, len(optimizer.state), self._choice.name)  # auto has chosen
-        whole = sampling == "epochs" and batch == len(inputs)
-        data_set = Dataset(data_of(graph, self._stored, whole, inputs, targets))
-        self._put_on(graph)
-        before = [block.flat_value for block in graph.blocks]
-        self._stands = Event()  # other threads find the run by its weights, and wait until it is made
-        try:
-            take_over(self, graph.blocks, partial(self._begin, update, data_set, (batch, sampling), limits, before))
-        finally:
-            self._stands.set()
-
-    def _begin(
-        self,
-        update: Plan,
-        data: Dataset,
-        batch: tuple[int, Sampling],
-        limits: Limits,
-        before: Sequence[Any],
-        store: Store,
-    ) -> None:
-        graph, self._store = self._graph, store
-        self._taken_by: Run | None = None
-        self._closed = False
-        self._callbacks = []
-        try:
-            problem = self._problem(update, data, batch, limits)
-            vars(self).update(breakpoints=Breakpoints(), problem=problem)
-            self._training = Training(
-                self.problem, self._first_trainer(self.problem), graph.held, graph.optimizer.lr_pace, graph.name_of,
-                self._loss_scale,
-            )  # fmt: skip
-        except BaseException:  # the weights are not left to a run that there is not, nor rounded by it
-            release(graph.blocks, store)
-            for block, values in zip(graph.blocks, before, strict=True):
-                block.flat_value[:] = values
-            raise
-        self._traveller = RunTraveller(self)
-        vars(self).update(timeline=Timeline(self._traveller, self._training.history))
-        self._attach()
-
-    # ---- building
-
-    def _put_on(self, graph: Graph) -> None:
-        """What a graph says of a run is what the run says."""
-        self._graph = graph
-        vars(self).update(
-            model=graph.model, loss_function=graph.loss, optimizer=graph.optimizer, tensors=graph.tensors,
-            stages=graph.forward.stages,
-        )  # fmt: skip
-        self._tape, self._forward = graph.tape, graph.forward
-        self._trained = graph.trained
-        graph.put_activations()
-
-    def _attach(self) -> None:
-        """The optimiser asks this run, and gets its numbers at the end of it."""
-        self.optimizer.attach(self._optimizer_edited, self._optimizer_asked, self._scheduled)
-        self._left = weakref.finalize(self, hand_back, self.optimizer, self._tape, self.problem, self._training)
-        self._left.atexit = False
-
-    @in_turn
-    def _in_turn(self, function: Callable[[], Any]) -> Any:
-        return function()
-
-    def _problem(self, update: Plan, data: Dataset, batch: tuple[int, Sampling], limits: Limits) -> Problem:
-        self._dataset = data
-        return Problem(
-            plan=self._graph.plan,
-            update=update,
-            store=self._store,
-            state=flat_state(self.optimizer, self._tape, self._stored),
-            data=data.joined(),
-            batch=batch[0],
-            sampling=batch[1],
-            seed=self.seed,
-            reduction=batch_reduction(self.loss_function),
-            share=batch_shares(self.loss_function),
-            trained=np.zeros(self._tape.n_parameters, bool),
-            previous=self._store.value.copy(),
-            t_start=self.optimizer.steps,
-            threads=self._threads,
-            limits=limits,
-            columns=columns_of(self.optimizer, self._tape, self._stored),
-            rules=record_rules(self.optimizer, limits),
-            n_weights=self._graph.n_weights,
-            tape=self._tape if self._loss_scale is not None else None,
-        )
+        self, model: Callable[..., Any], loss: Callable[..., Any], optimizer: Any, data: tuple[ArrayLike, ArrayLike],
+        *, batch_size: int | None = None, sampling: Sampling = "epochs", seed: int = 0, engine: str = "auto",
+        dtype: str = "float32", l1: float = 0.0, l2: float = 0.0, clip_norm: float | None = None,
+        clip_value: float | None = None, loss_scale: Given = None, threads: int | None = 1,
+    ) -> None:  # fmt: skip
+        limits = l1, l2, clip_norm, clip_value
+        batch = batch_size, sampling
+        making.make(self, (model, loss, optimizer), data, batch, seed, engine, dtype, limits, loss_scale, threads)
 
     # ---- training
 
@@ -284,20 +213,822 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
         -----
         How the steps are cut into chunks changes no bit. A breakpoint (:meth:`break_on`) ends them earlier; then
         :attr:`stopped_by` says which.
+
+        Examples
+        --------
+        >>> run.step(200)
         """
         left = integer("n", n, 0)
         if progress is not None:
             function(progress, "step: progress")
-        if left > 0 and not self.ready:
+        if left > 0 and not self._training.trainer.ready:
             self._check_live()
             self.prepare()  # Ctrl-C ends it at once; inside a step it would wait
         while left > 0:
             self._check_live()
-            left -= self._advance_to_callback(left)
+            left -= callbacks.advance_to_callback(self, left)
             if (gate := self._store.gate) is not None:
                 gate.answer()
             if (progress is not None and progress(self) is False) or self._stop is not None:
                 return
+
+    def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Compile and load the engine's kernels now; else the first step does it.
+
+        `stopped` is asked ten times a second whether to give it up, which raises StateError.
+
+        Examples
+        --------
+        >>> run.prepare()
+        """
+        self._training.trainer.prepare(stopped)
+
+    @property
+    def engine(self) -> EngineChoice:
+        """Which engine trains, and why; its remarks on how it works just now stand behind the reason.
+
+        Examples
+        --------
+        >>> print(run.engine.name, run.engine.why)
+        """
+        return engines.chosen(self)
+
+    def on_step(self, fn: Callable[[Run], object], every: int = 1) -> StepCallback:
+        """Call ``fn(run)`` after the steps whose number `every` divides, in the thread that trains.
+
+        What it changes by edits (``run.lr = ...``, ``run.change``, ``w.data = ...``) is recorded as edits at that
+        step. Steps that are done again (:meth:`to`, :meth:`back`, following the record) do the edits again and call
+        nobody. It must not call :meth:`step`. A closed run calls nobody.
+
+        Parameters
+        ----------
+        fn : callable
+        every : int
+            At least 1. Calls of the engine end at its multiples, which changes no bit; 1 makes every call one step.
+
+        Returns
+        -------
+        StepCallback
+            ``.remove()`` ends it.
+
+        Raises
+        ------
+        TypeMismatchError, InputError
+            `fn` is no function, `every` no whole number of at least 1.
+        StateError
+            From :meth:`step`: `fn` has raised; the step is done and booked, what `fn` changed before is recorded, and
+            the next call of :meth:`step` goes on.
+
+        Examples
+        --------
+        >>> said = run.on_step(lambda run: print(run.steps, run.loss), every=100)
+        >>> said.remove()
+        """
+        return callbacks.on_step(self, fn, every)
+
+    # ---- looking
+
+    @property
+    def steps(self) -> int:
+        """Training steps done.
+
+        Examples
+        --------
+        >>> run.steps
+        """
+        return self._training.steps
+
+    @property
+    def loss(self) -> float:
+        """Loss of the last step, at the values before its update; NaN before the first.
+
+        Examples
+        --------
+        >>> run.loss
+        """
+        return self._training.loss
+
+    @property
+    def history(self) -> History:
+        """Step, loss and learning rate of every step of this branch, those after the step of now included.
+
+        Examples
+        --------
+        >>> run.history.loss[-1]
+        """
+        return self._training.history
+
+    @property
+    def n_weights(self) -> int:
+        """Number of scalar parameters: the first so many of the flat numbers, buffers stand behind them.
+
+        Examples
+        --------
+        >>> run.n_weights
+        """
+        return self._problem.n_weights
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The live flat values (P,) of `tensors`, beside a training thread a copy; :meth:`set_weights` changes them.
+
+        Examples
+        --------
+        >>> run.values[:3]
+        """
+        return looking.live_values(self)
+
+    def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Copies of the inputs (N, n_inputs) and targets (N, n_targets), in the run's dtype.
+
+        Examples
+        --------
+        >>> inputs, targets = run.samples()
+        """
+        return looking.samples(self)
+
+    def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
+        """One consistent snapshot; `probe` is one sample (n_inputs,) whose activations are wanted.
+
+        With `state` it holds the optimiser's arrays too (``Frame.state``). Beside a training
+        thread it waits for one; :meth:`request_frame` does not.
+
+        Examples
+        --------
+        >>> run.frame([0, 1]).activations["2"]
+        """
+        return self.request_frame(probe, state=state).result()
+
+    def request_frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> FrameRequest:
+        """Ask for a frame without waiting for it.
+
+        Parameters
+        ----------
+        probe : array_like, shape (n_inputs,), optional
+            One sample whose activations are wanted.
+        state : bool
+            Whether the optimiser's arrays are wanted too, which takes a copy of each. In the middle of a call of an
+            engine that has them elsewhere such a frame comes after the call.
+
+        Returns
+        -------
+        FrameRequest
+            ``done`` says whether the frame is there, ``result(timeout)`` waits for it, and ``await`` does under
+            asyncio. Without a training thread it is the frame of this moment. Nobody knows of a thread of your own
+            that calls ``step``: its numbers may change while they are read, so let a `Worker` train where another
+            thread looks. Beside a training thread (a `Worker`, a window) it is that of the next pause between two
+            calls of the engine, after the edits that were asked for before; an engine with a memory of its own may
+            give one from the middle of a call. A request is never lost: if the thread ends, it gets the frame of its
+            end.
+
+        Raises
+        ------
+        InputError
+            `probe` has the wrong length, holds no numbers or is not finite.
+
+        Examples
+        --------
+        >>> frame = run.request_frame().result(timeout=2.0)
+        """
+        return looking.request_frame(self, probe, state)
+
+    def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
+        """``"input"`` and the row of every stage for one sample (n_inputs,), at flat `values` (default now).
+
+        Examples
+        --------
+        >>> run.activations([0, 1])["2"]
+        """
+        return self._forward.activations(probe, looking.values_or_now(self, values))
+
+    def predict(self, inputs: ArrayLike, values: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The outputs for `inputs` (N, n_inputs) at flat `values` (default now), shape (N, n_outputs).
+
+        Nested outputs are numbers in a row here, in the order of their lists, tuples and dicts.
+
+        Examples
+        --------
+        >>> run.predict([[0, 1], [1, 1]])
+        """
+        return self._forward.predict(inputs, looking.values_or_now(self, values))
+
+    def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any] | None = None) -> float:
+        """The loss on other data, all samples as one batch, at flat `values` (default now).
+
+        Examples
+        --------
+        >>> run.evaluate([[0, 1]], [[1]])
+        """
+        return looking.evaluated(self, self._forward, inputs, targets, looking.values_or_now(self, values))
+
+    # ---- asking
+
+    def open(self, frame: Frame | None = None, sample: Sample | None = None, *, step: int | None = None) -> Opened:
+        """A step with every number on the way, computed beside the run: the coming one, or any that was done.
+
+        Parameters
+        ----------
+        frame : Frame, optional
+            Open the step that follows this frame, at its weights and with the batch of that step; default: the one
+            that comes now. What the optimiser keeps is known at the run's own step alone.
+        sample : int or (x, y), optional
+            A trial step with this sample alone: its number in the data, or inputs (n_inputs,) and targets (n_targets,).
+            Means over the batch are those of the step's own batch then, as numbers that stand still.
+        step : int, optional
+            Which step, from 1: one that was done on this branch, or the coming one. The run goes back to it and
+            returns: it stands as before, bit for bit.
+
+        Returns
+        -------
+        Opened
+
+        Raises
+        ------
+        InputError
+            A frame of another run, a sample that does not fit, no such step, or a frame and a step.
+        StateError
+            The run is closed, another one has its weights, or the step is kept no longer.
+
+        Notes
+        -----
+        Beside a training thread the numbers are copied between two calls of the engine; the passes are computed in
+        the thread that asks. They are float64, all samples of the batch, in blocks: the memory is bounded.
+
+        Examples
+        --------
+        >>> opened = run.open(step=3)
+        """
+        return Opened(opening.to_open(self, frame, sample, step), trial=sample is not None)
+
+    def why(self, weight: Weight | str | int, step: int | None = None) -> Why:
+        """Print why a weight moved: the terms of its gradient, their sum, the optimiser's rule with every number.
+
+        Parameters
+        ----------
+        weight : Weight, str or int
+            ``net[0].weight[2][1]``, ``"0.weight[2][1]"``, or its flat index.
+        step : int, optional
+            Which step, from 1: one that was done on this branch, or the coming one. Default: the last one; before the
+            first, the first.
+
+        Returns
+        -------
+        Why
+            What was printed, as numbers.
+
+        Raises
+        ------
+        InputError
+            There is no such weight here, or no such step.
+        StateError
+            The run is closed, or the step is kept no longer.
+
+        Notes
+        -----
+        The run goes back to the step and returns: it stands as before, bit for bit.
+
+        Examples
+        --------
+        >>> found = run.why("0.weight[2][1]", step=3)
+        """
+        return opening.why(self, weight, step)
+
+    def compare(self, step_a: int, step_b: int, most: int = MOST) -> Comparison:
+        """Which weights moved most between two steps of this branch; the run stands as before, bit for bit.
+
+        Parameters
+        ----------
+        step_a, step_b : int
+            In either order.
+        most : int
+            How many weights have a row of their own.
+
+        Raises
+        ------
+        InputError
+            There is no such step.
+        StateError
+            The run is closed, or a step is kept no longer.
+
+        Examples
+        --------
+        >>> print(run.compare(10, 50))
+        """
+        return opening.compare(self, step_a, step_b, most)
+
+    def break_on(self, condition: str, *, once: bool = False) -> Breakpoint:
+        """Let training stop after the step by which a condition becomes true.
+
+        Parameters
+        ----------
+        condition : str
+            As ``"grad > 10"`` (the largest gradient, without its sign), ``"loss < 0.01 and step > 100"``, ``"nan"`` (a
+            number is not finite), ``"dead"`` (a rectifier's unit is 0 for all samples), ``"0.weight[2][1] < 0"``,
+            ``"grad(0.weight[2][1]) > 1"``, ``"0.weight[2][1] crosses 0"``, ``"sign(0.weight[2][1]) changes"``,
+            ``"loss > 2 * before(loss)"``, ``"max(abs(0.weight)) > 3"``. The names are ``loss``, ``lr``, ``step``,
+            ``grad``, ``nan``, ``dead`` and every tensor; :mod:`scalarviz.run.questions.parser` has the grammar.
+        once : bool
+            Whether it is disabled when it has been hit.
+
+        Returns
+        -------
+        Breakpoint
+            Counts its hits, and can be disabled (``enabled``); ``run.breakpoints`` holds it.
+
+        Raises
+        ------
+        ExpressionError
+            It cannot be read; the message says where and what may stand there.
+        InputError, TypeMismatchError
+            More than 10,000 characters, or no text.
+
+        Notes
+        -----
+        A condition that is true already when a step begins stops the run when it becomes true *again*; those that look
+        back (``crosses``, ``changes``, ``before``) stop it at every step at which they hold. What an edit makes true
+        stops nothing. One of a whole tensor stops it whenever it becomes true for one more element.
+
+        The run stands after the step, and :attr:`stopped_by` says why. Conditions of ``loss``, ``lr`` and ``step``
+        alone cost next to nothing; others let the engine do one step a call. Both stop a run that follows what was
+        recorded, and not one that jumps (``to``, ``back``). Where training diverges `DivergedError` is raised all the
+        same.
+
+        Examples
+        --------
+        >>> point = run.break_on("0.weight[2][1] crosses 0")
+        """
+        return breaking.break_on(self, condition, once)
+
+    @property
+    def stopped_by(self) -> Stop | None:
+        """Why the run stands where it stands, if a breakpoint stopped it here; its text says condition and numbers.
+
+        Examples
+        --------
+        >>> print(run.stopped_by)
+        """
+        stop = self._stop
+        return stop if stop is not None and stop.step == self._training.steps else None
+
+    def find(self, condition: str, before: int | None = None, *, progress: Progress | None = None) -> int | None:
+        """The step before `before` at which a condition last became true, by the step itself or by an edit made there.
+
+        Parameters
+        ----------
+        condition : str
+            As for :meth:`break_on`.
+        before : int, optional
+            Default: where the run stands. Found again from where one was found, it is the one before that.
+        progress : callable, optional
+            Told now and then how much is searched (0 to 1); returning False gives it up.
+
+        Returns
+        -------
+        int or None
+            None if it never became true, or was given up. ``run.to(step)`` goes there.
+
+        Raises
+        ------
+        ExpressionError
+            It cannot be read, as for :meth:`break_on`.
+        InputError
+            This branch has no step `before`.
+        StateError
+            The run is closed, or another Run took its weights.
+
+        Notes
+        -----
+        Losses are looked up. For weights and gradients the record is done again, from keyframe to keyframe, the last
+        one first; the run stands where it stood afterwards, to the bit.
+
+        Examples
+        --------
+        >>> run.find("sign(0.weight[2][1]) changes")
+        """
+        return breaking.find(self, condition, before, progress)
+
+    # ---- changing: all of it is an edit, and stands in the log
+
+    def do(self, edit: Edit, *, gesture: str = "") -> None:
+        """Change the run between two steps; what was done stands in ``run.log``.
+
+        Parameters
+        ----------
+        edit : Edit
+            One of :mod:`scalarviz.run.edits`.
+        gesture : str, optional
+            A name for a movement of the hand: several edits of it that leave nothing of each other are one.
+
+        Raises
+        ------
+        TypeMismatchError
+            Not an Edit.
+        InputError
+            It does not fit this run; nothing is changed then.
+        StateError
+            The run is closed, or another Run took its weights.
+
+        Examples
+        --------
+        >>> run.do(sv.run.edits.SetFrozen(0, [True]))
+        """
+        editing.do(self, edit, gesture)
+
+    def change(
+        self, *, batch_size: int | None = None, sampling: Sampling | None = None, engine: str | None = None,
+        activation: str | Activation | None = None, loss: str | Callable[..., Any] | None = None,
+        optimizer: str | Optimizer | type[Optimizer] | None = None, model: Callable[..., Any] | None = None,
+        l1: float | AsNow = AS_NOW, l2: float | AsNow = AS_NOW, clip_norm: float | AsNow | None = AS_NOW,
+        clip_value: float | AsNow | None = AS_NOW, **numbers: Any,
+    ) -> None:  # fmt: skip
+        """Change how the run trains, from the next step on; weights, steps and history stay.
+
+        Parameters
+        ----------
+        batch_size : int, optional
+            Samples a step.
+        sampling : {"epochs", "replacement"}, optional
+            How they are chosen, see :class:`Run`.
+        engine : str, optional
+            Another engine. It rounds differently, so the bits of the steps to come are not those without the change.
+        activation : str or nn.Activation, optional
+            Of the hidden modules of a Sequential, those that a layer with weights follows; the last one stays.
+        loss : str or callable, optional
+        optimizer : str, Optimizer or class, optional
+            It begins, whatever it did before. A name (``"Adam"``) or a class holds what the one before held.
+        model : callable, optional
+            Layers that still fit go on with the numbers of now: of two Sequentials a longest row of layers of equal
+            shapes in order, of other modules those of equal names and shapes. Others begin as they are; the log says
+            which. Without `optimizer` that of now goes on over the new weights; those no longer in the run stand alone.
+        l1, l2, clip_norm, clip_value : float, optional
+            See :class:`Run`; None ends a limit.
+        **numbers
+            Of the optimiser: ``lr``, ``momentum``, ``betas``, ...
+
+        Raises
+        ------
+        InputError, TypeMismatchError, TracingError
+            One of them does not fit; nothing is changed then.
+
+        Examples
+        --------
+        >>> run.change(lr=0.01, momentum=0.9, batch_size=2)
+        >>> run.change(activation="relu", optimizer="Adam")
+        """
+        limits = {"l1": l1, "l2": l2, "clip_norm": clip_norm, "clip_value": clip_value}
+        editing.change(self, (activation, model, loss, optimizer), (batch_size, sampling), engine, limits, numbers)
+
+    @property
+    def lr(self) -> float:
+        """Learning rate of the next step, as its schedule says; setting it is an edit.
+
+        It scales a schedule from here on, or ends it where the schedule's own rate is 0.
+
+        Examples
+        --------
+        >>> run.lr = 0.1
+        """
+        gate = editing.elsewhere(self)
+        return float(self.optimizer.lr if gate is None else gate.number("lr"))
+
+    @lr.setter
+    def lr(self, lr: float) -> None:
+        self.change(lr=lr)
+
+    @property
+    def batch_size(self) -> int:
+        """Samples a step; setting it is an edit.
+
+        Examples
+        --------
+        >>> run.batch_size = 2
+        """
+        return self._problem.batch
+
+    @batch_size.setter
+    def batch_size(self, batch_size: int) -> None:
+        self.change(batch_size=batch_size)
+
+    def set_weights(self, start: int, numbers: Sequence[float] | NDArray[Any]) -> None:
+        """Set the flat weights from `start` on, between two steps; InputError: not all of them are weights of this run.
+
+        Examples
+        --------
+        >>> run.set_weights(0, [0.5, -0.5])
+        """
+        self.do(SetWeights(start, real_array(numbers, "set_weights: the numbers")))
+
+    def set_numbers(self, weights: Any, **numbers: Any) -> None:
+        """Another learning rate, or other numbers of the optimiser, for some weights, from the next step on.
+
+        They become parameter groups of their own; see :class:`~scalarviz.run.edits.SetNumbers`.
+
+        Parameters
+        ----------
+        weights : Parameter, Weight, slice of a Parameter, or a list of them
+        **numbers
+            ``lr``, ``momentum``, ``weight_decay``, ...
+
+        Raises
+        ------
+        InputError, TypeMismatchError
+            They are not weights of this run, or none of them is trained, or the optimiser has no such number.
+
+        Examples
+        --------
+        >>> run.set_numbers(net[0].weight, lr=0.001)
+        """
+        self.do(SetNumbers(spans_in(weights, self._tape), numbers))  # type: ignore[arg-type]
+
+    def set_targets(self, targets: ArrayLike) -> None:
+        """Train towards other targets (N, n_targets) from the next step on.
+
+        Raises
+        ------
+        InputError
+            Another shape, or numbers that are not finite, or targets that the loss cannot use.
+
+        Examples
+        --------
+        >>> run.set_targets([[0], [0], [0], [1]])
+        """
+        self.do(SetTargets(real_array(targets, "set_targets: the targets")))
+
+    def add_samples(self, inputs: ArrayLike, targets: ArrayLike) -> None:
+        """Learn from more samples as well, from the next step on.
+
+        Parameters
+        ----------
+        inputs, targets : array_like, shapes (K, n_inputs) and (K, n_targets)
+            Of the shapes of the run's data; pictures may come as rows. Files mapped into memory and objects that give
+            samples when asked are not copied, as in :class:`~scalarviz.Run`.
+
+        Raises
+        ------
+        InputError
+            Shapes that do not fit, numbers that are not finite, targets that the loss cannot use; nothing is
+            changed then.
+
+        Notes
+        -----
+        Where a batch was all the data it still is, and so grows. Otherwise its size stays, and the order of the
+        samples from here on is that of the larger set.
+
+        Examples
+        --------
+        >>> run.add_samples([[0.5, 0.5]], [[0]])
+        """
+        self.do(AddSamples(*editing.both(inputs, targets, "add_samples")))
+
+    def refill(self, inputs: ArrayLike, targets: ArrayLike) -> None:
+        """Learn from other data (N, n_inputs) and (N, n_targets) instead, from the next step on; any N.
+
+        What may be given, and what is raised, is as for :meth:`add_samples`. Where a batch was all the data it still
+        is; one that is larger than the new data becomes all of it.
+
+        Examples
+        --------
+        >>> run.refill(X, Y)
+        """
+        self.do(Refill(*editing.both(inputs, targets, "refill")))
+
+    # ---- going back
+
+    @property
+    def log(self) -> list[Applied]:
+        """The edits on the way to where the run stands, the oldest first.
+
+        Examples
+        --------
+        >>> print(run.log[-1])
+        """
+        return travel.entered(self).log
+
+    @property
+    def branches(self) -> tuple[Branch, ...]:
+        """All lines of steps that are kept, the oldest first; :meth:`switch` goes to another one.
+
+        Examples
+        --------
+        >>> run.branches[0].newest
+        """
+        return travel.entered(self).branches()
+
+    def to(self, step: int, branch: Branch | int | None = None, *, progress: Progress | None = None) -> bool:
+        """Stand at a step that was done: with the bits of then, and the next steps are those that followed.
+
+        Parameters
+        ----------
+        step : int
+            On the branch. One stands after all edits that were made at it.
+        branch : Branch or int, optional
+            One of :attr:`branches`; default: that of now.
+        progress : callable, optional
+            Told how much of the way is done (0 to 1), several times a second; returning False gives it up.
+
+        Returns
+        -------
+        bool
+            False if it was given up: the run stands where it stood.
+
+        Raises
+        ------
+        InputError
+            There is no such step or branch.
+        StateError
+            The run is closed, another Run took its weights, or an engine that computed the steps is lost.
+
+        Examples
+        --------
+        >>> run.to(42)
+        """
+        return travel.to(self, step, branch, progress)
+
+    def back(self, n: int = 1) -> None:
+        """Go `n` steps back, see :meth:`to`; InputError: there are not so many before this one.
+
+        Examples
+        --------
+        >>> run.back(2)
+        """
+        travel.back(self, n)
+
+    def switch(self, branch: Branch | int) -> None:
+        """Go to the newest step of another branch; that of now stays. InputError: it is not kept (any more).
+
+        Examples
+        --------
+        >>> run.switch(run.branches[0])
+        """
+        travel.switch(self, branch)
+
+    def restart(self, seed: int | None = None) -> None:
+        """Begin anew on a branch of its own: the first weights with the rate, batch, data and freezes of now.
+
+        What was trained stays as a branch, and :meth:`undo` returns to it. Of a model that was changed since, weights
+        that were there at first begin as they began, the others as the run's seed draws them.
+
+        Parameters
+        ----------
+        seed : int, optional
+            Other weights instead, which this seed draws: each module's as its initialiser (``net.initialize(...)``,
+            else that of its constructor) drew them last. The order of the samples stays that of the run's own seed.
+
+        Raises
+        ------
+        InputError
+            No seed, or some weights were made by hand, so that nobody can draw them anew; they are named.
+        StateError
+            Without a seed: the model was changed since to one with weights that were made by hand.
+
+        Examples
+        --------
+        >>> run.restart(seed=1)
+        """
+        travel.restart(self, seed)
+
+    def undo(self) -> str:
+        """Go to the moment before the last edit; steps that were made since stay as a branch. Returns its words.
+
+        Of an edit that was made in the past, the future that it left is there again. StateError: nothing was changed.
+
+        Examples
+        --------
+        >>> run.undo()
+        """
+        return travel.undo(self)
+
+    def redo(self) -> str:
+        """Go back to where :meth:`undo` came from. Returns the words of the edit.
+
+        StateError: nothing was undone since the last edit.
+
+        Examples
+        --------
+        >>> run.redo()
+        """
+        return travel.redo(self)
+
+    def name(self, label: str, step: int | None = None) -> None:
+        """Give a step (default: that of now) a name, which the time bar shows; an empty one takes it away.
+
+        Raises
+        ------
+        InputError
+            This branch has no such step.
+        StateError
+            The run is closed, or another Run took its weights.
+
+        Examples
+        --------
+        >>> run.name("before the jump")
+        """
+        travel.name(self, label, step)
+
+    # ---- keeping
+
+    def state(self) -> State:
+        """All that the run is now, to go back to with :meth:`take`.
+
+        Examples
+        --------
+        >>> before = run.state()
+        """
+        return state.of_now(self)
+
+    def take(self, moment: State) -> None:
+        """Go back to a state of this run: the next steps have the same bits as those that followed it.
+
+        Raises
+        ------
+        InputError
+            It is of another run; nothing is changed then.
+        StateError
+            The run is closed, or another Run took its weights.
+
+        Notes
+        -----
+        The next steps are on a branch of their own; what was computed since stays in ``run.branches``.
+
+        Examples
+        --------
+        >>> run.take(before)
+        """
+        state.take(self, moment)
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Every tensor, and the model's buffers, by name (copies).
+
+        Examples
+        --------
+        >>> run.state_dict()["0.weight"]
+        """
+        return checkpoint.state_dict(self)
+
+    @in_turn
+    def save(self, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
+        """Write weights, optimiser state and step as they are where the run stands, in the past too.
+
+        One safetensors file with PyTorch's names; see :func:`scalarviz.run.checkpoint.save_run`.
+
+        Examples
+        --------
+        >>> run.save("run.safetensors")
+        """
+        checkpoint.save_run(self, path, notes)
+
+    @in_turn
+    def load(
+        self, path: str | Path, *, optimizer: bool = True, keep: Collection[str] = ()
+    ) -> checkpoint.Checkpoint:  # fmt: skip
+        """Go on from a file; see :func:`scalarviz.run.checkpoint.load_run`.
+
+        Examples
+        --------
+        >>> run.load("run.safetensors", keep=["lr"])
+        """
+        return checkpoint.load_run(self, path, optimizer=flag(optimizer, "load: optimizer"), keep=keep)
+
+    def close(self) -> None:
+        """Return the weights, as they are where the run stands, to stand-alone float64; the past is let go of.
+
+        Looking at the numbers of that step stays possible; stepping and going back do not. StateError: it is called
+        by a function that is told of the way to another step.
+
+        Examples
+        --------
+        >>> run.close()
+        """
+        making.close(self)
+
+    def __enter__(self) -> Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise StateError("a Run cannot be copied: copy its model, or save(path) and load(path) in another Run")
+
+    def __repr__(self) -> str:
+        if "_training" not in self.__dict__:
+            return "Run(being made)"  # the run that it takes its weights from may name it
+        return f"Run({self.n_weights} weights, step {self.steps}, loss {self.loss:.4g}, {self.engine})"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name[:1] != "_" and not editing.can_be_set(self, name):
+            raise editing.not_set(self, name)
+        object.__setattr__(self, name, value)
+
+    # ---- for those who train it, own its weights, or reach into it
+
+    @property
+    def _hands(self) -> RunHands:
+        return RunHands(self)
+
+    @in_turn
+    def _in_turn(self, function: Callable[[], Any]) -> Any:
+        return function()
 
     def _check_live(self) -> None:
         if self._closed:
@@ -311,154 +1042,23 @@ class Run(Engines, Editing, Keeping, Looking, Asking, Travel, Breaking, CallingB
             away = f"the run is on its way {self.timeline.away}: nothing can be done with it until it stands."
             raise StateError(f"{away} A progress function gives that up by returning False")
 
-    @property
-    def call_seconds(self) -> float:
-        """Wall time that one engine call should take; `progress` and edits wait that long at most."""
-        return self._training.call_seconds
-
-    @call_seconds.setter
-    def call_seconds(self, seconds: float) -> None:
-        self._training.call_seconds = positive(seconds, "call_seconds")
-
-    # ---- touching
-
-    @property
-    def values(self) -> NDArray[Any]:
-        """The live flat values (P,) of `tensors`, beside a training thread a copy; :meth:`set_weights` changes them."""
-        gate = self.gate
-        if gate is not None and not gate.mine():
-            return gate.values(slice(0, len(self._store.value)))
-        self._lend()
-        return self._store.value
-
     def _lend(self) -> None:
         """A view of the live numbers is handed out: what is written through it is found at the next entry."""
         self.timeline.begin()
         self._traveller.lend()
 
-    @in_turn
-    def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Copies of the inputs (N, n_inputs) and targets (N, n_targets), in the run's dtype."""
-        n, m = self._tape.n_inputs, self._tape.n_targets
-        return self.problem.data[:n].T.copy(), self.problem.data[n : n + m].T.copy()
+    def _write(self, start: int, numbers: NDArray[Any]) -> None:
+        editing.write(self, start, numbers)
 
-    def sample(self, index: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Inputs (n_inputs,) and targets (n_targets,) of one sample, as they are trained on; OutOfRangeError: none."""
-        n, data = self._tape.n_inputs, self.problem.data
-        numbers = data[: n + self._tape.n_targets, position(index, data.shape[1], "the samples")].astype(np.float64)
-        return numbers[:n], numbers[n:]
+    def _freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
+        editing.freeze(self, start, flags)
 
-    @property
-    def gate(self) -> Gate | None:
-        """What stands before the weights while a thread trains them; see :class:`scalarviz.run.worker.Worker`."""
-        return self._store.gate
+    def _optimizer_edited(self, numbers: dict[str, Any], group: int | None) -> None:
+        self.do(SetOptimizer(tuple(numbers.items()), group))
 
-    @gate.setter
-    def gate(self, gate: Gate | None) -> None:
-        self._store.gate = gate
-
-    # ---- looking
-
-    @property
-    def steps(self) -> int:
-        """Training steps done."""
-        return self._training.steps
-
-    @property
-    def history(self) -> History:
-        """Step, loss and learning rate of every step of this branch, those after the step of now included."""
-        return self._training.history
-
-    @property
-    def loss(self) -> float:
-        """Loss of the last step, at the values before its update; NaN before the first."""
-        return self._training.loss
-
-    @property
-    def steps_per_second(self) -> float:
-        """Speed of the engine so far, drawing left out; NaN before its first step."""
-        return self._training.steps_per_second
-
-    @property
-    def n_inputs(self) -> int:
-        """Numbers that the model takes from one sample."""
-        return self._tape.n_inputs
-
-    @property
-    def n_weights(self) -> int:
-        """Number of scalar parameters: the first so many of the flat numbers, buffers stand behind them."""
-        return self.problem.n_weights
-
-    def weight_name(self, index: int) -> str:
-        """Name of the scalar at flat `index`, as ``0.weight[4][2]``."""
-        return weight_name(self.tensors, position(index, len(self._store.value), "the weights"))
-
-    # ---- the end
-
-    @in_turn
-    def close(self) -> None:
-        """Return the weights, as they are where the run stands, to stand-alone float64; the past is let go of.
-
-        Looking at the numbers of that step stays possible; stepping and going back do not.
-
-        Raises
-        ------
-        StateError
-            It is called by a function that is told of the way to another step.
-        """
-        self._check_stands()
-        if not self._closed:
-            self._closed = True
-            self._hand_over()
-            release(self._tape.blocks, self._store)
-
-    def _hand_over(self, taker: Run | None = None) -> None:
-        """Give the optimiser its state, so that `taker` or a hand-written loop can go on."""
-        if self._taken_by is None:
-            self.optimizer.attach(None)
-            self._left()
-            self._training.trainer.release()
-            self._end_callbacks()
-            self.timeline.close()
-            self._taken_by = taker
+    def _scheduled(self, schedule: Schedule | None) -> None:
+        self.do(SetSchedule(schedule))
 
     @in_turn
     def _optimizer_asked(self) -> None:
-        """State and steps of the optimiser are read from outside."""
-        hand_back(self.optimizer, self._tape, self.problem, self._training)
-
-    def __reduce__(self) -> NoReturn:
-        raise StateError("a Run cannot be copied: copy its model, or save(path) and load(path) in another Run")
-
-    def __enter__(self) -> Run:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        if "_training" not in self.__dict__:
-            return "Run(being made)"  # the run that it takes its weights from may name it
-        return f"Run({self.n_weights} weights, step {self.steps}, loss {self.loss:.4g}, {self.engine})"
-
-
-def _can_be_set(run: Run, name: str) -> bool:
-    """Whether assigning to a public attribute does something: it is an edit, or what a subclass has in its body."""
-    known: Any = inspect.getattr_static(type(run), name, None)
-    if isinstance(known, property):
-        return known.fset is not None
-    return known is not None and not hasattr(type(known), "__get__")
-
-
-def _not_set(run: Run, name: str) -> UnknownAttributeError:
-    """The error for an assignment to an attribute of a run that changes nothing."""
-    changed = dict.fromkeys(inspect.signature(run.change).parameters)
-    changed |= dict.fromkeys(run.optimizer.hyperparameters())
-    if name in _CALLS or name in changed:
-        how = _CALLS.get(name) or f"run.change({name}=...)"
-        return UnknownAttributeError(f"run.{name} cannot be set; use {how}")
-    if name in dir(run):
-        return UnknownAttributeError(f"run.{name} cannot be set; it is the Run's own")
-    near = get_close_matches(name, [*(n for n in dir(run) if n[0] != "_"), *changed, *_CALLS], 1, 0.7)
-    meant = f"did you mean {near[0]!r}?" if near else "a class of your own has its attributes in its body"
-    return UnknownAttributeError(f"a Run has no attribute {shown(name)}, nothing would read it; {meant}")
+        hand_back(self.optimizer, self._tape, self._problem, self._training)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from .core.gather import as_blocks, begun_buffers
 from .core.history import History
 from .core.optimizer import begun, starts
 from .edits import Applied, Edit, SetFrozen, SetWeights
+from .engines import advance, make_trainer
 from .state import State
 
 if TYPE_CHECKING:
@@ -166,7 +168,7 @@ class RunTwin:
     """
 
     def __init__(self, run: Run, kept: State) -> None:
-        self._training = run._training.twin(run._make_trainer)
+        self._training = run._training.twin(partial(make_trainer, run))
         self._training.pace.put(kept.parts["optimizer"]["pace"])
         self._kept = kept
         problem, weights = self._training.problem, kept.parts["weights"]
@@ -240,7 +242,7 @@ class RunTraveller:
 
     def forget_step(self) -> None:
         """Gradient and update of the step before are not known here."""
-        store, problem = self.run._store, self.run.problem
+        store, problem = self.run._store, self.run._problem
         store.grad[:], store.computed[:] = 0, 0
         np.copyto(problem.previous, store.value)
         self.run._training._update = None
@@ -256,7 +258,7 @@ class RunTraveller:
 
     def advance(self, most: int) -> int:
         """One call of the engine, of new steps."""
-        return self.run._advance(most)
+        return advance(self.run, most)
 
     def replay(self, most: int) -> int:
         """One call of the engine, of steps that were done before."""
@@ -264,7 +266,7 @@ class RunTraveller:
 
     def again(self, edit: Edit) -> None:
         """Do an edit that was done before."""
-        edit.apply(self.run.hands)
+        edit.apply(self.run._hands)
 
     def twin(self, kept: Any) -> RunTwin | None:
         """Steps beside the run from a kept moment on, where only its numbers differ from those of now."""
@@ -327,14 +329,14 @@ class RunTraveller:
         if span is not None:
             if training._update is None:  # what the last step did is not what was written since
                 with np.errstate(invalid="ignore", over="ignore"):
-                    training._update = values - self.run.problem.previous
+                    training._update = values - self.run._problem.previous
             store.revision += 1
             edits.append(SetWeights(span.start, store.value[span]))
         span = _changed(frozen, store.frozen)
         if span is not None:
             training.flags_changed = True
             edits.append(SetFrozen(span.start, store.frozen[span] != 0))
-        return [Applied(training.steps, edit, edit.words(self.run.weight_name)) for edit in edits]
+        return [Applied(training.steps, edit, edit.words(self.run._graph.name_of)) for edit in edits]
 
 
 def _changed(before: NDArray[Any], now: NDArray[Any]) -> slice | None:

@@ -8,7 +8,7 @@ optimiser has, and how many samples there are, may differ between two states of 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, TypeVar
 
@@ -20,6 +20,7 @@ from ..errors import InputError, StateError, TypeMismatchError, listing
 from .core.data import Dataset
 from .core.gather import constants_of
 from .core.signals import Whole
+from .core.training import in_turn
 
 if TYPE_CHECKING:
     from ..engine.problem import Limits, Sampling
@@ -125,7 +126,7 @@ class _Weights:
     })  # fmt: skip
 
     def give(self, run: Run) -> Weights:
-        store, previous = run._store, run.problem.previous.copy()
+        store, previous = run._store, run._problem.previous.copy()
         flags = store.computed.copy(), store.frozen.copy()
         training = run._training
         return Weights(store.value.copy(), store.grad.copy(), previous, *flags, training.edited, training._update)
@@ -135,7 +136,7 @@ class _Weights:
 
     def take(self, run: Run, part: Weights) -> None:
         store, training = run._store, run._training
-        arrays = (store.value, store.grad, run.problem.previous, store.computed, store.frozen)
+        arrays = (store.value, store.grad, run._problem.previous, store.computed, store.frozen)
         given = (part.values, part.gradient, part.previous, part.computed, part.frozen)
         for array, kept in zip(arrays, given, strict=True):
             if kept is not None:
@@ -149,13 +150,13 @@ class _Limits:
     owns = frozenset({"problem.limits"})
 
     def give(self, run: Run) -> Limits:
-        return run.problem.limits
+        return run._problem.limits
 
     def check(self, run: Run, part: Limits) -> None:
         """Any fit any rule."""
 
     def take(self, run: Run, part: Limits) -> None:
-        run.hands.put_limits(part)
+        run._hands.put_limits(part)
 
 
 class _Optimizer:
@@ -167,12 +168,12 @@ class _Optimizer:
     })  # fmt: skip
 
     def give(self, run: Run) -> dict[str, Any]:
-        arrays = zip(run.optimizer.state, run.problem.state, strict=True)
+        arrays = zip(run.optimizer.state, run._problem.state, strict=True)
         return {
             "class": type(run.optimizer).__name__,
             "numbers": run.optimizer.moment(),
             "pace": run.optimizer.lr_pace.moment(),
-            "before": run.problem.t_start,
+            "before": run._problem.t_start,
             "arrays": {name: array.copy() for name, array in arrays},
         }
 
@@ -180,9 +181,9 @@ class _Optimizer:
         """The numbers of its graph's optimiser are those that it had."""
 
     def take(self, run: Run, part: Mapping[str, Any]) -> None:
-        run.hands.put_moment(part["numbers"], part["pace"])
-        run.problem.t_start = part["before"]
-        run.problem.state = [part["arrays"][name].copy() for name in run.optimizer.state]
+        run._hands.put_moment(part["numbers"], part["pace"])
+        run._problem.t_start = part["before"]
+        run._problem.state = [part["arrays"][name].copy() for name in run.optimizer.state]
 
 
 class OfModel(NamedTuple):
@@ -235,14 +236,14 @@ class _Sampler:
     owns = frozenset({"seed", "problem.seed", "problem.batch", "problem.sampling"})
 
     def give(self, run: Run) -> tuple[int, int, Sampling]:
-        return run.problem.seed, run.problem.batch, run.problem.sampling
+        return run._problem.seed, run._problem.batch, run._problem.sampling
 
     def check(self, run: Run, part: tuple[int, int, Sampling]) -> None:
-        if part[0] != run.problem.seed:
-            raise InputError(f"the state is of a run with seed {part[0]}, this one has {run.problem.seed}")
+        if part[0] != run._problem.seed:
+            raise InputError(f"the state is of a run with seed {part[0]}, this one has {run._problem.seed}")
 
     def take(self, run: Run, part: tuple[int, int, Sampling]) -> None:
-        run.hands.put_batch(part[1], part[2])
+        run._hands.put_batch(part[1], part[2])
 
 
 class _Data:
@@ -256,7 +257,7 @@ class _Data:
 
     def take(self, run: Run, part: Dataset) -> None:
         if part is not run._dataset:
-            run.hands.put_data(part)
+            run._hands.put_data(part)
 
 
 class _Files:
@@ -275,20 +276,20 @@ class _Files:
 
 
 class _Engine:
-    owns = frozenset({"_choice", "_training.trainer", "_threads", "problem.threads", "full_speed"})
+    owns = frozenset({"_choice", "_training.trainer", "_threads", "problem.threads", "_full_speed"})
 
     def give(self, run: Run) -> EngineChoice:
         return run._choice
 
     def check(self, run: Run, part: EngineChoice) -> None:
         if not lost(part.name):
-            run.hands.check_engine(part.name)
+            run._hands.check_engine(part.name)
 
     def take(self, run: Run, part: EngineChoice) -> None:
         if part.name != run._choice.name:
             if lost(part.name):  # the engine that went on stays
                 return
-            run.hands.put_engine(part.name, part.why)
+            run._hands.put_engine(part.name, part.why)
         run._choice = part
 
 
@@ -328,7 +329,7 @@ class _Graph:
             raise InputError("the state is of another Run: its model and loss were recorded for that one")
 
     def take(self, run: Run, part: Graph) -> None:
-        run.hands.put_graph(part)
+        run._hands.put_graph(part)
 
 
 PARTS: Mapping[str, Part[Any]] = MappingProxyType({
@@ -357,19 +358,22 @@ def keyframe(run: Run) -> State:
     return State(MappingProxyType(parts))
 
 
-def take(run: Run, state: State) -> None:
-    """Go back to a state; all parts are checked before the first one is taken.
+@in_turn
+def of_now(run: Run) -> State:
+    """All that the run is now, and where that stands on its timeline."""
+    run._check_stands()
+    run.timeline.enter()
+    return replace(give(run), place=run.timeline.settled_place())
 
-    Raises
-    ------
-    TypeMismatchError
-        Not a State.
-    InputError
-        It is of another run.
-    """
+
+@in_turn
+def take(run: Run, state: State) -> None:
+    """Go back to a state of this run, on a branch of its own."""
+    run._check_live()
     if not isinstance(state, State):
         raise TypeMismatchError(f"take: a State is wanted, as run.state() gives it; got {type(state).__name__}")
-    put(run, state)
+    with Whole(), run.timeline.jump("back to a state", state.place):
+        put(run, state)
 
 
 def put(run: Run, state: State) -> None:

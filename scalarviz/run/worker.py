@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
@@ -28,7 +29,9 @@ from .core.frame import Frame
 from .core.reading import Reading
 from .core.requests import LOOK, AskedCall, FrameRequest
 from .edits import Call, Edit, SetFrozen, SetOptimizer, SetWeights
+from .looking import reading, reading_midway
 from .questions.breakpoints import Stop
+from .travel import span
 
 if TYPE_CHECKING:
     from .edits.base import Applied
@@ -147,7 +150,7 @@ class Journeys:
         """Go where one can stand nearest to where it was asked for."""
         if self._superseded(served) or self._given_up:
             return
-        first, newest = self.run.span
+        first, newest = span(self.run)
         step = min(max(journey.step, first), newest)
         self._journey, self._set_out = 0.0, time.monotonic()
 
@@ -204,7 +207,7 @@ class WeightsGate:
     def _now(self) -> Reading:
         """The last reading; while the run gets another network, the one after that is waited for."""
         latest, run = self._latest, self.run
-        return latest if latest.forward is run._forward else self.call(run._reading)
+        return latest if latest.forward is run._forward else self.call(partial(reading, run))
 
     def number(self, name: str) -> Any:
         """A number of the optimiser: an own edit that waits, else as it is."""
@@ -303,10 +306,10 @@ class Serving(WeightsGate, Journeys):
         self._waiting: deque[Item] = deque()
         self._begun = 0  # of those that wait, the first so many; -1 in the middle of an edit
         self._serving = threading.RLock()
-        self._latest = run._reading()
+        self._latest = reading(run)
 
     def _publish(self, state: bool = False) -> None:
-        self._latest = self.run._reading(state or self.state_wanted)
+        self._latest = reading(self.run, state or self.state_wanted)
 
     def _boundary(self) -> None:
         """Do what waits, in order."""
@@ -388,7 +391,7 @@ class Serving(WeightsGate, Journeys):
         requests = [request for request in requests if not request.done]
         if not requests:
             return
-        self._latest = self.run._reading_midway(now)
+        self._latest = reading_midway(self.run, now)
         for request in requests:
             request.give(self._latest)
 
@@ -463,14 +466,14 @@ class Worker(Serving):
         """
         if self._over or self._thread.ident is not None:
             raise StateError("a Worker is started once; make a new one: Worker(run)")
-        if self.run.gate is not None:
+        if self.run._store.gate is not None:
             raise StateError("another Worker trains this run; close that one first")
-        self._latest = self.run._reading()  # the run may have gone on since this was made
+        self._latest = reading(self.run)  # the run may have gone on since this was made
         _switch_intervals.append(sys.getswitchinterval())
         sys.setswitchinterval(5e-4)  # the default of 5 ms would let a NumPy run stutter the viewer
-        self._former_call = self.run.call_seconds
-        self.run.call_seconds = CALL_SECONDS
-        self.run.gate = self
+        self._former_call = self.run._training.call_seconds
+        self.run._training.call_seconds = CALL_SECONDS
+        self.run._store.gate = self
         self.run._training.watch(self._readback)
         self._thread.start()
         return self
@@ -525,9 +528,9 @@ class Worker(Serving):
     def _hand_back(self) -> None:
         if self._thread.ident is None:
             return
-        self.run.gate = None
+        self.run._store.gate = None
         self.run._training.watch(None)
-        self.run.call_seconds = self._former_call
+        self.run._training.call_seconds = self._former_call
         former = _switch_intervals.pop()
         if not _switch_intervals:
             sys.setswitchinterval(former)
@@ -640,7 +643,7 @@ class Worker(Serving):
         if self._gone():
             self._error = self._finish() or self._error
         elif self.mine():
-            request.give(self.run._reading(request.state))
+            request.give(reading(self.run, request.state))
 
     def _gone(self) -> bool:
         """Whether there was a thread, and is none any more."""
@@ -654,7 +657,7 @@ class Worker(Serving):
         InputError
             It does not fit the run as it is now. What is found only at the boundary stands in `error`.
         """
-        edit.check(self.run.hands)
+        edit.check(self.run._hands)
         if not self._queue((edit, gesture)):
             self.run.do(edit, gesture=gesture)
 
@@ -673,7 +676,7 @@ class Worker(Serving):
         """What `function` returns or raises, called at the next call boundary; waits for it."""
         asked = AskedCall(function)
         if not self._queue(asked):  # closed meanwhile: the run may have another worker
-            gate = self.run.gate
+            gate = self.run._store.gate
             return function() if gate is None or gate.mine() else cast(R, gate.call(function))
         try:
             while not asked.done.wait(LOOK):

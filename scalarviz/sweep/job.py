@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ..engine.cost import processor_type
 from ..errors import DivergedError, ScalarvizError
+from ..run.checkpoint import optimizer_state
 from ..run.checkpoint import said_of as said_of_run
 from ..run.run import Run
 from ..run.source import Moment
@@ -121,7 +122,7 @@ def _rule(run: Run) -> tuple[Arrays, str]:
     """What a run needs beside its weights to train on; nothing where its optimiser remembers nothing."""
     if not run.optimizer.state and run.optimizer.lr_schedule is None:
         return {}, ""
-    return run.optimizer_state(), said_of_run(run)
+    return optimizer_state(run), said_of_run(run)
 
 
 def _curve(run: Run) -> NDArray[np.float64]:

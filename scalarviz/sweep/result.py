@@ -52,7 +52,7 @@ class Result:
     seconds : float
         That the run took, building and looking at it included.
     optimizer : dict of str to ndarray
-        Its optimiser's state at the end, as ``run.optimizer_state()``; read from a file likewise.
+        Its optimiser's state at the end, by ``"<state>.<tensor>"``; read from a file likewise.
     rule : str
         How it trained, as a file of weights says it, where the state alone does not: what is needed to train on.
     processor : str

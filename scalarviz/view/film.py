@@ -18,6 +18,7 @@ from ..errors import DivergedError, InputError, ScalarvizError, TypeMismatchErro
 from ..io import check_target
 from ..io.atomic import as_path
 from ..run import Run, Scene
+from ..run.engines import full_speed
 from ..run.sources.played import Played, rehearse
 from .benches import any_subject, bench_of
 from .draw.gl import require_vispy
@@ -165,7 +166,7 @@ def words_of_record(source: Played) -> str:
 def _pace_text(run: Run, pace: float, fps: int) -> str:
     if pace == 0:
         return f"at the end  ·  {run.engine}"
-    shown, possible = pace * fps, run.full_speed
+    shown, possible = pace * fps, full_speed(run)
     rate = f"{shown:,.0f}" if shown >= 10 else f"{shown:.2g}"
     if shown <= possible:
         speed = f"{rate} of {possible:,.0f} steps/s"

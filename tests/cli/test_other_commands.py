@@ -21,6 +21,7 @@ from scalarviz.cli import rooms
 from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.io import save_picture, save_tensors
 from scalarviz.lessons import lessons, shelf
+from scalarviz.run.engines import ready
 from scalarviz.run.scene.scene import flag_of
 from scalarviz.scalar import ops
 
@@ -153,7 +154,7 @@ def test_everything_that_speaks_of_the_cache_says_why_it_cannot_be_written(cli, 
     assert (result.code, result.err) == (2, f"scalarviz: {said}\n")
     net = nn.Sequential(nn.Linear(3, 2))
     run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters()), (np.ones((4, 3)), np.ones((4, 2))))
-    assert (run.engine.name, run.ready) == ("numba", False)
+    assert (run.engine.name, ready(run)) == ("numba", False)
 
 
 # ---- lessons

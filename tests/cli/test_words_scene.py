@@ -60,7 +60,7 @@ def test_loss_and_gradients_are_those_of_the_script(words):
     rng = np.random.default_rng(0)
     for step in range(4):
         state = {t.name: t.of(run.values).astype(complex) for t in run.tensors}
-        word = CHOSEN[int(run.problem.indices(step)[0])]
+        word = CHOSEN[int(run._problem.indices(step)[0])]
         tokens = [words.end, *words.ids(word), words.end][:17]
         run.step(1)
         assert run.history.loss[-1] == pytest.approx(script_loss(state, tokens, 4).real, rel=1e-13)

@@ -6,6 +6,7 @@ import threading
 import numpy as np
 
 from kit.runs import make_run
+from scalarviz.run.checkpoint import optimizer_state
 
 KINDS = ("allocations", "streams", "graphs", "events", "registrations", "links")
 """What a run takes of a driver; contexts and modules stay as long as the process."""
@@ -24,7 +25,7 @@ def make(engine="cuda", optimizer="adam", lr=None, network="rgb", **options):
 def numbers(run):
     """All that a step changes, as copies."""
     frame = run.frame()
-    arrays = (frame.values, frame.gradient, frame.update, *run.optimizer_state().values(), run.history.loss)
+    arrays = (frame.values, frame.gradient, frame.update, *optimizer_state(run).values(), run.history.loss)
     return [np.array(array) for array in arrays]
 
 
@@ -46,7 +47,7 @@ def stepped(before, after, engine="numba", **options):
     """The numbers of a run that did so many steps on the GPU, and then some on another engine."""
     with make(**options) as run:
         run.step(before)
-        run.adopt_engine(engine)
+        run.change(engine=engine)
         run.step(after)
         return numbers(run)
 

@@ -120,7 +120,7 @@ def test_what_is_not_for_a_layer_alone_is_not_joined_before_it(instructions, see
 def form_of(sizes, batch, itemsize=4, **options):
     net, data = mlp(*sizes, last="Tanh")(nn), (np.zeros((2, sizes[0])), np.zeros((2, sizes[-1])))
     with Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data, engine="numpy") as run:
-        return block.form_of(run.problem.plan, batch, itemsize, Shape(**options))
+        return block.form_of(run._problem.plan, batch, itemsize, Shape(**options))
 
 
 DEEP = (12, 64, 64, 64, 64, 3)

@@ -27,7 +27,7 @@ def fake(install_fake_driver):
 
 def one_call(run):
     """Several steps in a call of the engine."""
-    run.call_seconds = 100.0
+    run._training.call_seconds = 100.0
     run.step(6)
 
 
@@ -134,7 +134,7 @@ def test_a_gpu_that_breaks_off_is_left_and_numba_goes_on_from_the_last_call(inst
         other = install_fake_driver()
         with make() as plain:
             plain.step(since)
-            plain.adopt_engine("numba")
+            plain.change(engine="numba")
             if size != plain.batch_size:
                 plain.change(batch_size=size)
             plain.step(steps - since)
@@ -233,7 +233,7 @@ def test_a_run_diverges_at_the_step_and_with_the_words_of_numba(fake, dtype, sec
     found = {}
     for engine in ("numba", "cuda"):
         run = make(engine, "sgd", 1e30 if dtype == "float64" else 1e8, dtype=dtype, network="classes")
-        run.call_seconds = seconds or run.call_seconds
+        run._training.call_seconds = seconds or run._training.call_seconds
         with pytest.raises(DivergedError) as said:
             run.step(40)
         found[engine] = str(said.value), run.steps, [np.isfinite(array).all() for array in numbers(run)]
@@ -248,7 +248,7 @@ def test_a_run_diverges_at_the_step_and_with_the_words_of_numba(fake, dtype, sec
 def test_ctrl_c_in_a_call_leaves_the_numbers_of_a_whole_step(fake, monkeypatch, name, after):
     reference, run, function, asked = make(), make(), getattr(fake, name), []
     run.step(3)
-    run.call_seconds = 100.0
+    run._training.call_seconds = 100.0
 
     def interrupted(*args):
         asked.append(name)
@@ -269,7 +269,7 @@ def test_calls_are_as_short_as_was_asked_for_however_many_steps_there_are(fake):
     """So Ctrl-C is answered soon: thousands of steps are queued only where they take no longer."""
     run, done = make(), []
     run.step(1)
-    run.call_seconds = 0.05
+    run._training.call_seconds = 0.05
     run.step(100_000, progress=lambda run: done.append(run.steps) or len(done) < 4)
     assert run.steps < 1000
 

@@ -191,11 +191,11 @@ def test_the_launches_of_a_workload(name, dtype, lanes, monkeypatch):
     if lanes is not None:
         monkeypatch.setattr(trainer, "SHAPE", replace(trainer.SHAPE, lanes=lanes))
     with ours.build(workloads.named(name), "numpy", dtype=dtype) as run:
-        before = [array.copy() for array in (run.problem.store.value, run.problem.previous, *run.problem.state)]
-        found = launches(run.problem)
+        before = [array.copy() for array in (run._problem.store.value, run._problem.previous, *run._problem.state)]
+        found = launches(run._problem)
         for launch in found:
             fits(launch, dtype)
-        after = [run.problem.store.value, run.problem.previous, *run.problem.state]
+        after = [run._problem.store.value, run._problem.previous, *run._problem.state]
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
     names = {launch.kernel.name for launch in found}
     assert names

@@ -15,6 +15,7 @@ from kit.networks import NETWORKS, Network, mlp, row
 from kit.runs import TOLERANCE, far, loss_and_gradient
 from scalarviz import Run, nn, optim
 from scalarviz.errors import ScalarvizError
+from scalarviz.run.checkpoint import optimizer_state
 from scalarviz.scalar.batch import batch_mean, track
 
 pytestmark = pytest.mark.cuda
@@ -213,7 +214,7 @@ def ends(calls=(7, 4), **given):
     run = started(**given)
     for count in calls:
         run.step(count)
-    found = [run.frame().values, run.frame().gradient, run.history.loss.copy(), *run.optimizer_state().values()]
+    found = [run.frame().values, run.frame().gradient, run.history.loss.copy(), *optimizer_state(run).values()]
     kind = type(run._training.trainer._work.steps).__name__ if run.engine.name == "cuda" else ""
     why = run.engine.why
     run.close()
@@ -278,9 +279,9 @@ def test_an_edit_between_two_calls_is_that_of_another_engine(name, fake_driver, 
             said.append(str(error))
         run.step(1)
         run.values[1] = 0.5
-        run.problem.state[0][:] *= 0.5
+        run._problem.state[0][:] *= 0.5
         run.step(3)
-    found, wanted = ([run.values, run.frame().gradient, *run.optimizer_state().values()] for run in runs)
+    found, wanted = ([run.values, run.frame().gradient, *optimizer_state(run).values()] for run in runs)
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-10 * max(1, np.linalg.norm(other)))
     assert said[::2] == said[1::2]
@@ -319,7 +320,7 @@ def trained(name, shape):
     network, options, _ = FORMS[name]
     shape(**options)
     with started(network, dtype="float32", rule="sgd") as run:
-        run.call_seconds = 100.0  # several steps in a launch
+        run._training.call_seconds = 100.0  # several steps in a launch
         run.step(5)
 
 

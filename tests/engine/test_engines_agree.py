@@ -12,6 +12,7 @@ from kit.networks import NETWORKS, SMALL
 from kit.runs import ENGINES, TOLERANCE, by_pytorch, far, loss_and_gradient, make_data, make_run
 from scalarviz import nn, optim
 from scalarviz.errors import DivergedError
+from scalarviz.run.checkpoint import optimizer_state
 
 ci = pytest.mark.ci
 others = pytest.mark.parametrize("engine", ["numpy", "numba"])
@@ -27,7 +28,7 @@ COVERED = [(network, RULES[(k + 3 * j) % len(RULES)]) for k, network in enumerat
 def numbers(run):
     """All that a run trained: weights, gradient, the last step of each weight, losses, state."""
     frame = run.frame()
-    return [run.values.copy(), frame.gradient, frame.update, run.history.loss, *run.optimizer_state().values()]
+    return [run.values.copy(), frame.gradient, frame.update, run.history.loss, *optimizer_state(run).values()]
 
 
 # ---- one forward and backward

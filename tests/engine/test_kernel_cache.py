@@ -22,6 +22,7 @@ from kit.runs import make_run
 from scalarviz.engine import cache as places
 from scalarviz.engine.cpu import loader, source, units, wire
 from scalarviz.errors import StateError
+from scalarviz.run.engines import ready
 from scalarviz.scalar import ops
 
 ci = pytest.mark.ci
@@ -229,7 +230,7 @@ def test_a_new_network_loss_rule_or_batch_compiles_nothing(network, never_compil
         given = {"batch_size": batch, "samples": 3000 if k == 0 and network in SMALL else 24, "threads": 2}
         with make_run(network, ("mse", "l1")[k % 2], rule, engine="numba", dtype=dtype, **given) as run:
             run.step(3)
-            run.predict(run.samples()[0][:3].reshape(3, *run.sample_shape))
+            run.predict(run.samples()[0][:3].reshape(3, *run._shapes[0]))
             run.set_weights(0, run.values[:1])
             run.step(2)
 
@@ -412,7 +413,7 @@ UNITS = [*(("kernel", name, "float32") for name in ("zero", "widen", "fold")),
 def test_a_first_run_compiles_what_it_needs_says_so_once_and_has_the_bits_of_later_ones(empty, capfd):
     runs = [make_run("mlp", "mse", "adam", engine="auto", samples=24, batch_size=7) for _ in range(2)]
     assert [run.engine.name for run in runs] == ["numba", "numba"]
-    assert [run.ready for run in runs] == [False, False]
+    assert [ready(run) for run in runs] == [False, False]
     runs[0].step(3)
     (line,) = capfd.readouterr().err.splitlines()
     assert line.startswith("scalarviz: compiling ")

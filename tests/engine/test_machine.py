@@ -25,6 +25,7 @@ from scalarviz.engine.cpu import source, trainer, wire
 from scalarviz.engine.cpu.encode.writer import FEWEST, AdjointRows
 from scalarviz.engine.cpu.machine import Loaded
 from scalarviz.engine.cpu.vector import capability
+from scalarviz.run.checkpoint import optimizer_state
 
 vectors = pytest.mark.skipif(capability.vector_bytes() == 0, reason="this processor has no vectors of its own")
 
@@ -40,7 +41,7 @@ def blocks_of(lanes, monkeypatch):
 
 def numbers(run):
     """All that a run trained, in one array of bytes."""
-    parts = [run.values, run.frame().gradient, run.history.loss, *run.optimizer_state().values()]
+    parts = [run.values, run.frame().gradient, run.history.loss, *optimizer_state(run).values()]
     return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
 
 
@@ -138,7 +139,7 @@ def test_two_threads_have_the_bits_of_one_and_the_gradient_of_numpy(batch, sampl
     gradient = run.frame().gradient
     run.close()
     run = wide(1, batch=batch, samples=samples, dtype="float64")
-    run.adopt_engine("numpy")
+    run.change(engine="numpy")
     run.step()
     assert far(gradient, run.frame().gradient) < 1e-12
 
@@ -231,7 +232,7 @@ FUSED = {"sgd": "update_sgd", "sgd_momentum": "update_momentum", "adam": "update
 @pytest.mark.parametrize("rule", [*OPTIMISERS, "own"])
 def test_known_updates_are_one_kernel_with_the_bits_of_their_rows(rule):
     run = make_run("wide", optimizer=rule, engine="numba")
-    known = source.name_of(run.problem.update.body)
+    known = source.name_of(run._problem.update.body)
     assert known == FUSED.get(rule, "")
     if known:
         by_rows = make_run("wide", optimizer=rule, engine="numba")

@@ -43,7 +43,7 @@ def test_a_batch_of_draws_may_be_larger_than_the_data_and_stays_where_data_chang
     run.step(2)
     run.refill(x[:10], y[:10])
     run.take(before)
-    assert (run.sampling, run.batch_size) == ("replacement", 60)
+    assert (run.frame().settings.sampling, run.batch_size) == ("replacement", 60)
     run.step(4)
     np.testing.assert_array_equal(run.values, wanted)
     run.add_samples(x[:5], y[:5])

@@ -39,6 +39,7 @@ from scalarviz import io, nn
 from scalarviz.cli import main
 from scalarviz.cli.here import scene_names
 from scalarviz.cli.rooms import rooms
+from scalarviz.run.checkpoint import optimizer_state
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.run.sources.played import RecordedSource, rehearse
@@ -317,7 +318,7 @@ def in_checkpoint(path: Path) -> Iterator[tuple[str, Any]]:
     loaded = load_scene("rgb")
     run = loaded.begun(loaded.options(load=path, engine="numpy", threads=1, batch=16)).run
     yield from {"values": run.values, "steps": run.steps, "lr": f"{run.lr:.9g}"}.items()
-    yield from ((f"state {name}", array) for name, array in run.optimizer_state().items())
+    yield from ((f"state {name}", array) for name, array in optimizer_state(run).items())
     yield "losses", [f"{loss:.6g}" for loss in run.history.loss]
     run.step(2)
     yield "loss two steps later", f"{run.loss:.5g}"

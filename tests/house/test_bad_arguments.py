@@ -28,6 +28,7 @@ from kit import hunt
 from scalarviz import Value, Weight, data, io, nn, optim
 from scalarviz.errors import DivergedError
 from scalarviz.run import edits, panels
+from scalarviz.run.checkpoint import optimizer_state
 from scalarviz.scalar import ops
 
 NO_NUMBERS = [None, "1", b"1", [1.0], 1j, {}, np.zeros(2), 10**400]
@@ -99,7 +100,7 @@ optim.<Adam AdamW>(w.loop.parameters(), betas=_) | None, 0.9, (0.9,), (0.9, 1.0)
 optim.SGD(w.loop.parameters(), momentum=_) | *HYPER
 setattr(w.adam, '<lr betas eps weight_decay weight_decy>', _) ; setattr(w.sgd, '<lr momentum nesterov>', _)
 setattr(w.weight, '<frozen requires_grad name>', _) ; setattr(w.p, '<data grad frozen requires_grad>', _)
-setattr(w.p[0], '<data grad frozen>', _) ; setattr(w.run, '<call_seconds batch_size>', _)
+setattr(w.p[0], '<data grad frozen>', _) ; setattr(w.run, 'batch_size', _)
 edits.<SetWeights AddToWeights>(0, [1.0]) ; edits.SetFrozen(0, [True]) ; edits.SetEngine('numpy', 'why')
 edits.SetOptimizer({'lr': 0.1}) ; edits.Call(len, 'what')
 edits.read_edit(edits.write_edit(edits.SetWeights(0, np.ones(1))))
@@ -210,9 +211,7 @@ w.run.predict(_) | None, 'a', X[:, :2], X[:0], X * nan, X + 1e39
 w.run.predict(X, _) | [1.0], np.zeros(9), 3.0
 w.run.evaluate(X, _) | None, 'a', Y[:, :1], Y[:0], Y[:3], Y * nan
 w.run.frame(_) | 'a', [1.0], [[1.0] * 3] * 2, [nan] * 3
-w.run.sample(_) | [0, 1], True, 4, -5
 w.run.switch(_) | 10**5000
-w.run.restore(w.run.state_dict(), {}, 1, _) | (0.1, None, None), 0.1
 optim.SGD(w.loop.parameters(), nesterov=_) | True
 optim.lr_scheduler.StepLR(w.sgd, 2, last_epoch=_) | np.zeros(2)
 groups()[0].__getitem__(_) | ['lr'], np.array(['lr', 'lr'])
@@ -262,15 +261,15 @@ sv.register('exp', 'a', 'a', ('1',), latex='a') ; sv.trace(lambda v: v, 3, 0, lo
 sv.Scene('name', w.run, probe=ONES[0], input_names=('r', 'g', 'b'), panels=(panels.LossCurve(),), notes=[])
 sv.Run(w.loop, nn.MSELoss(), w.sgd, (X, Y), batch_size=2, seed=0, engine='numpy', dtype='float64', threads=1)
 w.run.step(0, progress=_) ; w.run.evaluate(ONES, ONES[:, :2], values=None)
-w.run.restore(w.run.state_dict(), w.run.optimizer_state(), 1) ; w.run.activations(ONES[0], values=None)
-w.run.set_weights(0, [1.0]) ; w.run.weight_name(0) ; w.run.set_targets(ONES[:, :2])
+w.run.activations(ONES[0], values=None)
+w.run.set_weights(0, [1.0]) ; w.run.set_targets(ONES[:, :2])
 w.run.add_samples(ONES, ONES[:, :2]) ; w.run.refill(ONES, ONES[:, :2])
 w.run.change(lr=0.1, betas=(0.8, 0.9), batch_size=2, engine='numpy') ; w.run.open(None, 1, step=None)
 w.run.open(w.run.frame()) ; w.run.open(None, ([0.1] * 3, [0.2] * 2)) ; w.run.open().terms('0.bias[1]', 10)
 w.run.open().update(w.net[0].weight[1][2]) ; w.run.open().name(3) ; w.run.open().loss_along(0, 5)
 list(w.run.open().outer_products(_)) ; list(w.run.open().outer_products('0', counts=_))
 w.run.why(0, step=1) ; w.run.why('0.weight[1][2]') ; w.run.compare(0, 1, 5)
-w.run.do(edits.SetWeights(0, np.ones(1)), gesture='g') ; w.run.adopt_engine('numpy', why='asked')
+w.run.do(edits.SetWeights(0, np.ones(1)), gesture='g') ; w.run.change(engine='numpy')
 w.run.prepare(stopped=bool) ; w.run.save('a.safetensors', notes={'a': 'b'})
 w.run.load('kept.safetensors', optimizer=True) ; optim.SGD(w.loop.parameters(), momentum=0.9, nesterov=True)
 w.sgd.load_state_dict(copy.deepcopy(w.sgd.state_dict())) ; w.sgd.owns(w.p, 0) ; w.sgd.held_mask(w.p)
@@ -335,10 +334,10 @@ class World:
 
     def state(self):
         run, nets = self.run, (self.net, self.loop, self.network)
-        kept = [*run.state_dict().values(), *run.optimizer_state().values(), *run.samples()]
+        kept = [*run.state_dict().values(), *optimizer_state(run).values(), *run.samples()]
         kept += [*self.loop.state_dict().values(), *self.network.state_dict().values()]
         flags = [p.frozen_flags.tobytes() for net in nets for p in net.parameters()]
-        numbers = run.steps, run.batch_size, run.lr, run.engine.name, len(run.history), run.call_seconds
+        numbers = run.steps, run.batch_size, run.lr, run.engine.name, len(run.history), run._training.call_seconds
         own = self.weight.data, self.weight.grad, self.weight.frozen, self.weight.name, self.weight.pending()
         opts = [opt.hyperparameters() for opt in (self.adam, self.sgd)], self.sgd.steps, self.sgd.state_dict()["state"]
         return [a.tobytes() for a in kept], flags, repr((numbers, own, opts)), set(ops.TABLE), repr(self.net)

@@ -228,7 +228,7 @@ theme = get_theme("dark")
 corners = layout.camera.project(layout.plates[0].corners)
 colour = get_map("weight", theme).bytes(np.array([1.0]))
 print(len(layout.plates) > 1, corners.shape, colour.shape, "gl_Position" in vertex())
-for attempt in (lambda: sv.render(run), lambda: sv.show(run, block=False), lambda: run.adopt_engine("numba")):
+for attempt in (lambda: sv.render(run), lambda: sv.show(run, block=False), lambda: run.change(engine="numba")):
     try:
         attempt()
     except sv.ScalarvizError as error:

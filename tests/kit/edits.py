@@ -20,6 +20,7 @@ import scalarviz as sv
 from scalarviz import nn
 from scalarviz.errors import ScalarvizError
 from scalarviz.run import Run
+from scalarviz.run.travel import span as first_and_newest
 
 from .learning import SCHEDULES, make_schedule
 from .runs import bits
@@ -161,7 +162,7 @@ def _hand(run: Run, random: Random) -> None:
 
 
 def _engine(run: Run, random: Random) -> None:
-    run.adopt_engine({"numpy": "numba", "numba": "numpy"}.get(run.engine.name, run.engine.name))
+    run.change(engine={"numpy": "numba", "numba": "numpy"}.get(run.engine.name, run.engine.name))
 
 
 def _model(run: Run, random: Random) -> None:
@@ -248,8 +249,8 @@ def _file(run: Run, random: Random) -> None:
 
 MOVES: dict[str, Done] = {
     "step": lambda run, random: run.step(int(random.integers(1, 6))),
-    "to": lambda run, random: run.to(int(random.integers(run.span[0], run.span[1] + 1))),
-    "back": lambda run, random: run.back(int(random.integers(0, run.steps - run.span[0] + 1))),
+    "to": lambda run, random: run.to(int(random.integers(first_and_newest(run)[0], first_and_newest(run)[1] + 1))),
+    "back": lambda run, random: run.back(int(random.integers(0, run.steps - first_and_newest(run)[0] + 1))),
     "to a branch": _to_a_branch,
     "switch": lambda run, random: run.switch(_branch(run, random)),
     "undo": lambda run, random: run.undo(),

@@ -19,6 +19,9 @@ import numpy as np
 
 import scalarviz as sv
 from scalarviz import io
+from scalarviz.run.checkpoint import optimizer_state
+from scalarviz.run.looking import sample
+from scalarviz.run.travel import span
 
 from .runs import make_run
 
@@ -65,7 +68,7 @@ def trained(seed: int = 0) -> sv.Run:
 
 def run_parts(run: sv.Run) -> dict[str, Any]:
     """What a checkpoint keeps of a run."""
-    return {"tensors": run.state_dict(), "state": run.optimizer_state(), "steps": run.steps, "lr": run.lr}
+    return {"tensors": run.state_dict(), "state": optimizer_state(run), "steps": run.steps, "lr": run.lr}
 
 
 def loaded(path: Path) -> dict[str, Any]:
@@ -94,8 +97,8 @@ def recorded(path: Path) -> list[Any]:
 
 def played(run: sv.Run) -> list[Any]:
     """The same of a run that was recorded from its first step on: it goes to every step again."""
-    steps = range(run.span[1] + 1)
-    frames = [(run.to(step), frame_parts(run.frame(run.sample(0)[0])))[1] for step in steps]
+    steps = range(span(run)[1] + 1)
+    frames = [(run.to(step), frame_parts(run.frame(sample(run, 0)[0])))[1] for step in steps]
     return [run.history.loss, *frames]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 import scalarviz as sv
 from scalarviz.errors import DivergedError
+from scalarviz.run.checkpoint import optimizer_state
 
 from .learning import LOSSES, make_optimizer, make_schedule
 from .networks import NETWORKS
@@ -55,13 +56,20 @@ def bits(run: sv.Run) -> tuple[str, tuple[Any, ...]]:
     arrays = [
         frame.values, frame.gradient, frame.update, frame.frozen, frame.computed, frame.curve.step, frame.curve.loss,
         frame.curve.lr, *frame.dead.values(), *frame.saturated.values(), *run.state_dict().values(),
-        *run.optimizer_state().values(), *run.samples(),
+        *optimizer_state(run).values(), *run.samples(),
     ]  # fmt: skip
     digest = hashlib.sha1(np.float64([frame.loss, frame.lr, frame.next_lr]).tobytes())
     for array in arrays:
         digest.update(np.ascontiguousarray(array).tobytes())
     numbers = run.optimizer.hyperparameters()
-    return digest.hexdigest(), (frame.step, frame.edited, run.batch_size, run.sampling, run.engine.name, numbers)
+    return digest.hexdigest(), (
+        frame.step,
+        frame.edited,
+        run.batch_size,
+        frame.settings.sampling,
+        run.engine.name,
+        numbers,
+    )
 
 
 def frame_bits(frame: Any) -> tuple[Any, ...]:

@@ -113,7 +113,7 @@ def test_training_is_pytorchs_step_by_step(name, engine):
               engine=engine, dtype="float64", seed=SEED)  # fmt: skip
     descent, theirs_loss = torch.optim.SGD(theirs.parameters(), lr=0.05, momentum=0.8), torch.nn.MSELoss()
     for step in range(6 if engine == "objects" and name != "mlp" else 20):
-        ids = run.problem.indices(step)
+        ids = run._problem.indices(step)
         descent.zero_grad()
         said = theirs_loss(theirs(torch.tensor(x[ids])), torch.tensor(y[ids]))
         said.backward()
@@ -143,7 +143,7 @@ def test_a_batch_of_one_number_a_channel_is_refused_as_in_pytorch(given, engine)
     before = run.values.copy()
     with pytest.raises(InputError, match="take a larger batch"):
         run.change(batch_size=1)
-    assert run.problem.batch == 9
+    assert run._problem.batch == 9
     np.testing.assert_array_equal(run.values, before)
 
 

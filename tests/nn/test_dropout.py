@@ -36,7 +36,7 @@ def by_hand(run, steps, p, hidden, batch):
     w1, b1, w2, b2 = (np.asarray(q.data).astype(float) for q in run.model.parameters())
     speed, losses = [np.zeros_like(a) for a in (w1, b1, w2, b2)], []
     for step in range(steps):
-        chosen = run.problem.indices(step)
+        chosen = run._problem.indices(step)
         first, second = mask(0, step, 3, batch, p / 2), mask(1, step, hidden, batch, p)
         shown = x[chosen] * first
         h = np.tanh(shown @ w1.T + b1)

@@ -103,7 +103,7 @@ def test_each_batch_has_its_own_divisor_as_in_pytorch(name, engine, reduction, w
     rule = torch.optim.SGD(net.parameters(), lr=0.5)
     wanted = []
     for step in range(5):
-        chosen = run.problem.indices(step)
+        chosen = run._problem.indices(step)
         rule.zero_grad()
         value = loss(net(x[chosen]), y[chosen])
         value.backward()

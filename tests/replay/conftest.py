@@ -126,7 +126,7 @@ def record(tmp_path):
              **more):  # fmt: skip
         options = {"dtype": "float32", "batch_size": None} | more
         run, path = make_run(network, "mse", optimizer, **options), tmp_path / f"{name or len(files)}.svz"
-        scene = sv.Scene("t", run, **({"probe": run.sample(sample)[0]} if sample else {}))
+        scene = sv.Scene("t", run, **({"probe": run.samples()[0][sample].ravel()} if sample else {}))
         with sv.Recording(scene, every=every, path=path, **(ALL if kept is None else kept)):
             run.step(steps)
             then(run)

@@ -11,6 +11,8 @@ from kit.files import frame_parts, same
 from kit.refusals import refusals
 from scalarviz import nn
 from scalarviz.errors import InputError, StateError
+from scalarviz.run.checkpoint import optimizer_state, restore
+from scalarviz.run.looking import sample
 
 edits = sv.run.edits
 
@@ -41,7 +43,7 @@ def test_it_stands_where_the_run_stood_on_every_branch(record, window):
             source.to(step)
             run.to(step)
             frame = source.frame()
-            assert same(frame_parts(frame), frame_parts(run.frame(run.sample(0)[0])))
+            assert same(frame_parts(frame), frame_parts(run.frame(sample(run, 0)[0])))
             assert frame.curve.loss.tobytes() == run.frame().curve.loss.tobytes()
             assert (frame.past.first, frame.past.newest, len(frame.past.curve.step)) == (*span, span[1])
             assert (source.edits, frame.values[0] == 2.0) == (number and step >= 4, step == 4 and number == 1)
@@ -123,7 +125,7 @@ def test_what_cannot_be_compared_is_named_and_left_out(record):
 
 
 def late(record):
-    return record(steps=0, then=lambda run: run.restore(run.state_dict(), run.optimizer_state(), 500))[1]
+    return record(steps=0, then=lambda run: restore(run, run.state_dict(), optimizer_state(run), 500))[1]
 
 
 ASKED = {"train": (), "predict": ([[0.0] * 3],), "edit": (edits.SetWeights(0, [0.0]),), "ask": (print,), "samples": (),

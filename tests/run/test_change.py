@@ -36,7 +36,8 @@ def like(run: Run, folder: Any) -> Run:
     run.save(folder / "weights.safetensors")
     net = copy.deepcopy(run.model)
     twin = Run(net, run.loss_function, type(run.optimizer)(net.parameters(), lr=1.0), run.samples(), seed=run.seed,
-               engine=run.engine.name, dtype=run.dtype, batch_size=run.batch_size, sampling=run.sampling)  # fmt: skip
+               engine=run.engine.name, dtype=run.dtype, batch_size=run.batch_size,
+               sampling=run.frame().settings.sampling)  # fmt: skip
     twin.load(folder / "weights.safetensors")
     return twin
 

@@ -17,6 +17,9 @@ from kit.meaning import meaning
 from kit.runs import bits
 from scalarviz import Run, nn, optim
 from scalarviz.errors import ExpressionError, ScalarvizError
+from scalarviz.run.breaking import condition_name, holds
+from scalarviz.run.core.gather import weight_name
+from scalarviz.run.travel import span
 
 ENGINES = ["numpy", pytest.param("objects", marks=pytest.mark.ci), pytest.param("numba", marks=pytest.mark.ci)]
 X = np.random.default_rng(0).random((32, 3))
@@ -88,13 +91,13 @@ NUMBER, TRUTH = grown(3)
 def test_a_number_is_what_python_makes_of_it(text):
     wanted = meaning(text, WEIGHTS)
     same = f"not ({text}) == ({text})" if np.isnan(wanted) else f"({text}) == {float(wanted)!r}"
-    assert named().holds(f"{same} and x == x")
+    assert holds(named(), f"{same} and x == x")
 
 
 @settings(max_examples=120)
 @given(TRUTH)
 def test_a_condition_is_what_python_makes_of_it(text):
-    assert named().holds(f"{text}\nand x == x") is bool(meaning(f"{text} and x == x", WEIGHTS))
+    assert holds(named(), f"{text}\nand x == x") is bool(meaning(f"{text} and x == x", WEIGHTS))
 
 
 # the tensor "weight" is [[3, -4, 0], [0, 0, 12]], "bias" [1e-300, -1e300]
@@ -111,8 +114,8 @@ HOLD = [
 
 def test_functions_of_whole_tensors_and_places_in_them():
     for text in HOLD:
-        assert named().holds(text), text
-        assert not named().holds(f"not ({text})") or ">" in text  # of a tensor, one element is enough
+        assert holds(named(), text), text
+        assert not holds(named(), f"not ({text})") or ">" in text  # of a tensor, one element is enough
 
 
 def found_backwards(run, text, before):
@@ -243,7 +246,7 @@ def stops(run, steps):
 
 def whole(run):
     """All that can be seen of a run."""
-    return bits(run), run.frame().past.undo, run.frame().past.redo, place(run), run.span, len(run.branches)
+    return bits(run), run.frame().past.undo, run.frame().past.redo, place(run), span(run), len(run.branches)
 
 
 WALKS = [
@@ -272,10 +275,10 @@ def test_break_on_find_and_holds_agree_with_a_walk_by_hand(engine, text):
     assert stops(run, 40) == wanted  # the record is followed likewise
     for step in (0, 7, 40) if text in STATES else ():
         run.to(step)
-        assert run.holds(text) is bool(np.any(STATES[text](frames[step])))
+        assert holds(run, text) is bool(np.any(STATES[text](frames[step])))
     if text in EVENTS:
         with pytest.raises(ExpressionError):
-            run.holds(text)
+            holds(run, text)
 
 
 def test_find_on_a_branch_and_across_a_change_of_the_model():
@@ -361,7 +364,7 @@ def test_the_stop_says_numbers_and_the_weight_in_question(engine):
     run = make(engine)
     run.break_on("grad > 0.02")
     run.step(50)
-    assert run.weight_name(int(np.abs(run.frame().gradient).argmax())) in str(run.stopped_by)
+    assert weight_name(run.tensors, int(np.abs(run.frame().gradient).argmax())) in str(run.stopped_by)
     run.breakpoints.clear()
     run.break_on("0.weight[1][1] crosses 1.2 or 0.weight[1][1] < -9")
     run.step(500)
@@ -379,9 +382,9 @@ def test_the_stop_says_numbers_and_the_weight_in_question(engine):
 
 def test_every_weight_has_a_name_that_conditions_know():
     run = named()
-    names = [run.condition_name(index) for index in range(run.n_weights)]
+    names = [condition_name(run, index) for index in range(run.n_weights)]
     assert len(set(names)) == run.n_weights
     for name, number in zip(names, run.values, strict=True):
-        assert run.holds(f"{name} == {float(number)!r}")
+        assert holds(run, f"{name} == {float(number)!r}")
     assert {'"loss"', '"a b"', '"and"', '"7"', "x"} <= set(names)
-    assert make().condition_name(4) == make().weight_name(4) == "0.weight[1][1]"
+    assert condition_name(make(), 4) == weight_name(make().tensors, 4) == "0.weight[1][1]"

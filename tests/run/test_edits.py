@@ -16,6 +16,7 @@ from kit.runs import ENGINES, make_run
 from scalarviz import nn, optim
 from scalarviz.errors import StateError
 from scalarviz.run import Run
+from scalarviz.run.checkpoint import restore
 
 edits = sv.run.edits
 X = np.random.default_rng(0).random((24, 3))
@@ -58,7 +59,7 @@ EXAMPLES: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_edit_prints_as_one_line_and_is_read_and_copied_with_every_bit(name):
     edit, line = EXAMPLES[name]
-    assert edit.words(make_run("mlp").weight_name) == line
+    assert edit.words(make_run("mlp")._graph.name_of) == line
     assert "\n" not in str(edit)
     text = edits.write_edit(edit)
     assert "\n" not in text
@@ -101,7 +102,7 @@ def test_everything_from_outside_stands_in_the_log():
     run.step(2)
     run.change(lr=0.1, weight_decay=0.01, batch_size=8, engine="objects")
     run.change(activation="relu", loss="L1Loss", engine="numpy", lr=0.3)
-    run.adopt_engine("numba", "because")
+    run.do(edits.SetEngine("numba", "because"))
     assert [(done.step, done.what) for done in run.log] == [
         (3, "lr = 0.25"), (3, "0.weight[1][2] = 0.5"), (3, "2.bias[0] and 2 more = 1"), (3, "momentum = 0.8"),
         (5, "lr = 0.1, weight_decay = 0.01"), (5, "batch size = 8"), (5, "engine = objects"),
@@ -159,7 +160,7 @@ def test_the_update_stays_that_of_the_step_whatever_is_set_and_set_back(engine):
     assert run.frame().update.tobytes() == (run.values - values).tobytes()
     run.take(edited)
     assert run.frame().update.tobytes() == update
-    run.restore({t.name: t.of(values) for t in run.tensors}, {}, 3)
+    restore(run, {t.name: t.of(values) for t in run.tensors}, {}, 3)
     assert not run.frame().update.any()
 
 
@@ -180,7 +181,7 @@ def test_after_more_samples_training_is_that_of_a_run_of_all_of_them(engine, bat
     net = NETWORKS["picture"].ours()
     twin = Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), lr=0.05), data, engine=engine,
                batch_size=batch, seed=3, dtype="float64")  # fmt: skip
-    twin.restore(run.state_dict(), {}, run.steps)
+    restore(twin, run.state_dict(), {}, run.steps)
     assert run.batch_size == twin.batch_size == (17 if batch is None else 4)
     for found, wanted in zip(run.samples(), twin.samples(), strict=True):
         np.testing.assert_array_equal(found, wanted)

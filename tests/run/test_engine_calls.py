@@ -95,7 +95,7 @@ def on_device(steps=0, optimizer="adam", network="mlp", **options):
     """A run that goes on with such an engine, in calls of eight steps from the start."""
     run = make_run(network, "mse", optimizer)
     run.step(steps)
-    trainer = DeviceTrainer(run.problem, **options)
+    trainer = DeviceTrainer(run._problem, **options)
     run._training.change(trainer)
     run._training._seconds_a_step, run._training._timed = 1e-9, 1
     return run, trainer
@@ -139,7 +139,7 @@ def test_a_call_that_breaks_off_leaves_the_numbers_of_before():
     with pytest.raises(OSError, match="lost"):
         run.step(8)
     assert (bits(run), trainer.calls) == (before, ["snapshot", "train", "rewind"])
-    run._training.change(NumpyTrainer(run.problem))
+    run._training.change(NumpyTrainer(run._problem))
     run.step(5)
     plain = make_run()
     plain.step(25)
@@ -149,7 +149,7 @@ def test_a_call_that_breaks_off_leaves_the_numbers_of_before():
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_engine_of_the_host_sees_lost_numbers_and_rewinds_every_bit(engine):
     run = make_run("rgb", engine=engine)
-    trainer, values, problem = run._training.trainer, run.problem.store.value, run.problem
+    trainer, values, problem = run._training.trainer, run._problem.store.value, run._problem
 
     def arrays():
         return [array.tobytes() for array in (values, problem.store.grad, problem.previous, *problem.state)]
@@ -237,15 +237,15 @@ class Copying(HostTrainer):
 def test_the_full_speed_is_that_of_the_steps_and_no_step_too_many_is_done(monkeypatch):
     clock = Clock()
     monkeypatch.setattr(training, "time", clock)
-    assert training.full_speed(make_run("rgb").problem, lambda p: Copying(p, clock, 0.004, 1e-3)) == pytest.approx(1e3)
+    assert training.full_speed(make_run("rgb")._problem, lambda p: Copying(p, clock, 0.004, 1e-3)) == pytest.approx(1e3)
     run = make_run("rgb")
-    trainer = Copying(run.problem, clock, 0.01, 1e-6)
+    trainer = Copying(run._problem, clock, 0.01, 1e-6)
     run._training.change(trainer)
-    assert math.isnan(run.steps_per_second)
+    assert math.isnan(run._training.steps_per_second)
     start = clock.now
     run.step(20)
     assert sum(trainer.calls) == run.steps == 20
-    assert run.steps_per_second == pytest.approx(20 / (clock.now - start))
+    assert run._training.steps_per_second == pytest.approx(20 / (clock.now - start))
 
 
 def arrays_of(run):
@@ -260,11 +260,11 @@ def test_a_run_on_another_engine_goes_on_as_if_it_had_none_before(first, second,
     def trained(engine, other=""):
         run = make_run(network, optimizer=optimizer, engine=engine)
         if inside:  # a function of the user changes it in the middle of a call
-            run.on_step(lambda run: other and run.steps == 5 and run.adopt_engine(other))
+            run.on_step(lambda run: other and run.steps == 5 and run.change(engine=other))
         run.step(5 + inside)
         if other and not inside:
             before = bits(run)[0], trains_by(run)
-            run.adopt_engine(other)
+            run.change(engine=other)
             assert (bits(run)[0], trains_by(run)) == before
         run.step(9 - run.steps)  # over the end of an epoch of 3 batches
         run.model.freeze("0.*")
@@ -287,13 +287,13 @@ def test_an_engine_that_cannot_be_made_changes_nothing(error, monkeypatch):
     run.step(2)
     before, theirs = (bits(run), trains_by(run)), other[0].weight.data.copy()
 
-    def fails(problem):
+    def fails(*_):
         raise error
 
-    monkeypatch.setattr(run, "_make_trainer", fails)
+    monkeypatch.setattr("scalarviz.run.engines.trainer_of", fails)
     monkeypatch.setattr("scalarviz.engine.cpu.trainer.NumbaTrainer", fails)
     for change in ({"activation": "relu"}, {"model": other}, {"optimizer": "Adam"}, {}):
         with pytest.raises(type(error)):
-            run.change(**change) if change else run.adopt_engine("numba")
+            run.change(**change) if change else run.change(engine="numba")
         assert (bits(run), trains_by(run)) == before
     assert other[0].weight.data.tobytes() == theirs.tobytes()

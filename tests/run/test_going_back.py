@@ -13,6 +13,8 @@ from kit.runs import ENGINES, make_run
 from scalarviz import nn
 from scalarviz.errors import DivergedError, InputError, StateError
 from scalarviz.run import Run
+from scalarviz.run.checkpoint import optimizer_state
+from scalarviz.run.travel import span
 
 edits = sv.run.edits
 X = np.random.default_rng(0).random((24, 3))
@@ -22,7 +24,7 @@ def make(engine: str = "numpy", optimizer: str = "adam", **more: Any) -> Run:
     return make_run("mlp", optimizer=optimizer, engine=engine, **more)
 
 
-def span(branch: Any) -> tuple[Any, ...]:
+def ends(branch: Any) -> tuple[Any, ...]:
     return branch.first, branch.newest, branch.parent, branch.current
 
 
@@ -45,14 +47,14 @@ def test_an_edit_in_the_past_begins_a_branch_and_the_old_future_stays():
     edited = everything(run)
     run.step(3)
     old, new = run.branches
-    assert (span(old), span(new), new.why) == ((0, 10, None, False), (4, 7, 0, True), "lr = 0.1")
+    assert (ends(old), ends(new), new.why) == ((0, 10, None, False), (4, 7, 0, True), "lr = 0.1")
     assert new.curve.step.tolist() == [5, 6, 7]
     assert run.history.step.tolist() == list(range(1, 8))
-    assert (run.span, [len(line.step) for line in run.history.lines]) == ((0, 7), [10, 7])
+    assert (span(run), [len(line.step) for line in run.history.lines]) == ((0, 7), [10, 7])
     run.undo()  # it has the future that the edit left
-    assert (everything(run), run.span, len(run.branches)) == (before, (0, 10), 2)
+    assert (everything(run), span(run), len(run.branches)) == (before, (0, 10), 2)
     run.redo()
-    assert run.span == (0, 7)
+    assert span(run) == (0, 7)
     run.to(4)
     assert everything(run) == edited
     run.undo()
@@ -81,7 +83,7 @@ def test_undo_goes_before_the_last_edits_one_by_one_and_redo_returns():
         assert run.redo() == f"lr = {0.1 * (k + 1):.6g}"
     assert (everything(run), len(run.branches)) == (moments[4], 2)
     run.undo()
-    run.to(run.span[1], 0)
+    run.to(span(run)[1], 0)
     run.redo()
     assert run.frame().past.redo == ""  # one stood there already
     run.undo()
@@ -145,16 +147,16 @@ def test_undo_of_a_loaded_file(tmp_path):
     run.step(4)
     before = everything(run)
     run.load(tmp_path / "w.safetensors")
-    assert (run.span, len(run.history), np.isnan(run.loss)) == ((7, 7), 0, True)
+    assert (span(run), len(run.history), np.isnan(run.loss)) == ((7, 7), 0, True)
     run.step(3)
-    assert (run.span, run.history.step.tolist()) == ((7, 10), [8, 9, 10])
+    assert (span(run), run.history.step.tolist()) == ((7, 10), [8, 9, 10])
     with pytest.raises(InputError, match="7 to 10"):
         run.to(3)
     run.to(7)
     assert run.undo() == "loaded step 7"
     assert everything(run) == before
     run.redo()
-    assert run.span == (7, 10)
+    assert span(run) == (7, 10)
     run.restart(seed=4)  # its optimiser counts from one
     assert (run.steps, run.frame().computed.any()) == (7, False)
     plain = make(weights=4)
@@ -168,7 +170,7 @@ def test_a_way_that_is_given_up_or_interrupted_leaves_the_run_where_it_was():
     run = make("objects", samples=8, batch_size=2)
     run.step(30)
     here, told = everything(run), []
-    run.call_seconds = 1e-9
+    run._training.call_seconds = 1e-9
 
     def stop(done: float) -> bool:
         told.append(done)
@@ -246,7 +248,7 @@ def test_a_restart_is_a_run_of_such_weights_with_the_rate_batch_data_and_freezes
     run.restart(seed)
     assert (run.steps, run.lr, run.batch_size, len(run.samples()[0]), run.model[2].bias.frozen) == (0, 0.3, 4, 30, True)
     assert np.isnan(run.loss)
-    assert not any(array.any() for array in run.optimizer_state().values())
+    assert not any(array.any() for array in optimizer_state(run).values())
     begun, other = everything(run), make(engine, weights=1 if seed is None else seed)
     as_now(other)
     for each in (run, other):
@@ -294,7 +296,7 @@ def test_a_branch_that_made_room_is_refused_in_words():
         run.switch(0)
     assert "above the budget" in run.timeline.remark
     run.to(0)
-    run.to(run.span[1])
+    run.to(span(run)[1])
 
 
 def test_a_state_shares_no_array_with_the_run_and_is_of_it_alone():

@@ -11,6 +11,7 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import UnknownNameError
 from scalarviz.run import Run
+from scalarviz.run.core.gather import weight_name
 
 
 class Typed(nn.Module):
@@ -40,7 +41,7 @@ def test_a_list_is_one_tensor_of_its_shape_and_a_weight_is_found_by_each_of_its_
     ]  # fmt: skip
     np.testing.assert_array_equal(run.tensors[0].of(run.values), [[10 * i + j for j in range(3)] for i in range(4)])
     named = {0: "w[0][0]", 7: "w[2][1]", 12: "ragged.0[0]", 14: "ragged.1[1]", 18: "bias[3]", 19: "scale"}
-    assert {index: run.weight_name(index) for index in named} == named
+    assert {index: weight_name(run.tensors, index) for index in named} == named
     weight = run.model.w[2][1]
     assert weight.name == "w.2.1"
     assert list(run.state_dict()) == list(run.model.state_dict())

@@ -12,6 +12,7 @@ import pytest
 import scalarviz as sv
 from kit.runs import bits, make_data, make_run
 from scalarviz import Run, nn, optim
+from scalarviz.run.travel import span
 
 ROOM, OTHERS = str(Path(sv.__file__).parent), ("objects", "numba")
 
@@ -83,7 +84,7 @@ DEEDS = {
     "optimiser": lambda run: (run.to(12), run.change(optimizer="SGD", lr=0.1)),
     "model": lambda run: (run.to(12), run.change(activation="relu")),
     "samples": lambda run: (run.to(12), run.add_samples(*(part[:3] for part in run.samples()))),
-    "engine": lambda run: run.adopt_engine("objects"),
+    "engine": lambda run: run.change(engine="objects"),
 }
 
 
@@ -108,7 +109,7 @@ def check(deed, at, engine="numpy"):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     run.step(2)
     wanted, steps = bits(run), run.steps
-    run.to(run.span[0])
+    run.to(span(run)[0])
     run.step(steps - run.steps)
     assert bits(run) == wanted, (deed, at)  # what was recorded leads to where it stands
     if engine == "numpy":

@@ -12,6 +12,7 @@ from test_run_walks import Walk
 from kit.edits import EDITS, MOVES
 from kit.runs import bits, make_run
 from scalarviz.run import Run
+from scalarviz.run.travel import span
 
 
 def ran(steps: int) -> Run:
@@ -34,7 +35,7 @@ def test_what_is_prepared_beside_the_run_is_what_the_run_comes_to(seed, monkeypa
 
     walk.go(10, EDITS, {**MOVES, "prepare": lambda run, random: prepare()})
     run = walk.run
-    run.to(run.span[1])
+    run.to(span(run)[1])
     run.timeline._keep()  # no edit lies between it and the end
     run.step(30)
     prepare()

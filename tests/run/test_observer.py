@@ -12,17 +12,20 @@ from kit.networks import SMALL
 from kit.refusals import refusals
 from kit.runs import bits, make_run
 from scalarviz.errors import DivergedError, InputError, ScalarvizError, StateError, TypeMismatchError
+from scalarviz.run.breaking import holds
+from scalarviz.run.core.gather import weight_name
+from scalarviz.run.travel import span
 
 
 def ask(run, a):
     """Every question there is."""
-    first, newest = run.span
+    first, newest = span(run)
     opened = run.open()
     run.frame(state=True), run.request_frame(), run.predict(run.samples()[0])
     opened.terms(a % run.n_weights), opened.loss_along(a % run.n_weights, 5), opened.micro_steps()
     run.open(sample=a % len(run.samples()[0])).new_values  # noqa: B018
     run.open(run.frame()).update(0)
-    run.holds("loss < 1 and grad > 0")
+    holds(run, "loss < 1 and grad > 0")
     with contextlib.suppress(StateError):  # the step may have been done with another model
         run.open(step=first + 1 + a % (newest - first + 1))
         run.why(a % run.n_weights)
@@ -35,7 +38,7 @@ def seen(run):
     past = run.frame().past
     branches = [(b.first, b.newest, b.current, b.why, len(b.edits)) for b in run.branches]
     log = [(done.step, done.what) for done in run.log]
-    return bits(run), past.undo, past.redo, past.flags, past.newest, branches, run.span, log
+    return bits(run), past.undo, past.redo, past.flags, past.newest, branches, span(run), log
 
 
 DEEDS = {**EDITS, **CHANGES, **MOVES, **{f"step {k}": MOVES["step"] for k in range(8)}}
@@ -191,7 +194,7 @@ def test_the_last_good_step_is_named_and_can_be_gone_on_from(engine):
     error = diverge(run)
     good, losses = error.good, run.history.loss
     assert f"run.to({good})" in str(error)
-    assert run.weight_name(int(np.flatnonzero(~np.isfinite(run.values))[0])) in str(error)
+    assert weight_name(run.tensors, int(np.flatnonzero(~np.isfinite(run.values))[0])) in str(error)
     assert seen == list(range(21, run.steps))  # the divergence comes before it
     assert 20 <= good < run.steps
     assert losses[good] <= losses[0] < losses[good + 1 :].min()

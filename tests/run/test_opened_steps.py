@@ -22,6 +22,7 @@ from scalarviz.errors import (
     TypeMismatchError,
     UnknownNameError,
 )
+from scalarviz.run.travel import span
 
 SUITED = {"rgb": "bce", "relu": "huber", "no bias": "mse, sum", "classes": "cross-entropy", "picture": "cross-entropy",
           "words": "cross-entropy", "gpt": "cross-entropy", "many activations": "smooth l1"}  # fmt: skip
@@ -259,8 +260,8 @@ def test_after_every_edit_and_move_it_is_the_step_that_comes(name):
     for _ in range(2):
         with contextlib.suppress(ScalarvizError):  # nothing to undo, or not with this optimiser
             {**EDITS, **CHANGES, **MOVES}[name](run, random)
-        if run.steps < run.span[1]:
-            run.to(run.span[1])  # steps that follow the record may be followed by edits
+        if run.steps < span(run)[1]:
+            run.to(span(run)[1])  # steps that follow the record may be followed by edits
         before, opened = bits(run), run.open()
         assert bits(run) == before
         run.step(1)

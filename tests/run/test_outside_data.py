@@ -12,6 +12,7 @@ from kit.refusals import refusals
 from kit.runs import bits
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, StateError, TypeMismatchError
+from scalarviz.run.looking import sample
 
 edits = sv.run.edits
 SAMPLES, WIDTH, WIDE = 300, 19, 3000
@@ -93,7 +94,7 @@ def test_the_bits_are_those_from_memory(options, tmp_path):
         run.step(3)
     same_bits(runs)
     for run in runs[1:]:
-        np.testing.assert_array_equal(np.hstack(run.sample(299)), np.hstack(runs[0].sample(299)))
+        np.testing.assert_array_equal(np.hstack(sample(run, 299)), np.hstack(sample(runs[0], 299)))
         np.testing.assert_array_equal(run.open().gradient, runs[0].open().gradient)
         np.testing.assert_array_equal(run.open(sample=7).gradient, runs[0].open(sample=7).gradient)
 

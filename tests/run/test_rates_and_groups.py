@@ -16,6 +16,7 @@ from scalarviz import Weight, nn, optim
 from scalarviz.errors import ScalarvizError, StateError
 from scalarviz.optim import lr_scheduler
 from scalarviz.run import Run
+from scalarviz.run.travel import span
 
 edits = sv.run.edits
 X = np.random.default_rng(0).random((24, 3))
@@ -143,14 +144,14 @@ def test_a_schedule_that_ends_leaves_a_whole_run(kind, engine):
         make(lambda o: lr_scheduler.LambdaLR(o, ends(kind)), engine),
         make(lambda o: lr_scheduler.LambdaLR(o, lambda k: 1 - k / 40)),
     )
-    other.adopt_engine(engine)
+    other.change(engine=engine)
     assert "lr_lambda" in run.engine.why or engine == "objects"
     other.step(20)
     run.step(7)
     for count in (30, 1):
         with pytest.raises(ScalarvizError, match="LambdaLR"):
             run.step(count)
-        assert (run.steps, len(run.history), run.span) == (20, 20, (0, 20))
+        assert (run.steps, len(run.history), span(run)) == (20, 20, (0, 20))
         assert run.values.tobytes() == other.values.tobytes()
     run.back(5)
     run.step(5)

@@ -14,6 +14,8 @@ from kit.refusals import refusals
 from kit.runs import bits, make_run
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, StateError, TypeMismatchError
+from scalarviz.run.looking import sample
+from scalarviz.run.travel import span
 
 ALL = {"gradients": True, "updates": True, "activations": True}
 DONE = MOVES | EDITS | CHANGES | JUMPS
@@ -42,7 +44,7 @@ def walk(names, seed, path, every=1, **options):
     """Do what is named to a run that is recorded and to one that is not, then compare both and the file."""
     options = FLOATS | options
     run, plain = make_run(**options), make_run(**options)
-    probe = run.sample(0)[0]  # which is recorded, whatever samples there are later
+    probe = sample(run, 0)[0]  # which is recorded, whatever samples there are later
     with sv.Recording(run, every, path=path, **ALL) as recording:
         for number, name in enumerate(names):
             refused = []
@@ -83,7 +85,7 @@ def compare(run, path, every, probe):
                 assert there.curve.loss.tobytes() == run.history.loss.tobytes()
                 assert [(e.step, e.what) for e in there.edits] == [(e.step, e.what) for e in run.log]
                 first = int(there.steps[0])
-                assert set(range(first, run.span[1] + 1)) & set(range(0, 999, every)) <= set(there.steps.tolist())
+                assert set(range(first, span(run)[1] + 1)) & set(range(0, 999, every)) <= set(there.steps.tolist())
                 for k, step in enumerate(there.steps):
                     run.to(int(step))
                     assert same(shown(there.frame(k)), shown(run.frame(probe))), (branch.number, step)
@@ -174,7 +176,7 @@ def test_above_the_budget_every_second_frame_goes_which_is_said_once(path):
 
 def test_a_scene_says_what_it_is(path):
     run = make_run()
-    x, y = run.sample(4)
+    x, y = sample(run, 4)
     scene = sv.Scene("xor", run, probe=x, probe_target=y, input_names=("x", "y", "z"), output_names=("a", "b", "c"))
     with sv.Recording(scene, activations=True, path=path) as recording:
         run.step(2)
@@ -195,7 +197,7 @@ def test_deltas_are_what_the_loss_of_the_probe_says(loss, path):
     like = make_run("mlp", loss="mse" if isinstance(loss, nn.MSELoss) else "cross-entropy")
     net = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Linear(4, 3, seed=2))
     run = sv.Run(net, loss, optim.SGD(net.parameters(), lr=0.1), like.samples(), engine="numpy", dtype="float64")
-    x, y = run.sample(4)
+    x, y = sample(run, 4)
     scene = sv.Scene("t", run, probe=x, probe_target=y, whole_loss=isinstance(loss, nn.MSELoss))
     with sv.Recording(scene, activations=True, deltas=True, path=path):
         run.step(2)

@@ -12,6 +12,7 @@ import scalarviz as sv
 from kit.files import same
 from kit.runs import bits, make_run
 from scalarviz.errors import FileFormatError
+from scalarviz.run.looking import sample
 
 
 def record(run, path, steps, **options):
@@ -63,7 +64,7 @@ def test_every_step_has_the_numbers_that_the_run_has_when_it_is_opened(options, 
 def test_what_the_step_is_said_to_do_is_what_the_engine_then_does(engine, tmp_path):
     """Of the batch alone: the sample has no target here."""
     run = make_run(engine=engine, dtype="float32")
-    scene = sv.Scene("t", run, probe=run.sample(1)[0], probe_target=None)
+    scene = sv.Scene("t", run, probe=sample(run, 1)[0], probe_target=None)
     record(scene, tmp_path / "a.svz", 3, gradients=True)
     with sv.load_recording(tmp_path / "a.svz") as found:
         assert False in found.sides(0)

@@ -22,6 +22,7 @@ from scalarviz.errors import (
     StateError,
     TypeMismatchError,
 )
+from scalarviz.run.checkpoint import optimizer_state
 
 X = np.random.default_rng(0).random((16, 3))
 Y = 1 - X
@@ -103,7 +104,7 @@ def test_closing_returns_float64_weights_and_the_optimiser():
     net = small()
     run = make(net, dtype="float32")
     run.step(3)
-    values, state = run.state_dict(), run.optimizer_state()
+    values, state = run.state_dict(), optimizer_state(run)
     run.close()
     run.close()
     assert net[0].weight.data.dtype == np.float64
@@ -255,7 +256,7 @@ def test_an_attribute_is_an_edit_or_is_refused_with_the_call_that_changes_it():
         assert said in str(refused.value)
     assert vars(run) == before
     run.note, run.lr, run.batch_size = "its own", 0.25, 2
-    assert (run.note, run.optimizer.lr, run.problem.batch, len(run.log)) == ("its own", 0.25, 2, 2)
+    assert (run.note, run.optimizer.lr, run._problem.batch, len(run.log)) == ("its own", 0.25, 2, 2)
 
 
 P, C = np.zeros((4, 1, 8, 8)), np.arange(4)
@@ -298,7 +299,7 @@ ROWS = {
     "make(small(), optim.SGD(small().parameters()))": (V, "31 weights", "none", "parameters"),
     "make().step(-1)": (V, -1, ">= 0"), "make().frame([1.0, 2.0])": (V, 3, 2),
     "make().predict([[1.0]])": (V, 3), "make().predict(X, np.zeros(3))": (V, 31, 3),
-    "make().evaluate(X, Y[:, :1])": (V, 3, 1), "make().weight_name(10_000)": (V, "10"),
+    "make().evaluate(X, Y[:, :1])": (V, 3, 1),
     **{f"COPIES[{k}](make())": (StateError, "copy its model") for k in range(3)},
     "pictures(inputs=50)": (V, "Linear(50, 10) '4'", 50, 72),
     "pictures(channels=3)": (V, "Conv2d(3, 2) '1'", "(3, H, W)", "(2, 6, 6)"),

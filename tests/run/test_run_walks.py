@@ -14,6 +14,7 @@ from kit.edits import CHANGES, EDITS, JUMPS, MOVES, Done, done_again, everything
 from kit.runs import make_run
 from scalarviz.errors import DivergedError, ScalarvizError
 from scalarviz.run import Run
+from scalarviz.run.travel import span
 
 edits = sv.run.edits
 REFUSED: dict[str, Done] = {
@@ -28,7 +29,7 @@ REFUSED: dict[str, Done] = {
     "samples": lambda run, random: run.add_samples(np.full_like(run.samples()[0], np.nan), run.samples()[1]),
     "loss": lambda run, random: run.change(loss="squares", activation="tanh"),
     "network and optimiser": lambda run, random: run.change(model=run.model, optimizer=sv.optim.SGD([sv.Weight(1.0)])),
-    "step": lambda run, random: run.to(run.span[1] + 1),
+    "step": lambda run, random: run.to(span(run)[1] + 1),
     "branch": lambda run, random: run.switch(999),
     "file": lambda run, random: run.load("/nowhere/at-all"),
     "state": lambda run, random: run.take(make_run("rgb", samples=8).state()),
@@ -48,7 +49,7 @@ class Walk:
         """At a place that was seen before everything is as it was then; and what is told of the past fits."""
         now, there, frame = everything(self.run), place(self.run), self.run.frame()
         past, steps = frame.past, frame.curve.step.tolist()
-        assert (past.first, past.newest) == self.run.span
+        assert (past.first, past.newest) == span(self.run)
         assert steps == past.curve.step[past.curve.step <= frame.step].tolist()
         assert [branch.current for branch in self.run.branches].count(True) == 1
         assert list(self.run.log) == [done for done in past.edits if done.step <= frame.step]
@@ -145,10 +146,10 @@ def check_history(kind: str, run: Run, folder: Path) -> None:
             continue
         assert everything(done_again(run, made(kind))) == everything(run)
     if type(run.optimizer.lr_schedule).__name__ != "LambdaLR":  # a function is not written
-        run.to(run.span[1])
+        run.to(span(run)[1])
         other = made(kind)
         other.refill(*run.samples())
-        other.change(batch_size=run.batch_size, sampling=run.sampling, engine=run.engine.name)
+        other.change(batch_size=run.batch_size, sampling=run.frame().settings.sampling, engine=run.engine.name)
         run.save(folder / "weights.safetensors")
         other.load(folder / "weights.safetensors")
         for each in (run, other):

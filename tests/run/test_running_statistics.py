@@ -17,6 +17,7 @@ from scalarviz import nn, optim
 from scalarviz.errors import ScalarvizError
 from scalarviz.io import load_tensors, save_tensors
 from scalarviz.run import Run
+from scalarviz.run.core.gather import weight_name
 
 SHAPES = {"1.running_mean": 4, "1.running_var": 4, "1.num_batches_tracked": 1}
 X, Y = np.random.default_rng(3).normal(size=(24, 3)) * 2 + 1, np.random.default_rng(4).normal(size=(24, 2))
@@ -42,7 +43,7 @@ def test_they_stand_behind_the_weights_and_are_none():
         ("1.running_mean", N, "buffer"), ("1.running_var", N + 4, "buffer"), ("1.num_batches_tracked", N + 8, "count"),
     ]  # fmt: skip
     assert [t.buffer for t in run.tensors] == [False] * 5 + [True] * 3
-    assert run.weight_name(N + 4) == "1.running_var[0]"
+    assert weight_name(run.tensors, N + 4) == "1.running_var[0]"
     run.step(3)
     frame = run.frame()
     assert frame.values.shape == (N + 9,)

@@ -11,6 +11,7 @@ from kit.refusals import refusals
 from kit.runs import bits, make_data, make_run
 from scalarviz import Run, Weight, nn, optim
 from scalarviz.errors import InputError, OutOfRangeError, TypeMismatchError, UnknownNameError
+from scalarviz.run.core.gather import weight_name
 
 LEARNING = [name for name, row in NETWORKS.items() if not row.draws]
 
@@ -36,7 +37,11 @@ def test_the_table_of_a_weight_adds_up_as_printed(name):
     opened, before = run.open(step=3), bits(run)
     for index in range(0, run.n_weights, max(1, run.n_weights // 7)):
         why = run.why(index)
-        assert (why.step, why.name, why.engine_gradient) == (3, run.weight_name(index), run.frame().gradient[index])
+        assert (why.step, why.name, why.engine_gradient) == (
+            3,
+            weight_name(run.tensors, index),
+            run.frame().gradient[index],
+        )
         assert why.now == run.values[index]
         assert why.gradient == opened.gradient[index]
         assert why.update.after == pytest.approx(why.now, rel=1e-9, abs=1e-12)
@@ -126,7 +131,7 @@ def test_the_weights_that_moved_most():
     assert np.array_equal(found.before, seen[10])
     assert np.array_equal(found.by, seen[25] - seen[10])
     order = np.argsort(-np.abs(seen[25].astype(float) - seen[10]))[:3]
-    assert [(row.index, row.name) for row in found.rows] == [(i, run.weight_name(i)) for i in order]
+    assert [(row.index, row.name) for row in found.rows] == [(i, weight_name(run.tensors, i)) for i in order]
     lines = str(found).splitlines()
     assert all(fact in lines[0] for fact in ("9 of 12 weights", "10", "25"))
     assert "6 more" in lines[-1]

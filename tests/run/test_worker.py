@@ -25,6 +25,7 @@ from kit.runs import bits, frame_bits, make_run
 from scalarviz import Run, nn, optim
 from scalarviz.engine.arrays.trainer import NumpyTrainer
 from scalarviz.errors import DivergedError, InputError, ScalarvizError, StateError
+from scalarviz.run.travel import span
 from scalarviz.run.worker import Worker
 
 edits = sv.run.edits
@@ -56,7 +57,7 @@ class Slow(NumpyTrainer):
 def slow():
     """A run in the middle of a call that ends when the trainer is let go."""
     run = make_run()
-    trainer = Slow(run.problem)
+    trainer = Slow(run._problem)
     run._training.change(trainer)
     worker = Worker(run).start()
     worker.train_to(1)
@@ -103,7 +104,7 @@ def test_what_was_recorded_leads_to_where_it_stands(actions, seed):
     assert worker.error is None
     run.step(2)
     wanted, steps = bits(run), run.steps
-    run.to(run.span[0])
+    run.to(span(run)[0])
     run.step(steps - run.steps)
     assert bits(run) == wanted
     for request in asked:
@@ -253,7 +254,7 @@ def test_what_keeps_a_run_from_giving_a_frame_is_raised_and_later_ones_come(slow
         raise MemoryError("no room for a copy")
 
     with monkeypatch.context() as full:
-        full.setattr(type(run), "_reading", no_room)
+        full.setattr("scalarviz.run.worker.reading", no_room)
         trainer.go_on.set()
         for _ in range(2):
             with pytest.raises(MemoryError, match="no room"):
@@ -369,7 +370,7 @@ def test_closing_is_quick_does_what_waits_and_restores_the_process():
     worker.close()
     assert time.perf_counter() - start < AT_ONCE * 4
     assert (sys.getswitchinterval(), threading.active_count()) == before
-    assert (run.gate, request.done) == (None, True)
+    assert (run._store.gate, request.done) == (None, True)
     worker.close()  # twice is no harm
     worker.do(edits.SetWeights(1, np.array([6.0])))
     assert (run.values[:2].tolist(), worker.settle(0.01).step) == ([99.0, 6.0], run.steps)
@@ -385,7 +386,7 @@ def test_closing_a_call_that_does_not_end_is_said_and_answers_later(slow):
     assert request.result(10).step == late.result(10).step == 1
     wait(lambda: not any(thread.name == "scalarviz-training" for thread in threading.enumerate()))
     run.step(1)
-    assert run.gate is None
+    assert run._store.gate is None
 
 
 @refusals({

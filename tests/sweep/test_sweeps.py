@@ -11,6 +11,7 @@ import scalarviz as sv
 from kit.files import same
 from scalarviz import nn, optim
 from scalarviz.errors import FileFormatError, InputError
+from scalarviz.run.checkpoint import optimizer_state
 
 GRID = {"lr": [0.1, 0.5]}
 
@@ -53,7 +54,7 @@ def test_each_run_has_the_bits_of_the_run_alone_and_the_file_gives_them_back(tmp
             run.step(step - run.steps)
             assert same(dict(result.keyframes[step]), dict(run.state_dict()))
         assert same(dict(result.weights), dict(run.state_dict()))
-        assert same(dict(result.optimizer), dict(run.optimizer_state()))
+        assert same(dict(result.optimizer), dict(optimizer_state(run)))
         assert result.loss == pytest.approx(run.evaluate(*run.samples()), rel=1e-6)
         assert result.curve[:, 0].tolist() == list(range(1, 13))
     told = made.told(results)

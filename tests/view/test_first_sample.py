@@ -80,7 +80,7 @@ def test_inputs_and_outputs_have_names_and_their_numbers_stand_there(scene: Scen
     inputs, targets = run.samples()
     outputs = run.predict(inputs[:1])[0]
     said = " ".join(text for text, *_ in items(bench)).replace(",", "").split()
-    for k in range(run.n_inputs):
+    for k in range(run._tape.n_inputs):
         assert f"x{k}" in said
     for k in range(len(outputs)):
         assert f"y{k}" in said

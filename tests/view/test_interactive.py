@@ -13,6 +13,7 @@ from scalarviz import nn, optim
 from scalarviz.errors import UnknownNameError
 from scalarviz.run import panels as described
 from scalarviz.run.core.frame import Frame
+from scalarviz.run.core.gather import weight_name
 from scalarviz.run.panels import ColourCube, LossCurve, Pictures
 from scalarviz.run.scene.scene import Scene
 from scalarviz.view.draw.sketch import Sketch, TextItem
@@ -147,7 +148,7 @@ def test_hovering_names_the_cube_under_the_pointer(scene: Scene, size: tuple[int
             continue  # behind another plate
         assert bench.hover(spot) or bench.hover((spot[0] + 0.5, spot[1]))
         said = said_above(bench)
-        assert scene.run.weight_name(index) in said
+        assert weight_name(scene.run.tensors, index) in said
         assert any(text.endswith(f"{abs(values[index]):.4f}") for text in said)
 
 
@@ -214,7 +215,7 @@ def test_the_selected_cube_is_outlined_and_inspected(scene: Scene) -> None:
     x, y = face_of(bench, 5)
     assert moved[int(y) - 90 : int(y) + 90, int(x) - 90 : int(x) + 90].any()
     assert moved[:, 940:].mean() > 0.02  # it stands in the side column
-    assert scene.run.weight_name(5) in said_above(bench)
+    assert weight_name(scene.run.tensors, 5) in said_above(bench)
     bench.select(None)
     assert bench.selected is None
     assert np.array_equal(picture_of(bench), before)
@@ -545,7 +546,7 @@ def test_without_panels_there_are_only_cubes(scene: Scene) -> None:
     corners = bench.project(np.concatenate([p.corners for p in bench.layout.plates]))
     assert np.ptp(corners[:, 0]) > 0.6 * 1280 or np.ptp(corners[:, 1]) > 0.6 * 720
     bench.select(2)
-    assert scene.run.weight_name(2) not in said_above(bench)
+    assert weight_name(scene.run.tensors, 2) not in said_above(bench)
     bench.select(None)
     with offscreen():
         bench.show_panels(True)

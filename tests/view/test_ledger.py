@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from scalarviz import nn, optim
+from scalarviz.run.core.gather import weight_name
 from scalarviz.run.scene.scene import Scene
 from scalarviz.run.weight_record import SampleGradient
 from scalarviz.view.draw.text import MINUS, measure
@@ -163,7 +164,7 @@ def test_the_columns_text_says_so():
         assert sum(terms) + rest == total
         gradient = texts[texts.index("÷ 64 = gradient") + 1]
         assert abs(total / 64 - exact(gradient)) <= half_a_digit(gradient)
-        assert scene.run.weight_name(index) in texts
+        assert weight_name(scene.run.tensors, index) in texts
     scene.run.close()
 
 

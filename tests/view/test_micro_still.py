@@ -142,7 +142,7 @@ def test_inside_a_trial_step_dropout_shows_what_its_mask_left(number):
     run.step(5)
     subject = subject_of(run)
     told = told_of(subject, subject.frame(), number)
-    factors = run.problem.draws(5, 0).factors(0, np.arange(4), 1, 0.5, np.float64)[:, 0]
+    factors = run._problem.draws(5, 0).factors(0, np.arange(4), 1, 0.5, np.float64)[:, 0]
     assert 0 < (factors == 0).sum() < 4
     shown = told.frame.activations
     np.testing.assert_allclose(shown["2"], shown["1"] * factors, rtol=1e-12)

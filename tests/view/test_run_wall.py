@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scalarviz.run.checkpoint import restore
 from scalarviz.sweep.groups import by_loss
 from scalarviz.sweep.result import Result
 from scalarviz.view.draw.theme import get_theme
@@ -126,7 +127,7 @@ def test_runs_are_sorted_by_loss_and_their_panels_are_those_of_their_weights(hos
     until(host, lambda: not wall.missing)
     for result in wall.results[:-1]:
         scene = few_runs.xor(result)
-        scene.run.restore(runs.weights(result.number), {}, result.steps)
+        restore(scene.run, runs.weights(result.number), {}, result.steps)
         assert np.array_equal(wall.faces.of(result), Thumbs(get_theme("dark")).panel(scene))
     assert len({wall.faces.of(result).tobytes() for result in wall.results[:-1]}) == 8
     assert wall.faces.of(wall.results[-1]) is None  # it diverged

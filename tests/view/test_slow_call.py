@@ -46,7 +46,7 @@ def slow_run():
 def test_a_window_asks_once_and_shows_what_comes():
     with offscreen():
         view = LiveView(Scene("t", slow_run(), probe=X[0]), SIZE, playing=False)
-        trainer = Slow(view.run.problem)
+        trainer = Slow(view.run._problem)
         view.worker.edit(lambda run: run._training.change(trainer), "a slow engine")
         view.worker.settle()
         view.tick(0.0)
@@ -70,7 +70,7 @@ def test_a_mirror_does_not_wait_for_another_thread():
     with offscreen():
         view = Mirror(subject_of(run), SIZE)
         view.tick(0.0)
-        trainer = Slow(run.problem)
+        trainer = Slow(run._problem)
         run._training.change(trainer)
         with Worker(run) as worker:
             worker.train_to(1)

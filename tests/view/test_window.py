@@ -11,6 +11,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
+from scalarviz.run.looking import sample
 from scalarviz.run.panels import ColourCube
 from scalarviz.view.show import show
 from scalarviz.view.shown.subject import subject_of
@@ -410,7 +411,7 @@ def test_the_swatch_answers(live):
     x, y, width, height = view.bench.swatch.box
     live.point((x + width / 2) * view.bench.scale, (y + height / 2) * view.bench.scale)
     live.xdo("click", 1)
-    live.until(lambda: np.allclose(view.bench.subject.probe, view.run.sample(0)[0]))
+    live.until(lambda: np.allclose(view.bench.subject.probe, sample(view.run, 0)[0]))
     assert view.run.log == []
 
 

@@ -146,8 +146,7 @@ class FrameRequest:
             left = LOOK if end is None else min(LOOK, end - time.monotonic())
             if not self._came.wait(max(0.0, left)) and left <= 0.0:
                 raise StateError(
-                    f"no frame came within {timeout:g} s: the engine is in the middle of a call; wait longer, or let "
-                    "calls be shorter (run.call_seconds)"
+                    f"no frame came within {timeout:g} s: the engine is in the middle of a call; wait longer"
                 )
         try:
             return self._made()

@@ -34,7 +34,7 @@ def handed_on(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
 
     @wraps(method)
     def taken(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
-        gate = self.gate
+        gate = self._store.gate
         if gate is None or gate.mine():
             return method(self, *args, **kwargs)
         result: R = gate.call(lambda: method(self, *args, **kwargs))

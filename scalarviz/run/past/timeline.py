@@ -181,7 +181,7 @@ class Timeline(Record):
         line = self.line if line is None else line
         first = min(other.first for other, _, _ in line.path())
         if not first <= step <= line.newest:
-            raise InputError(f"to: step {step:,} is not on this line; allowed: {first:,} to {line.newest:,} (run.span)")
+            raise InputError(f"to: step {step:,} is not on this line; allowed: {first:,} to {line.newest:,}")
         return self._go(line, step, line.done(step), progress)
 
     def _go(self, line: Line, step: int, edits: int, progress: Progress | None = None, why: str | None = None) -> bool:

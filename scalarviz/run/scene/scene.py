@@ -92,7 +92,7 @@ def weights_text(count: int) -> str:
 
 def plain_story(run: Run) -> Story:
     """What can be said of any run."""
-    samples: Any = run.problem.data.shape[1]
+    samples: Any = run._problem.data.shape[1]
     they = "It" if run.n_weights == 1 else "They"
     return Story(f"{they} should learn {samples:,} example{'' if samples == 1 else 's'}.")
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ...collecting import collection_paused
 from ...errors import FileFormatError, InputError, ScalarvizError
 from ...io.atomic import path_text
+from ..checkpoint import names_kept
 
 if TYPE_CHECKING:
     from .scene import Scene
@@ -70,7 +71,7 @@ class LoadedScene:
         """The scene of some options, its weights those of ``--load``."""
         scene = self.build(options)
         if options.load:
-            scene.run.load(options.load, keep=options.kept(scene.run.names_kept()))
+            scene.run.load(options.load, keep=options.kept(names_kept(scene.run.optimizer)))
         return scene
 
     def finish(self, scene: Scene, options: Any) -> list[Path]:

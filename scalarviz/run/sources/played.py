@@ -7,6 +7,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import DeviceError, DivergedError, InputError
 from ..core.frame import Curve, Frame, Past, Stage, Tensor
 from ..core.history import LIMIT
+from ..engines import ready, trainer_of
 from ..source import Can, Facts, Source
 from ..weight_record import POINTS, WeightRecord
 from .recording.recorded import Recorded
@@ -87,11 +89,11 @@ def rehearse(
     whose kernels are not compiled yet.
     """
     name = run.engine.name
-    slow = name == "objects" or not run.ready
+    slow = name == "objects" or not ready(run)
     if not 1 <= steps <= LIMIT or (not slow and steps > _TOO_LONG * seconds * speed):
         return None
     try:
-        twin = run._training.twin(lambda problem: run._trainer("numpy" if slow else name, problem))
+        twin = run._training.twin(partial(trainer_of, run, "numpy" if slow else name))
     except DeviceError:  # no memory for a second one; or the run itself will find out, and say so
         return None
     marks = _marks(steps)
@@ -112,7 +114,7 @@ def rehearse(
             before = now
     except (DivergedError, DeviceError):
         return None
-    return Rehearsal(np.array(twin.history.loss[-steps:]), marks, np.array(way), run.problem.whole)
+    return Rehearsal(np.array(twin.history.loss[-steps:]), marks, np.array(way), run._problem.whole)
 
 
 def _marks(steps: int) -> NDArray[np.int64]:

@@ -17,8 +17,10 @@ from ..core.forward import Forward
 from ..core.frame import Curve, Frame, Stage, Tensor
 from ..core.requests import AskedCall, FrameRequest
 from ..edits import Edit
+from ..looking import evaluated, sample
 from ..run import Run
 from ..source import Can, Facts, Source
+from ..travel import span
 from ..weight_record import SampleGradient
 
 
@@ -62,13 +64,13 @@ class RunSource(Source):
     @property
     def n_inputs(self) -> int:
         """Numbers of one sample."""
-        return self.run.n_inputs
+        return self.run._tape.n_inputs
 
     @property
     def facts(self) -> Facts:
         """Optimiser, batch and engine as they are now."""
         run = self.run
-        problem, name = run.problem, type(run.optimizer).__name__
+        problem, name = run._problem, type(run.optimizer).__name__
         return Facts(name, problem.batch, problem.data.shape[1], problem.reduction, str(run.engine), problem.whole)
 
     @property
@@ -88,8 +90,8 @@ class RunSource(Source):
 
     @property
     def span(self) -> tuple[int, int]:
-        """See :attr:`Run.span`."""
-        return self.run.span
+        """First and newest step at which the run can stand."""
+        return span(self.run)
 
     @property
     def moments(self) -> dict[str, bool]:
@@ -146,7 +148,7 @@ class RunSource(Source):
     def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any] | None = None) -> float:
         """See :meth:`Run.evaluate`."""
         way, numbers = self._of(values)
-        return self.run._evaluated(way, inputs, targets, numbers)
+        return evaluated(self.run, way, inputs, targets, numbers)
 
     def sample_gradient(self, sample: ArrayLike, target: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
         """In float64."""
@@ -157,13 +159,13 @@ class RunSource(Source):
         return SampleGradient(self.run, self._way)
 
     def sample(self, index: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """See :meth:`Run.sample`."""
-        return self.run.sample(index)
+        """Inputs and targets of one sample."""
+        return sample(self.run, index)
 
     @property
     def first_sample(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """See :meth:`Run.sample`."""
-        return self.run.sample(0)
+        """Inputs and targets of one sample."""
+        return sample(self.run, 0)
 
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """See :meth:`Run.samples`."""

@@ -141,7 +141,7 @@ class Rooms:
     def opened(self, door: Door, given: Mapping[str, object]) -> Opened:
         """The scene of a door; the one that was left last goes on where it was left."""
         left = self._left.get(door.name)
-        if given or left is None or left.scene.run.gate is not None:  # a thread is in a long call of its engine still
+        if given or left is None or left.scene.run._store.gate is not None:  # a thread is still in a long call
             return door.build(given)
         to_go = self._end - left.scene.run.steps
         return replace(left, steps=to_go if to_go > 0 else self._whole)

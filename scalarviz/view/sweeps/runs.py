@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ...run.checkpoint import checkpoint_of, put_checkpoint
+from ...run.checkpoint import checkpoint_of, put_checkpoint, restore
 from ...run.scene.scene import Scene
 from ...sweep.groups import by_loss
 from ...sweep.result import Result
@@ -66,7 +66,7 @@ def stand(
     if rule:
         put_checkpoint(scene.run, replace(checkpoint_of(dict(weights), dict(state), rule), steps=steps))
     else:
-        scene.run.restore(dict(weights), {}, steps)
+        restore(scene.run, dict(weights), {}, steps)
 
 
 def let_go(standing: Standing) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...engine.problem import HALF
+from ...run.looking import sample
 from ...scalar.emit import float16
 from ..draw.text import figure
 from .account import LISTED, Account, Along, RuleLine, Sign, Term, largest
@@ -31,7 +32,7 @@ def account_of(run: Run, index: int, *, along: bool = True) -> Account:
     """
     opened = run.open()
     terms, update = opened.terms(index, LISTED), opened.update(index)
-    names = zip(run.optimizer.state, run.problem.state, strict=True)
+    names = zip(run.optimizer.state, run._problem.state, strict=True)
     return Account(
         index=index,
         step=opened.step - 1,
@@ -65,7 +66,7 @@ def _listed(run: Run, terms: Terms, divisor: float) -> tuple[Term, ...]:
     """The largest terms with their samples and what the network makes of them."""
     array = terms.array[largest(terms.products)]
     numbers = [int(n) for n in array["sample"]]
-    inputs = {n: np.asarray(run.sample(n)[0], np.float64).ravel() for n in numbers if n >= 0}
+    inputs = {n: np.asarray(sample(run, n)[0], np.float64).ravel() for n in numbers if n >= 0}
     known = list(inputs)
     made = run.predict(np.stack([inputs[n] for n in known])) if known else ()
     outputs = dict(zip(known, made, strict=True))

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ...errors import ScalarvizError
+from ...run.breaking import condition_name, holds
 from ...run.questions.expression import brief
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Breaks:
     def open(self) -> None:
         """From now on keys are letters of a condition; it begins with what may be asked of the selected weight."""
         index = self._view.bench.selected
-        self.typed = "" if index is None else f"{self._worker.run.condition_name(index)} crosses 0"
+        self.typed = "" if index is None else f"{condition_name(self._worker.run, index)} crosses 0"
         self._refused, self._offered = "", index is not None
 
     def prompt(self) -> str:
@@ -137,7 +138,7 @@ class Breaks:
         cost = "" if point.condition.of_losses else "; the engine does one step a call"
         said = f"breakpoint {point.number}: pauses when {point.text}{cost}"
         if not point.condition.expression.looks_back:
-            self._asked = said, self._worker.ask(lambda run: run.holds(text))
+            self._asked = said, self._worker.ask(lambda run: holds(run, text))
         return said
 
     def _say_whether_true(self) -> None:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ScalarvizError
 from ...run.core.requests import AskedCall
 from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
+from ...run.engines import full_speed, ready
 from ...run.sources.played import rehearse
+from ...run.travel import span
 from ...run.worker import Worker
 from ..draw.theme import Theme
 from ..shown.ahead import Ahead
@@ -90,11 +92,12 @@ class LiveView(Viewer):
             "lower_rate": self.lower_rate, "type_value": self.type_value,
         }  # fmt: skip
         self.scene, self.run = scene, scene.run
-        ready, self._closing = self.run.ready, False
-        self._full_speed = self.run.full_speed if ready else math.nan  # before the thread starts: it reads the numbers
+        at_once, self._closing = ready(self.run), False
+        # before the thread starts: it reads the numbers
+        self._full_speed = full_speed(self.run) if at_once else math.nan
         rehearsal = rehearse(self.run, steps, REHEARSAL_SECONDS, speed=self._full_speed)
         self.worker = Worker(self.run).start()
-        self._compiling = None if ready else self.worker.ask(self._compile)
+        self._compiling = None if at_once else self.worker.ask(self._compile)
         self._asked = self.worker.request()
         self.playback = Playback(self.worker, steps, duration, rehearsal, scene.steps_a_frame)
         if rehearsal is not None:
@@ -140,7 +143,7 @@ class LiveView(Viewer):
         self._closing = True
         self.left_at = self.worker.latest.step if self.travels is not None and self.travels.behind else None
         if self.left_at is not None:
-            self.worker.ask(lambda run: run.to(run.span[1]))
+            self.worker.ask(lambda run: run.to(span(run)[1]))
         self.worker.close()
 
     # ---- numbers
@@ -231,7 +234,7 @@ class LiveView(Viewer):
     def _compile(self, run: Run) -> float:
         """In the training thread: what the first step needs. Returns how fast the engine is then."""
         run.prepare(lambda: self._closing)
-        return run.full_speed
+        return full_speed(run)
 
     def pace_text(self, frame: Frame | None = None) -> str:
         """Pace, steps a second (shown and possible; at rest what is possible), frames a second, engine.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import ScalarvizError
+from ...run.breaking import condition_name
 
 if TYPE_CHECKING:
     from ...run.run import Run
@@ -36,7 +37,7 @@ class Search:
         self._asked = source.ask(self._find)
 
     def _find(self, run: Run) -> int | None:
-        return run.find(f"sign({run.condition_name(self._index)}) changes", progress=self._told)
+        return run.find(f"sign({condition_name(run, self._index)}) changes", progress=self._told)
 
     def _told(self, share: float) -> bool:
         self._share = share

@@ -44,7 +44,7 @@ def test_twenty_cells_of_one_run_leave_no_thread(watch, scene):
     for shown in made:
         shown.session.close(PATIENT)
     until(lambda: of_cells() <= before)
-    assert scene.run.gate is None
+    assert scene.run._store.gate is None
 
 
 WAYS = ("step", "micro", "rate", "weight", "freeze")

@@ -27,7 +27,7 @@ CELLS = [
     "w = sv.live(scene, size=(320, 240))\nw",
     "print(threads())\nw.act('step', 25)",
     "import time\nuntil = time.time() + 20\nwhile scene.run.steps < 25 and time.time() < until:\n    time.sleep(0.05)\n"
-    "print(scene.run.steps, w)\nw.close()\nprint(scene.run.gate)",
+    "print(scene.run.steps, w)\nw.close()\nprint(scene.run._store.gate)",
     "sv.live(scene, size=(320, 240))",
     "sv.live(scene, size=(320, 240))",
     "weights = [sv.Weight(0.5, name='a')]\nv = sv.live(weights, size=(240, 200))\nv",

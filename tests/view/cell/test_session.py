@@ -62,7 +62,7 @@ def test_when_everybody_is_gone_training_stops_and_goes_on_when_somebody_comes(c
     page.wait(lambda p: p.step > 2)
     page.say(kind="gone")
     until(lambda: not shown.session.alive)
-    assert scene.run.gate is None
+    assert scene.run._store.gate is None
     steps = scene.run.steps
     page.ready()
     page.do("step", 1)
@@ -108,7 +108,7 @@ def test_closing_twice_and_what_comes_after_it(cell, watch, scene):
     page.wait(lambda p: p.step > 2)
     page.shown.close()
     page.shown.close()
-    assert scene.run.gate is None
+    assert scene.run._store.gate is None
     with pytest.raises(StateError, match="closed"):
         page.shown.act("step")
     with pytest.raises(StateError, match="closed"):
@@ -150,4 +150,4 @@ def test_a_cell_may_be_closed_while_others_call_it(cell, watch, scene):
         thread.join(20)
     assert said
     assert all("closed" in one for one in said)
-    assert scene.run.gate is None
+    assert scene.run._store.gate is None

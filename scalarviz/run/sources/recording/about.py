@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import FileFormatError, ScalarvizError
+from ...looking import sample
 from ...run import Run
 from ...scene.plan import Column, Group, Placed, Plan, Room
 from ...scene.scene import Scene
@@ -97,9 +98,9 @@ def about_of(subject: Run | Scene) -> About:
         "optimizer": facts.optimizer, "engine": facts.engine, "reduction": facts.reduction,
         "batch_size": facts.batch_size, "samples": facts.samples, "whole": facts.whole, "couples": source.couples,
         "loss": str(getattr(loss, "__qualname__", type(loss).__qualname__)),
-        "dtype": run.dtype, "seed": run.seed, "inputs": run.n_inputs, "version": program_version(),
+        "dtype": run.dtype, "seed": run.seed, "inputs": run._tape.n_inputs, "version": program_version(),
     }  # fmt: skip
-    probe, target = run.sample(0)
+    probe, target = sample(run, 0)
     if isinstance(subject, Scene):
         told = subject.told
         known |= {

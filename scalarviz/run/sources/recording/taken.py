@@ -19,6 +19,7 @@ from ...edits.base import Applied, write_edit
 from ...opened.network import Network
 from ...opened.opened import Opened
 from ...opened.passes import Taken
+from ...opening import taken_here
 from .file import LONGEST_EDIT, LONGEST_NAME, clean
 
 if TYPE_CHECKING:
@@ -70,13 +71,13 @@ class Steps:
     def coming(self, run: Run) -> Coming | None:
         """What is copied of a run that stands still; None where its step cannot be opened."""
         try:
-            whole = run._taken_here(None, None)
+            whole = taken_here(run, None, None)
         except ScalarvizError:
             return None
         if self.probe is None or self.target is None or np.isnan(self.target).any():
             return Coming(None, whole)
         try:
-            return Coming(run._taken_here(None, (self.probe, self.target)), whole)
+            return Coming(taken_here(run, None, (self.probe, self.target)), whole)
         except ScalarvizError:  # its network takes other samples now
             return Coming(None, whole)
 

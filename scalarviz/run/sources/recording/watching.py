@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import InputError, TypeMismatchError, shown
+from ...callbacks import record, record_no_more
 from ...core.forward import Forward
 from ...core.frame import Curve, Frame, Stage, Tensor
 from ...edits.base import Applied
@@ -118,7 +119,7 @@ class Watching:
         return found
 
     def _look(self, run: Run, place: Place, owner: Line, kept: bool, instead: bool, found: list[Item]) -> Look:
-        store, training, problem = run._store, run._training, run.problem
+        store, training, problem = run._store, run._training, run._problem
         lr: Any = training.lr
         coming = float(run.optimizer.lr)
         wanted = self._updates and training._update is None
@@ -333,7 +334,7 @@ def _of_run(x: Run | Scene, wanted: Mapping[str, bool]) -> Recordable:
 
     def end(recorder: Any) -> None:
         if (here := known()) is not None:
-            here._record_no_more(recorder)
+            record_no_more(here, recorder)
 
     return Recordable(about, len(run._store.value), probe, target, news, lambda recorder: _begin(known, recorder), end)
 
@@ -341,7 +342,7 @@ def _of_run(x: Run | Scene, wanted: Mapping[str, bool]) -> Recordable:
 def _begin(known: Callable[[], Run | None], recorder: Any) -> None:
     run = known()
     assert run is not None  # whoever begins holds it
-    run._record(recorder)
+    record(run, recorder)
 
 
 def _of_watched(x: Watched, wanted: Mapping[str, bool]) -> Recordable:
