@@ -66,7 +66,7 @@ def measure(setting: Setting) -> None:
         tried |= {f"{way}:{name}" for name in chosen for way in ("forward", "backward")}
     device.close()
     for case in [case for case in checks() if case.reference == "objects"][::3] if setting.tiny else checks():
-        problem = case.build("numpy", "float64").problem
+        problem = case.build("numpy", "float64")._problem
         for form, shape in forms_of(problem, setting.tiny).items():
             with taken(shape):
                 tried |= {launch.kernel.name for launch in launches(problem)}
@@ -189,11 +189,11 @@ def _case(setting: Setting, case: Case, dtype: str, form: str, steps: int) -> No
     """Gradient and loss of the second batch, and what some steps make of the weights: the worst of them."""
     plain, run = case.build(case.reference, "float64"), case.build("cuda", dtype)
     losses = [each._training.trainer.gradient(1) for each in (plain, run)]
-    wanted, found = (each.problem.store.grad.astype(float) for each in (plain, run))
+    wanted, found = (each._problem.store.grad.astype(float) for each in (plain, run))
     gradient = max(_error(found, wanted), abs(losses[1] - losses[0]) / abs(losses[0]))
     for each in (plain, run):
         each.step(steps)
-    trained = _error(run._problem.store.value.astype(float), plain.problem.store.value.astype(float))
+    trained = _error(run._problem.store.value.astype(float), plain._problem.store.value.astype(float))
     setting.check(f"{case.name}, {dtype}, {form}: gradient", gradient, MOST[dtype])
     setting.check(f"{case.name}, {dtype}, {form}: weights after {steps} steps", trained, 100 * MOST[dtype])
     for each in (plain, run):

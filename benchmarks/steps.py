@@ -51,7 +51,7 @@ def threads(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
         check_losses(work.name, {name: steps(10) for name, steps in entered.items()}, 0.0)
         found = in_turns(entered, rounds=5 if quick else 30, seconds=0.1)
         one, two = found.values()
-        operations, taken = work_of(runs[2].problem.plan.body) * work.batch, runs[2].engine.threads
+        operations, taken = work_of(runs[2]._problem.plan.body) * work.batch, runs[2].engine.threads
         ratio = round(one.median / two.median, 3)
         figures[work.name] = {"taken": taken, "operations": operations, "times_as_fast": ratio}
         timings |= {f"{work.name}: {name}": timing for name, timing in found.items()}

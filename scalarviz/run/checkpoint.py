@@ -22,7 +22,6 @@ from ..optim._described import described, remade
 from ..optim._groups import GroupNumbers
 from ..optim._pace import Pace, PaceMoment
 from ..scalar.single import at_least_zero
-from . import state
 from .checks import limits_of, seed_of, steps_of
 from .core.frame import Tensor
 from .core.gather import constants_of, without_constants
@@ -31,6 +30,7 @@ from .core.optimizer import by_name, places_of
 from .core.optimizer import restore as put_by_name
 from .core.signals import Whole
 from .core.training import in_turn
+from .former import all_or_nothing, keep
 
 if TYPE_CHECKING:
     from .run import Run
@@ -483,19 +483,17 @@ def restore(
     mapping(optimizer_state, "restore: the optimiser's state")
     if pace is not None and not isinstance(pace, PaceMoment):
         raise TypeMismatchError(f"restore: pace is optimizer.lr_pace.moment(), got {type(pace).__name__}")
-    with Whole(), run.timeline.jump(f"loaded step {steps:,}"):
-        before = state.give(run, () if rule is None else ("limits", "optimizer", "weights"))
-        try:
-            if rule is not None:
-                put_rule(run, rule)
-            targets = {"": run._store.value}
-            if optimizer_state:
-                targets |= {f"{n}.": a for n, a in zip(run.optimizer.state, run._problem.state, strict=True)}
-            tensors = _with_own_scale(run, without_constants(run.model, tensors))
-            put_by_name(run._graph.kept, targets, {**tensors, **optimizer_state})
-        except BaseException:
-            state.put(run, before)
-            raise
+    run.timeline.enter()
+    with Whole(), all_or_nothing(run, lines=True), run.timeline.jump(f"loaded step {steps:,}"):
+        if rule is not None:
+            put_rule(run, rule)
+        targets = {"": run._store.value}
+        if optimizer_state:
+            targets |= {f"{n}.": a for n, a in zip(run.optimizer.state, run._problem.state, strict=True)}
+        for array in (*targets.values(), run._problem.previous):
+            keep(run, array)
+        tensors = _with_own_scale(run, without_constants(run.model, tensors))
+        put_by_name(run._graph.kept, targets, {**tensors, **optimizer_state})
         run._problem.previous[:], run._training._update = run._store.value, None
         run._store.revision += 1
         run._training.stands_at(steps)

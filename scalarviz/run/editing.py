@@ -31,6 +31,7 @@ from .edits import (
     SetWeights,
 )
 from .edits.base import Applied
+from .former import all_or_nothing
 
 if TYPE_CHECKING:
     from .run import Run
@@ -79,7 +80,7 @@ def do(run: Run, edit: Edit, gesture: str) -> None:
     if isinstance(edit, Call):
         _call(run, edit, gesture)
         return
-    with Whole() as whole:  # what is done stands in the log
+    with Whole() as whole, all_or_nothing(run):  # what is done stands in the log
         whole.waits = not isinstance(edit, SetEngine)  # it may take long
         edit.apply(run._hands)
         whole.waits = True

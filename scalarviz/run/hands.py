@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from ..errors import InputError
 from ..optim import Schedule
 from ..optim._groups import GroupNumbers
 from ..optim._pace import PaceMoment
-from . import regraph, state
+from . import regraph
 from .checks import as_pair, batch_of, check_targets, fitting, fitting_source
 from .core.data import Dataset, Given, data_of
 from .core.gather import as_blocks, begun_buffers
@@ -27,6 +26,7 @@ from .edits.base import within
 from .edits.change import Change
 from .edits.weights import Spans
 from .engines import go_on_with, make_trainer
+from .former import keep
 from .regraph import Made, put_graph, put_made
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ class RunHands:
     def put_weights(self, start: int, numbers: NDArray[Any]) -> None:
         """Set flat weights; the update of the last step stays what it was."""
         store, span = self.run._store, slice(start, start + len(numbers))
+        keep(self.run, store.value, span)
         with np.errstate(invalid="ignore", over="ignore"):
             self.run._training.keep_update()
             store.value[span] = numbers.astype(store.value.dtype)
@@ -102,7 +103,9 @@ class RunHands:
 
     def put_frozen(self, start: int, flags: NDArray[np.bool_]) -> None:
         """Set which weights the optimiser leaves alone."""
-        self.run._store.frozen[start : start + len(flags)] = flags
+        frozen, span = self.run._store.frozen, slice(start, start + len(flags))
+        keep(self.run, frozen, span)
+        frozen[span] = flags
         self.run._training.flags_changed = True
 
     # ---- how it trains
@@ -187,18 +190,12 @@ class RunHands:
 
     def _renumbered(self, put: Callable[[], None]) -> None:
         run, optimizer = self.run, self.run.optimizer
-        before, pace = optimizer.moment(), optimizer.lr_pace.moment()
         known = dict(zip(optimizer.state, run._problem.state, strict=True))
-        try:
-            put()
-            update = record_update(optimizer, run._problem.limits)
-            state = [known.get(n, begun(optimizer, n, run._store.value)) for n in optimizer.state]
-            columns, rules = columns_of(optimizer, run._tape, run._stored), record_rules(optimizer, run._problem.limits)
-            self._use(update=update, state=state, columns=columns, rules=rules)
-        except BaseException:
-            optimizer.put_moment(before)
-            optimizer.lr_pace.put(pace)
-            raise
+        put()
+        update = record_update(optimizer, run._problem.limits)
+        state = [known.get(n, begun(optimizer, n, run._store.value)) for n in optimizer.state]
+        columns, rules = columns_of(optimizer, run._tape, run._stored), record_rules(optimizer, run._problem.limits)
+        self._use(update=update, state=state, columns=columns, rules=rules)
 
     def put_limits(self, limits: Limits) -> None:
         """Set penalties and clipping."""
@@ -316,27 +313,10 @@ class RunHands:
         """Call a function of the run."""
         function(self.run)
 
-    @contextmanager
-    def whole(self) -> Iterator[None]:
-        """What is done within it is done whole: after an error the run is as it was."""
-        before = state.give(self.run, state.MOVED)
-        try:
-            yield
-        except BaseException:
-            state.put(self.run, before)
-            raise
-
     def _use(self, **parts: Any) -> None:
-        """Let the engine prepare for a problem of other parts; if it cannot, nothing has changed."""
+        """Let the engine prepare for a problem of other parts."""
         run = self.run
-        before = {name: getattr(run._problem, name) for name in parts}
-        try:
-            for name, part in parts.items():
-                setattr(run._problem, name, part)
-            run._training.trainer.release()  # room for the other one
-            trainer = make_trainer(run, run._problem)
-        except BaseException:
-            for name, part in before.items():
-                setattr(run._problem, name, part)
-            raise
-        run._training.change(trainer)
+        for name, part in parts.items():
+            setattr(run._problem, name, part)
+        run._training.trainer.release()  # room for the other one
+        run._training.change(make_trainer(run, run._problem))

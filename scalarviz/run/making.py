@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Event, Lock
@@ -23,7 +22,7 @@ from .core.data import Dataset, data_of
 from .core.gather import gather, owners_of, release
 from .core.graph import Graph, recorded, weights_of
 from .core.loss_scale import loss_scale_of
-from .core.optimizer import columns_of, flat_state, hand_back, record_rules, record_update
+from .core.optimizer import columns_of, flat_state, record_rules, record_update
 from .core.training import Training, in_turn
 from .engines import first_trainer
 from .past.timeline import Timeline
@@ -93,7 +92,7 @@ def _begin(
         raise
     run._traveller = RunTraveller(run)
     vars(run).update(timeline=Timeline(run._traveller, run._training.history))
-    attach(run)
+    run._attach()
 
 
 def _problem(run: Run, update: Plan, data: Dataset, batch: tuple[int, Sampling], limits: Limits) -> Problem:
@@ -131,13 +130,6 @@ def put_on(run: Run, graph: Graph) -> None:
     run._tape, run._forward = graph.tape, graph.forward
     run._trained = graph.trained
     graph.put_activations()
-
-
-def attach(run: Run) -> None:
-    """The optimiser asks this run, and gets its numbers at the end of it."""
-    run.optimizer.attach(run._optimizer_edited, run._optimizer_asked, run._scheduled)
-    run._left = weakref.finalize(run, hand_back, run.optimizer, run._tape, run._problem, run._training)
-    run._left.atexit = False
 
 
 @in_turn

@@ -30,7 +30,7 @@ from .core.graph import Graph, Place, activations_of, recorded
 from .core.optimizer import columns_of, hand_back, record_rules, record_update, starts
 from .edits.change import ACTIVATIONS, LOSSES, OPTIMIZERS, Change
 from .engines import make_trainer
-from .making import attach, put_on, take_over
+from .making import put_on, take_over
 
 if TYPE_CHECKING:
     from .run import Run
@@ -245,51 +245,38 @@ def put_made(run: Run, made: Made) -> None:
     if made.graph.blocks == run._graph.blocks:
         _put(run, made, run._store)
         return
-    values = {block: block.flat_value.copy() for block in made.graph.blocks}
-    try:
-        take_over(run, made.graph.blocks, partial(_put, run, made))
-    except BaseException:
-        _give_back(run, values)
-        raise
+    if run._former is not None:
+        run._former.then(partial(_give_back, run, {block: block.flat_value.copy() for block in made.graph.blocks}))
+    take_over(run, made.graph.blocks, partial(_put, run, made))
 
 
 def _give_back(run: Run, values: Mapping[Block, NDArray[Any]]) -> None:
-    """Blocks that were taken and are not used: those of the run to its store, the others stand alone as they were."""
-    ours = starts(run._graph.tape)
+    """Blocks that were taken and are not used stand alone as they were; those of the run are in its store again."""
     for block, numbers in values.items():
         owner = None if block.store.owner is None else block.store.owner()
-        if block.store is run._store or owner is not run:
-            continue
-        if block in ours:
-            block._move(run._store, ours[block])
-        else:
+        if block.store is not run._store and owner is run:
             release([block], block.store)
             block.flat_value[:] = numbers
 
 
 def _put(run: Run, made: Made, store: Store) -> None:
-    """All but the weights' own numbers is tried first, and put back where the engine cannot be made."""
     graph, old, training = made.graph, run._graph, run._training
-    before = _Before(run)
+    state = dict(zip(run.optimizer.state, run._problem.state, strict=True))
+    before = _Before(old, run._store, run._problem.previous, training._update, state)
     store.gate = run._store.gate
     if graph.optimizer is not old.optimizer:
         hand_back(old.optimizer, old.tape, run._problem, training)
-    numbers, pace = graph.optimizer.moment(), graph.optimizer.lr_pace.moment()
-    try:
-        graph.optimizer.put_moment(made.numbers or numbers)
-        graph.optimizer.lr_pace.put(_pace(made, old))
-        if made.lr is not None:
-            graph.optimizer.put({"lr": made.lr})
-        put_on(run, graph)
-        _prepare(run, made, store, before)
-        training.trainer.release()  # room for the other one
-        trainer = make_trainer(run, run._problem)
-    except BaseException:
-        graph.optimizer.put_moment(numbers)
-        graph.optimizer.lr_pace.put(pace)
-        before.put_back(run)
-        raise
-    training.change(trainer)
+        if run._former is not None:
+            run._former.refer(graph.optimizer, graph.optimizer.lr_pace, *graph.optimizer.rules)
+    if made.numbers is not None:
+        graph.optimizer.put_moment(made.numbers)
+    graph.optimizer.lr_pace.put(_pace(made, old))
+    if made.lr is not None:
+        graph.optimizer.put({"lr": made.lr})
+    put_on(run, graph)
+    _prepare(run, made, store, before)
+    training.trainer.release()  # room for the other one
+    training.change(make_trainer(run, run._problem))
     run._full_speed = None
     _arrive(run, made, before)
 
@@ -305,24 +292,14 @@ def _pace(made: Made, old: Graph) -> PaceMoment:
     return now._replace(schedule=now.schedule.bound(optimizer))
 
 
-class _Before:
-    """What of a run is replaced with its graph, its arrays among it."""
+class _Before(NamedTuple):
+    """What goes on in the new graph's arrays."""
 
-    def __init__(self, run: Run) -> None:
-        problem = run._problem
-        self.graph, self.store, self.dataset = run._graph, run._store, run._dataset
-        names = ("plan", "update", "store", "state", "data", "batch", "sampling", "reduction", "share", "trained",
-                 "previous", "block", "t_start", "columns", "rules", "n_weights")  # fmt: skip
-        self.fields = {name: getattr(problem, name) for name in names}
-        self.update = run._training._update
-        self.state = dict(zip(run.optimizer.state, problem.state, strict=True))
-
-    def put_back(self, run: Run) -> None:
-        """All of it again."""
-        run._store, run._dataset = self.store, self.dataset
-        put_on(run, self.graph)
-        for name, part in self.fields.items():
-            setattr(run._problem, name, part)
+    graph: Graph
+    store: Store
+    previous: NDArray[Any]
+    update: NDArray[Any] | None
+    state: dict[str, NDArray[Any]]
 
 
 def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
@@ -351,7 +328,7 @@ def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
     problem.rules = record_rules(graph.optimizer, problem.limits)
     problem.trained = np.zeros(len(store.value), bool)
     if store is not before.store:
-        problem.previous = _carried(made, before.fields["previous"], len(store.value), dtype)
+        problem.previous = _carried(made, before.previous, len(store.value), dtype)
 
 
 def _carried(
@@ -385,7 +362,7 @@ def _arrive(run: Run, made: Made, before: _Before) -> None:
         run._left.detach()
         if graph.optimizer is not before.graph.optimizer:
             before.graph.optimizer.attach(None)
-        attach(run)
+        run._attach()
 
 
 def _place(carried: tuple[Carried, ...], start: int, size: int) -> int | None:

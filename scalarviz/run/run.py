@@ -35,6 +35,7 @@ from .core.requests import FrameRequest
 from .core.training import Training, handed_on, in_turn
 from .editing import AS_NOW, AsNow
 from .edits import AddSamples, Applied, Edit, Refill, SetNumbers, SetOptimizer, SetSchedule, SetTargets, SetWeights
+from .former import Former
 from .hands import RunHands
 from .opened.network import Network
 from .opened.opened import Opened
@@ -168,6 +169,7 @@ class Run:
     _recorders: tuple[Recorder, ...] = ()
     _taken_by: Run | None = None
     _closed = False
+    _former: Former | None = None  # while it is changed
     _said = ""  # how the function that is being called was announced
     # what is kept until it is asked for again
     _calling: StepCallback | None = None
@@ -1025,6 +1027,12 @@ class Run:
     @property
     def _hands(self) -> RunHands:
         return RunHands(self)
+
+    def _attach(self) -> None:
+        """The optimiser asks this run, and gets its numbers at the end of it."""
+        self.optimizer.attach(self._optimizer_edited, self._optimizer_asked, self._scheduled)
+        self._left = weakref.finalize(self, hand_back, self.optimizer, self._tape, self._problem, self._training)
+        self._left.atexit = False
 
     @in_turn
     def _in_turn(self, function: Callable[[], Any]) -> Any:

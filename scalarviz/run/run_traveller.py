@@ -24,6 +24,7 @@ from .core.history import History
 from .core.optimizer import begun, starts
 from .edits import Applied, Edit, SetFrozen, SetWeights
 from .engines import advance, make_trainer
+from .former import all_or_nothing
 from .state import State
 
 if TYPE_CHECKING:
@@ -254,7 +255,8 @@ class RunTraveller:
             raise StateError(
                 f"step {kept.step:,} was computed by {engine}, which this process has lost: it cannot be done again"
             )
-        state.put(self.run, kept)
+        with all_or_nothing(self.run, numbers=False):  # who travels puts back the numbers
+            state.put(self.run, kept)
 
     def advance(self, most: int) -> int:
         """One call of the engine, of new steps."""
@@ -266,7 +268,8 @@ class RunTraveller:
 
     def again(self, edit: Edit) -> None:
         """Do an edit that was done before."""
-        edit.apply(self.run._hands)
+        with all_or_nothing(self.run):
+            edit.apply(self.run._hands)
 
     def twin(self, kept: Any) -> RunTwin | None:
         """Steps beside the run from a kept moment on, where only its numbers differ from those of now."""
@@ -307,7 +310,13 @@ class RunTraveller:
             self._shadow = store.value.copy(), store.frozen.copy()
 
     def looked(self) -> None:
-        """The numbers of now are announced."""
+        """The numbers of now are announced, and whoever records them is told."""
+        self.announced()
+        for recorder in self.run._recorders:
+            recorder.look(self.run)
+
+    def announced(self) -> None:
+        """What was written so far is known of."""
         if self._shadow is not None:
             store = self.run._store
             if self._shadow[0].shape != store.value.shape:
@@ -315,8 +324,6 @@ class RunTraveller:
             else:
                 np.copyto(self._shadow[0], store.value)
                 np.copyto(self._shadow[1], store.frozen)
-        for recorder in self.run._recorders:
-            recorder.look(self.run)
 
     def found(self) -> list[Applied]:
         """Changes since the last look, as edits."""

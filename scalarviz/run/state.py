@@ -21,6 +21,7 @@ from .core.data import Dataset
 from .core.gather import constants_of
 from .core.signals import Whole
 from .core.training import in_turn
+from .former import all_or_nothing, keep
 
 if TYPE_CHECKING:
     from ..engine.problem import Limits, Sampling
@@ -140,6 +141,7 @@ class _Weights:
         given = (part.values, part.gradient, part.previous, part.computed, part.frozen)
         for array, kept in zip(arrays, given, strict=True):
             if kept is not None:
+                keep(run, array)
                 np.copyto(array, kept)
         store.revision += 1
         training._revision, training.data_changed, training.flags_changed = store.revision, part.edited, True
@@ -224,6 +226,8 @@ class _Modes:
 
     def take(self, run: Run, part: OfModel) -> None:
         for name, module in _modules(part.model):
+            if run._former is not None:
+                run._former.refer(module)
             module.training = part.parts[name]
 
 
@@ -372,7 +376,8 @@ def take(run: Run, state: State) -> None:
     run._check_live()
     if not isinstance(state, State):
         raise TypeMismatchError(f"take: a State is wanted, as run.state() gives it; got {type(state).__name__}")
-    with Whole(), run.timeline.jump("back to a state", state.place):
+    run.timeline.enter()
+    with Whole(), all_or_nothing(run, lines=True), run.timeline.jump("back to a state", state.place):
         put(run, state)
 
 
@@ -381,6 +386,6 @@ def put(run: Run, state: State) -> None:
     parts = [(part, state.parts[name]) for name, part in PARTS.items() if name in state.parts]
     for part, kept in parts:
         part.check(run, kept)
-    with Whole():
+    with Whole(), all_or_nothing(run):
         for part, kept in parts:
             part.take(run, kept)

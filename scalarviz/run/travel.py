@@ -10,6 +10,7 @@ from . import state
 from .core.frame import Branch
 from .core.signals import Whole
 from .core.training import in_turn
+from .former import all_or_nothing
 from .past.timeline import Progress, Timeline
 from .run_traveller import redrawn, restarted, seeded, seeded_as_before
 
@@ -78,7 +79,11 @@ def restart(run: Run, seed: int | None) -> None:
         drawn = seeded_as_before(run, home)
     again = restarted(home, today) if drawn is None else redrawn(drawn, home, today)
     why = "restart" if seed is None else f"restart with seed {seed}"
-    with Whole(), run.timeline.jump(why, place, run.timeline.line.seed if seed is None else seed):
+    with (
+        Whole(),
+        all_or_nothing(run, lines=True),
+        run.timeline.jump(why, place, run.timeline.line.seed if seed is None else seed),
+    ):
         state.put(run, again)
 
 

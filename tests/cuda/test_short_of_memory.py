@@ -40,7 +40,7 @@ def needs(resident=True, finer=1, **options):
     from scalarviz.engine.cuda.trainer import SHAPE
     from scalarviz.engine.cuda.work import cut, need
 
-    return need(wide("numpy", **options).problem, cut(SHAPE, finer, resident))
+    return need(wide("numpy", **options)._problem, cut(SHAPE, finer, resident))
 
 
 def stepped(steps, **options):

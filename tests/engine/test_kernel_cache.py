@@ -422,7 +422,7 @@ def test_a_first_run_compiles_what_it_needs_says_so_once_and_has_the_bits_of_lat
     assert "core" in names
     assert not {"exp", "conv"} & names
     empty()  # as in a new process
-    assert runs[1].ready
+    assert ready(runs[1])
     runs[1].step(3)
     assert capfd.readouterr().err == ""
     assert runs[0].values.tobytes() == runs[1].values.tobytes()

@@ -505,7 +505,7 @@ def picture_cases() -> dict[str, tuple[str, str, tuple[int, int]]]:
 @contextlib.contextmanager
 def viewer(scene: Any, size: tuple[int, int], **options: Any) -> Iterator[Any]:
     """A window's picture of a scene, without the window; nothing in it depends on how fast this machine is."""
-    scene.run.__dict__["full_speed"] = 1000.0
+    scene.run._full_speed = 1000.0
     with patch.object(live, "rehearse", lambda run, steps, *_, **__: rehearse(run, steps, 1e9)):
         view = live.LiveView(scene, size, steps=DONE, **({"playing": False} | options))
     try:

@@ -87,7 +87,7 @@ def test_the_checks_launch_every_kernel(load):
     catalog = importlib.import_module("scalarviz.engine.cuda.catalog")
     launched = set()
     for case in networks.checks():
-        problem = case.build("numpy", "float64").problem
+        problem = case.build("numpy", "float64")._problem
         for shape in networks.forms_of(problem).values():
             with networks.taken(shape):
                 launched |= {launch.kernel.name for launch in networks.launches(problem)}

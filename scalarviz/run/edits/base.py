@@ -8,7 +8,6 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol
 
@@ -129,10 +128,6 @@ class Hands(Protocol):
 
     def call(self, function: Callable[[Any], object]) -> None:
         """Call a function of the run."""
-        ...
-
-    def whole(self) -> AbstractContextManager[None]:
-        """What is done within it is done whole: after an error the run is as it was."""
         ...
 
 

@@ -309,10 +309,9 @@ class Several(Edit):
 
     def apply(self, hands: Hands) -> None:
         """Do all of them; if one cannot be done, the run is as it was."""
-        with hands.whole():
-            for edit in self.edits:
-                edit.check(hands)
-                edit.apply(hands)
+        for edit in self.edits:
+            edit.check(hands)
+            edit.apply(hands)
 
     def words(self, name: Names = numbered) -> str:
         """``300 points of a spiral``."""
