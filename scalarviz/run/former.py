@@ -90,7 +90,7 @@ class Former:
 
     def put_back(self) -> None:
         """The run is as it was."""
-        run = self._run
+        run, left = self._run, self._run._left
         for part in reversed(self._parts):
             part.put_back()
         for array, span, numbers in reversed(self._numbers):
@@ -102,6 +102,8 @@ class Former:
         for function in reversed(self._then):
             function()
         run._training.watch(run._training._asked)
+        if run._left is not left:
+            left.detach()
         if not run._left.alive:
             run._attach()
         run._traveller.announced()
