@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
@@ -20,34 +21,37 @@ if TYPE_CHECKING:
 _ALL = slice(None)
 
 
-def _attributes(part: Any) -> dict[str, Any]:
-    if hasattr(part, "__dict__"):
-        return dict(vars(part))
-    return {name: getattr(part, name) for name in part.__slots__ if name != "__weakref__"}
+_slots: dict[type, Callable[[Any], tuple[Any, ...]]] = {}
+"""By class without a ``__dict__``: what reads all its attributes at once."""
+
+
+def _names(kind: type) -> list[str]:
+    return [name for name in kind.__slots__ if name != "__weakref__"]  # type: ignore[attr-defined]
 
 
 class _Part:
-    """One object: its attributes, and what its lists, sets and mappings held."""
+    """The attributes of one object."""
+
+    __slots__ = ("_attributes", "_part")
 
     def __init__(self, part: Any) -> None:
-        self.part, self.attributes = part, _attributes(part)
-        self.held = [(one, one.copy()) for one in self.attributes.values() if isinstance(one, list | dict)]
+        self._part = part
+        self._attributes: Any
+        if hasattr(part, "__dict__"):
+            self._attributes = vars(part).copy()
+        else:
+            read = _slots.get(type(part)) or _slots.setdefault(type(part), attrgetter(*_names(type(part))))
+            self._attributes = read(part)
 
     def put_back(self) -> None:
-        part = self.part
+        part = self._part
         if hasattr(part, "__dict__"):
-            for name in [name for name in vars(part) if name not in self.attributes]:
+            for name in vars(part).keys() - self._attributes.keys():
                 del vars(part)[name]
-            vars(part).update(self.attributes)  # not by setattr, which may be an edit
+            vars(part).update(self._attributes)  # not by setattr, which may be an edit
         else:
-            for name, one in self.attributes.items():
+            for name, one in zip(_names(type(part)), self._attributes, strict=True):
                 setattr(part, name, one)
-        for one, held in self.held:
-            if isinstance(one, list):
-                one[:] = held
-            else:
-                one.clear()
-                one.update(held)
 
 
 class Former:
@@ -71,7 +75,11 @@ class Former:
             *(line.history for line in near), optimizer, optimizer.lr_pace,
             *(rule for rule in optimizer.rules if rule is not optimizer),
         ]  # fmt: skip
-        self._parts = [_Part(part) for part in parts]
+        self._parts = list(map(_Part, parts))
+        lists: list[list[Any]] = [timeline.lines, timeline._redo, run.history._family, *(line.keys for line in near)]
+        self._lists = [(held, held.copy()) for held in lists]
+        logs = (line.edits for line in near)  # a log is only added to, or its last edit makes place for another one
+        self._logs = [(log, len(log), log[-1:]) for log in logs]
         self._numbers: list[tuple[NDArray[Any], slice, NDArray[Any]]] = []
         self._then: list[Callable[[], object]] = []
 
@@ -93,6 +101,10 @@ class Former:
         run, left = self._run, self._run._left
         for part in reversed(self._parts):
             part.put_back()
+        for held, former in self._lists:
+            held[:] = former
+        for log, length, last in self._logs:
+            log[max(0, length - 1) :] = last
         for array, span, numbers in reversed(self._numbers):
             array[span] = numbers
         for block, start in starts(self._graph.tape).items():
