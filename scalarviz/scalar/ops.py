@@ -60,6 +60,10 @@ TABLE: dict[str, Op] = {}
 """Every registered operation by name, in order of registration."""
 
 
+LONGEST = 60
+"""Characters of an operation's name."""
+
+
 def register(
     name: str,
     args: tuple[str, ...] | str,
@@ -125,6 +129,8 @@ RESERVED = (
 def _check_entry(name: str, args: tuple[str, ...], partials: tuple[str | None, ...]) -> None:
     if not name.isidentifier() or keyword.iskeyword(name):
         raise InputError(f"register: the name must be a Python identifier, got {shown(name)}")
+    if len(name) > LONGEST:  # files of compiled kernels are called so, too
+        raise InputError(f"register: the name has {len(name):,} characters, at most {LONGEST} are allowed: {shown(name)}")
     if name in RESERVED:
         raise InputError(f"register: {name!r} is a node of graphs already that is no operation; choose another name")
     if name in TABLE:

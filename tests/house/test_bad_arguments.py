@@ -133,7 +133,7 @@ sv.gradcheck(Value.exp, _) | *NO_NUMBERS
 sv.gradcheck(_, 1.0) | None, 'exp', 3
 sv.gradcheck(Value.exp, 1.0, step=_) | *NO_NUMBERS, 0, -1e-5, nan, inf
 sv.gradcheck(lambda v: _, 1.0) | None, 1.0, [Value(1.0)]
-sv.register(_, 'a', 'a', ('1',)) | None, 3, '', 'two words', 'exp', 'lambda'
+sv.register(_, 'a', 'a', ('1',)) | None, 3, '', 'two words', 'exp', 'lambda', 'x' * 61
 sv.register('bad', _, 'a', ('1',)) | None, 3, '', 'y', 'a a', 'a b c d', [1], '1'
 sv.register('bad', 'a', _, ('1',)) | None, 3, '', 'a +', 'b', 'open(a)', 'a.b', 'a[0]'
 sv.register('bad', 'a', 'a', _) | None, '1', (), ('1', '1'), (1,), ('b',), ('1 +',)
