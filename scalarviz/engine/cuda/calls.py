@@ -19,23 +19,13 @@ KERNELS = ("tile_layer", "tile_back", "tile_weights")
 
 @dataclass(frozen=True)
 class Tile:
-    """The rectangle of results that a block computes.
+    """The rectangle of results that a block computes."""
 
-    Attributes
-    ----------
-    rows, columns : int
-        Of a thread; columns are fours but for weights.
-    down, across : int
-        Threads of a block.
-    depth : int
-        Terms that lie in shared memory at a time.
-    """
-
-    rows: int
-    columns: int
-    down: int
+    rows: int  # of a thread
+    columns: int  # of a thread: fours but for weights
+    down: int  # threads of a block, with `across`
     across: int
-    depth: int
+    depth: int  # terms that lie in shared memory at a time
 
     def __str__(self) -> str:
         return f"{self.rows}x{self.columns}x{self.down}x{self.across}x{self.depth}"
@@ -66,13 +56,7 @@ class Tile:
         return min(self.high, max(8, self.down * self.across // self.depth))
 
     def constants(self, which: str) -> dict[str, Any]:
-        """What the kernel of that name calls its sizes.
-
-        Raises
-        ------
-        InputError
-            Its threads cannot share the work evenly.
-        """
+        """What the kernel of that name calls its sizes; InputError where its threads cannot share the work evenly."""
         threads, pitch = self.down * self.across, self.depth + 4
         fours, moved = (self.depth, (self.high, self.wide)) if which == "tile_weights" else (self.columns, (self.high,))
         each = threads * 4 if which == "tile_weights" else threads
@@ -100,37 +84,22 @@ class Tile:
 
 @dataclass(frozen=True)
 class Tiling:
-    """Which tiles there are, from the largest on. Part of the configuration.
+    """Which tiles there are, from the largest on. Part of the configuration."""
 
-    Attributes
-    ----------
-    layer, weights : tuple of Tile
-        For values and adjoints, and for gradients of weights.
-    wide_layer : tuple of Tile
-        The first for float64, whose numbers fill twice the memory.
-    blocks : int
-        How many are wanted, so that a GPU has something to do everywhere: a smaller tile is taken where there are
-        fewer.
-    least : int
-        Weights of the smallest layer that is worth a tile.
-    lanes : int
-        The fewest lanes.
-    """
-
-    layer: tuple[Tile, ...] = (
+    layer: tuple[Tile, ...] = (  # for values and adjoints
         Tile(8, 8, 8, 16, 16), Tile(4, 4, 16, 8, 32), Tile(4, 8, 4, 16, 32), Tile(2, 4, 8, 8, 32),
         Tile(4, 4, 1, 32, 32), Tile(1, 4, 4, 8, 32),
     )  # fmt: skip
-    wide_layer: tuple[Tile, ...] = (
+    wide_layer: tuple[Tile, ...] = (  # the same in float64, whose numbers fill twice the memory
         Tile(4, 4, 16, 16, 16), Tile(4, 4, 16, 8, 16), Tile(2, 4, 8, 8, 16), Tile(1, 4, 4, 8, 16)
     )  # fmt: skip
-    weights: tuple[Tile, ...] = (
+    weights: tuple[Tile, ...] = (  # for gradients of weights
         Tile(8, 4, 8, 16, 32), Tile(4, 4, 8, 8, 32), Tile(4, 2, 16, 8, 32), Tile(2, 2, 8, 8, 32),
         Tile(1, 4, 4, 8, 32),
     )  # fmt: skip
-    blocks: int = 128
-    least: int = 32
-    lanes: int = 32
+    blocks: int = 128  # so many are wanted, that a GPU works everywhere: with fewer a smaller tile is taken
+    least: int = 32  # weights of the smallest layer that is worth a tile
+    lanes: int = 32  # the fewest lanes that are
 
     def for_both(self) -> list[Tile]:
         """Those for values and adjoints whose numbers stay in registers in float64 too."""
@@ -138,10 +107,10 @@ class Tiling:
         return [tile for tile in tiles if tile.rows * tile.columns <= max(t.rows * t.columns for t in self.wide_layer)]
 
     def of_lanes(self, rows: int, lanes: int, itemsize: int) -> Tile | None:
-        """For so many rows of results on so many lanes.
+        """For so many rows of results on so many lanes; None where the least is more than twice what is wanted.
 
-        The first that computes at most half as many rows again and has enough blocks, else the one of those with the
-        most blocks. None where the least that can be computed is more than twice what is wanted.
+        It is the first that computes at most half as many rows again and has enough blocks, else of those the
+        one with the most blocks.
         """
         tiles = self.layer if itemsize == 4 else self.wide_layer
         spare = {tile: tile.padded(rows, tile.wide) // tile.wide for tile in tiles}
@@ -157,9 +126,9 @@ class Tiling:
         return self._enough(fitting, {tile: areas[tile] * slices for tile in fitting})
 
     def together(self, tiles: list[tuple[Tile, int, int]]) -> Tile | None:
-        """One tile for all matrices of so many outputs and operands, and so one launch; None if that is not worth it.
+        """One tile, and so one launch, for all matrices of so many outputs and operands; None if that is not worth it.
 
-        It is the one of the largest matrix, if with it no more than half as many results again are computed.
+        The tile of the largest matrix is worth it if at most half as many results again are computed.
         """
         alone = sum(tile.padded(outputs, n) for tile, outputs, n in tiles)
         largest = max(tiles, key=lambda given: given[1] * given[2])[0]
@@ -186,39 +155,20 @@ MEAN_SLICES = 32
 
 
 class Call(NamedTuple):
-    """One launch, for a chunk of lanes.
+    """One launch, for a chunk of lanes."""
 
-    Attributes
-    ----------
-    kernel : str
-        As in ``catalog``.
-    rows : int
-        Rows of threads, a thread a lane in each; rows of blocks where there is a tile.
-    arguments : tuple of str, int or float
-        Names of buffers, and numbers. Behind them come the stride and the number of lanes.
-    tile : Tile or None
-        What a block computes; None where each thread computes one number.
-    """
-
-    kernel: str
-    rows: int
-    arguments: tuple[str | int | float, ...]
-    tile: Tile | None = None
+    kernel: str  # as in ``catalog``
+    rows: int  # of threads, a thread a lane in each; of blocks where there is a tile
+    arguments: tuple[str | int | float, ...]  # names of buffers, and numbers; stride and lanes come behind
+    tile: Tile | None = None  # None where each thread computes one number
 
 
 class Sum(NamedTuple):
-    """One launch that sums gradients of weights over lanes in tiles.
-
-    Attributes
-    ----------
-    tile : Tile
-    at, blocks : int
-        Where the numbers of its blocks stand in the pool (see ``kernels/tiles.tile_weights``), and of how many.
-    """
+    """One launch that sums gradients of weights over lanes in tiles."""
 
     tile: Tile
-    at: int
-    blocks: int
+    at: int  # where its blocks' numbers stand in the pool, see ``kernels/tiles.tile_weights``
+    blocks: int  # how many
 
 
 SORTED = 4096
@@ -226,92 +176,51 @@ SORTED = 4096
 
 
 class Scatter(NamedTuple):
-    """The gradients of a table that is read by number.
+    """The gradients of a table that is read by number."""
 
-    Attributes
-    ----------
-    ids, positions : int
-        Where the rows of the numbers begin in the pool, and how many.
-    weights, columns : int
-        Likewise the parameters that the number 0 chooses.
-    rows, step : int
-        Of the table: how many numbers there are, and how far from one parameter to the next.
-    dst : int
-        The first row of the results.
-    """
-
-    ids: int
-    positions: int
-    weights: int
-    columns: int
-    rows: int
-    step: int
-    dst: int
+    ids: int  # where the rows of the numbers begin in the pool
+    positions: int  # how many these are
+    weights: int  # where the parameters that the number 0 chooses begin in the pool
+    columns: int  # how many these are
+    rows: int  # of the table: how many numbers there are
+    step: int  # from one parameter of a column to the next
+    dst: int  # the first row of the results
 
 
 class Squares(NamedTuple):
-    """A squared error that is the loss and is computed where the losses are summed: its rows, in the pool.
+    """A squared error that is the loss and is computed where the losses are summed: its rows, in the pool."""
 
-    Attributes
-    ----------
-    args, n : int
-        Where ``2 * n`` rows begin: what the network says, what it should say. The first are written by nobody else.
-    number : int
-        The place of its factor in the numbers.
-    """
-
-    args: int
+    args: int  # ``2 * n`` rows: what the network says (nobody else writes their adjoints), what it should say
     n: int
-    number: int
+    number: int  # the place of its factor in the numbers
 
 
 @dataclass
 class Encoded:
     """A program ready to be loaded.
 
-    Attributes
-    ----------
-    forward, backward : list of Call
-        In the order in which they run.
-    pool : list of int
-        Rows and tables of indices.
-    numbers : list of float
-        Constants, factors and offsets.
-    constants_at : int
-        Where the rows of constants begin in the pool; their numbers begin the numbers.
-    inputs_at, outputs_at : int
-        Where the input rows and the outputs begin in the pool.
-    seeds_at : (int, int)
-        The list of targets of the given adjoints, whose items are their numbers.
-    squares : Squares or None
-        The loss, where it is joined with its sum.
-    which, first, adjoint_rows, value_rows : ndarray
-        The pairs of parameter ``which[i]`` are those from ``first[i]`` to ``first[i + 1]``: its gradient is the sum of
-        adjoint times value over them (-1: times 1).
-    sums : list of Sum
-        The gradients of the other parameters, in order.
-    scatters : list of Scatter
-        What is added to them, in order.
-    means : int
-        The most rows whose mean over the batch one instruction takes.
+    The pairs of parameter ``which[i]`` are those from ``first[i]`` to ``first[i + 1]``: its gradient is the
+    sum of adjoint times value over them (value row -1: times 1). The gradients of the other parameters are
+    the `sums`.
     """
 
-    pool: list[int] = field(default_factory=list)
-    numbers: list[float] = field(default_factory=list)
+    pool: list[int] = field(default_factory=list)  # rows and tables of indices
+    numbers: list[float] = field(default_factory=list)  # those of the constants, then factors and offsets
     forward: list[Call] = field(default_factory=list)
     backward: list[Call] = field(default_factory=list)
-    constants_at: int = 0
+    constants_at: int = 0  # in the pool, as all places here
     inputs_at: int = 0
     outputs_at: int = 0
+    # a list of targets, the given adjoints: its place and how many; items are their numbers
     seeds_at: tuple[int, int] = (0, 0)
-    squares: Squares | None = None
+    squares: Squares | None = None  # the loss, where it is joined with its sum
     which: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     first: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     adjoint_rows: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     value_rows: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     sums: list[Sum] = field(default_factory=list)
-    scatters: list[Scatter] = field(default_factory=list)
-    means: int = 0
+    scatters: list[Scatter] = field(default_factory=list)  # what is added to the gradients, in order
+    means: int = 0  # the most rows whose mean over the batch one instruction takes
 
     def table(self, indices: Any) -> int:
         """Put indices into the pool; returns where they begin."""
@@ -325,31 +234,14 @@ Pairs = list[tuple[Any, Any, Any]]
 
 
 class Written(NamedTuple):
-    """An instruction: its forward call, and what makes its backward call.
+    """An instruction: its forward call, and what makes its backward call."""
 
-    Attributes
-    ----------
-    forward : Call or None
-        None where another instruction's call does it.
-    back : callable or None
-        ``back(at, count)`` from the targets' place and number; None where no operand gets a gradient.
-    operands : ndarray of int64
-        The rows that items stand for, by their numbers.
-    pairs : callable
-        ``pairs()``, what the gradients of its parameters are sums of.
-    tiles : callable or None
-        ``tiles(written)`` in the place of `back`: the calls, from the rows that have an adjoint, to which they add.
-    scatter : Scatter or None
-        What is added to the gradients of parameters behind the pairs.
-    before, before_back : Call or None
-        What has to be done before the forward call, and before the backward call.
-    """
-
-    forward: Call | None
-    back: Callable[[int, int], Call] | None
-    operands: NDArray[np.int64]
-    pairs: Callable[[], Pairs]
+    forward: Call | None  # None where another instruction's call does it
+    back: Callable[[int, int], Call] | None  # from the targets' place and number; None: no gradients
+    operands: NDArray[np.int64]  # the rows that items stand for
+    pairs: Callable[[], Pairs]  # what the gradients of its parameters are sums of
+    # in the place of `back`, from the rows that have an adjoint; adds its own
     tiles: Callable[[set[int]], list[Call]] | None = None
-    scatter: Scatter | None = None
-    before: Call | None = None
-    before_back: Call | None = None
+    scatter: Scatter | None = None  # added to gradients behind the pairs
+    before: Call | None = None  # done before the forward call
+    before_back: Call | None = None  # done before the backward call

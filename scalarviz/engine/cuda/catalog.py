@@ -25,27 +25,14 @@ MODULES = (rows, tables, steps)
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A kernel in one dtype.
-
-    Attributes
-    ----------
-    name, dtype : str
-    function : function
-        Over pointers.
-    text : str
-        All of the source that it is made of.
-    bounds : (int, int) or None
-        Threads of a block, and how many blocks a multiprocessor shall hold, which limits the registers of a thread.
-    alone : bool
-        Whether no other kernel calls the functions that stand beside it.
-    """
+    """A kernel in one dtype."""
 
     name: str
     dtype: str
-    function: FunctionType
-    text: str
-    bounds: tuple[int, int] | None = None
-    alone: bool = False
+    function: FunctionType  # over pointers
+    text: str  # all of the source that it is made of
+    bounds: tuple[int, int] | None = None  # threads of a block, and blocks of a multiprocessor: limits registers
+    alone: bool = False  # whether no other kernel calls the functions that stand beside it
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -83,14 +70,7 @@ def names() -> Iterator[str]:
 
 
 def find(name: str, dtype: str) -> Kernel:
-    """The kernel of a name.
-
-    Parameters
-    ----------
-    name : str
-        As :func:`names` gives them.
-    dtype : {"float32", "float64"}
-    """
+    """The kernel of a name, as :func:`names` gives them."""
     which, colon, operation = name.partition(":")
     if which in KERNELS:
         tile, _, joined = operation.partition(":")

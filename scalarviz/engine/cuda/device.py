@@ -20,19 +20,10 @@ from .catalog import Kernel
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """Numbers in a device's memory, which is freed when no buffer holds it any more.
+    """Numbers in a device's memory, which is freed when no buffer holds it any more."""
 
-    Attributes
-    ----------
-    memory : object
-        What the device made for it.
-    start, size : int
-        Where in it, in numbers, and how many.
-    dtype : dtype
-    """
-
-    memory: Any
-    start: int
+    memory: Any  # what the device made for it
+    start: int  # in numbers, as `size`
     size: int
     dtype: np.dtype[Any]
 
@@ -43,24 +34,13 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch: what is computed, by how many threads, with what.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    grid, block : (int, int)
-        Blocks, and threads of a block.
-    arguments : tuple
-        Buffers and numbers, in the order of the kernel's parameters.
-    shared : int
-        Bytes of shared memory of a block beyond what the kernel declares.
-    """
+    """One launch: what is computed, by how many threads, with what."""
 
     kernel: Kernel
-    grid: tuple[int, int]
-    block: tuple[int, int]
-    arguments: tuple[Any, ...]
-    shared: int = 0
+    grid: tuple[int, int]  # blocks
+    block: tuple[int, int]  # threads of one
+    arguments: tuple[Any, ...]  # buffers and numbers, in the order of the kernel's parameters
+    shared: int = 0  # bytes of a block's shared memory beyond what the kernel declares
 
 
 class Recorded(Protocol):
@@ -95,20 +75,11 @@ class Now:
 
 
 class Device(Protocol):
-    """A GPU, or what stands for one.
-
-    Attributes
-    ----------
-    name : str
-    remark : str
-        What is not as it should be, as one clause; empty if all is.
-    shared_bytes : int
-        The most shared memory that a block can have.
-    """
+    """A GPU, or what stands for one."""
 
     name: str
-    remark: str
-    shared_bytes: int
+    remark: str  # what is not as it should be, as one clause; empty if all is
+    shared_bytes: int  # the most shared memory that a block can have
 
     def empty(self, size: int, dtype: Any) -> Buffer:
         """Memory for so many numbers; DeviceMemoryError if there is not enough."""
@@ -165,17 +136,13 @@ class Device(Protocol):
 class State:
     """The numbers of parameters in one piece of memory: value, derived, gradient, theirs, the states, previous values.
 
-    On the host stands a copy of the piece. All that comes from the device arrives there as a whole before anything
-    goes into the arrays of the problem, so a device that is lost in the middle leaves the numbers of the last call.
-    What is uploaded first after `keep` stays there too: a snapshot costs nothing.
+    On the host stands a copy of the piece. All that comes from the device arrives there as a whole before
+    anything goes into the arrays of the problem, so a device that is lost in the middle leaves the numbers of
+    the last call. What is uploaded first after `keep` stays there too: a snapshot costs nothing.
 
-    ``offset[k]`` is where input k of the optimiser's program begins: the weight, its gradient, its states; those of
-    ``columns`` follow, behind the previous values.
-
-    Attributes
-    ----------
-    seconds : float
-        What the copies of the last call took.
+    ``offset[k]`` is where input k of the optimiser's program begins: the weight, its gradient, its states;
+    those of ``columns`` follow, behind the previous values. `seconds` is what the copies of the last call
+    took.
     """
 
     def __init__(self, problem: Problem, device: Device) -> None:
@@ -196,7 +163,6 @@ class State:
         self.seconds = 0.0
 
     def _arrays(self) -> list[tuple[slice, Array]]:
-        """The problem's arrays, which may be others than before, and where they stand in the piece."""
         problem = self.problem
         arrays = (problem.store.value, problem.store.grad, *problem.state, problem.previous)
         return [
@@ -208,13 +174,7 @@ class State:
         self._keeps = True
 
     def back(self) -> None:
-        """The arrays as they were kept.
-
-        Raises
-        ------
-        StateError
-            Nothing was.
-        """
+        """The arrays as they were kept; StateError if nothing was."""
         if self._keeps:
             return  # no step was done since
         if self._kept is None:

@@ -1,10 +1,8 @@
 """A GPU through NVIDIA's driver: its context, memory, streams of work, loaded kernels and recorded launches.
 
-`api` is the driver's interface in Python: the one seam between this package and the hardware.
-
-A launch is packed once, in C, with pointers and numbers as the driver takes them, so that doing it again costs a call.
-A step is some thirty launches of microseconds each, so it is *captured* as a CUDA graph where that is possible, and
-replayed as one.
+`api` is the driver's interface in Python: the one seam between this package and the hardware. A launch is
+packed once, in C, so that doing it again costs a call. A step is some thirty launches of microseconds each,
+so it is *captured* as a CUDA graph where that is possible, and replayed as one.
 """
 
 from __future__ import annotations
@@ -37,13 +35,7 @@ _MAKING = threading.Lock()
 
 
 def context_of(number: int) -> Context:
-    """The context of a device, which all runs of the process share; it stays as long as the process does.
-
-    Raises
-    ------
-    DeviceError
-        The device cannot be used; the message says why.
-    """
+    """The context of a device, which all runs share as long as the process lives; DeviceError if it is of no use."""
     with _MAKING:
         if number not in _CONTEXTS:
             _CONTEXTS[number] = Context(number)
@@ -60,19 +52,10 @@ def forget() -> None:
 class Context:
     """The process's context on a device; for any thread, but not for a forked process.
 
-    ``with context:`` makes it current, and leaves the thread with the context that it had: other libraries have theirs,
-    and what frees memory runs wherever Python finds garbage, in the middle of another device's calls too.
-
-    After an error that breaks a context nothing is asked of it any more, not even to free its memory.
-
-    Attributes
-    ----------
-    name : str
-    capability : (int, int)
-    driver : int
-        Version, ``1000 * major + 10 * minor``.
-    lost : str
-        What broke it; empty while it is sound.
+    ``with context:`` makes it current, and leaves the thread with the context that it had: other libraries
+    have theirs, and what frees memory runs wherever Python finds garbage, in the middle of another device's
+    calls too. After an error that breaks a context nothing is asked of it any more, not even to free its
+    memory: `lost` says why. `driver` is the driver's version, ``1000 * major + 10 * minor``.
     """
 
     def __init__(self, number: int) -> None:
@@ -111,14 +94,8 @@ class Context:
     def call(self, name: str, *arguments: Any) -> Any:
         """What the driver's function of that name returns, without its error code.
 
-        Raises
-        ------
-        DeviceMemoryError
-            There is not enough memory.
-        DeviceLostError
-            The context is broken; nothing of it can be used again.
-        DeviceError
-            Anything else; also a code that nobody knows.
+        Raises DeviceMemoryError, DeviceLostError where the context is broken, else DeviceError (for unknown
+        codes too).
         """
         error, found = self._asked(name, *arguments)
         if int(error) != 0:
@@ -151,10 +128,7 @@ class Context:
         return found
 
     def quietly(self, name: str, *arguments: Any) -> None:
-        """Give something back, from wherever that comes up; there is nobody to whom an error could be told.
-
-        One that breaks the context is noticed all the same.
-        """
+        """Give something back, wherever that comes up; an error is told to nobody, but a broken context noticed."""
         if self.usable:
             try:
                 with self:
@@ -217,10 +191,7 @@ class Memory:
 
 
 class Event:
-    """See :class:`scalarviz.engine.cuda.device.Mark`: what was queued on a stream so far is done.
-
-    Made inside of ``with context:``.
-    """
+    """A :class:`~.device.Mark`: what was queued on a stream so far is done. Made inside of ``with context:``."""
 
     def __init__(self, context: Context, stream: Any) -> None:
         self.context = context
@@ -243,7 +214,8 @@ class Event:
 def pinned(context: Context, size: int, dtype: Any) -> Array:
     """Zeros whose pages stay where they are, so that the GPU copies them itself; plain ones where that is refused.
 
-    The pages are locked as wholes, so they hold nothing else: what shared one would be locked and freed with it.
+    The pages are locked as wholes, so they hold nothing else: what shared one would be locked and freed with
+    it.
     """
     dtype = np.dtype(dtype)
     nbytes = size * dtype.itemsize
@@ -306,10 +278,7 @@ def _in_c(name: str, argument: Any, dtype: str) -> Any:
 
 
 class DriverRecorded:
-    """See :class:`scalarviz.engine.cuda.device.Recorded`.
-
-    The first time they are launched one by one: what is done once needs no graph.
-    """
+    """Launches as a CUDA graph; the first time they are launched one by one: what is done once needs no graph."""
 
     def __init__(self, device: DriverDevice, launches: list[Packed]) -> None:
         self.device, self.launches = device, launches
@@ -354,8 +323,8 @@ class DriverRecorded:
     def _graph_of_a_step(self, home: Context) -> Any:
         """What the stream is asked for, instead of done, as a graph.
 
-        In the mode that forbids nothing meanwhile: what frees memory may run here and in other threads, and is no part
-        of what is captured.
+        Relaxed mode forbids nothing meanwhile: what frees memory may run here and in other threads,
+        uncaptured.
         """
         stream = self.device.stream
         home.call("cuStreamBeginCapture", stream, home.api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)

@@ -209,18 +209,10 @@ def write(found: Encoded, i: Instruction) -> Written:
 def encode(
     program: Program, seeds: tuple[int, ...] = (), joined: bool = True, cut: Cut | None = None
 ) -> Encoded:  # fmt: skip
-    """Tables and calls of a program.
+    """Tables and calls of a program; the adjoints of the rows `seeds` are given (empty: forward only).
 
-    Parameters
-    ----------
-    program : Program
-    seeds : tuple of int
-        Rows whose adjoints are given; empty for forward only.
-    joined : bool
-        Whether an instruction may be computed by its neighbour: the squared error where the losses are summed,
-        operations in the tiles of layers.
-    cut : Cut or None
-        For layers and convolutions in tiles; None for the plain form of everything.
+    `joined` says whether an instruction may be computed by its neighbour: the squared error where the losses
+    are summed, operations in the tiles of layers. Without a `cut` all is in the plain form.
     """
     found = Encoded()
     found.numbers.extend(program.constants.tolist())

@@ -30,21 +30,7 @@ SEAL = 64
 
 
 def load_carried(kernel: Kernel, name: str, capability: tuple[int, int]) -> bytes | None:
-    """Machine code of a kernel that the GPU can run: made for it, or for a smaller one of its generation.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    name : str
-        What it is called in its code.
-    capability : (int, int)
-        Of the GPU.
-
-    Returns
-    -------
-    bytes or None
-        None where no folder is named, or none of its files may be used.
-    """
+    """Code of a kernel from the folder that is named: made for this GPU, or a smaller one of its generation."""
     if not (folder := named()):
         return None
     for minor in range(capability[1], -1, -1):
@@ -96,17 +82,7 @@ def _unsealed(name: str, content: bytes) -> bytes | None:
 
 
 def image(kernel: Kernel, capability: tuple[int, int], driver: int, link: Callable[[str], bytes]) -> bytes:
-    """What the driver loads for a device of that capability.
-
-    Parameters
-    ----------
-    kernel : Kernel
-    capability : (int, int)
-    driver : int
-        Its version, as the driver says it.
-    link : callable
-        From PTX to machine code.
-    """
+    """What the driver of that version loads for a device of that capability; `link` makes machine code of PTX."""
     if (made := load_carried(kernel, entry(kernel), capability)) is not None:
         return made
     name = image_name(kernel, capability, driver)

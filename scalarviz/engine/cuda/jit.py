@@ -112,20 +112,7 @@ def intrinsic(function: Callable[..., Any]) -> Any:
 def ptx(
     function: Callable[..., Any], annotations: Sequence[str], dtype: str, capability: tuple[int, int], **options: Any
 ) -> str:
-    """Machine code of a kernel for a virtual processor, as text.
-
-    Parameters
-    ----------
-    function : callable
-        The kernel.
-    annotations : sequence of str
-        Of its parameters, names of :data:`TYPES`.
-    dtype : {"float32", "float64"}
-    capability : tuple of int
-        Compute capability of the GPU, ``(9, 0)``.
-    **options
-        Of ``numba.cuda.compile``, as ``launch_bounds``.
-    """
+    """Machine code of a kernel for a virtual processor; `annotations` of its parameters are names of `TYPES`."""
     real = getattr(types, dtype)
     signature = tuple(TYPES[name](real) for name in annotations)
     _use_compiler()
@@ -135,9 +122,10 @@ def ptx(
 
 
 def forget(function: FunctionType) -> None:
-    """Have numba let go of the functions beside a kernel that is compiled, where no other kernel calls them.
+    """Have numba let go of the functions beside a compiled kernel, where no other kernel calls them.
 
-    It keeps their typed trees and LLVM's text of them as long as the process lives: 100,000 objects of a large one.
+    It keeps their typed trees and LLVM's text of them as long as the process lives: 100,000 objects of a
+    large one.
     """
     from numba.cuda.dispatcher import CUDADispatcher
 
@@ -175,7 +163,7 @@ def _compiling_for(capability: tuple[int, int]) -> Iterator[None]:
 
 
 class Pointer:
-    """A pointer in the simulator: numbers of an array, which must be those of the array indeed.
+    """A pointer in the simulator, which refuses what lies outside of its array.
 
     Whole numbers come as Python's, so that index arithmetic has no end as it has none in 64 bits.
     """
@@ -292,15 +280,7 @@ real: Any = np.float64
 
 
 def namespace(module: ModuleType, dtype: str, **given: Any) -> dict[str, Any]:
-    """The names of a module of kernels with `real` in `dtype`.
-
-    Parameters
-    ----------
-    module : module
-    dtype : {"float32", "float64"}
-    **given
-        Other names to set; functions that kernels call are in :func:`~scalarviz.engine.cuda.jit.device_function`.
-    """
+    """The names of a module of kernels with `real` in `dtype`, and the `given` ones besides."""
     space: dict[str, Any] = {**vars(module), "real": np.dtype(dtype).type, **given}
     for name, found in list(space.items()):
         if isinstance(found, FunctionType) and found.__module__ == module.__name__:

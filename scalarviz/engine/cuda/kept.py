@@ -48,13 +48,7 @@ SETTINGS = (
 
 @cache
 def key() -> str:
-    """Hash of all that the machine code depends on, generated sources apart.
-
-    Raises
-    ------
-    MissingDependencyError
-        There is no libNVVM.
-    """
+    """Hash of all that the machine code depends on, generated sources apart; MissingDependencyError without libNVVM."""
     versions = sys.version, *(installed(name) for name in ("numba", "numba-cuda", "llvmlite")), toolkit()
     return digest((FORM, versions, settings(SETTINGS), settings_file()), sources(PACKAGE, SOURCES))
 
@@ -64,13 +58,7 @@ _MARK = b"scalarviz GPU code\n"
 
 
 def load(name: str) -> bytes | None:
-    """What was kept under a name; None if there is nothing that may be used.
-
-    Parameters
-    ----------
-    name : str
-        Of a file: letters, digits, ``_ - .``
-    """
+    """What was kept under a name; None if there is nothing that may be used."""
     path = _path(name)
     if reason := PLACE.closed(name):
         warn_once(f"{reason}; compiling in memory")
@@ -91,14 +79,7 @@ def load(name: str) -> bytes | None:
 
 
 def store(name: str, image: bytes) -> None:
-    """Keep a piece of machine code; where that cannot be done, this process goes on without, and says so once.
-
-    Parameters
-    ----------
-    name : str
-        As of :func:`load`.
-    image : bytes
-    """
+    """Keep a piece of machine code; where that cannot be done, this process goes on without, and says so once."""
     path = _path(name)
     if reason := PLACE.closed(name):
         warn_once(f"{reason}; compiling in memory")

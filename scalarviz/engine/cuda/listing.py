@@ -12,17 +12,7 @@ from .device import Buffer, Launch, Now
 
 
 class ListingDevice:
-    """See :class:`scalarviz.engine.cuda.device.Device`. Notes what it is asked to do, and has no memory.
-
-    Attributes
-    ----------
-    launches : list of Launch
-        All that was recorded.
-    done : int
-        Launches that would have been done.
-    nbytes : int
-        Of all memory that was asked for.
-    """
+    """A :class:`~.device.Device` that notes the `launches` recorded, how many would be `done`, and bytes of memory."""
 
     name = "a list"
     remark = "computes nothing"

@@ -23,62 +23,35 @@ from .tiled import Cut
 class Shape:
     """How work is cut. Part of the configuration: it changes bits. Never read off the GPU.
 
-    Attributes
-    ----------
-    chunk_bytes : int
-        What the rows of a chunk of lanes may fill, values and adjoints. So much that a chunk repays its launches,
-        microseconds each: rows that stay in the cache (32 MB) would be nine chunks of a wide network at 65,536 samples.
-    threads : int
-        Of a block.
-    slices, loss_slices : int
-        Parts into which the lanes are cut where a gradient, or the loss, is a sum over them.
-    slice_lanes : int
-        Where there are more lanes to a slice, there are more slices, up to four times as many.
-    steps, loss_parts : int
-        The most steps between an upload and a download, and the most parts of losses.
-    stream_bytes : int
-        What the batches of a call may fill where the data is larger than the device's memory.
-    lanes, block_threads : int
-        Of a block that takes some lanes through a whole program, where the batch is small (see ``block``); 0 lanes: no
-        problem is computed so.
-    alone : int
-        The largest batch of which one block does whole steps.
-    shared_bytes : int
-        What such a block may take of shared memory.
-    resident : bool
-        Whether all data stays in the device's memory; else the samples of a call come in with it.
-    joined : bool
-        Whether neighbours are joined: the update in one kernel, the squared error with the sum of the losses,
-        operations with the tiles of layers. Without, every instruction is one, which is the reference.
-    tiles : Tiling or None
-        How layers and convolutions are cut into tiles; None for the plain form, the reference.
-    sorted_rows : int
-        Above so many rows of a table that is read by number its gradients are summed over sorted numbers.
+    `lanes`, `block_threads`, `alone` and `shared_bytes` are of a block that takes some lanes of a small batch
+    through a whole program (see ``block``). `joined` says whether neighbours are joined: the update in one
+    kernel, the squared error with the sum of the losses, operations with the tiles of layers. The reference
+    is without, and without tiles.
     """
 
-    chunk_bytes: int = 512 << 20
-    threads: int = 128
-    slices: int = 32
+    chunk_bytes: int = 512 << 20  # of rows, values and adjoints: a chunk has to repay its launches, microseconds each
+    threads: int = 128  # of a block
+    slices: int = 32  # parts into which the lanes are cut where a gradient is a sum over them
     loss_slices: int = 4096
-    slice_lanes: int = 512
-    steps: int = 4096
-    loss_parts: int = 1 << 20
+    slice_lanes: int = 512  # more lanes to a slice make more slices, up to four times as many
+    steps: int = 4096  # the most between an upload and a download
+    loss_parts: int = 1 << 20  # the most of these steps
+    # what the batches of a call may fill where the data is larger than the device's memory
     stream_bytes: int = 256 << 20
-    lanes: int = 8
+    lanes: int = 8  # 0: no problem is computed so
     block_threads: int = 256
-    alone: int = 32
+    alone: int = 32  # the largest batch of which one block does whole steps
     shared_bytes: int = 96 << 10
-    resident: bool = True
+    resident: bool = True  # whether all data stays in the device's memory; else the samples of a call come in with it
     joined: bool = True
     tiles: Tiling | None = TILING
-    sorted_rows: int = SORTED
+    sorted_rows: int = SORTED  # of a table that is read by number; above, its gradients are summed over sorted numbers
 
     def chunk(self, rows: int, itemsize: int, lanes: int, whole: bool = False) -> int:
         """How many of so many lanes go through a program of so many rows together: chunks of about one size.
 
-        All of them where they depend on each other (`whole`).
-
-        Where there may be tiles these are fours, whole ones even where a few lanes are missing.
+        All of them where they depend on each other (`whole`). Where there may be tiles these are fours, whole
+        ones even where a few lanes are missing.
         """
         fours = 4 if self.tiles is not None and lanes >= self.tiles.lanes else 1
         fitting = max(1, self.chunk_bytes // max(1, rows * itemsize) // fours) * fours
@@ -95,47 +68,18 @@ IN_ORDER, PICKED, STREAMED = 0, 1, 2
 
 
 class Feed(NamedTuple):
-    """Where input rows come from.
-
-    Attributes
-    ----------
-    data : Buffer
-    offsets : Buffer of int64
-        Where the numbers of each input row begin in it.
-    order : Buffer of int64
-        The samples that are picked.
-    mode : int
-    clock : Buffer of int64
-    batch : int
-    """
+    """Where input rows come from."""
 
     data: Buffer
-    offsets: Buffer
-    order: Buffer
+    offsets: Buffer  # int64: where the numbers of each input row begin in `data`
+    order: Buffer  # int64: the samples that are picked
     mode: int
     clock: Buffer
     batch: int
 
 
 class Machine:
-    """A program in memory.
-
-    Parameters
-    ----------
-    program : Program
-    device : Device
-    dtype : dtype
-    chunk : int
-        Lanes that go through together.
-    shape : Shape
-    seeds : tuple of int
-        Rows whose adjoints are given; empty for forward only.
-
-    Attributes
-    ----------
-    values, adjoints : Buffer
-        Rows of `chunk` lanes.
-    """
+    """A program in memory: `values` and `adjoints` are rows of `chunk` lanes; the adjoints of the `seeds` are given."""
 
     def __init__(
         self, program: Program, device: Device, dtype: Any, chunk: int, shape: Shape, seeds: tuple[int, ...] = ()
@@ -252,7 +196,6 @@ class Machine:
         return launches + [launch for scatter in encoded.scatters for launch in self._scatter(scatter, lanes)]
 
     def _scatter(self, of: Scatter, lanes: int) -> list[Launch]:
-        """What is added to the parts of a table's gradients."""
         n, threads, rest = self.program.n_theta, self.shape.threads, (self.slices, self.chunk, lanes)
         table = (of.weights, of.columns, of.rows, of.step, of.dst, n)
         if of.rows <= self.shape.sorted_rows:

@@ -39,26 +39,17 @@ _LOCK = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A libNVVM that is loaded.
-
-    Attributes
-    ----------
-    library : Path
-    libdevice : Path or None
-        The mathematical functions that belong to it; None where none lies beside it: numba looks for one.
-    """
+    """A libNVVM that is loaded."""
 
     library: Path
-    libdevice: Path | None
+    libdevice: Path | None  # its mathematical functions; None where none lies beside it: numba looks for one
 
 
 def use_nvvm() -> Compiler:
     """Load libNVVM, so that numba compiles with it.
 
-    Raises
-    ------
-    MissingDependencyError
-        There is none, or the one that is named may not be loaded: one clause that follows the engine's name.
+    Raises MissingDependencyError with a clause that follows the engine's name: there is none, or it may not
+    be loaded.
     """
     with _LOCK:
         return _loaded(os.environ.get(NAMED, ""), os.environ.get("PATH", ""))
@@ -76,13 +67,7 @@ def _loaded(named: str, path: str) -> Compiler:
 
 
 def toolkit() -> str:
-    """Release of the CUDA toolkit that libNVVM is part of, as it says it itself: ``"13.0.88"``.
-
-    Raises
-    ------
-    MissingDependencyError
-        As :func:`use_nvvm`.
-    """
+    """Release of the CUDA toolkit that libNVVM is part of, as it says it itself: ``"13.0.88"``."""
     return _release(use_nvvm())
 
 
@@ -108,13 +93,7 @@ def _release(compiler: Compiler) -> str:
 
 @cache
 def processors() -> tuple[int, ...]:
-    """The GPUs that the toolkit compiles for, as numbers: 90 for sm_90. numba asks NVRTC for them, too.
-
-    Raises
-    ------
-    MissingDependencyError
-        There is no NVRTC.
-    """
+    """The GPUs that the toolkit compiles for: 90 for sm_90. numba asks NVRTC for them, too, which may be missing."""
     from cuda.bindings import nvrtc
 
     try:

@@ -24,35 +24,17 @@ HOMES = ("CUDA_HOME", "CUDA_PATH")
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """Machine code of one kernel.
+    """Machine code of one kernel."""
 
-    Attributes
-    ----------
-    code : bytes
-        A cubin, which a driver loads as it is.
-    registers : int
-        Of a thread.
-    stack, spills : int
-        Bytes of local memory: a frame, and what registers were written to for want of registers.
-    shared : int
-        Bytes of shared memory that it declares itself.
-    """
-
-    code: bytes
-    registers: int
-    stack: int
-    spills: int
-    shared: int
+    code: bytes  # a cubin, which a driver loads as it is
+    registers: int  # of a thread
+    stack: int  # bytes of local memory: a frame
+    spills: int  # bytes of local memory that registers were written to for want of registers
+    shared: int  # bytes of shared memory that it declares itself
 
 
 def find() -> Path:
-    """Where ptxas is: in NVIDIA's Python packages, in ``CUDA_HOME``, on the ``PATH``.
-
-    Raises
-    ------
-    MissingDependencyError
-        Nowhere.
-    """
+    """Where ptxas is: in NVIDIA's Python packages, in ``CUDA_HOME``, on the ``PATH``."""
     packages = importlib.util.find_spec("nvidia")
     places = [Path(place) for place in (packages.submodule_search_locations or ())] if packages else []
     found = [path for place in places for path in sorted(place.glob(f"*/bin/{NAME}"), reverse=True)]
@@ -69,22 +51,7 @@ def find() -> Path:
 
 
 def assemble(ptx: str, capability: tuple[int, int]) -> Assembled:
-    """Machine code of a kernel.
-
-    Parameters
-    ----------
-    ptx : str
-        With one entry.
-    capability : (int, int)
-        Of the GPU; at least the one that the PTX was made for.
-
-    Raises
-    ------
-    DeviceError
-        ptxas refuses it; the message is what it says.
-    MissingDependencyError
-        There is no ptxas.
-    """
+    """Machine code of a kernel (`ptx` has one entry); DeviceError says why ptxas refuses it."""
     with tempfile.TemporaryDirectory(prefix="scalarviz-") as folder:
         source, code = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
         source.write_text(ptx, encoding="utf-8")

@@ -127,14 +127,8 @@ class _Renamed(ast.NodeTransformer):
 def tells_by_result(op: ops.Op, k: int, numbers: tuple[float, ...]) -> bool:
     """Whether the derivative by operand k can be made of the result, since it asks only whether that is above 0 or NaN.
 
-    A slope of 0 would make NaN of an infinity; one that no float32 holds is one.
-
-    Parameters
-    ----------
-    op : Op
-    k : int
-    numbers : tuple of float
-        The other operands.
+    A slope (one of `numbers`, the other operands) of 0 would make NaN of an infinity; one no float32 holds is
+    one.
     """
     if k != 0:
         return False
@@ -190,9 +184,9 @@ def update(
 def update_source(program: Program) -> str:
     """The kernel of an optimiser's program; empty where it has none.
 
-    Its arguments: the numbers of :class:`~scalarviz.engine.cuda.device.State`, slices of the gradients with their
-    number (0: the gradient stands in the state), parameters, parameters with derived ones, what is trained, the rates
-    of the call, the numbers of the program, the clock.
+    Its arguments: the numbers of :class:`~.device.State`, slices of the gradients with their number (0: the
+    gradient stands in the state), parameters, parameters with derived ones, what is trained, the rates of the
+    call, the numbers of the program, the clock.
     """
     if program.n_rows > MOST_ROWS or any(i.kind == "conv" for i in program.instructions):
         return ""

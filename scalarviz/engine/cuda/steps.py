@@ -22,15 +22,7 @@ from .source import update_source
 
 
 class Tracking:
-    """The tables of a problem's tracks, and the launches that follow them: first what counts, then the others.
-
-    Parameters
-    ----------
-    problem : Problem
-    body : Machine
-        With the rows that are followed.
-    state : State
-    """
+    """The tables of a problem's tracks, and the launches that follow them: first what counts, then the others."""
 
     def __init__(self, problem: Problem, body: Machine, state: State) -> None:
         self.problem, self.body, self.state = problem, body, state
@@ -78,25 +70,7 @@ UPLOAD_BYTES = 64 << 20
 
 
 class Samples:
-    """Where the input rows of a step come from.
-
-    Parameters
-    ----------
-    problem : Problem
-    device : Device
-    shape : Shape
-    clock : Buffer
-        See ``kernels/steps``.
-    most : int
-        The most steps of a call.
-
-    Attributes
-    ----------
-    feed : Feed
-        What the launches are made with.
-    steps : int
-        The most steps of which the samples are there at once.
-    """
+    """Where the input rows of a step come from: the samples of `steps` steps, at most `most`, are there at once."""
 
     def __init__(self, problem: Problem, device: Device, shape: Shape, clock: Buffer, most: int) -> None:
         self.problem, self.device, self.shape, self.clock = problem, device, shape, clock
@@ -111,13 +85,7 @@ class Samples:
         return self._loaded is None or self._loaded.shape != self.problem.data.shape
 
     def load(self) -> None:
-        """Bring the problem's data in if it is another array than before.
-
-        Raises
-        ------
-        DeviceMemoryError
-            It does not fit.
-        """
+        """Bring the problem's data in if it is another array than before; DeviceMemoryError if it does not fit."""
         data = self.problem.data
         if self._loaded is data:
             return
@@ -191,13 +159,7 @@ LENGTHS = 256
 
 
 class Steps:
-    """The launches of a step, whose arguments are the same in all steps.
-
-    Attributes
-    ----------
-    remark : str
-        What is not as it should be, as one clause; empty if all is.
-    """
+    """The launches of a step, whose arguments are the same in all steps; `remark` says what is not as it should be."""
 
     remark = ""
 

@@ -63,19 +63,9 @@ def forget() -> None:
 
 
 def failure(api: Any, name: str, error: Any, version: int, begun: bool) -> DeviceError:
-    """The error to raise.
+    """The error to raise for what a function of ``cuda.bindings.driver`` (`api`) returned.
 
-    Parameters
-    ----------
-    api : module
-        ``cuda.bindings.driver``.
-    name : str
-        The function that returned it.
-    error : CUresult
-    version : int
-        Of the driver, as it says it; 0 if it did not.
-    begun : bool
-        Whether the device was there before: what is not there at all is not lost.
+    `version` is the driver's, 0 if it did not say it. What has not `begun`, so was never there, is not lost.
     """
     code, said = int(error), f"{in_words(api, error)} in {name}"
     hint = f"; {HINTS[code]}" if code in HINTS else ""
@@ -98,12 +88,8 @@ def in_words(api: Any, error: Any) -> str:
 def older(toolkit: str, version: int) -> str:
     """The clause, behind the engine's name, for a driver that is older than the toolkit of the kernels.
 
-    Parameters
-    ----------
-    toolkit : str
-        Its release, ``"13.0.88"``; empty if it is not known.
-    version : int
-        Of the driver, ``1000 * major + 10 * minor``; 0 if it is not known.
+    The toolkit's release is ``"13.0.88"``, or empty; the driver's version ``1000 * major + 10 * minor``, or
+    0.
     """
     wanted = f"of CUDA {'.'.join(toolkit.split('.')[:2])} or newer" if toolkit else "newer than the one here"
     here = f", and the one here is of CUDA {version // 1000}.{version % 1000 // 10}" if version else ""
@@ -126,23 +112,12 @@ LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU.
+    """One GPU."""
 
-    Attributes
-    ----------
-    number : int
-        As in ``"cuda:1"``.
-    name : str
-    memory : int
-        Bytes in all.
-    capability : tuple of int
-        ``(9, 0)`` for sm_90.
-    """
-
-    number: int
+    number: int  # as in ``"cuda:1"``
     name: str
-    memory: int
-    capability: tuple[int, int]
+    memory: int  # bytes in all
+    capability: tuple[int, int]  # ``(9, 0)`` for sm_90
 
     def __str__(self) -> str:
         return f"{self.name}, {self.memory / 2**30:.1f} GiB, sm_{self.capability[0]}{self.capability[1]}"
@@ -150,26 +125,17 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """NVIDIA's driver.
+    """NVIDIA's driver."""
 
-    Attributes
-    ----------
-    version : tuple of int
-        The newest CUDA that it runs.
-    gpus : tuple of Gpu
-    """
-
-    version: tuple[int, int]
+    version: tuple[int, int]  # the newest CUDA that it runs
     gpus: tuple[Gpu, ...]
 
 
 def driver() -> Driver:
     """The driver that is here.
 
-    Raises
-    ------
-    MissingDependencyError
-        There is none, or it does not start: one clause that follows the engine's name.
+    Raises MissingDependencyError with a clause that follows the engine's name: there is none, or it does not
+    start.
     """
     return _asked(os.getpid())
 
@@ -225,13 +191,7 @@ SIMULATOR = "NUMBA_ENABLE_CUDASIM"
 
 
 def no_cuda(device: int) -> str:
-    """Why there is no CUDA on a device, as one clause that follows the engine's name; empty if there is.
-
-    Parameters
-    ----------
-    device : int
-        Number of the GPU, as in ``"cuda:1"``.
-    """
+    """Why there is no CUDA on GPU number `device`, as one clause that follows the engine's name; empty if there is."""
     if why := no_numba():
         return why
     if simulated():
@@ -262,13 +222,7 @@ def no_compiler() -> str:
 
 
 def found() -> str:
-    """The GPUs, the driver and the toolkit, where :func:`no_cuda` is empty; one line.
-
-    Raises
-    ------
-    MissingDependencyError
-        They cannot be asked.
-    """
+    """The GPUs, the driver and the toolkit, where :func:`no_cuda` is empty; one line."""
     if simulated():
         return f"numba's simulator ({SIMULATOR}=1): right, slow, and for tests"
     there = driver()

@@ -24,23 +24,12 @@ MANY = -2
 
 @dataclass(frozen=True)
 class Join:
-    """An operation that can be joined.
+    """An operation that can be joined."""
 
-    Attributes
-    ----------
-    index : int
-        Of the operation in the program.
-    op : str
-    operand : int
-        Which of its operands is no number.
-    numbers : (float, float)
-        The other operands; 0 where there is none.
-    """
-
-    index: int
+    index: int  # of the operation in the program
     op: str
-    operand: int
-    numbers: tuple[float, float]
+    operand: int  # which of its operands is no number
+    numbers: tuple[float, float]  # the other operands; 0 where there is none
 
     @property
     def name(self) -> str:
@@ -55,32 +44,18 @@ class Join:
 
 @dataclass
 class Joins:
-    """Who does what for whom; all are places in the program.
+    """Who does what for whom; all are places in the program."""
 
-    Attributes
-    ----------
-    behind : dict of int to Join
-        The operation on all results of an instruction, which nothing else reads.
-    kept : dict of int to bool
-        Whether the results of an instruction with one behind it have to be stored: the derivative is made of them.
-    before : dict of int to Join
-        The operation that makes all those operands of an instruction that get a gradient, for nothing else.
-    """
-
+    # the operation on all results of an instruction, which nothing else reads
     behind: dict[int, Join] = field(default_factory=dict)
+    # whether the results in front of it are stored: its derivative is made of them
     kept: dict[int, bool] = field(default_factory=dict)
+    # the operation that makes, for nothing else, all operands that get a gradient
     before: dict[int, Join] = field(default_factory=dict)
 
 
 def find_joins(program: Program, seeds: tuple[int, ...]) -> Joins:
-    """What can be joined to the layers and convolutions of a program.
-
-    Parameters
-    ----------
-    program : Program
-    seeds : tuple of int
-        Rows whose adjoints are given; empty for forward only.
-    """
+    """What can be joined to the layers and convolutions of a program; the adjoints of the rows `seeds` are given."""
     found, needs, reader = Joins(), program.needs_gradient, _readers(program)
     reader[[*program.outputs, *seeds, *(track.row for track in program.tracks if track.row >= 0)]] = MANY
     numbers = dict(zip(program.constant_rows.tolist(), program.constants.tolist(), strict=True))
@@ -136,38 +111,20 @@ def _join(index: int, i: Instruction, numbers: dict[int, float]) -> Join | None:
 
 
 class Cut(NamedTuple):
-    """How the work is cut; see ``machine.Shape``.
-
-    Attributes
-    ----------
-    tiling : Tiling
-    lanes : int
-        Of a chunk, which is the stride of rows too.
-    itemsize : int
-        Bytes of a number.
-    slices : int
-    """
+    """How the work is cut; see ``machine.Shape``."""
 
     tiling: Tiling
-    lanes: int
-    itemsize: int
+    lanes: int  # of a chunk, which is the stride of rows too
+    itemsize: int  # bytes of a number
     slices: int
 
 
 class _Group(NamedTuple):
-    """Operands that occur at the same positions.
-
-    Attributes
-    ----------
-    positions : ndarray of int64
-    rows : list of int
-    operands : list of ndarray of int64
-        Of each row, its number among the operands, at each of the positions.
-    """
+    """Operands that occur at the same positions."""
 
     positions: NDArray[np.int64]
     rows: list[int]
-    operands: list[NDArray[np.int64]]
+    operands: list[NDArray[np.int64]]  # of each row, its number among the operands at each of the positions
 
 
 @dataclass(frozen=True)
@@ -202,7 +159,6 @@ class Tiled:
         return self.cut.tiling.takes(len(i.weights) * i.args.shape[1], self.cut.lanes)
 
     def _tiles(self, index: int, i: Instruction) -> _Tiles:
-        """Which tiles an instruction gets."""
         cut, (positions, n), outputs = self.cut, i.args.shape, _outputs(i)
         layer = cut.tiling.of_lanes(outputs, cut.lanes * positions, cut.itemsize)
         groups: list[_Group] = []
@@ -287,13 +243,10 @@ class Tiled:
         return Call(name, len(blocks) // 6, given, tile)
 
     def sum_up(self, pairs: Pairs) -> NDArray[np.int64]:
-        """Put in the launches that sum gradients of weights; the parameters that are left to pairs.
+        """Put in the launches that sum gradients of weights; returns the parameters that are left to pairs.
 
-        Parameters
-        ----------
-        pairs : list
-            Those of the plain form. They are summed first: a parameter that they and a tile have parts of is added to
-            by the tile. One that several instructions share is in as many launches, the first of which stores.
+        The pairs of the plain form are summed first: a tile adds to what they gave. A parameter that several
+        instructions share is in as many launches, the first of which stores.
         """
         launch = np.full(self.program.n_theta, -1)
         paired = np.zeros(self.program.n_theta, np.bool_)

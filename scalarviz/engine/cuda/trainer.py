@@ -40,16 +40,9 @@ GLANCE = 0.002
 class CudaTrainer:
     """Trains a `Problem` on a GPU. See :class:`scalarviz.engine.problem.Trainer`.
 
-    A call begins with an upload of all that the host may have changed and ends with a download, so that between two
-    calls the arrays of the problem are true. Data is uploaded when it is another array than before.
-
-    Parameters
-    ----------
-    problem : Problem
-    number : int
-        Of the device.
-    device : Device, optional
-        Another one than that of the number.
+    A call begins with an upload of all that the host may have changed and ends with a download, so that
+    between two calls the arrays of the problem are true. Data is uploaded when it is another array than
+    before.
     """
 
     name = "cuda"
@@ -74,7 +67,6 @@ class CudaTrainer:
         self._at_work()
 
     def _at_work(self) -> Work:
-        """What it has on the device, made if it was released."""
         if self._work is None:
             self._work = fitted(self.problem, SHAPE, self._open)
         return self._work
@@ -163,13 +155,7 @@ def _whole(work: Work) -> Iterator[None]:
 
 
 def launches(problem: Problem) -> list[Launch]:
-    """What is launched for a gradient, and for a call of some steps.
-
-    Parameters
-    ----------
-    problem : Problem
-        Its gradient is zero afterwards; weights and states are what they were.
-    """
+    """What is launched for a gradient, and for a call of some steps; the problem's gradient is zero afterwards."""
     return _listed(problem)[0]
 
 

@@ -18,20 +18,10 @@ Unit = tuple[str, str, str, int, int]  # what of it, name, dtype, capability
 
 
 def warmup(capability: tuple[int, int], dtypes: Iterable[str] = DTYPES, progress: Progress | None = None) -> None:
-    """Compile to PTX what is not in the cache yet.
+    """Compile to PTX what is not in the cache yet, for GPUs of a capability; no GPU is needed.
 
-    Parameters
-    ----------
-    capability : (int, int)
-        Of the GPU that it is for; no GPU is needed.
-    dtypes : iterable of {"float32", "float64"}
-    progress : callable, optional
-        Called before each unit with the number done, the number in all and what comes next, and once at the end.
-
-    Raises
-    ------
-    MissingDependencyError
-        There is no compiler.
+    `progress` is called before each unit with the number done, the number in all and what comes next, and
+    once at the end.
     """
     units = _units("ptx", capability, dtypes)
     missing = [unit for unit in units if not _has_text(unit)]
@@ -40,14 +30,7 @@ def warmup(capability: tuple[int, int], dtypes: Iterable[str] = DTYPES, progress
 
 
 def is_warm(dtype: str, operations: Iterable[str]) -> bool:
-    """Whether the first GPU can begin a program with these operations without compiling what programs share.
-
-    Parameters
-    ----------
-    dtype : {"float32", "float64"}
-    operations : iterable of str
-        Of the table.
-    """
+    """Whether the first GPU can begin a program with these operations without compiling what programs share."""
     if simulated() or images.named():
         return True
     (kind, *_), needed = (gpu.capability for gpu in there.driver().gpus), set(operations)
@@ -56,20 +39,7 @@ def is_warm(dtype: str, operations: Iterable[str]) -> bool:
 
 
 def warmup_device(number: int, dtypes: Iterable[str] = DTYPES, progress: Progress | None = None) -> None:
-    """Make machine code for a GPU that is here, of the PTX that :func:`warmup` has made or is made now.
-
-    Parameters
-    ----------
-    number : int
-        Of the device.
-    dtypes, progress
-        As of :func:`warmup`.
-
-    Raises
-    ------
-    DeviceError
-        The driver refuses.
-    """
+    """Make machine code for a GPU that is here, of the PTX that :func:`warmup` has made or is made now."""
     from .driver import context_of, link
 
     context = context_of(number)

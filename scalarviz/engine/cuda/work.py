@@ -46,18 +46,7 @@ def need(problem: Problem, shape: Shape) -> Need:
 
 
 def refusal(problem: Problem, device: Device, shape: Shape, error: str) -> str:
-    """What to say where a problem does not fit, however finely it is cut.
-
-    Parameters
-    ----------
-    problem : Problem
-    device : Device
-        With what was free before again.
-    shape : Shape
-        The finest.
-    error : str
-        What the device said at last.
-    """
+    """What to say where a problem does not fit even in the finest shape, its memory given back."""
     free, total = device.memory()
     needed = need(problem, shape)
     sizes = (
@@ -97,14 +86,8 @@ def size(nbytes: int) -> str:
 class Between:
     """Reads values, gradient and losses after a step without waiting for them.
 
-    The numbers are copied within the device between two steps, which takes microseconds, and from there to the host
-    beside the steps that follow. One reading at a time is under way.
-
-    Parameters
-    ----------
-    device : Device
-    state : State
-    steps : Steps
+    The numbers are copied within the device between two steps, which takes microseconds, and from there to
+    the host beside the steps that follow. One reading at a time is under way.
     """
 
     def __init__(self, device: Device, state: State, steps: Steps) -> None:
@@ -118,13 +101,7 @@ class Between:
     def look(self, asked: Asked, before: NDArray[np.float64], done: int) -> None:
         """Begin a reading if somebody asks for one, or hand over the last one if it is there.
 
-        Parameters
-        ----------
-        asked : callable
-        before : ndarray of float64
-            Losses of the call's steps that were read already.
-        done : int
-            Steps that were queued since.
+        `before` are losses of the call that were read already, `done` the steps that were queued since.
         """
         if self._refused:
             return
@@ -180,18 +157,7 @@ FINER = (1, 8, 64, 512)
 class Work:
     """A problem on a device, ready to be trained.
 
-    Parameters
-    ----------
-    problem : Problem
-    device : Device
-    shape : Shape
-
-    Attributes
-    ----------
-    together : int
-        Steps that are queued between two looks at whether somebody asks for numbers.
-    remark : str
-        What is not as it should be; empty if all is.
+    `together` steps are queued between two looks at whether somebody asks for numbers.
     """
 
     def __init__(self, problem: Problem, device: Device, shape: Shape) -> None:
@@ -215,26 +181,15 @@ class Work:
 
     @property
     def remark(self) -> str:
-        """See the class."""
+        """What is not as it should be; empty if all is."""
         return "; ".join(said for said in (self.remark_of_memory, self.steps.remark, self.device.remark) if said)
 
 
 def fitted(problem: Problem, shape: Shape, open_device: Callable[[], Device]) -> Work:
     """The problem on a device: cut finer, or with its data coming in call by call, where the memory does not suffice.
 
-    Parameters
-    ----------
-    problem : Problem
-    shape : Shape
-        How it is to be cut.
-    open_device : callable
-
-    Raises
-    ------
-    DeviceMemoryError
-        It does not fit, however it is cut; the message says what it needs, and which batch would fit.
-    InputError
-        Samples that depend on each other are too few.
+    Raises DeviceMemoryError, which says what it needs and which batch would fit, or InputError where samples
+    that depend on each other are too few.
     """
     plan, item = problem.plan, problem.store.value.dtype.itemsize
     check_coupled(plan.body, problem.batch, 2 * plan.body.n_rows * item)

@@ -110,7 +110,8 @@ def layer_gradient(
 ) -> None:  # fmt: skip
     """``parts[base + weight + j*n + k]``: the sum over lanes of an output's adjoint and an operand's value; biases.
 
-    A thread computes four outputs by four operands. Past the edge it reads the last row again and keeps nothing of it.
+    A thread computes four outputs by four operands. Past the edge it reads the last row again and keeps
+    nothing of it.
     """
     first, n, weight, bias = b_table[b_at], b_table[b_at + 1], b_table[b_at + 2], b_table[b_at + 3]
     dst, outputs = b_table[b_at + 4], b_table[b_at + 5]

@@ -105,28 +105,16 @@ LAYER_WIDTH = 6
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer whose operands are neighbours, and each of whose parameters gets its gradient from it alone, and once.
+    """A layer whose operands are neighbours, and each of whose parameters gets its gradient from it alone, and once."""
 
-    Attributes
-    ----------
-    first, n : int
-        First operand row and how many.
-    weight, bias : int
-        First ones in theta; bias -1 without.
-    dst, outputs : int
-        First result row and how many.
-    place, width : int
-        Where the weights begin in shared memory and how long a row is there, in numbers.
-    """
-
-    first: int
+    first: int  # operand row, of `n`
     n: int
-    weight: int
-    bias: int
-    dst: int
+    weight: int  # the first in theta
+    bias: int  # the first in theta; -1 without
+    dst: int  # first result row, of `outputs`
     outputs: int
-    place: int
-    width: int
+    place: int  # where the weights begin in shared memory, in numbers
+    width: int  # how long a row of them is there, in numbers
 
     @property
     def line(self) -> tuple[int, ...]:
@@ -239,48 +227,23 @@ the work, wherever its rows are."""
 
 @dataclass(frozen=True)
 class Form:
-    """How a batch is cut into blocks.
+    """How a batch is cut into blocks; places are bytes of shared memory."""
 
-    Attributes
-    ----------
-    lanes, threads : int
-        Of a block; lanes are a power of two that divides the threads.
-    blocks : int
-    sums_at, rows_at, prologue_at, weights_at, shared : int
-        In bytes of shared memory: where sums begin, the rows, those of the prologue, the weights of layers; where it
-        ends.
-    tiles : bool
-        Whether layers are computed in tiles, from weights in shared memory.
-    alone : bool
-        Whether the block does the steps of a call in one launch.
-    in_memory : bool
-        Whether rows are in the device's memory, since they do not fit into shared memory.
-    """
-
-    lanes: int
-    threads: int
+    lanes: int  # of a block: a power of two that divides the threads
+    threads: int  # of a block
     blocks: int
     sums_at: int
     rows_at: int
-    prologue_at: int
-    weights_at: int
-    shared: int
-    tiles: bool
-    alone: bool = False
-    in_memory: bool = False
+    prologue_at: int  # rows of the prologue
+    weights_at: int  # weights of layers
+    shared: int  # where all ends
+    tiles: bool  # whether layers are computed in tiles, from weights in shared memory
+    alone: bool = False  # whether the block does the steps of a call in one launch
+    in_memory: bool = False  # whether rows are in the device's memory, since they do not fit into shared memory
 
 
 def form_of(plan: Plan, batch: int, itemsize: int, shape: Shape) -> Form | None:
-    """How blocks compute a batch; None where they do not.
-
-    Parameters
-    ----------
-    plan : Plan
-    batch : int
-    itemsize : int
-        Bytes of a number.
-    shape : Shape
-    """
+    """How blocks compute a batch of numbers of `itemsize` bytes; None where they do not."""
     other = plan.body.has_masks or plan.body.couples or plan.body.tracks
     if shape.lanes == 0 or other or _terms(plan.body) > MOST_TERMS or _reads_large_tables(plan, shape):
         return None
@@ -364,16 +327,11 @@ def _aligned(size: int) -> int:
 
 
 class Blocks(Machine):
-    """See :class:`~scalarviz.engine.cuda.machine.Machine`; rows are where the form says.
+    """A :class:`~scalarviz.engine.cuda.machine.Machine` with its rows where the form says.
 
-    Attributes
-    ----------
-    ways : (list of Line, list of Line)
-        Forward and backward.
-    memory : Buffer
-        Rows that do not fit into shared memory, block by block.
-    others : int
-        Parameters whose gradients are no layer's; `which`, `first` and the rows of the pairs are theirs alone.
+    `ways` are the lines forward and backward, `memory` the rows that do not fit into shared memory, block by
+    block. `others` is how many parameters have gradients that are no layer's; `which`, `first` and the pairs
+    are theirs alone.
     """
 
     def __init__(self, program: Program, device: Device, dtype: Any, shape: Shape, form: Form) -> None:

@@ -211,28 +211,14 @@ def derived_gradients(state, size, memory, {_names(_PROLOGUE_TABLES)}):
 
 
 class Parts(NamedTuple):
-    """What the kernel of a program is put together from.
+    """What the kernel of a program is put together from."""
 
-    Attributes
-    ----------
-    forward, backward : tuple of str
-        The kinds that occur.
-    lanes : int
-        Of a block.
-    tiles : bool
-        Whether there are layers in tiles.
-    tables : bool
-        Whether there are tables that are read by number.
-    in_memory : bool
-        Whether rows are in the device's memory.
-    """
-
-    forward: tuple[str, ...]
+    forward: tuple[str, ...]  # the kinds that occur
     backward: tuple[str, ...]
-    lanes: int
-    tiles: bool
-    tables: bool
-    in_memory: bool
+    lanes: int  # of a block
+    tiles: bool  # whether there are layers in tiles
+    tables: bool  # whether there are tables that are read by number
+    in_memory: bool  # whether rows are in the device's memory
 
 
 def block_kernel(parts: Parts, dtype: str) -> Kernel:

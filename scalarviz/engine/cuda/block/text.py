@@ -25,15 +25,7 @@ _GIVEN = (*POINTERS, "_b_table", "_b_at", "_b_values", "_b_adjoints", "_b_stride
 
 @cache
 def kind_source(kernel: str, function: str) -> str:
-    """A kernel of the plain form as a function of a block of threads.
-
-    Parameters
-    ----------
-    kernel : str
-        Its name in ``catalog``.
-    function : str
-        What it is called in the text.
-    """
+    """A kernel of the plain form, by its name in ``catalog``, as a function of a block of threads."""
     made = _plain(kernel)
     parameters = [(each.arg, _kind(each)) for each in made.args.args]
     lines, place = [], 2

@@ -118,10 +118,7 @@ drawn = device_function(rng.drawn)
 def batch_order(
     order: Longs, clock: Longs, batch: Int, samples: Int, k0: Key, k1: Key, left: Key, right: Key, rounds: Int
 ) -> None:  # fmt: skip
-    """Which samples the step trains on: :meth:`scalarviz.engine.problem.Problem.indices`.
-
-    Those of an epoch, or, where its network has no rounds, draws with replacement.
-    """
+    """The samples of a step, :meth:`scalarviz.engine.problem.Problem.indices`; without rounds, with replacement."""
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     if i < batch and rounds == 0:
         step = np.uint64(clock[0])
