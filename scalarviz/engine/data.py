@@ -43,9 +43,9 @@ class Data:
         return self.size * int(self.dtype.itemsize)
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
-        """Numbers in :attr:`dtype`: ``data[rows]`` or ``data[rows, samples]``, as of an array of this shape.
+        """Numbers in `dtype`: ``data[rows]`` or ``data[rows, samples]``; `rows` is a number or a slice.
 
-        `rows` is a number or a slice. What is returned may be a view: it is not to be written to.
+        Maybe a view: read only.
         """
         rows, samples = key if isinstance(key, tuple) else (key, slice(None))
         if not isinstance(rows, slice):

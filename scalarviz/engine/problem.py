@@ -34,22 +34,13 @@ CLIP = 2
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Penalties and clipping.
+    """Penalties and clipping."""
 
-    Attributes
-    ----------
-    l1, l2 : float
-        The loss of a step has ``l1 * sum(abs(w)) + l2 * sum(w * w)`` on top, over all weights of the model.
-    clip_norm : float or None
-        The gradient of the trained weights, penalties included, is scaled down to this length where it is longer.
-    clip_value : float or None
-        Then each of its numbers is cut to ``-clip_value .. clip_value``.
-    """
-
-    l1: float = 0.0
+    l1: float = 0.0  # the loss of a step has ``l1 * sum(abs(w)) + l2 * sum(w * w)`` on top, over all weights
     l2: float = 0.0
+    # the gradient of the trained weights, penalties included, is scaled down to this length
     clip_norm: float | None = None
-    clip_value: float | None = None
+    clip_value: float | None = None  # then each of its numbers is cut to ``-clip_value .. clip_value``
 
     @property
     def penalised(self) -> bool:
@@ -101,10 +92,7 @@ class Readback(Protocol):
     """Somebody waits for numbers."""
 
     def give(self, now: Midway) -> None:
-        """Hand them over, in the thread that called ``train`` and before that returns.
-
-        Who is not given anything by then gets the numbers after the call.
-        """
+        """Hand them over, in ``train``'s thread, before it returns; who is not given any gets the numbers after it."""
 
 
 Asked = Callable[[], Readback | None]
@@ -144,65 +132,36 @@ SAMPLINGS = ("epochs", "replacement")
 class Problem:
     """A model bound to data, numbers and an optimiser. The arrays are live: engines change them in place.
 
-    Attributes
-    ----------
-    update : Plan
-        The optimiser's update of one weight: inputs ``w, g, *state``, theta ``[lr, t]`` (t counts from 1),
-        outputs ``w, *state``. Engines run it with the parameters as lanes. Where the gradient's length is
-        limited, theta has a third number, which engines put in: what the gradient is multiplied by.
-    store : Store
-        ``value`` and ``grad`` of the parameters, shape (P,), in the run's dtype (float32 or float64).
-    state : list of ndarray, shape (P,)
-        The optimiser's state, in the order of the update's inputs; same dtype, as `data` is read in.
-    batch : int
-        Samples a step; at most N where an epoch orders them.
-    trained : ndarray of bool, shape (P,)
-        Weights that the optimiser holds and that are not frozen; the others get gradients only. Nobody writes
-        to it: it is replaced.
-    previous : ndarray, shape (P,)
-        The values before the last step of the last call.
-    block : int
-        Lanes that go through the program together. Part of the configuration: it changes bits. 0 takes
-        :func:`default_block`. The GPU's chunks are a configuration of its own.
-    t_start : int
-        Steps that the optimiser had done before this run; its ``t`` counts on from there.
-    threads : int
-        How many may be used; engines take fewer where they do not pay. They change no bits.
-    columns : list of ndarray, shape (P,)
-        What the update reads of each weight beside its state, behind that: the number of its parameter group.
-        Rates of the groups but the first are numbers of the update's theta, its last ones, and behind them
-        the momenta where a schedule moves them.
-    rules : list of Plan
-        Of several parameter groups the update of each, with its own rate, factor of the gradient and momentum
-        in theta. An engine may take them for the stretches of weights that are in one group.
-    share : callable or None
-        Targets (samples, n_targets) to what each sample adds to the number that a mean divides by; None: 1.
-    n_weights : int
-        The first so many of the store's numbers are weights, on which penalties are; buffers stand behind them. 0: all.
-    tape : Tape or None
-        What the plan was made of, where the graph is another one than the model's own Values make.
+    They are of shape (P,), in the run's dtype (float32 or float64). The inputs of `update`, the update of one
+    weight, are ``w, g, *state, *columns``, its theta ``[lr, t]`` (t counts from 1), its outputs ``w,
+    *state``; engines run it with the parameters as lanes. Where the gradient's length is limited, theta has a
+    third number, which engines put in: what the gradient is multiplied by. Behind it are rates of the
+    parameter groups but the first, then momenta where a schedule moves them.
     """
 
     plan: Plan
     update: Plan
-    store: Store
-    state: list[Array]
+    store: Store  # ``value`` and ``grad`` of the parameters
+    state: list[Array]  # the optimiser's
     data: Data
-    batch: int
+    batch: int  # samples a step; at most N where an epoch orders them
     seed: int
     reduction: Reduction
+    # weights that the optimiser holds and that are not frozen; it is replaced, never written to
     trained: NDArray[np.bool_]
-    previous: Array
-    block: int = 0
-    t_start: int = 0
-    threads: int = 1
+    previous: Array  # the values before the last step of the last call
+    block: int = 0  # lanes of a pass on the CPU: changes bits; 0: `default_block`
+    t_start: int = 0  # steps that the optimiser had done before this run: its ``t`` counts on
+    threads: int = 1  # how many may be used; they change no bits
     sampling: Sampling = "epochs"
+    # targets (samples, n_targets) to what each sample adds to the number that a mean divides by; None: 1
     share: Share | None = None
     limits: Limits = NO_LIMITS
-    columns: list[Array] = field(default_factory=list)
+    columns: list[Array] = field(default_factory=list)  # the number of each weight's parameter group
+    # of several groups the update of each, with its own rate, factor of the gradient and momentum in theta
     rules: list[Plan] = field(default_factory=list)
-    n_weights: int = 0
-    tape: Tape | None = None
+    n_weights: int = 0  # the first of the store's numbers, on which penalties are; buffers stand behind; 0: all
+    tape: Tape | None = None  # what the plan was made of, where that is not the model's own Values
     _ahead: Ahead | None = field(default=None, init=False, repr=False)
     _shares: tuple[Data, Share, NDArray[np.float64] | None] | None = field(default=None, init=False, repr=False)
 
@@ -301,10 +260,7 @@ class Problem:
 
     @property
     def order_shape(self) -> tuple[np.uint64, np.uint64, int]:
-        """What tells a kernel how to choose: upper bits, lower bits and rounds of the network that orders an epoch.
-
-        No rounds: there is none, samples are drawn with replacement.
-        """
+        """Upper bits, lower bits and rounds of the network that orders an epoch; no rounds: drawn with replacement."""
         none = np.uint64(0), np.uint64(0), 0
         return rng.shape_of(self.data.shape[1]) if self.sampling == "epochs" else none
 
@@ -360,11 +316,11 @@ class Trainer(Protocol):
         """What a user should know of how it works just now, one clause; empty where nothing is to be said."""
 
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
-        """Do the steps ``first + 1 .. first + count`` (so `first` are done already).
+        """Do the steps ``first + 1 .. first + count``, so `first` are done already; returns their losses, (count,).
 
-        `lr` is the rate of all of them, or that of each, shape (count, 1). A step is: zero the gradients, forward,
-        loss, backward, update. At return ``store.grad`` is the last step's gradient and ``previous`` the values that
-        it was taken at. Returns the loss of each step, (count,), at the values before its update.
+        `lr` is the rate of all of them, or that of each, shape (count, 1). A step is: zero the gradients,
+        forward, loss, backward, update; its loss is at the values before its update. At return ``store.grad``
+        is the last step's gradient and ``previous`` the values that it was taken at.
         """
 
     def gradient(self, step: int) -> float:
@@ -387,10 +343,7 @@ class Trainer(Protocol):
 
 
 class HostTrainer:
-    """The part of a :class:`~scalarviz.engine.problem.Trainer` that needs nothing but the host's arrays.
-
-    A subclass sets `problem`. An array of the problem may be replaced by another of its shape at any time.
-    """
+    """What a `Trainer` does with the host's arrays, each of which may be replaced by another of its shape."""
 
     problem: Problem
     call_overhead: float = 0.0

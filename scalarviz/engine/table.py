@@ -28,10 +28,7 @@ from .problem import DTYPES, Problem, Trainer
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How an engine has operations: what it makes of one, and the functions that it has made of one.
-
-    ``names(op)`` are the functions' names: of the value, then of derivatives.
-    """
+    """How an engine has operations: ``names(op)`` are its functions, of the value, then of derivatives."""
 
     made: str
     names: Callable[[ops.Op], list[str]]
@@ -168,27 +165,13 @@ NAMES = ("auto", *ENGINES)
 
 @dataclass(frozen=True, slots=True)
 class EngineChoice:
-    """The engine of a run.
+    """The engine of a run."""
 
-    Attributes
-    ----------
-    name : str
-        With the number of a device (``"cuda:1"``).
-    why : str
-        One clause: asked for, or the reason of ``"auto"``.
-    threads : int
-        How many take part in a step; 0 where a GPU does it.
-    since : int
-        Steps that the run had done when this engine took over.
-    instead : EngineChoice or None
-        What ``"auto"`` takes if this one turns out not to work here.
-    """
-
-    name: str
-    why: str
-    threads: int = 1
-    since: int = 0
-    instead: EngineChoice | None = None
+    name: str  # with the number of a device (``"cuda:1"``)
+    why: str  # one clause: asked for, or the reason of ``"auto"``
+    threads: int = 1  # of a step; 0 where a GPU does it
+    since: int = 0  # steps that the run had done when this engine took over
+    instead: EngineChoice | None = None  # what ``"auto"`` takes if this one turns out not to work here
 
     def __str__(self) -> str:
         with_threads = f", {self.threads} thread{'s' if self.threads > 1 else ''}" if self.threads else ""

@@ -81,20 +81,10 @@ def yield_address() -> int:
 
 
 class Turns:
-    """One thread or all: whichever was quicker lately does the next steps.
+    """One thread or all: whichever was quicker lately does the next steps, so many `workers`.
 
-    Where another program has a processor, threads wait for the one that stands in its queue, and one alone is quicker;
-    that changes while a run goes on. The number of threads shows in no bits.
-
-    Parameters
-    ----------
-    most : int
-        All threads.
-
-    Attributes
-    ----------
-    workers : int
-        How many are quicker at present.
+    Where another program has a processor, threads wait for the one that stands in its queue, and one alone is
+    quicker; that changes while a run goes on. The number of threads shows in no bits.
     """
 
     def __init__(self, most: int) -> None:
@@ -125,20 +115,7 @@ FEW = 16
 
 
 class Pieces:
-    """The programs of the groups, and where each is to run.
-
-    Parameters
-    ----------
-    problem : Problem
-    whole : Loaded
-        The update of all weights, which is told of the stretches.
-    block : int
-
-    Attributes
-    ----------
-    count : int
-        Stretches; 0 where one program does all weights.
-    """
+    """The programs of the groups, and `count` stretches of weights, which `whole` is told; 0: one program for all."""
 
     def __init__(self, problem: Problem, whole: Loaded, block: int) -> None:
         self._updaters: list[Updater] = []
@@ -217,17 +194,8 @@ def compile_kernels(units: list[Unit], stopped: Callable[[], bool]) -> None:
 class NumbaTrainer(HostTrainer):
     """Trains a `Problem` with compiled kernels. See :class:`scalarviz.engine.problem.Trainer`.
 
-    Several trainers may work in different threads: each has its own workspaces, and a call holds no lock.
-
-    Parameters
-    ----------
-    problem : Problem
-        Its arrays are read and written in place; they must be C-contiguous.
-
-    Attributes
-    ----------
-    threads : int
-        How many take part in a step, as long as that is quicker than one.
+    Several trainers may work in different threads: each has its own workspaces, and a call holds no lock. The
+    arrays have to be C-contiguous. `threads` take part in a step, as long as that is quicker than one.
     """
 
     name = "numba"

@@ -29,10 +29,7 @@ LANES = 16
 def orders(
     space: Words, unused: Words, unused_too: Words, theta: Row, grad: Row, values: Row, first: int, steps: int
 ) -> None:  # fmt: skip
-    """The samples of so many steps from number `first` on, one behind the other: as ``Problem.indices``.
-
-    ``SHAPE`` is :attr:`scalarviz.engine.problem.Problem.order_shape`.
-    """
+    """The samples of so many steps from number `first` on, one behind the other: as ``Problem.indices``."""
     batch, n, shape, seed = space[BATCH], space[SAMPLES], natural_at(space[SHAPE]), natural_at(space[SEED])
     if shape[2] == 0:
         for k in range(steps):

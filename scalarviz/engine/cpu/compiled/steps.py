@@ -82,18 +82,11 @@ def meet(team: Words, target: int) -> None:
 def train(
     space: Words, unused: Words, unused_too: Words, theta: Row, grad: Row, values: Row, n: int, size: int
 ) -> None:  # fmt: skip
-    """``COUNT`` steps from ``FIRST`` on, which counts from 0.
+    """``COUNT`` steps from ``FIRST`` on, which counts from 0; `space` has the entries of a call (``wire.CALL``).
 
-    Several workers call it at the same time, each with a machine of its own; the rest is shared.
-
-    Parameters
-    ----------
-    space : pointer to int64
-        The machine, with the entries of a call (``wire.CALL``).
-    theta, grad : pointer to the run's dtype
-        `size` parameters and gradients: the `n` of the run, the derived ones behind them.
-    values : pointer to the run's dtype
-        The live parameters (`theta` itself where nothing is derived).
+    Several workers call it at the same time, each with a machine of its own; the rest is shared. `theta` and
+    `grad` have `size` numbers: the `n` of the run, the derived ones behind them. `values` are the live
+    parameters (`theta` itself where nothing is derived).
     """
     here, theta_at, grad_at, values_at = address_of(space), address_of(theta), address_of(grad), address_of(values)
     count, worker, batch, known = space[wire.COUNT], space[wire.WORKER], space[wire.BATCH], space[wire.LOOKED_UP]

@@ -27,10 +27,7 @@ _LISTED = ("conv", "max")
 
 
 class AdjointRows:
-    """The rows of the adjoints, ``n_rows`` to ``2 * n_rows``: those of row r at ``n_rows + r`` unless they moved.
-
-    Those of `fixed` rows, which somebody else writes, do not move.
-    """
+    """The rows of the adjoints: that of row r is ``n_rows + r`` unless it moved; `fixed` rows' do not move."""
 
     def __init__(self, program: Program, fixed: Iterable[int]) -> None:
         self._height = program.n_rows
