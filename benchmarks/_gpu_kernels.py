@@ -23,13 +23,14 @@ from typing import Any
 import numpy as np
 from _gpu_networks import Case, case_of, checks, every_case, forms_of, taken
 from _gpu_setting import DTYPES, Setting
+from _ptxas import assemble
 from _timing import HERE, child, command_of, fresh, main, say
 from _workloads import WORKLOADS
 from numpy.typing import NDArray
 
 from scalarviz.engine.arrays.rows import numpy_form
 from scalarviz.engine.cost import processors
-from scalarviz.engine.cuda import images, ptxas
+from scalarviz.engine.cuda import images
 from scalarviz.engine.cuda.catalog import Kernel, find, names
 from scalarviz.engine.cuda.machine import Machine, Shape
 from scalarviz.engine.cuda.trainer import launches, open_device
@@ -311,7 +312,7 @@ def needed(cases: list[Case]) -> list[Kernel]:
 
 def _write(number: int) -> int:
     kernel, capability, folder = _tasks[number]
-    code = ptxas.assemble(images.text(kernel, capability), capability).code
+    code = assemble(images.text(kernel, capability), capability).code
     images.store_carried(folder, kernel, images.entry(kernel), capability, code)
     return len(code)
 

@@ -11,6 +11,7 @@ import itertools
 import os
 import pkgutil
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
@@ -19,10 +20,14 @@ import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="no numba-cuda (extra cuda)")
-from scalarviz.engine.cuda import catalog, driver, images, jit, kernels, ptxas, trainer
+from scalarviz.engine.cuda import catalog, driver, images, jit, kernels, trainer
 from scalarviz.engine.cuda.device import Buffer
 from scalarviz.engine.cuda.trainer import launches
 from scalarviz.errors import DeviceError, MissingDependencyError
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+sys.path.append(str(BENCHMARKS))
+ptxas = importlib.import_module("_ptxas")
 
 pytestmark = pytest.mark.cuda
 ARCHITECTURES = tuple(map(int, os.environ.get("SCALARVIZ_TEST_ARCHITECTURES", "80 90").split()))
@@ -30,7 +35,6 @@ ARCHITECTURES = tuple(map(int, os.environ.get("SCALARVIZ_TEST_ARCHITECTURES", "8
 NEWEST = ARCHITECTURES[-1:]
 DTYPES = ("float32", "float64")
 NAMES = tuple(catalog.names())
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 LARGE_ANGLES = "angles beyond 105615 are reduced by a table of digits of 2/pi, which stands in local memory"
 HALVES = "the last step of that reduction is one product in float64"

@@ -1,15 +1,15 @@
 """What the engine asks of a GPU: memory, launches, a step that is recorded once. `State` has a run's parameters there.
 
 `Device` is one protocol with several devices behind it: ``simulator`` is numba's, for tests on any machine; ``driver``
-is a GPU; ``listing`` notes what it is asked to do.
+is a GPU; `ListingDevice` notes what it is asked to do.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -61,17 +61,6 @@ class Mark(Protocol):
     def wait(self) -> None:
         """Until it has come."""
         ...
-
-
-class Now:
-    """The mark of a device that does at once what it is asked for."""
-
-    def done(self) -> bool:
-        """It is."""
-        return True
-
-    def wait(self) -> None:
-        """There is nothing to wait for."""
 
 
 class Device(Protocol):
@@ -131,6 +120,103 @@ class Device(Protocol):
     def close(self) -> None:
         """Give back what is held beside the buffers."""
         ...
+
+
+class AtOnce(Device):
+    """What devices share that do at once what they are asked for; each is a :class:`Mark` that has come."""
+
+    shared_bytes = 227 << 10
+
+    def __init__(self, number: int = 0) -> None:
+        self.number = number
+
+    def wait(self) -> None:
+        """There is nothing to wait for."""
+
+    def settle(self) -> None:
+        """There is nothing to wait for."""
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def done(self) -> bool:
+        """All is."""
+        return True
+
+    def mark(self) -> Self:
+        """Now."""
+        return self
+
+    def read_aside(self, copies: Sequence[tuple[Buffer, Array]]) -> Self:
+        """Copy."""
+        for source, array in copies:
+            self.download(source, array)
+        return self
+
+    def pinned(self, size: int, dtype: Any) -> Array:
+        """Zeros."""
+        return np.zeros(size, dtype)
+
+    def prepared(self, launch: Launch) -> Callable[[], None]:
+        """What does a launch."""
+        raise NotImplementedError
+
+    def record(self, launches: Sequence[Launch]) -> Recorded:
+        """Launches that will be done many times."""
+        return _Loop([self.prepared(launch) for launch in launches])
+
+
+@dataclass(frozen=True)
+class _Loop:
+    launches: list[Callable[[], None]]
+
+    def run(self, times: int = 1) -> None:
+        for _ in range(times):
+            for launch in self.launches:
+                launch()
+
+
+class ListingDevice(AtOnce):
+    """Computes nothing and has no memory: what a problem needs is found with it, without a GPU.
+
+    It notes the `launches` that are recorded, how many were to be done, and bytes of all memory.
+    """
+
+    name = "a list"
+    remark = "computes nothing"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.launches: list[Launch] = []
+        self.launched = self.nbytes = 0
+
+    def empty(self, size: int, dtype: Any) -> Buffer:
+        """No memory, for so many numbers."""
+        dtype = np.dtype(dtype)
+        self.nbytes += size * dtype.itemsize
+        return Buffer(None, 0, size, dtype)
+
+    def memory(self) -> tuple[int, int]:
+        """As much as anybody wants."""
+        return 1 << 62, 1 << 62
+
+    def upload(self, to: Buffer, array: Array) -> None:
+        """Nothing is kept."""
+
+    def download(self, source: Buffer, array: Array) -> None:
+        """Nothing was computed: zeros."""
+        array.fill(0)
+
+    def copy(self, to: Buffer, source: Buffer) -> None:
+        """Nothing is there."""
+
+    def prepared(self, launch: Launch) -> Callable[[], None]:
+        """Note and count it."""
+        self.launches.append(launch)
+        return self._count
+
+    def _count(self) -> None:
+        self.launched += 1
 
 
 class State:

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from ..arrays.trainer import Updater
 from ..problem import Asked, Problem, Rates, rates_of
-from .device import Device, Launch, Mark
-from .listing import ListingDevice
+from .device import Device, Launch, ListingDevice, Mark
 from .machine import Shape
 from .work import Work, fitted
 
@@ -171,9 +170,9 @@ def _listed(problem: Problem) -> tuple[list[Launch], float]:
     try:
         trainer = CudaTrainer(problem, device=device)
         trainer.gradient(0)
-        before = device.done
+        before = device.launched
         trainer.train(0, steps, 0.0)
     finally:
         for array, numbers in zip(held, kept, strict=True):
             array[:] = numbers
-    return device.launches, (device.done - before) / steps
+    return device.launches, (device.launched - before) / steps

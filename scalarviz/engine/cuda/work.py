@@ -17,8 +17,7 @@ from ...errors import DeviceMemoryError
 from ..outside import Outside
 from ..problem import Array, Asked, Midway, Problem, Readback, check_coupled
 from .block.steps import make_steps
-from .device import Buffer, Device, Mark, Recorded, State
-from .listing import ListingDevice
+from .device import Buffer, Device, ListingDevice, Mark, Recorded, State
 from .machine import Shape
 from .steps import Steps
 

@@ -1,7 +1,7 @@
 """ptxas, the assembler of NVIDIA's GPUs: machine code and what it needs, on a machine without a GPU.
 
-The engine itself does without: where there is a GPU, its driver assembles. Kernels that are to run where no compiler is
-come from here, and so does the word on registers, stack frames and spills.
+The engine does without: where there is a GPU, its driver assembles. Kernels that are to run where no compiler is come
+from here, and so does the word on registers, stack frames and spills, which the tests read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import DeviceError, MissingDependencyError
+from scalarviz.errors import DeviceError, MissingDependencyError
 
 NAME = "ptxas.exe" if sys.platform == "win32" else "ptxas"
 HOMES = ("CUDA_HOME", "CUDA_PATH")
