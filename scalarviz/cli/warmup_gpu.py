@@ -97,9 +97,9 @@ def _count(target: Target) -> int:
 
 
 def _check_folder() -> None:
-    from ..engine.cuda import kept
+    from ..engine.cuda import images
 
-    if reason := kept.PLACE.refusal():
+    if reason := images.PLACE.refusal():
         raise InputError(reason)
 
 

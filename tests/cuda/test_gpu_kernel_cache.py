@@ -1,6 +1,6 @@
 """Machine code on disk is code: found by all that it is made of, read whole, and only where nobody else can write.
 
-Internals: the cache itself (``kept``, ``carried``, ``images``), which a user sees only as time that is saved.
+Internals: the cache itself (``images``), which a user sees only as time that is saved.
 """
 
 import ast
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from scalarviz.engine import cache as places
-from scalarviz.engine.cuda import catalog, images, jit, kept, there
+from scalarviz.engine.cuda import catalog, images, jit, there
 from scalarviz.errors import MissingDependencyError
 from scalarviz.scalar import ops
 
@@ -28,7 +28,7 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has other mo
 @pytest.fixture
 def cache(nothing_kept):
     """An empty cache, as a new process finds it."""
-    for function in (places.warn_once, places._touch, kept._tidied):
+    for function in (places.warn_once, places._touch, images._tidied):
         function.cache_clear()
     return nothing_kept
 
@@ -42,22 +42,22 @@ def kernel():
 
 
 def test_what_is_stored_is_loaded_and_nothing_else_is(cache):
-    assert kept.load(NAME) is None
-    assert not kept.has(NAME)
+    assert images.load(NAME) is None
+    assert not images.has(NAME)
     assert not cache.parent.exists()  # asking makes no folder
-    kept.store(NAME, IMAGE)
-    assert kept.has(NAME)
-    assert kept.load(NAME) == IMAGE
-    assert kept.load("another.cubin") is None
+    images.store(NAME, IMAGE)
+    assert images.has(NAME)
+    assert images.load(NAME) == IMAGE
+    assert images.load("another.cubin") is None
     if sys.platform != "win32":  # this user's alone
         assert [path.stat().st_mode & 0o777 for path in (cache.parent, cache, cache / NAME)] == [0o700, 0o700, 0o600]
-    kept.store(NAME, b"")
-    assert kept.load(NAME) == b""
+    images.store(NAME, b"")
+    assert images.load(NAME) == b""
 
 
 @pytest.mark.parametrize("name", ["", "../x", ".hidden", "build-x", "größe"])
 def test_a_name_is_no_path(cache, name):
-    for call in (lambda: kept.load(name), lambda: kept.store(name, IMAGE), lambda: kept.has(name)):
+    for call in (lambda: images.load(name), lambda: images.store(name, IMAGE), lambda: images.has(name)):
         with pytest.raises(ValueError, match="machine code"):
             call()
 
@@ -70,35 +70,35 @@ def spoiled(content):
 
 
 def test_what_does_not_answer_to_its_seal_is_made_anew(cache):
-    kept.store(NAME, IMAGE)
-    kept.store("exp-sm_80.cubin", IMAGE)
+    images.store(NAME, IMAGE)
+    images.store("exp-sm_80.cubin", IMAGE)
     content, other_name = (cache / NAME).read_bytes(), (cache / "exp-sm_80.cubin").read_bytes()
     for other in (*spoiled(content), other_name):  # code for sm_80 is none for sm_90
         (cache / NAME).write_bytes(other)
         places.warn_once.cache_clear()
         with pytest.warns(RuntimeWarning, match=f"{cache} are damaged") as seen:
-            assert kept.load(NAME) is None
+            assert images.load(NAME) is None
         assert len(seen) == 1
         assert not (cache / NAME).exists()
-        assert kept.load(NAME) is None  # in silence: it is not there
-        kept.store(NAME, IMAGE)
-        assert kept.load(NAME) == IMAGE
+        assert images.load(NAME) is None  # in silence: it is not there
+        images.store(NAME, IMAGE)
+        assert images.load(NAME) == IMAGE
 
 
 @posix
 @pytest.mark.parametrize("level", ["cache", "file"])
 def test_what_others_can_write_is_neither_read_nor_touched(cache, monkeypatch, level):
     """Who may write is asked of `trust`, as for the processor's kernels (see tests/engine)."""
-    kept.store(NAME, IMAGE)
+    images.store(NAME, IMAGE)
     path, before = cache.parent if level == "cache" else cache / NAME, (cache / NAME).read_bytes()
     path.chmod(path.stat().st_mode | 0o002)
-    monkeypatch.setattr(kept.Path, "read_bytes", lambda path: pytest.fail("it is read"))
+    monkeypatch.setattr(images.Path, "read_bytes", lambda path: pytest.fail("it is read"))
     for name in ("_write", "remove"):
-        monkeypatch.setattr(kept, name, lambda *_: pytest.fail("it is touched"))
+        monkeypatch.setattr(images, name, lambda *_: pytest.fail("it is touched"))
     with pytest.warns(RuntimeWarning, match=rf"{path} .*written by others \(mode \d+.*SCALARVIZ_CACHE_DIR") as seen:
-        assert kept.load(NAME) is None
-    kept.store(NAME, b"other")  # in silence: a warning would be an error here
-    assert not kept.has(NAME)
+        assert images.load(NAME) is None
+    images.store(NAME, b"other")  # in silence: a warning would be an error here
+    assert not images.has(NAME)
     assert len(seen) == 1
     monkeypatch.undo()
     assert (cache / NAME).read_bytes() == before
@@ -112,7 +112,7 @@ def process(cache, code, *arguments):
     start = """
         import json, os, signal, sys
         from scalarviz.engine.cache import Place
-        from scalarviz.engine.cuda import kept as files
+        from scalarviz.engine.cuda import images as files
         files.PLACE = Place(lambda: "0" * 16, "cuda-")
     """
     return subprocess.Popen(
@@ -145,28 +145,28 @@ def test_processes_at_once_read_what_is_whole(cache):
 
 def test_the_key_changes_with_each_compiler_and_each_setting(tmp_path, monkeypatch):
     found = {"numba": "0.68", "numba-cuda": "0.30.4", "llvmlite": "0.50", "libNVVM": "13.0.88"}
-    monkeypatch.setattr(kept, "installed", lambda name: found[name])
-    monkeypatch.setattr(kept, "toolkit", lambda: found["libNVVM"])
+    monkeypatch.setattr(images, "installed", lambda name: found[name])
+    monkeypatch.setattr(images, "toolkit", lambda: found["libNVVM"])
     monkeypatch.chdir(tmp_path)
-    for name in kept.SETTINGS:
+    for name in images.SETTINGS:
         monkeypatch.delenv(name, raising=False)
-    seen = [kept.key.__wrapped__()]
+    seen = [images.key.__wrapped__()]
     for name in found:
         found[name] += ".1"
-        seen.append(kept.key.__wrapped__())
-    for name in kept.SETTINGS:
+        seen.append(images.key.__wrapped__())
+    for name in images.SETTINGS:
         monkeypatch.setenv(name, "1")
-        seen.append(kept.key.__wrapped__())
+        seen.append(images.key.__wrapped__())
     (tmp_path / places.SETTINGS_FILE).write_text("opt: 1\n")
-    seen.append(kept.key.__wrapped__())
+    seen.append(images.key.__wrapped__())
     assert len(set(seen)) == len(seen)
-    assert kept.key.__wrapped__() == seen[-1]
+    assert images.key.__wrapped__() == seen[-1]
 
 
 def test_whatever_a_kernel_is_made_of_is_in_the_key():
     """The file that it stands in, or its own text; what the files of kernels import; and what makes the names."""
     package = places.PACKAGE
-    hashed = {name for name, _ in places.sources(package, kept.SOURCES)}
+    hashed = {name for name, _ in places.sources(package, images.SOURCES)}
     codes = [catalog.find(name, "float32").function.__code__.co_filename for name in catalog.names()]
     found = {Path(name) for name in codes if not name.startswith("<scalarviz")}
     assert len(found) >= 4
@@ -260,7 +260,7 @@ def load(kernel, capability=(9, 0)):
 
 
 def test_carried_code_is_loaded_where_nothing_else_is(folder, kernel, monkeypatch):
-    for place, name in ((kept, "load"), (images.kept, "load"), (images, "text")):
+    for place, name in ((images, "load"), (images, "text")):
         monkeypatch.setattr(place, name, lambda *_: pytest.fail("it was looked for elsewhere"))
     put(folder, kernel)
     assert images.image(kernel, (9, 0), 13000, None) == CODE

@@ -10,7 +10,7 @@ A step gets to the GPU through five files, in this order:
 
 The others support them. `encode`, `tiled` and `calls` turn a program into calls; `block` does steps of small batches.
 `kernels` and `source` hold what is launched, `catalog` names it; `jit`, which alone imports numba's CUDA, compiles it.
-`images` gets machine code: carried here, from the disk (`kept`, which `warm` fills), or compiled with `nvvm`.
+`images` gets machine code: carried here, from the disk (which `warm` fills), or compiled with `nvvm`.
 `device` is what is asked of a GPU; `simulator` answers in place of `driver`. `there` says whether CUDA can be used and
 which GPUs there are.
 """

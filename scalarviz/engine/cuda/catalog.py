@@ -41,7 +41,7 @@ class Kernel:
 
     @property
     def key(self) -> str:
-        """What names this version of it: a hash of its source and its dtype (of the compilers, see ``kept``)."""
+        """What names this version of it: a hash of its source and its dtype (of the compilers, see ``images``)."""
         said = repr((self.name, self.dtype, self.text, self.bounds))
         return hashlib.sha256(said.encode()).hexdigest()[:24]
 

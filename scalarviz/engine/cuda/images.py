@@ -1,9 +1,15 @@
 """Machine code of kernels: carried here from another machine, from the cache on disk, or compiled.
 
+The cache has PTX, which needs no GPU, and what the driver made of it. Its folder's name is a hash of what becomes
+machine code, libNVVM's version included. What a kernel is written from (the ops table, a program) is in the name of its
+file. A file is written beside its place and moved there when it is whole, so processes that compile at the same time do
+not meet, and one that is killed leaves nothing that is taken for code. A file that does not match its seal (a hash of
+its name and its content) is made anew.
+
 ``SCALARVIZ_CUBINS`` names a folder of kernels that were compiled on another machine, for one that has a GPU and no
-compiler. A file's name says the kernel, the version of all that becomes machine code and the architecture; its first
-line is a hash of its name and of what follows. It is code: nothing is loaded from a folder where others can write.
-Compile from the same checkout; what is not there is compiled here.
+compiler. A file's name says the kernel, the version of all that becomes machine code and the architecture. It is code:
+nothing is loaded from a folder where others can write. Compile from the same checkout; what is not there is compiled
+here.
 """
 
 from __future__ import annotations
@@ -11,22 +17,130 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sys
+import tempfile
 from collections.abc import Callable
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..cache import PACKAGE, digest, intruder, sources, warn_once
-from . import kept
-from .kept import FORM, SOURCES
+from ..cache import (
+    BUILD,
+    OWN,
+    PACKAGE,
+    Place,
+    digest,
+    installed,
+    intruder,
+    remove,
+    settings,
+    settings_file,
+    sources,
+    user_cache,
+    warn_once,
+)
+from .nvvm import toolkit
 
 if TYPE_CHECKING:
     from .catalog import Kernel
 
+SOURCES = (
+    "engine/cuda/kernels/*.py", "engine/cuda/jit.py", "engine/cuda/catalog.py", "engine/cuda/images.py", "rng.py",
+)  # fmt: skip
+SETTINGS = (
+    "NUMBA_OPT", "NUMBA_LOOP_VECTORIZE", "NUMBA_SLP_VECTORIZE", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO",
+    "NUMBA_CUDA_DEBUGINFO", "NUMBA_ENABLE_PROFILING", "NUMBA_EXTEND_VARIABLE_LIFETIMES",
+)  # fmt: skip
+"""Variables of numba that change the code it makes."""
+
+
+@cache
+def key() -> str:
+    """Hash of all that the machine code depends on, generated sources apart; MissingDependencyError without libNVVM."""
+    versions = sys.version, *(installed(name) for name in ("numba", "numba-cuda", "llvmlite")), toolkit()
+    return digest((versions, settings(SETTINGS), settings_file()), sources(PACKAGE, SOURCES))
+
+
+PLACE = Place(key, "cuda-")
+_MARK = b"scalarviz GPU code\n"
+
+
+def load(name: str) -> bytes | None:
+    """What was kept under a name; None if there is nothing that may be used."""
+    path = _path(name)
+    if reason := PLACE.closed(name):
+        warn_once(f"{reason}; compiling in memory")
+        return None
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        warn_once(f"cannot read compiled kernels in {path.parent} ({error.strerror or error}); compiling them anew")
+        return None
+    PLACE.used()
+    image = _unsealed(name, content)
+    if image is None:
+        warn_once(f"compiled kernels in {path.parent} are damaged and are made anew")
+        remove(path)
+    return image
+
+
+def store(name: str, image: bytes) -> None:
+    """Keep a piece of machine code; where that cannot be done, this process goes on without, and says so once."""
+    path = _path(name)
+    if reason := PLACE.closed(name):
+        warn_once(f"{reason}; compiling in memory")
+        return
+    try:
+        _write(PLACE.make() / path.name, image)
+    except OSError as error:
+        warn_once(
+            f"cannot keep compiled kernels in {user_cache()} ({error.strerror or error}); compiling in memory. "
+            f"Free some space, or set {OWN} to a folder that can be written"
+        )
+        return
+    _tidied(path.parent)
+
+
+def has(name: str) -> bool:
+    """Whether there is a file of that name, and it may be loaded."""
+    return os.path.isfile(_path(name)) and not PLACE.closed(name)
+
+
+def _path(name: str) -> Path:
+    if not re.fullmatch(r"\w[\w.-]*", name, re.ASCII) or name.startswith(BUILD):
+        raise ValueError(f"{name!r} names no piece of machine code")
+    return PLACE.folder() / name
+
+
+def _write(path: Path, image: bytes) -> None:
+    handle, made = tempfile.mkstemp(prefix=BUILD, dir=path.parent)  # this user's alone
+    try:
+        with open(handle, "wb") as file:
+            file.write(_seal(path.name, image) + image)
+        os.replace(made, path)
+    except BaseException:
+        remove(Path(made))
+        raise
+
+
+def _seal(name: str, image: bytes) -> bytes:
+    return _MARK + hashlib.sha256(name.encode() + b"\0" + image).hexdigest().encode() + b"\n"
+
+
+def _unsealed(name: str, content: bytes) -> bytes | None:
+    image = content[len(_MARK) + 65 :]
+    return image if content[: len(_MARK) + 65] == _seal(name, image) else None
+
+
+@cache
+def _tidied(folder: Path) -> None:
+    PLACE.prune()
+
 
 NAMED = "SCALARVIZ_CUBINS"
 """Environment variable: the folder."""
-SEAL = 64
 
 
 def load_carried(kernel: Kernel, name: str, capability: tuple[int, int]) -> bytes | None:
@@ -53,11 +167,9 @@ def named() -> Path | None:
 
 
 def store_carried(folder: Path, kernel: Kernel, name: str, capability: tuple[int, int], code: bytes) -> Path:
-    """Write a file as :func:`load` reads it; returns its path."""
+    """Write a file as :func:`load_carried` reads it; returns its path."""
     path = folder / file_name(kernel, name, capability)
-    beside = path.with_suffix(".new")
-    beside.write_bytes(_seal(path.name, code) + b"\n" + code)
-    os.replace(beside, path)
+    _write(path, code)
     return path
 
 
@@ -69,16 +181,7 @@ def file_name(kernel: Kernel, name: str, capability: tuple[int, int]) -> str:
 @cache
 def _version() -> str:
     """Of all sources that become machine code, the compilers apart: they need not be here."""
-    return digest(("carried", FORM), sources(PACKAGE, SOURCES))
-
-
-def _seal(name: str, code: bytes) -> bytes:
-    return hashlib.sha256(name.encode() + b"\0" + code).hexdigest().encode()
-
-
-def _unsealed(name: str, content: bytes) -> bytes | None:
-    code = content[SEAL + 1 :]
-    return code if content[: SEAL + 1] == _seal(name, code) + b"\n" else None
+    return digest(("carried",), sources(PACKAGE, SOURCES))
 
 
 def image(kernel: Kernel, capability: tuple[int, int], driver: int, link: Callable[[str], bytes]) -> bytes:
@@ -86,10 +189,10 @@ def image(kernel: Kernel, capability: tuple[int, int], driver: int, link: Callab
     if (made := load_carried(kernel, entry(kernel), capability)) is not None:
         return made
     name = image_name(kernel, capability, driver)
-    found = kept.load(name)
+    found = load(name)
     if found is None:
         found = link(text(kernel, capability))
-        kept.store(name, found)
+        store(name, found)
     return found
 
 
@@ -97,10 +200,10 @@ def image(kernel: Kernel, capability: tuple[int, int], driver: int, link: Callab
 def text(kernel: Kernel, capability: tuple[int, int]) -> str:
     """The kernel's PTX, its entry under the name of :func:`entry`."""
     name = text_name(kernel, capability)
-    found = kept.load(name)
+    found = load(name)
     if found is None:
         found = _compiled(kernel, capability).encode()
-        kept.store(name, found)
+        store(name, found)
     return found.decode()
 
 

@@ -11,7 +11,7 @@ from functools import partial
 
 from ..cache import Filling, Progress, start_helpers
 from ..problem import DTYPES
-from . import catalog, images, kept, there
+from . import catalog, images, there
 from .there import simulated
 
 Unit = tuple[str, str, str, int, int]  # what of it, name, dtype, capability
@@ -25,7 +25,7 @@ def warmup(capability: tuple[int, int], dtypes: Iterable[str] = DTYPES, progress
     """
     units = _units("ptx", capability, dtypes)
     missing = [unit for unit in units if not _has_text(unit)]
-    helpers = start_helpers(__name__, len(missing), kept.PLACE)
+    helpers = start_helpers(__name__, len(missing), images.PLACE)
     Filling(units, _has_text, _make_text, _named, progress).fill(missing, helpers)
 
 
@@ -45,7 +45,7 @@ def warmup_device(number: int, dtypes: Iterable[str] = DTYPES, progress: Progres
     context = context_of(number)
 
     def is_kept(unit: Unit) -> bool:
-        return kept.has(images.image_name(*_kernel(unit), context.driver))
+        return images.has(images.image_name(*_kernel(unit), context.driver))
 
     def make(unit: Unit) -> None:
         images.image(*_kernel(unit), context.driver, partial(link, context))
@@ -73,7 +73,7 @@ def _kernel(unit: Unit) -> tuple[catalog.Kernel, tuple[int, int]]:
 
 
 def _has_text(unit: Unit) -> bool:
-    return kept.has(images.text_name(*_kernel(unit)))
+    return images.has(images.text_name(*_kernel(unit)))
 
 
 def _make_text(unit: Unit) -> None:
