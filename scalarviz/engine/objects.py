@@ -126,10 +126,7 @@ class ObjectsTrainer(PythonTrainer):
     name = "objects"
 
     def __init__(
-        self,
-        problem: Problem,
-        model: Callable[[list[Value]], Any],
-        loss: Callable[[Any, Sequence[Value]], Value],
+        self, problem: Problem, model: Callable[[list[Value]], Any], loss: Callable[[Any, Sequence[Value]], Value]
     ) -> None:
         super().__init__(problem)
         self.model, self.loss = model, loss

@@ -20,17 +20,7 @@ import numpy as np
 from .. import wire
 from ..vector.emitter import lanes_of
 from ..vector.layers import transpose_tiles
-from .intrinsics import (
-    address_of,
-    call_kernel,
-    callee,
-    converted,
-    doubles_at,
-    row_at,
-    size_of,
-    word_at,
-    zero_of,
-)
+from .intrinsics import address_of, call_kernel, callee, converted, doubles_at, row_at, size_of, word_at, zero_of
 from .tiles import SUMS, Row, Words, add_number, fill, row_of
 
 CROWDED = 512

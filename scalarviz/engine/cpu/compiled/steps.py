@@ -23,17 +23,7 @@ from typing import Any
 import numpy as np
 
 from .. import wire
-from .body import (
-    LINE_BYTES,
-    copy,
-    group_start,
-    load_inputs,
-    prepare,
-    run_body,
-    sum_in_double,
-    walk,
-    walk_lines,
-)
+from .body import LINE_BYTES, copy, group_start, load_inputs, prepare, run_body, sum_in_double, walk, walk_lines
 from .intrinsics import (
     add_atomically,
     address_of,

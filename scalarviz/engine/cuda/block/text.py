@@ -112,10 +112,7 @@ def walk_source(name: str, kinds: tuple[str, ...]) -> str:
         tile = hasattr(layers, kind)
         function = kind if tile else f"{name}_{k}"
         functions.append(of_layers(kind) if tile else kind_source(kind, function))
-        cases += [
-            f"        {'if' if k == 0 else 'elif'} kind == {k}:",
-            f"            {function}({', '.join(_GIVEN)})",
-        ]
+        cases += [f"        {'if' if k == 0 else 'elif'} kind == {k}:", f"            {function}({', '.join(_GIVEN)})"]
     lines = [
         "@device",
         f"def {name}({', '.join(POINTERS)}, _b_table, first, last, _b_values, _b_adjoints, _b_stride, _b_lanes):",
