@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _gpu_launches import launches
 from _gpu_networks import Case, case_of, checks, every_case, forms_of, taken
 from _gpu_setting import DTYPES, Setting
 from _ptxas import assemble
@@ -33,7 +34,7 @@ from scalarviz.engine.cost import processors
 from scalarviz.engine.cuda import images
 from scalarviz.engine.cuda.catalog import Kernel, find, names
 from scalarviz.engine.cuda.machine import Machine, Shape
-from scalarviz.engine.cuda.trainer import launches, open_device
+from scalarviz.engine.cuda.trainer import open_device
 from scalarviz.scalar import ops
 from scalarviz.tape import Instruction, Program
 

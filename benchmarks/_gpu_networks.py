@@ -15,12 +15,12 @@ from typing import Any
 
 import _contestants as by
 import numpy as np
+from _gpu_launches import launches
 from _workloads import WORKLOADS, Workload
 
 import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.engine.cuda import trainer
-from scalarviz.engine.cuda.trainer import launches
 from scalarviz.engine.problem import Problem
 from scalarviz.scalar.batch import batch_mean, track
 

@@ -22,12 +22,11 @@ import pytest
 pytest.importorskip("numba_cuda", reason="no numba-cuda (extra cuda)")
 from scalarviz.engine.cuda import catalog, driver, images, jit, kernels, trainer
 from scalarviz.engine.cuda.device import Buffer
-from scalarviz.engine.cuda.trainer import launches
 from scalarviz.errors import DeviceError, MissingDependencyError
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.append(str(BENCHMARKS))
-ptxas = importlib.import_module("_ptxas")
+ptxas, launches = importlib.import_module("_ptxas"), importlib.import_module("_gpu_launches").launches
 
 pytestmark = pytest.mark.cuda
 ARCHITECTURES = tuple(map(int, os.environ.get("SCALARVIZ_TEST_ARCHITECTURES", "80 90").split()))

@@ -20,7 +20,7 @@ from kit.runs import TOLERANCE, far, loss_and_gradient, make_run
 from scalarviz import Run, nn, optim
 from scalarviz.engine import problem
 from scalarviz.engine.arrays import program as workspace
-from scalarviz.engine.arrays.program import blas_threads, one_blas_thread
+from scalarviz.engine.arrays.program import _openblas, one_blas_thread
 from scalarviz.engine.cpu import source, trainer, wire
 from scalarviz.engine.cpu.encode.writer import FEWEST, AdjointRows
 from scalarviz.engine.cpu.machine import Loaded
@@ -98,6 +98,12 @@ def test_samples_of_numpy_fill_its_workspace_and_no_more(monkeypatch):
     monkeypatch.setattr(workspace, "WORKSPACE_BYTES", 20_000)
     runs[1].step(3)
     np.testing.assert_allclose(runs[1].values, runs[0].values, rtol=1e-12, atol=1e-14)
+
+
+def blas_threads():
+    """Threads that a product takes now; None where that is not known."""
+    found = _openblas()
+    return None if found is None else found[0]()
 
 
 def test_blas_has_one_thread_while_numpy_computes_and_what_it_had_afterwards(monkeypatch):

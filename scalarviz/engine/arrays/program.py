@@ -55,12 +55,6 @@ def _openblas() -> Threads | None:
     return None
 
 
-def blas_threads() -> int | None:
-    """Threads that a product takes now; None where that is not known."""
-    found = _openblas()
-    return None if found is None else int(found[0]())
-
-
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Products take one thread inside; what was set before holds again when the last thread has left."""
@@ -135,7 +129,7 @@ class RowProgram:
         """
         with np.errstate(all="ignore"):
             for step in reversed(self.steps):
-                if not (held and isinstance(step, BatchMean)):
+                if step.alive and not (held and isinstance(step, BatchMean)):
                     step.backward(rows, adjoints, theta, grad)
 
 
@@ -157,8 +151,6 @@ class _Conv(Step):
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
         """The weights' gradient over all positions at once; the inputs' one operand after another."""
-        if not self.alive:
-            return
         upstream = adjoints[self.dst].reshape(self.outputs, -1, adjoints.shape[1])
         if self.instruction.bias >= 0:
             grad[self.bias] += upstream.sum(axis=(1, 2))
@@ -184,8 +176,6 @@ class _Max(Step):
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
         """All of the gradient to the operand that was chosen."""
-        if not self.alive:
-            return
         upstream, found = adjoints[self.dst], rows[self.dst]
         others = np.where(found == found, self.dtype.type(0), upstream * found)
         open_still = np.ones(found.shape, np.bool_)

@@ -89,8 +89,6 @@ class Step:
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
         """Hand the adjoints of the instruction's rows on to its operands, and to `grad`."""
-        if not self.alive:
-            return
         i = self.instruction
         upstream = adjoints[self.dst]
         if i.kind == "op":
@@ -132,9 +130,8 @@ class BatchMean(Step):
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
         """To every lane the mean of the adjoints of all."""
-        if self.alive:
-            means = adjoints[self.dst].mean(axis=1, dtype=np.float64).astype(self.dtype)
-            self._add(adjoints, 0, np.broadcast_to(means[:, None], (len(means), adjoints.shape[1])))
+        means = adjoints[self.dst].mean(axis=1, dtype=np.float64).astype(self.dtype)
+        self._add(adjoints, 0, np.broadcast_to(means[:, None], (len(means), adjoints.shape[1])))
 
 
 class Gather(Step):
@@ -158,8 +155,6 @@ class Gather(Step):
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
         """Each lane's adjoint to the parameter that it read, id by id, lane by lane."""
-        if not self.alive:
-            return
         i = self.instruction
         assert i.table is not None
         numbers, there = self._chosen(rows)
@@ -190,8 +185,6 @@ class _Sums(Step):
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
         """To the bias, the weights and the operands."""
-        if not self.alive:
-            return
         upstream = adjoints[self.dst]
         if self.instruction.bias >= 0:
             grad[self.instruction.bias] += upstream.sum()
@@ -325,8 +318,6 @@ class Squares(Step):
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
         """Twice each difference to `a`, the opposite to `b`."""
-        if not self.alive:
-            return
         a, b = self.args
         terms = (rows[a] - rows[b]) * (adjoints[self.dst] * (self.numbers[0] * 2))
         for k, sign in ((0, 1), (1, -1)):

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from mmap import PAGESIZE
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from cuda.bindings import driver as api
@@ -25,10 +25,6 @@ from ..problem import Array
 from . import images, there
 from .catalog import Kernel
 from .device import Buffer, Launch
-
-if TYPE_CHECKING:
-    pass
-
 
 _CONTEXTS: dict[int, Context] = {}
 _MAKING = threading.Lock()

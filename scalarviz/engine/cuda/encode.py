@@ -5,12 +5,13 @@ Calls name their buffers; ``machine`` puts the memory in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, assert_never
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...scalar import ops
 from ...tape import Instruction, Program
 from .calls import MEAN_SLICES, Call, Encoded, Pairs, Scatter, Squares, Written
 from .tiled import Cut, Tiled
@@ -23,8 +24,6 @@ def _op(found: Encoded, i: Instruction) -> Written:
     def back(at: int, count: int) -> Call:
         given = ("adjoints", "values", "pool", at, count, args, i.dst, i.count)
         return Call(f"backward:{i.op}", count, given)
-
-    from ...scalar import ops
 
     partials = ops.get(i.op).partials
     operands = i.args.copy()
@@ -175,35 +174,12 @@ def _bias(i: Instruction) -> Pairs:
 _NONE = np.zeros(0, np.int64)
 
 
-def write(found: Encoded, i: Instruction) -> Written:
-    """The forward call of an instruction; a kind that has no form here fails the type checker."""
-    match i.kind:
-        case "op":
-            return _op(found, i)
-        case "param":
-            return _param(found, i)
-        case "layer":
-            return _layer(found, i)
-        case "conv":
-            return _conv(found, i)
-        case "max":
-            return _max(found, i)
-        case "dot":
-            return _dot(found, i)
-        case "weighted":
-            return _weighted(found, i)
-        case "product":
-            return _product(found, i)
-        case "squares":
-            return _squares(found, i)
-        case "mask":
-            return Written(None, None, _NONE, list)  # `Machine.masks` launches it: it reads the clock
-        case "gather":
-            return _gather(found, i)
-        case "batch_mean":
-            return _batch_mean(found, i)
-        case _:
-            assert_never(i.kind)
+WRITERS: dict[str, Callable[[Encoded, Instruction], Written]] = {
+    "op": _op, "param": _param, "layer": _layer, "conv": _conv, "max": _max, "dot": _dot, "weighted": _weighted,
+    "product": _product, "squares": _squares, "gather": _gather, "batch_mean": _batch_mean,
+    "mask": lambda found, i: Written(None, None, _NONE, list),  # `Machine.masks` launches it: it reads the clock
+}  # fmt: skip
+"""How each kind of instruction is written."""
 
 
 def encode(
@@ -223,7 +199,7 @@ def encode(
     instructions = program.instructions
     if joined and last and _is_loss_alone(program, last[0]):
         instructions = instructions[:-1]
-    writers = [write(found, i) for i in instructions]
+    writers = [WRITERS[i.kind](found, i) for i in instructions]
     tiled = Tiled(found, program, seeds, cut, joined) if cut is not None else None
     if tiled is not None:
         writers = [tiled.replaced(index, plain) for index, plain in enumerate(writers)]

@@ -288,13 +288,8 @@ def namespace(module: ModuleType, dtype: str, **given: Any) -> dict[str, Any]:
             own.__annotations__ = found.__annotations__
             space[name] = own
     for name in space.get("DEVICE", ()):
-        space[name] = _device(space[name])
+        space[name] = device_function(space[name])
     return space
-
-
-def _device(function: FunctionType) -> Any:
-
-    return device_function(function)
 
 
 def parameters(function: Any) -> tuple[str, ...]:

@@ -128,11 +128,9 @@ class Machine:
 
     def rows(self, kernel: str, rows: int, arguments: Sequence[Any], lanes: int) -> Launch:
         """A thread for each of so many rows and lanes; stride and lanes are added to the arguments."""
-        across = 1
-        while across < min(lanes, self.shape.threads):
-            across *= 2
-        across = min(across, self.shape.threads)
-        down = max(1, self.shape.threads // across)
+        threads = self.shape.threads
+        across = min(1 << (min(lanes, threads) - 1).bit_length(), threads)
+        down = max(1, threads // across)
         grid = (-(-rows // down), -(-lanes // across))
         return Launch(find(kernel, self.dtype.name), grid, (across, down), (*arguments, self.chunk, lanes))
 

@@ -159,17 +159,14 @@ def _asked(process: int) -> Driver:
     return Driver((version // 1000, version % 1000 // 10), gpus)
 
 
+CAPABILITY = "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY"
+
+
 def _gpu(api: Any, number: int) -> Gpu:
     device = _checked(api, api.cuDeviceGet(number))
     name = _checked(api, api.cuDeviceGetName(256, device))
-    kinds = api.CUdevice_attribute
-    major, minor = (
-        _checked(api, api.cuDeviceGetAttribute(kind, device))
-        for kind in (
-            kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-            kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-        )
-    )
+    kinds = (getattr(api.CUdevice_attribute, f"{CAPABILITY}_{part}") for part in ("MAJOR", "MINOR"))
+    major, minor = (_checked(api, api.cuDeviceGetAttribute(kind, device)) for kind in kinds)
     memory = _checked(api, api.cuDeviceTotalMem(device))
     return Gpu(number, name.split(b"\0")[0].decode(errors="replace"), memory, (major, minor))
 
@@ -266,11 +263,8 @@ def _no_gpu(device: int) -> str:
     if not there:
         return f"finds NVIDIA's driver and no GPU{shown}: `nvidia-smi` lists them"
     if device >= there:
-        some = (
-            f'there is one{shown}: take "cuda:0"'
-            if there == 1
-            else f'there are {there}{shown}: "cuda:{there - 1}" is the last'
-        )
+        several = f'there are {there}{shown}: "cuda:{there - 1}" is the last'
+        some = f'there is one{shown}: take "cuda:0"' if there == 1 else several
         return f"names GPU {device}, and {some}"
     return ""
 

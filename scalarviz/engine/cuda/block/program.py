@@ -68,11 +68,6 @@ def _rows(rows: Iterable[int]) -> frozenset[int]:
     return frozenset(int(row) for row in rows)
 
 
-def kinds_of(*ways: Sequence[Line]) -> tuple[str, ...]:
-    """Names of the kernels that occur; a line names one by its place here."""
-    return tuple(sorted({line.call.kernel for lines in ways for line in lines}))
-
-
 def numbered(
     lines: Sequence[Line], kinds: tuple[str, ...], written: Iterable[int] = ()
 ) -> NDArray[np.int32]:  # fmt: skip
@@ -381,5 +376,6 @@ def joined(head: list[int], parts: list[Array]) -> Array:
 
 
 def kinds(*machines: tuple[list[Line], list[Line]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The kinds of several programs, forward and backward."""
-    return kinds_of(*(ways[0] for ways in machines)), kinds_of(*(ways[1] for ways in machines))
+    """Names of the kernels that occur in several programs, forward and backward; a line names one by its place."""
+    forward, backward = ({line.call.kernel for ways in machines for line in ways[way]} for way in (0, 1))
+    return tuple(sorted(forward)), tuple(sorted(backward))
