@@ -24,13 +24,7 @@ BATCH_MEAN = Kernel(ops.Op("batch_mean", ("x",), "x", ("1",), r"\overline{x}"), 
 
 
 class BatchMean(Symbol):
-    """The mean of `x` over all samples of the batch, the same number in the graph of each.
-
-    Parameters
-    ----------
-    x : Value
-        A number of a recorded graph.
-    """
+    """The mean of `x` over all samples of the batch, the same number in the graph of each."""
 
     __slots__ = ()
 
@@ -40,16 +34,7 @@ class BatchMean(Symbol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tracked:
-    """A number of the store that follows what training steps compute. See :func:`track`.
-
-    Attributes
-    ----------
-    buffer : Weight
-    stat : Value or None
-    rate : float or None
-    positions : int
-    count : Weight or None
-    """
+    """A number of the store that follows what training steps compute. See :func:`track`."""
 
     buffer: Weight
     stat: Value | None
@@ -59,15 +44,7 @@ class Tracked:
 
 
 def batch_mean(x: Value) -> Value:
-    """The mean of `x` over all samples of the batch, as a node of the graph that is being recorded.
-
-    Parameters
-    ----------
-    x : Value
-
-    Returns
-    -------
-    Value
+    """The mean of a number over all samples of the batch, as a node of the graph that is being recorded.
 
     Raises
     ------
@@ -83,13 +60,7 @@ def batch_mean(x: Value) -> Value:
 
 
 def several() -> None:
-    """The graph that is being recorded has no meaning for a batch of one sample alone.
-
-    Raises
-    ------
-    StateError
-        Nothing is being recorded.
-    """
+    """The graph that is being recorded has no meaning for a batch of one sample alone; StateError if none is."""
     _recorder("several").fewest = 2
 
 
@@ -98,19 +69,10 @@ def track(
 ) -> None:  # fmt: skip
     """Let `buffer` follow `stat`: after every training step it becomes ``(1 - rate) * buffer + rate * stat``.
 
-    Parameters
-    ----------
-    buffer : Weight
-        Of a block that the optimiser does not hold. A frozen one stays as it is.
-    stat : Value or None
-        What it follows, the same number in the graphs of all samples. None: `buffer` counts steps, one more each.
-    rate : float or None
-        None: 1 by the number that `count` has become, so that `buffer` is the mean of all steps.
-    positions : int
-        `stat` is a variance over so many numbers a sample: it is multiplied by n / (n - 1), n = batch * positions.
-        0: it is taken as it is.
-    count : Weight or None
-        Counts the steps. Its own track comes first.
+    `stat` is the same number in the graphs of all samples; None: `buffer` counts steps, one more each. The block of
+    `buffer` is held by no optimiser; a frozen one stays as it is. Without a rate it is 1 by the number that `count`
+    has become, whose own track comes first, so that `buffer` is the mean of all steps. With `positions` `stat` is a
+    variance over so many numbers a sample: it is multiplied by n / (n - 1), n = batch * positions.
 
     Raises
     ------

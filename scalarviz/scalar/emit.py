@@ -39,21 +39,9 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 
 @dataclass(frozen=True)
 class Dialect:
-    """How one engine writes the vocabulary.
+    """How one engine writes the vocabulary."""
 
-    Attributes
-    ----------
-    calls : mapping of str to str
-        Name of each function; a missing one keeps its own.
-    where : str
-        Template of a selection with ``{c} {a} {b}``.
-    divide, power : str
-        Templates with ``{a} {b}``.
-    literal : callable
-        A number to its source.
-    """
-
-    calls: Mapping[str, str] = field(default_factory=dict)
+    calls: Mapping[str, str] = field(default_factory=dict)  # a function that is missing keeps its name
     where: str = "({a} if {c} else {b})"
     divide: str = "({a} / {b})"
     power: str = "({a} ** {b})"
@@ -75,32 +63,16 @@ NUMPY = Dialect(
 
 
 def check(expression: str, names: tuple[str, ...], where: str) -> None:
-    """Make sure that `expression` stays inside the vocabulary.
-
-    Raises
-    ------
-    InputError
-        Naming `where`, the offending part, and what is allowed.
-    """
+    """Raise an InputError that names `where`, the part and what is allowed if `expression` leaves the vocabulary."""
     translate((expression,), names, PYTHON, where=where)
 
 
 def translate(
     expressions: tuple[str, ...], names: tuple[str, ...], dialect: Dialect, where: str = "an expression"
 ) -> tuple[list[str], list[str]]:
-    """Source that computes `expressions` together.
+    """Assignments and results that compute `expressions`, which may use `names`, together.
 
-    Parameters
-    ----------
-    expressions : tuple of str
-        As in the ops table.
-    names : tuple of str
-        The free names they may use.
-
-    Returns
-    -------
-    assignments, results : list of str
-        For the sigmoid ``["_0 = _exp((-_abs(a)))"]`` and ``["(1.0 if (a >= 0.0) else _0) / (1.0 + _0)"]``.
+    For the sigmoid ``["_0 = _exp((-_abs(a)))"]`` and ``["(1.0 if (a >= 0.0) else _0) / (1.0 + _0)"]``.
     """
     trees = []
     for expression in expressions:
@@ -118,16 +90,8 @@ UPSTREAM = "_up"
 def adjoint(partial: str) -> str:
     """What the chain rule hands on to an operand: the upstream gradient times its partial derivative.
 
-    Parameters
-    ----------
-    partial : str
-        As in the ops table.
-
-    Returns
-    -------
-    str
-        An expression of the same names and :data:`UPSTREAM`. The factor stands inside the branches of ``where``,
-        so that a branch that is the number 0 hands on 0 whatever comes from above, infinities and NaN included.
+    The factor (:data:`UPSTREAM`) stands inside the branches of ``where``, so that a branch that is the number 0
+    hands on 0 whatever comes from above, infinities and NaN included.
 
     Examples
     --------

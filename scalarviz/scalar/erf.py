@@ -32,14 +32,7 @@ FAR, NONE = 8.0, 28.0
 def erf(x: Any) -> Any:
     """``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to x, in the dtype of x; computed in float64.
 
-    Parameters
-    ----------
-    x : ndarray or NumPy scalar of float32 or float64
-
-    Returns
-    -------
-    ndarray or scalar of the same shape and dtype
-        Within 4 ulp; -0 for -0, NaN for NaN, 1 and -1 for infinities.
+    Within 4 ulp; -0 for -0, NaN for NaN, 1 and -1 for infinities.
     """
     given = np.asarray(x)
     a = np.minimum(np.abs(given.astype(np.float64)), ONE)
@@ -52,15 +45,8 @@ def erf(x: Any) -> Any:
 def erfc(x: Any) -> Any:
     """``1 - erf(x)`` with all its digits where that is nearly 0, in the dtype of x; computed in float64.
 
-    Parameters
-    ----------
-    x : ndarray or NumPy scalar of float32 or float64
-
-    Returns
-    -------
-    ndarray or scalar of the same shape and dtype
-        Within 4 ulp for an argument within 1 ulp (far out its last place is worth ``2 * x**2`` of the result's).
-        NaN for NaN, 0 and 2 for infinities.
+    Within 4 ulp for an argument within 1 ulp (far out its last place is worth ``2 * x**2`` of the result's). NaN
+    for NaN, 0 and 2 for infinities.
     """
     given = np.asarray(x)
     a = np.minimum(np.abs(given.astype(np.float64)), NONE)

@@ -64,16 +64,7 @@ GATHER = Kernel(ops.Op("gather", ("id",), "id", (None,), r"w_{i}"), pull=_none)
 
 
 class Gathered(Symbol):
-    """The number ``block[start + k * step]``, where k is what `id` will be; NaN where that is none of 0 .. rows - 1.
-
-    Parameters
-    ----------
-    block : Block
-    start, rows, step : int
-        Flat index of the weight that the number 0 chooses, how many there are, and how far from one to the next.
-    id : Value
-        A number of a recorded graph.
-    """
+    """The number ``block[start + k * step]``, where k is what `id` will be; NaN where that is none of 0 .. rows - 1."""
 
     __slots__ = ("block", "rows", "start", "step")
 
@@ -383,13 +374,7 @@ OPERATIONS = {
 
 
 def call(ufunc: Any, method: str, operands: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """What NumPy asks of a Value: ``ufunc(*operands)``.
-
-    Raises
-    ------
-    TypeMismatchError
-        The table has no such operation, or an operand is an array.
-    """
+    """What NumPy asks of a Value: ``ufunc(*operands)``; TypeMismatchError without such an operation, or of an array."""
     if any(isinstance(operand, Many) for operand in operands):
         return NotImplemented  # it is one with each of them
     name = ufunc.__name__

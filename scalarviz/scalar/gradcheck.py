@@ -16,13 +16,7 @@ Function = Callable[..., Any]
 
 
 def by_backward(fn: Function, point: Sequence[float], title: str = "gradcheck") -> tuple[float, ...]:
-    """The derivatives of ``fn(*point)`` by each number, by one call of backward.
-
-    Raises
-    ------
-    InputError
-        `fn` returns no Value.
-    """
+    """The derivatives of ``fn(*point)`` by each number, by one backward; InputError if `fn` returns no Value."""
     leaves = [Value(p) for p in point]
     result = fn(*leaves)
     if not isinstance(result, Value):

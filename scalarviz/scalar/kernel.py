@@ -28,23 +28,6 @@ def define(name: str, source: str, namespace: dict[str, Any]) -> None:
 class Kernel:
     """A table entry that plain Python can run.
 
-    Attributes
-    ----------
-    name : str
-    arity : int
-    value : callable
-        Operands (floats) to the result.
-    pull : callable
-        Takes a node of this operation and adds ``node.grad * partial`` to the ``grad`` of each parent.
-    source : str
-        What is made of the entry, as a debugger shows it: its formulas, then the Python of `value` and `pull`.
-    flowing : tuple of int
-        The operands that a derivative goes to.
-    partly : bool
-        Whether there are others.
-    straight : bool
-        Whether a backward walk goes on at the parents of a node, all of them, without asking it.
-
     Examples
     --------
     >>> print(kernel("square").source.partition("def")[0])
@@ -57,12 +40,14 @@ class Kernel:
     __slots__ = ("arity", "entry", "flowing", "name", "partly", "pull", "source", "straight", "value")
 
     value: Callable[..., float]
-    pull: Callable[[Any], None]
+    pull: Callable[[Any], None]  # takes a node and adds `node.grad * partial` to the `grad` of each parent
 
     def __init__(
         self, entry: ops.Op, pull: Callable[[Any], None] | None = None, value: Callable[..., float] | None = None
     ) -> None:
         self.entry, self.name, self.arity = entry, entry.name, len(entry.args)
+        # the operands that a derivative goes to, whether there are others, and whether a backward walk goes on at
+        # all of a node's parents without asking it
         self.flowing = tuple(k for k, partial in enumerate(entry.partials) if partial is not None)
         self.partly = len(self.flowing) < self.arity
         self.straight = pull is None and not self.partly
@@ -90,7 +75,7 @@ def pull_source(entry: ops.Op) -> str:
             _p0.grad += _up * (2.0 * a)
 
     Written out, because this is the innermost loop of the chain rule: three times as fast as a general one. It reads
-    only what its formulas use (``y = _node.data`` in the rule of tanh).
+    only what its formulas use.
     """
     flowing = [k for k, partial in enumerate(entry.partials) if partial is not None]
     if not flowing:
@@ -126,13 +111,7 @@ _KERNELS: dict[str, Kernel] = {}
 
 
 def kernel(name: str) -> Kernel:
-    """The kernel of the operation `name`.
-
-    Raises
-    ------
-    UnknownNameError
-        No such operation.
-    """
+    """The kernel of the operation `name`; UnknownNameError if there is none."""
     found = _KERNELS.get(name)
     if found is None:
         found = _KERNELS[name] = Kernel(ops.get(name))

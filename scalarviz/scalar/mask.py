@@ -27,11 +27,7 @@ UNITS = 1 << 32
 class Mask(Symbol):
     """A factor of a recorded graph: 0 with probability `p`, else ``1 / (1 - p)``; another one at every step and sample.
 
-    Attributes
-    ----------
-    number : int
-        ``call * UNITS + unit``.
-    p : float
+    Its number is ``call * UNITS + unit``.
     """
 
     __slots__ = ("number", "p")
@@ -43,21 +39,12 @@ class Mask(Symbol):
 
 @dataclass(slots=True)
 class Draws:
-    """What masks are drawn from, see :func:`scalarviz.rng.dropped`.
-
-    Attributes
-    ----------
-    seed, step : int
-    place : int
-        Of the (first) sample in its batch.
-    calls : int
-        Calls of modules with masks so far, of the sample's graph.
-    """
+    """What masks are drawn from, see :func:`scalarviz.rng.dropped`."""
 
     seed: int
     step: int
-    place: int = 0
-    calls: int = 0
+    place: int = 0  # of the (first) sample in its batch
+    calls: int = 0  # of modules with masks so far, in the sample's graph
 
     def factors(self, call: int, units: NDArray[np.integer], lanes: int, p: float, dtype: Any) -> NDArray[Any]:
         """The numbers of a mask, shape (units, lanes), for the samples from `place` on."""

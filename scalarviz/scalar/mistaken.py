@@ -14,15 +14,7 @@ from threading import get_ident
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mistake:
-    """One mistake, for as long as its block lasts.
-
-    Attributes
-    ----------
-    name : str
-        ``"overwrite"``.
-    detail : str
-        ``"found"`` of ``wrong_order("found")``; empty for most.
-    """
+    """One mistake, for as long as its block lasts: ``wrong_order("found")`` has the detail ``"found"``."""
 
     name: str
     detail: str = ""

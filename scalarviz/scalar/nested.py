@@ -18,13 +18,7 @@ DEEPEST = 32
 
 
 def shape_of(x: Any, what: str = "the input") -> Shape:
-    """The shape of nested lists; ``()`` for a single Value.
-
-    Raises
-    ------
-    InputError
-        The lists are ragged: neighbours have different shapes; or there are more than `DEEPEST` levels.
-    """
+    """The shape of nested lists, ``()`` for a single Value; InputError for lists that are ragged or too deep."""
     return _shape(x, what, 0)
 
 
@@ -50,10 +44,7 @@ def _shape(x: Any, what: str, level: int) -> Shape:
 def flatten(x: Any, level: int = 0) -> list[Value]:
     """The Values in `x`: itself, or those of a list, tuple, array or dict, nested or not; other things are left out.
 
-    Raises
-    ------
-    InputError
-        It is nested too deeply: `level` is how many lists are around `x`.
+    `level` is how many lists are around `x`; InputError where it is nested too deeply.
     """
     if isinstance(x, Value):
         return [x]
@@ -86,12 +77,7 @@ NESTED = (list, tuple, np.ndarray, Many, dict)
 def every(result: Any, what: str, level: int = 0) -> list[Value]:
     """What a function returned as a flat list: Values and numbers, in lists, tuples, arrays and dicts, nested or not.
 
-    Raises
-    ------
-    InputError
-        It is something else, or nested too deeply: `level` is how many lists are around it.
-    TypeMismatchError
-        Something in it is neither Value nor number.
+    InputError where it is something else or nested too deeply, TypeMismatchError where something in it is no number.
     """
     if isinstance(result, Value):
         return [result]

@@ -84,10 +84,6 @@ def register(
     value, partials : str, tuple of (str or None)
         Expressions, see :class:`Op`.
 
-    Returns
-    -------
-    Op
-
     Raises
     ------
     InputError
@@ -153,13 +149,7 @@ def _check_entry(name: str, args: tuple[str, ...], partials: tuple[str | None, .
 
 
 def get(name: str) -> Op:
-    """The entry of that name.
-
-    Raises
-    ------
-    UnknownNameError
-        There is none; the message lists those that exist.
-    """
+    """The entry of that name; the message of UnknownNameError lists those that exist."""
     try:
         return TABLE[name]
     except KeyError:

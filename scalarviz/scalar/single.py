@@ -13,15 +13,7 @@ from ..errors import InputError, TypeMismatchError, shown
 
 
 def as_number(x: SupportsFloat, what: str) -> float:
-    """`x` as a float.
-
-    Raises
-    ------
-    TypeMismatchError
-        It is no number.
-    InputError
-        A whole number too large for a float.
-    """
+    """`x` as a float; TypeMismatchError if it is no number, InputError if it is a whole number too large for one."""
     kind = type(x)
     if kind is float:
         return x  # type: ignore[return-value]
@@ -106,13 +98,7 @@ class Single(Values):
 
     @property
     def value(self) -> Value:
-        """The Value.
-
-        Raises
-        ------
-        TypeMismatchError
-            The list was changed and has not one element any more.
-        """
+        """The Value; TypeMismatchError once the list was changed and has not one element any more."""
         if len(self) != 1:
             raise TypeMismatchError(f"a list of {len(self)} outputs is no number; take one of them, outputs[0]")
         return self[0]

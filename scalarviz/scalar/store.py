@@ -93,53 +93,24 @@ class Owner(Protocol):
 
 
 class Store:
-    """Flat arrays, one index a parameter.
-
-    Parameters
-    ----------
-    size : int
-        Number of scalars.
-    dtype : dtype-like
-        ``float64`` (stand-alone weights) or that of the Run that gathered them.
-
-    Attributes
-    ----------
-    value, grad : ndarray, shape (size,)
-    computed : ndarray of uint8
-        1 where a gradient has been computed since the last ``zero_grad``.
-    frozen : ndarray of uint8
-        1 where the optimiser must leave the value alone.
-    owner : weak reference to an Owner, or None
-        The Run that trains these weights; what is written from outside goes through it.
-    gate : Gate or None
-        What is read goes through it while the Run trains in a thread.
-    revision : int
-        Counts changes of values from outside, those of an optimiser left out: whoever kept numbers that were computed
-        from the values sees by it whether they still belong together. Writing into a live view is not seen.
-    """
+    """Flat arrays, one index a parameter; float64 for stand-alone weights, else of the dtype of their Run."""
 
     __slots__ = ("__weakref__", "computed", "frozen", "gate", "grad", "owner", "revision", "value")
 
     def __init__(self, size: int, dtype: DTypeLike = np.float64) -> None:
         self.value: NDArray[Any] = np.zeros(size, dtype)
         self.grad: NDArray[Any] = np.zeros(size, dtype)
-        self.computed = np.zeros(size, np.uint8)
-        self.frozen = np.zeros(size, np.uint8)
-        self.owner: weakref.ref[Owner] | None = None
-        self.gate: Gate | None = None
+        self.computed = np.zeros(size, np.uint8)  # 1 where a gradient has been computed since the last `zero_grad`
+        self.frozen = np.zeros(size, np.uint8)  # 1 where the optimiser must leave the value alone
+        self.owner: weakref.ref[Owner] | None = None  # what is written from outside goes through it
+        self.gate: Gate | None = None  # what is read goes through it while the Run trains in a thread
+        # counts changes of values from outside, those of an optimiser left out: whoever kept numbers that were computed
+        # from the values sees by it whether they still belong together. Writing into a live view is not seen
         self.revision = 0
 
 
 class Block:
-    """A span of a store. Indexing gives its `Weight` objects, always the same one for the same index.
-
-    Parameters
-    ----------
-    size : int
-        Number of scalars.
-    dtype : dtype-like
-        Of the block's own store.
-    """
+    """A span of a store. Indexing gives its `Weight` objects, always the same one for the same index."""
 
     __slots__ = (
         "__weakref__", "_only", "_proxies", "computed", "computed_flags", "flat_grad", "flat_value", "frozen_flags",
@@ -229,13 +200,7 @@ class Block:
         return self.frozen_flags[start:stop] if gate is None else gate.frozen(self._span(start, stop))
 
     def _own_grads(self) -> None:
-        """Raise unless gradients may be written.
-
-        Raises
-        ------
-        StateError
-            A thread trains these weights: the gradient is its own.
-        """
+        """Raise a StateError where a thread trains these weights: the gradient is its own."""
         if self._gate() is not None:
             name = self.name or "a weight"
             raise StateError(

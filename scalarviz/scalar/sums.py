@@ -364,26 +364,14 @@ LAYER = Kernel(ops.Op("layer", ("w", "x"), "w * x", ("x", "w")), pull=_pull_laye
 
 
 def affine(weight: Block, rows: int, bias: Block | None, xs: Sequence[Value | SupportsFloat]) -> list[Value]:
-    """The outputs of a linear layer: one `Dot` a row of `weight` (C order, ``rows x len(xs)``).
-
-    Raises
-    ------
-    InputError
-        ``rows * len(xs)`` is not the number of weights.
-    """
+    """The outputs of a linear layer: one `Dot` a row of `weight` (C order, ``rows x len(xs)``)."""
     return affine_each(weight, rows, bias, [xs])[0]
 
 
 def affine_each(
     weight: Block, rows: int, bias: Block | None, patches: Sequence[Sequence[Value | SupportsFloat]]
 ) -> list[list[Value]]:
-    """`affine` of several inputs with the same weights, as a convolution has them: a list of sums for each.
-
-    Raises
-    ------
-    InputError
-        ``rows`` times the length of an input is not the number of weights.
-    """
+    """`affine` of several inputs with the same weights, as a convolution has them: a list of sums for each."""
     columns = weight.size // max(rows, 1)
     for xs in patches:
         if rows * len(xs) != weight.size:
@@ -396,15 +384,7 @@ def affine_span(
 ) -> list[list[Value]]:
     """`affine_each` with some neighbouring rows of a layer alone, as a convolution in groups has them: a layer a group.
 
-    Parameters
-    ----------
-    weight, bias : Block
-        All rows of `columns` weights; the bias of each.
-    rows : range
-        Those that are meant, with step 1.
-    columns : int
-        Weights of a row, as many as each input has numbers.
-    patches : sequence of inputs
+    `weight` and `bias` hold all rows of the layer, of `columns` weights each.
     """
     given = [tuple([as_value(x) for x in xs]) for xs in patches]
     found = _sums(weight, rows, columns, bias, given)

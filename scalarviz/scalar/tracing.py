@@ -21,38 +21,21 @@ _threads: dict[int, Recorder | Untracking] = {}
 
 
 class Recorder:
-    """What a recording collects beside the graph itself.
-
-    Attributes
-    ----------
-    taps : list of (object, list)
-        Every module that was called and the outputs that it returned, in the order of the calls.
-    masks : int
-        Calls of modules with dropout masks.
-    modes : dict
-        Modules that were asked whether they are in training and said yes, as keys: in evaluation the graph is another.
-    tracks : list of Tracked
-        Numbers of the store that training steps change beside the weights: see :func:`scalarviz.scalar.batch.track`.
-    fewest : int
-        Samples that a batch must have.
-    evaluation : bool
-        Modules say that they are not in training, whatever they are.
-    classes : list of (Value, object, int)
-        Targets that a loss took for the number of a class, each with that loss and how many classes there are.
-    calls : list of (object, list, object), or None
-        Where one is set: every module that was called, what it was given and what it returned.
-    """
+    """What a recording collects beside the graph itself."""
 
     __slots__ = ("calls", "classes", "evaluation", "fewest", "masks", "modes", "taps", "tracks")
 
     def __init__(self) -> None:
-        self.taps: list[tuple[Any, list[Any]]] = []
-        self.masks = 0
+        self.taps: list[tuple[Any, list[Any]]] = []  # modules that were called and what they returned, in that order
+        self.masks = 0  # calls of modules with dropout masks
+        # modules that were asked whether they are in training and said yes: in evaluation the graph is another
         self.modes: dict[Any, None] = {}
-        self.tracks: list[Any] = []
-        self.fewest = 1
-        self.evaluation = False
+        self.tracks: list[Any] = []  # of `scalar.batch.track`
+        self.fewest = 1  # samples that a batch must have
+        self.evaluation = False  # modules say that they are not in training, whatever they are
+        # targets that a loss took for the number of a class, that loss, and how many classes there are
         self.classes: list[tuple[Any, Any, int]] = []
+        # where one is set: every module that was called, what it was given and what it returned
         self.calls: list[tuple[Any, list[Any], Any]] | None = None
 
 
@@ -92,13 +75,7 @@ def put(mode: Recorder | Untracking | None) -> Recorder | Untracking | None:
 
 
 def forbid(what: str) -> None:
-    """Raise if this thread is recording.
-
-    Raises
-    ------
-    TracingError
-        Naming `what` was asked and ``sv.where`` as the way to choose.
-    """
+    """Raise a TracingError if this thread is recording, with `what` was asked and ``sv.where`` as the way to choose."""
     if _threads and active() is not None:
         raise TracingError(
             f"{what} of a Value while its graph is being recorded: its number is not known yet, and one branch "
@@ -108,13 +85,7 @@ def forbid(what: str) -> None:
 
 @contextmanager
 def recording() -> Iterator[Recorder]:
-    """Make operations of this thread build symbols instead of computing numbers.
-
-    Raises
-    ------
-    TracingError
-        The thread is recording already.
-    """
+    """Make operations of this thread build symbols instead of computing numbers."""
     if active() is not None:
         raise TracingError("a recording cannot start inside another one; record the outer function only")
     recorder = Recorder()

@@ -114,24 +114,11 @@ def _clear(nodes: list[Value], apart: set[Value]) -> None:
 
 
 def backward_between(outputs: Sequence[Value], upstreams: Sequence[float], inputs: Sequence[Value]) -> list[float]:
-    """Gradients of ``sum(upstream * output)`` by the inputs, taking the inputs as leaves.
+    """Gradients of ``sum(upstream * output)`` by each of the inputs, taking the inputs as leaves.
 
-    Parameters
-    ----------
-    outputs, upstreams : sequences of the same length
-        Where the walk starts, and with which gradients.
-    inputs : sequence of Value
-        Where it ends: nothing below them is touched.
-
-    Returns
-    -------
-    list of float
-        One gradient an input. A Value that stands at two places has its whole gradient at the first and 0 at the
-        second, so that the sum over places is right.
-
-    Notes
-    -----
-    Other leaves (weights) accumulate, and so do inputs that are leaves themselves.
+    Nothing below the inputs is touched. Other leaves (weights) accumulate, and so do inputs that are leaves
+    themselves. A Value that stands at two places has its whole gradient at the first and 0 at the second, so that
+    the sum over places is right.
     """
     ends = dict.fromkeys(inputs)
     before = {end: end.grad if end._op is None else 0.0 for end in ends}
@@ -264,7 +251,6 @@ class Value(Labelled):
         return self.data
 
     def _graph_parents(self) -> Sequence[Value]:
-        """The operands."""
         return self._parents
 
     def _below(self) -> Sequence[Value]:

@@ -20,19 +20,9 @@ from .tape import Node, Tape
 
 
 def halved(tape: Tape, scale: int) -> Tape:
-    """The tape in half precision.
+    """The tape in half precision; its gradients of theta are not scaled.
 
-    Parameters
-    ----------
-    tape : Tape
-        As recorded, with a loss.
-    scale : int
-        Index into theta of the loss scale.
-
-    Returns
-    -------
-    Tape
-        Its outputs, taps and the loss are those of `tape`; the gradients of theta are not scaled.
+    `tape` has a loss. `scale` is the index into theta of the loss scale.
     """
     return _Halving(tape, scale).run()
 

@@ -110,18 +110,9 @@ _PLANS: Kept[tuple[bytes, bool], Plan] = Kept()
 def lower(tape: Tape, *, encode: bool = True) -> Plan:
     """Split by dependence, recognise weighted sums and layers, order by level.
 
-    Of a small graph that was lowered before it is the same plan, whose arrays nobody writes to.
-
-    Parameters
-    ----------
-    tape : Tape
-        As recorded. What is not recognised runs row by row and is right.
-    encode : bool
-        False: keep input-only nodes in the body (for inputs that change at every step, as an optimiser's).
-
-    Returns
-    -------
-    Plan
+    What is not recognised runs row by row and is right. Of a small graph that was lowered before it is the same plan,
+    whose arrays nobody writes to. Without `encode` input-only nodes stay in the body, for inputs that change at every
+    step, as an optimiser's.
     """
     content = content_of(tape)
     if content is None:

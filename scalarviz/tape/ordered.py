@@ -28,13 +28,7 @@ def is_layer(terms: Terms) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a weighted sum stands in a group of layers with the same weights.
-
-    Attributes
-    ----------
-    group, output, position : int
-        Which group, which row of the weights, which layer.
-    """
+    """Where a weighted sum stands: which group of layers with the same weights, which row of these, which layer."""
 
     group: int
     output: int
@@ -148,15 +142,8 @@ def ordered(tape: Tape, gets: list[bool]) -> tuple[Tape, list[bool], list[int], 
     """Sort by level, then by what can run together: rows of one operation or layer become neighbours.
 
     Rows that get a gradient and rows that get none do not run together: their instruction would multiply the zeros of
-    the latter. Layers that share weights are sorted by output, then position, gathers by id, then column.
-
-    Returns
-    -------
-    tape : Tape
-    gets, level : list
-        Which rows get a gradient, and their levels, in the new order.
-    shared : dict of int to Place
-        The places of the rows of layers that share weights, and of gathers.
+    the latter. Layers that share weights are sorted by output, then position, gathers by id, then column. `gets` and
+    the levels come back in the new order, with the places of the rows of layers that share weights, and of gathers.
     """
     level = levels(tape.nodes)
     shared = shared_layers(tape.nodes, level, gets) | gather_places(tape.nodes, level, gets)

@@ -29,47 +29,31 @@ _NO_NUMBERS: NDArray[np.float64] = np.zeros(0)
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One kind of work on `count` neighbouring result rows.
+    """One kind of work on `count` neighbouring result rows, from `dst` on.
 
-    Attributes
-    ----------
-    kind : {"op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param", "mask", "gather",
-            "batch_mean"}
-        ``op``: the table operation `op`, row ``dst + j`` from the rows ``args[:, j]``.
-        ``layer``: row ``dst + j`` = sum_k theta[weight + j*n + k] * row[args[0, k]] (+ theta[bias + j]).
-        ``conv``: layers that share their weights: row ``dst + j*P + p`` = sum_k theta[weights[j] + k] *
-        row[args[p, k]] (+ theta[bias + j]), for the P rows of `args`.
-        ``max``: row ``dst + j`` = the largest of the rows ``args[j]``; its gradient goes to the first that is.
-        ``dot``: row ``dst + j`` = sum_k theta[weights[j*n + k]] * row[args[j, k]] (+ theta[bias]) + offset.
-        ``weighted``: row ``dst + j`` = sum_k numbers[k] * row[args[j, k]] (+ theta[bias]) + offset.
-        ``product``: row ``dst + j`` = sum_k row[args[0, j*n + k]] * row[args[1, j*n + k]] (+ theta[bias]) + offset.
-        ``squares``: one row = numbers[0] * sum_k (row[args[0, k]] - row[args[1, k]])**2.
-        ``param``: row ``dst + j`` = theta[weights[j]] on every lane.
-        ``mask``: row ``dst + j`` = 0 with probability numbers[0], else ``1 / (1 - numbers[0])``: the dropout mask of
-        unit ``units[j]`` of a call, drawn anew for every step and sample (:func:`scalarviz.rng.dropped`).
-        ``gather``: row ``dst + p*D + j`` = theta[weights[j] + k * table.step], where k is the number in row args[0, p]
-        and D = len(weights). A lane whose k is none of 0, 1, ... table.rows - 1 is NaN, and its gradient goes nowhere.
-        ``batch_mean``: row ``dst + j`` = the mean of row args[0, j] over all samples of the batch, on every lane; each
-        lane of the operand gets the mean of the adjoints of all.
-    dst, count : int
-        First result row and how many.
-    args : ndarray of int64
-        Operand rows: shape (arity, count) for ``op``, (1, n) for ``layer``, (positions, n) for ``conv``, (count, n) for
-        ``max``, ``dot`` and ``weighted``, (2, count * n) for ``product``, (2, n) for ``squares``, (1, positions) for
-        ``gather``, (1, count) for ``batch_mean``, (0, 0) for ``param``.
-    op : str
-    weights : ndarray of int64
-        Indices into theta (for ``layer`` and ``conv`` the first one of each row).
-    numbers : ndarray of float64
-    bias : int
-        Index into theta, or -1; for ``layer`` and ``conv`` the first one, for other sums the same for all rows.
-    offset : float
-    call : int
-        Of a mask: the number of the module call.
-    units : ndarray of int64
-        Of a mask.
-    table : Table or None
-        Of a gather.
+    ===============  ================  =============================================================================
+    kind             shape of `args`   what row ``dst + j`` is
+    ===============  ================  =============================================================================
+    ``op``           (arity, count)    the table operation `op` of the rows ``args[:, j]``
+    ``layer``        (1, n)            sum_k theta[weights[j] + k] * row[args[0, k]] (+ theta[bias + j])
+    ``conv``         (P, n)            layers that share weights: ``dst + j*P + p`` = sum_k theta[weights[j] + k] *
+                                       row[args[p, k]] (+ theta[bias + j])
+    ``max``          (count, n)        the largest of the rows ``args[j]``; its gradient goes to the first that is
+    ``dot``          (count, n)        sum_k theta[weights[j*n + k]] * row[args[j, k]] (+ theta[bias]) + offset
+    ``weighted``     (count, n)        sum_k numbers[k] * row[args[j, k]] (+ theta[bias]) + offset
+    ``product``      (2, count * n)    sum_k row[args[0, j*n + k]] * row[args[1, j*n + k]] (+ theta[bias]) + offset
+    ``squares``      (2, n)            numbers[0] * sum_k (row[args[0, k]] - row[args[1, k]])**2, one row
+    ``param``        (0, 0)            theta[weights[j]] on every lane
+    ``mask``         (0, 0)            0 with probability numbers[0], else ``1 / (1 - numbers[0])``: the dropout mask
+                                       of unit ``units[j]`` of module call `call`, drawn anew for every step and sample
+    ``gather``       (1, P)            ``dst + p*D + j`` = theta[weights[j] + k * table.step], k the number in row
+                                       args[0, p], D = len(weights); a k that is none of 0 .. table.rows - 1 gives NaN
+                                       and no gradient
+    ``batch_mean``   (1, count)        the mean of row args[0, j] over the batch, on every lane; each lane of the
+                                       operand gets the mean of the adjoints of all
+    ===============  ================  =============================================================================
+
+    `bias` is an index into theta, or -1.
     """
 
     kind: Kind
@@ -94,47 +78,24 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A tape lowered to instructions.
-
-    Attributes
-    ----------
-    n_rows : int
-    n_theta : int
-        Length of the parameter vector that it reads (derived parameters included).
-    instructions : tuple of Instruction
-        In forward order.
-    input_rows, input_index : ndarray of int64
-        Row ``input_rows[i]`` is filled with the sample's number ``input_index[i]`` (inputs, targets, features).
-    constant_rows, constants : ndarray
-        Rows that never change.
-    outputs : ndarray of int64
-        Rows of the results.
-    loss : int
-        Row of the loss of one sample, or -1.
-    taps : tuple of (object, ndarray)
-        Modules and the rows of their outputs.
-    needs_gradient : ndarray of bool, shape (n_rows,)
-        Which rows get a gradient: the loss depends on them and they on a parameter, both through operands that have a
-        derivative. (Without a loss: the outputs do.) The rows of one instruction agree. Every engine follows this.
-    tracks : tuple of Track
-        Numbers of theta that a committed step changes beside the weights.
-    fewest : int
-        Samples that a batch must have.
-    """
+    """A tape lowered to instructions, in forward order."""
 
     n_rows: int
-    n_theta: int
+    n_theta: int  # length of the parameter vector that it reads, derived parameters included
     instructions: tuple[Instruction, ...]
+    # row `input_rows[i]` is filled with the sample's number `input_index[i]` (inputs, targets, features)
     input_rows: Rows
     input_index: Rows
     constant_rows: Rows
     constants: NDArray[np.float64]
     outputs: Rows
-    loss: int
+    loss: int  # of one sample; -1: none
     taps: tuple[tuple[Any, Rows], ...]
+    # by row: the loss (without one the outputs) depends on it and it on a parameter, both through operands that have a
+    # derivative. The rows of one instruction agree. Every engine follows this
     needs_gradient: NDArray[np.bool_]
     tracks: tuple[Track, ...] = ()
-    fewest: int = 1
+    fewest: int = 1  # samples that a batch must have
 
     @property
     def couples(self) -> bool:
@@ -178,32 +139,16 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A whole model, split by how often each part must run.
+    """A whole model, split by how often each part must run."""
 
-    Attributes
-    ----------
-    n_parameters : int
-        Length of theta; the derived parameters follow behind it.
-    n_derived : int
-        How many numbers the prologue makes.
-    n_inputs, n_targets, n_features : int
-        Lengths of one sample and of what `encode` adds to it.
-    prologue : Program or None
-        Parameter-only nodes (``w1 * w2``): run on one lane once a step; its outputs are the derived parameters.
-    encode : Program or None
-        Input-only nodes (frequency encodings): run once a data set; its outputs are the features.
-    body : Program
-        Everything else, per lane.
-    """
-
-    n_parameters: int
+    n_parameters: int  # length of theta; the derived parameters follow behind it
     n_derived: int
     n_inputs: int
     n_targets: int
-    n_features: int
-    prologue: Program | None
-    encode: Program | None
-    body: Program
+    n_features: int  # what `encode` adds to a sample
+    prologue: Program | None  # parameter-only nodes (`w1 * w2`), on one lane once a step; makes the derived parameters
+    encode: Program | None  # input-only nodes (frequency encodings), once a data set; makes the features
+    body: Program  # everything else, per lane
 
     def __str__(self) -> str:
         parts = [("prologue", self.prologue), ("encode", self.encode), ("body", self.body)]

@@ -59,47 +59,27 @@ class Bias(NamedTuple):
 
 @dataclass(slots=True)
 class Side:
-    """What is added in a sum, or what is subtracted.
-
-    Attributes
-    ----------
-    weighted, pairs, squares, plain, biases : list
-        `squares` are squared differences, which may become a squared error.
-    layers : list of (int, int)
-        Places and rows of sums with parameters as weights that are recorded as one node.
-    """
+    """What is added in a sum, or what is subtracted."""
 
     weighted: list[Weighted] = field(default_factory=list)
     pairs: list[Pair] = field(default_factory=list)
-    squares: list[Plain] = field(default_factory=list)
+    squares: list[Plain] = field(default_factory=list)  # squared differences, which may become a squared error
     plain: list[Plain] = field(default_factory=list)
     biases: list[Bias] = field(default_factory=list)
+    # places and rows of sums with parameters as weights that are recorded as one node
     layers: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Sum:
-    """A tree of additions: ``offset`` and all that is added, less all that is subtracted.
-
-    Attributes
-    ----------
-    row : int
-        Its root.
-    added, subtracted : Side
-    offset : float
-        The sum of its constants.
-    leaves : int
-        How many parts it has, constants left out.
-    zeros : bool
-        Whether a constant is 0, as where Python's ``sum`` begins.
-    """
+    """A tree of additions below `row`: ``offset`` and all that is added, less all that is subtracted."""
 
     row: int
     added: Side = field(default_factory=Side)
     subtracted: Side = field(default_factory=Side)
-    offset: float = 0.0
-    leaves: int = 0
-    zeros: bool = False
+    offset: float = 0.0  # the sum of its constants
+    leaves: int = 0  # how many parts it has, constants left out
+    zeros: bool = False  # whether a constant is 0, as where Python's `sum` begins
 
 
 def typed_sums(tape: Tape) -> list[Sum]:

@@ -18,34 +18,17 @@ Kind = Literal["param", "const", "row"]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The weights of a weighted sum.
-
-    Attributes
-    ----------
-    kind : {"param", "const", "row"}
-        What `weights` holds: indices into theta, numbers, or rows.
-    weights : tuple
-        One a term.
-    bias : int or None
-        Index into theta of a parameter that is added.
-    offset : float
-        A number that is added.
-    """
+    """The weights of a weighted sum: indices into theta, numbers, or rows, by the kind."""
 
     kind: Kind
     weights: tuple[Any, ...] | range
-    bias: int | None = None
-    offset: float = 0.0
+    bias: int | None = None  # index into theta of a parameter that is added
+    offset: float = 0.0  # a number that is added
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a ``gather`` may read: the parameters ``index + k * step`` for ``k`` from 0 to ``rows - 1``.
-
-    Attributes
-    ----------
-    rows, step : int
-    """
+    """What a ``gather`` may read: the parameters ``index + k * step`` for ``k`` from 0 to ``rows - 1``."""
 
     rows: int
     step: int
@@ -53,60 +36,35 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A number of theta that follows a row: after a committed step ``(1 - rate) * number + rate * stat``.
-
-    Attributes
-    ----------
-    index : int
-        Which number of theta.
-    row : int
-        Of `stat`, which is the same on all lanes; -1: the number counts steps, one more each.
-    rate : float
-        NaN: 1 by the number that ``theta[count]`` is then.
-    positions : int
-        `stat` is a variance over so many numbers a sample, and is multiplied by n / (n - 1), n = batch * positions; 0:
-        it is taken as it is.
-    count : int
-        Index into theta, or -1.
-    """
+    """A number of theta that follows a row: after a committed step ``(1 - rate) * number + rate * stat``."""
 
     index: int
-    row: int
-    rate: float
+    row: int  # of `stat`, which is the same on all lanes; -1: the number counts steps, one more each
+    rate: float  # NaN: 1 by the number that ``theta[count]`` is then
+    # `stat` is a variance over so many numbers a sample, and is multiplied by n / (n - 1), n = batch * positions;
+    # 0: it is taken as it is
     positions: int
-    count: int
+    count: int  # index into theta, or -1
 
 
 @dataclass(slots=True)
 class Node:
     """One scalar. Nobody changes one: passes make others; a frozen class would take three times as long to make.
 
-    Attributes
-    ----------
-    code : str
-        ``"input"``, ``"const"``, ``"param"``, ``"buffer"`` (a number of theta that gets no gradient), ``"mask"`` (of
-        dropout), ``"dot"``, ``"max"`` (of three or more),
-        ``"gather"`` (a parameter of a table, chosen by the row's number), ``"batch_mean"`` (over all samples), one of
-        ``totals.CODES`` (of `number` parameters from `index` on), or the name of an operation.
-    args : tuple of int
-        Operand rows (for a dot those of its inputs).
-    index : int
-        Which input (targets and features count on), which parameter of theta (of a gather that of number 0), or which
-        mask (see `scalar.mask.UNITS`).
-    number : float
-        Of a constant; of a mask the probability of a zero.
-    terms : Terms or None
-        Of a dot.
-    table : Table or None
-        Of a gather.
+    The code is ``"input"``, ``"const"``, ``"param"``, ``"buffer"`` (a number of theta that gets no gradient),
+    ``"mask"`` (of dropout), ``"dot"``, ``"max"`` (of three or more), ``"gather"`` (a parameter of a table, chosen
+    by the row's number), ``"batch_mean"`` (over all samples), one of ``program.CODES`` (of `number` parameters from
+    `index` on), or the name of an operation.
     """
 
     code: str
-    args: tuple[int, ...] = ()
+    args: tuple[int, ...] = ()  # rows; of a dot those of its inputs
+    # which input (targets and features count on), which parameter of theta (of a gather that of number 0), or
+    # which mask (see `scalar.mask.UNITS`)
     index: int = 0
-    number: float = 0.0
-    terms: Terms | None = None
-    table: Table | None = None
+    number: float = 0.0  # of a constant; of a mask the probability of a zero
+    terms: Terms | None = None  # of a dot
+    table: Table | None = None  # of a gather
 
     def operands(self) -> tuple[int, ...]:
         """Every row that the node reads."""
@@ -117,44 +75,20 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Tape:
-    """A recorded function.
-
-    Attributes
-    ----------
-    nodes : tuple of Node
-    n_inputs, n_targets : int
-        Lengths of one sample. Input numbers run over inputs, targets, then features.
-    n_parameters : int
-        Length of theta.
-    blocks : tuple of Block
-        Where theta comes from, in order.
-    outputs : tuple of int
-        Rows of the results.
-    loss : int or None
-        Row of the loss of one sample.
-    taps : tuple of (object, tuple of int)
-        Modules that were called and the rows of what they returned.
-    modes : tuple of object
-        Modules that were asked whether they are in training, and were.
-    tracks : tuple of Track
-        Numbers of theta that a training step changes beside the weights, in the order in which it does.
-    fewest : int
-        Samples that a batch must have.
-    classes : tuple of (int, object, int)
-        Which number of the targets a loss takes for the number of a class, that loss, and how many classes there are.
-    """
+    """A recorded function: nodes, and which of their rows are its results."""
 
     nodes: tuple[Node, ...]
-    n_inputs: int
+    n_inputs: int  # of one sample; input numbers run over inputs, targets, then features
     n_targets: int
     n_parameters: int
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[Block, ...] = ()  # where theta comes from, in order
     outputs: tuple[int, ...] = ()
-    loss: int | None = None
-    taps: tuple[tuple[Any, tuple[int, ...]], ...] = ()
-    modes: tuple[Any, ...] = ()
-    tracks: tuple[Track, ...] = ()
-    fewest: int = 1
+    loss: int | None = None  # of one sample
+    taps: tuple[tuple[Any, tuple[int, ...]], ...] = ()  # modules that were called, and what they returned
+    modes: tuple[Any, ...] = ()  # modules that were asked whether they are in training, and were
+    tracks: tuple[Track, ...] = ()  # changed by a training step beside the weights, in this order
+    fewest: int = 1  # samples that a batch must have
+    # which target a loss takes for the number of a class, that loss, and how many classes there are
     classes: tuple[tuple[int, Any, int], ...] = ()
 
     def roots(self) -> tuple[int, ...]:
