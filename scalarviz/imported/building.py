@@ -59,9 +59,8 @@ def home(found: Found) -> str:
 def stem(found: Found) -> str | None:
     """The path that a layer has by its weights: ``fc1`` of ``fc1.weight``; empty for ``weight``; None without such.
 
-    Where the file notes its module that is the path, if no numbers of its own say another: programs write
-    equal weights once, under one of their names, and a convolution with the norm behind it as a part of that
-    norm.
+    Where the file notes its module that is the path, if no numbers of its own say another: programs write equal weights
+    once, under one of their names, and a convolution with the norm behind it as a part of that norm.
     """
     module = home(found)
     for attribute, tensor in found.weights.items():

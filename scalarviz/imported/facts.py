@@ -33,21 +33,11 @@ by hand with that axis, which tells what a sample is), or with each row of the l
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor of the file as a parameter.
+    """A tensor of the file as a parameter."""
 
-    Attributes
-    ----------
-    name : str
-        The file's; two parameters of one name are the same.
-    array : ndarray
-        In the shape that the parameter has.
-    turned : bool
-        Whether that is the file's matrix transposed.
-    """
-
-    name: str
-    array: Array
-    turned: bool = False
+    name: str  # the file's; two parameters of one name are the same
+    array: Array  # in the shape that the parameter has
+    turned: bool = False  # whether that is the file's matrix transposed
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +58,11 @@ class Found:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a graph.
-
-    Attributes
-    ----------
-    graph : Graph
-    constants : mapping of str to ndarray
-        The file's, and what is made of them alone.
-    shapes, dtypes : mappings by tensor
-        Of one sample, with an axis of length 1 for it.
-    """
+    """What is known of a graph."""
 
     graph: Graph
-    constants: Mapping[str, Array]
-    shapes: Mapping[str, Shape]
+    constants: Mapping[str, Array]  # the file's, and what is made of them alone
+    shapes: Mapping[str, Shape]  # of one sample, with an axis of length 1 for it
     dtypes: Mapping[str, np.dtype[Any]]
 
     @cached_property
@@ -144,9 +125,8 @@ class Facts:
     def trained(self, name: str) -> bool:
         """Whether a constant that an operator reads is something to train: floats, no mask, and not fixed.
 
-        Where the file notes what was a parameter, these are trained, and others if parameters were computed
-        into them. Else a single float is a constant of a formula, unless its name is that of a module's
-        weight.
+        Where the file notes what was a parameter, these are trained, and others if parameters were computed into
+        them. Else a single float is a constant of a formula, unless its name is that of a module's weight.
         """
         array = self.graph.constants.get(name)
         if array is None or name in self.fixed:

@@ -225,15 +225,12 @@ TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Entry:
-    """How samples enter the graph: their axis (None: the input is one sample as it is), and the shape of one.
-
-    `fixed`: how many samples the file is made for; None: any number.
-    """
+    """How samples enter the graph."""
 
     port: Port
-    axis: int | None
-    shape: Shape
-    fixed: int | None
+    axis: int | None  # None: the input is one sample as it is
+    shape: Shape  # of one sample
+    fixed: int | None  # how many samples the file is made for; None: any number
 
     def whole(self, samples: int) -> Shape:
         """The shape of so many samples."""

@@ -129,8 +129,8 @@ CARRIES = frozenset(("Cast", "Expand", "Flatten", "Identity", "Reshape", "Slice"
 def uncut(facts: Facts) -> Facts:
     """The same with `Identity` for each ``Cast`` of floats to whole numbers that are ids.
 
-    To cut off a number has no derivative and is refused elsewhere. Who chooses by an id refuses one that is
-    not whole, or takes what is before the point, as the cast does.
+    To cut off a number has no derivative and is refused elsewhere. Who chooses by an id refuses one that is not
+    whole, or takes what is before the point, as the cast does.
     """
     ids: set[str] = set()  # tensors that are read as ids alone; an output of the graph is none
     for node in reversed(facts.graph.nodes):

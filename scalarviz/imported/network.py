@@ -33,19 +33,15 @@ class LayerStep:
 
 @dataclass(frozen=True)
 class Steps:
-    """What a network computes, by names alone: a layer that is replaced by another one is called in its place.
-
-    `exits` are output tensors, each with the axis of the samples; `weights` tensors that are parameters:
-    their paths, and whether they are read transposed; `dtypes` those of what nodes read.
-    """
+    """What a network computes, by names alone: a layer that is replaced by another one is called in its place."""
 
     entrances: tuple[Entry, ...]
     steps: tuple[Node | LayerStep, ...]
-    exits: tuple[tuple[str, int | None], ...]
+    exits: tuple[tuple[str, int | None], ...]  # output tensors, each with the axis of the samples
     constants: Mapping[str, Array]
-    weights: Mapping[str, tuple[str, bool]]
+    weights: Mapping[str, tuple[str, bool]]  # by tensor: the path of a parameter, whether it is read transposed
     opset: int
-    dtypes: Mapping[str, np.dtype[Any]] = field(default_factory=dict)
+    dtypes: Mapping[str, np.dtype[Any]] = field(default_factory=dict)  # of what nodes read
 
 
 class Group(Module):
@@ -53,16 +49,7 @@ class Group(Module):
 
 
 class Chain(Sequential):
-    """Layers one after another, under the names that a file has for them.
-
-    Examples
-    --------
-    >>> from scalarviz import nn
-    >>> net = Chain()
-    >>> net.first, net.bend = nn.Linear(2, 3, seed=0), nn.ReLU()
-    >>> len(net), net[0] is net.first, [name for name, _ in net.named_parameters()]
-    (2, True, ['first.weight', 'first.bias'])
-    """
+    """Layers one after another, under the names that a file has for them."""
 
     def _items(self) -> list[Module]:
         return [part for part in vars(self).values() if isinstance(part, Module)]
@@ -71,8 +58,8 @@ class Chain(Sequential):
 class Imported(Module):
     """A network over the graph of a file: layers where there are, operations on Values for the other nodes.
 
-    It is called with one sample for each of the file's inputs; a row of as many numbers is taken as that
-    sample. It gives the sample's outputs, a list of them where there are several.
+    It is called with one sample for each of the file's inputs; a row of as many numbers is taken as that sample. It
+    gives the sample's outputs, a list of them where there are several.
     """
 
     def __init__(self, steps: Steps) -> None:

@@ -24,31 +24,15 @@ Attribute = float | int | str | Array | tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operation.
+    """One operation."""
 
-    Attributes
-    ----------
-    operator : str
-        As the standard calls it: ``"Conv"``.
-    inputs, outputs : tuple of str
-        Names of tensors; an empty one is left out.
-    attributes : mapping of str to Attribute
-        Those that the file gives; defaults are the operator's.
-    name : str
-        The file's, or ``"Conv_3"`` by its place where it has none. No two nodes have the same.
-    domain : str
-        Empty for the standard's own operators.
-    module : str
-        Path of the module that computes it, where the file says so: ``"layers.0.norm"``.
-    """
-
-    operator: str
-    inputs: tuple[str, ...]
+    operator: str  # as the standard calls it: "Conv"
+    inputs: tuple[str, ...]  # names of tensors; an empty one is left out
     outputs: tuple[str, ...]
-    attributes: Mapping[str, Attribute] = field(default_factory=dict)
-    name: str = ""
-    domain: str = ""
-    module: str = ""
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)  # those that the file gives
+    name: str = ""  # the file's, or "Conv_3" by its place where it has none; no two nodes have the same
+    domain: str = ""  # empty for the standard's own operators
+    module: str = ""  # path of the module that computes it, where the file says so: "layers.0.norm"
 
     def attribute(self, name: str, default: Any = None) -> Any:
         """What the node gives under that name, or the operator's default."""
@@ -62,58 +46,28 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """An input or output of the graph.
-
-    Attributes
-    ----------
-    name : str
-    dtype : dtype or None
-        None: the file does not say.
-    shape : tuple of int, str or None, or None
-        A side is a number, a name ("N") or unknown; None: not even how many sides are known.
-    """
+    """An input or output of the graph."""
 
     name: str
-    dtype: np.dtype[Any] | None = None
-    shape: tuple[int | str | None, ...] | None = None
+    dtype: np.dtype[Any] | None = None  # None: the file does not say
+    shape: tuple[int | str | None, ...] | None = None  # a side is a number, a name ("N") or unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """What a file says.
+    """What a file says."""
 
-    Attributes
-    ----------
-    nodes : tuple of Node
-        Every operand is made before it is used. ``Constant`` nodes are among the constants.
-    inputs, outputs : tuple of Port
-        Inputs that have a number in the file (old files list their weights there) are among the constants.
-    constants : mapping of str to ndarray
-        Weights and whatever else does not change, read-only.
-    opset : int
-        Version of the standard's own operators.
-    name : str
-        The file's stem, for messages.
-    fixed : frozenset of str
-        Constants that are ``Constant`` nodes: part of what is computed, where the others are stored numbers, weights.
-    ours : bool
-        Whether ``to_onnx`` wrote it: then each stored tensor is a weight or a statistic, a single number too.
-    noted : mapping of str to str
-        What stored tensors were where the file says it: parameters, buffers, constants; see `noted.kinds`.
-    folded : bool
-        Whether parameters of those were computed into stored tensors that are not among them.
-    """
-
-    nodes: tuple[Node, ...]
-    inputs: tuple[Port, ...]
+    nodes: tuple[Node, ...]  # every operand is made before it is used
+    inputs: tuple[Port, ...]  # without those that have a number in the file: old files list their weights there
     outputs: tuple[Port, ...]
-    constants: Mapping[str, Array]
-    opset: int
-    name: str = "graph"
+    constants: Mapping[str, Array]  # weights and whatever else does not change, read-only
+    opset: int  # version of the standard's own operators
+    name: str = "graph"  # the file's stem, for messages
+    # constants that are `Constant` nodes: part of what is computed, where the others are stored numbers, weights
     fixed: frozenset[str] = frozenset()
-    ours: bool = False
-    noted: Mapping[str, str] = field(default_factory=dict)
-    folded: bool = False
+    ours: bool = False  # `to_onnx` wrote it: each stored tensor is a weight or a statistic, a single number too
+    noted: Mapping[str, str] = field(default_factory=dict)  # what stored tensors were, see `kinds`
+    folded: bool = False  # parameters of those were computed into stored tensors that are not among them
 
 
 SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
@@ -135,8 +89,7 @@ def note(said: Any, key: str) -> str:
 def kinds(said: Any) -> dict[str, str]:
     """What each stored tensor was, by the name that the module has for it; empty where the file notes no parameter.
 
-    Tensors that a module holds by hand are constants for the exporter: without parameters, they are the
-    weights.
+    Tensors that a module holds by hand are constants for the exporter: without parameters, they are the weights.
     """
     found = {name: kind for kind, name in _LINE.findall(note(said, SIGNATURE))}
     return found if PARAMETER in found.values() else {}
@@ -145,8 +98,7 @@ def kinds(said: Any) -> dict[str, str]:
 def merged(noted: Mapping[str, str], stored: frozenset[str], nodes: Sequence[Node]) -> bool:
     """Whether a parameter is neither stored nor in a node of its module: then it was computed into other constants.
 
-    A layer's matrix is stored turned round, under another name, but the node that multiplies by it is its
-    module's.
+    A layer's matrix is stored turned round, under another name, but the node that multiplies by it is its module's.
     """
     modules = {node.module for node in nodes if node.operator in WEIGHED and node.module}
     absent = (name.rpartition(".") for name, kind in noted.items() if kind == PARAMETER and name not in stored)

@@ -199,8 +199,7 @@ STANDARD = ("", "ai.onnx")
 def inlined(model: Any, where: str) -> Any:
     """The graph of a model, or what has its fields, with the bodies of its functions in the place of calls.
 
-    Refused are functions that call themselves or become too many nodes, calls that do not fit, bodies of
-    another opset.
+    Refused are functions that call themselves or become too many nodes, calls that do not fit, bodies of another opset.
     """
     said = model.graph
     functions = {(f.domain, f.name, f.overload): f for f in model.functions}
@@ -315,8 +314,7 @@ SHOWN = 5
 def in_order(nodes: Sequence[Node], given: Collection[str], where: str) -> tuple[Node, ...]:
     """The nodes in an order in which every operand is made before it is used; as they are where that is one.
 
-    `given` are tensors that are there before the first node. Tensors that are made twice or never, and nodes
-    that need each other in a circle, are refused.
+    Tensors that are made twice or never, and nodes that need each other in a circle, are refused.
     """
     maker = _makers(nodes, given, where)
     _check_made(nodes, maker, given, where)

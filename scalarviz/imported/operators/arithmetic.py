@@ -184,8 +184,7 @@ def softmax(call: Call) -> list[Array]:
 def dropout(call: Call) -> list[Array]:
     """In training each number is 0 with the probability `ratio`, else larger, so that the mean is kept.
 
-    A graph that is recorded draws its masks anew at every step, as `nn.Dropout` does; by hand the mask is
-    that of the node's seed, as NumPy draws it.
+    A recorded graph draws its masks anew at every step; by hand the mask is that of the node's seed, as NumPy draws it.
     """
     x, given = call.input(0), (call.optional(1), call.optional(2))
     ratio = 0.5 if given[0] is None else float(call.numbers(1, "the ratio").item())

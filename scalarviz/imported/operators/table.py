@@ -58,13 +58,7 @@ def version(operator: str, opset: int) -> int:
 
 
 def misfit(node: Node, opset: int) -> str:
-    """Why a node is none of its operator, in one clause; empty where it is.
-
-    Examples
-    --------
-    >>> misfit(Node("Relu", ("x", "y"), ("z",)), 17), misfit(Node("Relu", ("x",), ("z",)), 17)
-    ('it has 2 inputs, the standard gives it 1', '')
-    """
+    """Why a node is none of its operator ("it has 2 inputs, the standard gives it 1"); empty where it is."""
     said = schema(node.operator, opset)
     return (
         _count(node.inputs, said.min_input, said.max_input, "input")
@@ -108,13 +102,7 @@ OLDEST, NEWEST = {"MaxPool": 1, "Upsample": 9}, 28
 
 
 def supported(node: Node, opset: int) -> str:
-    """Why a node cannot be computed here, in one clause; empty where it can.
-
-    Examples
-    --------
-    >>> supported(Node("Relu", ("x",), ("y",)), 17), supported(Node("Loop", ("n",), ("y",)), 17)
-    ('', 'there is no such operator here')
-    """
+    """Why a node cannot be computed here, in one clause ("there is no such operator here"); empty where it can."""
     if node.domain not in ("", "ai.onnx"):
         return f"it is of the domain {node.domain!r}, not of the standard{DOMAINS.get(node.domain, '')}"
     if node.operator in QUANTISED:
@@ -138,16 +126,13 @@ Tensors = dict[str, Array]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One node with what it is given.
-
-    `inputs`: None is left out, arrays of numbers are known, arrays of objects (`nn._array.Values`) are being
-    computed. `dtypes`: what the file says of the inputs' types, as far as it is known, for Values have none;
-    may be shorter.
-    """
+    """One node with what it is given."""
 
     node: Node
+    # None is left out, arrays of numbers are known, arrays of objects (`nn._array.Values`) are being computed
     inputs: tuple[Array | None, ...]
     opset: int
+    # what the file says of the inputs' types, as far as it is known, for Values have none; may be shorter
     dtypes: tuple[np.dtype[Any] | None, ...] = ()
 
     def attribute(self, name: str, default: Any = None) -> Any:
@@ -275,8 +260,8 @@ def _as_array(x: Any) -> Array:
 def compute(node: Node, tensors: Tensors, opset: int, dtypes: Mapping[str, np.dtype[Any]]) -> None:
     """Put what a node makes of `tensors`, which have all that it reads, among them.
 
-    `dtypes` are the types that the file has for tensors which are computed here of Values. Numbers that an
-    operator does not take, and memory that does not suffice, are an InputError that names the node.
+    `dtypes` are the types that the file has for tensors which are computed here of Values. Numbers that an operator
+    does not take, and memory that does not suffice, are an InputError that names the node.
     """
     inputs = tuple(tensors[name] if name else None for name in node.inputs)
     call = Call(node, inputs, opset, tuple(dtypes.get(name) for name in node.inputs))

@@ -140,35 +140,22 @@ LEAVES = ("input", "const", "param", "buffer")
 
 @dataclass(slots=True)
 class Unit:
-    """One call, or one row.
+    """One call, or one row."""
 
-    `key` is what it has in common with others that one node can compute, `row` the first that it makes,
-    `turn` how many units with its key stand behind each other on the longest way to it, `waits` how many that
-    it needs are not written yet, `users` those that need it.
-    """
-
-    key: Any
+    key: Any  # what it has in common with others that one node can compute
     call: Call | None
-    row: int
-    turn: int = 0
-    waits: int = 0
+    row: int  # the first that it makes
+    turn: int = 0  # how many units with its key stand behind each other on the longest way to it
+    waits: int = 0  # how many that it needs are not written yet
     users: list[int] = field(default_factory=list)
 
 
 class Units:
-    """The plan of a recording.
-
-    Attributes
-    ----------
-    owner : ndarray of int
-        By row, the number of the call that makes it, or -1.
-    units : list of Unit
-        What the outputs are made of.
-    """
+    """The plan of a recording: the units that its outputs are made of."""
 
     def __init__(self, recorded: Recorded) -> None:
         self.nodes, self.calls = recorded.tape.nodes, recorded.calls
-        self.owner = self._owners()
+        self.owner = self._owners()  # by row, the number of the call that makes it, or -1
         self.lanes = np.zeros(len(self.nodes), bool)
         self.units: list[Unit] = []
         self._unit: NDArray[np.int64] = np.full(len(self.nodes), -1)

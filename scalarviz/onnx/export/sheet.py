@@ -23,20 +23,11 @@ Known = Mapping[Block, tuple[str, NDArray[Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """What a node makes.
-
-    Attributes
-    ----------
-    name : str
-    shape : tuple of int
-        Of one sample; axis 0 of the tensor stands before it.
-    lanes : bool
-        Axis 0 has a place for each of the N samples; else it has length 1, the same for all.
-    """
+    """What a node makes."""
 
     name: str
-    shape: Shape
-    lanes: bool = True
+    shape: Shape  # of one sample; axis 0 of the tensor stands before it
+    lanes: bool = True  # axis 0 has a place for each of the N samples; else it has length 1, the same for all
 
 
 Operand = Tensor | str | float
@@ -44,27 +35,16 @@ Operand = Tensor | str | float
 
 
 class Sheet:
-    """A graph that grows.
-
-    Attributes
-    ----------
-    nodes : list of Node
-    constants : dict of str to ndarray
-        The weights that are used; what no one trains is a ``Constant`` node.
-    scope : str
-        Whose nodes are being written: the beginning of their names.
-    whole : set of str
-        Inputs that are int64.
-    """
+    """A graph that grows."""
 
     def __init__(self, known: Known, dtype: str) -> None:
         self.known, self.dtype = known, np.dtype(dtype)
         self.nodes: list[Node] = []
-        self.constants: dict[str, Array] = {}
-        self.scope = ""
+        self.constants: dict[str, Array] = {}  # the weights that are used; what no one trains is a `Constant` node
+        self.scope = ""  # whose nodes are being written: the beginning of their names
         self.first = ""
         self.taken = {name for name, _ in known.values()} | {""}
-        self.whole: set[str] = set()
+        self.whole: set[str] = set()  # inputs that are int64
         self._numbers: dict[tuple[Any, ...], str] = {}
         self._made: dict[tuple[Any, ...], Any] = {}
 
