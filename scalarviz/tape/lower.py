@@ -8,7 +8,7 @@ from __future__ import annotations
 import marshal
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
@@ -17,7 +17,7 @@ import numpy as np
 from ..collecting import collection_paused
 from ..scalar.mask import UNITS
 from ..scalar.ops import TABLE
-from .ordered import Place, gather_instruction, is_layer, lonely_sums, ordered, sums, together
+from .ordered import Place, gather_instruction, is_layer, lonely_sums, ordered, sums
 from .passes import (
     Needs,
     columns,
@@ -34,7 +34,7 @@ from .passes import (
 )
 from .program import CODES, Instruction, Plan, Program, Rows, in_front, shifted
 from .sums import means, weighted_sums
-from .tape import Node, Tape
+from .tape import Node, Tape, terms_of
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -212,13 +212,13 @@ def _prologue_rows(prologue: Tape, derived: set[int], n_parameters: int) -> list
 
 def _program(tape: Tape, gets: list[bool]) -> Program:
     """`gets`: which rows get a gradient."""
-    tape, gets, level, shared = ordered(tape, gets)
+    tape, gets, groups, shared = ordered(tape, gets)
     nodes = tape.nodes
     totals, flags = in_front(nodes, gets)
     front = len(flags)
     inputs = [(r + front, n.index) for r, n in enumerate(nodes) if n.code == "input"]
     constants = [(r + front, n.number) for r, n in enumerate(nodes) if n.code == "const"]
-    instructions = tuple(_instructions(tape, gets, level, shared))
+    instructions = tuple(_instructions(tape.nodes, groups, shared))
     if front:
         instructions = (*totals, *(shifted(instruction, front) for instruction in instructions))
     return Program(
@@ -243,109 +243,64 @@ def _rows(rows: object) -> Rows:
 
 
 def _instructions(
-    tape: Tape, gets: list[bool], level: list[int], shared: dict[int, Place]
+    nodes: tuple[Node, ...], groups: Sequence[int], shared: Mapping[int, Place]
 ) -> Iterator[Instruction]:  # fmt: skip
-    nodes = tape.nodes
     row = 0
     while row < len(nodes):
-        node = nodes[row]
-        count = 1
-        if node.code in ("input", "const") or node.code in CODES:
-            pass
-        elif node.code == "mask":
-            while row + count < len(nodes) and _same_masks(node, nodes[row + count]):
-                count += 1
-            yield _mask(nodes[row : row + count], row)
+        node, end = nodes[row], row + 1
+        while end < len(nodes) and groups[end] == groups[row]:
+            if row not in shared and not _continues(node, nodes[end], end - row):
+                break
+            end += 1
+        if node.code == "gather":
+            yield gather_instruction(nodes, row, end - row, 1 + shared[end - 1].output)
         elif row in shared:
-            while row + count < len(nodes) and _same_group(shared, row, row + count):
-                count += 1
-            if node.code == "gather":
-                yield gather_instruction(nodes, row, count, 1 + shared[row + count - 1].output)
-            else:
-                yield _conv(nodes, row, count, shared)
-        elif node.terms is not None and is_layer(node.terms):
-            while (
-                row + count < len(nodes)
-                and gets[row + count] == gets[row]
-                and _continues(node, nodes[row + count], count)
-            ):
-                count += 1
-            yield _layer(node, row, count)
-        elif node.terms is not None:
-            alike = (together(node, node.terms), level[row], gets[row])
-            while row + count < len(nodes) and alike == (
-                _alike(nodes[row + count]), level[row + count], gets[row + count]
-            ):  # fmt: skip
-                count += 1
-            yield sums(nodes[row : row + count], row)
-        else:
-            same = (node.code, level[row], len(node.args), gets[row])
-            while node.code != "squares" and row + count < len(nodes) and same == (
-                nodes[row + count].code, level[row + count], len(nodes[row + count].args), gets[row + count]
-            ):  # fmt: skip
-                count += 1
-            yield _elementwise(nodes[row : row + count], row)
-        row += count
-
-
-def _same_masks(first: Node, node: Node) -> bool:
-    """Whether two are of the same module call."""
-    return node.code == "mask" and (node.index // UNITS, node.number) == (first.index // UNITS, first.number)
-
-
-def _mask(nodes: tuple[Node, ...], row: int) -> Instruction:
-    call, units = nodes[0].index // UNITS, _rows(node.index % UNITS for node in nodes)
-    numbers = np.array([nodes[0].number])
-    return Instruction("mask", row, len(nodes), np.zeros((0, 0), np.int64), numbers=numbers, call=call, units=units)
-
-
-def _same_group(shared: dict[int, Place], first: int, row: int) -> bool:
-    place = shared.get(row)
-    return place is not None and place.group == shared[first].group
-
-
-def _conv(nodes: tuple[Node, ...], row: int, count: int, shared: dict[int, Place]) -> Instruction:
-    """Rows of layers that share their weights; they stand output by output."""
-    outputs = 1 + shared[row + count - 1].output
-    first = nodes[row]
-    assert first.terms is not None
-    n, start = len(first.args), first.terms.weights[0]
-    table = np.array([node.args for node in nodes[row : row + count // outputs]], np.int64)
-    bias = -1 if first.terms.bias is None else first.terms.bias
-    return Instruction("conv", row, count, table, weights=_rows(range(start, start + outputs * n, n)), bias=bias)
+            yield _layers(nodes[row:end], row, 1 + shared[end - 1].output)
+        elif node.code not in ("input", "const") and node.code not in CODES:
+            yield _instruction(nodes[row:end], row)
+        row = end
 
 
 def _continues(first: Node, node: Node, count: int) -> bool:
-    """Whether `node` is row `count` of the layer that `first` begins."""
-    a, b = first.terms, node.terms
-    if a is None or b is None or not is_layer(b) or node.args != first.args:
-        return False
-    bias = None if a.bias is None else a.bias + count
-    return b.weights[0] == a.weights[0] + count * len(a.weights) and b.bias == bias
+    """Whether a node that may run together with `first` is row `count` of the instruction that this begins."""
+    if node.code == "dot":
+        a, b = terms_of(first), terms_of(node)
+        bias = None if a.bias is None else a.bias + count
+        return not is_layer(a) or (b.weights[0] == a.weights[0] + count * len(a.weights) and b.bias == bias)
+    if node.code == "mask":  # of one call of a module
+        return (node.index // UNITS, node.number) == (first.index // UNITS, first.number)
+    return node.code == first.code and node.code != "squares"
 
 
-def _layer(node: Node, row: int, count: int) -> Instruction:
-    terms = node.terms
-    assert terms is not None
-    starts = range(terms.weights[0], terms.weights[0] + count * len(node.args), len(node.args))
+def _layers(nodes: tuple[Node, ...], row: int, outputs: int | None = None) -> Instruction:
+    """The rows of a layer, or of several that share their weights, which stand output by output."""
+    terms, n = terms_of(nodes[0]), len(nodes[0].args)
+    table = _rows(nodes[0].args)[None]
+    if outputs is not None:
+        table = np.array([node.args for node in nodes[: len(nodes) // outputs]], np.int64)
+    starts = range(terms.weights[0], terms.weights[0] + (outputs or len(nodes)) * n, n)
     bias = -1 if terms.bias is None else terms.bias
-    return Instruction("layer", row, count, _rows(node.args)[None], weights=_rows(starts), bias=bias)
+    return Instruction("layer" if outputs is None else "conv", row, len(nodes), table, weights=_rows(starts), bias=bias)
 
 
-def _alike(node: Node) -> object:
-    return None if node.terms is None or is_layer(node.terms) else together(node, node.terms)
+_NONE = np.zeros((0, 0), np.int64)
 
 
-def _elementwise(nodes: tuple[Node, ...], row: int) -> Instruction:
-    if nodes[0].code in ("param", "buffer"):
-        return Instruction("param", row, len(nodes), np.zeros((0, 0), np.int64), weights=_rows(n.index for n in nodes))
-    args = np.array([n.args for n in nodes], np.int64)
-    if nodes[0].code == "max":
-        return Instruction("max", row, len(nodes), args)
-    if nodes[0].code == "squares":
-        numbers = np.array([nodes[0].number])
-        return Instruction("squares", row, 1, args.reshape(2, -1), numbers=numbers)
-    columns = args.reshape(-1, 1) if len(nodes) == 1 else args.T.copy()
-    if nodes[0].code == "batch_mean":
-        return Instruction("batch_mean", row, len(nodes), columns)
-    return Instruction("op", row, len(nodes), columns, op=nodes[0].code)
+def _instruction(nodes: tuple[Node, ...], row: int) -> Instruction:
+    first, count = nodes[0], len(nodes)
+    if first.terms is not None:
+        return _layers(nodes, row) if is_layer(first.terms) else sums(nodes, row)
+    if first.code == "mask":
+        call, units = first.index // UNITS, _rows(node.index % UNITS for node in nodes)
+        return Instruction("mask", row, count, _NONE, numbers=np.array([first.number]), call=call, units=units)
+    if first.code in ("param", "buffer"):
+        return Instruction("param", row, count, _NONE, weights=_rows(node.index for node in nodes))
+    args = np.array([node.args for node in nodes], np.int64)
+    if first.code == "max":
+        return Instruction("max", row, count, args)
+    if first.code == "squares":
+        return Instruction("squares", row, 1, args.reshape(2, -1), numbers=np.array([first.number]))
+    columns = args.reshape(-1, 1) if count == 1 else args.T.copy()
+    if first.code == "batch_mean":
+        return Instruction("batch_mean", row, count, columns)
+    return Instruction("op", row, count, columns, op=first.code)

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from .passes import spliced
+from .passes import Without, without_biases
 from .program import Instruction
-from .tape import Memo, Node, Tape, Terms, moved
+from .tape import Memo, Node, Tape, Terms, moved, terms_of
 
 
 def is_layer(terms: Terms) -> bool:
@@ -46,7 +46,7 @@ def shared_layers(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bo
             layers.setdefault((level[row], gets[row], node.args), []).append(row)
     groups: dict[tuple[int, ...], list[list[int]]] = {}
     for (depth, gets_one, _), rows in layers.items():
-        rows.sort(key=lambda r: _first_weight(nodes[r]))
+        rows.sort(key=lambda row: terms_of(nodes[row]).weights[0])
         key = _weights(nodes, rows)
         if key is not None:
             groups.setdefault((depth, int(gets_one), *key), []).append(rows)
@@ -59,23 +59,15 @@ def shared_layers(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bo
     return found
 
 
-def _first_weight(node: Node) -> int:
-    assert node.terms is not None
-    first: int = node.terms.weights[0]
-    return first
-
-
 def _weights(nodes: Sequence[Node], rows: list[int]) -> tuple[int, ...] | None:
     """What layers must share: outputs, inputs, first weight, first bias; None if the weights are no whole block."""
-    first = nodes[rows[0]]
-    assert first.terms is not None
-    n, bias = len(first.args), first.terms.bias
+    first, n = terms_of(nodes[rows[0]]), len(nodes[rows[0]].args)
     for k, row in enumerate(rows):
-        terms = nodes[row].terms
-        assert terms is not None
-        if terms.weights[0] != first.terms.weights[0] + k * n or terms.bias != (None if bias is None else bias + k):
+        terms = terms_of(nodes[row])
+        bias = None if first.bias is None else first.bias + k
+        if terms.weights[0] != first.weights[0] + k * n or terms.bias != bias:
             return None
-    return len(rows), n, _first_weight(first), -1 if bias is None else bias
+    return len(rows), n, first.weights[0], -1 if first.bias is None else first.bias
 
 
 def gather_places(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bool]) -> dict[int, Place]:
@@ -120,15 +112,14 @@ def together(node: Node, terms: Terms) -> tuple[object, ...]:
 
 def sums(nodes: Sequence[Node], row: int) -> Instruction:
     """The instruction of sums that run together, from result row `row` on."""
-    terms = [node.terms for node in nodes if node.terms is not None]
-    first, count = terms[0], len(nodes)
+    first, count = terms_of(nodes[0]), len(nodes)
     bias = -1 if first.bias is None else first.bias
     args = np.array([node.args for node in nodes], np.int64).reshape(count, -1)
     if first.kind == "const":
         return Instruction(
             "weighted", row, count, args, numbers=np.array(first.weights, float), bias=bias, offset=first.offset
         )
-    others = np.array([t.weights for t in terms], np.int64).ravel()
+    others = np.array([terms_of(node).weights for node in nodes], np.int64).ravel()
     if first.kind == "row":
         return Instruction("product", row, count, np.stack([others, args.ravel()]), bias=bias, offset=first.offset)
     return Instruction("dot", row, count, args, weights=others, bias=bias, offset=first.offset)
@@ -142,15 +133,18 @@ def ordered(tape: Tape, gets: list[bool]) -> tuple[Tape, list[bool], list[int], 
     """Sort by level, then by what can run together: rows of one operation or layer become neighbours.
 
     Rows that get a gradient and rows that get none do not run together: their instruction would multiply the zeros of
-    the latter. Layers that share weights are sorted by output, then position, gathers by id, then column. `gets` and
-    the levels come back in the new order, with the places of the rows of layers that share weights, and of gathers.
+    the latter. Layers that share weights are sorted by output, then position, gathers by id, then column. In the new
+    order come back `gets`, a number for each row that those share which may run together, and the places of the rows of
+    layers that share weights, and of gathers.
     """
     level = levels(tape.nodes)
     shared = shared_layers(tape.nodes, level, gets) | gather_places(tape.nodes, level, gets)
     keys = np.array(_keys(tape.nodes, gets, level, shared), np.int64).reshape(-1, 4)
     order = np.lexsort(keys.T[::-1])  # stable: rows with one key keep their order
+    begins = np.diff(keys[order, :2], axis=0, prepend=-1).any(1)
+    groups: list[int] = np.cumsum(begins).tolist()
     if np.array_equal(order, np.arange(len(order))):
-        return tape, gets, level, shared
+        return tape, gets, groups, shared
     inverse = np.empty_like(order)
     inverse[order] = np.arange(len(order))
     row_of: list[int] = inverse.tolist()
@@ -158,41 +152,37 @@ def ordered(tape: Tape, gets: list[bool]) -> tuple[Tape, list[bool], list[int], 
     olds: list[int] = order.tolist()
     nodes = [moved(tape.nodes[old], row_of, memo) for old in olds]
     places = {row_of[row]: place for row, place in shared.items()}
-    return tape.rewired(nodes, row_of), [gets[old] for old in olds], [level[old] for old in olds], places
+    return tape.rewired(nodes, row_of), [gets[old] for old in olds], groups, places
 
 
 def _keys(
     nodes: Sequence[Node], gets: Sequence[bool], level: Sequence[int], shared: dict[int, Place]
 ) -> list[int]:  # fmt: skip
-    """Four numbers a row by which they are sorted: class and level, what runs together, place in it."""
+    """Four numbers a row by which they are sorted: class and level, what may run together, and the place in it."""
     names: dict[object, int] = {}
     same_operands: dict[int, tuple[int, ...]] = {}  # a long tuple is compared once, not for each row of its layer
     known: dict[tuple[int, ...], tuple[int, ...]] = {}
     keys: list[int] = []
     for row, node in enumerate(nodes):
         first = _FIRST.get(node.code)
-        terms = node.terms
         if first is not None:
             keys += (first, not gets[row], row if first == 1 else node.index, 0)
-        elif node.table is not None:
-            place = shared[row]
-            same = names.setdefault(("shared", place.group), len(names))
-            keys += (2 * level[row] + 3, same, place.output, place.position)
+            continue
+        terms, place = node.terms, shared.get(row)
+        what: object
+        depth, at = 2 * level[row] + 3, (0, 0)
+        if place is not None:
+            what, at = place.group, (place.output, place.position)
         elif terms is None:
-            same = names.setdefault((node.code, len(node.args), gets[row]), len(names))
-            keys += (2 * level[row] + 4, same, 0, 0)
-        elif (found := shared.get(row)) is not None:
-            same = names.setdefault(("shared", found.group), len(names))
-            keys += (2 * level[row] + 3, same, found.output, found.position)
+            what, depth = (node.code, len(node.args), gets[row]), depth + 1
         elif not is_layer(terms):
-            same = names.setdefault((together(node, terms), gets[row]), len(names))
-            keys += (2 * level[row] + 3, same, 0, 0)
+            what = together(node, terms), gets[row]
         else:
             args = same_operands.get(id(node.args))
             if args is None:
                 args = same_operands[id(node.args)] = known.setdefault(node.args, node.args)
-            same = names.setdefault((id(args), len(terms.weights), gets[row]), len(names))
-            keys += (2 * level[row] + 3, same, terms.weights[0], 0)
+            what, at = (id(args), len(terms.weights), gets[row]), (terms.weights[0], 0)
+        keys += (depth, names.setdefault(what, len(names)), *at)
     return keys
 
 
@@ -230,18 +220,15 @@ def lonely_sums(tape: Tape) -> Tape:
     """Let small sums that share neither weights nor operands have equal forms, where several stand at one level."""
     alone = list(_alone(tape))
     level = levels(tape.nodes) if alone else []
-    kinds = Counter((level[row], len(tape.nodes[row].args), _terms(tape.nodes[row]).bias is None) for row in alone)
-    one, made, before = len(tape.nodes), [Node("const", number=1.0)], {0: [len(tape.nodes)]}
-    changed = {}
-    for row in alone:
-        node = tape.nodes[row]
-        terms, args = _terms(node), node.args
-        if kinds[level[row], len(args), terms.bias is None] > 1:
-            weights = tuple(terms.weights)
-            if terms.bias is not None:
-                weights, args = (*weights, terms.bias), (*args, one)
-            changed[row] = replace(node, args=args, terms=replace(terms, weights=weights, bias=None))
-    return spliced(tape, changed, made, before) if changed else tape
+    kinds = [(level[row], len(tape.nodes[row].args), terms_of(tape.nodes[row]).bias is None) for row in alone]
+    several = Counter(kinds)
+    found: list[Without] = []
+    for row, kind in zip(alone, kinds, strict=True):
+        if several[kind] > 1:
+            node, terms = tape.nodes[row], terms_of(tape.nodes[row])
+            one, bias = ((), ()) if terms.bias is None else ((len(tape.nodes),), (terms.bias,))
+            found.append((row, (*node.args, *one), (*terms.weights, *bias)))
+    return without_biases(tape, found)
 
 
 def _alone(tape: Tape) -> Iterator[int]:
@@ -252,16 +239,11 @@ def _alone(tape: Tape) -> Iterator[int]:
     operands = Counter(id(tape.nodes[row].args) for row in sums)
     known: dict[tuple[int, ...], int] = {}
     same = Counter(known.setdefault(tape.nodes[row].args, row) for row in sums if len(tape.nodes[row].args) <= SMALL)
-    weights = Counter(_terms(tape.nodes[row]).weights[0] for row in sums)
+    weights = Counter(terms_of(tape.nodes[row]).weights[0] for row in sums)
     for row in sums:
-        node, terms = tape.nodes[row], _terms(tape.nodes[row])
+        node, terms = tape.nodes[row], terms_of(tape.nodes[row])
         if row in taps or len(node.args) > SMALL or operands[id(node.args)] > 1:
             continue
         single = same[known[node.args]] == 1 and weights[terms.weights[0]] == 1
         if single if isinstance(terms.weights, range) else terms.bias is not None:
             yield row
-
-
-def _terms(node: Node) -> Terms:
-    assert node.terms is not None
-    return node.terms

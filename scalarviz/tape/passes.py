@@ -15,11 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from itertools import islice
+from typing import Any
 
 from ..scalar.functions import MAX
 from ..scalar.kernel import Kernel, kernel
 from .program import CODES
-from .tape import Kind, Memo, Node, Tape, Terms, moved
+from .tape import Kind, Memo, Node, Tape, Terms, moved, terms_of
 
 
 class Needs(IntEnum):
@@ -253,22 +254,34 @@ FEW = 8
 """Operands that are compared one by one."""
 
 
+Without = tuple[int, tuple[int, ...], tuple[Any, ...] | range]
+"""The row of a sum, and its operands and weights once the bias is one of these."""
+
+
+def without_biases(tape: Tape, sums: Iterable[Without]) -> Tape:
+    """The tape with these sums; an operand ``len(tape.nodes)`` is a row of ones."""
+    changed = {}
+    for row, args, weights in sums:
+        node = tape.nodes[row]
+        changed[row] = replace(node, args=args, terms=replace(terms_of(node), weights=weights, bias=None))
+    made = [Node("const", number=1.0)]
+    return spliced(tape, changed, made, {0: [len(tape.nodes)]}) if changed else tape
+
+
 def neurons(tape: Tape) -> Tape:
     """Let sums over the same rows, each with its bias beside its weights, be rows of a layer without biases."""
-    one, made, before = len(tape.nodes), [Node("const", number=1.0)], {0: [len(tape.nodes)]}
-    changed: dict[int, Node] = {}
+    return without_biases(tape, _neurons(tape))
+
+
+def _neurons(tape: Tape) -> Iterator[Without]:
+    one = len(tape.nodes)
     for first, rows in _layers(tape):
         args = tape.nodes[rows[0]].args
         wider = (one, *args) if first else (*args, one)
         for row in rows:
-            node = tape.nodes[row]
-            terms = node.terms
-            assert terms is not None
-            assert terms.bias is not None
-            start = terms.bias if first else terms.weights[0]
-            weights = range(start, start + len(wider))
-            changed[row] = replace(node, args=wider, terms=replace(terms, weights=weights, bias=None))
-    return spliced(tape, changed, made, before) if changed else tape
+            terms = terms_of(tape.nodes[row])
+            start: Any = terms.bias if first else terms.weights[0]
+            yield row, wider, range(start, start + len(wider))
 
 
 def _layers(tape: Tape) -> Iterator[tuple[bool, list[int]]]:
@@ -297,15 +310,15 @@ def _layers(tape: Tape) -> Iterator[tuple[bool, list[int]]]:
 
 def columns(tape: Tape) -> Tape:
     """Let sums over the same rows, whose weights and biases are their neighbour's moved by one, have equal forms."""
-    one, made, before = len(tape.nodes), [Node("const", number=1.0)], {0: [len(tape.nodes)]}
-    changed: dict[int, Node] = {}
+    return without_biases(tape, _columns(tape))
+
+
+def _columns(tape: Tape) -> Iterator[Without]:
     for rows in _matrices(tape):
-        wider = (*tape.nodes[rows[0]].args, one)
+        wider = (*tape.nodes[rows[0]].args, len(tape.nodes))
         for row in rows:
-            node, terms = tape.nodes[row], _terms(tape.nodes[row])
-            weights = (*terms.weights, terms.bias)
-            changed[row] = replace(node, args=wider, terms=replace(terms, weights=weights, bias=None))
-    return spliced(tape, changed, made, before) if changed else tape
+            terms = terms_of(tape.nodes[row])
+            yield row, wider, (*terms.weights, terms.bias)
 
 
 def _matrices(tape: Tape) -> Iterator[list[int]]:
@@ -318,7 +331,7 @@ def _matrices(tape: Tape) -> Iterator[list[int]]:
     for rows in groups.values():
         stretch = rows[:1]
         for row in rows[1:]:
-            if not _follows(_terms(tape.nodes[stretch[-1]]), _terms(tape.nodes[row])):
+            if not _follows(terms_of(tape.nodes[stretch[-1]]), terms_of(tape.nodes[row])):
                 if len(stretch) > 1:
                     yield stretch
                 stretch = []
@@ -336,11 +349,6 @@ def _follows(a: Terms, b: Terms) -> bool:
     assert a.bias is not None
     same = b.bias == a.bias + 1 and b.offset == a.offset and len(b.weights) == len(a.weights)
     return same and all(y == x + 1 for x, y in zip(a.weights, b.weights, strict=True))
-
-
-def _terms(node: Node) -> Terms:
-    assert node.terms is not None
-    return node.terms
 
 
 def squared_errors(tape: Tape) -> Tape:

@@ -6,7 +6,6 @@ once a step. A long one is added up in pieces: a sum of a million float32 number
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -108,33 +107,31 @@ class Program:
         return any(i.kind == "mask" for i in self.instructions)
 
     def __str__(self) -> str:
-        return "\n".join([f"Program: {self.n_rows} rows, {len(self.instructions)} instructions", *self._lines()])
+        title = f"Program: {self.n_rows} rows, {len(self.instructions)} instructions"
+        return "\n  ".join([title, *map(_line, self.instructions)])
 
-    def _lines(self) -> list[str]:
-        counts: Counter[str] = Counter()
-        lines = []
-        for i in self.instructions:
-            counts[i.kind] += 1
-            if i.kind == "layer":
-                lines.append(f"  LAYER {i.args.shape[1]} -> {i.count}" + (" with bias" if i.bias >= 0 else ""))
-            elif i.kind == "conv":
-                shape = f"{i.args.shape[1]} -> {len(i.weights)} at {i.args.shape[0]} positions"
-                lines.append(f"  CONV {shape}" + (" with bias" if i.bias >= 0 else ""))
-            elif i.kind == "max":
-                lines.append(f"  POOL max of {i.args.shape[1]}, {i.count} rows")
-            elif i.kind == "squares":
-                lines.append(f"  LOSS squared error of {i.args.shape[1]}")
-            elif i.kind == "mask":
-                lines.append(f"  MASK of {i.count}, p {i.numbers[0]:g}")
-            elif i.kind == "batch_mean":
-                lines.append(f"  BATCH mean of {i.count} row{'s' if i.count > 1 else ''}")
-            elif i.kind == "op":
-                lines.append(f"  {i.op} on {i.count} row{'s' if i.count > 1 else ''}")
-            elif i.kind in ("param", "gather"):
-                lines.append(f"  {i.kind.upper()} {i.kind} of {max(i.args.shape[-1], i.count)}")
-            else:
-                lines.append(f"  DOT {i.kind} of {i.terms}" + (f", {i.count} rows" if i.count > 1 else ""))
-        return lines
+
+_LINES = {
+    "layer": "LAYER {n} -> {i.count}{bias}",
+    "conv": "CONV {n} -> {outputs} at {i.args.shape[0]} positions{bias}",
+    "max": "POOL max of {n}, {i.count} rows",
+    "squares": "LOSS squared error of {n}",
+    "mask": "MASK of {i.count}, p {i.numbers[0]:g}",
+    "batch_mean": "BATCH mean of {i.count} row{s}",
+    "op": "{i.op} on {i.count} row{s}",
+    "param": "PARAM param of {most}",
+    "gather": "GATHER gather of {most}",
+}
+"""How the kinds are printed; the others are sums."""
+_SUM = "DOT {i.kind} of {i.terms}{rows}"
+
+
+def _line(i: Instruction) -> str:
+    n, several = i.args.shape[-1], i.count > 1
+    return _LINES.get(i.kind, _SUM).format(
+        i=i, n=n, outputs=len(i.weights), most=max(n, i.count), s="s" if several else "",
+        bias=" with bias" if i.bias >= 0 else "", rows=f", {i.count} rows" if several else "",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

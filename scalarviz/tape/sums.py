@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from .passes import as_range, readers_of, rebuild, spliced
-from .tape import Node, Tape, Terms
+from .tape import Node, Tape, Terms, terms_of
 
 FACTORS = 1e-30, 1e30
 """How small and how large a constant may be that is folded into a weighted sum: its inverse is one of float32 too."""
@@ -140,15 +140,15 @@ class _Reader:
         """Sort in a row that nobody else reads; False if it is an operand as it stands."""
         at = found.leaves - 1
         if node.code == "mul":
-            product, scaled = self.product(node), self.scaled(node)
+            product, part = self.product(node), scaled(self.nodes, node)
             if product is not None:
                 side.weighted.append(Weighted(at, *product, row))
-            elif scaled is not None:
-                self._scaled(found, sign, Plain(at, *scaled, row))
+            elif part is not None:
+                self._scaled(found, sign, Plain(at, *part, row))
             else:
                 side.pairs.append(Pair(at, node.args[0], node.args[1], row))
-        elif node.code == "div" and (scaled := self.scaled(node)) is not None:
-            self._scaled(found, sign, Plain(at, *scaled, row))
+        elif node.code == "div" and (part := scaled(self.nodes, node)) is not None:
+            self._scaled(found, sign, Plain(at, *part, row))
         elif node.code == "square":
             if self.difference(row):
                 side.squares.append(Plain(at, 1.0, row, row))
@@ -174,10 +174,6 @@ class _Reader:
             if self.nodes[p].code == "param" and self.nodes[x].code not in ("param", "const"):
                 return self.nodes[p].index, x
         return None
-
-    def scaled(self, node: Node) -> tuple[float, int] | None:
-        """(factor, row) of a product or quotient with a constant, else None."""
-        return scaled(self.nodes, node)
 
     def difference(self, row: int) -> bool:
         """Whether a row is the square of a difference, and nobody else reads either."""
@@ -272,9 +268,8 @@ class _Builder:
     def _key(self, side: Side) -> object:
         if side.weighted:
             return side.weighted[0].weight, side.weighted[-1].weight
-        terms = self.nodes[side.layers[0][1]].terms
-        assert terms is not None
-        return terms.weights[0], terms.weights[-1]
+        weights = terms_of(self.nodes[side.layers[0][1]]).weights
+        return weights[0], weights[-1]
 
     def _bias(self, side: Side) -> Bias | None:
         """The bias that the first weighted sum of a side takes in.
@@ -283,11 +278,8 @@ class _Builder:
         """
         if not side.biases or not (side.weighted or side.layers) or len(self.biases[self._key(side)]) > 1:
             return None
-        if not side.weighted:
-            terms = self.nodes[side.layers[0][1]].terms
-            if terms is None or terms.bias is not None:
-                return None
-        return side.biases[0]
+        taken = not side.weighted and terms_of(self.nodes[side.layers[0][1]]).bias is not None
+        return None if taken else side.biases[0]
 
     # ---- one sum
 
@@ -323,19 +315,14 @@ class _Builder:
         parts = []
         index = None if bias is None else bias.weight
         for terms in _runs(side.weighted):
-            xs = tuple([t.x for t in terms])
-            node = Node(
-                "dot",
-                self.operands.setdefault(xs, xs),
-                terms=Terms("param", as_range([t.weight for t in terms]), index),
-            )
+            xs, weights = tuple([t.x for t in terms]), as_range([t.weight for t in terms])
+            node = Node("dot", self.operands.setdefault(xs, xs), terms=Terms("param", weights, index))
             parts.append(_Part(terms[0].at, sign, node))
             index = None
         for at, row in side.layers:
-            node = self.nodes[row]
-            assert node.terms is not None
-            taken = index is not None and node.terms.bias is None
-            parts.append(_Part(at, sign, replace(node, terms=replace(node.terms, bias=index)) if taken else row))
+            node, own = self.nodes[row], terms_of(self.nodes[row])
+            taken = index is not None and own.bias is None
+            parts.append(_Part(at, sign, replace(node, terms=replace(own, bias=index)) if taken else row))
             index = None if taken else index
         return parts
 
@@ -367,8 +354,7 @@ class _Builder:
             return parts
         for k, part in enumerate(parts):
             if part.sign > 0 and isinstance(part.what, Node) and self._takes_offset(part.what, len(parts)):
-                assert part.what.terms is not None
-                terms = replace(part.what.terms, offset=found.offset)
+                terms = replace(terms_of(part.what), offset=found.offset)
                 return [*parts[:k], part._replace(what=replace(part.what, terms=terms)), *parts[k + 1 :]]
         if found.offset not in self.constants:
             self.constants[found.offset] = self._make(0, Node("const", number=found.offset))

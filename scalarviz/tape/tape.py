@@ -124,6 +124,12 @@ class Tape:
         return f"Tape of {len(self.nodes)} nodes ({found}), {self.n_parameters} parameters"
 
 
+def terms_of(node: Node) -> Terms:
+    """The terms of a weighted sum."""
+    assert node.terms is not None
+    return node.terms
+
+
 Memo = dict[int, tuple[int, ...]]
 
 

@@ -10,7 +10,6 @@ import random
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -108,26 +107,12 @@ def trace(
         outputs = every(result, "the recorded function")
         loss_node = None if loss is None else _one(loss(usable(result), usable(list(targets))), "the loss")
     taps = [(module, every(values, "a module")) for module, values in recorder.taps]
-    tape = _written(inputs, targets, outputs, loss_node, taps, blocks, recorder.tracks)
-    place = {id(target): k for k, target in enumerate(targets)}
-    classes = tuple((place[id(t)], part, count) for t, part, count in recorder.classes if id(t) in place)
-    return replace(tape, modes=tuple(recorder.modes), fewest=recorder.fewest, classes=classes)
-
-
-def _written(
-    inputs: list[Value],
-    targets: list[Value],
-    outputs: list[Value],
-    loss_node: Value | None,
-    taps: list[tuple[Any, list[Value]]],
-    blocks: Iterable[Block],
-    tracked: Sequence[Tracked],
-) -> Tape:
+    stats = [track.stat for track in recorder.tracks if track.stat is not None]
     writer = _Writer([*inputs, *targets], blocks)
     roots = [*outputs, *([] if loss_node is None else [loss_node])]
-    stats = [track.stat for track in tracked if track.stat is not None]
     writer.write([*roots, *(v for _, values in taps for v in values), *stats])
-    row_of, tracks = writer.row_of, tuple(writer.track(track) for track in tracked)
+    row_of, tracks = writer.row_of, tuple(writer.track(track) for track in recorder.tracks)
+    place = {id(target): k for k, target in enumerate(targets)}
     return Tape(
         nodes=tuple(writer.nodes),
         n_inputs=len(inputs),
@@ -137,7 +122,10 @@ def _written(
         outputs=tuple(row_of[id(v)] for v in outputs),
         loss=None if loss_node is None else row_of[id(loss_node)],
         taps=tuple((module, tuple(row_of[id(v)] for v in values)) for module, values in taps),
+        modes=tuple(recorder.modes),
         tracks=tracks,
+        fewest=recorder.fewest,
+        classes=tuple((place[id(t)], part, count) for t, part, count in recorder.classes if id(t) in place),
     )
 
 
