@@ -6,17 +6,14 @@ from .imported.loading import load_onnx
 from .nn._embedding import gather
 from .run import Run, Scene
 from .run.sources.watched.watched import watch
-from .scalar import (
-    Value,
-    Weight,
+from .scalar import Value, Weight, dot
+from .scalar.functions import (
     abs,
     add,
     clip,
     cos,
     div,
-    dot,
     exp,
-    gradcheck,
     leaky_relu,
     log,
     log_softmax,
@@ -28,7 +25,6 @@ from .scalar import (
     minimum,
     mul,
     neg,
-    no_grad,
     pow,
     register,
     relu,
@@ -43,6 +39,8 @@ from .scalar import (
     tanh,
     where,
 )
+from .scalar.gradcheck import gradcheck
+from .scalar.tracing import no_grad
 from .tape import trace
 
 __all__ = [

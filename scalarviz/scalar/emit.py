@@ -30,7 +30,7 @@ FUNCTIONS = {"exp": 1, "log": 1, "log1p": 1, "sqrt": 1, "sin": 1, "cos": 1, "tan
              "abs": 1, "float16": 1, "where": 3}  # fmt: skip
 """Functions of the vocabulary and how many arguments they take."""
 
-_BINARY: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+_BINARY: dict[type[ast.operator], str] = {ast.Add: "({a} + {b})", ast.Sub: "({a} - {b})", ast.Mult: "({a} * {b})"}
 _FLOAT16 = struct.Struct("e")
 _COMPARE: dict[type[ast.cmpop], str] = {
     ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
@@ -62,17 +62,13 @@ NUMPY = Dialect(
 )
 
 
-def check(expression: str, names: tuple[str, ...], where: str) -> None:
-    """Raise an InputError that names `where`, the part and what is allowed if `expression` leaves the vocabulary."""
-    translate((expression,), names, PYTHON, where=where)
-
-
 def translate(
     expressions: tuple[str, ...], names: tuple[str, ...], dialect: Dialect, where: str = "an expression"
 ) -> tuple[list[str], list[str]]:
     """Assignments and results that compute `expressions`, which may use `names`, together.
 
-    For the sigmoid ``["_0 = _exp((-_abs(a)))"]`` and ``["(1.0 if (a >= 0.0) else _0) / (1.0 + _0)"]``.
+    One that leaves the vocabulary is an InputError: it says `where`, which part, and what is allowed. For the
+    sigmoid ``["_0 = _exp((-_abs(a)))"]`` and ``["(1.0 if (a >= 0.0) else _0) / (1.0 + _0)"]``.
     """
     trees = []
     for expression in expressions:
@@ -80,7 +76,8 @@ def translate(
             trees.append(ast.parse(expression, mode="eval").body)
         except SyntaxError as error:
             raise InputError(f"{where}: {shown(expression)} is no expression ({error.msg})") from None
-    return _Writer(names, dialect, f"{where}: {', '.join(expressions)!r}").run(trees)
+    writer = _Writer(trees, names, dialect, f"{where}: {', '.join(expressions)!r}")
+    return writer.lines, writer.results
 
 
 UPSTREAM = "_up"
@@ -123,16 +120,12 @@ def _times_upstream(partial: ast.expr) -> ast.expr:
 class _Writer:
     """One translation: writes nested source, hoisting every compound sub-expression that occurs twice."""
 
-    def __init__(self, names: tuple[str, ...], dialect: Dialect, where: str) -> None:
-        self.names, self.dialect, self.where = names, dialect, where
+    def __init__(self, trees: list[ast.expr], names: tuple[str, ...], dialect: Dialect, where: str) -> None:
+        self.names, self.dialect, self.where, self.twice = names, dialect, where, _twice(trees)
+        self.binary = {**_BINARY, ast.Div: dialect.divide, ast.Pow: dialect.power}
         self.lines: list[str] = []
         self.temporaries: dict[str, str] = {}
-        self.twice: dict[ast.AST, str] = {}
-
-    def run(self, trees: list[ast.expr]) -> tuple[list[str], list[str]]:
-        self.twice = _twice(trees)
-        results = [_bare(self.write(tree)) for tree in trees]
-        return self.lines, results
+        self.results = [_bare(self.write(tree)) for tree in trees]
 
     def write(self, node: ast.expr) -> str:
         key = self.twice.get(node)
@@ -157,25 +150,15 @@ class _Writer:
                 return self.dialect.literal(-float(number))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return f"(-{self.write(operand)})"
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-                return self.binary(_BINARY[type(op)], self.write(left), self.write(right))
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in self.binary:
+                return self.binary[type(op)].format(a=self.write(left), b=self.write(right))
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
                 return f"({self.write(left)} {_COMPARE[type(op)]} {self.write(right)})"
-            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if FUNCTIONS.get(name) == len(args):
-                return self.call(name, [self.write(a) for a in args])
+            case ast.Call(func=ast.Name(id="where"), args=[c, a, b], keywords=[]):
+                return self.dialect.where.format(c=self.write(c), a=self.write(a), b=self.write(b))
+            case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if FUNCTIONS.get(name) == 1:
+                return f"{self.dialect.calls.get(name, name)}({self.write(argument)})"
         raise self.refuse(node)
-
-    def binary(self, symbol: str, a: str, b: str) -> str:
-        if symbol == "/":
-            return self.dialect.divide.format(a=a, b=b)
-        if symbol == "**":
-            return self.dialect.power.format(a=a, b=b)
-        return f"({a} {symbol} {b})"
-
-    def call(self, name: str, args: list[str]) -> str:
-        if name == "where":
-            return self.dialect.where.format(c=args[0], a=args[1], b=args[2])
-        return f"{self.dialect.calls.get(name, name)}({args[0]})"
 
     def refuse(self, node: ast.expr) -> InputError:
         return InputError(
@@ -237,12 +220,8 @@ def _ieee(function: Callable[[float], float], at_infinity: float) -> Callable[[f
     return wrapped
 
 
-def _log(x: float) -> float:
-    return math.log(x) if x > 0 else (-math.inf if x == 0 else math.nan)
-
-
-def _log1p(x: float) -> float:
-    return math.log1p(x) if x > -1 else (-math.inf if x == -1 else math.nan)
+def _log(function: Callable[[float], float], pole: float) -> Callable[[float], float]:
+    return lambda x: function(x) if x > pole else (-math.inf if x == pole else math.nan)
 
 
 def float16(x: float) -> float:
@@ -275,9 +254,9 @@ def _pow(a: float, b: float) -> float:
 
 
 PYTHON_NAMES: dict[str, Any] = {
-    "_exp": _ieee(math.exp, math.inf), "_log": _log, "_log1p": _log1p, "_sqrt": _ieee(math.sqrt, math.inf),
-    "_sin": _ieee(math.sin, math.nan), "_cos": _ieee(math.cos, math.nan), "_tanh": math.tanh, "_erf": math.erf,
-    "_erfc": math.erfc, "_abs": abs, "_float16": float16,
-    "_div": _div, "_pow": _pow, "_infinity": math.inf,
+    "_exp": _ieee(math.exp, math.inf), "_log": _log(math.log, 0.0), "_log1p": _log(math.log1p, -1.0),
+    "_sqrt": _ieee(math.sqrt, math.inf), "_sin": _ieee(math.sin, math.nan), "_cos": _ieee(math.cos, math.nan),
+    "_tanh": math.tanh, "_erf": math.erf, "_erfc": math.erfc, "_abs": abs, "_float16": float16, "_div": _div,
+    "_pow": _pow, "_infinity": math.inf,
 }  # fmt: skip
 """What Python source made here needs in its namespace."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Any, SupportsFloat
+from typing import Any, SupportsFloat
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from .single import Many, Single
 from .store import Block
 from .sums import dot
 from .value import Symbol, Value, apply, apply_each, as_value, binary, unary
-
-if TYPE_CHECKING:
-    from .value import Value
 
 
 def _largest(*numbers: float) -> float:

@@ -57,18 +57,14 @@ def scale(p: float) -> float:
     return 1.0 / (1.0 - p) if p < 1.0 else 0.0
 
 
-class _ByHand:
-    """Masks of graphs that are called by hand: every call is a step of its own, counted in this process."""
-
-    seed, count = 0, 0
-
-
+_by_hand = Draws(0, 0)
+"""Of graphs that are called by hand: every call is a step of its own, counted in this process."""
 _samples: dict[int, Draws] = {}
 
 
 def begin(seed: int) -> None:
     """Count the calls by hand anew, with this seed."""
-    _ByHand.seed, _ByHand.count = seed, 0
+    _by_hand.seed, _by_hand.step = seed, 0
 
 
 @contextmanager
@@ -83,10 +79,10 @@ def sample(draws: Draws) -> Iterator[None]:
 
 def held(fn: Callable[..., Any]) -> Callable[..., Any]:
     """`fn`, with the same masks at every call by hand: those that it would have next."""
-    count = _ByHand.count
+    step = _by_hand.step
 
     def again(*args: Any) -> Any:
-        _ByHand.count = count
+        _by_hand.step = step
         return fn(*args)
 
     return again
@@ -99,11 +95,10 @@ def factors(n: int, p: float) -> list[Value]:
         first = recorder.masks * UNITS
         recorder.masks += 1
         return [Mask(first + unit, p) for unit in range(n)]
-    draws = _samples.get(get_ident())
-    if draws is None:
-        draws, call = Draws(_ByHand.seed, _ByHand.count), 0
-        _ByHand.count += 1
+    draws = _samples.get(get_ident(), _by_hand)
+    found = draws.factors(draws.calls, np.arange(n), 1, p, np.float64)[:, 0].tolist()
+    if draws is _by_hand:
+        draws.step += 1
     else:
-        call = draws.calls
         draws.calls += 1
-    return [Value(factor) for factor in draws.factors(call, np.arange(n), 1, p, np.float64)[:, 0].tolist()]
+    return [Value(factor) for factor in found]

@@ -48,17 +48,21 @@ def flatten(x: Any, level: int = 0) -> list[Value]:
     """
     if isinstance(x, Value):
         return [x]
-    if isinstance(x, Many):
-        x = x.as_values()
-    if isinstance(x, np.ndarray):
-        x = x.ravel().tolist()
-    if isinstance(x, dict):
-        x = list(x.values())
+    x = _opened(x)
     if isinstance(x, list | tuple):
         if level >= DEEPEST:
             raise too_deep("a list")
         return [v for item in x for v in ((item,) if isinstance(item, Value) else flatten(item, level + 1))]
     return []
+
+
+def _opened(x: Any) -> Any:
+    """What an array or a dict holds, as a list; anything else as it is."""
+    if isinstance(x, Many):
+        x = x.as_values()
+    if isinstance(x, np.ndarray):
+        return x.ravel().tolist()
+    return list(x.values()) if isinstance(x, dict) else x
 
 
 def nest(row: Sequence[Any], shape: Shape) -> Any:
@@ -83,12 +87,8 @@ def every(result: Any, what: str, level: int = 0) -> list[Value]:
         return [result]
     if level > DEEPEST:
         raise too_deep(f"{what}: a list")
-    if isinstance(result, Many):
-        result = result.as_values()
-    if isinstance(result, np.ndarray) and result.ndim > 0:
-        result = result.ravel().tolist()
-    if isinstance(result, dict):
-        result = list(result.values())
+    alone = isinstance(result, np.ndarray) and result.ndim == 0
+    result = result if alone else _opened(result)
     if not isinstance(result, Sequence) or isinstance(result, str):
         raise InputError(f"{what} must return a Value or a list of Values, got {type(result).__name__}")
     if any(isinstance(v, NESTED) for v in result):

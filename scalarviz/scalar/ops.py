@@ -96,10 +96,11 @@ def register(
     names = tuple(args.split()) if isinstance(args, str) else tuple(args)
     _check_entry(name, names, partials)
     op = Op(name, names, value, tuple(partials), latex or name, kink)
-    emit.check(value, names, where=f"the value of operation {shown(name)}")
+    emit.translate((value,), names, emit.PYTHON, where=f"the value of operation {shown(name)}")
     for arg, partial in zip(names, op.partials, strict=True):
         if partial is not None:
-            emit.check(partial, (*names, "y"), where=f"the derivative of {shown(name)} by {shown(arg)}")
+            where = f"the derivative of {shown(name)} by {shown(arg)}"
+            emit.translate((partial,), (*names, "y"), emit.PYTHON, where=where)
     TABLE[name] = op
     return op
 
@@ -164,78 +165,49 @@ def _sigmoid(a: str, turned: bool = False) -> str:
 
 _SIGMOID = _sigmoid("a")
 
-ADD = register("add", "a b", "a + b", ("1", "1"), latex="a + b")
-SUB = register("sub", "a b", "a - b", ("1", "-1"), latex="a - b")
-MUL = register("mul", "a b", "a * b", ("b", "a"), latex=r"a \cdot b")
-DIV = register("div", "a b", "a / b", ("1 / b", "-y / b"), latex=r"\frac{a}{b}")
-NEG = register("neg", "a", "-a", ("-1",), latex="-a")
-POW = register(
-    "pow",
-    "a b",
-    "a ** b",
-    ("where(b == 0, 0, b * a ** (b - 1))", "where(a == 0, where(b == b, 0, b), y * log(a))"),
+register("add", "a b", "a + b", ("1", "1"), latex="a + b")
+register("sub", "a b", "a - b", ("1", "-1"), latex="a - b")
+register("mul", "a b", "a * b", ("b", "a"), latex=r"a \cdot b")
+register("div", "a b", "a / b", ("1 / b", "-y / b"), latex=r"\frac{a}{b}")
+register("neg", "a", "-a", ("-1",), latex="-a")
+register(
+    "pow", "a b", "a ** b", ("where(b == 0, 0, b * a ** (b - 1))", "where(a == 0, where(b == b, 0, b), y * log(a))"),
     latex="a^{b}",
     kink="0 by the base for exponent 0; 0 by the exponent at base 0, whatever comes from above and for negative "
     "exponents too (PyTorch: -inf for those, else 0 times what comes from above)",
-)
-EXP = register("exp", "a", "exp(a)", ("y",), latex="e^{a}")
-LOG = register("log", "a", "log(a)", ("1 / a",), latex=r"\ln a")
-SQRT = register("sqrt", "a", "sqrt(a)", ("0.5 / y",), latex=r"\sqrt{a}")
-SIN = register("sin", "a", "sin(a)", ("cos(a)",), latex=r"\sin a")
-COS = register("cos", "a", "cos(a)", ("-sin(a)",), latex=r"\cos a")
-TANH = register("tanh", "a", "tanh(a)", ("1 - y * y",), latex=r"\tanh a")
-SIGMOID = register("sigmoid", "a", _SIGMOID, ("y * (1 - y)",), latex=r"\sigma(a) = \frac{1}{1 + e^{-a}}")
-SOFTPLUS = register("softplus", "a", "where(a > 0, a, 0) + log1p(exp(-abs(a)))", (_SIGMOID,), latex=r"\ln(1 + e^{a})")
+)  # fmt: skip
+register("exp", "a", "exp(a)", ("y",), latex="e^{a}")
+register("log", "a", "log(a)", ("1 / a",), latex=r"\ln a")
+register("sqrt", "a", "sqrt(a)", ("0.5 / y",), latex=r"\sqrt{a}")
+register("sin", "a", "sin(a)", ("cos(a)",), latex=r"\sin a")
+register("cos", "a", "cos(a)", ("-sin(a)",), latex=r"\cos a")
+register("tanh", "a", "tanh(a)", ("1 - y * y",), latex=r"\tanh a")
+register("sigmoid", "a", _SIGMOID, ("y * (1 - y)",), latex=r"\sigma(a) = \frac{1}{1 + e^{-a}}")
+register("softplus", "a", "where(a > 0, a, 0) + log1p(exp(-abs(a)))", (_SIGMOID,), latex=r"\ln(1 + e^{a})")
 RELU = register(
-    "relu",
-    "a",
-    "where(a <= 0, 0, a)",
-    ("where(a > 0, 1, where(a <= 0, 0, a))",),
-    latex=r"\max(0, a)",
-    kink="0 at 0",
+    "relu", "a", "where(a <= 0, 0, a)", ("where(a > 0, 1, where(a <= 0, 0, a))",), latex=r"\max(0, a)", kink="0 at 0"
 )
 LEAKY_RELU = register(
-    "leaky_relu",
-    "a slope",
-    "where(a > 0, a, slope * a)",
+    "leaky_relu", "a slope", "where(a > 0, a, slope * a)",
     ("where(a > 0, 1, where(a <= 0, slope, a))", "where(a > 0, 0, a)"),
-    latex=r"\max(a, s a)",
-    kink="the slope at 0",
-)
-ABS = register(
-    "abs",
-    "a",
-    "abs(a)",
-    ("where(a > 0, 1, where(a < 0, -1, where(a == 0, 0, a)))",),
-    latex="|a|",
-    kink="0 at 0, whatever comes from above (PyTorch multiplies it by 0: NaN in sqrt(abs(0)))",
-)
-SQUARE = register("square", "a", "a * a", ("2 * a",), latex="a^2")
-MINIMUM = register(
-    "minimum",
-    "a b",
-    "where(a < b, a, where(b <= a, b, a + b))",
-    (
-        "where(a < b, 1, where(a > b, 0, where(a == b, 0.5, a + b)))",
-        "where(a < b, 0, where(a > b, 1, where(a == b, 0.5, a + b)))",
-    ),
-    latex=r"\min(a, b)",
-    kink="half each where equal",
-)
-MAXIMUM = register(
-    "maximum",
-    "a b",
-    "where(a > b, a, where(b >= a, b, a + b))",
-    (
-        "where(a > b, 1, where(a < b, 0, where(a == b, 0.5, a + b)))",
-        "where(a > b, 0, where(a < b, 1, where(a == b, 0.5, a + b)))",
-    ),
-    latex=r"\max(a, b)",
-    kink="half each where equal",
-)
-CLIP = register(
-    "clip",
-    "a low high",
+    latex=r"\max(a, s a)", kink="the slope at 0",
+)  # fmt: skip
+register(
+    "abs", "a", "abs(a)", ("where(a > 0, 1, where(a < 0, -1, where(a == 0, 0, a)))",),
+    latex="|a|", kink="0 at 0, whatever comes from above (PyTorch multiplies it by 0: NaN in sqrt(abs(0)))",
+)  # fmt: skip
+register("square", "a", "a * a", ("2 * a",), latex="a^2")
+for _name, _nearer, _farther in (("minimum", "<", ">"), ("maximum", ">", "<")):
+    register(
+        _name, "a b", f"where(a {_nearer} b, a, where(b {_nearer}= a, b, a + b))",
+        (
+            f"where(a {_nearer} b, 1, where(a {_farther} b, 0, where(a == b, 0.5, a + b)))",
+            f"where(a {_nearer} b, 0, where(a {_farther} b, 1, where(a == b, 0.5, a + b)))",
+        ),
+        latex=rf"\{_name[:3]}(a, b)", kink="half each where equal",
+    )  # fmt: skip
+register(
+    "clip", "a low high",
     "where(a != a, a, where(low != low, low, where(high != high, high, "
     "where(high < low, high, where(a < low, low, where(a > high, high, a))))))",
     (
@@ -245,96 +217,76 @@ CLIP = register(
     ),
     latex=r"\min(\max(a, l), h)",
     kink="1 on the bound; with equal bounds, 1 to the bound that is crossed (PyTorch: 0 to all three)",
-)
-WHERE = register(
-    "where",
-    "c a b",
-    "where(c != c, c, where(c != 0, a, b))",
+)  # fmt: skip
+register(
+    "where", "c a b", "where(c != c, c, where(c != 0, a, b))",
     (None, "where(c != c, c, where(c != 0, 1, 0))", "where(c != c, c, where(c != 0, 0, 1))"),
-    latex=r"c\ ?\ a : b",
-    kink="no gradient to the condition; 0 to the branch that is not chosen",
-)
-LT = register("lt", "a b", "where(a < b, 1, 0)", (None, None), latex="a < b", kink="no gradient")
-LE = register("le", "a b", "where(a <= b, 1, 0)", (None, None), latex=r"a \le b", kink="no gradient")
-GT = register("gt", "a b", "where(a > b, 1, 0)", (None, None), latex="a > b", kink="no gradient")
-GE = register("ge", "a b", "where(a >= b, 1, 0)", (None, None), latex=r"a \ge b", kink="no gradient")
+    latex=r"c\ ?\ a : b", kink="no gradient to the condition; 0 to the branch that is not chosen",
+)  # fmt: skip
+register("lt", "a b", "where(a < b, 1, 0)", (None, None), latex="a < b", kink="no gradient")
+register("le", "a b", "where(a <= b, 1, 0)", (None, None), latex=r"a \le b", kink="no gradient")
+register("gt", "a b", "where(a > b, 1, 0)", (None, None), latex="a > b", kink="no gradient")
+register("ge", "a b", "where(a >= b, 1, 0)", (None, None), latex=r"a \ge b", kink="no gradient")
 
-# The max of two; that of more is a node of its own (see `largest`).
+# The max of two; that of more is a node of its own (`functions.MAX`).
 FIRST_MAX = register(
-    "first_max",
-    "a b",
-    "where(a >= b, a, where(a < b, b, a + b))",
+    "first_max", "a b", "where(a >= b, a, where(a < b, b, a + b))",
     ("where(a >= b, 1, where(a < b, 0, a + b))", "where(a >= b, 0, where(a < b, 1, a + b))"),
-    latex=r"\max(a, b)",
-    kink="the first operand where equal",
-)
+    latex=r"\max(a, b)", kink="the first operand where equal",
+)  # fmt: skip
 # logsumexp is a fold of this one from the left, so every engine has it for free.
 _NEARNESS = "exp(-abs(a - b))"
-LOGADDEXP = register(
-    "logaddexp",
-    "a b",
+register(
+    "logaddexp", "a b",
     f"where(a == b, a + 0.6931471805599453, where(a > b, a, where(a < b, b, a + b)) + log1p({_NEARNESS}))",
     tuple(f"where(a == b, 0.5, where({x} > {y}, 1, {_NEARNESS}) / (1 + {_NEARNESS}))" for x, y in ("ab", "ba")),
     latex=r"\ln(e^a + e^b)",
     kink="half each where equal, and all to the larger where that is infinite (PyTorch's logsumexp: NaN to an operand "
     "inf, and to all where each is -inf)",
-)
+)  # fmt: skip
 
 METHODS = tuple(TABLE)
 """The operations that Python's operators, the methods of ``Value`` and the package's functions are made of."""
 
 _LOG_O = "where(log(o) < -100, -100, log(o))"
 _LOG_1_O = "where(log1p(-o) < -100, -100, log1p(-o))"
-HELD_MAX = register(
-    "held_max",
-    "a b",
-    FIRST_MAX.value,
-    (None, None),
-    latex=r"\max(a, b)",
-    kink="no gradient: a shift that keeps exp in range and cancels from the result (softmax)",
-)
-BINARY_CROSS_ENTROPY = register(
-    "binary_cross_entropy",
-    "o t",
-    f"-(t * {_LOG_O} + (1 - t) * {_LOG_1_O})",
+register(
+    "held_max", "a b", FIRST_MAX.value, (None, None),
+    latex=r"\max(a, b)", kink="no gradient: a shift that keeps exp in range and cancels from the result (softmax)",
+)  # fmt: skip
+register(
+    "binary_cross_entropy", "o t", f"-(t * {_LOG_O} + (1 - t) * {_LOG_1_O})",
     ("(o - t) / where(o * (1 - o) < 1e-12, 1e-12, o * (1 - o))", f"{_LOG_1_O} - {_LOG_O}"),
     latex=r"-(t \ln o + (1 - t) \ln(1 - o))",
     kink="logarithms at least -100, the denominator of the derivative at least 1e-12 (PyTorch's rule); by the target "
     "the logarithms have that bound too (PyTorch's: none)",
-)
-HUBER = register(
-    "huber",
-    "d delta",
-    "where(abs(d) <= delta, 0.5 * d * d, delta * (abs(d) - 0.5 * delta))",
+)  # fmt: skip
+register(
+    "huber", "d delta", "where(abs(d) <= delta, 0.5 * d * d, delta * (abs(d) - 0.5 * delta))",
     ("where(d > delta, delta, where(d < -delta, -delta, d))", "where(abs(d) <= delta, 0, abs(d) - delta)"),
     latex=r"H_\delta(d)",
-)
-SMOOTH_L1 = register(
-    "smooth_l1",
-    "d beta",
-    "where(abs(d) < beta, 0.5 * d * (d / beta), abs(d) - 0.5 * beta)",
+)  # fmt: skip
+register(
+    "smooth_l1", "d beta", "where(abs(d) < beta, 0.5 * d * (d / beta), abs(d) - 0.5 * beta)",
     (
         "where(d >= beta, 1, where(d <= -beta, -1, d / beta))",
         "where(abs(d) >= beta, -0.5, -0.5 * (d / beta) * (d / beta))",
     ),
     latex=r"S_\beta(d)",
-)
+)  # fmt: skip
 _SOFTPLUS_X = "(where(x > 0, x, 0) + log1p(exp(-abs(x))))"
 _SOFTPLUS_MINUS_X = "(where(x < 0, -x, 0) + log1p(exp(-abs(x))))"
-BCE_WITH_LOGITS = register(
-    "bce_with_logits",
-    "x t p",
-    "where(x < 0, -p * t, 1 - t) * x + (1 + (p - 1) * t) * log1p(exp(-abs(x)))",
+register(
+    "bce_with_logits", "x t p", "where(x < 0, -p * t, 1 - t) * x + (1 + (p - 1) * t) * log1p(exp(-abs(x)))",
     (
         f"(1 - t) * ({_sigmoid('x')}) - p * t * ({_sigmoid('x', turned=True)})",
         f"p * {_SOFTPLUS_MINUS_X} - {_SOFTPLUS_X}",
         f"t * {_SOFTPLUS_MINUS_X}",
     ),
     latex=r"-(p\,t \ln \sigma(x) + (1 - t) \ln(1 - \sigma(x)))",
-)
-HINGE_EMBEDDING = register(
-    "hinge_embedding",
-    "x t margin",
+)  # fmt: skip
+register(
+    "hinge_embedding", "x t margin",
     "where(t == 1, x, where(t == -1, where(margin - x < 0, 0, margin - x), "
     "where(x < margin, margin, where(x >= margin, x, x + margin))))",  # of another target PyTorch takes both parts
     (
@@ -343,87 +295,60 @@ HINGE_EMBEDDING = register(
         None,
         "where(t == 1, 0, where(margin - x < 0, 0, where(margin - x >= 0, 1, margin - x)))",
     ),
-    latex=r"t = 1\ ?\ x : \max(0, m - x)",
-    kink="-1 where the margin is reached exactly; no gradient to the target",
-)
+    latex=r"t = 1\ ?\ x : \max(0, m - x)", kink="-1 where the margin is reached exactly; no gradient to the target",
+)  # fmt: skip
 
 # ---- activations, with PyTorch's formulas
 
-ERF = register("erf", "a", "erf(a)", ("1.1283791670955126 * exp(-(a * a))",), latex=r"\operatorname{erf} a")
+register("erf", "a", "erf(a)", ("1.1283791670955126 * exp(-(a * a))",), latex=r"\operatorname{erf} a")
 _CDF = "(0.5 * erfc(a * -0.7071067811865476))"  # of the normal distribution; 1 + erf would be 0 far below 0
-GELU = register(
-    "gelu", "a", f"a * {_CDF}", (f"{_CDF} + a * (0.3989422804014327 * exp(-0.5 * a * a))",), latex=r"a\,\Phi(a)"
-)
+register("gelu", "a", f"a * {_CDF}", (f"{_CDF} + a * (0.3989422804014327 * exp(-0.5 * a * a))",), latex=r"a\,\Phi(a)")
 _NEAR = "where(a > 30, 30, where(a < -30, -30, a))"  # beyond, the curve is a or 0 in every dtype; a**3 would overflow
 _BENT = f"(1.5957691216057308 * {_NEAR} * (1 + 0.044715 * {_NEAR} * {_NEAR}))"  # 0.5 * (1 + tanh(u)) is sigmoid(2 * u)
 _BENT_MORE = f"(1.5957691216057308 * {_NEAR} * (1 + 0.134145 * {_NEAR} * {_NEAR}))"  # its derivative, times a
-GELU_TANH = register(
-    "gelu_tanh",
-    "a",
-    f"a * ({_sigmoid(_BENT)})",
+register(
+    "gelu_tanh", "a", f"a * ({_sigmoid(_BENT)})",
     (f"({_sigmoid(_BENT)}) * (1 + {_BENT_MORE} * ({_sigmoid(_BENT, turned=True)}))",),
     latex=r"a\,\tilde\Phi(a)",
-)
-SILU = register(
-    "silu",
-    "a",
-    f"a * ({_SIGMOID})",
-    (f"({_SIGMOID}) * (1 + a * ({_sigmoid('a', turned=True)}))",),
+)  # fmt: skip
+register(
+    "silu", "a", f"a * ({_SIGMOID})", (f"({_SIGMOID}) * (1 + a * ({_sigmoid('a', turned=True)}))",),
     latex=r"a\,\sigma(a)",
-)
+)  # fmt: skip
 _HALF = "tanh(where(a > 0, 0, a) * 0.5)"
 _EXPM1 = f"(2 * {_HALF} / (1 - {_HALF}))"  # exp(a) - 1 without its cancellation, for a below 0
-ELU = register(
-    "elu",
-    "a alpha",
-    f"where(a > 0, a, alpha * {_EXPM1})",
+register(
+    "elu", "a alpha", f"where(a > 0, a, alpha * {_EXPM1})",
     ("where(a > 0, 1, alpha * exp(a))", f"where(a > 0, 0, {_EXPM1})"),
-    latex=r"a > 0\ ?\ a : \alpha (e^a - 1)",
-    kink="alpha at 0",
-)
-LOG_SIGMOID = register(
-    "log_sigmoid",
-    "a",
-    "where(a < 0, a, 0) - log1p(exp(-abs(a)))",
+    latex=r"a > 0\ ?\ a : \alpha (e^a - 1)", kink="alpha at 0",
+)  # fmt: skip
+register(
+    "log_sigmoid", "a", "where(a < 0, a, 0) - log1p(exp(-abs(a)))",
     ("where(a <= 0, 1, exp(-abs(a))) / (1 + exp(-abs(a)))",),
     latex=r"\ln \sigma(a)",
-)
+)  # fmt: skip
 _BETA_A = "(a * beta)"
-SOFTPLUS_UP_TO = register(
-    "softplus_up_to",
-    "a beta threshold",
+register(
+    "softplus_up_to", "a beta threshold",
     f"where({_BETA_A} > threshold, a, (where({_BETA_A} > 0, {_BETA_A}, 0) + log1p(exp(-abs({_BETA_A})))) / beta)",
     (
         f"where({_BETA_A} > threshold, 1, where({_BETA_A} >= 0, 1, exp(-abs({_BETA_A}))) / (1 + exp(-abs({_BETA_A}))))",
-        None,
-        None,
+        None, None,
     ),
-    latex=r"\tfrac{1}{\beta} \ln(1 + e^{\beta a})",
-    kink="no gradient to sharpness and threshold",
-)
-RELU6 = register(
-    "relu6",
-    "a",
-    "where(a <= 0, 0, where(a >= 6, 6, a))",
-    ("where(a <= 0, 0, where(a >= 6, 0, where(a == a, 1, a)))",),
-    latex=r"\min(\max(0, a), 6)",
-    kink="0 at 0 and at 6",
-)
-FLOAT16 = register(
-    "float16",
-    "a",
-    "float16(a)",
-    ("float16(1)",),
+    latex=r"\tfrac{1}{\beta} \ln(1 + e^{\beta a})", kink="no gradient to sharpness and threshold",
+)  # fmt: skip
+register(
+    "relu6", "a", "where(a <= 0, 0, where(a >= 6, 6, a))", ("where(a <= 0, 0, where(a >= 6, 0, where(a == a, 1, a)))",),
+    latex=r"\min(\max(0, a), 6)", kink="0 at 0 and at 6",
+)  # fmt: skip
+register(
+    "float16", "a", "float16(a)", ("float16(1)",),
     latex=r"\mathrm{float16}(a)",
     kink="1 everywhere, though the value is a staircase; the gradient that is handed on is rounded too",
-)
-SCALE_GRADIENT = register(
-    "scale_gradient",
-    "a scale",
-    "a",
-    ("scale", None),
-    latex="a",
-    kink="the scale, though the value is that of the operand: gradients are multiplied on their way back",
-)
+)  # fmt: skip
+register(
+    "scale_gradient", "a scale", "a", ("scale", None),
+    latex="a", kink="the scale, though the value is that of the operand: gradients are multiplied on their way back",
+)  # fmt: skip
 STAND_INS = ("float16", "scale_gradient")
 """Operations whose derivative stands in for the true one, so that float16 can be trained; no difference gives it."""

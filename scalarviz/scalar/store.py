@@ -25,55 +25,42 @@ class Gate(Protocol):
 
     def mine(self) -> bool:
         """Whether the thread that asks is that one, and may touch the arrays."""
-        ...
 
     def call(self, function: Callable[[], Any]) -> Any:
         """What `function` gives, called when the arrays may be touched; waits for it."""
-        ...
 
     def request(self, sample: NDArray[Any] | None = None, *, state: bool = False) -> Any:
         """Ask for a frame of the run, with the activations of a sample and the optimiser's state; does not wait."""
-        ...
 
     def answer(self) -> None:
         """Give frames to those who wait for one; called between two calls of the engine, by the thread that trains."""
-        ...
 
     def number(self, name: str) -> Any:
         """A number of the optimiser, with what waits to be set."""
-        ...
 
     def read(self, index: int) -> float:
         """Value at `index` of the store, of one consistent moment."""
-        ...
 
     def read_gradient(self, index: int) -> float:
         """Gradient at `index` of the store, of one consistent moment."""
-        ...
 
     def values(self, span: slice) -> NDArray[Any]:
         """A read-only copy of values."""
-        ...
 
     def gradients(self, span: slice) -> NDArray[Any]:
         """A read-only copy of gradients."""
-        ...
 
     def frozen(self, span: slice) -> NDArray[Any]:
         """A read-only copy of the flags of frozen weights."""
-        ...
 
     def write(self, start: int, numbers: NDArray[Any]) -> None:
         """Set values when the arrays may be touched; does not wait, and is seen at once."""
-        ...
 
     def freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
         """Set which values the optimiser leaves alone, likewise."""
-        ...
 
     def moved(self, place: Callable[[int, int], int | None]) -> None:
         """Spans of the store are elsewhere now: what waits for them waits for them there."""
-        ...
 
 
 class Owner(Protocol):
@@ -81,15 +68,12 @@ class Owner(Protocol):
 
     def _write(self, start: int, numbers: NDArray[Any]) -> None:
         """Set the values from `start` on."""
-        ...
 
     def _freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
         """Set which values are left alone by the optimiser."""
-        ...
 
     def _lend(self) -> None:
         """A view that can be written to is about to be handed out."""
-        ...
 
 
 class Store:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import mul
-from typing import Any, SupportsFloat
+from typing import Any, ClassVar, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,10 +69,35 @@ class Row:
 Weights = Row | Sequence[Value | SupportsFloat]
 
 
-class Dot(Value):
-    """The node ``sum(w * x) + b``. In a recording it has no number."""
+class _Several(Value):
+    """A node of many operands. In a recording it has no number."""
+
+    __slots__ = ()
+
+    _operands: ClassVar[str]
+    """The slot with their numbers, which is not filled while recording."""
+
+    @property
+    def symbolic(self) -> bool:
+        """Whether the node was made while recording."""
+        return not hasattr(self, self._operands)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "data":
+            tracing.forbid(".data")
+            raise TracingError(LEFT)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        return f"Symbol(op={self.op})" if self.symbolic else super().__repr__()
+
+
+class Dot(_Several):
+    """The node ``sum(w * x) + b``."""
 
     __slots__ = ("bias", "weights", "weights_data", "xs", "xs_data")
+
+    _operands = "xs_data"
 
     weights: Row | tuple[Value, ...]
     xs: tuple[Value, ...]
@@ -120,20 +145,6 @@ class Dot(Value):
         if self.symbolic:
             raise TracingError(LEFT)
         return (*self.xs_data, *self.weights_data, *(() if self.bias is None else (1.0,)))
-
-    @property
-    def symbolic(self) -> bool:
-        """Whether the node was made while recording."""
-        return not hasattr(self, "xs_data")
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "data":  # a slot that was never filled: the node was made while recording
-            tracing.forbid(".data")
-            raise TracingError(LEFT)
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-
-    def __repr__(self) -> str:
-        return "Symbol(op=dot)" if self.symbolic else super().__repr__()
 
     def _graph_parents(self) -> Sequence[Value]:
         if isinstance(self.weights, Row) and not isinstance(self.bias, Value):
@@ -194,8 +205,10 @@ def _pull_total(node: Total) -> None:
 TOTAL = Kernel(ops.Op("total", ("a",), "a", ("1",), r"\sum_i a_i"), pull=_pull_total)
 
 
-class Total(Value):
-    """The node ``sum(how(number))`` over a row of a block. In a recording it has no number."""
+class Total(_Several):
+    """The node ``sum(how(number))`` over a row of a block."""
+
+    _operands = "numbers"
 
     __slots__ = ("how", "numbers", "row")
 
@@ -240,15 +253,6 @@ class Total(Value):
         """The derivative by each of the weights."""
         self.data  # noqa: B018  (raises in a recording)
         return tuple(self.slopes().tolist())
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "data":  # a slot that was never filled: the node was made while recording
-            tracing.forbid(".data")
-            raise TracingError(LEFT)
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-
-    def __repr__(self) -> str:
-        return super().__repr__() if hasattr(self, "numbers") else "Symbol(op=total)"
 
 
 SMALL = 24  # weights; below it the sums one by one are faster than NumPy's calls
@@ -387,23 +391,15 @@ def affine_span(
     `weight` and `bias` hold all rows of the layer, of `columns` weights each.
     """
     given = [tuple([as_value(x) for x in xs]) for xs in patches]
-    found = _sums(weight, rows, columns, bias, given)
-    return [[untracked(v.data) for v in sums] for sums in found] if tracing.untracking() else found
-
-
-def _sums(
-    weight: Block, rows: range, columns: int, bias: Block | None, given: list[tuple[Value, ...]]
-) -> list[list[Value]]:
+    found: list[list[Value]]
     symbolic = tracing.active() is not None
     if not symbolic and len(rows) * columns >= SMALL and len(rows) > 2:
         # a copy: backward needs the values of the forward pass, and weights may move between the two
         own = weight.flat_value[rows.start * columns : rows.stop * columns]
         matrix: NDArray[np.float64] = own.reshape(len(rows), columns).astype(np.float64)
-        return [Layer(weight, bias, xs, matrix, rows.start).sums() for xs in given]
-    spans = [Row(weight, r * columns, columns) for r in rows]
-    biases = [None if bias is None else Row(bias, r, 1) for r in rows]
-    numbers = [None if symbolic else [x.data for x in xs] for xs in given]
-    return [
-        [Dot(span, xs, b, data) for span, b in zip(spans, biases, strict=True)]
-        for xs, data in zip(given, numbers, strict=True)
-    ]
+        found = [Layer(weight, bias, xs, matrix, rows.start).sums() for xs in given]
+    else:
+        spans = [(Row(weight, r * columns, columns), None if bias is None else Row(bias, r, 1)) for r in rows]
+        numbers = [None if symbolic else [x.data for x in xs] for xs in given]
+        found = [[Dot(span, xs, b, data) for span, b in spans] for xs, data in zip(given, numbers, strict=True)]
+    return [[untracked(v.data) for v in sums] for sums in found] if tracing.untracking() else found

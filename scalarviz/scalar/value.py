@@ -13,15 +13,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, SupportsFloat
+from typing import Any, ClassVar, SupportsFloat
 
 from ..errors import StateError, TracingError, TypeMismatchError, shown
 from . import tracing
 from .kernel import Kernel, kernel
 from .single import Many, Single, as_number
-
-if TYPE_CHECKING:
-    pass
 
 
 class Labelled:
