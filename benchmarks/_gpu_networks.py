@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise, product
 from typing import Any
@@ -27,35 +27,11 @@ from scalarviz.scalar.batch import batch_mean, track
 
 @dataclass(frozen=True)
 class Case:
-    """A run that can be made on every engine.
-
-    Attributes
-    ----------
-    name : str
-    build : callable
-        ``build(engine, dtype)`` -> Run, each time a new one with the same numbers.
-    reference : str
-        The engine that it is compared with, in float64: NumPy's where the objects would take minutes.
-    """
+    """A run that can be made on every engine: ``build(engine, dtype)`` makes a new one with the same numbers."""
 
     name: str
     build: Callable[[str, str], Run]
-    reference: str = "objects"
-
-
-class Graph(nn.Module):
-    """Scalars without layers, eight operations a unit: ``h = tanh(a*h + b*x[0]) * sin(c*x[1]) + h``."""
-
-    def __init__(self, nodes: int) -> None:
-        units = nodes // 8
-        self.w = [sv.Weight(w) for w in np.random.default_rng(1).normal(0, 0.5, 3 * units)]
-        self.scale = units**-0.5
-
-    def forward(self, x: Any) -> Any:
-        h = x[0]
-        for a, b, c in zip(self.w[0::3], self.w[1::3], self.w[2::3], strict=True):
-            h = self.scale * (a * h + b * x[0]).tanh() * (c * x[1]).sin() + h
-        return [h]
+    reference: str = "objects"  # in float64; NumPy's where the objects would take minutes
 
 
 class Kinds(nn.Module):
@@ -192,19 +168,18 @@ def case_of(work: Workload) -> Case:
 
 
 def graph(tiny: bool) -> Case:
-    """A typed graph of 16,000 operations."""
-    nodes = 24 if tiny else 16_000
-    samples = 2 if tiny else 128
-    return Case(f"graph of {nodes} nodes, {samples}", made(lambda: Graph(nodes), (2, 1), "SGD", samples=samples))
+    """A typed graph of 16,000 operations, eight a unit."""
+    nodes, samples = (24, 2) if tiny else (16_000, 128)
+    weights = np.random.default_rng(1).normal(0, 0.5, 3 * (nodes // 8)).tolist()
+    build = made(partial(by.chain, weights, (nodes // 8) ** -0.5), (2, 1), "SGD", samples=samples)
+    return Case(f"graph of {nodes} nodes, {samples}", build)
 
 
 def large(tiny: bool) -> Case:
     """A million weights."""
     side, samples = (3, 2) if tiny else (1000, 64)
-    return Case(
-        f"{side}-{side} Adam, {samples}",
-        made(lambda: nn.Linear(side, side, seed=1), (side, side), "Adam", samples=samples),
-    )
+    build = made(partial(nn.Linear, side, side, seed=1), (side, side), "Adam", samples=samples)
+    return Case(f"{side}-{side} Adam, {samples}", build)
 
 
 def every_case() -> list[Case]:
@@ -218,22 +193,16 @@ OWN, PLAIN, TILES, BLOCKS = "cuda", "cuda, plain", "cuda, tiles", "cuda, blocks 
 """As the engine chooses; an instruction a kernel, which is the reference; tiles and no blocks; blocks."""
 CHUNKS, MEGABYTES = "cuda, chunks of {} MB", (32, 128)
 """Chunks of lanes whose rows stay in a second-level cache, at the price of more launches."""
-OFF: dict[str, Any] = {"joined": False, "tiles": None, "lanes": 0}
-"""Switches of the engine's configuration that switch a form off."""
 LANES = (8, 16, 32)
 
 
 def forms() -> dict[str, Any]:
-    """Configurations by name, as far as this engine knows their switches."""
-    own, known = trainer.SHAPE, {field.name for field in fields(trainer.SHAPE)}
-    off = {name: value for name, value in OFF.items() if name in known}
-    found = {OWN: own}
-    if "tiles" in known:
-        found[TILES] = replace(own, **{name: value for name, value in off.items() if name == "lanes"})
-    if "lanes" in known:
-        found |= {BLOCKS.format(lanes): replace(own, lanes=lanes) for lanes in LANES}
+    """Configurations by name."""
+    own = trainer.SHAPE
+    found = {OWN: own, TILES: replace(own, lanes=0)}
+    found |= {BLOCKS.format(lanes): replace(own, lanes=lanes) for lanes in LANES}
     found |= {CHUNKS.format(size): replace(own, chunk_bytes=size << 20) for size in MEGABYTES}
-    found[PLAIN] = replace(own, **off)
+    found[PLAIN] = replace(own, joined=False, tiles=None, lanes=0)
     return {name: shape for name, shape in found.items() if name == OWN or shape != own}
 
 

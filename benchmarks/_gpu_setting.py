@@ -13,55 +13,34 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from _timing import Timing, in_turns
+from _timing import Timing, in_turns, unit_of
 
 DTYPES = ("float32", "float64")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One figure, or one check.
-
-    Attributes
-    ----------
-    part, what : str
-        The part of the script, and what was looked at.
-    measured : float, str or None
-        In `unit`; a word where it is no number. None: not measured, `remark` says why.
-    unit : str
-        ``"s"`` for seconds.
-    low, high : float or None
-        Quartiles around a median.
-    floor, predicted, target : float or None
-        The least that the hardware allows by its data sheet, what was computed beforehand, what was asked for.
-    ok : bool or None
-        Of a check, or whether a target was reached; None where nothing was asked.
-    remark : str
-    more : dict
-        For the file alone.
-    """
+    """One figure, or one check: the part of the script, and what was looked at."""
 
     part: str
     what: str
-    measured: float | str | None = None
+    measured: float | str | None = None  # in `unit`, or a word; None: not measured, `remark` says why
     unit: str = ""
-    low: float | None = None
+    low: float | None = None  # quartiles around a median
     high: float | None = None
-    floor: float | None = None
-    predicted: float | None = None
+    floor: float | None = None  # the least that the hardware allows by its data sheet
+    predicted: float | None = None  # what was computed beforehand
     target: float | None = None
-    ok: bool | None = None
+    ok: bool | None = None  # of a check, or whether a target was reached; None where nothing was asked
     remark: str = ""
-    more: dict[str, Any] = field(default_factory=dict)
 
     def shown(self, name: str) -> str:
         """One of the numbers with its unit, seconds in the unit that fits; empty for None."""
         number = getattr(self, name)
         if number is None or isinstance(number, str):
             return number or ""
-        units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (0.0, "ns")) if self.unit == "s" else ((0.0, self.unit),)
-        scale, unit = next((scale, unit) for scale, unit in units if abs(number) >= scale or scale == 0.0)
-        return f"{number / (scale or (1e-9 if self.unit == 's' else 1.0)):.4g} {unit}".strip()
+        scale, unit = unit_of(number) if self.unit == "s" else (1.0, self.unit)
+        return f"{number / scale:.4g} {unit}".strip()
 
     def cells(self) -> list[str]:
         """The row of the table."""
@@ -104,23 +83,12 @@ def write_table(path: Path, rows: Iterable[Row], heading: str) -> None:
 
 @dataclass
 class Setting:
-    """How a part is run.
-
-    Attributes
-    ----------
-    part : str
-    results : Path
-        The file of rows.
-    tiny : bool
-        Networks of a few weights and few rounds: to run the code, not to measure.
-    seconds : float
-        Until the process is ended.
-    """
+    """How a part is run."""
 
     part: str
-    results: Path
-    tiny: bool = False
-    seconds: float = 480.0
+    results: Path  # the file of rows
+    tiny: bool = False  # networks of a few weights and few rounds: to run the code, not to measure
+    seconds: float = 480.0  # until the process is ended
     began: float = field(default_factory=time.monotonic)
 
     def left(self) -> float:

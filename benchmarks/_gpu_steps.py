@@ -1,4 +1,4 @@
-"""Parts `targets`, `workloads`, `graph`, `frames` of `gpu.py`: seconds a step, beside numba, PyTorch and prediction."""
+"""Parts `targets`, `workloads`, `graph` of `gpu.py`: seconds a step, beside numba, PyTorch and prediction."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Any
 
 import _contestants as by
 import numpy as np
-from _gpu_launches import launches_a_step
-from _gpu_networks import BLOCKS, OWN, PLAIN, forms_of, graph, large, taken, workloads
+from _gpu_networks import BLOCKS, OWN, PLAIN, forms_of, graph, taken, workloads
 from _gpu_setting import DTYPES, Setting
-from _gpu_there import FLOPS, MEMORY_RATE
 from _timing import Timing
 from _workloads import Workload, named
 
 from scalarviz import Run
+from scalarviz.engine.cuda import trainer
+from scalarviz.engine.cuda.trainer import launches_a_step
 from scalarviz.engine.problem import Problem
-from scalarviz.run.worker import Worker
 
+MEMORY_RATE, FLOPS = 4.8e12, {"float32": 67e12, "float64": 34e12}
+"""Bytes and operations a second of an H200, by its data sheet."""
 CHECKED = 10
 """Steps after which losses are compared."""
 CLOSE = {"float32": 2e-3, "float64": 1e-6}  # some start from weights in float32
@@ -106,25 +107,21 @@ def many_nodes(setting: Setting) -> None:
     """A typed graph of 16,000 nodes: to the first step, and a step, beside numba."""
     case = graph(setting.tiny)
     for dtype in DTYPES[: 1 if setting.tiny else 2]:
-        problem = case.build("numpy", dtype)._problem
-        found, runs, entered = forms_of(problem, setting.tiny), {}, {}
-        for form, shape in {"numba": None, **found}.items():
+        problem = case.build("numpy", dtype).problem
+        found, runs = forms_of(problem, setting.tiny), {}
+        for form, shape in {"numba": trainer.SHAPE, **found}.items():
             start = time.perf_counter()
-            if shape is None:
-                runs[form] = case.build("numba", dtype)
-            else:
-                with taken(shape):
-                    runs[form] = case.build("cuda", dtype)
+            with taken(shape):
+                runs[form] = case.build("numba" if form == "numba" else "cuda", dtype)
             runs[form].step(1)
             setting.row(f"{case.name}, {dtype}: {form}, to its first step", time.perf_counter() - start, "s")
-            entered[form] = runs[form].step
         losses = {form: run.loss for form, run in runs.items()}
         worst = max(abs(loss - losses["numba"]) for loss in losses.values()) / abs(losses["numba"])
         setting.check(f"{case.name}, {dtype}: the losses' difference", worst, CLOSE[dtype])
-        for form, timing in setting.in_turns(entered, rounds=5).items():
-            more: dict[str, Any] = {"floor": floor(problem)} if form != "numba" else {}
+        for form, timing in setting.in_turns({form: run.step for form, run in runs.items()}, rounds=5).items():
+            more: dict[str, Any] = {}
             if form != "numba":
-                more["predicted"] = predicted(problem, form, found[form])
+                more = {"floor": floor(problem), "predicted": predicted(problem, form, found[form])}
             setting.timed(f"{case.name}, {dtype}: {form}", timing, **more)
         for run in runs.values():
             run.close()
@@ -137,7 +134,7 @@ def compare(
     setting: Setting, work: Workload, dtype: str, asked: dict[str, float] | None = None, aim: str = ""
 ) -> dict[str, Timing]:
     """All who can do it, side by side; first they do the same steps and have to arrive at the same loss."""
-    problem = by.build(work, "numpy", dtype=dtype)._problem
+    problem = by.build(work, "numpy", dtype=dtype).problem
     runs: dict[str, Run] = {"numba": by.build(work, "numba", dtype=dtype)}
     foreseen = {}
     for form, shape in forms_of(problem, setting.tiny).items():
@@ -150,7 +147,7 @@ def compare(
     found = setting.in_turns({name: steps for name, steps in entered.items() if name in agreed})
     for name, timing in found.items():
         more: dict[str, Any] = {"floor": floor(problem)} if name != "numba" else {}
-        if name in runs and name != "numba":
+        if name in foreseen:
             more |= {"predicted": foreseen[name], "target": (asked or {}).get(name)}
             more["remark"] = ", ".join(filter(None, [_why(runs[name]), aim if name == OWN else ""]))
         setting.timed(f"{work.name}, {dtype}: {name}", timing, **more)
@@ -200,54 +197,3 @@ def _agree(setting: Setting, work: Workload, dtype: str, entered: dict[str, Call
 def _why(run: Run) -> str:
     """What the engine says of how it works."""
     return str(run.engine.why).removeprefix("asked for").removeprefix("; ")
-
-
-# ---- frames
-
-FRAMES, SLOWER, LATE = 60.0, 0.05, 0.25
-"""Frames a second; the share of the steps that they may cost; seconds after which a frame helps nobody."""
-
-
-def frames(setting: Setting) -> None:
-    """A million weights that train for some seconds, unwatched and with a frame asked for 60 times a second."""
-    case, spell = large(setting.tiny), 0.3 if setting.tiny else 5.0
-    for name in ("numba", OWN):
-        speeds: dict[bool, list[float]] = {False: [], True: []}
-        waits: list[float] = []
-        for turn in range(1 if setting.tiny else 3):
-            for watched in (False, True) if turn % 2 == 0 else (True, False):
-                run = case.build("cuda" if name == OWN else name, "float32")
-                run.step(1)
-                speeds[watched].append(_speed(run, spell, waits if watched else None))
-                run.close()
-        alone, beside = (float(np.median(speeds[watched])) for watched in (False, True))
-        setting.row(f"{case.name}: {name}, unwatched", 1 / max(alone, 1e-9), "s", remark="a step")
-        cost = 1 - beside / max(alone, 1e-9)
-        asked = {"target": SLOWER, "ok": cost <= SLOWER} if name == OWN and not setting.tiny else {}
-        setting.row(f"{case.name}: {name}, share of the steps that frames cost", cost, **asked)
-        if waits:
-            late = sum(wait > LATE for wait in waits)
-            words = f"{len(waits)} frames, {late} later than {LATE} s"
-            setting.row(f"{case.name}: {name}, from asking to the frame", float(np.median(waits)), "s", remark=words)
-
-
-def _speed(run: Run, seconds: float, waits: list[float] | None) -> float:
-    """Steps a second of a training thread; with `waits`, this one asks for a frame 60 times a second."""
-    pending: list[tuple[float, Any]] = []
-    with Worker(run) as worker:
-        first, start = run.steps, time.perf_counter()
-        worker.train_to(first + 10**9)
-        asking = start
-        while (now := time.perf_counter()) < start + seconds:
-            if waits is not None and now >= asking:
-                pending.append((now, worker.request()))
-                asking += 1 / FRAMES
-            for entry in [entry for entry in pending if entry[1].done]:
-                entry[1].result()
-                pending.remove(entry)
-                if waits is not None:
-                    waits.append(time.perf_counter() - entry[0])
-            time.sleep(0.001)
-        worker.pause()
-        worker.settle(60.0)
-        return (run.steps - first) / (time.perf_counter() - start)

@@ -1,8 +1,8 @@
 """How every benchmark measures, and what it writes: side by side, in turns, medians with their spread.
 
-A busy machine is slow for everybody. So contestants take turns in short spells, and the medians of the same turns are
-compared. A script declares what it measures with `benchmark`, and with `child` what it measures in a fresh process;
-`main` does the rest. Modules that a process may do without are imported late, because fresh processes are timed.
+A busy machine is slow for everybody, so contestants take turns in short spells. A script declares what it measures with
+`benchmark`, and with `child` what it measures in a fresh process; `main` does the rest. Modules that a process may do
+without are imported late, because fresh processes are timed.
 """
 
 from __future__ import annotations
@@ -50,12 +50,18 @@ class Timing:
     rounds: int
 
     def __str__(self) -> str:
-        units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (0.0, "ns"))
-        scale, unit = next((scale or 1e-9, unit) for scale, unit in units if self.median >= scale)
+        scale, unit = unit_of(self.median)
         return f"{self.median / scale:9.2f} {unit} ({self.low / scale:.2f} .. {self.high / scale:.2f})"
 
-    def scaled(self, factor: float) -> Timing:
-        return Timing(factor * self.median, factor * self.low, factor * self.high, self.rounds)
+
+Found = tuple[Mapping[str, Timing], dict[str, Any]]
+"""What is measured: the timings, and further entries of the result file."""
+
+
+def unit_of(seconds: float) -> tuple[float, str]:
+    """The unit in which they read well: how many seconds it is, and its name."""
+    units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"))
+    return next(((size, unit) for size, unit in units if abs(seconds) >= size), (1e-9, "ns"))
 
 
 def timing_of(times: Sequence[float]) -> Timing:
@@ -74,17 +80,9 @@ def in_turns(
     contestants: Mapping[str, Callable[[int], object]], *, rounds: int = 15, seconds: float = 0.05,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, Timing]:  # fmt: skip
-    """Time `contestants`, each a function that does so many units of work.
+    """Time `contestants`, each a function that does so many units of work, in so many turns of about so many `seconds`.
 
-    Parameters
-    ----------
-    contestants : mapping of str to callable
-    rounds : int
-        Turns of each.
-    seconds : float
-        About how long one turn lasts.
-    clock : callable
-        ``time.process_time`` for work on one thread of this process: other programs disturb it less.
+    The clock may be ``time.process_time`` for work on one thread of this process: other programs disturb it less.
     """
 
     def once(work: Callable[[int], object], count: int) -> float:
@@ -117,25 +115,15 @@ def check_losses(what: str, losses: Mapping[str, float | Sequence[float]], relat
 
 # ---- scripts and their results
 
-Measure = Callable[[bool], tuple[Mapping[str, Timing], dict[str, Any]]]
+Measure = Callable[[bool], Found]
 BENCHMARKS: dict[str, tuple[Measure, str, str]] = {}
 CHILDREN: dict[str, Callable[..., None]] = {}
 
 
 def benchmark(packages: str, unit: str = "") -> Callable[[Measure], Measure]:
-    """Declare what a script measures; the function's name is that of the result file.
+    """Declare a function of ``quick`` as what a script measures; its name is that of the result file.
 
-    Parameters
-    ----------
-    packages : str
-        Whose versions count; those that are not installed are left out.
-    unit : str
-        What the seconds are of.
-
-    Returns
-    -------
-    callable
-        Decorates a function of ``quick`` that returns timings and further entries of the result file.
+    The versions of `packages` are noted where they are installed; `unit` says what the seconds are of.
     """
 
     def declare(measure: Measure) -> Measure:
@@ -236,7 +224,6 @@ def _processor() -> str:
 # ---- fresh processes, on Linux and macOS
 
 SCALARVIZ = (sys.executable, "-m", "scalarviz")
-NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 
 
 def child(function: Callable[..., None]) -> Callable[..., None]:
@@ -258,21 +245,11 @@ def say(**found: Any) -> None:
 
 @dataclass(frozen=True)
 class Ended:
-    """A process that has ended.
+    """A process that has ended."""
 
-    Attributes
-    ----------
-    seconds : float
-        Wall time from its start to its first line, or to its end if it printed none.
-    peak : int
-        Most bytes of memory that it held. The system counts from what its parent held when it started it.
-    said : str
-        Its first line.
-    """
-
-    seconds: float
-    peak: int
-    said: str
+    seconds: float  # from its start to its first line, or to its end if it printed none
+    peak: int  # most bytes of memory that it held; the system counts from what its parent held when it started it
+    said: str  # its first line
 
     def json(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.said)
@@ -298,30 +275,24 @@ def fresh(command: Sequence[str], environment: Mapping[str, str] | None = None, 
     return Ended(seconds, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024), first.strip())
 
 
-def fresh_in_turns(
-    commands: Mapping[str, Sequence[str]], rounds: int, environments: Mapping[str, Mapping[str, str]], folder: Path
-) -> dict[str, list[Ended]]:
-    """Run commands in turns; one turn before that fills the system's file cache and does not count."""
-    found: dict[str, list[Ended]] = {name: [] for name in commands}
-    for number in range(rounds + 1):
-        for name, command in commands.items():
-            ended = fresh(command, environments.get(name), folder)
-            if number:
-                found[name].append(ended)
-    return found
+def fresh_in_turns(commands: Mapping[str, Sequence[str]], rounds: int) -> dict[str, list[Ended]]:
+    """Run commands in turns, in an empty folder; a turn before fills the system's file cache and does not count."""
+    with tempfile.TemporaryDirectory() as folder:
+        turns = [{name: fresh(of, folder=Path(folder)) for name, of in commands.items()} for _ in range(rounds + 1)]
+    return {name: [turn[name] for turn in turns[1:]] for name in commands}
+
+
+def seconds_of(found: Mapping[str, Sequence[Ended]]) -> dict[str, Timing]:
+    return timings_of({name: [one.seconds for one in ended] for name, ended in found.items()})
+
+
+@cache
+def _bytecode() -> tempfile.TemporaryDirectory[str]:
+    """A folder that goes when this process ends."""
+    return tempfile.TemporaryDirectory(prefix="scalarviz-bytecode-")
 
 
 def as_users_have_it() -> dict[str, str]:
     """The environment of a process that keeps bytecode, as Python does by itself, in a folder of this script's."""
-    around = {name: value for name, value in os.environ.items() if name != NO_BYTECODE}
-    return around | {"PYTHONPYCACHEPREFIX": _bytecode(), "JAX_PLATFORMS": "cpu"}
-
-
-@cache
-def _bytecode() -> str:
-    """A folder that goes when this process ends."""
-    import atexit
-
-    folder = tempfile.TemporaryDirectory(prefix="scalarviz-bytecode-")
-    atexit.register(folder.cleanup)
-    return folder.name
+    around = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return around | {"PYTHONPYCACHEPREFIX": _bytecode().name, "JAX_PLATFORMS": "cpu"}

@@ -26,7 +26,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from _timing import Timing, benchmark, main, timings_of
+from _timing import Found, Timing, benchmark, main, timings_of
 
 WAIT = 90.0
 """Seconds for something to start."""
@@ -82,7 +82,7 @@ MOVES = {
 
 
 @benchmark("numpy numba playwright")
-def browser_player(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
+def browser_player(quick: bool) -> Found:
     times, sides = {}, {}
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         for name in list(SCENES)[:1] if quick else SCENES:
@@ -147,7 +147,7 @@ EDIT = f"""value => new Promise(done => {{
 
 
 @benchmark("numpy numba anywidget jupyterlab")
-def live_cell(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
+def live_cell(quick: bool) -> Found:
     timings = dict[str, Timing]()
     for width, height in ((320, 240),) if quick else ((680, 510), (320, 240)):
         found = in_a_cell(width, height, 2.0 if quick else 6.0, 3 if quick else 25)

@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from _timing import Timing, at_most, benchmark, main, timing_of, timings_of
+from _timing import Found, Timing, at_most, benchmark, main, timing_of, timings_of
 from scalarviz.scenes import playground
 
 import scalarviz as sv
@@ -47,7 +47,7 @@ KEPT, GAP = 0.6, 0.05
 
 
 @benchmark("numpy numba vispy")
-def live_view(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
+def live_view(quick: bool) -> Found:
     rounds, seconds = (1, 0.5) if quick else (5, 2.0)
     timings, scenes = dict[str, Timing](), {}
     builds = {name: built(name) for name in scene_names()} | {"rgb --hidden 16,16": built("rgb", hidden=(16, 16))}
@@ -121,7 +121,7 @@ def eight() -> sv.Scene:
 
 
 @benchmark("numpy numba vispy")
-def plane_map(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
+def plane_map(quick: bool) -> Found:
     timings, goals = dict[str, Timing](), {}
     builds = {"playground": built("playground"), "playground --hidden 8,8": eight, "2-512-512-1": dear}
     for name, build in builds.items():

@@ -30,7 +30,7 @@ LEAST = 5.0
 
 
 class Part(NamedTuple):
-    """One process: what it calls with a `Setting`, and the seconds after which it is ended."""
+    """A process: what it calls with a `Setting`, and the seconds after which it is ended."""
 
     name: str
     module: str
@@ -47,8 +47,6 @@ PARTS = (
     Part("targets", "_gpu_steps", "targets", 120, "12-64x4-3 with Adam: what was asked for"),
     Part("workloads", "_gpu_steps", "measure", 180, "all networks of the benchmarks beside numba and PyTorch"),
     Part("graph", "_gpu_steps", "many_nodes", 90, "a typed graph of 16,000 nodes"),
-    Part("frames", "_gpu_steps", "frames", 70, "a million weights with 60 frames a second"),
-    Part("costs", "_gpu_there", "costs", 40, "launches, replays, copies, calls"),
     Part("compile", "_gpu_there", "compiling", 60, "from a new process to the first step, cold and cached"),
 )
 NAMES = tuple(part.name for part in PARTS)

@@ -13,6 +13,7 @@ from typing import Any
 
 from _timing import (
     SCALARVIZ,
+    Found,
     Timing,
     at_most,
     benchmark,
@@ -30,7 +31,7 @@ SMALL, LARGE, LINEAR = "100,000 nodes", "a million nodes", "ten million weights 
 
 
 @benchmark("numpy numba", "to the first step")
-def making(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
+def making(quick: bool) -> Found:
     fresh((*SCALARVIZ, "warmup"))
     rounds, part = (1, 100) if quick else (3, 1)
     asked = {
@@ -42,15 +43,13 @@ def making(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
     timings, made = dict[str, Timing](), {}
     for title, (count, *what) in asked.items():
         ended = [fresh(command_of(first_step, *what)) for _ in range(count)]
-        found = ended[0].json()
-        timing = timings[title] = timing_of([each.json()["seconds"] for each in ended])
-        nodes, seconds, peak = found["nodes"], timing.median, max(each.peak for each in ended)
-        made[title] = {"nodes": nodes, "weights": found["weights"], "us_a_node": 1e6 * seconds / nodes,
-                       "nodes_a_second": nodes / seconds, "peak_bytes": peak}  # fmt: skip
-        print(f"{title:62} {1e6 * seconds / nodes:7.1f} us a node {peak / 1e9:7.2f} GB", flush=True)
-    dearest = max(each["us_a_node"] for title, each in made.items() if title.startswith(SMALL))
+        timing, nodes = timing_of([one.json()["seconds"] for one in ended]), ended[0].json()["nodes"]
+        node, peak = 1e6 * timing.median / nodes, max(one.peak for one in ended)
+        timings[title], made[title] = timing, {"nodes": nodes, "us_a_node": node, "peak_bytes": peak}
+        print(f"{title:62} {node:7.1f} us a node {peak / 1e9:7.2f} GB", flush=True)
+    dearest = max(one["us_a_node"] for title, one in made.items() if title.startswith(SMALL))
     longest = max(timing.median for title, timing in timings.items() if title.startswith(LARGE))
-    peak = max(each["peak_bytes"] for title, each in made.items() if title.startswith(LARGE))
+    peak = max(one["peak_bytes"] for title, one in made.items() if title.startswith(LARGE))
     goals = {
         "making a Run of 100,000 nodes, the dearest of ten": at_most(dearest, 50, "us a node"),
         "making a Run of a million nodes, the dearest of four": at_most(longest, 60, "s"),
@@ -78,7 +77,7 @@ def first_step(name: str, nodes: str, engine: str) -> None:
         run = sv.Run(net, nn.MSELoss(), optimizer, data, engine=engine)
         run.step()
         seconds = time.process_time() - start
-    say(seconds=seconds, nodes=len(run._tape.nodes), weights=run.n_weights)
+    say(seconds=seconds, nodes=len(run._tape.nodes))
 
 
 def networks() -> dict[str, Callable[[int], tuple[Any, tuple[int, ...]]]]:

@@ -2,9 +2,8 @@
 
 The scene's network and its names, Adam, float32 here and in PyTorch (the script computes in Python's floats). Batches
 of 1, 32 and 512 names, other names at every step; the script has one name a step, as long as it is. PyTorch has the
-same arrays of 16 places as our engine, which the goals are against; and once more arrays that are cut to the longest
-name of the batch, which our engine cannot do. Both are made before, and attention is PyTorch's own. Contestants take
-turns on one pinned thread in seconds of the processor; before, losses of the same first steps must agree.
+same arrays of 16 places as our engine. They are made before, and attention is PyTorch's own. Contestants take turns on
+one pinned thread in seconds of the processor; before, losses of the same first steps must agree.
 """
 
 from __future__ import annotations
@@ -16,12 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from _timing import Timing, at_least, benchmark, check_losses, in_turns, main, pin_core, pin_threads
+from _timing import Found, Timing, at_least, benchmark, check_losses, in_turns, main, pin_core, pin_threads
 
 pin_threads()
 
 import torch  # noqa: E402
 from _contestants import steps_of  # noqa: E402
+from _workloads import EAGER  # noqa: E402
 from scalarviz.scenes._gpt import GPT, next_letter  # noqa: E402
 from scalarviz.scenes._words import Words, load_words  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
@@ -35,17 +35,13 @@ ASKED = {1: 4.0, 32: 5.0, 512: 2.5}
 """Batches, and how many times as fast as PyTorch."""
 SCRIPT_ASKED = 2000.0
 """How many times as fast as the script, of one name."""
-OURS, EAGER, CUT, SCRIPT = "numba", "PyTorch eager", "PyTorch eager, cut", "the script's way"
+OURS, SCRIPT = "numba", "the script's way"
 MADE = 64
 """Batches that PyTorch takes in turns, and names of the script."""
-NOTES = (
-    "Seconds of the processor of one thread, in turns: other programs were at work on the machine, which shows in the "
-    "quarter points and hardly in ratios."
-)
 
 
 @benchmark("numpy numba llvmlite torch", "one training step")
-def microgpt(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
+def microgpt(quick: bool) -> Found:
     pin_core()
     torch.set_num_threads(1)
     words, timings = load_words(None, CONTEXT), dict[str, Timing]()
@@ -57,7 +53,7 @@ def microgpt(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
         found = in_turns(entered, rounds=rounds, seconds=seconds, clock=time.process_time)
         timings |= {f"{batch}: {name}": timing for name, timing in found.items()}
     medians = {name: timing.median for name, timing in timings.items()}
-    return timings, {"goals": goals(medians), "notes": NOTES, "weights": 4192}
+    return timings, {"goals": goals(medians)}
 
 
 def contestants(words: Words, batch: int) -> dict[str, Callable[[int], Any]]:
@@ -66,11 +62,9 @@ def contestants(words: Words, batch: int) -> dict[str, Callable[[int], Any]]:
     adam = optim.Adam(net.parameters(), lr=LR, betas=BETAS, eps=EPS)
     inputs, targets = data = words.samples(words.train)
     run = sv.Run(net, next_letter, adam, data, batch_size=batch, engine="numba", dtype="float32")
-    chosen = [run._problem.indices(step) for step in range(MADE)]
-    found: dict[str, Callable[[int], Any]] = {OURS: steps_of(run)}
-    for name, cut in ((EAGER, False), (CUT, True)):
-        batches = [tensors(inputs[places], targets[places], cut) for places in chosen]
-        found[name] = torch_steps(run.state_dict(), batches)
+    chosen = [run.problem.indices(step) for step in range(MADE)]
+    batches = [tensors(inputs[places], targets[places]) for places in chosen]
+    found = {OURS: steps_of(run), EAGER: torch_steps(run.state_dict(), batches)}
     if batch == 1:
         names = [[words.end, *words.ids(words.train[place]), words.end][: CONTEXT + 1] for (place,) in chosen]
         found[SCRIPT] = script_steps(run.state_dict(), names)
@@ -108,15 +102,12 @@ def forward(w: Mapping[str, torch.Tensor], ids: torch.Tensor) -> torch.Tensor:
     return F.linear(x + F.linear(hidden, w["layers.0.down.weight"]), w["letters.weight"])
 
 
-def tensors(inputs: Any, targets: Any, cut: bool) -> Batch:
-    """Letters, those that follow, and their shares; `cut` to the longest name of the batch."""
+def tensors(inputs: Any, targets: Any) -> Batch:
+    """Letters, those that follow, and their shares."""
     context = inputs.shape[1]
-    shares = targets[:, context:]
-    longest = int((shares > 0).sum(axis=1).max()) if cut else context
-    kinds = (torch.int64, torch.int64, torch.float32)
-    parts = (inputs[:, :longest], targets[:, :longest], shares[:, :longest])
-    ids, following, part = (torch.tensor(array, dtype=kind) for array, kind in zip(parts, kinds, strict=True))
-    return ids, following.flatten(), part.flatten()
+    shares = torch.tensor(targets[:, context:], dtype=torch.float32)
+    ids, following = (torch.tensor(letters[:, :context], dtype=torch.int64) for letters in (inputs, targets))
+    return ids, following.flatten(), shares.flatten()
 
 
 def torch_steps(arrays: Mapping[str, Any], batches: Sequence[Batch]) -> Callable[[int], float]:

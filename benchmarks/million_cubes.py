@@ -19,7 +19,7 @@ os.environ.setdefault("EGL_PLATFORM", "surfaceless")
 os.environ.setdefault("PYOPENGL_PLATFORM", "egl")
 
 import numpy as np
-from _timing import Timing, benchmark, main, timing_of
+from _timing import Found, benchmark, main, timing_of
 from numpy.typing import NDArray
 from vispy import gloo, scene
 
@@ -131,7 +131,7 @@ def timed(frame: Frame, values: Values) -> float:
 
 
 @benchmark("numpy vispy", "one frame")
-def million_cubes(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
+def million_cubes(quick: bool) -> Found:
     count = SIDE**2
     layout = layout_for([Tensor(f"{k}", (SIDE, SIDE), k * count) for k in range(PLATES)], [], SIZE)
     rng = np.random.default_rng(0)

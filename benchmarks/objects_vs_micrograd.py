@@ -14,7 +14,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from _timing import Timing, at_most, benchmark, check_losses, in_turns, main, pin_core, pin_threads
+from _timing import Found, at_most, benchmark, check_losses, in_turns, main, pin_core, pin_threads
 
 pin_threads()
 
@@ -31,7 +31,7 @@ Step = Callable[[list[float]], float]
 
 
 @benchmark("numpy micrograd")
-def objects_vs_micrograd(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
+def objects_vs_micrograd(quick: bool) -> Found:
     pin_core()
     samples = np.random.default_rng(0).normal(size=(32, 2)).tolist()
     layers = dict(zip((OURS, THEIRS), networks(), strict=True))
@@ -68,19 +68,16 @@ def networks() -> tuple[Step, Step]:
             for w, number in zip(neuron.w, row.data.tolist(), strict=True):
                 w.data = number
 
-    def step_theirs(x: list[float]) -> float:
-        out = theirs(x)
-        ((out - 1.0) ** 2).backward()
-        theirs.zero_grad()
-        return float(out.data)
+    def step_of(net: Any, output: Callable[[list[float]], Any]) -> Step:
+        def step(x: list[float]) -> float:
+            out = output(x)
+            ((out - 1.0) ** 2).backward()
+            net.zero_grad()
+            return float(out.data)
 
-    def step_ours(x: list[float]) -> float:
-        out = ours(x)[0]
-        ((out - 1.0) ** 2).backward()
-        ours.zero_grad()
-        return float(out.data)
+        return step
 
-    return step_ours, step_theirs
+    return step_of(ours, lambda x: ours(x)[0]), step_of(theirs, theirs)
 
 
 def typed(weight: Callable[[float], Any], number: Callable[[float], Any]) -> Step:

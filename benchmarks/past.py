@@ -19,9 +19,8 @@ import time
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
-from _timing import Timing, at_most, benchmark, main, pin_threads, timings_of
+from _timing import Found, Timing, at_most, benchmark, main, pin_threads, timings_of
 
 pin_threads()
 
@@ -38,7 +37,7 @@ from scalarviz.run.worker import Worker  # noqa: E402
 
 
 @benchmark("numpy numba llvmlite", "one")
-def going_back(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
+def going_back(quick: bool) -> Found:
     steps, count = (2000, 30) if quick else (20_000, 200)
     run = by.build(named("UV 12-64x4-3 Adam, 1024"), "numba")
     run.step(steps)
@@ -101,7 +100,7 @@ SIDES = {12: (3, ()), 1_153: (2, (32, 32)), 10_401: (2, (100, 100)), 101_101: (1
 
 
 @benchmark("numpy numba")
-def recording(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
+def recording(quick: bool) -> Found:
     rounds, seconds = (2, 0.2) if quick else (24, 0.4)
     timings, networks, goals = dict[str, Timing](), {}, {}
     with tempfile.TemporaryDirectory() as folder:

@@ -30,7 +30,7 @@ from typing import Any
 
 from _timing import (
     SCALARVIZ,
-    Timing,
+    Found,
     as_users_have_it,
     at_most,
     benchmark,
@@ -52,7 +52,7 @@ PARCELS = 1000
 
 
 @benchmark("numpy numba torch distributed", "one sweep")
-def sweep(quick: bool) -> tuple[dict[str, Timing], dict[str, Any]]:
+def sweep(quick: bool) -> Found:
     pin_threads()
     fresh(command_of(check))
     fresh((*SCALARVIZ, "warmup"))

@@ -52,15 +52,15 @@ def test_every_script_is_in_the_readme_and_has_a_report_of_a_full_run():
 
 
 def test_the_verdicts_of_the_reports_follow_from_their_seconds(load, torch):
-    peers, steps, gpt = load("peers"), load("steps"), load("microgpt")
+    peers, wide, gpt = load("peers"), load("wide_nets"), load("microgpt")
     report = report_of("peers")
     for work in load("_workloads").WORKLOADS:
         found = {tuple(key.rsplit(": ", 1)): timing["median"] for key, timing in report["seconds"].items()}
         medians = {name: median for (of, name), median in found.items() if of == work.name}
         assert report["goals"][work.name] == peers.reached(work, medians)
     report = report_of("wide_nets")
-    assert report["summaries"] == steps.summaries(report["seconds"])
-    assert report["goals"] == steps.goals(report["summaries"])
+    assert report["summaries"] == wide.summaries(report["seconds"])
+    assert report["goals"] == wide.goals(report["summaries"])
     report = report_of("microgpt")
     assert report["goals"] == gpt.goals({name: timing["median"] for name, timing in report["seconds"].items()})
 
