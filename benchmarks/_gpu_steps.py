@@ -107,7 +107,7 @@ def many_nodes(setting: Setting) -> None:
     """A typed graph of 16,000 nodes: to the first step, and a step, beside numba."""
     case = graph(setting.tiny)
     for dtype in DTYPES[: 1 if setting.tiny else 2]:
-        problem = case.build("numpy", dtype).problem
+        problem = case.build("numpy", dtype)._problem
         found, runs = forms_of(problem, setting.tiny), {}
         for form, shape in {"numba": trainer.SHAPE, **found}.items():
             start = time.perf_counter()
@@ -134,7 +134,7 @@ def compare(
     setting: Setting, work: Workload, dtype: str, asked: dict[str, float] | None = None, aim: str = ""
 ) -> dict[str, Timing]:
     """All who can do it, side by side; first they do the same steps and have to arrive at the same loss."""
-    problem = by.build(work, "numpy", dtype=dtype).problem
+    problem = by.build(work, "numpy", dtype=dtype)._problem
     runs: dict[str, Run] = {"numba": by.build(work, "numba", dtype=dtype)}
     foreseen = {}
     for form, shape in forms_of(problem, setting.tiny).items():

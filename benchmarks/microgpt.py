@@ -62,7 +62,7 @@ def contestants(words: Words, batch: int) -> dict[str, Callable[[int], Any]]:
     adam = optim.Adam(net.parameters(), lr=LR, betas=BETAS, eps=EPS)
     inputs, targets = data = words.samples(words.train)
     run = sv.Run(net, next_letter, adam, data, batch_size=batch, engine="numba", dtype="float32")
-    chosen = [run.problem.indices(step) for step in range(MADE)]
+    chosen = [run._problem.indices(step) for step in range(MADE)]
     batches = [tensors(inputs[places], targets[places]) for places in chosen]
     found = {OURS: steps_of(run), EAGER: torch_steps(run.state_dict(), batches)}
     if batch == 1:
