@@ -22,8 +22,7 @@ pin_threads()
 import torch  # noqa: E402
 from _contestants import steps_of  # noqa: E402
 from _workloads import EAGER  # noqa: E402
-from scalarviz.scenes._gpt import GPT, next_letter  # noqa: E402
-from scalarviz.scenes._words import Words, load_words  # noqa: E402
+from scalarviz.scenes.microgpt import GPT, Words, load_words, next_letter  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 import scalarviz as sv  # noqa: E402

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 import scalarviz as sv
-from scalarviz import optim
-from scalarviz.errors import InputError
-from scalarviz.run import Moment, Story
+from scalarviz import nn, optim, rng
+from scalarviz.errors import FileFormatError, InputError
+from scalarviz.run import Group, Moment, Placed, Plan, Room, Story
 from scalarviz.run.checks import check_run
-from scalarviz.run.panels import LossCurve, TestCurve
+from scalarviz.run.panels import Invented, LossCurve, Reading, TestCurve, WordBoard
+from scalarviz.scalar.sums import dot
 
-from ._batch import batch_of
-from ._gpt import GPT, next_letter, weights_of
-from ._gpt_looked_at import TEMPERATURE, board, new_word, plan_of
-from ._schedule import follow
-from ._words import Words, load_words
-from .options import SceneOptions, ScheduleFlag
+from .kit import batch_of
+from .options import SceneOptions, ScheduleFlag, follow
 
 LR, BETAS = 0.01, (0.85, 0.99)
 SHOWN = "olivia"
@@ -126,3 +125,293 @@ def _guessing(scene: sv.Scene) -> float:
     """The loss of one who knows nothing: log of how many letters there are."""
     tokens = next(tensor.shape[0] for tensor in scene.run.tensors if tensor.name == "token.weight")
     return round(float(np.log(tokens)), 4)
+
+
+# ---- A GPT as in the well-known 200-line script, as a module: letter after letter, each looking back at the others.
+#
+# Read it beside the script. What is ``state_dict['wte'][token_id]`` there is ``self.token(letter)`` here,
+# ``linear(x, w)`` is ``self.q(x)``, and a Run takes the place of `backward` and of Adam.
+
+
+EPSILON = 1e-5
+Vector = list[sv.Value]
+
+
+def rmsnorm(x: Vector) -> Vector:
+    """The numbers divided by the root of the mean of their squares."""
+    mean_square = dot(x, x) * (1.0 / len(x))
+    scale = (mean_square + EPSILON) ** -0.5
+    return [xi * scale for xi in x]
+
+
+class Layer(nn.Module):
+    """Attention, then a network of two layers; each adds to what comes in."""
+
+    def __init__(self, embd: int, heads: int) -> None:
+        self.heads, self.head_dim = heads, embd // heads
+        self.q, self.k, self.v, self.o = (nn.Linear(embd, embd, bias=False) for _ in range(4))
+        self.up, self.down = nn.Linear(embd, 4 * embd, bias=False), nn.Linear(4 * embd, embd, bias=False)
+
+    def forward(self, x: Vector, keys: list[Vector], values: list[Vector]) -> Vector:
+        """The numbers of one letter; `keys` and `values` hold those of the letters before it, and get its own."""
+        before = x
+        x = rmsnorm(x)
+        q = self.q(x)
+        keys.append(self.k(x))
+        values.append(self.v(x))
+        attention: Vector = []
+        for h in range(self.heads):
+            own = slice(h * self.head_dim, (h + 1) * self.head_dim)
+            scores = [dot(q[own], key[own]) * self.head_dim**-0.5 for key in keys]
+            weights = sv.softmax(scores)
+            attention += [dot(weights, channel) for channel in zip(*(value[own] for value in values), strict=True)]
+        x = [a + b for a, b in zip(self.o(attention), before, strict=True)]
+        before = x
+        hidden = [number.relu() for number in self.up(rmsnorm(x))]
+        return [a + b for a, b in zip(self.down(hidden), before, strict=True)]
+
+
+class GPT(nn.Module):
+    """From the letters so far to a number for each letter that may follow, at every place of a word.
+
+    Parameters
+    ----------
+    tokens, context : int
+        Letters of the alphabet and one more; the longest sample.
+    embd, heads, layers : int
+        Numbers a letter; parts of them that look back by themselves; how often.
+    seed : int
+    """
+
+    def __init__(self, tokens: int, context: int, embd: int, heads: int, layers: int, seed: int = 0) -> None:
+        self.token = nn.Embedding(tokens, embd)
+        self.position = nn.Embedding(context, embd)
+        self.layers = [Layer(embd, heads) for _ in range(layers)]
+        self.letters = nn.Linear(embd, tokens, bias=False)
+        self.initialize(nn.init.normal(0.0, 0.08), seed=seed)
+
+    def forward(self, word: list[sv.Value]) -> Vector:
+        """All places one behind the other: ``context * tokens`` numbers."""
+        keys: list[list[Vector]] = [[] for _ in self.layers]
+        values: list[list[Vector]] = [[] for _ in self.layers]
+        logits: Vector = []
+        for place, letter in enumerate(word):
+            x = [t + p for t, p in zip(self.token(letter), self.position(place), strict=True)]
+            x = rmsnorm(x)
+            for layer, seen, offered in zip(self.layers, keys, values, strict=True):
+                x = layer.forward(x, seen, offered)
+            logits += self.letters(x)
+        return logits
+
+
+def next_letter(outputs: Sequence[sv.Value], targets: Sequence[sv.Value]) -> sv.Value:
+    """The mean of ``-log(probability)`` over a word: half of `targets` are the letters, half their shares."""
+    context = len(targets) // 2
+    tokens = len(outputs) // context
+    one = nn.CrossEntropyLoss()
+    losses = [one(outputs[t * tokens : (t + 1) * tokens], [targets[t]]) for t in range(context)]
+    return dot(targets[context:], losses)
+
+
+def weights_of(tokens: int, context: int, embd: int, layers: int) -> int:
+    """How many weights there are."""
+    return embd * (2 * tokens + context + layers * 12 * embd)
+
+
+# ---- What a picture of the GPT shows: who looks back at whom, what comes next, and words that nobody wrote.
+#
+# The forward pass once more, in plain NumPy over whole words: it takes the weights of the frame that is on
+# screen, so all that is shown belongs to one moment.
+
+
+Float = NDArray[np.floating]
+TEMPERATURE = 0.6
+
+
+def read(moment: Moment, ids: list[int], heads: int, layers: int) -> Reading:
+    """The network of that moment reads a word, given as numbers of its letters; attention is that of the last layer."""
+    x = _rmsnorm(moment.tensor("token.weight")[ids] + moment.tensor("position.weight")[: len(ids)])
+    unseen = ~np.tri(len(ids), dtype=bool)
+    shares: Float = np.zeros((heads, len(ids), len(ids)))
+    hidden, stream = shares, [x]
+    for k in range(layers):
+        q, key, value, o, up, down = (
+            moment.tensor(f"layers.{k}.{part}.weight").T for part in ("q", "k", "v", "o", "up", "down")
+        )
+        before, x = x, _rmsnorm(x)
+        asked, offered, taken = (_by_head(x @ part, heads) for part in (q, key, value))
+        scores = asked @ offered.transpose(0, 2, 1) * asked.shape[2] ** -0.5
+        shares = _softmax(np.where(unseen, -np.inf, scores))
+        x = (shares @ taken).transpose(1, 0, 2).reshape(x.shape) @ o + before
+        stream.append(x)
+        hidden = np.maximum(_rmsnorm(x) @ up, 0)
+        x = hidden @ down + x
+        stream.append(x)
+    likely = _softmax(x @ moment.tensor("letters.weight").T)
+    best = tuple(int(k) for k in np.argmax(likely, axis=1))
+    uses = (("token.weight", tuple(ids)), ("position.weight", tuple(range(len(ids)))), ("letters.weight", best))
+    return Reading(shares, likely, tuple(stream), (f"layers.{layers - 1}.up.weight", hidden), uses)
+
+
+def _rmsnorm(x: Float) -> Float:
+    return np.asarray(x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + EPSILON))
+
+
+def _by_head(x: Float, heads: int) -> Float:
+    return x.reshape(len(x), heads, -1).transpose(1, 0, 2)
+
+
+def _softmax(x: Float) -> Float:
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return np.asarray(e / e.sum(axis=-1, keepdims=True))
+
+
+def new_word(moment: Moment, words: Words, heads: int, layers: int, number: int, temperature: float) -> Invented:
+    """A word that the network of that moment makes up, letter by letter; the same dice at every moment."""
+    ids, surely, dice = [words.end], list[float](), rng.uniform(number, rng.Stream.DATA, 0, words.context)
+    for die in dice[: words.context]:
+        likely = read(moment, ids, heads, layers).likely[-1]
+        tempered = likely ** (1 / temperature)
+        chosen = int(np.searchsorted(np.cumsum(tempered / tempered.sum()), die))
+        if chosen >= words.end or len(ids) == words.context:
+            break
+        ids.append(chosen)
+        surely.append(float(likely[chosen]))
+    return Invented("".join(words.letters[k] for k in ids[1:]), tuple(surely))
+
+
+def board(words: Words, word: str, heads: int, layers: int) -> WordBoard:
+    """The panel: `word` at first, and any that is typed."""
+
+    def look(moment: Moment, word: str) -> Reading:
+        return read(moment, [words.end, *words.ids(word)], heads, layers)
+
+    def make(moment: Moment, temperature: float, number: int) -> Invented:
+        return new_word(moment, words, heads, layers, number, temperature)
+
+    return WordBoard(word, words.letters, words.context - 1, look, make, TEMPERATURE)
+
+
+def plan_of(layers: int, embd: int) -> Plan:
+    """Where the tensors stand: embedding, attention, network, head; in one layer numbers go through them in this order.
+
+    Several layers are too much for one row: there the names alone are used.
+    """
+    groups = [Group("embedding", ((Placed("token.weight", "token"), Placed("position.weight", "position")),))]
+    for k in range(layers):
+        more, own = (f" {k + 1}", f"layers.{k}") if layers > 1 else ("", "layers.0")
+        q, key, value, o, up = (Placed(f"{own}.{part}.weight", f"{part}{more}") for part in ("q", "k", "v", "o", "up"))
+        down = Placed(f"{own}.down.weight", f"down{more}", turned=True)
+        rooms = (Room(f"attention{more}", 104.0),), (Room(f"hidden{more}", 34.0),)
+        groups.append(Group(f"attention{more}", ((q, key, value), *rooms[0], (o,))))
+        groups.append(Group(f"MLP{more}", ((up,), *rooms[1], (down,))))
+    groups.append(Group("head", ((Placed("letters.weight", "letters"),), Room("next", 64.0))))
+    return Plan(tuple(groups), f"residual stream: {embd} numbers a letter")
+
+
+# ---- The words of the scene `microgpt`: given names, or any file with a word a line.
+
+
+NAMES = Path(__file__).parent / "data" / "names.txt"
+"""32,033 given names, some of them twice, of the public-domain list of the US Social Security Administration."""
+HELD_BACK = 512
+SPLIT_SEED = 42  # of the fixed split; the run's seed does not move it, so losses can be compared
+MOST_LETTERS, MOST_BYTES = 255, 64 << 20
+END = "end"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Words:
+    """Words as numbers: each letter its place in the alphabet, and one number more that begins and ends a word.
+
+    Attributes
+    ----------
+    letters : str
+        The alphabet, in order.
+    train, test : list of str
+        What is learnt from, and what is held back.
+    context : int
+        The most letters that a sample holds; longer words are cut.
+    """
+
+    letters: str
+    train: list[str]
+    test: list[str]
+    context: int
+
+    @property
+    def end(self) -> int:
+        """The number before the first and after the last letter."""
+        return len(self.letters)
+
+    @property
+    def tokens(self) -> int:
+        """How many numbers there are."""
+        return len(self.letters) + 1
+
+    def ids(self, word: str) -> list[int]:
+        """The numbers of a word's letters."""
+        return [self.letters.index(letter) for letter in word]
+
+    def samples(self, words: list[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Inputs (N, context), the numbers of the letters; targets (N, 2*context), those that follow and their shares.
+
+        Behind a word's end the shares are 0. Those of a word add up to 1.
+        """
+        cut = [word[: self.context] for word in words]
+        lengths = np.array([len(word) for word in cut], np.int64)
+        rows = np.repeat(np.arange(len(words)), lengths)
+        places = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        lines = np.full((len(words), self.context + 2), float(self.end))  # each word between two ends
+        lines[rows, 1 + places] = np.searchsorted(_codes(self.letters), _codes("".join(cut)))
+        n = np.minimum(self.context, lengths + 1)[:, None]
+        inside = np.arange(self.context) < n
+        inputs, follow = np.where(inside, lines[:, :-2], 0.0), np.where(inside, lines[:, 1:-1], 0.0)
+        return inputs, np.hstack([follow, np.where(inside, 1.0 / n, 0.0)])
+
+
+def load_words(path: Path | None, context: int) -> Words:
+    """The words of a file, some of them held back; None: the given names.
+
+    Raises
+    ------
+    InputError, FileFormatError
+        It cannot be read, is no text, or holds no words that could be learnt from; names file and line.
+    """
+    where = NAMES if path is None else path
+    lines = _read(where).splitlines()
+    words = [line.strip() for line in lines]
+    for number, word in enumerate(words, 1):
+        if " " in word or not word.isprintable():  # the one space that can be printed
+            raise FileFormatError(
+                f"{where}, line {number}: {word[:40]!r} is no word; wanted one a line, without spaces"
+            )
+    words = list(dict.fromkeys(word for word in words if word))
+    letters = "".join(sorted(set().union(*words)))
+    if len(words) < 2:
+        raise FileFormatError(f"{where}: {len(words)} words; at least 2 are wanted, one a line")
+    if len(letters) > MOST_LETTERS:
+        raise FileFormatError(f"{where}: {len(letters)} different letters; at most {MOST_LETTERS}")
+    held = min(HELD_BACK, len(words) // 10 or 1)
+    order = rng.permute(np.arange(len(words)), len(words), SPLIT_SEED, 0).tolist()
+    test, train = ([words[k] for k in part] for part in (order[:held], order[held:]))
+    return Words(letters, train, test, context)
+
+
+def _codes(text: str) -> NDArray[np.uint32]:
+    """The numbers that letters have in Unicode."""
+    return np.frombuffer(text.encode("utf-32-le"), np.uint32)
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            found = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"--text {path} cannot be read: {error.strerror or error}") from None
+    if len(found) > MOST_BYTES:
+        raise FileFormatError(f"{path} is larger than {MOST_BYTES >> 20} MB; take a part of its words")
+    try:
+        return found.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"{path} is no text in UTF-8 (byte {error.start}); save it as UTF-8") from None

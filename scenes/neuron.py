@@ -20,9 +20,8 @@ from scalarviz.errors import InputError
 from scalarviz.run import Moment, Story
 from scalarviz.run.panels import CurveFit, LossOver, TrainingLoop
 
-from ._resume import resumed
-from ._schedule import follow
-from .options import SceneOptions, ScheduleFlag
+from .kit import resumed
+from .options import SceneOptions, ScheduleFlag, follow
 
 SLOPE, HEIGHT = 0.8, 0.5
 LR = 0.1

@@ -8,32 +8,274 @@ after 5,000, as many as it does by itself, 21.3 dB.
 
 from __future__ import annotations
 
-from functools import partial
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 import scalarviz as sv
-from scalarviz import nn, optim
-from scalarviz.errors import InputError
-from scalarviz.io import check_picture_name, save_picture
-from scalarviz.run import Moment, Story
+from scalarviz import nn, optim, rng
+from scalarviz.engine.data import Data
+from scalarviz.engine.problem import NO_LIMITS
+from scalarviz.errors import InputError, MissingDependencyError
+from scalarviz.io import Picture, check_picture_name, example_photo, load_picture, save_picture, shrink
+from scalarviz.run import Frame, Moment, Run, Stage, Story
 from scalarviz.run.checks import check_run
+from scalarviz.run.controls import Reader, Segments
+from scalarviz.run.edits import Edit, Refill, SetBatchSize, SetLimits, SetOptimizer, SetSampling, SetTargets, Several
+from scalarviz.run.edits.base import Names, numbered
 from scalarviz.run.panels import HeldBack, LossCurve, Painting, psnr
+from scalarviz.run.run_traveller import seed_shown
+from scalarviz.run.sources.run_source import RunSource
 
-from ._batch import batch_of
-from ._resume import hidden_sizes_in, settings_in
-from ._schedule import Plan, follow
-from ._texture_command import Start, command_of
-from ._texture_epochs import counting, steps_in
-from ._texture_live import Studio
-from ._texture_net import ENCODINGS, Painter, encoded_count
-from ._texture_task import TRANSFORMS, Motif, motif_of, pixel_places
-from .options import SamplingFlag, SceneOptions, ScheduleFlag, WholeNumbers, one_of
+from .kit import argument, batch_of, command, earlier_steps, hidden_sizes_in, lost_on_the_way, plain, settings_in, short
+from .options import Plan, SamplingFlag, SceneOptions, ScheduleFlag, WholeNumbers, follow, one_of
+
+# ---- The network and how it is told a place: as waves that become finer and finer.
+
+
+Row = list[sv.Value]
+Wave = Callable[[sv.Value, int], Row]
+
+SLOPE = 0.01
+"""Of the leaky rectifiers below 0."""
+
+
+def sines(x: sv.Value, k: int) -> Row:
+    """Sine and cosine of ``2**k * pi * x``."""
+    angle = x * (math.pi * 2**k)
+    return [sv.sin(angle), sv.cos(angle)]
+
+
+def triangles(x: sv.Value, k: int) -> Row:
+    """The same waves with straight flanks: 0 and 1 at x = 0, never above 1 or below -1 for x in 0..1."""
+    return [_triangle(x - 0.5 ** (k + 1), k), _triangle(x, k)]
+
+
+def _triangle(x: sv.Value, k: int) -> sv.Value:
+    """A wave of straight lines through the peaks of ``cos(2**k * pi * x)``, x in -1..1.
+
+    As ``cos(2 a) = 2 cos(a)**2 - 1`` doubles a frequency, ``2 abs(wave) - 1`` does.
+    """
+    wave = 1.0 - 2.0 * abs(x)
+    for _ in range(k):
+        wave = 2.0 * abs(wave) - 1.0
+    return wave
+
+
+ENCODINGS: dict[str, Wave | None] = {"sin": sines, "triangle": triangles, "none": None}
+"""By name, the two waves of a coordinate of ``2**k`` half periods."""
+
+
+def encoded_count(encoding: str, frequencies: int) -> int:
+    """How many numbers the first layer gets."""
+    return 2 if ENCODINGS[encoding] is None else 4 * frequencies
+
+
+class Waves(nn.Module):
+    """The coordinates of a place as waves, all of x first.
+
+    Parameters
+    ----------
+    wave : callable
+        One of `ENCODINGS`.
+    frequencies : int
+    """
+
+    stage = "waves"
+
+    def __init__(self, wave: Wave, frequencies: int) -> None:
+        self._wave, self._frequencies = wave, frequencies
+
+    def forward(self, x: Row) -> Row:
+        """``4 * frequencies`` numbers of two."""
+        return [number for c in x for k in range(self._frequencies) for number in self._wave(c, k)]
+
+
+class Painter(nn.Sequential):
+    """From a place (x, y) to its colour: waves of both coordinates, then layers.
+
+    Parameters
+    ----------
+    hidden : tuple of int
+        Units of the hidden layers; leaky rectifiers behind them, a sigmoid at the end.
+    encoding : str
+        One of `ENCODINGS`.
+    frequencies : int
+        How often the waves become twice as fine, the first included.
+    """
+
+    def __init__(self, hidden: tuple[int, ...], encoding: str, frequencies: int) -> None:
+        layers: list[nn.Module] = []
+        for n_in, n_out in pairwise((encoded_count(encoding, frequencies), *hidden, 3)):
+            layers += [nn.Linear(n_in, n_out), nn.LeakyReLU(SLOPE)]
+        super().__init__(*layers[:-1], nn.Sigmoid())
+        wave = ENCODINGS[encoding]
+        self.waves = None if wave is None else Waves(wave, frequencies)
+
+    def forward(self, x: Row) -> Row:
+        """The colour of a place."""
+        return list(super().forward(x if self.waves is None else self.waves(x)))
+
+
+# ---- What is painted: a picture, perhaps transposed or enlarged, learnt pixel by pixel or place by place.
+#
+# A place is (x, y) in 0..1 from the upper left corner. What is to be painted there is what the picture shows
+# at the place that a transform makes of it.
+
+
+Float = NDArray[np.float32]
+
+LEARNT = 2**20
+"""Pixels of a picture that is learnt; a larger one is made smaller."""
+DRAWN = 2**31
+"""Places that are drawn at random until one comes again."""
+TRANSFORMS: dict[str, Callable[[Float], Float]] = {
+    "identity": lambda places: places,
+    "transpose": lambda places: places[:, ::-1],
+    "zoom": lambda places: places * np.float32(0.5) + np.float32(0.25),
+}
+"""Where in the picture the colour of each place (N, 2) is looked up."""
+_STREAM = rng.Stream.USER + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Motif:
+    """A picture and what is done to it.
+
+    Attributes
+    ----------
+    rgb : ndarray of float32, shape (H, W, 3)
+        sRGB in 0..1.
+    transform : str
+        One of `TRANSFORMS`.
+    """
+
+    rgb: Float
+    transform: str = "identity"
+
+    @property
+    def pixels(self) -> int:
+        """How many it has."""
+        return int(self.rgb.shape[0] * self.rgb.shape[1])
+
+    def at(self, places: Float) -> Float:
+        """What is to be painted at places (N, 2), shape (N, 3): between the pixels bilinear."""
+        return bilinear(self.rgb, TRANSFORMS[self.transform](places))
+
+    @cached_property
+    def wanted(self) -> Float:
+        """What is to be painted at every pixel, shape (H, W, 3)."""
+        if self.transform == "identity":
+            return self.rgb
+        return self.at(self.places).reshape(self.rgb.shape)
+
+    @cached_property
+    def places(self) -> Float:
+        """The middles of all pixels, row by row, shape (H * W, 2)."""
+        return pixel_places(*self.rgb.shape[:2])
+
+
+def pixel_places(high: int, wide: int) -> Float:
+    """The middles of all pixels of a picture, row by row, shape (high * wide, 2)."""
+    y, x = (((np.arange(n) + 0.5) / n).astype(np.float32) for n in (high, wide))
+    return np.stack([np.tile(x, high), np.repeat(y, wide)], axis=1)
+
+
+def bilinear(rgb: Float, places: Float) -> Float:
+    """Colours (N, 3) of a picture at places (N, 2), each between the four pixels around it; the border goes on."""
+    high, wide = rgb.shape[:2]
+    at = places * np.array([wide, high], np.float32) - np.float32(0.5)
+    at = np.clip(at, 0, np.array([wide - 1, high - 1], np.float32))
+    first = np.minimum(at.astype(np.int64), np.maximum(np.array([wide - 2, high - 2]), 0))
+    share = (at - first).astype(np.float32)
+    (column, row), (across, down) = first.T, share.T[..., None]
+    right, below = np.minimum(column + 1, wide - 1), np.minimum(row + 1, high - 1)
+    upper = rgb[row, column] * (1 - across) + rgb[row, right] * across
+    lower = rgb[below, column] * (1 - across) + rgb[below, right] * across
+    return np.asarray(upper * (1 - down) + lower * down, np.float32)
+
+
+class Places:
+    """Places drawn at random: each is a function of its number and the seed, so that steps can be done again.
+
+    Parameters
+    ----------
+    seed : int
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._key = rng.split(seed)
+
+    def __len__(self) -> int:
+        return DRAWN
+
+    def __getitem__(self, numbers: slice | NDArray[np.int64]) -> Float:
+        """Places (N, 2) by their numbers."""
+        if isinstance(numbers, slice):
+            numbers = np.arange(numbers.start or 0, DRAWN if numbers.stop is None else numbers.stop)
+        count = numbers.astype(np.uint64)
+        nothing, stream = np.uint64(0), np.uint64(_STREAM)
+        words = rng.philox4x32(count & rng.WORD, stream, count >> rng.HALF, nothing, *self._key)
+        return np.stack([rng.unit(*words[:2]), rng.unit(*words[2:])], axis=1).astype(np.float32)
+
+
+class Colours:
+    """What is to be painted at those places.
+
+    Parameters
+    ----------
+    places : Places
+    motif : Motif
+    """
+
+    def __init__(self, places: Places, motif: Motif) -> None:
+        self._places, self.motif = places, motif
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, numbers: slice | NDArray[np.int64]) -> Float:
+        """Colours (N, 3) by the numbers of their places."""
+        return self.motif.at(self._places[numbers])
+
+
+def motif_of(options: Options, notes: list[str]) -> Motif:
+    """The picture that the options name, or the photograph; `notes` gets what should be said of it.
+
+    Raises
+    ------
+    InputError, FileFormatError
+        It cannot be read.
+    MissingDependencyError
+        No picture was named and the photograph is not there.
+    """
+    try:
+        picture = load_picture(options.picture) if options.picture else example_photo(options.photo)
+    except MissingDependencyError as missing:
+        raise MissingDependencyError(f"{missing}; or paint a picture of yours: scalarviz texture photo.png") from None
+    return Motif(learnt(picture, notes), options.transform)
+
+
+def learnt(picture: Picture, notes: list[str]) -> Float:
+    """The colours of a picture that are learnt, shape (H, W, 3): no more than `LEARNT`, and over white."""
+    wide, high = picture.size
+    if wide * high > LEARNT:
+        picture = shrink(picture, max(1, int(max(wide, high) * (LEARNT / (wide * high)) ** 0.5)))
+        notes.append("learning {} x {} of {} x {} pixels".format(*picture.size, wide, high))
+    if picture.alpha is None or (picture.alpha == 1).all():
+        return picture.rgb
+    notes.append("what is transparent is painted white")
+    alpha = picture.alpha[..., None]
+    return np.asarray(picture.rgb * alpha + (1 - alpha), np.float32)
+
 
 ADAM = {"adam": (optim.Adam, 0.001)}
 PHOTOS = ("cat", "astronaut")
@@ -215,3 +457,326 @@ def _resumed(options: Options) -> Options:
         raise InputError(f"--hidden {said} contradicts {options.load}, whose hidden layers are: {held}")
     settings = {k: v for k, v in settings_in(options.load, ADAM).items() if k != "optimizer" and not options.given(k)}
     return options.model_copy(update={"hidden": hidden, **settings})
+
+
+# ---- Which picture the scene `texture` paints at a moment, and the edits that make it another one.
+
+
+Float = NDArray[np.floating]
+
+COMPARED = 64
+"""Samples by which it is known what is painted."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Turned(SetTargets):
+    """The same pixels learn another transform."""
+
+    transform: str = "identity"
+
+    def words(self, name: Names = numbered) -> str:
+        """``transform: zoom``."""
+        return f"transform: {self.transform}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replaced(Refill):
+    """Another picture; with a `transform`, other colours for places at random."""
+
+    transform: str = ""
+
+    def words(self, name: Names = numbered) -> str:
+        """``another picture``."""
+        return f"transform: {self.transform}" if self.transform else "another picture"
+
+
+class Studio:
+    """All that was painted in one scene. What is painted at a moment is read off the data of that moment.
+
+    Parameters
+    ----------
+    motif : Motif
+        The first one.
+    seed : int or None
+        Of places at random; None: the middles of the pixels are learnt.
+    """
+
+    def __init__(self, motif: Motif, seed: int | None = None) -> None:
+        self._motifs = [motif]
+        self._places = None if seed is None else Places(seed)
+        self._seen: tuple[Data | None, Motif] = None, motif  # the data that was looked at last, and what it is of
+
+    @property
+    def random(self) -> bool:
+        """Whether places are drawn at random."""
+        return self._places is not None
+
+    @property
+    def pixels(self) -> int:
+        """Of the first picture."""
+        return self._motifs[0].pixels
+
+    def opened(self, data: Data | None) -> bool:
+        """Whether a run that learns from `data` paints another picture than the first one."""
+        return self.motif(data).rgb is not self._motifs[0].rgb
+
+    def data(self, motif: Motif) -> tuple[Any, Any]:
+        """What a run learns from: inputs and targets."""
+        if self._places is not None:
+            return self._places, Colours(self._places, motif)
+        return motif.places, motif.wanted.reshape(-1, 3)
+
+    def __call__(self, moment: Moment) -> Float:
+        """What is to be painted at a moment, shape (H, W, 3)."""
+        return self.motif(moment.frame.data).wanted
+
+    def motif(self, data: Data | None) -> Motif:
+        """What is painted by a run that learns from `data`; None: the first one."""
+        seen, motif = self._seen
+        if data is not seen:
+            motif = self._motifs[0] if data is None else self._found(data)
+            self._seen = data, motif
+        return motif
+
+    def _found(self, data: Data) -> Motif:
+        """The last motif that was made and has the colours of this data."""
+        for motif in reversed(self._motifs):
+            _, colours = self.data(motif)
+            if len(colours) == data.shape[1]:
+                some = np.arange(COMPARED) if self.random else _spread(len(colours))
+                if np.array_equal(data[2:5, some].T, colours[some]):
+                    return motif
+        return self._motifs[0]
+
+    def turn(self, motif: Motif, transform: str) -> Edit:
+        """Paint the picture of `motif` with another transform."""
+        inputs, targets = self.data(self._known(motif.rgb, transform))
+        return Replaced(inputs, targets, transform) if self.random else Turned(targets, transform)
+
+    def other(self, picture: Float) -> Edit:
+        """Paint another picture (H, W, 3), as it is."""
+        return Replaced(*self.data(self._known(learnt(Picture(np.asarray(picture, np.float32)), []), "identity")))
+
+    def _known(self, rgb: NDArray[np.float32], transform: str) -> Motif:
+        """A motif, which is made once: all edits that lead to it share its arrays."""
+        for motif in self._motifs:
+            if motif.rgb is rgb and motif.transform == transform:
+                return motif
+        self._motifs.append(Motif(rgb, transform))
+        return self._motifs[-1]
+
+    @property
+    def control(self) -> Segments:
+        """The transform, for a hand."""
+
+        def change(value: str, reader: Reader) -> Edit | None:
+            motif = self.motif(reader.data)
+            return None if value == motif.transform else self.turn(motif, value)
+
+        return Segments(
+            "transform",
+            "--transform",
+            "What is painted; the weights stay, so that something new is learnt from something old.",
+            choices=tuple(TRANSFORMS),
+            value=lambda reader: self.motif(reader.data).transform,
+            change=change,
+        )
+
+
+def _spread(count: int) -> NDArray[np.int64]:
+    """Some of `count` samples, evenly spread but not in step with the rows of a picture."""
+    return np.unique((np.arange(COMPARED) * 0.618034 % 1 * count).astype(np.int64))
+
+
+# ---- How often the network has been through its picture, and for how many steps ``--epochs`` asks.
+#
+# An epoch is the pixels of the picture once: as many whole batches as they fill, the rest sits out. Places at
+# random are counted likewise, as many of them as there are pixels.
+
+
+MOST_STEPS = 10**12
+
+
+def steps_of(pixels: int, batch: int) -> int:
+    """Steps of an epoch."""
+    return max(1, pixels // batch)
+
+
+def steps_in(epochs: float, pixels: int, batch: int) -> int:
+    """Steps that so many epochs take, at least one.
+
+    Raises
+    ------
+    InputError
+        More than `MOST_STEPS`.
+    """
+    steps = max(1, round(epochs * steps_of(pixels, batch)))
+    if steps > MOST_STEPS:
+        raise InputError(f"--epochs {epochs:g} are {steps:,} steps; allowed: at most {MOST_STEPS:,}")
+    return steps
+
+
+def counting(studio: Studio, batch: int) -> Callable[[Moment], float]:
+    """What says how many epochs of its picture are behind a moment, of a run that began with such a batch."""
+    return partial(_epochs, studio, batch)
+
+
+def _epochs(studio: Studio, batch: int, moment: Moment) -> float:
+    frame, seen, since = moment.frame, 0.0, 0
+    pixels = studio.pixels
+    for step, edit in _done(frame):
+        seen += (step - since) / steps_of(pixels, batch)
+        since = step
+        if isinstance(edit, Replaced) and not edit.transform:  # another picture: nobody has seen anything of it
+            there, pixels, seen = pixels, len(edit.targets) if not studio.random else edit.targets.motif.pixels, 0.0
+            batch = pixels if not studio.random and (batch == there or batch > pixels) else batch
+        batch = getattr(edit, "batch_size", None) or batch
+    return seen + (frame.step - since) / steps_of(pixels, batch)
+
+
+def _done(frame: Frame) -> Iterator[tuple[int, Edit]]:
+    """Every single edit before a frame, after its step."""
+    for done in () if frame.past is None else frame.past.edits:
+        if done.step < frame.step:
+            edits = done.edit.edits if isinstance(done.edit, Several) else (done.edit,)
+            yield from ((done.step, edit) for edit in edits)
+
+
+# ---- The command line of a moment of the scene `texture`: what is typed to see the same.
+
+
+LASTING = ("linear", "cosine", "decay", "cycle")
+"""Schedules that last as long as the run, if they do not say how long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What the flags have made, by which it is known what was changed since.
+
+    Attributes
+    ----------
+    rate : float
+        Of the first step: below that of ``--lr`` where the schedule begins lower.
+    rule : tuple
+        The optimiser and its numbers but for the rate.
+    network : tuple
+        Its stages, by kind and size.
+    """
+
+    rate: float
+    rule: tuple[str, dict[str, Any]]
+    network: tuple[tuple[str, int], ...]
+
+    @classmethod
+    def of(cls, run: Run) -> Self:
+        """That of a run that has been made."""
+        rule = run.optimizer
+        return cls(rule.lr, _rule(type(rule).__name__, rule.hyperparameters()), _network(RunSource(run).stages))
+
+
+def _rule(name: str, numbers: Any) -> tuple[str, dict[str, Any]]:
+    return name, {number: value for number, value in numbers.items() if number != "lr"}
+
+
+def _network(stages: Sequence[Stage]) -> tuple[tuple[str, int], ...]:
+    return tuple((stage.kind, stage.outputs) for stage in stages)
+
+
+def command_of(studio: Studio, start: Start, usual: Options, reader: Reader) -> str | None:
+    """The command that shows a moment again; what it cannot say stands behind a ``#``. None where nothing trains.
+
+    Parameters
+    ----------
+    studio : Studio
+    start : Start
+    usual : Options
+        What the scene is without flags.
+    reader : Reader
+    """
+    settings = reader.settings
+    if settings is None:
+        return None
+    options: Options = reader.options
+    steps = reader.frame.step or options.steps
+    flags = {
+        "photo": None if options.picture else options.photo,
+        "encoding": options.encoding,
+        "frequencies": options.frequencies,
+        "hidden": ",".join(map(str, options.hidden)),
+        "transform": studio.motif(reader.data).transform,
+        "random_coordinates": True if options.random_coordinates else None,
+        "lr": short(_rate(reader, start.rate, options.lr)),
+        "schedule": _schedule(options, steps),
+        "l2": short(settings.limits.l2),
+        "batch": settings.batch_size,
+        "sampling": settings.sampling,
+        "seed": options.seed,
+        "engine": options.engine,
+        "dtype": options.dtype,
+        "theme": options.theme,
+        "steps": steps,
+    }
+    words = ["scalarviz", "texture", *([argument(options.picture)] if options.picture else [])]
+    lost = list(_lost(studio, start, options, reader))
+    return command(words, flags, lambda name: _usual(name, usual), lost)
+
+
+def _rate(reader: Reader, began: float, lr: float) -> float:
+    """What ``--lr`` says: the rate of the first step, unless the schedule begins lower."""
+    past, settings = reader.frame.past, reader.settings
+    rates = [] if past is None or not reader.frame.step else past.curve.lr[:1].tolist()
+    first = rates[0] if rates else float(settings.numbers["lr"]) if settings else lr
+    if first == began or lr == began:
+        return first if lr == began else lr
+    said = first * (lr / began)
+    few = float(f"{said:.6g}")
+    return few if math.isclose(few, said, rel_tol=1e-15) else said  # 0.03 and not 0.030000000000000002
+
+
+def _schedule(options: Options, steps: int) -> str:
+    """The flag that lets the rates go as they went, also where it is stopped earlier."""
+    if options.schedule is None:
+        return "constant"
+    name, own = options.schedule
+    if own is None and (name not in LASTING or steps == options.steps):
+        return name
+    return f"{name}:{own or options.steps}"
+
+
+def _usual(name: str, usual: Options) -> str:
+    """What a flag is without being given, as it would be written."""
+    if name == "schedule":
+        return "" if usual.schedule is None else usual.schedule[0]
+    value: Any = getattr(usual, name)
+    return plain(value)
+
+
+def _lost(studio: Studio, start: Start, options: Options, reader: Reader) -> Iterator[str]:
+    """What the flags cannot say."""
+    settings = reader.settings
+    assert settings is not None
+    if studio.opened(reader.data):
+        yield "the picture that was opened"
+    yield from lost_on_the_way(reader, _says)
+    if _network(reader.stages) != start.network:
+        yield "the network that it is now"
+    if _rule(settings.optimizer, settings.numbers) != start.rule:
+        yield "the optimiser that it has now"
+    others = replace(settings.limits, l2=0.0)
+    if others != replace(NO_LIMITS, l2=0.0):
+        yield str(SetLimits(others.l1, 0.0, others.clip_norm, others.clip_value))
+    seed = seed_shown(reader.frame)
+    if seed != options.seed and options.load is None:
+        yield f"the first weights of seed {seed}"
+    if reader.frame.frozen.any():
+        yield "what is frozen"
+    yield from earlier_steps(reader)
+
+
+def _says(edit: Edit) -> bool:
+    """Whether flags say what an edit does before the first step, or it is said of what it has become."""
+    if isinstance(edit, Replaced):
+        return bool(edit.transform)
+    if isinstance(edit, SetOptimizer):
+        return edit.group is None and {name for name, _ in edit.numbers} == {"lr"}
+    return isinstance(edit, Turned | SetBatchSize | SetSampling | SetLimits)

@@ -24,10 +24,8 @@ from scalarviz.run import Story
 from scalarviz.run.checks import check_run
 from scalarviz.run.panels import GradientTree, LossCurve
 
-from ._resume import hidden_sizes_in, resumed
-from ._schedule import follow
-from ._two_bits import TwoBits
-from .options import SceneOptions, ScheduleFlag, WholeNumbers
+from .kit import TwoBits, hidden_sizes_in, resumed
+from .options import SceneOptions, ScheduleFlag, WholeNumbers, follow
 
 BITS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 WANTED = np.array([[1.0], [0.0], [0.0], [1.0]])

@@ -16,8 +16,9 @@ def scene_files() -> dict[str, Path]:
     """The files of the scenes that come with the package, by name."""
     spec = find_spec("scalarviz.scenes")
     folders = (spec.submodule_search_locations or []) if spec else []
-    files = sorted(p for folder in folders for p in Path(folder).glob("*.py"))
-    return {p.stem: p for p in files if not p.stem.startswith("_") and p.stem != "options"}
+    files = {p.stem: p for folder in folders for p in Path(folder).glob("*.py")}
+    files |= {p.parent.name: p for folder in folders for p in Path(folder).glob("*/__init__.py")}
+    return {name: files[name] for name in sorted(files) if not name.startswith("_") and name not in ("kit", "options")}
 
 
 def summary_of(path: Path) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from scalarviz.scenes import neuron
-from scalarviz.scenes._digits_data import load_digits
+from scalarviz.scenes.digits import load_digits
 
 from kit.commands import make_scene, weights_in
 from scalarviz import data

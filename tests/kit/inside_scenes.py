@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scalarviz.scenes._gpt import GPT, next_letter, weights_of
-from scalarviz.scenes._gpt_looked_at import board, new_word
-from scalarviz.scenes._gpt_looked_at import read as read_gpt
-from scalarviz.scenes._known_points import CLASSES, PointSet, Recipe, points_for
-from scalarviz.scenes._own_points import own_points
-from scalarviz.scenes._playground_edits import AddPoint, OtherPoints, RemovePoint, SwitchFeature
-from scalarviz.scenes._playground_net import SetHidden
-from scalarviz.scenes._playground_panels import Hand, held_back
-from scalarviz.scenes._points import KINDS, PEAKS, points_of
-from scalarviz.scenes._texture_net import triangles
-from scalarviz.scenes._texture_task import DRAWN, Motif, bilinear
-from scalarviz.scenes._words import NAMES, Words, load_words
+from scalarviz.scenes.microgpt import GPT, NAMES, Words, board, load_words, new_word, next_letter, weights_of
+from scalarviz.scenes.microgpt import read as read_gpt
+from scalarviz.scenes.playground.edits import AddPoint, OtherPoints, RemovePoint, SwitchFeature
+from scalarviz.scenes.playground.net import SetHidden
+from scalarviz.scenes.playground.panels import Hand, held_back
+from scalarviz.scenes.playground.points import (
+    CLASSES,
+    KINDS,
+    PEAKS,
+    PointSet,
+    Recipe,
+    own_points,
+    points_for,
+    points_of,
+)
+from scalarviz.scenes.texture import DRAWN, Motif, bilinear, triangles
 
 import scalarviz as sv
 from scalarviz.io import parse_csv

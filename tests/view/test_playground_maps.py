@@ -14,7 +14,7 @@ from scalarviz.view.window.offscreen import offscreen
 
 pytestmark = pytest.mark.gl
 playground = importlib.import_module("scalarviz.scenes.playground")
-maps = importlib.import_module("scalarviz.scenes._playground_maps")
+maps = importlib.import_module("scalarviz.scenes.playground.panels")
 
 
 @pytest.fixture

@@ -1,13 +1,15 @@
-"""`PlayNet`: the networks of the scene `playground`: features, hidden layers, an output of the sort the points need."""
+"""The networks of the scene `playground`: features, hidden layers, an output of the sort that the points need."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+import scalarviz as sv
 from scalarviz import nn
 from scalarviz.errors import InputError
 from scalarviz.run.core.frame import Frame, Stage
@@ -15,8 +17,127 @@ from scalarviz.run.edits import Change, Edit, Several
 from scalarviz.run.edits.base import Hands, Names, numbered
 from scalarviz.run.edits.change import ACTIVATIONS
 
-from ._features import FEATURES, Features
-from ._sort import Sort
+# ---- `Features`: what a network of the scene `playground` gets of a point, computed inside of it.
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A function of a point: how it is called, and how it is written."""
+
+    name: str
+    title: str
+    inputs: int
+
+    def of(self, row: Sequence[Any]) -> Any:
+        """Of one point, numbers or Values."""
+        return _FORMULAS[self.name](*row[: self.inputs])
+
+    def at(self, points: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Of points (N, 2) at once, shape (N,)."""
+        x, y = np.asarray(points, np.float64).T
+        return _AT_ONCE[self.name](x, y)
+
+
+_FORMULAS: dict[str, Any] = {
+    "x": lambda x: x,
+    "y": lambda x, y: y,
+    "x2": lambda x: x * x,
+    "y2": lambda x, y: y * y,
+    "xy": lambda x, y: x * y,
+    "sinx": sv.sin,
+    "siny": lambda x, y: sv.sin(y),
+}
+
+_AT_ONCE: dict[str, Callable[..., NDArray[np.float64]]] = {
+    "x": lambda x, y: x,
+    "y": lambda x, y: y,
+    "x2": lambda x, y: x * x,
+    "y2": lambda x, y: y * y,
+    "xy": lambda x, y: x * y,
+    "sinx": lambda x, y: np.sin(x),
+    "siny": lambda x, y: np.sin(y),
+}
+
+FEATURES = {
+    feature.name: feature
+    for feature in (
+        Feature("x", "x", 1), Feature("y", "y", 2), Feature("x2", "x\N{SUPERSCRIPT TWO}", 1),
+        Feature("y2", "y\N{SUPERSCRIPT TWO}", 2), Feature("xy", "x\N{MIDDLE DOT}y", 2), Feature("sinx", "sin x", 1),
+        Feature("siny", "sin y", 2),
+    )
+}  # fmt: skip
+"""All there are, in the order in which a network gets them."""
+
+
+class Features(nn.Module):
+    """The features of a point, one number each; one that is switched off is 0.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of :data:`FEATURES`; the network has a column of weights for each.
+    off : collection of str
+        Those of them that are switched off.
+    """
+
+    stage = "features"
+
+    def __init__(self, names: Sequence[str], off: Sequence[str] = ()) -> None:
+        super().__init__()
+        self.names = tuple(names)
+        self.off = frozenset(off)
+
+    def forward(self, row: Any) -> Any:
+        """The features of one point, a list of Values."""
+        made = [sv.Value(0.0) if name in self.off else FEATURES[name].of(row) for name in self.names]
+        given = list(row)
+        if len(made) < len(given) and all(any(value is number for number in given) for value in made):
+            made = [
+                value * 1.0 for value in made
+            ]  # what only selects is no stage of its own: the picture needs its row
+        return made
+
+
+# ---- `Sort`: what a network of the scene `playground` is to find at a point: one of two classes, of several, a number.
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """What is to be found at a point.
+
+    Attributes
+    ----------
+    classes : tuple of str
+        Their names; none: a number.
+    """
+
+    classes: tuple[str, ...] = ()
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that the network gives: one; of more than two classes one each."""
+        return len(self.classes) if len(self.classes) > 2 else 1
+
+    @property
+    def kind(self) -> int:
+        """0 for numbers, else the number of classes: networks for one kind are alike, whatever the classes' names."""
+        return len(self.classes)
+
+    def loss(self) -> Callable[..., Any]:
+        """Half of the squared error; of more than two classes the cross-entropy of the softmax."""
+        return nn.CrossEntropyLoss() if self.outputs > 1 else nn.MSELoss(factor=0.5)
+
+    def right(self, outputs: NDArray[Any], targets: NDArray[Any]) -> NDArray[np.bool_] | None:
+        """Whether each sample is told rightly, of outputs (N, n) and targets (N, 1); None of numbers."""
+        if not self.classes:
+            return None
+        if self.outputs > 1:
+            return np.asarray(outputs.argmax(axis=1) == targets[:, 0])
+        return np.asarray((outputs[:, 0] > 0) == (targets[:, 0] > 0))
+
+
+# ---- `PlayNet`: the networks of the playground: features, hidden layers, an output of the sort the points need.
+
 
 BETWEEN = ("tanh", "relu", "sigmoid", "identity")
 """Activations of the hidden layers."""

@@ -16,10 +16,8 @@ from scalarviz.io import CsvTable
 from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetFrozen, Several
 from scalarviz.run.edits.base import Hands, Names, numbered
 
-from ._features import FEATURES
-from ._known_points import Known, PointSet, Recipe, points_for
-from ._own_points import own_points
-from ._playground_net import PlayNet, net_of
+from .net import FEATURES, PlayNet, net_of
+from .points import Known, PointSet, Recipe, own_points, points_for
 
 
 @dataclass(frozen=True, slots=True, eq=False)

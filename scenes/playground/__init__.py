@@ -31,18 +31,13 @@ from scalarviz.errors import InputError, listing, shown
 from scalarviz.run import Moment
 from scalarviz.run.scene.own_controls import USUAL_MOMENTUM
 
-from ._batch import batch_of
-from ._features import FEATURES
-from ._known_points import Known, PointSet, Recipe, points_for
-from ._own_points import own_points, read_table
-from ._playground_command import command_of
-from ._playground_controls import HIDDEN, controls_of, taken_away
-from ._playground_edits import table_edit
-from ._playground_net import BETWEEN, MOST_LAYERS, MOST_UNITS, PlayNet, Shape
-from ._playground_panels import Hand, panels_of
-from ._points import KINDS, NOISE
-from ._resume import hidden_behind_features
-from .options import SamplingFlag, SceneOptions, WholeNumbers, one_of
+from ..kit import batch_of, hidden_behind_features, read_table
+from ..options import SamplingFlag, SceneOptions, WholeNumbers, one_of
+from .controls import HIDDEN, command_of, controls_of, taken_away
+from .edits import table_edit
+from .net import BETWEEN, FEATURES, MOST_LAYERS, MOST_UNITS, PlayNet, Shape
+from .panels import Hand, panels_of
+from .points import KINDS, NOISE, Known, PointSet, Recipe, own_points, points_for
 
 _OF_ONE = tuple(name for name, feature in FEATURES.items() if feature.inputs == 1)
 OPTIMIZERS: dict[str, tuple[Callable[..., optim.Optimizer], float]] = {  # with their usual learning rate

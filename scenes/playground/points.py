@@ -1,0 +1,669 @@
+"""The points of the scene `playground`: their units, data sets and tables, and all that were known in a run."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from scalarviz import rng
+from scalarviz.errors import FileFormatError, InputError, listing, shown
+from scalarviz.io import CsvTable
+from scalarviz.run.core.frame import Frame
+
+from .net import Sort, shape_of
+
+# ---- `Units`: what the numbers of a playground's points are called, and in which units they were before.
+
+
+Array = NDArray[np.float64]
+FARTHEST = 1e150
+"""Numbers of a table go so far from 0: their squares are numbers as well."""
+NEAREST = 1e-12
+"""Of that, the least that is a difference and no rounding."""
+AIR = 0.08
+"""Share of the reach of the points that a map shows beyond them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of points: its name, the ends of a map of it, and how its numbers were made of those of before.
+
+    Attributes
+    ----------
+    name : str
+    least, most : float
+        In the numbers of the points.
+    mean, scale : float
+        A number of before is ``mean + scale * number``.
+    """
+
+    name: str
+    least: float
+    most: float
+    mean: float = 0.0
+    scale: float = 1.0
+
+    def before(self, number: float) -> float:
+        """A number in the units of before."""
+        return self.mean + self.scale * number
+
+    @property
+    def shown(self) -> tuple[float, float]:
+        """The ends in the units of before."""
+        return self.before(self.least), self.before(self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The columns of points.
+
+    Attributes
+    ----------
+    inputs : tuple of Column
+        One or two; the second number of points with one input is 0.
+    target : Column
+        What is to be found; of classes only its name says anything.
+    """
+
+    inputs: tuple[Column, ...]
+    target: Column
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Of the two numbers of a point."""
+        first, *rest = self.inputs
+        return first.name, rest[0].name if rest else ""
+
+
+def plain(reach: float, span: float = 1.0) -> Units:
+    """Points of a plane around 0, called x and y."""
+    ends = -reach, reach
+    return Units((Column("x", *ends), Column("y", *ends)), Column("label", -span, span))
+
+
+def standardised(name: str, numbers: Array) -> tuple[Array, Column]:
+    """Numbers (N,) with mean 0 and standard deviation 1, and their column; of equal ones 0.
+
+    Raises
+    ------
+    FileFormatError
+        They are beyond :data:`FARTHEST`, or nearer to each other than float64 can tell.
+    """
+    low, high = float(numbers.min()), float(numbers.max())
+    farthest = max(abs(low), abs(high))
+    if farthest > FARTHEST:
+        raise FileFormatError(
+            f"column {name!r} goes to {farthest:.3g}; allowed: {FARTHEST:g} either side of 0; divide the numbers"
+        )
+    if low == high:
+        return np.zeros_like(numbers), Column(name, -1.0, 1.0, low, 1.0)
+    mean, scale = float(numbers.mean()), float(numbers.std())
+    if scale <= NEAREST * max(farthest, 1e-150):
+        raise FileFormatError(
+            f"column {name!r}: its numbers, {low:.6g} to {high:.6g}, are too near to each other to be told apart; "
+            "subtract what they have in common, or multiply them"
+        )
+    found: Array = (numbers - mean) / scale
+    return found, Column(name, *around(found), mean, scale)
+
+
+def around(numbers: Sequence[float] | Array) -> tuple[float, float]:
+    """The ends of a map of numbers: a little more than they reach."""
+    low, high = float(np.min(numbers)), float(np.max(numbers))
+    air = AIR * (high - low) or 1.0
+    return low - air, high + air
+
+
+# ---- The data sets of the scene `playground`: points of a plane with a label, made of random numbers and a formula.
+#
+# The formulas, the numbers in them and the sizes are those of the best-known playground: ``src/dataset.ts`` of
+# https://github.com/tensorflow/playground (D. Smilkov, S. Carter, 2016; Apache License 2.0), written anew here. The
+# random numbers are this project's own (:mod:`scalarviz.rng`), so a seed names one data set for ever.
+
+
+Array = NDArray[np.float64]
+Made = tuple[Array, Array]
+"""Points (N, 2) and what they are, (N,)."""
+
+NOISE = 0.5
+"""The most that there is."""
+RADIUS = 5.0
+ORDER = 2**40
+"""Keys the order of points, as if it were an epoch that no run comes to."""
+PEAKS = ((-4.0, 2.5, 1), (0.0, 2.5, -1), (4.0, 2.5, 1), (-4.0, -2.5, -1), (0.0, -2.5, 1), (4.0, -2.5, -1))
+
+
+class _Draw:
+    """Random numbers of one data set, one sequence after the other."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed, self.count = seed, 0
+
+    def uniform(self, low: float, high: float, n: int) -> Array:
+        self.count += 1
+        return np.asarray(low + (high - low) * rng.uniform(self.seed, rng.Stream.DATA, self.count, n), np.float64)
+
+    def normal(self, deviation: float, n: int) -> Array:
+        self.count += 1
+        return np.asarray(deviation * rng.normal(self.seed, rng.Stream.DATA, self.count, n), np.float64)
+
+    def plane(self, low: float, high: float, n: int) -> Array:
+        """Points (n, 2) of a square."""
+        return np.stack([self.uniform(low, high, n), self.uniform(low, high, n)], axis=1)
+
+
+def _circle(draw: _Draw, n: int, noise: float) -> Made:
+    half = n // 2
+    radius = np.concatenate([draw.uniform(0, 0.5 * RADIUS, half), draw.uniform(0.7 * RADIUS, RADIUS, n - half)])
+    angle = draw.uniform(0, 2 * np.pi, n)
+    points = radius[:, None] * np.stack([np.sin(angle), np.cos(angle)], axis=1)
+    moved = points + noise * draw.plane(-RADIUS, RADIUS, n)
+    return points, np.where(np.hypot(*moved.T) < 0.5 * RADIUS, 1.0, -1.0)
+
+
+def _xor(draw: _Draw, n: int, noise: float) -> Made:
+    points = draw.plane(-RADIUS, RADIUS, n)
+    points += np.where(points > 0, 0.3, -0.3)
+    moved = points + noise * draw.plane(-RADIUS, RADIUS, n)
+    return points, np.where(moved[:, 0] * moved[:, 1] >= 0, 1.0, -1.0)
+
+
+def _gauss(draw: _Draw, n: int, noise: float) -> Made:
+    half = n // 2
+    deviation = float(np.sqrt(0.5 + 7 * noise))
+    labels = np.where(np.arange(n) < half, 1.0, -1.0)
+    points = 2 * labels[:, None] + np.stack([draw.normal(deviation, n), draw.normal(deviation, n)], axis=1)
+    return points, labels
+
+
+def _spiral(draw: _Draw, n: int, noise: float) -> Made:
+    half = n // 2
+    labels = np.where(np.arange(n) < half, 1.0, -1.0)
+    share = np.concatenate([np.arange(half) / half, np.arange(n - half) / (n - half)])
+    angle = 1.75 * share * 2 * np.pi + np.where(labels > 0, 0, np.pi)
+    points = 5 * share[:, None] * np.stack([np.sin(angle), np.cos(angle)], axis=1)
+    return points + noise * draw.plane(-1, 1, n), labels
+
+
+def _plane(draw: _Draw, n: int, noise: float) -> Made:
+    points = draw.plane(-6, 6, n)
+    moved = points + noise * draw.plane(-6, 6, n)
+    return points, moved.sum(axis=1) / 10
+
+
+def _regress_gauss(draw: _Draw, n: int, noise: float) -> Made:
+    points = draw.plane(-6, 6, n)
+    moved = points + noise * draw.plane(-6, 6, n)
+    peaks = np.array(PEAKS)
+    away = np.hypot(*(moved[:, None, :] - peaks[None, :, :2]).transpose(2, 0, 1))
+    heights = peaks[:, 2] * np.clip(1 - away / 2, 0, 1)
+    return points, heights[np.arange(n), np.abs(heights).argmax(axis=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A data set that a name stands for.
+
+    Attributes
+    ----------
+    name : str
+        As after ``--data``.
+    make : callable
+        ``make(draw, n, noise)``.
+    count : int
+        Points, those that are held back among them.
+    number : bool
+        Whether a number is to be found, not one of two classes.
+    reach : float
+        The map shows so much around 0.
+    aim : str
+        What the weights should do, for the story.
+    """
+
+    name: str
+    make: Callable[[_Draw, int, float], Made]
+    count: int
+    number: bool
+    reach: float
+    aim: str
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("circle", _circle, 500, False, 6.0, "tell the disc from the ring around it"),
+        Kind("xor", _xor, 500, False, 6.0, "tell two opposite quarters from the other two"),
+        Kind("gauss", _gauss, 500, False, 6.0, "tell two clouds of points apart"),
+        Kind("spiral", _spiral, 500, False, 6.0, "tell two spirals apart that wind around each other"),
+        Kind("plane", _plane, 1200, True, 6.0, "find a slope: x and y together, divided by ten"),
+        Kind("regress-gauss", _regress_gauss, 1200, True, 6.0, "find three hills and three hollows"),
+    )
+}
+
+
+def points_of(name: str, noise: float, seed: int) -> Made:
+    """Points and labels of a data set, shuffled: any part of them is a fair sample.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`KINDS`.
+    noise : float
+        0 to :data:`NOISE`; in what measure points or labels are moved depends on the data set, as in the original.
+    seed : int
+
+    Returns
+    -------
+    (ndarray of float64, ndarray of float64)
+        Points (N, 2), and labels (N,): -1 and 1, or numbers from -1 to 1 (of `plane` to 1.2).
+    """
+    kind = KINDS[name]
+    points, labels = kind.make(_Draw(seed), kind.count, noise)
+    order = rng.permute(np.arange(kind.count), kind.count, seed, ORDER)
+    return points[order], labels[order]
+
+
+# ---- Points of a table of the user's own: its last column is the target, the one or two before it are the inputs.
+
+
+Array = NDArray[np.float64]
+
+MOST_CLASSES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class OwnPoints:
+    """A table as points.
+
+    Attributes
+    ----------
+    what : str
+        The name of its file.
+    inputs : ndarray, shape (N, 2)
+        Standardised; where there is one input the second number is 0.
+    targets : ndarray, shape (N,)
+        -1 and 1; numbers of classes; or standardised numbers.
+    sort : Sort
+    units : Units
+    notes : tuple of str
+        What is to be said of it.
+    """
+
+    what: str
+    inputs: Array
+    targets: Array
+    sort: Sort
+    units: Units
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def identity(self) -> str:
+        """What no other table has: its file, its numbers, the names of its columns and classes, their units."""
+        made = fingerprint((self.inputs, self.targets)).hex()
+        return f"{made} {(self.what, self.units, self.sort.classes)!r}"
+
+
+def own_points(table: CsvTable, columns: Sequence[str] = ()) -> OwnPoints:
+    """The points of a table.
+
+    Parameters
+    ----------
+    table : CsvTable
+    columns : sequence of str
+        One or two inputs and the target, by their names; default: all that the table has.
+
+    Raises
+    ------
+    InputError, FileFormatError
+        A column is missing, there are too few or too many of them, a cell cannot be used, or there is nothing to be
+        told apart.
+    """
+    names = tuple(columns) or table.names
+    for name in names:
+        table.column(name)
+    if len(names) not in (2, 3) or len(set(names)) < len(names):
+        raise FileFormatError(
+            f"{table.what}: {len(names)} {'column' if len(names) == 1 else 'columns'} ({listing(names[:6])}); wanted "
+            f"one or two inputs and the target behind them; choose them as --columns {_example(table.names)}"
+        )
+    *inputs, target = names
+    made = [standardised(name, table.numbers(name, "; only the last column may be words")) for name in inputs]
+    same = tuple(f"{name} is the same in every row" for name, (numbers, _) in zip(inputs, made, strict=True)
+                 if not numbers.any())  # fmt: skip
+    places = [numbers for numbers, _ in made] + [np.zeros(len(table))] * (2 - len(made))
+    units = tuple(column for _, column in made)
+    wanted, sort, last = _targets(table, target, curve=len(inputs) == 1)
+    return OwnPoints(table.what, np.stack(places, axis=1), wanted, sort, Units(units, last), (*table.notes, *same))
+
+
+def _targets(table: CsvTable, name: str, *, curve: bool) -> tuple[Array, Sort, Column]:
+    if len(table) < 2:
+        raise FileFormatError(f"{table.what} has one row; wanted at least two, to learn from and to hold back")
+    if curve or table.are_numbers(name):
+        numbers = table.numbers(name)
+        different = np.unique(numbers)
+        if len(different) == 1:
+            raise FileFormatError(f"{table.what}: column {name!r} is {different[0]:g} in every row: nothing to learn")
+        few = len(different) == 2 or (len(different) <= MOST_CLASSES and (different == different.round()).all())
+        if curve or not few:
+            found, column = standardised(name, numbers)
+            return found, Sort(), column
+        return _numbered(name, [f"{number:g}" for number in different], np.searchsorted(different, numbers))
+    words = table.words(name)
+    classes, places = np.unique(np.asarray(words, dtype=object), return_inverse=True)
+    if len(classes) == 1:
+        raise FileFormatError(f"{table.what}: every row is {shown(classes[0])}: one class cannot be told from another")
+    if len(classes) > MOST_CLASSES:
+        some = listing(map(str, classes[:4]))
+        raise FileFormatError(
+            f"{table.what}: column {name!r} has {len(classes):,} different words ({some}, ...); allowed: 2 to "
+            f"{MOST_CLASSES} classes, or numbers"
+        )
+    return _numbered(name, [str(one) for one in classes], places)
+
+
+def _numbered(name: str, classes: list[str], places: NDArray[np.integer]) -> tuple[Array, Sort, Column]:
+    """Two classes are -1 and 1, more are their numbers."""
+    targets = places.astype(np.float64)
+    return (2 * targets - 1 if len(classes) == 2 else targets), Sort(tuple(classes)), Column(name, -1.0, 1.0)
+
+
+def _example(names: tuple[str, ...]) -> str:
+    return ",".join(names[-3:]) if len(names) > 3 else "x,y,kind"
+
+
+# ---- Points that a hand adds to a playground, as texts: ``--point 1.5,-2,1`` is what a click at that place adds.
+
+
+FINE = 10_000
+"""Places are told apart that are a map's width divided by this from each other: finer than any pixel."""
+_MINUS = "\N{MINUS SIGN}"
+
+Point = tuple[tuple[float, float], float]
+"""Two numbers of a place, and what is to be found there, as a network gets them."""
+
+
+def written(at: tuple[float, float], target: float, units: Units, sort: Sort) -> str:
+    """A point in the units of before, with as many digits as :data:`FINE` needs: ``1.5,-2,1``."""
+    places = [_rounded(number, column) for number, column in zip(at, units.inputs, strict=False)]
+    kind = sort.kind
+    if kind:
+        word = sort.classes[int(target > 0) if kind == 2 else int(target)].replace(_MINUS, "-")
+    else:
+        word = _rounded(target, units.target)
+    return ",".join([*places, word])
+
+
+def point_of(text: str, units: Units, sort: Sort) -> Point:
+    """What such a text says.
+
+    Raises
+    ------
+    InputError
+        It has too few numbers, or what is to be found there is none of the classes.
+    """
+    count = len(units.inputs)
+    *places, word = text.split(",", count)
+    if len(places) < count:
+        names = ",".join([*(column.name for column in units.inputs), units.target.name])
+        raise InputError(f"--point {shown(text)}: wanted {names}, with commas between")
+    numbers = [_number(place, column, text) for place, column in zip(places, units.inputs, strict=True)]
+    if not sort.kind:
+        return (numbers[0], numbers[-1] if count == 2 else 0.0), _number(word, units.target, text)
+    words = [name.replace(_MINUS, "-") for name in sort.classes]
+    said = word.strip().replace(_MINUS, "-")
+    if said not in words:
+        raise InputError(f"--point {shown(text)}: there is no class {shown(said)}; allowed: {listing(words)}")
+    found = words.index(said)
+    return (numbers[0], numbers[-1] if count == 2 else 0.0), float(2 * found - 1 if sort.kind == 2 else found)
+
+
+def _rounded(number: float, column: Column) -> str:
+    low, high = column.shown
+    digits = math.ceil(math.log10(FINE / (high - low)))
+    found = round(column.before(number), digits)
+    return repr(int(found) if found.is_integer() and abs(found) < FINE * FINE else found)
+
+
+def _number(text: str, column: Column, whole: str) -> float:
+    """A number of before, as a network gets it."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    with np.errstate(all="ignore"):
+        found = float((np.float64(number) - column.mean) / column.scale)
+    if not math.isfinite(found) or abs(number) > FARTHEST or abs(found) > np.finfo(np.float32).max:
+        raise InputError(f"--point {shown(whole)}: {column.name} is a number, got {shown(text.strip())}")
+    return found
+
+
+# ---- `PointSet`, all that is known of a playground's points, and `Known`, which finds it by what a run learns from.
+#
+# The points that a run learns from are a part of its state: an edit changes them, and undo brings the old
+# ones back. What belongs to them but is not learnt from (those that are held back, noise, units) hangs on
+# their fingerprint here, so that whatever is on screen is of one data set at every moment of every branch.
+
+
+Array = NDArray[np.float64]
+MOST_DRAWN = 2000
+"""Points of a file that are drawn; all of them are learnt from."""
+CLASSES = ("\N{MINUS SIGN}1", "1")
+"""Of the points that are made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How points came to be: the flags that make them again.
+
+    Attributes
+    ----------
+    data : str
+        The name of a kind, or of a file.
+    noise : float
+    split : float
+        The share that is learnt from.
+    seed : int
+        Of the points and of their order.
+    added : tuple of str
+        Those that a hand added behind those that are learnt from, as :func:`._hand_points.written`.
+    without : tuple of int
+        Numbers of those to learn from that it took away, as they were made.
+    foreign : int
+        How many somebody else gave, whom no flags make again.
+    own : OwnPoints or None
+        The table that they are from, where they are no kind.
+    columns : tuple of str
+        Those of the table that were asked for.
+    """
+
+    data: str
+    noise: float
+    split: float
+    seed: int
+    added: tuple[str, ...] = ()
+    without: tuple[int, ...] = ()
+    foreign: int = 0
+    own: OwnPoints | None = field(default=None, compare=False)
+    columns: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> str:
+        """What tells the table from every other one; empty of those that are made."""
+        return "" if self.own is None else self.own.identity
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointSet:
+    """Points with a target each, those to learn from first.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    inputs : ndarray, shape (N, 2)
+    targets : ndarray, shape (N,)
+        -1 and 1; numbers; of more than two classes their numbers.
+    learnt : int
+        The first so many are learnt from, the others are held back.
+    sort : Sort
+        What the targets are.
+    units : Units
+        What all of these numbers are called, and were before.
+    """
+
+    recipe: Recipe
+    inputs: Array
+    targets: Array
+    learnt: int
+    sort: Sort
+    units: Units
+
+    @property
+    def train(self) -> tuple[Array, Array]:
+        """Inputs (n, 2) and targets (n, 1) to learn from."""
+        return self.inputs[: self.learnt], self.targets[: self.learnt, None]
+
+    @property
+    def test(self) -> tuple[Array, Array]:
+        """Those that are held back, likewise; there may be none."""
+        return self.inputs[self.learnt :], self.targets[self.learnt :, None]
+
+    @property
+    def held_back(self) -> NDArray[np.bool_]:
+        """Which are held back, shape (N,)."""
+        return np.arange(len(self.inputs)) >= self.learnt
+
+    def drawn(self) -> NDArray[np.intp]:
+        """The numbers of those that are drawn: all, or the first of either part."""
+        count = len(self.inputs)
+        if count <= MOST_DRAWN:
+            return np.arange(count)
+        first = max(1, round(MOST_DRAWN * self.learnt / count))
+        return np.concatenate([np.arange(first), self.learnt + np.arange(MOST_DRAWN - first)])
+
+    @property
+    def _made(self) -> NDArray[np.intp]:
+        """Numbers, as they were made, of those learnt from that are left of them."""
+        made = self.learnt - len(self.recipe.added)
+        numbers = np.arange(made + len(self.recipe.without))
+        return np.setdiff1d(numbers, self.recipe.without)[:made]
+
+    def with_point(self, at: ArrayLike, target: float) -> PointSet:
+        """One more to learn from, behind the others of those, at a place that a flag can say."""
+        x, y = np.asarray(at, float).tolist()
+        return self._with(written((x, y), target, self.units, self.sort))
+
+    def _with(self, text: str) -> PointSet:
+        at, target = point_of(text, self.units, self.sort)
+        k, recipe = self.learnt, replace(self.recipe, added=(*self.recipe.added, text))
+        inputs, targets = np.insert(self.inputs, k, at, axis=0), np.insert(self.targets, k, target)
+        return PointSet(recipe, inputs, targets, k + 1, self.sort, self.units)
+
+    def without(self, index: int) -> PointSet:
+        """All but one of those that are learnt from."""
+        added, made = self.recipe.added, self._made
+        if index < len(made):
+            recipe = replace(self.recipe, without=tuple(sorted((*self.recipe.without, int(made[index])))))
+        else:
+            k = index - len(made)
+            recipe = replace(self.recipe, added=added[:k] + added[k + 1 :])
+        inputs, targets = np.delete(self.inputs, index, axis=0), np.delete(self.targets, index)
+        return PointSet(recipe, inputs, targets, self.learnt - 1, self.sort, self.units)
+
+
+def points_for(recipe: Recipe) -> PointSet:
+    """The points of a recipe: the first of them are learnt from, the others held back.
+
+    Raises
+    ------
+    InputError
+        A point cannot be added, or one that is to be left out is not there, or none is left.
+    """
+    own = recipe.own
+    if own is None:
+        kind = KINDS[recipe.data]
+        inputs, targets = points_of(recipe.data, recipe.noise, recipe.seed)
+        sort, units = Sort(() if kind.number else CLASSES), plain(kind.reach)
+    else:
+        count = len(own.targets)
+        order = rng.permute(np.arange(count), count, recipe.seed, ORDER)
+        inputs, targets, sort, units = own.inputs[order], own.targets[order], own.sort, own.units
+    learnt = min(max(1, round(recipe.split * len(inputs))), len(inputs) - 1)
+    points = PointSet(replace(recipe, added=(), without=()), inputs, targets, learnt, sort, units)
+    wrong = [number for number in recipe.without if number >= learnt]
+    if wrong or learnt + len(recipe.added) - len(set(recipe.without)) < 1:
+        what = f"there is no point {wrong[0]}" if wrong else "none would be left"
+        raise InputError(f"--without: {what}; {learnt:,} are learnt from, 0 to {learnt - 1}, and one has to stay")
+    for text in recipe.added:
+        points = points._with(text)
+    for number in sorted(set(recipe.without), reverse=True):
+        points = points.without(number)
+    return points
+
+
+class Known:
+    """Every set of points that a run learnt from, found by what it learns from.
+
+    Parameters
+    ----------
+    first : PointSet
+        Of the beginning; what is answered where somebody else gave a run its points, without any that are held back.
+    dtype : str
+        The run's, in which points are kept.
+    """
+
+    def __init__(self, first: PointSet, dtype: str) -> None:
+        self._dtype = np.dtype(dtype)
+        self._sets: dict[tuple[str, bytes], PointSet] = {}
+        self._last: tuple[Any, str, PointSet] | None = None
+        self.add(first)
+        self.first = first
+
+    def add(self, points: PointSet) -> PointSet:
+        """From now on it is known; returns it, or the one that is learnt from in the same way and was there before."""
+        self._last = None
+        return self._sets.setdefault((points.recipe.table, self._print_of(*points.train)), points)
+
+    def of(self, data: Any, table: str) -> PointSet:
+        """The points of what a run learns from: its data, shape (numbers of a sample, N), and which table they are of.
+
+        Two tables of other words may have the same numbers, so that these alone do not tell.
+        """
+        last = self._last
+        if last is not None and last[0] is data and last[1] == table:
+            return last[2]
+        inputs, targets = np.asarray(data[:2].T), np.asarray(data[2:3].T)
+        found = self._sets.get((table, self._print_of(inputs, targets)))
+        if found is None:  # given by somebody else
+            recipe = replace(self.first.recipe, foreign=len(inputs), added=(), without=())
+            places, wanted = inputs.astype(np.float64), targets[:, 0].astype(np.float64)
+            found = PointSet(recipe, places, wanted, len(inputs), self.first.sort, self.first.units)
+        self._last = data, table, found
+        return found
+
+    def at(self, frame: Frame) -> PointSet:
+        """The points of a frame: those that were learnt from at its moment."""
+        shape = shape_of(frame)
+        return self.first if frame.data is None or shape is None else self.of(frame.data, shape.table)
+
+    def _print_of(self, *arrays: NDArray[Any]) -> bytes:
+        return fingerprint(np.ascontiguousarray(array, self._dtype) for array in arrays)
+
+
+# ---- Something short that tells arrays of numbers from all others.
+
+
+def fingerprint(arrays: Iterable[NDArray[Any]]) -> bytes:
+    """Something short that two rows of arrays share only if every bit is the same."""
+    made = hashlib.blake2b(digest_size=16)
+    for array in arrays:
+        made.update(repr(array.shape).encode())
+        made.update(array.tobytes())
+    return made.digest()
