@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, Field
 
 import scalarviz as sv
 from scalarviz import nn, optim, rng
@@ -26,20 +25,12 @@ from scalarviz.run import Moment, Story
 from scalarviz.run.checks import as_samples, check_run
 from scalarviz.run.panels import LossCurve, TestCurve
 
-from .kit import batch_of, settings_in
-from .options import SamplingFlag, SceneOptions, ScheduleFlag, follow
+from . import kit
+from .options import Batch, NotNegative, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, file_ending, flag
 
-ADAM: dict[str, tuple[Any, float]] = {"adam": (optim.Adam, 0.001)}
+ADAM = kit.rules(adam=0.001)
 PIECE = 2000  # samples that are predicted together
 CURVE = 100_000  # numbers of the dashed curve's samples; the report takes all
-ENDING = ".onnx"
-
-
-def _onnx_name(value: Path) -> Path:
-    """Check the name of an ONNX file to be written."""
-    if value.suffix.lower() != ENDING:
-        raise InputError(f"{value}: networks are written as {ENDING} only; try {value.stem or 'net'}{ENDING}")
-    return value
 
 
 def _axis(value: str) -> str | int | Literal[False]:
@@ -53,39 +44,30 @@ class Options(SceneOptions):
     """The flags of ``scalarviz train``: each field is one."""
 
     rare = SceneOptions.rare | {"samples", "trained"}
-    network: Path = Field(description="the ONNX file", json_schema_extra={"argument": True})
-    data: Path = Field(
-        description="what it learns: a .npz file with arrays x and y (and x_test, y_test), or a folder of pictures "
-        "with a subfolder for each class",
-        json_schema_extra={"metavar": "FILE|FOLDER"},
+    network: Path = flag("the ONNX file", argument=True)
+    data: Path = flag(
+        "what it learns: a .npz file with arrays x and y (and x_test, y_test), or a folder of pictures with a "
+        "subfolder for each class", metavar="FILE|FOLDER",
+    )  # fmt: skip
+    loss: Literal["ce", "mse"] | None = flag(
+        "ce: cross-entropy, the network gives a number for each class; mse: mean of squares", None,
+        shown="ce where y counts classes, else mse",
+    )  # fmt: skip
+    trained: list[str] = flag(
+        'names of the parameters that learn, such as "fc*"; may be repeated', [], metavar="NAMES", shown="all"
     )
-    loss: Literal["ce", "mse"] | None = Field(
-        None,
-        description="ce: cross-entropy, the network gives a number for each class; mse: mean of squares",
-        json_schema_extra={"shown": "ce where y counts classes, else mse"},
-    )
-    trained: list[str] = Field(
-        [],
-        description='names of the parameters that learn, such as "fc*"; may be repeated',
-        json_schema_extra={"metavar": "NAMES", "shown": "all"},
-    )
-    samples: str | None = Field(
-        None,
-        description="which side of the file's input counts the samples: its name, its number, or none",
-        json_schema_extra={"metavar": "SIDE", "shown": "the first"},
-    )
-    test: float = Field(
-        0.2, ge=0, lt=1, allow_inf_nan=False, description="share of the data that is held back for the test"
-    )
-    steps: int = Field(1000, ge=1, le=10**12, description="training steps")
-    lr: float = Field(ADAM["adam"][1], gt=0, allow_inf_nan=False, description="learning rate of Adam")
+    samples: str | None = flag(
+        "which side of the file's input counts the samples: its name, its number, or none", None, metavar="SIDE",
+        shown="the first",
+    )  # fmt: skip
+    test: NotNegative = flag("share of the data that is held back for the test", 0.2, lt=1)
+    steps: Steps = flag("training steps", 1000)
+    lr: Positive = flag("learning rate of Adam", 0.001)
     schedule: ScheduleFlag = None
-    batch: int = Field(32, ge=1, le=10**7, description="samples a step")
+    batch: Batch = flag("samples a step", 32)
     sampling: SamplingFlag = "epochs"
-    onnx: Annotated[Path, AfterValidator(_onnx_name)] | None = Field(
-        None,
-        description="write the trained network as ONNX at the end",
-        json_schema_extra={"metavar": "FILE", "written": True},
+    onnx: Annotated[Path, file_ending(".onnx", what="networks are", usual="net")] | None = flag(
+        "write the trained network as ONNX at the end", None, metavar="FILE", written=True
     )
 
 
@@ -99,7 +81,7 @@ def build(options: Options) -> sv.Scene:
     """
     if options.onnx is not None:
         check_target(options.onnx)
-    options = _resumed(options)
+    options = kit.resumed(options, ADAM)
     found, numbers = _loaded(options)
     net, (shape,), (makes,) = found
     read = read_samples(options.data, shape)
@@ -115,12 +97,9 @@ def build(options: Options) -> sv.Scene:
         train_only(net, options.trained)
     check_run(sum(p.numel() for p in net.parameters() if isinstance(p, nn.Parameter)), options.dtype, 2, options.engine)
     adam = optim.Adam(net.parameters(), lr=options.lr)
-    follow(options.schedule, adam, options.steps)
     loss = nn.CrossEntropyLoss() if classes else nn.MSELoss()
-    batch = batch_of(options, len(samples.x), "sample", notes)
-    run = sv.Run(
-        net, loss, adam, data=(samples.x, samples.y), batch_size=batch, sampling=options.sampling, **options.of_run
-    )
+    batch = kit.batch_of(options, len(samples.x), "sample", notes)
+    run = kit.train(options, net, loss, adam, (samples.x, samples.y), batch_size=batch)
     curve = _curve(samples, classes)
     return Learning(
         name="train",
@@ -266,14 +245,6 @@ def finish(scene: Learning, options: Options) -> list[Path]:
     net: Any = scene.run.model
     net.to_onnx(options.onnx, scene.shape, dtype=scene.numbers)
     return [options.onnx]
-
-
-def _resumed(options: Options) -> Options:
-    """With ``--load``: the file's settings for flags that were not given."""
-    if options.load is None:
-        return options
-    settings = {k: v for k, v in settings_in(options.load, ADAM).items() if k != "optimizer" and not options.given(k)}
-    return options.model_copy(update=settings)
 
 
 # ---- The samples of ``scalarviz train``: arrays in a .npz file, or pictures in a folder with one for each class.

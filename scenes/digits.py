@@ -13,21 +13,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 import scalarviz as sv
 from scalarviz import nn, optim, rng
 from scalarviz.engine.cache import tell
 from scalarviz.errors import FileFormatError, InputError, MissingDependencyError
-from scalarviz.io import find_idx, read_idx
+from scalarviz.io import find_idx, load_tensors, read_idx
 from scalarviz.run import Moment, Story
 from scalarviz.run.checks import check_run
 from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve, TestCurve
 
-from .kit import batch_of, channels_in, settings_in
-from .options import SamplingFlag, SceneOptions, ScheduleFlag, WholeNumbers, follow
+from . import kit
+from .options import Batch, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, WholeNumbers, flag
 
-ADAM = {"adam": (optim.Adam, 0.005)}
+ADAM = kit.rules(adam=0.005)
 PIECE = 2000  # pictures that are predicted together
 PIXELS = 200_000  # of the dashed curve, which a window measures four times a second; the report measures all digits
 NEEDS = {"data": "sklearn"}
@@ -36,19 +35,15 @@ NEEDS = {"data": "sklearn"}
 class Options(SceneOptions):
     """The flags of ``scalarviz digits``: each field is one."""
 
-    steps: int = Field(1500, ge=1, le=10**12, description="training steps")
-    data: str = Field(
-        "sklearn",
-        description="sklearn: 1,797 digits of 8x8 pixels; mnist: 70,000 of 28x28, downloaded once by scikit-learn; "
-        "mnist:FOLDER: the four MNIST files (plain or .gz) you have",
-        json_schema_extra={"metavar": "sklearn|mnist[:FOLDER]"},
-    )
-    channels: WholeNumbers = Field(
-        (6, 12), description="kernels of the two convolutions", json_schema_extra={"metavar": "N,N", "shown": "6,12"}
-    )
-    lr: float = Field(ADAM["adam"][1], gt=0, allow_inf_nan=False, description="learning rate of Adam")
+    steps: Steps = flag("training steps", 1500)
+    data: str = flag(
+        "sklearn: 1,797 digits of 8x8 pixels; mnist: 70,000 of 28x28, downloaded once by scikit-learn; "
+        "mnist:FOLDER: the four MNIST files (plain or .gz) you have", "sklearn", metavar="sklearn|mnist[:FOLDER]",
+    )  # fmt: skip
+    channels: WholeNumbers = flag("kernels of the two convolutions", (6, 12), metavar="N,N", shown="6,12")
+    lr: Positive = flag("learning rate of Adam", 0.005)
     schedule: ScheduleFlag = None
-    batch: int = Field(64, ge=1, le=10**7, description="pictures a step")
+    batch: Batch = flag("pictures a step", 64)
     sampling: SamplingFlag = "epochs"
 
 
@@ -63,7 +58,7 @@ def build(options: Options) -> sv.Scene:
         The digits' package is not installed.
     """
     digits = load_digits(options.data)
-    options = _resumed(options, digits)
+    options = kit.resumed(options, ADAM, channels=partial(channels_in, side=digits.side))
     if len(options.channels) != 2:
         raise InputError(f"--channels wants two numbers, such as 6,12; got {','.join(map(str, options.channels))}")
     first, second = options.channels
@@ -73,18 +68,10 @@ def build(options: Options) -> sv.Scene:
     net = network(digits.side, options.channels)
     net.initialize(nn.init.pytorch_default(), seed=options.seed)
     notes = [f"{len(digits.train):,} digits to learn from, {len(digits.test):,} for the test"]
-    batch = batch_of(options, len(digits.train), "digit", notes)
+    batch = kit.batch_of(options, len(digits.train), "digit", notes)
     adam = optim.Adam(net.parameters(), lr=options.lr)
-    follow(options.schedule, adam, options.steps)
-    run = sv.Run(
-        net,
-        nn.CrossEntropyLoss(),
-        adam,
-        data=(digits.train, digits.train_labels),
-        batch_size=batch,
-        sampling=options.sampling,
-        **options.of_run,
-    )
+    samples = digits.train, digits.train_labels
+    run = kit.train(options, net, nn.CrossEntropyLoss(), adam, samples, batch_size=batch)
     return sv.Scene(
         name="digits",
         run=run,
@@ -138,16 +125,25 @@ def report(scene: sv.Scene) -> dict[str, float]:
     return {"accuracy": round(accuracy(scene), 4)}
 
 
-def _resumed(options: Options, digits: Digits) -> Options:
-    """With ``--load``: the file's architecture, and its settings for flags that were not given."""
-    if options.load is None:
-        return options
-    channels = channels_in(options.load, digits.side, CLASSES)
-    if options.given("channels") and options.channels != channels:
-        said, held = (",".join(map(str, numbers)) for numbers in (options.channels, channels))
-        raise InputError(f"--channels {said} contradicts {options.load}, which holds {held}")
-    settings = {k: v for k, v in settings_in(options.load, ADAM).items() if k != "optimizer" and not options.given(k)}
-    return options.model_copy(update={"channels": channels, **settings})
+def channels_in(path: Path, side: tuple[int, int]) -> tuple[int, ...]:
+    """The kernels of the two convolutions in a file, from ``0.weight`` and ``3.weight``.
+
+    Raises
+    ------
+    FileFormatError
+        The file's tensors are not those of a network for pictures of `side` pixels.
+    """
+    found = {name: array.shape for name, array in load_tensors(path)[0].items() if name.endswith(".weight")}
+    first, second = ((*found.get(name, ()), 0)[0] for name in ("0.weight", "3.weight"))
+    rest = (side[0] // 4) * (side[1] // 4)
+    wanted = {"0.weight": (first, 1, 3, 3), "3.weight": (second, first, 3, 3), "7.weight": (CLASSES, second * rest)}
+    if not all(found.get(name) == shape for name, shape in wanted.items()) or 0 in (first, second):
+        got = ", ".join(f"{n} {shape}" for n, shape in sorted(found.items())) or "no weights"
+        raise FileFormatError(
+            f"{path} holds no network of this scene for pictures of {side[1]} x {side[0]} pixels: wanted 0.weight "
+            f"(N, 1, 3, 3), 3.weight (M, N, 3, 3) and 7.weight ({CLASSES}, {rest} M), got {got}"
+        )
+    return int(first), int(second)
 
 
 # ---- The handwritten digits of the scene `digits`: scikit-learn's, MNIST by scikit-learn, or MNIST files that one has.

@@ -20,22 +20,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 import scalarviz as sv
 from scalarviz import nn, optim, rng
 from scalarviz.errors import FileFormatError, InputError, listing, shown
-from scalarviz.io import CsvTable, decoded
+from scalarviz.io import CsvTable, decoded, parse_csv
 from scalarviz.io.readable import check_source
 from scalarviz.run import Moment, Story
 from scalarviz.run.panels import Axis, CurveFit, GraphPanel, LossCurve, Made, Panel, PlaneMap, Points
 from scalarviz.run.questions.formula import Formula, formula
 
-from .kit import batch_of, read_table, resumed
-from .options import SamplingFlag, SceneOptions, ScheduleFlag, follow
+from . import kit
+from .options import Batch, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, flag
 
-LR = 0.02
-BATCH = 1024
+ADAM = kit.rules(adam=0.02)
 SMALL = 10_000  # rows of which the loss of all is told after every step
 DRAWN = 2000  # of the rows over two inputs, evenly out of all
 REPORTED = 64  # weights whose numbers the report has
@@ -45,37 +43,25 @@ class Options(SceneOptions):
     """The flags of ``scalarviz expression``: each field is one."""
 
     rare = SceneOptions.rare | {"start"}
-    steps: int = Field(2000, ge=1, le=10**12, description="training steps")
-    expr: str = Field(
-        "a*tanh(w*x + b) + c",
-        description="the formula: columns by their names, every other name is a weight; or @FILE with it",
-        json_schema_extra={"metavar": "FORMULA|@FILE"},
+    steps: Steps = flag("training steps", 2000)
+    expr: str = flag(
+        "the formula: columns by their names, every other name is a weight; or @FILE with it", "a*tanh(w*x + b) + c",
+        metavar="FORMULA|@FILE",
+    )  # fmt: skip
+    csv: Path | None = flag(
+        "a table with a line of names; its last column is what the formula should give, unless --target names another; "
+        "- is the standard input", None, metavar="FILE", shown="60 rows of a bent curve, x and y",
+    )  # fmt: skip
+    target: str | None = flag(
+        "which column of the table the formula should give", None, metavar="COLUMN", shown="the last one"
     )
-    csv: Path | None = Field(
-        None,
-        description="a table with a line of names; its last column is what the formula should give, unless --target "
-        "names another; - is the standard input",
-        json_schema_extra={"metavar": "FILE", "shown": "60 rows of a bent curve, x and y"},
-    )
-    target: str | None = Field(
-        None,
-        description="which column of the table the formula should give",
-        json_schema_extra={"metavar": "COLUMN", "shown": "the last one"},
-    )
-    start: list[str] = Field(
-        [],
-        description="where a weight begins, as f=0.5; may be repeated. The others are uniform between -1 and 1",
-        json_schema_extra={"metavar": "NAME=NUMBER"},
-    )
-    lr: float = Field(LR, gt=0, allow_inf_nan=False, description="learning rate of Adam")
+    start: list[str] = flag(
+        "where a weight begins, as f=0.5; may be repeated. The others are uniform between -1 and 1", [],
+        metavar="NAME=NUMBER",
+    )  # fmt: skip
+    lr: Positive = flag("learning rate of Adam", 0.02)
     schedule: ScheduleFlag = None
-    batch: int = Field(
-        BATCH,
-        ge=1,
-        le=10**7,
-        description="rows a step",
-        json_schema_extra={"shown": "all rows, at most 1024"},
-    )
+    batch: Batch = flag("rows a step", 1024, shown="all rows, at most 1024")
     sampling: SamplingFlag = "epochs"
 
 
@@ -89,23 +75,14 @@ def build(options: Options) -> sv.Scene:
     """
     if options.load is not None:
         options.refuse(["start"], "the weights are those of the file of --load")
-    options = resumed(options, {"adam": (optim.Adam, LR)})
+    options = kit.resumed(options, ADAM)
     task = task_of(read_formula(options.expr), options.csv, options.target)
     start = starts_of(options.start, task, options.seed, options.dtype)
     check_start(task, start)
     weights = [sv.Weight(number, name) for name, number in zip(task.formula.others, start.tolist(), strict=True)]
-    batch = batch_of(options, len(task), "row", task.notes)
-    adam = optim.Adam(weights, lr=options.lr)
-    follow(options.schedule, adam, options.steps)
-    run = sv.Run(
-        partial(_answer, task, weights),
-        nn.MSELoss(),
-        adam,
-        data=(task.samples, task.targets),
-        batch_size=batch,
-        sampling=options.sampling,
-        **options.of_run,
-    )
+    batch = kit.batch_of(options, len(task), "row", task.notes)
+    adam, answer = optim.Adam(weights, lr=options.lr), partial(_answer, task, weights)
+    run = kit.train(options, answer, nn.MSELoss(), adam, (task.samples, task.targets), batch_size=batch)
     return sv.Scene(
         name="expression",
         run=run,
@@ -187,23 +164,21 @@ def _short(name: str) -> str:
     return name if len(name) <= 30 else f"{name[:27]}..."
 
 
-def off(task: Task, predict: Callable[[Any], Any]) -> float:
+def off(samples: Any, targets: Any, predict: Callable[[Any], Any]) -> float:
     """The root of the mean square error over all rows."""
     with np.errstate(all="ignore"):
-        return float(np.sqrt(np.mean(np.square(predict(task.samples) - task.targets))))
+        return float(np.sqrt(np.mean(np.square(predict(samples) - targets))))
 
 
 def _claim(task: Task, moment: Moment) -> str:
     """How near the answers are."""
-    away = off(task, moment.predict)
+    away = off(task.samples, task.targets, moment.predict)
     return f"Its answers are now {away:.3g} off, on average." if np.isfinite(away) else ""
 
 
 def report(scene: sv.Scene) -> dict[str, float]:
     """What the last line and the JSON say beyond what they say of every scene: the error, and the weights."""
-    inputs, targets = scene.run.samples()
-    with np.errstate(all="ignore"):
-        error = float(np.sqrt(np.mean(np.square(scene.run.predict(inputs) - targets))))
+    error = off(*scene.run.samples(), scene.run.predict)
     names = [tensor.name for tensor in scene.run.tensors if not tensor.buffer][:REPORTED]
     return {"rms": error, **{f"weight {name}": float(v) for name, v in zip(names, scene.run.values, strict=False)}}
 
@@ -285,7 +260,7 @@ def task_of(text: str, path: Path | None, target: str | None = None) -> Task:
     InputError, FileFormatError
         The text is no formula, or the table no table; a column that is used is no numbers; there is nothing to learn.
     """
-    table = _own() if path is None else read_table(path)
+    table = _own() if path is None else kit.read_table(path)
     names, what = table.names, table.what
     if len(names) < 2:
         raise FileFormatError(f"{what} has one column; wanted inputs and, as the last column, what is to be learnt")
@@ -315,26 +290,12 @@ def task_of(text: str, path: Path | None, target: str | None = None) -> Task:
     return Task(found, what, used, target, samples, wanted[:, None], notes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Numbers:
-    """Columns that are numbers already."""
-
-    names: tuple[str, ...]
-    columns: tuple[Array, ...]
-    what: str
-    notes: tuple[str, ...] = ()
-
-    def numbers(self, name: str, hint: str = "") -> Array:
-        if name not in self.names:
-            raise InputError(f"{self.what} has no column {shown(name)}; it has {listing(self.names)}")
-        return self.columns[self.names.index(name)]
-
-
-def _own() -> _Numbers | CsvTable:
+def _own() -> CsvTable:
     """A curve that bends twice, with a little noise."""
     x = np.linspace(-3.0, 3.0, OWN_ROWS)
-    noise = rng.uniform(0, rng.Stream.DATA, 0, OWN_ROWS) - 0.5
-    return _Numbers(("x", "y"), (x, 1.5 * np.tanh(1.2 * x - 0.6) + 0.4 + 0.1 * noise), "the scene's own table")
+    y = 1.5 * np.tanh(1.2 * x - 0.6) + 0.4 + 0.1 * (rng.uniform(0, rng.Stream.DATA, 0, OWN_ROWS) - 0.5)
+    rows = (f"{across!r},{up!r}\n" for across, up in zip(x.tolist(), y.tolist(), strict=True))
+    return parse_csv(f"x,y\n{''.join(rows)}", "the scene's own table")
 
 
 def check_start(task: Task, start: Array) -> None:

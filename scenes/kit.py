@@ -1,4 +1,4 @@
-"""What several scenes need: going on from a file, batches, tables, and the line that makes a moment again."""
+"""What several scenes need: a run of their options, going on from a file, tables, and the line that is typed again."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import math
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,114 +17,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 import scalarviz as sv
+from scalarviz import nn, optim
 from scalarviz.errors import FileFormatError, InputError
 from scalarviz.io import CsvTable, decoded, load_tensors, parse_csv, read_csv
 from scalarviz.io.decoded import LARGEST
 from scalarviz.run import Moment
-from scalarviz.run.checkpoint import Checkpoint, read_checkpoint
+from scalarviz.run.checkpoint import read_checkpoint
+from scalarviz.run.checks import check_run
 from scalarviz.run.controls import Reader
 from scalarviz.run.edits import Edit, Several
 from scalarviz.run.panels import Table
+from scalarviz.run.scene.own_controls import USUAL_MOMENTUM
 
-from .options import SceneOptions
+from .options import SceneOptions, flag, follow
 
-# ---- What the commands that scenes copy have in common: how flags are written, and what no flag can say.
-
-
-def command(words: list[str], flags: Mapping[str, Any], usual: Callable[[str], str], lost: list[str]) -> str:
-    """A line that can be typed: flags that are not as usual, and behind a ``#`` what they leave out.
-
-    Parameters
-    ----------
-    words : list of str
-        What comes before the flags ("scalarviz", the scene, its arguments).
-    flags : mapping of str to object
-        By the names of options; None leaves one out, True stands alone, a list is written once for each of its texts.
-    usual : callable
-        ``usual(name)``: what an option is without being given, as it would be written.
-    lost : list of str
-        What the flags cannot say.
-    """
-    line = list(words)
-    for name, value in flags.items():
-        flag = f"--{name.replace('_', '-')}"
-        if isinstance(value, list):
-            line += [word for text in value for word in (flag, str(text))]
-        elif value is not None and str(value) != usual(name):
-            line += [flag] + ([] if value is True else [str(value)])
-    return shlex.join(line) + (f"  # without {' and '.join(lost)}" if lost else "")
+Chosen = TypeVar("Chosen", bound=SceneOptions)
+Rules = Mapping[str, tuple[Callable[..., optim.Optimizer], float]]
+"""Optimisers by the names that ``--optimizer`` takes, each with its usual learning rate."""
 
 
-def done_before(reader: Reader) -> tuple[tuple[int, Edit], ...]:
-    """The edits on the way to a moment, each after its step."""
-    past = reader.frame.past
-    return () if past is None else tuple((a.step, a.edit) for a in past.edits if a.step <= reader.frame.step)
+# ---- A run of the options
 
 
-def lost_on_the_way(reader: Reader, says: Callable[[Edit], bool]) -> Iterator[str]:
-    """What the flags of any run cannot say: edits, but those before the first step that flags say as well.
-
-    Parameters
-    ----------
-    reader : Reader
-    says : callable
-        ``says(edit)``: whether flags say what a single edit does before the first step.
-    """
-
-    def said(edit: Edit) -> bool:
-        return all(map(said, edit.edits)) if isinstance(edit, Several) else says(edit)
-
-    first = first_of(reader)
-    count = sum(not (step == first == 0 and said(edit)) for step, edit in done_before(reader))
-    if count:
-        yield f"{count} {'change' if count == 1 else 'changes'} on the way"
+def rules(**rates: float) -> Rules:
+    """Those of these names, with these rates."""
+    momentum = partial(optim.SGD, momentum=USUAL_MOMENTUM)
+    kinds = {"sgd": optim.SGD, "momentum": momentum, "adam": optim.Adam, "adamw": optim.AdamW}
+    return {name: (kinds[name], rate) for name, rate in rates.items()}
 
 
-def first_of(reader: Reader) -> int:
-    """The step with which the run began: not 0 where its weights are those of a file."""
-    return 0 if reader.frame.past is None else reader.frame.past.first
+def rate_flag(known: Rules) -> Any:
+    """The learning rate where there are several optimisers: usually that of the one that is chosen."""
+    shown = ", ".join(f"{rate:g} for {name}" for name, (_, rate) in known.items())
+    return flag("learning rate", None, gt=0, allow_inf_nan=False, shown=shown)
 
 
-def earlier_steps(reader: Reader) -> Iterator[str]:
-    """Steps that were done before the run began."""
-    if first := first_of(reader):
-        yield f"{first:,} steps before"
+def chain(sizes: Iterable[int], bend: Callable[[], nn.Module], *last: nn.Module) -> list[nn.Module]:
+    """Linear layers of these sizes with a bend between two of them, and what stands at the end."""
+    layers = [part for n_in, n_out in pairwise(sizes) for part in (nn.Linear(n_in, n_out), bend())]
+    return [*layers[:-1], *last]
 
 
-def argument(path: Path) -> str:
-    """A file's name as a word that is no flag: one that begins with a dash is said to lie in this folder."""
-    return f"./{path}" if str(path).startswith("-") else str(path)
-
-
-def short(number: float) -> str:
-    """As few digits as bring the very same number back: a float64 run takes another way with its neighbour."""
-    few = f"{number:.6g}"
-    return few if float(few) == number else repr(float(number))
-
-
-def plain(value: Any) -> str:
-    """An option's default as it would be written."""
-    if isinstance(value, tuple):
-        return ",".join(map(str, value))
-    return short(value) if isinstance(value, float) else str(value)
-
-
-# ---- How many samples a step takes of those that there are.
+def check_chain(options: SceneOptions, sizes: Iterable[int], states: int) -> int:
+    """The weights of such layers; refused where memory does not hold them, with so many states of the optimiser."""
+    weights = sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes))
+    check_run(weights, options.dtype, states, options.engine)
+    return weights
 
 
 def batch_of(options: Any, there: int, thing: str, notes: list[str]) -> int:
-    """The size of a batch; where ``--batch`` asks for more samples than there are, a note says so.
+    """The size of a batch; where ``--batch`` asks for more samples than `there` are, a note says so.
 
-    Parameters
-    ----------
-    options : SceneOptions
-        With `batch`, and `sampling` where the scene has it: what is drawn out of all may be more than all.
-    there : int
-        Samples to learn from.
-    thing : str
-        What one of them is ("colour").
-    notes : list of str
-        Lines for the console.
+    What is drawn out of all may be more than all.
     """
     drawn = getattr(options, "sampling", "epochs") == "replacement"
     batch: int = options.batch if drawn else min(options.batch, there)
@@ -133,61 +78,58 @@ def batch_of(options: Any, there: int, thing: str, notes: list[str]) -> int:
     return batch
 
 
-# ---- Going on from a file: what it says about the run stands in for flags that were not given.
+def train(options: Any, model: Any, loss: Any, rule: optim.Optimizer, data: Any, **more: Any) -> sv.Run:
+    """A Run of these options; its rates follow ``--schedule``."""
+    follow(getattr(options, "schedule", None), rule, options.steps)
+    if hasattr(options, "sampling"):
+        more["sampling"] = options.sampling
+    return sv.Run(model, loss, rule, data=data, **more, **options.of_run)
 
 
-Resumed = TypeVar("Resumed", bound=SceneOptions)
+# ---- Going on from a file: what it says about the run stands in for flags that were not given
 
 
-def settings_in(path: Path, optimizers: Mapping[str, tuple[Any, float]]) -> dict[str, Any]:
-    """Seed, dtype, optimiser and learning rate of the run that wrote `path`; empty for another program's file.
+def resumed(options: Chosen, known: Rules, **held: Callable[[Path], tuple[int, ...]]) -> Chosen:
+    """With ``--load``: the file's settings, and its architecture, for flags that were not given.
 
-    An optimiser is a class, or a partial of one with numbers by which it is told from the others of that class.
+    Each of `held` finds the numbers of the option of its name in the file.
+
+    Raises
+    ------
+    InputError, FileFormatError
+        A flag contradicts the file; it holds another network.
     """
+    if options.load is None:
+        return options
+    found = {name: find(options.load) for name, find in held.items()}
+    for name, numbers in found.items():
+        own = getattr(options, name)
+        if options.given(name) and own != numbers:
+            said, other = (",".join(map(str, some)) or "none" for some in (own, numbers))
+            holds = f"whose hidden layers are: {other}" if name == "hidden" else f"which holds {other}"
+            raise InputError(f"--{name} {said} contradicts {options.load}, {holds}")
+    saved, fields = settings_in(options.load, known), type(options).model_fields
+    chosen = getattr(options, "optimizer", None)
+    if options.given("optimizer") and saved.get("optimizer", chosen) != chosen:
+        raise InputError(f"--optimizer {chosen} contradicts {options.load}, trained with {saved['optimizer']}")
+    found |= {name: value for name, value in saved.items() if name in fields and not options.given(name)}
+    return options.model_copy(update=found)
+
+
+def settings_in(path: Path, known: Rules) -> dict[str, Any]:
+    """Seed, dtype, optimiser and learning rate of the run that wrote `path`; empty for another program's file."""
     saved = read_checkpoint(path)
     if not saved.optimizer:
         return {}
     found: dict[str, Any] = {"seed": saved.seed, "dtype": saved.dtype}
-    for name, (kind, _) in optimizers.items():
-        own = kind.keywords if isinstance(kind, partial) else {}
-        known = (kind.func if isinstance(kind, partial) else kind).__name__ == saved.optimizer
-        if known and all(saved.hyperparameters.get(what) == number for what, number in own.items()):
-            found |= {"optimizer": name, "lr": _first_rate(saved)}
+    for name, (kind, _) in known.items():
+        own = kind.keywords if isinstance(kind, partial) else {}  # numbers by which it is told from others of its class
+        same = (kind.func if isinstance(kind, partial) else kind).__name__ == saved.optimizer
+        if same and all(saved.hyperparameters.get(what) == number for what, number in own.items()):
+            schedule = saved.schedule  # --lr said the rate that it goes on from
+            highest = schedule.get("arguments", {}).get("max_lr", schedule.get("base_lrs"))
+            found |= {"optimizer": name, "lr": highest[0] if highest else saved.hyperparameters.get("lr")}
     return found
-
-
-def resumed(options: Resumed, optimizers: Mapping[str, tuple[Any, float]]) -> Resumed:
-    """With ``--load``: the file's seed, dtype and learning rate for flags that were not given."""
-    if options.load is None:
-        return options
-    saved = settings_in(options.load, optimizers)
-    fields = type(options).model_fields
-    update = {name: value for name, value in saved.items() if name in fields and not options.given(name)}
-    return options.model_copy(update=update)
-
-
-def _first_rate(saved: Checkpoint) -> Any:
-    """The rate that ``--lr`` said: where there is a schedule the one that it goes on from."""
-    schedule = saved.schedule
-    highest = schedule.get("arguments", {}).get("max_lr", schedule.get("base_lrs"))
-    return highest[0] if highest else saved.hyperparameters.get("lr")
-
-
-def hidden_behind_features(path: Path) -> tuple[int, ...]:
-    """The units of the hidden layers of a playground in a file: rows of ``1.weight``, ``3.weight``, ... but the last.
-
-    Raises
-    ------
-    FileFormatError
-        The file holds no chain of such layers.
-    """
-    tensors, _ = load_tensors(path)  # and the optimiser's, which has names of its own
-    found = {name: array.shape for name, array in tensors.items() if re.fullmatch(r"[0-9]{1,6}\.weight", name)}
-    shapes = [found.get(f"{2 * k + 1}.weight", ()) for k in range(len(found))]
-    if not shapes or not all(len(shape) == 2 for shape in shapes):
-        got = ", ".join(f"{name} {shape}" for name, shape in sorted(found.items())) or "no weights"
-        raise FileFormatError(f"{path} holds no network of this scene: wanted 1.weight, 3.weight, ..., got {got}")
-    return tuple(shape[0] for shape in shapes[:-1])
 
 
 def hidden_sizes_in(path: Path, inputs: int, outputs: int) -> tuple[int, ...]:
@@ -211,29 +153,83 @@ def hidden_sizes_in(path: Path, inputs: int, outputs: int) -> tuple[int, ...]:
     return tuple(sizes[1:-1])
 
 
-def channels_in(path: Path, side: tuple[int, int], classes: int) -> tuple[int, ...]:
-    """The kernels of the two convolutions of the digits' network in a file, from ``0.weight`` and ``3.weight``.
+# ---- Copied as a command
 
-    Raises
-    ------
-    FileFormatError
-        The file's tensors are not those of a network for pictures of `side` pixels and so many classes.
+
+def command(
+    reader: Reader, words: list[str], flags: Mapping[str, Any], usual: Mapping[str, str], lost: Iterable[str]
+) -> str:
+    """A line that can be typed: flags that are not as usual, and behind a ``#`` what they leave out.
+
+    Parameters
+    ----------
+    reader : Reader
+        Of a moment of a training.
+    words : list of str
+        What comes before the flags ("scalarviz", the scene, its arguments).
+    flags : mapping of str to object
+        Those of the scene by the names of options; those that every run has come to them. None leaves one out, True
+        stands alone, a list is written once for each of its texts.
+    usual : mapping of str to str
+        What an option is without being given, as it would be written, where that is not its default.
+    lost : iterable of str
+        What the flags cannot say.
     """
-    found = {name: array.shape for name, array in load_tensors(path)[0].items() if name.endswith(".weight")}
-    first, second = ((*found.get(name, ()), 0)[0] for name in ("0.weight", "3.weight"))
-    rest = (side[0] // 4) * (side[1] // 4)
-    wanted = {"0.weight": (first, 1, 3, 3), "3.weight": (second, first, 3, 3), "7.weight": (classes, second * rest)}
-    if not all(found.get(name) == shape for name, shape in wanted.items()) or 0 in (first, second):
-        got = ", ".join(f"{n} {shape}" for n, shape in sorted(found.items())) or "no weights"
-        raise FileFormatError(
-            f"{path} holds no network of this scene for pictures of {side[1]} x {side[0]} pixels: wanted 0.weight "
-            f"(N, 1, 3, 3), 3.weight (M, N, 3, 3) and 7.weight ({classes}, {rest} M), got {got}"
-        )
-    return int(first), int(second)
+    settings, options, line = reader.settings, reader.options, list(words)
+    assert settings is not None
+    fields = type(options).model_fields
+    own: dict[str, Any] = {"batch": settings.batch_size, "sampling": settings.sampling}
+    own |= {name: short(getattr(settings.limits, name)) for name in ("l1", "l2") if name in fields}
+    own |= {name: getattr(options, name) for name in ("seed", "engine", "dtype", "theme")}
+    own["steps"] = flags.get("steps", reader.frame.step or None)
+    for name, value in {**flags, **own}.items():
+        written = f"--{name.replace('_', '-')}"
+        if isinstance(value, list):
+            line += [word for text in value for word in (written, str(text))]
+        elif value is not None and str(value) != (usual[name] if name in usual else plain(fields[name].default)):
+            line += [written] + ([] if value is True else [str(value)])
+    missing = " and ".join(lost)
+    return shlex.join(line) + (f"  # without {missing}" if missing else "")
 
 
-# ---- Four samples of two bits each: the table of what a network makes of them, and how many it has right.
+def lost_on_the_way(reader: Reader, says: Callable[[Edit], bool]) -> Iterator[str]:
+    """What the flags of any run cannot say: edits, but those before the first step of which ``says(edit)`` is true."""
 
+    def said(edit: Edit) -> bool:
+        return all(map(said, edit.edits)) if isinstance(edit, Several) else says(edit)
+
+    past, first = reader.frame.past, first_of(reader)
+    done = () if past is None else [after for after in past.edits if after.step <= reader.frame.step]
+    count = sum(not (after.step == first == 0 and said(after.edit)) for after in done)
+    if count:
+        yield f"{count} {'change' if count == 1 else 'changes'} on the way"
+
+
+def first_of(reader: Reader) -> int:
+    """The step with which the run began: not 0 where its weights are those of a file."""
+    return 0 if reader.frame.past is None else reader.frame.past.first
+
+
+def earlier_steps(reader: Reader) -> Iterator[str]:
+    """Steps that were done before the run began."""
+    if first := first_of(reader):
+        yield f"{first:,} steps before"
+
+
+def short(number: float) -> str:
+    """As few digits as bring the very same number back: a float64 run takes another way with its neighbour."""
+    few = f"{number:.6g}"
+    return few if float(few) == number else repr(float(number))
+
+
+def plain(value: Any) -> str:
+    """An option's default as it would be written."""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return short(value) if isinstance(value, float) else str(value)
+
+
+# ---- Four samples of two bits each: the table of what a network makes of them, and how many it has right
 
 LARGE = 1e5
 """From here on four decimals would fill a cell with digits that say nothing."""
@@ -243,16 +239,9 @@ Float = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class TwoBits:
-    """What two bits should become, and what a network has made of them.
+    """What two bits (4, 2) should become (4, 1), and what a network has made of them.
 
-    Parameters
-    ----------
-    bits : ndarray, shape (4, 2)
-    wanted : ndarray, shape (4, 1)
-    is_right : callable
-        Of outputs (4, 1) and `wanted`: which are right, as bools.
-    inputs : callable
-        The bits as the network takes them.
+    ``is_right(outputs, wanted)`` says which are right; `inputs` makes of the bits what the network takes.
     """
 
     bits: Float

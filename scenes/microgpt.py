@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 import scalarviz as sv
 from scalarviz import nn, optim, rng
@@ -18,10 +18,10 @@ from scalarviz.run.checks import check_run
 from scalarviz.run.panels import Invented, LossCurve, Reading, TestCurve, WordBoard
 from scalarviz.scalar.sums import dot
 
-from .kit import batch_of
-from .options import SceneOptions, ScheduleFlag, follow
+from . import kit
+from .options import Positive, SceneOptions, ScheduleFlag, Steps, flag
 
-LR, BETAS = 0.01, (0.85, 0.99)
+BETAS = (0.85, 0.99)
 SHOWN = "olivia"
 FALL = 0.05  # who knows how frequent letters are has a loss of 2.8, who knows all of the names one of 2
 
@@ -30,18 +30,16 @@ class Options(SceneOptions):
     """The flags of ``scalarviz microgpt``: each field is one."""
 
     rare = SceneOptions.rare | {"heads", "context"}
-    steps: int = Field(4000, ge=1, le=10**12, description="training steps")
-    text: Path | None = Field(
-        None,
-        description="a file of words, one a line, in the place of the names",
-        json_schema_extra={"metavar": "FILE", "shown": "32,033 given names"},
+    steps: Steps = flag("training steps", 4000)
+    text: Path | None = flag(
+        "a file of words, one a line, in the place of the names", None, metavar="FILE", shown="32,033 given names"
     )
-    embd: int = Field(16, ge=1, le=256, description="numbers a letter")
-    heads: int = Field(4, ge=1, le=256, description="parts of them that look back by themselves")
-    layers: int = Field(1, ge=1, le=16, description="how often attention and a network follow each other")
-    context: int = Field(16, ge=2, le=64, description="the longest word, with its beginning")
-    batch: int = Field(64, ge=1, le=10**6, description="words a step")
-    lr: float = Field(LR, gt=0, allow_inf_nan=False, description="learning rate of Adam")
+    embd: int = flag("numbers a letter", 16, ge=1, le=256)
+    heads: int = flag("parts of them that look back by themselves", 4, ge=1, le=256)
+    layers: int = flag("how often attention and a network follow each other", 1, ge=1, le=16)
+    context: int = flag("the longest word, with its beginning", 16, ge=2, le=64)
+    batch: int = flag("words a step", 64, ge=1, le=10**6)
+    lr: Positive = flag("learning rate of Adam", 0.01)
     schedule: ScheduleFlag = ("linear", None)
 
 
@@ -60,17 +58,13 @@ def build(options: Options) -> sv.Scene:
     check_run(weights, options.dtype, len(optim.Adam.state), options.engine)
     net = GPT(words.tokens, options.context, options.embd, options.heads, options.layers, options.seed)
     adam = optim.Adam(net.parameters(), lr=options.lr, betas=BETAS)
-    follow(options.schedule, adam, options.steps)
-    notes = _notes(words, options)
-    batch = batch_of(options, len(words.train), "word", notes)
-    run = sv.Run(
-        net,
-        next_letter,
-        adam,
-        data=words.samples(words.train),
-        batch_size=batch,
-        **options.of_run,
-    )
+    notes = [f"{len(words.train):,} different words to learn from, {len(words.test):,} held back, "
+             f"{len(words.letters)} letters"]  # fmt: skip
+    if longer := sum(len(word) >= options.context for word in (*words.train, *words.test)):
+        notes.append(f"{longer:,} of them are longer than --context {options.context} holds, and are cut")
+    batch = kit.batch_of(options, len(words.train), "word", notes)
+    run = kit.train(options, net, next_letter, adam, words.samples(words.train), batch_size=batch)
+    test = TestCurve(f"{len(words.test):,} held-back words", *words.samples(words.test))
     known = set(SHOWN) <= set(words.letters) and len(SHOWN) < options.context
     shown = SHOWN if known else words.test[0][: options.context - 1]
     probe, target = words.samples([shown])
@@ -79,52 +73,26 @@ def build(options: Options) -> sv.Scene:
         run=run,
         probe=probe[0],
         probe_target=target[0],
-        panels=(
-            board(words, shown, options.heads, options.layers),
-            LossCurve(f"{batch:,} words a step", _test_curve(words)),
-        ),
+        panels=(board(words, shown, options.heads, options.layers), LossCurve(f"{batch:,} words a step", test)),
         notes=notes,
         plan=plan_of(options.layers, options.embd),
-        story=Story("They should invent names, letter by letter.", claim=_claim_of(words, options), fall=FALL),
+        story=Story("They should invent names, letter by letter.", claim=partial(_claim, words, options), fall=FALL),
     )
 
 
-def _notes(words: Words, options: Options) -> list[str]:
-    notes = [
-        f"{len(words.train):,} different words to learn from, {len(words.test):,} held back, "
-        f"{len(words.letters)} letters"
-    ]
-    longer = sum(len(word) >= options.context for word in (*words.train, *words.test))
-    if longer:
-        notes.append(f"{longer:,} of them are longer than --context {options.context} holds, and are cut")
-    return notes
-
-
-def _claim_of(words: Words, options: Options) -> Callable[[Moment], str]:
-    def claim(moment: Moment) -> str:
-        """Words that it makes up, as they come."""
-        made = [new_word(moment, words, options.heads, options.layers, k, TEMPERATURE).word for k in range(3)]
-        return f"They now say {', '.join(word or 'nothing' for word in made)}."
-
-    return claim
-
-
-def _test_curve(words: Words) -> TestCurve:
-    inputs, targets = words.samples(words.test)
-    return TestCurve(f"{len(inputs):,} held-back words", inputs, targets)
+def _claim(words: Words, options: Options, moment: Moment) -> str:
+    """Words that it makes up, as they come."""
+    made = [new_word(moment, words, options.heads, options.layers, k, TEMPERATURE).word for k in range(3)]
+    return f"They now say {', '.join(word or 'nothing' for word in made)}."
 
 
 def report(scene: sv.Scene) -> dict[str, float]:
-    """What the last line and the JSON say beyond what they say of every scene."""
+    """What the last line and the JSON say beyond what they say of every scene: its loss, and that of pure guessing."""
     curve = next(panel for panel in scene.panels if isinstance(panel, LossCurve)).test
     assert isinstance(curve, TestCurve)
-    return {"test_loss": round(float(scene.run.evaluate(curve.inputs, curve.targets)), 4), "guessing": _guessing(scene)}
-
-
-def _guessing(scene: sv.Scene) -> float:
-    """The loss of one who knows nothing: log of how many letters there are."""
     tokens = next(tensor.shape[0] for tensor in scene.run.tensors if tensor.name == "token.weight")
-    return round(float(np.log(tokens)), 4)
+    found = {"test_loss": scene.run.evaluate(curve.inputs, curve.targets), "guessing": np.log(tokens)}
+    return {name: round(float(loss), 4) for name, loss in found.items()}
 
 
 # ---- A GPT as in the well-known 200-line script, as a module: letter after letter, each looking back at the others.

@@ -12,43 +12,38 @@ from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 import scalarviz as sv
 from scalarviz import nn, optim, rng
-from scalarviz.errors import InputError
 from scalarviz.run import Moment, Story
 from scalarviz.run.panels import CurveFit, LossOver, TrainingLoop
 
-from .kit import resumed
-from .options import SceneOptions, ScheduleFlag, follow
+from . import kit
+from .options import NotNegative, Positive, SceneOptions, ScheduleFlag, Steps, flag, only
 
 SLOPE, HEIGHT = 0.8, 0.5
-LR = 0.1
+SGD = kit.rules(sgd=0.1)
 SPANS = (-2.2, 3.8), (-2.5, 3.5)
 NAMES = "w", "b"
 NEAR = 0.05  # how near to the lowest loss is there
 
 
-def _one_or_two(value: int) -> int:
-    """Check the count of weights."""
-    if value not in (1, 2):
-        raise InputError(f"allowed: 1 (w) or 2 (w and b), got {value}")
-    return value
+Beginning = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
 
 
 class Options(SceneOptions):
     """The flags of ``scalarviz neuron``: each field is one."""
 
-    steps: int = Field(60, ge=1, le=10**12, description="training steps")
-    weights: Annotated[int, AfterValidator(_one_or_two)] = Field(
-        1, description="1: y = w x. 2: a neuron, y = w x + b", json_schema_extra={"metavar": "1|2"}
+    steps: Steps = flag("training steps", 60)
+    weights: Annotated[int, only({1: "1 (w)", 2: "2 (w and b)"})] = flag(
+        "1: y = w x. 2: a neuron, y = w x + b", 1, metavar="1|2"
     )
-    lr: float = Field(LR, gt=0, allow_inf_nan=False, description="learning rate; 1.1 diverges")
+    lr: Positive = flag("learning rate; 1.1 diverges", 0.1)
     schedule: ScheduleFlag = None
-    w: float = Field(-1.5, ge=-1e6, le=1e6, allow_inf_nan=False, description="where the weight begins")
-    b: float = Field(0.0, ge=-1e6, le=1e6, allow_inf_nan=False, description="where the bias begins")
-    noise: float = Field(0.0, ge=0, le=1e6, allow_inf_nan=False, description="how far points lie off the line")
+    w: Beginning = flag("where the weight begins", -1.5)
+    b: Beginning = flag("where the bias begins", 0.0)
+    noise: NotNegative = flag("how far points lie off the line", 0.0, le=1e6)
 
 
 def build(options: Options) -> sv.Scene:
@@ -63,19 +58,12 @@ def build(options: Options) -> sv.Scene:
         options.refuse(["b"], "one weight has no bias; try --weights 2")
     if options.load is not None:
         options.refuse(["w", "b"], "the weights are those of the file of --load")
-    options = resumed(options, {"sgd": (optim.SGD, LR)})
+    options = kit.resumed(options, SGD)
     inputs, targets = points(options.noise, options.seed)
     net = nn.Sequential(nn.Linear(1, 1, bias=options.weights == 2))
     net.initialize(begin_at(options.w, options.b), seed=options.seed)
     sgd = optim.SGD(net.parameters(), lr=options.lr)
-    follow(options.schedule, sgd, options.steps)
-    run = sv.Run(
-        net,
-        nn.MSELoss(),
-        sgd,
-        data=(inputs, targets),
-        **options.of_run,
-    )
+    run = kit.train(options, net, nn.MSELoss(), sgd, (inputs, targets))
     own, names = tuple(range(options.weights)), NAMES[: options.weights]
     return sv.Scene(
         name="neuron",
@@ -84,11 +72,7 @@ def build(options: Options) -> sv.Scene:
         probe_target=targets[-1],
         input_names=("x",),
         output_names=("y",),
-        panels=(
-            CurveFit("nine points"),
-            LossOver(own, names, SPANS[: options.weights]),
-            TrainingLoop(own, names),
-        ),
+        panels=(CurveFit("nine points"), LossOver(own, names, SPANS[: options.weights]), TrainingLoop(own, names)),
         story=story(options.weights),
         hide=("seed",),  # every start is the same
         whole_loss=True,

@@ -1,15 +1,14 @@
 """The options that every scene has. A scene adds its own by subclassing; the command line's flags come from here.
 
-A field carries its default, its bounds and its help; nothing about it is written twice. Underscores in names become
-dashes. ``json_schema_extra`` may hold ``flag`` (another name on the command line), ``argument`` (true: no dashes),
-``metavar``, ``shown`` (how the default reads) and ``written`` (true: a file that the run writes).
+A field carries its default, its bounds and its help, see `flag`; nothing about it is written twice. Underscores in
+names become dashes.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
 
@@ -124,30 +123,27 @@ def one_of(names: Iterable[str]) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _stem(value: Path) -> str:
-    """The name of a file without its ending; empty of one that is nothing but an ending."""
-    return value.stem.lstrip(".") if value.suffix else value.name.partition(".")[0]
+def only(allowed: Mapping[Any, str]) -> AfterValidator:
+    """A check that a number is one of `allowed`, which says how each of them reads."""
+
+    def check(value: Any) -> Any:
+        if value not in allowed:
+            raise InputError(f"allowed: {' or '.join(allowed.values())}, got {value:g}")
+        return value
+
+    return AfterValidator(check)
 
 
-def weights_name(value: Path) -> Path:
-    """Check the name of a file of weights to be written."""
-    if value.suffix.lower() != WEIGHTS:
-        raise InputError(f"{value}: weights are written as {WEIGHTS} only; try {_stem(value) or 'weights'}{WEIGHTS}")
-    return value
+def file_ending(*endings: str, what: str, usual: str) -> AfterValidator:
+    """A check of the name of a file to be written: it ends in one of `endings`; else one is suggested."""
 
+    def check(value: Path) -> Path:
+        if value.suffix.lower() not in endings:
+            stem = value.stem.lstrip(".") if value.suffix else value.name.partition(".")[0]  # nothing but an ending: ""
+            raise InputError(f"{value}: {what} written as {listing(endings)} only; try {stem or usual}{endings[0]}")
+        return value
 
-def recording_name(value: Path) -> Path:
-    """Check the name of a recording to be made."""
-    if value.suffix.lower() != RECORDING:
-        raise InputError(f"{value}: recordings are written as {RECORDING} only; try {_stem(value) or 'run'}{RECORDING}")
-    return value
-
-
-def page_name(value: Path) -> Path:
-    """Check the name of a page to be made."""
-    if value.suffix.lower() not in PAGES:
-        raise InputError(f"{value}: pages are written as {listing(PAGES)} only; try {_stem(value) or 'run'}{PAGES[0]}")
-    return value
+    return AfterValidator(check)
 
 
 def _end_of(path: Path) -> str:
@@ -158,29 +154,61 @@ def _end_of(path: Path) -> str:
         return str(path)
 
 
+def flag(
+    description: str, default: Any = ..., *, name: str = "", metavar: str | Iterable[str] = "", shown: str = "",
+    argument: bool = False, written: bool = False, **bounds: Any,
+) -> Any:  # fmt: skip
+    """An option: what it does, what it is without being given, and bounds as pydantic's `Field` takes them.
+
+    Parameters
+    ----------
+    description : str
+    default : object
+        Without one it has to be given.
+    name : str
+        Another name on the command line, as "--json".
+    metavar : str or iterable of str
+        What the help has in the place of a value: a word, or all that are allowed.
+    shown : str
+        How the default reads.
+    argument : bool
+        Whether it is typed without a name.
+    written : bool
+        Whether it is a file that the run writes.
+    """
+    metavar = metavar if isinstance(metavar, str) else "|".join(metavar)
+    about = {"flag": name, "argument": argument, "metavar": metavar, "shown": shown, "written": written}
+    extra = {what: value for what, value in about.items() if value}
+    return Field(default, description=description, json_schema_extra=extra or None, **bounds)
+
+
 Size = Annotated[tuple[int, int], BeforeValidator(parse_size)]
-WeightsFile = Annotated[Path, AfterValidator(weights_name)]
-RecordingFile = Annotated[Path, AfterValidator(recording_name)]
-PageFile = Annotated[Path, AfterValidator(page_name)]
+Duration = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
+WholeNumbers = Annotated[tuple[int, ...], BeforeValidator(parse_whole_numbers)]
+Steps = Annotated[int, Field(ge=1, le=10**12)]
+Batch = Annotated[int, Field(ge=1, le=10**7)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+WeightsFile = Annotated[Path, file_ending(WEIGHTS, what="weights are", usual="weights")]
+RecordingFile = Annotated[Path, file_ending(RECORDING, what="recordings are", usual="run")]
+PageFile = Annotated[Path, file_ending(*PAGES, what="pages are", usual="run")]
 SamplingFlag = Annotated[
     Sampling,
-    Field(
-        description="how the samples of a step are chosen; epochs: each once an epoch, in a new order; replacement: "
-        "each drawn out of all",
-        json_schema_extra={"metavar": "|".join(SAMPLINGS)},
+    flag(
+        "how the samples of a step are chosen; epochs: each once an epoch, in a new order; replacement: each drawn out "
+        "of all", metavar=SAMPLINGS,
     ),
-]
+]  # fmt: skip
 ScheduleFlag = Annotated[
     Annotated[Plan, BeforeValidator(parse_schedule)] | None,
-    Field(
-        description="how the learning rate goes on from --lr. linear, cosine: down to 0; decay: flat, and after "
+    flag(
+        "how the learning rate goes on from --lr. linear, cosine: down to 0; decay: flat, and after "
         "three fifths down to a tenth; cycle: from a 25th up to it and down; step:N: a tenth every N steps; plateau:N: "
         "a tenth where the loss of N steps was no better ten times. The first four take --steps, or as many as "
         "linear:N says. With --load it is the file's where this is not given",
-        json_schema_extra={"metavar": "|".join(SCHEDULES) + "[:N]"},
+        metavar="|".join(SCHEDULES) + "[:N]",
     ),
 ]
-WholeNumbers = Annotated[tuple[int, ...], BeforeValidator(parse_whole_numbers)]
 
 
 class Flags(BaseModel):
@@ -229,92 +257,62 @@ class Flags(BaseModel):
 class SceneOptions(Flags):
     """What every scene understands."""
 
-    steps: int = Field(3000, ge=1, le=10**12, description="training steps")
-    seed: int = Field(0, ge=0, lt=2**64, description="of everything random: weights, data, order")
-    engine: str = Field(  # checked by the Run, which also knows "cuda:1"
-        "auto",
-        description="what computes; auto: a GPU where a step is long, else numba, numpy where there is none",
-        json_schema_extra={"metavar": "|".join(ENGINES)},
-    )
-    dtype: Literal["float16", "float32", "float64"] = Field("float32", description="of the weights")
-    threads: int | None = Field(
-        None,
-        ge=1,
-        le=1024,
-        description="how many threads may compute; more than one only where it pays, and numba only",
-        json_schema_extra={"shown": "1 beside a picture; headless as many as there are processors"},
-    )
-    headless: bool = Field(False, description="no window and no film: writes only the files that you name")
-    out: list[Path] = Field(
-        [],
-        description="picture (.png) or film (.mp4, .gif) to write instead of opening a window; may be repeated",
-        json_schema_extra={
-            "metavar": "FILE",
-            "shown": "a window; without a display out/SCENE.mp4 and .png",
-            "written": True,
-        },
-    )
-    break_on: list[str] = Field(
-        [],
-        description='stop at the step by which a condition becomes true, as "grad > 10", "loss < 0.01", "nan" or '
+    steps: Steps = flag("training steps", 3000)
+    seed: int = flag("of everything random: weights, data, order", 0, ge=0, lt=2**64)
+    engine: str = flag(  # checked by the Run, which also knows "cuda:1"
+        "what computes; auto: a GPU where a step is long, else numba, numpy where there is none", "auto",
+        metavar=ENGINES,
+    )  # fmt: skip
+    dtype: Literal["float16", "float32", "float64"] = flag("of the weights", "float32")
+    threads: int | None = flag(
+        "how many threads may compute; more than one only where it pays, and numba only", None, ge=1, le=1024,
+        shown="1 beside a picture; headless as many as there are processors",
+    )  # fmt: skip
+    headless: bool = flag("no window and no film: writes only the files that you name", False)
+    out: list[Path] = flag(
+        "picture (.png) or film (.mp4, .gif) to write instead of opening a window; may be repeated", [], metavar="FILE",
+        shown="a window; without a display out/SCENE.mp4 and .png", written=True,
+    )  # fmt: skip
+    break_on: list[str] = flag(
+        'stop at the step by which a condition becomes true, as "grad > 10", "loss < 0.01", "nan" or '
         '"0.weight[2][1] crosses 0"; may be repeated. A window pauses there; else what was asked for is written, and '
-        "the exit code is 3",
-        json_schema_extra={"flag": "--break", "metavar": "CONDITION"},
+        "the exit code is 3", [], name="--break", metavar="CONDITION",
+    )  # fmt: skip
+    at: int | None = flag(
+        "the step that a picture shows, of those that were done", None, ge=0, le=10**15, metavar="STEP",
+        shown="the last one",
+    )  # fmt: skip
+    duration: Duration = flag("seconds that the steps take in the window and in the film", 20)
+    fps: int = flag("frames a second of the film", 30, ge=1, le=240)
+    paused: bool = flag(
+        "the window waits for the Space key; without this it begins after 4 s in which nothing is touched", False
     )
-    at: int | None = Field(
-        None,
-        ge=0,
-        le=10**15,
-        description="the step that a picture shows, of those that were done",
-        json_schema_extra={"metavar": "STEP", "shown": "the last one"},
+    size: Size = flag("of window, film and picture in pixels", (1280, 720))
+    theme: Literal["dark", "light"] = flag("background and colours that go with it", "dark")
+    presenter: bool = flag(
+        "for a hall: text half again as large, no small print, layers by names that are spoken, and the keys that are "
+        "pressed are shown", False,
+    )  # fmt: skip
+    cmap: str = flag("colour map of the cubes; grey: brightness = value; or any map of vispy", "weight")
+    save: WeightsFile | None = flag(
+        f"write the weights ({WEIGHTS}) at the end, or when the window is closed", None, metavar="FILE", written=True
     )
-    duration: float = Field(
-        20, gt=0, le=3600, allow_inf_nan=False, description="seconds that the steps take in the window and in the film"
+    recording: RecordingFile | None = flag(
+        f"record the run in a new file ({RECORDING}), which sv.load_recording reads", None, metavar="FILE", written=True
     )
-    fps: int = Field(30, ge=1, le=240, description="frames a second of the film")
-    paused: bool = Field(
-        False,
-        description="the window waits for the Space key; without this it begins after 4 s in which nothing is touched",
+    every: int | None = flag(
+        "steps between two frames of the recording", None, ge=1, le=10**12, metavar="STEPS",
+        shown="so many that --steps are a thousand frames; 300 of a page",
+    )  # fmt: skip
+    micro: bool = flag(
+        "record the micro-steps of the step after each frame too, to be walked through with . and ,", False
     )
-    size: Size = Field((1280, 720), description="of window, film and picture in pixels")
-    theme: Literal["dark", "light"] = Field("dark", description="background and colours that go with it")
-    presenter: bool = Field(
-        False,
-        description="for a hall: text half again as large, no small print, layers by names that are spoken, and the "
-        "keys that are pressed are shown",
-    )
-    cmap: str = Field("weight", description="colour map of the cubes; grey: brightness = value; or any map of vispy")
-    save: WeightsFile | None = Field(
-        None,
-        description=f"write the weights ({WEIGHTS}) at the end, or when the window is closed",
-        json_schema_extra={"metavar": "FILE", "written": True},
-    )
-    recording: RecordingFile | None = Field(
-        None,
-        description=f"record the run in a new file ({RECORDING}), which sv.load_recording reads",
-        json_schema_extra={"metavar": "FILE", "written": True},
-    )
-    every: int | None = Field(
-        None,
-        ge=1,
-        le=10**12,
-        description="steps between two frames of the recording",
-        json_schema_extra={"metavar": "STEPS", "shown": "so many that --steps are a thousand frames; 300 of a page"},
-    )
-    micro: bool = Field(
-        False, description="record the micro-steps of the step after each frame too, to be walked through with . and ,"
-    )
-    html: PageFile | None = Field(
-        None,
-        description="write the run as one page (.html) that plays in a browser, without Python or a network",
-        json_schema_extra={"metavar": "FILE", "written": True},
-    )
-    load: Path | None = Field(
-        None, description="begin with the weights of a file and count on", json_schema_extra={"metavar": "FILE"}
-    )
-    json_line: bool = Field(
-        False, description="print one line of JSON at the end", json_schema_extra={"flag": "--json"}
-    )
+    html: PageFile | None = flag(
+        "write the run as one page (.html) that plays in a browser, without Python or a network", None, metavar="FILE",
+        written=True,
+    )  # fmt: skip
+    load: Path | None = flag("begin with the weights of a file and count on", None, metavar="FILE")
+    json_line: bool = flag("print one line of JSON at the end", False, name="--json")
 
     @property
     def of_run(self) -> OfRun:

@@ -12,13 +12,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 
 import scalarviz as sv
 from scalarviz import nn, optim, rng
@@ -27,7 +25,6 @@ from scalarviz.engine.problem import NO_LIMITS
 from scalarviz.errors import InputError, MissingDependencyError
 from scalarviz.io import Picture, check_picture_name, example_photo, load_picture, save_picture, shrink
 from scalarviz.run import Frame, Moment, Run, Stage, Story
-from scalarviz.run.checks import check_run
 from scalarviz.run.controls import Reader, Segments
 from scalarviz.run.edits import Edit, Refill, SetBatchSize, SetLimits, SetOptimizer, SetSampling, SetTargets, Several
 from scalarviz.run.edits.base import Names, numbered
@@ -35,8 +32,20 @@ from scalarviz.run.panels import HeldBack, LossCurve, Painting, psnr
 from scalarviz.run.run_traveller import seed_shown
 from scalarviz.run.sources.run_source import RunSource
 
-from .kit import argument, batch_of, command, earlier_steps, hidden_sizes_in, lost_on_the_way, plain, settings_in, short
-from .options import Plan, SamplingFlag, SceneOptions, ScheduleFlag, WholeNumbers, follow, one_of
+from . import kit
+from .options import (
+    Batch,
+    Duration,
+    NotNegative,
+    Positive,
+    SamplingFlag,
+    SceneOptions,
+    ScheduleFlag,
+    Steps,
+    WholeNumbers,
+    flag,
+    one_of,
+)
 
 # ---- The network and how it is told a place: as waves that become finer and finer.
 
@@ -113,10 +122,8 @@ class Painter(nn.Sequential):
     """
 
     def __init__(self, hidden: tuple[int, ...], encoding: str, frequencies: int) -> None:
-        layers: list[nn.Module] = []
-        for n_in, n_out in pairwise((encoded_count(encoding, frequencies), *hidden, 3)):
-            layers += [nn.Linear(n_in, n_out), nn.LeakyReLU(SLOPE)]
-        super().__init__(*layers[:-1], nn.Sigmoid())
+        sizes = (encoded_count(encoding, frequencies), *hidden, 3)
+        super().__init__(*kit.chain(sizes, partial(nn.LeakyReLU, SLOPE), nn.Sigmoid()))
         wave = ENCODINGS[encoding]
         self.waves = None if wave is None else Waves(wave, frequencies)
 
@@ -277,9 +284,8 @@ def learnt(picture: Picture, notes: list[str]) -> Float:
     return np.asarray(picture.rgb * alpha + (1 - alpha), np.float32)
 
 
-ADAM = {"adam": (optim.Adam, 0.001)}
+ADAM = kit.rules(adam=0.001)
 PHOTOS = ("cat", "astronaut")
-USUAL: Plan = ("decay", None)
 PIECE = 2**15  # pixels that are painted together
 CURVE = 2000  # of the dashed curve
 CLAIMED = 2**14  # pixels, evenly spread, of which the sentence at the end speaks
@@ -290,53 +296,35 @@ class Options(SceneOptions):
     """The flags of ``scalarviz texture``: each field is one."""
 
     rare = SceneOptions.rare | {"epochs", "transform", "random_coordinates", "l2", "output"}
-    picture: Path | None = Field(
-        None, description="what to paint", json_schema_extra={"argument": True, "shown": "a photograph"}
+    picture: Path | None = flag("what to paint", None, argument=True, shown="a photograph")
+    photo: Annotated[str, one_of(PHOTOS)] = flag(
+        "which of scikit-image's photographs, where no picture is named", "cat", metavar=PHOTOS
     )
-    photo: Annotated[str, one_of(PHOTOS)] = Field(
-        "cat",
-        description="which of scikit-image's photographs, where no picture is named",
-        json_schema_extra={"metavar": "|".join(PHOTOS)},
-    )
-    steps: int = Field(5000, ge=1, le=10**12, description="training steps")
-    epochs: float | None = Field(
-        None,
-        gt=0,
-        le=1e9,
-        allow_inf_nan=False,
-        description="how often to go through all pixels of the picture, in place of --steps",
-        json_schema_extra={"shown": "as many as --steps are"},
-    )
-    encoding: Annotated[str, one_of(ENCODINGS)] = Field(
-        "sin",
-        description="how a place is told: as waves (sin and cos, or with straight flanks), or as x and y alone",
-        json_schema_extra={"metavar": "|".join(ENCODINGS)},
-    )
-    frequencies: int = Field(3, ge=1, le=12, description="waves a coordinate; each is twice as fine as the one before")
-    hidden: WholeNumbers = Field(
-        (64, 64, 64, 64), description="units of the hidden layers",
-        json_schema_extra={"metavar": "N,N", "shown": "64,64,64,64"},
+    steps: Steps = flag("training steps", 5000)
+    epochs: float | None = flag(
+        "how often to go through all pixels of the picture, in place of --steps", None, gt=0, le=1e9,
+        allow_inf_nan=False, shown="as many as --steps are",
     )  # fmt: skip
-    transform: Annotated[str, one_of(TRANSFORMS)] = Field(
-        "identity",
-        description="what is painted: the picture, with x and y exchanged, or its middle enlarged",
-        json_schema_extra={"metavar": "|".join(TRANSFORMS)},
+    encoding: Annotated[str, one_of(ENCODINGS)] = flag(
+        "how a place is told: as waves (sin and cos, or with straight flanks), or as x and y alone", "sin",
+        metavar=ENCODINGS,
+    )  # fmt: skip
+    frequencies: int = flag("waves a coordinate; each is twice as fine as the one before", 3, ge=1, le=12)
+    hidden: WholeNumbers = flag("units of the hidden layers", (64, 64, 64, 64), metavar="N,N", shown="64,64,64,64")
+    transform: Annotated[str, one_of(TRANSFORMS)] = flag(
+        "what is painted: the picture, with x and y exchanged, or its middle enlarged", "identity", metavar=TRANSFORMS
     )
-    random_coordinates: bool = Field(
-        False, description="learn places drawn anew at every step, between the pixels too, instead of the pixels"
+    random_coordinates: bool = flag(
+        "learn places drawn anew at every step, between the pixels too, instead of the pixels", False
     )
-    lr: float = Field(ADAM["adam"][1], gt=0, allow_inf_nan=False, description="learning rate of Adam")
-    schedule: ScheduleFlag = USUAL
-    l2: float = Field(0.0, ge=0, allow_inf_nan=False, description="penalty: so many times the sum of all squares")
-    batch: int = Field(1024, ge=1, le=10**7, description="pixels a step")
+    lr: Positive = flag("learning rate of Adam", 0.001)
+    schedule: ScheduleFlag = ("decay", None)
+    l2: NotNegative = flag("penalty: so many times the sum of all squares", 0.0)
+    batch: Batch = flag("pixels a step", 1024)
     sampling: SamplingFlag = "epochs"
-    duration: float = Field(
-        8, gt=0, le=3600, allow_inf_nan=False, description="seconds that the steps take in the window and in the film"
-    )
-    output: Path | None = Field(
-        None,
-        description="after training, write the picture as the network paints it",
-        json_schema_extra={"metavar": "FILE", "written": True},
+    duration: Duration = flag("seconds that the steps take in the window and in the film", 8)
+    output: Path | None = flag(
+        "after training, write the picture as the network paints it", None, metavar="FILE", written=True
     )
 
 
@@ -358,31 +346,20 @@ def build(options: Options) -> sv.Scene:
         check_picture_name(options.output)
     if options.epochs is not None and options.given("steps"):
         raise InputError("--steps and --epochs both say how long it lasts; give one of them")
-    options, notes = _resumed(options), list[str]()
+    encoded, notes = encoded_count(options.encoding, options.frequencies), list[str]()
+    options = kit.resumed(options, ADAM, hidden=partial(kit.hidden_sizes_in, inputs=encoded, outputs=3))
     motif = motif_of(options, notes)
     high, wide = motif.rgb.shape[:2]
-    sizes = (encoded_count(options.encoding, options.frequencies), *options.hidden, 3)
-    weights = sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes))
-    check_run(weights, options.dtype, len(optim.Adam.state), options.engine)
+    weights = kit.check_chain(options, (encoded, *options.hidden, 3), len(optim.Adam.state))
     net = Painter(options.hidden, options.encoding, options.frequencies)
     net.initialize(nn.init.kaiming_uniform(), seed=options.seed)
     studio = Studio(motif, options.seed if options.random_coordinates else None)
     inputs, targets = studio.data(motif)
-    batch = batch_of(options, len(inputs), "pixel", notes)
+    batch = kit.batch_of(options, len(inputs), "pixel", notes)
     if options.epochs is not None:
         options = options.model_copy(update={"steps": steps_in(options.epochs, motif.pixels, batch)})
     adam = optim.Adam(net.parameters(), lr=options.lr)
-    follow(options.schedule, adam, options.steps)
-    run = sv.Run(
-        net,
-        nn.MSELoss(),
-        adam,
-        data=(inputs, targets),
-        batch_size=batch,
-        sampling=options.sampling,
-        l2=options.l2,
-        **options.of_run,
-    )
+    run = kit.train(options, net, nn.MSELoss(), adam, (inputs, targets), batch_size=batch, l2=options.l2)
     middle = np.array([[0.5, 0.5]], np.float32)
     painting = Painting(studio, (high, wide), other=studio.other, epochs=counting(studio, batch))
     return sv.Scene(
@@ -395,7 +372,7 @@ def build(options: Options) -> sv.Scene:
         panels=(painting, LossCurve("batch", _all_over(studio))),
         notes=notes,
         controls=(studio.control,),
-        command=partial(command_of, studio, Start.of(run), Options.model_construct()),
+        command=partial(command_of, studio, Start.of(run)),
         options=options,
         story=Story("They should paint a photograph." if options.picture is None else "They should paint a picture.",
                     f"{weights:,} weights, {high * wide:,} pixels.", partial(_claim, studio=studio)),
@@ -445,18 +422,6 @@ def finish(scene: sv.Scene, options: Options) -> list[Path]:
 
 def _studio(scene: sv.Scene) -> Studio:
     return next(p.wanted for p in scene.panels if isinstance(p, Painting) and isinstance(p.wanted, Studio))
-
-
-def _resumed(options: Options) -> Options:
-    """With ``--load``: the file's architecture, and its settings for flags that were not given."""
-    if options.load is None:
-        return options
-    hidden = hidden_sizes_in(options.load, encoded_count(options.encoding, options.frequencies), 3)
-    if options.given("hidden") and options.hidden != hidden:
-        said, held = (",".join(map(str, sizes)) or "none" for sizes in (options.hidden, hidden))
-        raise InputError(f"--hidden {said} contradicts {options.load}, whose hidden layers are: {held}")
-    settings = {k: v for k, v in settings_in(options.load, ADAM).items() if k != "optimizer" and not options.given(k)}
-    return options.model_copy(update={"hidden": hidden, **settings})
 
 
 # ---- Which picture the scene `texture` paints at a moment, and the edits that make it another one.
@@ -682,19 +647,9 @@ def _network(stages: Sequence[Stage]) -> tuple[tuple[str, int], ...]:
     return tuple((stage.kind, stage.outputs) for stage in stages)
 
 
-def command_of(studio: Studio, start: Start, usual: Options, reader: Reader) -> str | None:
-    """The command that shows a moment again; what it cannot say stands behind a ``#``. None where nothing trains.
-
-    Parameters
-    ----------
-    studio : Studio
-    start : Start
-    usual : Options
-        What the scene is without flags.
-    reader : Reader
-    """
-    settings = reader.settings
-    if settings is None:
+def command_of(studio: Studio, start: Start, reader: Reader) -> str | None:
+    """The command that shows a moment again; what it cannot say stands behind a ``#``. None where nothing trains."""
+    if reader.settings is None:
         return None
     options: Options = reader.options
     steps = reader.frame.step or options.steps
@@ -705,20 +660,14 @@ def command_of(studio: Studio, start: Start, usual: Options, reader: Reader) -> 
         "hidden": ",".join(map(str, options.hidden)),
         "transform": studio.motif(reader.data).transform,
         "random_coordinates": True if options.random_coordinates else None,
-        "lr": short(_rate(reader, start.rate, options.lr)),
+        "lr": kit.short(_rate(reader, start.rate, options.lr)),
         "schedule": _schedule(options, steps),
-        "l2": short(settings.limits.l2),
-        "batch": settings.batch_size,
-        "sampling": settings.sampling,
-        "seed": options.seed,
-        "engine": options.engine,
-        "dtype": options.dtype,
-        "theme": options.theme,
         "steps": steps,
     }
-    words = ["scalarviz", "texture", *([argument(options.picture)] if options.picture else [])]
-    lost = list(_lost(studio, start, options, reader))
-    return command(words, flags, lambda name: _usual(name, usual), lost)
+    words, picture = ["scalarviz", "texture"], options.picture
+    if picture:
+        words.append(f"./{picture}" if str(picture).startswith("-") else str(picture))  # it is no flag
+    return kit.command(reader, words, flags, {"schedule": "decay"}, _lost(studio, start, options, reader))
 
 
 def _rate(reader: Reader, began: float, lr: float) -> float:
@@ -743,21 +692,13 @@ def _schedule(options: Options, steps: int) -> str:
     return f"{name}:{own or options.steps}"
 
 
-def _usual(name: str, usual: Options) -> str:
-    """What a flag is without being given, as it would be written."""
-    if name == "schedule":
-        return "" if usual.schedule is None else usual.schedule[0]
-    value: Any = getattr(usual, name)
-    return plain(value)
-
-
 def _lost(studio: Studio, start: Start, options: Options, reader: Reader) -> Iterator[str]:
     """What the flags cannot say."""
     settings = reader.settings
     assert settings is not None
     if studio.opened(reader.data):
         yield "the picture that was opened"
-    yield from lost_on_the_way(reader, _says)
+    yield from kit.lost_on_the_way(reader, _says)
     if _network(reader.stages) != start.network:
         yield "the network that it is now"
     if _rule(settings.optimizer, settings.numbers) != start.rule:
@@ -770,7 +711,7 @@ def _lost(studio: Studio, start: Start, options: Options, reader: Reader) -> Ite
         yield f"the first weights of seed {seed}"
     if reader.frame.frozen.any():
         yield "what is frozen"
-    yield from earlier_steps(reader)
+    yield from kit.earlier_steps(reader)
 
 
 def _says(edit: Edit) -> bool:

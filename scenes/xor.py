@@ -24,17 +24,14 @@ from __future__ import annotations
 import csv
 import io
 import weakref
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, Field
 
 import scalarviz as sv
 from scalarviz import nn, optim
-from scalarviz.errors import InputError
 from scalarviz.io import check_target, write_bytes
 from scalarviz.run import Run, Story
 from scalarviz.run.controls import Reader, Segments
@@ -42,83 +39,16 @@ from scalarviz.run.edits import Change, Edit, SetBatchSize, Several
 from scalarviz.run.panels import Axis, LossCurve, PlaneMap, Points, TestCurve
 from scalarviz.run.scene.own_controls import is_sequence
 
-from .kit import TwoBits, resumed
-from .options import SceneOptions, ScheduleFlag, follow
+from . import kit
+from .options import Positive, SceneOptions, ScheduleFlag, Steps, file_ending, flag, only
 
-# ---- A file with what a network made of a few samples while it trained: expected, computed, error.
-
-
-EVERY = 100  # steps
-MOST = 2000  # moments; of longer runs they are farther apart
-Float = NDArray[np.float64]
-
-
-def _log_name(value: Path) -> Path:
-    """Check the name of a log."""
-    if value.suffix.lower() != ".csv":
-        raise InputError(f"{value}: a log is written as .csv only; try {value.stem or 'log'}.csv")
-    return value
-
-
-LogFile = Annotated[Path, AfterValidator(_log_name)]
-
-
-class OutputsLog:
-    """Asks a run every 100 steps, from the first on, and keeps what it says: a line a sample.
-
-    Parameters
-    ----------
-    path : Path
-        Written by :func:`write_log`, whole or not at all.
-    steps : int
-        Of the run: of more than 200,000 fewer moments are kept.
-    inputs : ndarray, shape (N, n_inputs)
-    targets : ndarray, shape (N, 1)
-    names : sequence of str
-        One an input.
-    """
-
-    def __init__(self, path: Path, steps: int, inputs: Float, targets: Float, names: Sequence[str]) -> None:
-        self.path = check_target(path)
-        self._every = EVERY * max(1, -(-steps // (EVERY * MOST)))
-        self._inputs, self._targets = inputs, targets
-        self._lines: list[list[str]] = [["step", *names, "expected", "computed", "error"]]
-
-    def follow(self, run: Run) -> None:
-        """From now on, the numbers of now included."""
-        _LOGS[run] = self
-        self._write(run)
-        run.on_step(self._write, every=self._every)
-
-    def _write(self, run: Run) -> None:
-        computed = run.predict(self._inputs)
-        for sample, (wanted,), (found,) in zip(self._inputs, self._targets, computed.tolist(), strict=True):
-            numbers = [*(f"{x:g}" for x in sample), f"{wanted:g}", f"{found:.9g}", f"{found - wanted:.9g}"]
-            self._lines.append([str(run.steps), *numbers])
-
-    def text(self) -> str:
-        """All lines, commas between; a step that was done again by hand is there again."""
-        written = io.StringIO()
-        csv.writer(written, lineterminator="\n").writerows(self._lines)
-        return written.getvalue()
-
-
-_LOGS: weakref.WeakKeyDictionary[Run, OutputsLog] = weakref.WeakKeyDictionary()
-
-
-def write_log(run: Run) -> list[Path]:
-    """Write the log that follows a run, if one does; returns the files."""
-    log = _LOGS.get(run)
-    if log is None:
-        return []
-    write_bytes(log.path, log.text().encode())
-    return [log.path]
-
-
+LOGGED, MOMENTS = 100, 2000
+"""Steps between two moments of the log, and the most moments: of longer runs they are farther apart."""
+LogFile = Annotated[Path, file_ending(".csv", what="a log is", usual="log")]
 BITS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 WANTED = np.array([[0.0], [1.0], [1.0], [0.0]])
 HIDDEN = 3
-LR = 0.1
+SGD = kit.rules(sgd=0.1)
 PACE = 100  # steps a frame
 NEAR = 0.3  # an output that is no farther from its target is right
 ACTIVATIONS = {"tanh": nn.Tanh, "sigmoid": nn.Sigmoid}
@@ -129,43 +59,28 @@ def with_one(points: NDArray[np.floating]) -> NDArray[np.float64]:
     return np.column_stack([points, np.ones(len(points))])
 
 
-FOUR = TwoBits(BITS, WANTED, lambda found, wanted: np.abs(found - wanted) < NEAR, with_one)
-
-
-def _one_or_all(value: int) -> int:
-    """Check the size of a batch."""
-    if value not in (1, len(BITS)):
-        raise InputError(f"allowed: 1 (a single sample) or {len(BITS)} (all of them), got {value}")
-    return value
-
-
-def _half_or_one(value: float) -> float:
-    """Check the factor of the loss."""
-    if value not in (0.5, 1.0):
-        raise InputError(f"allowed: 0.5 or 1, got {value:g}")
-    return value
+FOUR = kit.TwoBits(BITS, WANTED, lambda found, wanted: np.abs(found - wanted) < NEAR, with_one)
 
 
 class Options(SceneOptions):
     """The flags of ``scalarviz xor``: each field is one."""
 
     rare = SceneOptions.rare | {"factor", "log"}
-    steps: int = Field(20_000, ge=1, le=10**12, description="training steps")
-    activation: Literal["tanh", "sigmoid"] = Field("tanh", description="of the hidden units and of the output")
-    factor: Annotated[float, AfterValidator(_half_or_one)] = Field(
-        0.5, description="of the sum of squares: 0.5 as published, or 1", json_schema_extra={"metavar": "0.5|1"}
+    steps: Steps = flag("training steps", 20_000)
+    activation: Literal["tanh", "sigmoid"] = flag("of the hidden units and of the output", "tanh")
+    factor: Annotated[float, only({0.5: "0.5", 1.0: "1"})] = flag(
+        "of the sum of squares: 0.5 as published, or 1", 0.5, metavar="0.5|1"
     )
-    batch: Annotated[int, AfterValidator(_one_or_all)] = Field(
-        1, description="samples a step: a single one, or all four", json_schema_extra={"metavar": "1|4"}
+    batch: Annotated[int, only({1: "1 (a single sample)", 4: "4 (all of them)"})] = flag(
+        "samples a step: a single one, or all four", 1, metavar="1|4"
     )
-    lr: float = Field(LR, gt=0, allow_inf_nan=False, description="learning rate")
+    lr: Positive = flag("learning rate", 0.1)
     schedule: ScheduleFlag = None
-    cells: int = Field(8, ge=1, le=256, description="of the map over the unit square, along each side")
-    log: LogFile | None = Field(
-        None,
-        description="write the four outputs, what they should be and their errors every 100 steps (.csv)",
-        json_schema_extra={"metavar": "FILE", "written": True},
-    )
+    cells: int = flag("of the map over the unit square, along each side", 8, ge=1, le=256)
+    log: LogFile | None = flag(
+        "write the four outputs, what they should be and their errors every 100 steps (.csv)", None, metavar="FILE",
+        written=True,
+    )  # fmt: skip
 
 
 def build(options: Options) -> sv.Scene:
@@ -176,21 +91,15 @@ def build(options: Options) -> sv.Scene:
     InputError, FileFormatError
         For options and files that cannot be used; before anything is written.
     """
-    options = resumed(options, {"sgd": (optim.SGD, LR)})
+    options = kit.resumed(options, SGD)
     net = network(options.activation)
     net.initialize(nn.init.uniform(-1, 1), seed=options.seed)
     sgd = optim.SGD(net.parameters(), lr=options.lr)
-    follow(options.schedule, sgd, options.steps)
-    run = sv.Run(
-        net,
-        nn.MSELoss("sum", factor=options.factor),
-        sgd,
-        data=(with_one(BITS), WANTED),
-        batch_size=options.batch,
-        **options.of_run,
-    )
+    loss = nn.MSELoss("sum", factor=options.factor)
+    run = kit.train(options, net, loss, sgd, (with_one(BITS), WANTED), batch_size=options.batch)
     if options.log is not None:
-        OutputsLog(options.log, options.steps, with_one(BITS), WANTED, names=("x", "y", "1")).follow(run)
+        check_target(options.log)
+        keep_log(run, options.steps)
     every = TestCurve("all 4 samples", with_one(BITS), WANTED, headline=False)
     curve = LossCurve("all 4 samples") if options.batch > 1 else LossCurve("single samples", every)
     return sv.Scene(
@@ -262,4 +171,26 @@ def report(scene: sv.Scene) -> dict[str, int]:
 
 def finish(scene: sv.Scene, options: Options) -> list[Path]:
     """Write the log; returns the files."""
-    return write_log(scene.run)
+    if options.log is None:
+        return []
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerows(_LOGS[scene.run])
+    write_bytes(options.log, written.getvalue().encode())
+    return [options.log]
+
+
+_LOGS: weakref.WeakKeyDictionary[Run, list[list[str]]] = weakref.WeakKeyDictionary()
+
+
+def keep_log(run: Run, steps: int) -> None:
+    """From now on, the numbers of now included, a line a sample; a step that is done again is there again."""
+    lines = _LOGS[run] = [["step", "x", "y", "1", "expected", "computed", "error"]]
+
+    def write(run: Run) -> None:
+        computed = run.predict(with_one(BITS)).tolist()
+        for sample, (wanted,), (found,) in zip(with_one(BITS), WANTED, computed, strict=True):
+            numbers = [*(f"{x:g}" for x in sample), f"{wanted:g}", f"{found:.9g}", f"{found - wanted:.9g}"]
+            lines.append([str(run.steps), *numbers])
+
+    write(run)
+    run.on_step(write, every=LOGGED * max(1, -(-steps // (LOGGED * MOMENTS))))

@@ -16,36 +16,28 @@ with batches of 10 it is 15.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator
 
 import scalarviz as sv
-from scalarviz import optim
 from scalarviz.errors import InputError, listing, shown
 from scalarviz.run import Moment
-from scalarviz.run.scene.own_controls import USUAL_MOMENTUM
 
-from ..kit import batch_of, hidden_behind_features, read_table
-from ..options import SamplingFlag, SceneOptions, WholeNumbers, one_of
+from .. import kit
+from ..options import Batch, NotNegative, SamplingFlag, SceneOptions, WholeNumbers, flag, one_of
 from .controls import HIDDEN, command_of, controls_of, taken_away
 from .edits import table_edit
-from .net import BETWEEN, FEATURES, MOST_LAYERS, MOST_UNITS, PlayNet, Shape
+from .net import BETWEEN, FEATURES, MOST_LAYERS, MOST_UNITS, PlayNet, Shape, hidden_behind_features
 from .panels import Hand, panels_of
 from .points import KINDS, NOISE, Known, PointSet, Recipe, own_points, points_for
 
 _OF_ONE = tuple(name for name, feature in FEATURES.items() if feature.inputs == 1)
-OPTIMIZERS: dict[str, tuple[Callable[..., optim.Optimizer], float]] = {  # with their usual learning rate
-    "sgd": (optim.SGD, 0.03),
-    "momentum": (partial(optim.SGD, momentum=USUAL_MOMENTUM), 0.03),
-    "adam": (optim.Adam, 0.01),
-    "adamw": (optim.AdamW, 0.01),
-}
+OPTIMIZERS = kit.rules(sgd=0.03, momentum=0.03, adam=0.01, adamw=0.01)
 MOST_TOLD = 10_000
 """Points whose loss is told at every frame; of more it is that of the last batch."""
 
@@ -91,72 +83,42 @@ class Options(SceneOptions):
     """The flags of ``scalarviz playground``: each field is one."""
 
     rare = SceneOptions.rare | {"columns", "split", "data_seed", "point", "without", "weights_seed", "hide", "l1", "l2"}
-    data: Annotated[str, one_of(KINDS)] = Field(
-        "circle", description="what the points are", json_schema_extra={"metavar": "|".join(KINDS)}
+    data: Annotated[str, one_of(KINDS)] = flag("what the points are", "circle", metavar=KINDS)
+    csv: Path | None = flag(
+        "your own points instead: a table whose first line names the columns, the last one being what is to be found; "
+        "- is the standard input", None, metavar="FILE",
+    )  # fmt: skip
+    columns: Annotated[tuple[str, ...], BeforeValidator(parse_columns)] = flag(
+        "of the table: one or two inputs, then what is to be found", (), metavar="X,Y,TARGET", shown="all of them"
     )
-    csv: Path | None = Field(
-        None,
-        description="your own points instead: a table whose first line names the columns, the last one being what is "
-        "to be found; - is the standard input",
-        json_schema_extra={"metavar": "FILE"},
+    noise: NotNegative = flag(f"how much chance is in the points, 0 to {NOISE:g}", 0.0, le=NOISE)
+    split: float = flag(
+        "the share that is learnt from; the rest is held back", 0.5, ge=0.1, le=0.9, allow_inf_nan=False
     )
-    columns: Annotated[tuple[str, ...], BeforeValidator(parse_columns)] = Field(
-        (),
-        description="of the table: one or two inputs, then what is to be found",
-        json_schema_extra={"metavar": "X,Y,TARGET", "shown": "all of them"},
+    data_seed: int | None = flag("of the points alone", None, ge=0, lt=2**64, shown="that of --seed")
+    point: list[str] = flag(
+        "one more point to learn from, as a click on the map adds it; may be repeated", [], metavar="X,Y,TARGET"
     )
-    noise: float = Field(
-        0.0, ge=0, le=NOISE, allow_inf_nan=False, description=f"how much chance is in the points, 0 to {NOISE:g}"
+    without: Annotated[tuple[int, ...], BeforeValidator(parse_numbers)] = flag(
+        "points to leave out, as the right button takes them away: their numbers from 0 on", (), metavar="N,N",
+        shown="none",
+    )  # fmt: skip
+    features: Annotated[tuple[str, ...], BeforeValidator(parse_features)] = flag(
+        "what the network gets of a point", ("x", "y"), metavar=",".join(FEATURES), shown="x,y"
     )
-    split: float = Field(
-        0.5, ge=0.1, le=0.9, allow_inf_nan=False, description="the share that is learnt from; the rest is held back"
-    )
-    data_seed: int | None = Field(
-        None, ge=0, lt=2**64, description="of the points alone", json_schema_extra={"shown": "that of --seed"}
-    )
-    point: list[str] = Field(
-        [],
-        description="one more point to learn from, as a click on the map adds it; may be repeated",
-        json_schema_extra={"metavar": "X,Y,TARGET"},
-    )
-    without: Annotated[tuple[int, ...], BeforeValidator(parse_numbers)] = Field(
-        (),
-        description="points to leave out, as the right button takes them away: their numbers from 0 on",
-        json_schema_extra={"metavar": "N,N", "shown": "none"},
-    )
-    features: Annotated[tuple[str, ...], BeforeValidator(parse_features)] = Field(
-        ("x", "y"),
-        description="what the network gets of a point",
-        json_schema_extra={"metavar": ",".join(FEATURES), "shown": "x,y"},
-    )
-    hidden: WholeNumbers = Field(
-        (4, 2), description="units of the hidden layers", json_schema_extra={"metavar": "N,N", "shown": "4,2"}
-    )
-    activation: Annotated[str, one_of(BETWEEN)] = Field(
-        "tanh", description="of the hidden layers", json_schema_extra={"metavar": "|".join(BETWEEN)}
-    )
-    optimizer: Annotated[str, one_of(OPTIMIZERS)] = Field(
-        "sgd", description="what changes the weights", json_schema_extra={"metavar": "|".join(OPTIMIZERS)}
-    )
-    lr: float | None = Field(
-        None,
-        gt=0,
-        allow_inf_nan=False,
-        description="learning rate",
-        json_schema_extra={"shown": ", ".join(f"{lr:g} for {name}" for name, (_, lr) in OPTIMIZERS.items())},
-    )
-    batch: int = Field(10, ge=1, le=10**7, description="points a step")
+    hidden: WholeNumbers = flag("units of the hidden layers", (4, 2), metavar="N,N", shown="4,2")
+    activation: Annotated[str, one_of(BETWEEN)] = flag("of the hidden layers", "tanh", metavar=BETWEEN)
+    optimizer: Annotated[str, one_of(OPTIMIZERS)] = flag("what changes the weights", "sgd", metavar=OPTIMIZERS)
+    lr: float | None = kit.rate_flag(OPTIMIZERS)
+    batch: Batch = flag("points a step", 10)
     sampling: SamplingFlag = "epochs"
-    weights_seed: int | None = Field(
-        None, ge=0, lt=2**64, description="of the first weights alone", json_schema_extra={"shown": "that of --seed"}
-    )
-    hide: Annotated[tuple[str, ...], BeforeValidator(parse_hide)] = Field(
-        (),
-        description="controls that the window's panel leaves out, for a class: " + ", ".join(HIDDEN),
-        json_schema_extra={"metavar": "NAME,NAME", "shown": "none"},
-    )
-    l1: float = Field(0.0, ge=0, allow_inf_nan=False, description="penalty on the sum of |weight|")
-    l2: float = Field(0.0, ge=0, allow_inf_nan=False, description="penalty on the sum of weight\N{SUPERSCRIPT TWO}")
+    weights_seed: int | None = flag("of the first weights alone", None, ge=0, lt=2**64, shown="that of --seed")
+    hide: Annotated[tuple[str, ...], BeforeValidator(parse_hide)] = flag(
+        "controls that the window's panel leaves out, for a class: " + ", ".join(HIDDEN), (), metavar="NAME,NAME",
+        shown="none",
+    )  # fmt: skip
+    l1: NotNegative = flag("penalty on the sum of |weight|", 0.0)
+    l2: NotNegative = flag("penalty on the sum of weight\N{SUPERSCRIPT TWO}", 0.0)
 
     @staticmethod
     def rate_of(optimizer: str) -> float:
@@ -189,18 +151,8 @@ def build(options: Options) -> sv.Scene:
     notes = list(own.notes) if own else []
     some = f"{points.learnt:,} point{'s' if points.learnt > 1 else ''}"
     notes += [f"{some} to learn from, {len(points.inputs) - points.learnt:,} held back"]
-    batch = batch_of(options, points.learnt, "point", notes)
-    run = sv.Run(
-        net,
-        points.sort.loss(),
-        rule,
-        data=points.train,
-        batch_size=batch,
-        sampling=options.sampling,
-        l1=options.l1,
-        l2=options.l2,
-        **options.of_run,
-    )
+    batch, limits = kit.batch_of(options, points.learnt, "point", notes), {"l1": options.l1, "l2": options.l2}
+    run = kit.train(options, net, points.sort.loss(), rule, points.train, batch_size=batch, **limits)
     if options.weights_seed is not None and options.weights_seed != options.seed:
         run.restart(seed=options.weights_seed)  # as a hand does: the order of the points stays that of --seed
     known = Known(points, run.dtype)
@@ -215,7 +167,7 @@ def build(options: Options) -> sv.Scene:
         story=sv.run.Story(_sentence(points), claim=partial(_claim, known=known), anew=partial(_anew, known=known)),
         whole_loss=points.learnt <= MOST_TOLD,
         controls=controls_of(known, hand),
-        command=partial(command_of, known, Options.model_construct()),
+        command=partial(command_of, known),
         hide=taken_away(options.hide),
         table=partial(table_edit, known),
         options=options,
@@ -287,7 +239,7 @@ def _recipe(options: Options) -> Recipe:
     for name in ("data", "noise"):
         if options.given(name):
             raise InputError(f"--{name} and --csv contradict each other: the points are those of the table")
-    own = own_points(read_table(options.csv), options.columns)
+    own = own_points(kit.read_table(options.csv), options.columns)
     recipe = Recipe(str(options.csv), 0.0, options.split, seed, own=own, columns=options.columns)
     return replace(recipe, added=added, without=options.without)
 

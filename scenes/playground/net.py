@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,8 @@ from numpy.typing import NDArray
 
 import scalarviz as sv
 from scalarviz import nn
-from scalarviz.errors import InputError
+from scalarviz.errors import FileFormatError, InputError
+from scalarviz.io import load_tensors
 from scalarviz.run.core.frame import Frame, Stage
 from scalarviz.run.edits import Change, Edit, Several
 from scalarviz.run.edits.base import Hands, Names, numbered
@@ -275,3 +278,20 @@ class SetHidden(Edit):
     def words(self, name: Names = numbered) -> str:
         """``hidden layers 4, 2``."""
         return f"hidden layers {', '.join(map(str, self.hidden))}" if self.hidden else "no hidden layer"
+
+
+def hidden_behind_features(path: Path) -> tuple[int, ...]:
+    """The units of the hidden layers of a playground in a file: rows of ``1.weight``, ``3.weight``, ... but the last.
+
+    Raises
+    ------
+    FileFormatError
+        The file holds no chain of such layers.
+    """
+    tensors, _ = load_tensors(path)  # and the optimiser's, which has names of its own
+    found = {name: array.shape for name, array in tensors.items() if re.fullmatch(r"[0-9]{1,6}\.weight", name)}
+    shapes = [found.get(f"{2 * k + 1}.weight", ()) for k in range(len(found))]
+    if not shapes or not all(len(shape) == 2 for shape in shapes):
+        got = ", ".join(f"{name} {shape}" for name, shape in sorted(found.items())) or "no weights"
+        raise FileFormatError(f"{path} holds no network of this scene: wanted 1.weight, 3.weight, ..., got {got}")
+    return tuple(shape[0] for shape in shapes[:-1])

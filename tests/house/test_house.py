@@ -28,7 +28,7 @@ def test_test_files_have_unique_names():
 
 def test_every_folder_of_the_package_is_installed(setup):
     folders = {p.parent.relative_to(ROOT).as_posix().replace("/", ".") for p in SOURCES if p.name == "__init__.py"}
-    expected = {"scalarviz.scenes" if f == "scenes" else f for f in folders}
+    expected = {f"scalarviz.{f}" if f.startswith("scenes") else f for f in folders}
     assert set(setup["options"]["packages"].split()) == {*expected, "scalarviz.notebooks"}  # files that are copied
 
 
