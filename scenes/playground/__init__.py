@@ -25,6 +25,7 @@ import numpy as np
 from pydantic import BeforeValidator
 
 import scalarviz as sv
+from scalarviz.data import KINDS, NOISE
 from scalarviz.errors import InputError, listing, shown
 from scalarviz.run import Moment
 
@@ -34,7 +35,7 @@ from .controls import HIDDEN, command_of, controls_of, taken_away
 from .edits import table_edit
 from .net import BETWEEN, FEATURES, MOST_LAYERS, MOST_UNITS, PlayNet, Shape, hidden_behind_features
 from .panels import Hand, panels_of
-from .points import KINDS, NOISE, Known, PointSet, Recipe, own_points, points_for
+from .points import Known, PointSet, Recipe, own_points, points_for
 
 _OF_ONE = tuple(name for name, feature in FEATURES.items() if feature.inputs == 1)
 OPTIMIZERS = kit.rules(sgd=0.03, momentum=0.03, adam=0.01, adamw=0.01)

@@ -1,26 +1,25 @@
-"""What a hand sets of a playground beside what every run has: points, features, batch, activation."""
+"""What a hand sets of a playground beside what every run has: points, features, batch, activation; and its command."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from scalarviz.data import KINDS, NOISE
 from scalarviz.run.controls import Button, Control, Layers, Reader, Segments, Slider, Switch
 from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetBatchSize, SetLimits, SetOptimizer
 from scalarviz.run.run_traveller import seed_shown
 from scalarviz.run.scene.own_controls import USUAL_MOMENTUM
 
 from .. import kit
-from .edits import OtherPoints, SwitchFeature
-from .net import BETWEEN, FEATURES, SetHidden, Shape, shape_of
+from .edits import other_points, set_hidden, switch_feature
+from .net import BETWEEN, FEATURES, Shape, shape_of
 from .panels import Hand
-from .points import KINDS, NOISE, Known, PointSet, points_for
+from .points import Known, PointSet, points_for
 
 if TYPE_CHECKING:
     from . import Options
-
 
 BATCHES = (1, 100)
 """Ends of the track of the batch; more may be typed."""
@@ -44,128 +43,88 @@ HIDDEN: dict[str, tuple[str, ...]] = {
 
 
 def controls_of(known: Known, hand: Hand) -> tuple[Control, ...]:
-    """The controls of a playground with these points, from top to bottom."""
-    data = _Data(known)
+    """The controls of a playground with these points, from top to bottom; each is a flag that is changed live."""
+
+    def of_recipe(name: str, said: str, *ends: float) -> dict[str, Any]:
+        """How a control shows and changes a number of the recipe, within its ends; a table has no noise and no kind."""
+
+        def value(reader: Reader) -> Any:
+            recipe = known.at(reader.frame).recipe
+            none = shape_of(reader.frame) is None or (recipe.own is not None and name != "split")
+            return None if none else getattr(recipe, name)
+
+        def change(wanted: Any, reader: Reader) -> Edit | None:
+            number = min(max(float(wanted), ends[0]), ends[1]) if ends else wanted
+            return _other(known, reader, said.format(number), **{name: number})
+
+        return {"value": value, "change": change}
+
+    def of_shape(name: str) -> Callable[[Reader], Any]:
+        return lambda reader: getattr(shape_of(reader.frame), name, None)
+
+    def activation(reader: Reader) -> str | None:
+        shape = shape_of(reader.frame)
+        return shape.activation if shape is not None and shape.hidden else None
+
+    def renewed(value: object, reader: Reader) -> Edit | None:
+        return _other(known, reader, "new points", seed=known.at(reader.frame).recipe.seed + 1)
+
     return (
         Slider(
             "batch", "--batch", "Points whose gradients a step averages: few are quick and noisy, many are smooth.",
             least=BATCHES[0], most=BATCHES[1], log=True, whole=True, usual=10,
-            value=_batch_of, change=lambda value, reader: SetBatchSize(max(1, int(value))),
+            value=lambda reader: reader.settings and reader.settings.batch_size,
+            change=lambda value, reader: SetBatchSize(max(1, int(value))),
         ),
         Segments(
             "activation", "--activation", "What bends between layers: without a bend many are no more than one.",
-            choices=BETWEEN, value=partial(_activation, known), change=_other_activation,
+            choices=BETWEEN, value=activation, change=lambda value, reader: Change(activation=value),
         ),
         Segments(
             "data", "--data", "What the points are; the weights stay, and learn to tell other points apart.",
-            choices=tuple(KINDS), value=data.kind, change=data.other_kind,
+            choices=tuple(KINDS), **of_recipe("data", "points: {}"),
         ),
         Slider(
             "noise", "--noise", "How much chance is in the points: what cannot be learnt, only learnt by heart.",
-            least=0.0, most=NOISE, usual=0.0, value=data.noise, change=data.other_noise,
+            least=0.0, most=NOISE, usual=0.0, **of_recipe("noise", "noise {:g}", 0.0, NOISE),
         ),
         Slider(
             "learnt from", "--split", "The share of the points that is learnt from; the rest is held back as a test.",
-            least=0.1, most=0.9, usual=0.5, value=data.split, change=data.other_split,
+            least=0.1, most=0.9, usual=0.5, **of_recipe("split", "{:.0%} learnt from", 0.1, 0.9),
         ),
         Button(
             "new points", "--data-seed", "Other points of the same kind: a good network does not hang on these ones.",
-            value=data.can_renew, change=data.renewed,
+            value=lambda reader: None if shape_of(reader.frame) is None else True, change=renewed,
         ),
         *(_feature(known, name) for name in FEATURES),
         _click(known, hand),
         Layers(
             "layers", "--hidden", "Units between input and output: what one layer cannot tell apart, two may.",
-            anew=True, value=partial(_hidden, known), change=lambda value, reader: SetHidden(value),
+            anew=True, value=of_shape("hidden"), change=lambda value, reader: set_hidden(value),
         ),
     )  # fmt: skip
 
 
-def _hidden(known: Known, reader: Reader) -> tuple[int, ...] | None:
-    found = now(known, reader)
-    return None if found is None else found.shape.hidden
-
-
-def _batch_of(reader: Reader) -> int | None:
-    return None if reader.settings is None else reader.settings.batch_size
-
-
-def _activation(known: Known, reader: Reader) -> str | None:
-    found = now(known, reader)
-    return None if found is None or not found.shape.hidden else found.shape.activation
-
-
-def _other_activation(value: str, reader: Reader) -> Edit:
-    return Change(activation=value)
-
-
-class _Data:
-    """Where the points of a moment come from, and edits that change it."""
-
-    def __init__(self, known: Known) -> None:
-        self._known = known
-
-    def _now(self, reader: Reader) -> Now | None:
-        return now(self._known, reader)
-
-    def _other(self, reader: Reader, said: str, **changes: Any) -> Edit | None:
-        found = self._now(reader)
-        if found is None:
-            return None
-        recipe = replace(found.points.recipe, added=(), without=(), foreign=0, **changes)
-        if recipe == found.points.recipe:
-            return None
-        return OtherPoints(self._known.add(points_for(recipe)), said)
-
-    def kind(self, reader: Reader) -> str | None:
-        """The name of the data set; None of a table."""
-        found = self._now(reader)
-        return None if found is None or found.points.recipe.own is not None else found.points.recipe.data
-
-    def other_kind(self, value: str, reader: Reader) -> Edit | None:
-        """Points of another kind."""
-        return self._other(reader, f"points: {value}", data=value)
-
-    def noise(self, reader: Reader) -> float | None:
-        """None of a table."""
-        return None if self.kind(reader) is None else self._known.at(reader.frame).recipe.noise
-
-    def other_noise(self, value: float, reader: Reader) -> Edit | None:
-        """The same points with another noise."""
-        value = min(max(float(value), 0.0), NOISE)
-        return self._other(reader, f"noise {value:g}", noise=value)
-
-    def split(self, reader: Reader) -> float | None:
-        """The share that is learnt from."""
-        found = self._now(reader)
-        return None if found is None else found.points.recipe.split
-
-    def other_split(self, value: float, reader: Reader) -> Edit | None:
-        """The same points, others of them held back."""
-        value = min(max(float(value), 0.1), 0.9)
-        return self._other(reader, f"{value:.0%} learnt from", split=value)
-
-    def can_renew(self, reader: Reader) -> bool | None:
-        """A table has no others; its rows can be dealt anew."""
-        return None if self._now(reader) is None else True
-
-    def renewed(self, value: object, reader: Reader) -> Edit | None:
-        """Those of the next seed."""
-        found = self._now(reader)
-        return None if found is None else self._other(reader, "new points", seed=found.points.recipe.seed + 1)
+def _other(known: Known, reader: Reader, said: str, **changes: Any) -> Edit | None:
+    """Points whose recipe is another one; None where it is the same."""
+    before = known.at(reader.frame).recipe
+    recipe = replace(before, added=(), without=(), foreign=0, **changes)
+    if shape_of(reader.frame) is None or recipe == before:
+        return None
+    return other_points(known.add(points_for(recipe)), said)
 
 
 def _feature(known: Known, name: str) -> Switch:
     def value(reader: Reader) -> bool | None:
-        found = now(known, reader)
-        if found is None or FEATURES[name].inputs > len(found.points.units.inputs):
+        shape = shape_of(reader.frame)
+        if shape is None or FEATURES[name].inputs > len(known.at(reader.frame).units.inputs):
             return None
-        return name in found.shape.on
+        return name in shape.on
 
     def change(on: bool, reader: Reader) -> Edit | None:
-        found = now(known, reader)
-        last = found is not None and found.shape.on == (name,)
-        return None if last and not on else SwitchFeature(name, on)
+        shape = shape_of(reader.frame)
+        last = shape is not None and shape.on == (name,)
+        return None if last and not on else switch_feature(name, on)
 
     does = f"Whether the network sees {FEATURES[name].title}; off it is 0, and its weights rest."
     return Switch(FEATURES[name].title, "--features", does, value=value, change=change)
@@ -195,32 +154,7 @@ def taken_away(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(label for name in names for label in HIDDEN[name])
 
 
-# ---- `Now`: what a playground is set to at one moment, read off its frame: points, network, and how it trains.
-
-
-@dataclass(frozen=True, slots=True)
-class Now:
-    """One moment.
-
-    Attributes
-    ----------
-    points : PointSet
-    shape : Shape
-        Of the network.
-    """
-
-    points: PointSet
-    shape: Shape
-
-
-def now(known: Known, reader: Reader) -> Now | None:
-    """What a moment is set to; None where it is not of a playground."""
-    shape = shape_of(reader.frame)
-    return None if shape is None else Now(known.at(reader.frame), shape)
-
-
-# ---- The command line of a moment of the scene `playground`: what is typed to see the same.
-
+# ---- Copied as a command
 
 _SET = (SetOptimizer, SetLimits, SetBatchSize, Refill, AddSamples)
 """What flags say as well, if it was done before the first step."""
@@ -228,42 +162,34 @@ _SET = (SetOptimizer, SetLimits, SetBatchSize, Refill, AddSamples)
 
 def command_of(known: Known, reader: Reader) -> str | None:
     """The command that shows a moment again; what it cannot say stands behind a ``#``. None where there is none."""
-    found, settings = now(known, reader), reader.settings
-    if found is None or settings is None:
+    shape, settings = shape_of(reader.frame), reader.settings
+    if shape is None or settings is None:
         return None
     options: Options = reader.options
-    rate, rule = settings.numbers.get("lr"), _rule(settings.optimizer, settings.numbers)
+    points = known.at(reader.frame)
+    recipe, rate, seed = points.recipe, settings.numbers.get("lr"), str(options.seed)
+    momentum = settings.optimizer == "SGD" and settings.numbers.get("momentum") == USUAL_MOMENTUM
+    rule = "momentum" if momentum else settings.optimizer.lower()
+    if recipe.own is not None:
+        source = {"csv": recipe.data, "columns": ",".join(recipe.columns)}
+    else:
+        source = {"data": recipe.data, "noise": kit.short(recipe.noise)}
     flags = {
-        **_points(found.points),
-        "features": ",".join(found.shape.on),
-        "hidden": ",".join(map(str, found.shape.hidden)),
-        "activation": found.shape.activation,
+        **source,
+        "split": kit.short(recipe.split),
+        "data_seed": recipe.seed,
+        "point": list(recipe.added),
+        "without": ",".join(map(str, recipe.without)),
+        "features": ",".join(shape.on),
+        "hidden": ",".join(map(str, shape.hidden)),
+        "activation": shape.activation,
         "optimizer": rule,
         "lr": kit.short(rate) if isinstance(rate, float | int) else None,
         "weights_seed": seed_shown(reader.frame),
         "hide": ",".join(options.hide),
     }
-    seed = str(options.seed)
     usual = {"data_seed": seed, "weights_seed": seed, "lr": kit.short(options.rate_of(rule))}
-    return kit.command(reader, ["scalarviz", "playground"], flags, usual, _lost(found.points, found.shape, reader))
-
-
-def _points(points: PointSet) -> dict[str, Any]:
-    recipe = points.recipe
-    same = {
-        "split": kit.short(recipe.split),
-        "data_seed": recipe.seed,
-        "point": list(recipe.added),
-        "without": ",".join(map(str, recipe.without)),
-    }
-    if recipe.own is not None:
-        return {"csv": recipe.data, "columns": ",".join(recipe.columns), **same}
-    return {"data": recipe.data, "noise": kit.short(recipe.noise), **same}
-
-
-def _rule(optimizer: str, numbers: Any) -> str:
-    """The name of an optimiser as ``--optimizer`` takes it."""
-    return "momentum" if optimizer == "SGD" and numbers.get("momentum") == USUAL_MOMENTUM else optimizer.lower()
+    return kit.command(reader, ["scalarviz", "playground"], flags, usual, _lost(points, shape, reader))
 
 
 def _lost(points: PointSet, shape: Shape, reader: Reader) -> Iterator[str]:

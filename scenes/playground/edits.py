@@ -1,11 +1,8 @@
-"""What hands change of a playground, as edits: other points, other hidden layers, a feature on or off.
-
-They are resolved when it is their turn, between two steps, for the network of then: two that come quickly after each
-other do not take each other back.
-"""
+"""What hands change of a playground, as edits: other points, other hidden layers, a feature on or off."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,40 +13,60 @@ from scalarviz.io import CsvTable
 from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetFrozen, Several
 from scalarviz.run.edits.base import Hands, Names, numbered
 
-from .net import FEATURES, PlayNet, net_of
+from .net import FEATURES, MOST_LAYERS, MOST_UNITS, PlayNet, net_of
 from .points import Known, PointSet, Recipe, own_points, points_for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SwitchFeature(Edit):
-    """A feature on or off. Off it is 0 and its weights are frozen; one that was never on has a column from now on.
+class InTurn(Edit):
+    """Edits that are made when it is their turn, between two steps, for the network of then.
 
-    Attributes
-    ----------
-    feature : str
-        Of :data:`._features.FEATURES`.
-    on : bool or None
-        None: the other of what it is.
+    So two that come quickly after each other do not take each other back.
     """
 
-    feature: str
-    on: bool | None = None
+    said: str
+    make: Callable[[Hands], Several]
+    anew: bool = False  # whether nothing is left of another one before it
 
     def resolved(self, hands: Hands) -> Edit:
-        """The network as a change, the other columns as they are."""
-        net = net_of(hands)
-        on, turned = net.shape.on, self.feature not in net.shape.on if self.on is None else self.on
-        wanted = [name for name in FEATURES if (turned if name == self.feature else name in on)]
-        if not wanted:
-            raise InputError("the last feature stays on: without any the network would see nothing")
-        new = net.with_features(wanted)
-        flags = _keep_columns(net, new)
-        said = SwitchFeature(self.feature, turned).words()
-        return Several((Change(model=new), SetFrozen(0, flags.ravel())), said).resolved(hands)
+        """What it is for a run as it is now."""
+        return self.make(hands).resolved(hands)
 
     def words(self, name: Names = numbered) -> str:
         """``sin x on``."""
-        return f"{FEATURES[self.feature].title} {'switched' if self.on is None else 'on' if self.on else 'off'}"
+        return self.said
+
+    def continues(self, earlier: Edit) -> bool:
+        """Whether it leaves nothing of the points of before."""
+        return self.anew and isinstance(earlier, InTurn) and earlier.anew
+
+
+def set_hidden(hidden: tuple[int, ...]) -> InTurn:
+    """Other hidden layers: those that still fit go on, the others begin as they would have begun."""
+    sizes = [min(units, MOST_UNITS) for units in hidden[:MOST_LAYERS]]
+    said = f"hidden layers {', '.join(map(str, hidden))}" if hidden else "no hidden layer"
+    return InTurn(said, lambda hands: Several((Change(model=net_of(hands).with_hidden(sizes)),), said))
+
+
+def switch_feature(feature: str, on: bool | None = None) -> InTurn:
+    """A feature on or off, or the other of what it is.
+
+    Off it is 0 and its weights are frozen; one that was never on has a column from now on.
+    """
+    title = FEATURES[feature].title
+
+    def make(hands: Hands) -> Several:
+        net = net_of(hands)
+        before = net.shape.on
+        turned = feature not in before if on is None else on
+        wanted = [name for name in FEATURES if (turned if name == feature else name in before)]
+        if not wanted:
+            raise InputError("the last feature stays on: without any the network would see nothing")
+        new = net.with_features(wanted)
+        frozen = SetFrozen(0, _keep_columns(net, new).ravel())
+        return Several((Change(model=new), frozen), f"{title} {'on' if turned else 'off'}")
+
+    return InTurn(f"{title} {'switched' if on is None else 'on' if on else 'off'}", make)
 
 
 def _keep_columns(old: PlayNet, new: PlayNet) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -69,86 +86,56 @@ def _keep_columns(old: PlayNet, new: PlayNet) -> np.ndarray[Any, np.dtype[np.boo
     return frozen
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OtherPoints(Edit):
+def other_points(points: PointSet, said: str) -> InTurn:
     """Other points to learn from, and where they need it another output of the network."""
 
-    points: Any
-    said: str
-
-    def resolved(self, hands: Hands) -> Edit:
-        """The data, and the change of the network where there is one."""
-        net, points = net_of(hands), self.points
-        assert isinstance(points, PointSet)
-        refill = Refill(*points.train)
-        inputs = len(points.units.inputs)
+    def make(hands: Hands) -> Several:
+        net, refill = net_of(hands), Refill(*points.train)
+        inputs, table = len(points.units.inputs), points.recipe.table
         fits = all(FEATURES[name].inputs <= inputs for name in net.shape.features)
         old, new = net.shape.sort, points.sort
-        table = points.recipe.table
         if old.kind == new.kind and fits and net.shape.table == table:
-            return Several((refill,), self.said).resolved(hands)
+            return Several((refill,), said)
         model = net.with_sort(new, inputs, table)
         change = Change(model=model) if old.kind == new.kind else Change(model=model, loss=new.loss())
         first = new.outputs > 1 and (old.outputs == 1 or new.outputs <= old.outputs)  # what the loss can use at once
-        return Several((refill, change) if first else (change, refill), self.said).resolved(hands)
+        return Several((refill, change) if first else (change, refill), said)
 
-    def words(self, name: Names = numbered) -> str:
-        """What it was called."""
-        return self.said
-
-    def continues(self, earlier: Edit) -> bool:
-        """Whether it leaves nothing of the points of before."""
-        return isinstance(earlier, OtherPoints)
+    return InTurn(said, make, anew=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AddPoint(Edit):
+def add_point(known: Known, at: tuple[float, float], target: float) -> InTurn:
     """One more point to learn from."""
 
-    known: Known
-    at: tuple[float, float]
-    target: float
+    def make(hands: Hands) -> Several:
+        points = _points(known, hands)
+        place = at if len(points.units.inputs) == 2 else (at[0], 0.0)
+        inputs, targets = known.add(points.with_point(place, target)).train
+        return Several((AddSamples(inputs[-1:], targets[-1:]),), "one point more")
 
-    def resolved(self, hands: Hands) -> Edit:
-        """The sample that it is."""
-        points = self.known.of(_data(hands), net_of(hands).shape.table)
-        at = self.at if len(points.units.inputs) == 2 else (self.at[0], 0.0)
-        more = self.known.add(points.with_point(at, self.target))
-        inputs, targets = more.train
-        return Several((AddSamples(inputs[-1:], targets[-1:]),), self.words())
-
-    def words(self, name: Names = numbered) -> str:
-        """``one point more``."""
-        return "one point more"
+    return InTurn("one point more", make)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RemovePoint(Edit):
+def remove_point(known: Known, shown: PointSet, index: int) -> InTurn:
     """Without one of the points that are learnt from: the one of that number, of those that were shown."""
 
-    known: Known
-    shown: PointSet
-    index: int
-
-    def resolved(self, hands: Hands) -> Edit:
-        """The others, as other samples."""
-        points = self.known.of(_data(hands), net_of(hands).shape.table)
+    def make(hands: Hands) -> Several:
+        points = _points(known, hands)
         inputs, targets = points.train
-        same = (inputs == self.shown.inputs[self.index]).all(axis=1) & (targets[:, 0] == self.shown.targets[self.index])
+        same = (inputs == shown.inputs[index]).all(axis=1) & (targets[:, 0] == shown.targets[index])
         found = np.flatnonzero(same)
         if not len(found) or len(inputs) == 1:
             raise InputError("this point is not learnt from any more, or it is the last one")
-        index = self.index if self.index in found else int(found[0])
-        fewer = self.known.add(points.without(index))
-        return Several((Refill(*fewer.train),), self.words())
+        fewer = known.add(points.without(index if index in found else int(found[0])))
+        return Several((Refill(*fewer.train),), "one point less")
 
-    def words(self, name: Names = numbered) -> str:
-        """``one point less``."""
-        return "one point less"
+    return InTurn("one point less", make)
 
 
-def _data(hands: Hands) -> Any:
-    return hands.run._problem.data  # type: ignore[attr-defined]  # a scene's edits are for a Run
+def _points(known: Known, hands: Hands) -> PointSet:
+    """Those of the run that an edit is resolved for."""
+    data = hands.run._problem.data  # type: ignore[attr-defined]  # a scene's edits are for a Run
+    return known.of(data, net_of(hands).shape.table)
 
 
 def table_edit(known: Known, table: CsvTable) -> Edit:
@@ -159,7 +146,6 @@ def table_edit(known: Known, table: CsvTable) -> Edit:
     InputError, FileFormatError
         It has other columns than are wanted, or nothing to be learnt.
     """
-    recipe = known.first.recipe
-    own = own_points(table)
+    recipe, own = known.first.recipe, own_points(table)
     points = known.add(points_for(Recipe(table.what, 0.0, recipe.split, recipe.seed, own=own)))
-    return OtherPoints(points, f"{len(own.targets):,} rows")
+    return other_points(points, f"{len(own.targets):,} rows")

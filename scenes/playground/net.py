@@ -16,8 +16,7 @@ from scalarviz import nn
 from scalarviz.errors import FileFormatError, InputError
 from scalarviz.io import load_tensors
 from scalarviz.run.core.frame import Frame, Stage
-from scalarviz.run.edits import Change, Edit, Several
-from scalarviz.run.edits.base import Hands, Names, numbered
+from scalarviz.run.edits.base import Hands
 from scalarviz.run.edits.change import ACTIVATIONS
 
 # ---- `Features`: what a network of the scene `playground` gets of a point, computed inside of it.
@@ -262,22 +261,6 @@ def _between(stages: Sequence[Stage]) -> str:
         return ""
     kinds = [stage.kind for stage in stages[layers[0] + 1 : layers[1]]]
     return kinds[0] if kinds else "identity"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SetHidden(Edit):
-    """Other hidden layers: those that still fit go on, the others begin as they would have begun."""
-
-    hidden: tuple[int, ...]
-
-    def resolved(self, hands: Hands) -> Edit:
-        """The network as a change."""
-        sizes = [min(units, MOST_UNITS) for units in self.hidden[:MOST_LAYERS]]
-        return Several((Change(model=net_of(hands).with_hidden(sizes)),), self.words()).resolved(hands)
-
-    def words(self, name: Names = numbered) -> str:
-        """``hidden layers 4, 2``."""
-        return f"hidden layers {', '.join(map(str, self.hidden))}" if self.hidden else "no hidden layer"
 
 
 def hidden_behind_features(path: Path) -> tuple[int, ...]:

@@ -25,8 +25,8 @@ from scalarviz.run.panels import (
     Points,
 )
 
-from .edits import AddPoint, RemovePoint, SwitchFeature
-from .net import FEATURES, MOST_LAYERS, MOST_UNITS, SetHidden, Sort, shape_of
+from .edits import add_point, remove_point, set_hidden, switch_feature
+from .net import FEATURES, MOST_LAYERS, MOST_UNITS, Sort, shape_of
 from .points import Column, Known, PointSet, Units
 
 UP, ACROSS = 9, 24
@@ -182,16 +182,16 @@ class Hand:
 
     def add(self, at: tuple[float, float]) -> Edit:
         """One more there."""
-        return AddPoint(self._known, at, self.target(self._shown))
+        return add_point(self._known, at, self.target(self._shown))
 
     def put(self, at: tuple[float, float]) -> Edit:
         """One more over the only input, with the second number to be found there."""
-        return AddPoint(self._known, (at[0], 0.0), at[1])
+        return add_point(self._known, (at[0], 0.0), at[1])
 
     def remove(self, index: int) -> Edit | None:
         """Without one of those that are drawn; what is held back stays."""
         number = int(self._shown.drawn()[index])
-        return None if number >= self._shown.learnt else RemovePoint(self._known, self._shown, number)
+        return None if number >= self._shown.learnt else remove_point(self._known, self._shown, number)
 
 
 def held_back(known: Known) -> HeldBack:
@@ -224,7 +224,7 @@ def other_layers(hidden: tuple[int, ...]) -> Edit:
     """
     if len(hidden) > MOST_LAYERS or any(units > MOST_UNITS for units in hidden):
         raise InputError(f"at most {MOST_LAYERS} hidden layers of at most {MOST_UNITS} neurons")
-    return SetHidden(hidden)
+    return set_hidden(hidden)
 
 
 def features(points: PointSet, across: Axis, up: Axis, *, at: Callable[[Moment], Panel] | None = None) -> Features:
@@ -266,4 +266,4 @@ class _Switches:
     def change(self, title: str) -> Edit | None:
         """The feature of that title on, or off; the last one stays."""
         name = next(name for name in self.names if FEATURES[name].title == title)
-        return None if self._on == {name} else SwitchFeature(name)
+        return None if self._on == {name} else switch_feature(name)

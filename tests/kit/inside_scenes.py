@@ -6,22 +6,23 @@ from dataclasses import replace
 
 from scalarviz.scenes.microgpt import GPT, NAMES, Words, board, load_words, new_word, next_letter, weights_of
 from scalarviz.scenes.microgpt import read as read_gpt
-from scalarviz.scenes.playground.edits import AddPoint, OtherPoints, RemovePoint, SwitchFeature
-from scalarviz.scenes.playground.net import SetHidden
+from scalarviz.scenes.playground.edits import add_point as AddPoint
+from scalarviz.scenes.playground.edits import other_points as OtherPoints
+from scalarviz.scenes.playground.edits import remove_point as RemovePoint
+from scalarviz.scenes.playground.edits import set_hidden as SetHidden
+from scalarviz.scenes.playground.edits import switch_feature as SwitchFeature
 from scalarviz.scenes.playground.panels import Hand, held_back
 from scalarviz.scenes.playground.points import (
     CLASSES,
-    KINDS,
-    PEAKS,
     PointSet,
     Recipe,
     own_points,
     points_for,
-    points_of,
 )
 from scalarviz.scenes.texture import DRAWN, Motif, bilinear, triangles
 
 import scalarviz as sv
+from scalarviz.data import KINDS, PEAKS, points_of
 from scalarviz.io import parse_csv
 
 __all__ = [
