@@ -231,9 +231,8 @@ def report(scene: Learning) -> dict[str, float]:
     samples, x, y = scene.asked()
     if not scene.classes:
         return {"test_loss" if x is samples.test_x else "loss_of_all": float(scene.run.evaluate(x, y))}
-    pieces = [slice(k, k + PIECE) for k in range(0, len(x), PIECE)]
-    right = [scene.run.predict(x[piece]).argmax(axis=1) == _numbers(y[piece]) for piece in pieces]
-    return {"accuracy": round(float(np.concatenate(right).mean()), 4)}
+    right = kit.in_pieces(scene.run.predict, x, PIECE).argmax(axis=1) == _numbers(y)
+    return {"accuracy": round(float(right.mean()), 4)}
 
 
 def finish(scene: Learning, options: Options) -> list[Path]:

@@ -116,8 +116,7 @@ def accuracy(scene: sv.Scene) -> float:
     """Share of the test's digits that the network reads rightly."""
     board = next(panel for panel in scene.panels if isinstance(panel, DigitBoard))
     inputs, labels = board.inputs, board.labels
-    parts = [slice(i, i + PIECE) for i in range(0, len(inputs), PIECE)]
-    return float(np.concatenate([scene.run.predict(inputs[p]).argmax(axis=1) == labels[p] for p in parts]).mean())
+    return float((kit.in_pieces(scene.run.predict, inputs, PIECE).argmax(axis=1) == labels).mean())
 
 
 def report(scene: sv.Scene) -> dict[str, float]:

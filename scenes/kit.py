@@ -86,6 +86,11 @@ def train(options: Any, model: Any, loss: Any, rule: optim.Optimizer, data: Any,
     return sv.Run(model, loss, rule, data=data, **more, **options.of_run)
 
 
+def in_pieces(predict: Callable[[Any], Any], inputs: Any, most: int) -> Any:
+    """What a network makes of samples, so many at once: all of them might not fit into memory."""
+    return np.concatenate([predict(inputs[k : k + most]) for k in range(0, len(inputs), most)])
+
+
 # ---- Going on from a file: what it says about the run stands in for flags that were not given
 
 

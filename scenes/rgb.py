@@ -25,7 +25,7 @@ from scalarviz.io import (
     shrink,
     write_cube,
 )
-from scalarviz.run import Moment, Run, Story
+from scalarviz.run import Moment, Story
 from scalarviz.run.panels import ColourCube, LossCurve, Pictures, TestCurve
 from scalarviz.run.scene.own_controls import layers_begun
 
@@ -256,20 +256,14 @@ def check_files(options: Options) -> None:
 
 def finish(scene: sv.Scene, options: Options) -> list[Path]:
     """Write what the options ask for beyond pictures of the network; returns the files."""
-    run, written = scene.run, []
+    written, predict = [], partial(kit.in_pieces, scene.run.predict, most=PIECE)
     if options.apply and options.output:
         picture = load_picture(options.apply)
-        graded = picture.with_colours(predict_colours(run, picture.pixels))
+        graded = picture.with_colours(predict(picture.pixels))
         save_picture(options.output, graded.rgb, graded.alpha)
         written.append(options.output)
     if options.export_lut:
-        title = f"scalarviz rgb, {run.steps} steps"
-        write_cube(options.export_lut, sample(lambda colours: predict_colours(run, colours), title=title))
+        title = f"scalarviz rgb, {scene.run.steps} steps"
+        write_cube(options.export_lut, sample(predict, title=title))
         written.append(options.export_lut)
     return written
-
-
-def predict_colours(run: Run, colours: Colours) -> Colours:
-    """What the network makes of colours, shape (N, 3); in pieces, so that a large picture fits into memory."""
-    pieces = [run.predict(colours[i : i + PIECE]) for i in range(0, len(colours), PIECE)]
-    return np.concatenate(pieces) if pieces else np.empty((0, 3))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,9 @@ from scalarviz.engine.data import Data
 from scalarviz.engine.problem import NO_LIMITS
 from scalarviz.errors import InputError, MissingDependencyError
 from scalarviz.io import Picture, check_picture_name, example_photo, load_picture, save_picture, shrink
-from scalarviz.run import Frame, Moment, Run, Stage, Story
+from scalarviz.run import Moment, Stage, Story
 from scalarviz.run.controls import Reader, Segments
-from scalarviz.run.edits import Edit, Refill, SetBatchSize, SetLimits, SetOptimizer, SetSampling, SetTargets, Several
+from scalarviz.run.edits import Edit, Refill, SetBatchSize, SetLimits, SetOptimizer, SetSampling, SetTargets
 from scalarviz.run.edits.base import Names, numbered
 from scalarviz.run.panels import HeldBack, LossCurve, Painting, psnr
 from scalarviz.run.run_traveller import seed_shown
@@ -89,14 +89,7 @@ def encoded_count(encoding: str, frequencies: int) -> int:
 
 
 class Waves(nn.Module):
-    """The coordinates of a place as waves, all of x first.
-
-    Parameters
-    ----------
-    wave : callable
-        One of `ENCODINGS`.
-    frequencies : int
-    """
+    """The coordinates of a place as waves, all of x first."""
 
     stage = "waves"
 
@@ -109,16 +102,9 @@ class Waves(nn.Module):
 
 
 class Painter(nn.Sequential):
-    """From a place (x, y) to its colour: waves of both coordinates, then layers.
+    """From a place (x, y) to its colour: waves of both coordinates, layers with leaky rectifiers, a sigmoid.
 
-    Parameters
-    ----------
-    hidden : tuple of int
-        Units of the hidden layers; leaky rectifiers behind them, a sigmoid at the end.
-    encoding : str
-        One of `ENCODINGS`.
-    frequencies : int
-        How often the waves become twice as fine, the first included.
+    `frequencies` says how often the waves become twice as fine, the first included.
     """
 
     def __init__(self, hidden: tuple[int, ...], encoding: str, frequencies: int) -> None:
@@ -155,15 +141,7 @@ _STREAM = rng.Stream.USER + 1
 
 @dataclass(frozen=True, eq=False)
 class Motif:
-    """A picture and what is done to it.
-
-    Attributes
-    ----------
-    rgb : ndarray of float32, shape (H, W, 3)
-        sRGB in 0..1.
-    transform : str
-        One of `TRANSFORMS`.
-    """
+    """A picture (H, W, 3), sRGB in 0..1, and which of `TRANSFORMS` is done to it."""
 
     rgb: Float
     transform: str = "identity"
@@ -187,13 +165,13 @@ class Motif:
     @cached_property
     def places(self) -> Float:
         """The middles of all pixels, row by row, shape (H * W, 2)."""
-        return pixel_places(*self.rgb.shape[:2])
+        y, x = (((np.arange(n) + 0.5) / n).astype(np.float32) for n in self.rgb.shape[:2])
+        return np.stack([np.tile(x, len(y)), np.repeat(y, len(x))], axis=1)
 
-
-def pixel_places(high: int, wide: int) -> Float:
-    """The middles of all pixels of a picture, row by row, shape (high * wide, 2)."""
-    y, x = (((np.arange(n) + 0.5) / n).astype(np.float32) for n in (high, wide))
-    return np.stack([np.tile(x, high), np.repeat(y, wide)], axis=1)
+    def evenly(self, most: int) -> tuple[Float, Float]:
+        """Places (N, 2) of some pixels, evenly spread, and what is to be painted there."""
+        some = np.unique(np.linspace(0, self.pixels - 1, most).astype(int))
+        return self.places[some], self.wanted.reshape(-1, 3)[some]
 
 
 def bilinear(rgb: Float, places: Float) -> Float:
@@ -211,12 +189,7 @@ def bilinear(rgb: Float, places: Float) -> Float:
 
 
 class Places:
-    """Places drawn at random: each is a function of its number and the seed, so that steps can be done again.
-
-    Parameters
-    ----------
-    seed : int
-    """
+    """Places drawn at random: each is a function of its number and the seed, so that steps can be done again."""
 
     def __init__(self, seed: int) -> None:
         self._key = rng.split(seed)
@@ -235,13 +208,7 @@ class Places:
 
 
 class Colours:
-    """What is to be painted at those places.
-
-    Parameters
-    ----------
-    places : Places
-    motif : Motif
-    """
+    """What is to be painted at those places."""
 
     def __init__(self, places: Places, motif: Motif) -> None:
         self._places, self.motif = places, motif
@@ -255,15 +222,7 @@ class Colours:
 
 
 def motif_of(options: Options, notes: list[str]) -> Motif:
-    """The picture that the options name, or the photograph; `notes` gets what should be said of it.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        It cannot be read.
-    MissingDependencyError
-        No picture was named and the photograph is not there.
-    """
+    """The picture that the options name, or the photograph; `notes` gets what should be said of it."""
     try:
         picture = load_picture(options.picture) if options.picture else example_photo(options.photo)
     except MissingDependencyError as missing:
@@ -361,7 +320,10 @@ def build(options: Options) -> sv.Scene:
     adam = optim.Adam(net.parameters(), lr=options.lr)
     run = kit.train(options, net, nn.MSELoss(), adam, (inputs, targets), batch_size=batch, l2=options.l2)
     middle = np.array([[0.5, 0.5]], np.float32)
-    painting = Painting(studio, (high, wide), other=studio.other, epochs=counting(studio, batch))
+    painting = Painting(studio, (high, wide), other=studio.other, epochs=partial(epochs_behind, studio, batch))
+    spread = HeldBack(  # the loss of a batch jumps
+        f"{CURVE:,} pixels", lambda moment: studio.motif(moment.frame.data).evenly(CURVE), headline=False
+    )
     return sv.Scene(
         name="texture",
         run=run,
@@ -369,41 +331,26 @@ def build(options: Options) -> sv.Scene:
         probe_target=motif.at(middle)[0],
         input_names=("x", "y"),
         output_names=("r", "g", "b"),
-        panels=(painting, LossCurve("batch", _all_over(studio))),
+        panels=(painting, LossCurve("batch", spread)),
         notes=notes,
         controls=(studio.control,),
-        command=partial(command_of, studio, Start.of(run)),
+        command=partial(command_of, studio, started(run)),
         options=options,
         story=Story("They should paint a photograph." if options.picture is None else "They should paint a picture.",
                     f"{weights:,} weights, {high * wide:,} pixels.", partial(_claim, studio=studio)),
     )  # fmt: skip
 
 
-def _all_over(studio: Studio) -> HeldBack:
-    """The loss of pixels that are evenly spread: that of a batch jumps."""
-
-    def samples(moment: Moment) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        motif = studio.motif(moment.frame.data)
-        some = np.unique(np.linspace(0, len(motif.places) - 1, CURVE).astype(int))
-        return motif.places[some], motif.wanted.reshape(-1, 3)[some]
-
-    return HeldBack(f"{CURVE:,} pixels", samples, headline=False)
-
-
 def _claim(moment: Moment, *, studio: Studio) -> str:
     """How near they have come, at pixels that are evenly spread."""
-    wanted = studio(moment)
-    some = np.unique(np.linspace(0, wanted[..., 0].size - 1, CLAIMED).astype(int))
-    places = pixel_places(*wanted.shape[:2])[some]
-    near = psnr(moment.predict(places), wanted.reshape(-1, 3)[some])
+    places, wanted = studio.motif(moment.frame.data).evenly(CLAIMED)
+    near = psnr(moment.predict(places), wanted)
     return f"They now paint it at {near:.1f} dB." if np.isfinite(near) else ""
 
 
 def painted(run: sv.Run, motif: Motif) -> NDArray[np.float32]:
     """What the network makes of every pixel, shape (H, W, 3)."""
-    places = motif.places
-    rows = [run.predict(places[k : k + PIECE]) for k in range(0, len(places), PIECE)]
-    return np.concatenate(rows).reshape(motif.rgb.shape).astype(np.float32)
+    return kit.in_pieces(run.predict, motif.places, PIECE).reshape(motif.rgb.shape).astype(np.float32)
 
 
 def report(scene: sv.Scene) -> dict[str, float]:
@@ -456,14 +403,9 @@ class Replaced(Refill):
 
 
 class Studio:
-    """All that was painted in one scene. What is painted at a moment is read off the data of that moment.
+    """All that was painted in one scene; what is painted at a moment is read off the data of that moment.
 
-    Parameters
-    ----------
-    motif : Motif
-        The first one.
-    seed : int or None
-        Of places at random; None: the middles of the pixels are learnt.
+    `motif` is the first one, `seed` that of places at random; without it the middles of the pixels are learnt.
     """
 
     def __init__(self, motif: Motif, seed: int | None = None) -> None:
@@ -471,19 +413,7 @@ class Studio:
         self._places = None if seed is None else Places(seed)
         self._seen: tuple[Data | None, Motif] = None, motif  # the data that was looked at last, and what it is of
 
-    @property
-    def random(self) -> bool:
-        """Whether places are drawn at random."""
-        return self._places is not None
-
-    @property
-    def pixels(self) -> int:
-        """Of the first picture."""
-        return self._motifs[0].pixels
-
-    def opened(self, data: Data | None) -> bool:
-        """Whether a run that learns from `data` paints another picture than the first one."""
-        return self.motif(data).rgb is not self._motifs[0].rgb
+        self.first, self.random = motif, seed is not None
 
     def data(self, motif: Motif) -> tuple[Any, Any]:
         """What a run learns from: inputs and targets."""
@@ -538,14 +468,11 @@ class Studio:
             motif = self.motif(reader.data)
             return None if value == motif.transform else self.turn(motif, value)
 
+        does = "What is painted; the weights stay, so that something new is learnt from something old."
         return Segments(
-            "transform",
-            "--transform",
-            "What is painted; the weights stay, so that something new is learnt from something old.",
-            choices=tuple(TRANSFORMS),
+            "transform", "--transform", does, choices=tuple(TRANSFORMS), change=change,
             value=lambda reader: self.motif(reader.data).transform,
-            change=change,
-        )
+        )  # fmt: skip
 
 
 def _spread(count: int) -> NDArray[np.int64]:
@@ -568,43 +495,25 @@ def steps_of(pixels: int, batch: int) -> int:
 
 
 def steps_in(epochs: float, pixels: int, batch: int) -> int:
-    """Steps that so many epochs take, at least one.
-
-    Raises
-    ------
-    InputError
-        More than `MOST_STEPS`.
-    """
+    """Steps that so many epochs take, at least one."""
     steps = max(1, round(epochs * steps_of(pixels, batch)))
     if steps > MOST_STEPS:
         raise InputError(f"--epochs {epochs:g} are {steps:,} steps; allowed: at most {MOST_STEPS:,}")
     return steps
 
 
-def counting(studio: Studio, batch: int) -> Callable[[Moment], float]:
-    """What says how many epochs of its picture are behind a moment, of a run that began with such a batch."""
-    return partial(_epochs, studio, batch)
-
-
-def _epochs(studio: Studio, batch: int, moment: Moment) -> float:
-    frame, seen, since = moment.frame, 0.0, 0
-    pixels = studio.pixels
-    for step, edit in _done(frame):
+def epochs_behind(studio: Studio, batch: int, moment: Moment) -> float:
+    """How many epochs of its picture are behind a moment, of a run that began with such a batch."""
+    seen, since, pixels, past = 0.0, 0, studio.first.pixels, moment.frame.past
+    done = [each for each in past.edits if each.step < moment.frame.step] if past else []
+    for step, edit in ((each.step, one) for each in done for one in getattr(each.edit, "edits", (each.edit,))):
         seen += (step - since) / steps_of(pixels, batch)
         since = step
         if isinstance(edit, Replaced) and not edit.transform:  # another picture: nobody has seen anything of it
-            there, pixels, seen = pixels, len(edit.targets) if not studio.random else edit.targets.motif.pixels, 0.0
+            there, pixels, seen = pixels, edit.targets.motif.pixels if studio.random else len(edit.targets), 0.0
             batch = pixels if not studio.random and (batch == there or batch > pixels) else batch
         batch = getattr(edit, "batch_size", None) or batch
-    return seen + (frame.step - since) / steps_of(pixels, batch)
-
-
-def _done(frame: Frame) -> Iterator[tuple[int, Edit]]:
-    """Every single edit before a frame, after its step."""
-    for done in () if frame.past is None else frame.past.edits:
-        if done.step < frame.step:
-            edits = done.edit.edits if isinstance(done.edit, Several) else (done.edit,)
-            yield from ((done.step, edit) for edit in edits)
+    return seen + (moment.frame.step - since) / steps_of(pixels, batch)
 
 
 # ---- The command line of a moment of the scene `texture`: what is typed to see the same.
@@ -614,37 +523,28 @@ LASTING = ("linear", "cosine", "decay", "cycle")
 """Schedules that last as long as the run, if they do not say how long."""
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """What the flags have made, by which it is known what was changed since.
+class Start(NamedTuple):
+    """What the flags have made, by which it is known what was changed since."""
 
-    Attributes
-    ----------
-    rate : float
-        Of the first step: below that of ``--lr`` where the schedule begins lower.
-    rule : tuple
-        The optimiser and its numbers but for the rate.
-    network : tuple
-        Its stages, by kind and size.
-    """
-
-    rate: float
+    rate: float  # of the first step: below that of ``--lr`` where the schedule begins lower
     rule: tuple[str, dict[str, Any]]
-    network: tuple[tuple[str, int], ...]
+    network: list[tuple[str, int]]
 
-    @classmethod
-    def of(cls, run: Run) -> Self:
-        """That of a run that has been made."""
-        rule = run.optimizer
-        return cls(rule.lr, _rule(type(rule).__name__, rule.hyperparameters()), _network(RunSource(run).stages))
+
+def started(run: sv.Run) -> Start:
+    """That of a run that has been made."""
+    rule = run.optimizer
+    return Start(rule.lr, _rule(type(rule).__name__, rule.hyperparameters()), _network(RunSource(run).stages))
 
 
 def _rule(name: str, numbers: Any) -> tuple[str, dict[str, Any]]:
+    """The optimiser and its numbers but for the rate."""
     return name, {number: value for number, value in numbers.items() if number != "lr"}
 
 
-def _network(stages: Sequence[Stage]) -> tuple[tuple[str, int], ...]:
-    return tuple((stage.kind, stage.outputs) for stage in stages)
+def _network(stages: Sequence[Stage]) -> list[tuple[str, int]]:
+    """Its stages, by kind and size."""
+    return [(stage.kind, stage.outputs) for stage in stages]
 
 
 def command_of(studio: Studio, start: Start, reader: Reader) -> str | None:
@@ -696,7 +596,7 @@ def _lost(studio: Studio, start: Start, options: Options, reader: Reader) -> Ite
     """What the flags cannot say."""
     settings = reader.settings
     assert settings is not None
-    if studio.opened(reader.data):
+    if studio.motif(reader.data).rgb is not studio.first.rgb:
         yield "the picture that was opened"
     yield from kit.lost_on_the_way(reader, _says)
     if _network(reader.stages) != start.network:

@@ -15,7 +15,7 @@ import scalarviz as sv
 from scalarviz import nn
 from scalarviz.errors import FileFormatError, InputError
 from scalarviz.io import load_tensors
-from scalarviz.run.core.frame import Frame, Stage
+from scalarviz.run.core.frame import Frame
 from scalarviz.run.edits.base import Hands
 from scalarviz.run.edits.change import ACTIVATIONS
 
@@ -24,50 +24,35 @@ from scalarviz.run.edits.change import ACTIVATIONS
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A function of a point: how it is called, and how it is written."""
+    """A function of a point: how it is called, how it is written, how many of its two numbers it takes."""
 
     name: str
     title: str
     inputs: int
+    formula: Callable[..., Any]  # of a sine and the numbers, which are Values or arrays
 
     def of(self, row: Sequence[Any]) -> Any:
-        """Of one point, numbers or Values."""
-        return _FORMULAS[self.name](*row[: self.inputs])
+        """Of one point."""
+        return self.formula(sv.sin, *row[:2])
 
     def at(self, points: NDArray[np.floating]) -> NDArray[np.float64]:
         """Of points (N, 2) at once, shape (N,)."""
-        x, y = np.asarray(points, np.float64).T
-        return _AT_ONCE[self.name](x, y)
+        found: NDArray[np.float64] = self.formula(np.sin, *np.asarray(points, np.float64).T)
+        return found
 
-
-_FORMULAS: dict[str, Any] = {
-    "x": lambda x: x,
-    "y": lambda x, y: y,
-    "x2": lambda x: x * x,
-    "y2": lambda x, y: y * y,
-    "xy": lambda x, y: x * y,
-    "sinx": sv.sin,
-    "siny": lambda x, y: sv.sin(y),
-}
-
-_AT_ONCE: dict[str, Callable[..., NDArray[np.float64]]] = {
-    "x": lambda x, y: x,
-    "y": lambda x, y: y,
-    "x2": lambda x, y: x * x,
-    "y2": lambda x, y: y * y,
-    "xy": lambda x, y: x * y,
-    "sinx": lambda x, y: np.sin(x),
-    "siny": lambda x, y: np.sin(y),
-}
 
 FEATURES = {
     feature.name: feature
     for feature in (
-        Feature("x", "x", 1), Feature("y", "y", 2), Feature("x2", "x\N{SUPERSCRIPT TWO}", 1),
-        Feature("y2", "y\N{SUPERSCRIPT TWO}", 2), Feature("xy", "x\N{MIDDLE DOT}y", 2), Feature("sinx", "sin x", 1),
-        Feature("siny", "sin y", 2),
+        Feature("x", "x", 1, lambda sin, x, y=None: x),
+        Feature("y", "y", 2, lambda sin, x, y: y),
+        Feature("x2", "x\N{SUPERSCRIPT TWO}", 1, lambda sin, x, y=None: x * x),
+        Feature("y2", "y\N{SUPERSCRIPT TWO}", 2, lambda sin, x, y: y * y),
+        Feature("xy", "x\N{MIDDLE DOT}y", 2, lambda sin, x, y: x * y),
+        Feature("sinx", "sin x", 1, lambda sin, x, y=None: sin(x)),
+        Feature("siny", "sin y", 2, lambda sin, x, y: sin(y)),
     )
-}  # fmt: skip
+}
 """All there are, in the order in which a network gets them."""
 
 
@@ -94,9 +79,7 @@ class Features(nn.Module):
         made = [sv.Value(0.0) if name in self.off else FEATURES[name].of(row) for name in self.names]
         given = list(row)
         if len(made) < len(given) and all(any(value is number for number in given) for value in made):
-            made = [
-                value * 1.0 for value in made
-            ]  # what only selects is no stage of its own: the picture needs its row
+            made = [value * 1.0 for value in made]  # what only selects is no stage of its own
         return made
 
 
@@ -105,13 +88,7 @@ class Features(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """What is to be found at a point.
-
-    Attributes
-    ----------
-    classes : tuple of str
-        Their names; none: a number.
-    """
+    """What is to be found at a point: one of these classes; none: a number."""
 
     classes: tuple[str, ...] = ()
 
@@ -150,32 +127,17 @@ MOST_LAYERS, MOST_UNITS = 6, 64
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a network of the playground is made of.
+    """What a network of the playground is made of."""
 
-    Attributes
-    ----------
-    features : tuple of str
-        What it gets of a point, by the names of :data:`._features.FEATURES`: a column of weights each.
-    hidden : tuple of int
-    activation : str
-        One of :data:`BETWEEN`, behind each hidden layer.
-    sort : Sort
-    seed : int
-        Draws its weights: those of a layer of one place and shape are always the same.
-    off : frozenset of str
-        Features that are 0.
-    table : str
-        Which table it learns from (:attr:`._own_points.OwnPoints.identity`); empty for points that are made. Of two
-        tables with the same numbers only this says whose names are shown, at every moment of every branch.
-    """
-
-    features: tuple[str, ...]
+    features: tuple[str, ...]  # what it gets of a point, by the names of `FEATURES`: a column of weights each
     hidden: tuple[int, ...]
-    activation: str
+    activation: str  # one of `BETWEEN`, behind each hidden layer
     sort: Sort
-    seed: int
-    off: frozenset[str] = frozenset()
+    seed: int  # draws its weights: those of a layer of one place and shape are always the same
+    off: frozenset[str] = frozenset()  # features that are 0
     table: str = ""
+    """Which table it learns from (`OwnPoints.identity`); empty for points that are made. Of two tables with the same
+    numbers only this says whose names are shown, at every moment of every branch."""
 
     @property
     def on(self) -> tuple[str, ...]:
@@ -184,12 +146,7 @@ class Shape:
 
 
 class PlayNet(nn.Sequential):
-    """A network of a shape, its weights drawn.
-
-    Parameters
-    ----------
-    shape : Shape
-    """
+    """A network of a shape, its weights drawn."""
 
     def __init__(self, shape: Shape) -> None:
         layers: list[nn.Module] = [Features(shape.features, tuple(shape.off))]
@@ -201,7 +158,10 @@ class PlayNet(nn.Sequential):
         if len(shape.sort.classes) == 2:
             layers.append(nn.Tanh())
         super().__init__(*layers)
-        self.initialize(_start(), seed=shape.seed)
+        spread = nn.init.uniform(-SPREAD, SPREAD)
+        title = f"{spread}, biases {BIAS:g}"
+        start = replace(spread, bias=lambda shape, *_: np.full(shape, BIAS), title=title)
+        self.initialize(start, seed=shape.seed)
         self._shape = shape
 
     @property
@@ -230,12 +190,6 @@ class PlayNet(nn.Sequential):
         return PlayNet(replace(shape, features=names, off=frozenset(names).difference(on)))
 
 
-def _start() -> nn.init.Initializer:
-    """How weights begin, and biases."""
-    spread = nn.init.uniform(-SPREAD, SPREAD)
-    return replace(spread, bias=lambda shape, *_: np.full(shape, BIAS), title=f"{spread}, biases {BIAS:g}")
-
-
 def net_of(hands: Hands) -> PlayNet:
     """The network of the run that an edit is resolved for."""
     found: Any = getattr(getattr(hands, "run", None), "model", None)
@@ -251,16 +205,12 @@ def shape_of(frame: Frame) -> Shape | None:
     net = next((module for module, _ in frame.forward.tape.taps if isinstance(module, PlayNet)), None)
     if net is None:
         return None
-    return replace(net.shape, activation=_between(frame.forward.stages) or net.shape.activation)
-
-
-def _between(stages: Sequence[Stage]) -> str:
-    """The activation behind the first hidden layer; empty where there is none to be seen."""
+    stages = frame.forward.stages
     layers = [k for k, stage in enumerate(stages) if stage.weight is not None]
     if len(layers) < 2:
-        return ""
-    kinds = [stage.kind for stage in stages[layers[0] + 1 : layers[1]]]
-    return kinds[0] if kinds else "identity"
+        return net.shape
+    between = [stage.kind for stage in stages[layers[0] + 1 : layers[1]]]  # behind the first hidden layer
+    return replace(net.shape, activation=between[0] if between else "identity")
 
 
 def hidden_behind_features(path: Path) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from scalarviz import rng
 from scalarviz.data import KINDS, ORDER, points_of
@@ -34,21 +34,12 @@ AIR = 0.08
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of points: its name, the ends of a map of it, and how its numbers were made of those of before.
-
-    Attributes
-    ----------
-    name : str
-    least, most : float
-        In the numbers of the points.
-    mean, scale : float
-        A number of before is ``mean + scale * number``.
-    """
+    """One column of points: its name, the ends of a map of it, and how its numbers were made of those of before."""
 
     name: str
-    least: float
+    least: float  # in the numbers of the points
     most: float
-    mean: float = 0.0
+    mean: float = 0.0  # a number of before is ``mean + scale * number``
     scale: float = 1.0
 
     def before(self, number: float) -> float:
@@ -63,18 +54,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The columns of points.
+    """The columns of points."""
 
-    Attributes
-    ----------
-    inputs : tuple of Column
-        One or two; the second number of points with one input is 0.
-    target : Column
-        What is to be found; of classes only its name says anything.
-    """
-
-    inputs: tuple[Column, ...]
-    target: Column
+    inputs: tuple[Column, ...]  # one or two; the second number of points with one input is 0
+    target: Column  # what is to be found; of classes only its name says anything
 
     @property
     def names(self) -> tuple[str, str]:
@@ -83,10 +66,8 @@ class Units:
         return first.name, rest[0].name if rest else ""
 
 
-def plain(reach: float, span: float = 1.0) -> Units:
-    """Points of a plane around 0, called x and y."""
-    ends = -reach, reach
-    return Units((Column("x", *ends), Column("y", *ends)), Column("label", -span, span))
+PLAIN = Units((Column("x", -6.0, 6.0), Column("y", -6.0, 6.0)), Column("label", -1.0, 1.0))
+"""Those of points that are made."""
 
 
 def standardised(name: str, numbers: Array) -> tuple[Array, Column]:
@@ -112,14 +93,9 @@ def standardised(name: str, numbers: Array) -> tuple[Array, Column]:
             "subtract what they have in common, or multiply them"
         )
     found: Array = (numbers - mean) / scale
-    return found, Column(name, *around(found), mean, scale)
-
-
-def around(numbers: Sequence[float] | Array) -> tuple[float, float]:
-    """The ends of a map of numbers: a little more than they reach."""
-    low, high = float(np.min(numbers)), float(np.max(numbers))
+    low, high = float(found.min()), float(found.max())
     air = AIR * (high - low) or 1.0
-    return low - air, high + air
+    return found, Column(name, low - air, high + air, mean, scale)
 
 
 # ---- Points of a table of the user's own: its last column is the target, the one or two before it are the inputs.
@@ -132,28 +108,14 @@ MOST_CLASSES = 8
 
 @dataclass(frozen=True, eq=False)
 class OwnPoints:
-    """A table as points.
+    """A table as points."""
 
-    Attributes
-    ----------
-    what : str
-        The name of its file.
-    inputs : ndarray, shape (N, 2)
-        Standardised; where there is one input the second number is 0.
-    targets : ndarray, shape (N,)
-        -1 and 1; numbers of classes; or standardised numbers.
-    sort : Sort
-    units : Units
-    notes : tuple of str
-        What is to be said of it.
-    """
-
-    what: str
-    inputs: Array
-    targets: Array
+    what: str  # the name of its file
+    inputs: Array  # (N, 2), standardised; where there is one input the second number is 0
+    targets: Array  # (N,): -1 and 1; numbers of classes; or standardised numbers
     sort: Sort
     units: Units
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what is to be said of it
 
     @cached_property
     def identity(self) -> str:
@@ -313,38 +275,17 @@ CLASSES = ("\N{MINUS SIGN}1", "1")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How points came to be: the flags that make them again.
+    """How points came to be: the flags that make them again."""
 
-    Attributes
-    ----------
-    data : str
-        The name of a kind, or of a file.
-    noise : float
-    split : float
-        The share that is learnt from.
-    seed : int
-        Of the points and of their order.
-    added : tuple of str
-        Those that a hand added behind those that are learnt from, as :func:`._hand_points.written`.
-    without : tuple of int
-        Numbers of those to learn from that it took away, as they were made.
-    foreign : int
-        How many somebody else gave, whom no flags make again.
-    own : OwnPoints or None
-        The table that they are from, where they are no kind.
-    columns : tuple of str
-        Those of the table that were asked for.
-    """
-
-    data: str
+    data: str  # the name of a kind, or of a file
     noise: float
-    split: float
-    seed: int
-    added: tuple[str, ...] = ()
-    without: tuple[int, ...] = ()
-    foreign: int = 0
-    own: OwnPoints | None = field(default=None, compare=False)
-    columns: tuple[str, ...] = ()
+    split: float  # the share that is learnt from
+    seed: int  # of the points and of their order
+    added: tuple[str, ...] = ()  # those that a hand added behind those that are learnt from, as `written` says them
+    without: tuple[int, ...] = ()  # numbers of those to learn from that it took away, as they were made
+    foreign: int = 0  # how many somebody else gave, whom no flags make again
+    own: OwnPoints | None = field(default=None, compare=False)  # the table that they are from
+    columns: tuple[str, ...] = ()  # those of the table that were asked for
 
     @property
     def table(self) -> str:
@@ -354,28 +295,14 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointSet:
-    """Points with a target each, those to learn from first.
-
-    Attributes
-    ----------
-    recipe : Recipe
-    inputs : ndarray, shape (N, 2)
-    targets : ndarray, shape (N,)
-        -1 and 1; numbers; of more than two classes their numbers.
-    learnt : int
-        The first so many are learnt from, the others are held back.
-    sort : Sort
-        What the targets are.
-    units : Units
-        What all of these numbers are called, and were before.
-    """
+    """Points with a target each, those to learn from first."""
 
     recipe: Recipe
-    inputs: Array
-    targets: Array
-    learnt: int
-    sort: Sort
-    units: Units
+    inputs: Array  # (N, 2)
+    targets: Array  # (N,): -1 and 1; numbers; of more than two classes their numbers
+    learnt: int  # the first so many are learnt from, the others are held back
+    sort: Sort  # what the targets are
+    units: Units  # what all of these numbers are called, and were before
 
     @property
     def train(self) -> tuple[Array, Array]:
@@ -407,9 +334,9 @@ class PointSet:
         numbers = np.arange(made + len(self.recipe.without))
         return np.setdiff1d(numbers, self.recipe.without)[:made]
 
-    def with_point(self, at: ArrayLike, target: float) -> PointSet:
+    def with_point(self, at: tuple[float, float], target: float) -> PointSet:
         """One more to learn from, behind the others of those, at a place that a flag can say."""
-        x, y = np.asarray(at, float).tolist()
+        x, y = map(float, at)
         return self._with(written((x, y), target, self.units, self.sort))
 
     def _with(self, text: str) -> PointSet:
@@ -440,9 +367,8 @@ def points_for(recipe: Recipe) -> PointSet:
     """
     own = recipe.own
     if own is None:
-        kind = KINDS[recipe.data]
         inputs, targets = points_of(recipe.data, recipe.noise, recipe.seed)
-        sort, units = Sort(() if kind.number else CLASSES), plain(kind.reach)
+        sort, units = Sort(() if KINDS[recipe.data].number else CLASSES), PLAIN
     else:
         count = len(own.targets)
         order = rng.permute(np.arange(count), count, recipe.seed, ORDER)
@@ -463,12 +389,8 @@ def points_for(recipe: Recipe) -> PointSet:
 class Known:
     """Every set of points that a run learnt from, found by what it learns from.
 
-    Parameters
-    ----------
-    first : PointSet
-        Of the beginning; what is answered where somebody else gave a run its points, without any that are held back.
-    dtype : str
-        The run's, in which points are kept.
+    `first` is that of the beginning; where somebody else gave a run its points, without any that are held back, they
+    have its units. `dtype` is the run's, in which points are kept.
     """
 
     def __init__(self, first: PointSet, dtype: str) -> None:

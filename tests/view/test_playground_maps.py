@@ -88,7 +88,7 @@ def test_more_than_there_may_be_is_refused_in_words():
     for hidden in ((65,), (1,) * 7):
         with pytest.raises(InputError, match="at most 6 hidden layers of at most 64 neurons"):
             maps.other_layers(hidden)
-    assert maps.other_layers((64, 1)).hidden == (64, 1)
+    assert maps.other_layers((64, 1)).words() == "hidden layers 64, 1"
 
 
 @pytest.mark.parametrize("hidden", [(), (40, 3)])
