@@ -42,7 +42,7 @@ Rules = Mapping[str, tuple[Callable[..., optim.Optimizer], float]]
 def rules(**rates: float) -> Rules:
     """Those of these names, with these rates."""
     momentum = partial(optim.SGD, momentum=USUAL_MOMENTUM)
-    kinds = {"sgd": optim.SGD, "momentum": momentum, "adam": optim.Adam, "adamw": optim.AdamW}
+    kinds: dict[str, Any] = {"sgd": optim.SGD, "momentum": momentum, "adam": optim.Adam, "adamw": optim.AdamW}
     return {name: (kinds[name], rate) for name, rate in rates.items()}
 
 

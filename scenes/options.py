@@ -178,7 +178,7 @@ def flag(
     """
     metavar = metavar if isinstance(metavar, str) else "|".join(metavar)
     about = {"flag": name, "argument": argument, "metavar": metavar, "shown": shown, "written": written}
-    extra = {what: value for what, value in about.items() if value}
+    extra: dict[str, Any] = {what: value for what, value in about.items() if value}
     return Field(default, description=description, json_schema_extra=extra or None, **bounds)
 
 

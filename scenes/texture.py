@@ -350,7 +350,8 @@ def _claim(moment: Moment, *, studio: Studio) -> str:
 
 def painted(run: sv.Run, motif: Motif) -> NDArray[np.float32]:
     """What the network makes of every pixel, shape (H, W, 3)."""
-    return kit.in_pieces(run.predict, motif.places, PIECE).reshape(motif.rgb.shape).astype(np.float32)
+    colours: Float = kit.in_pieces(run.predict, motif.places, PIECE).reshape(motif.rgb.shape).astype(np.float32)
+    return colours
 
 
 def report(scene: sv.Scene) -> dict[str, float]:
@@ -374,7 +375,7 @@ def _studio(scene: sv.Scene) -> Studio:
 # ---- Which picture the scene `texture` paints at a moment, and the edits that make it another one.
 
 
-Float = NDArray[np.floating]
+Numbers = NDArray[np.floating]
 
 COMPARED = 64
 """Samples by which it is known what is painted."""
@@ -421,7 +422,7 @@ class Studio:
             return self._places, Colours(self._places, motif)
         return motif.places, motif.wanted.reshape(-1, 3)
 
-    def __call__(self, moment: Moment) -> Float:
+    def __call__(self, moment: Moment) -> Numbers:
         """What is to be painted at a moment, shape (H, W, 3)."""
         return self.motif(moment.frame.data).wanted
 
@@ -448,7 +449,7 @@ class Studio:
         inputs, targets = self.data(self._known(motif.rgb, transform))
         return Replaced(inputs, targets, transform) if self.random else Turned(targets, transform)
 
-    def other(self, picture: Float) -> Edit:
+    def other(self, picture: Numbers) -> Edit:
         """Paint another picture (H, W, 3), as it is."""
         return Replaced(*self.data(self._known(learnt(Picture(np.asarray(picture, np.float32)), []), "identity")))
 

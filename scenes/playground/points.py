@@ -101,8 +101,6 @@ def standardised(name: str, numbers: Array) -> tuple[Array, Column]:
 # ---- Points of a table of the user's own: its last column is the target, the one or two before it are the inputs.
 
 
-Array = NDArray[np.float64]
-
 MOST_CLASSES = 8
 
 
@@ -266,7 +264,6 @@ def _number(text: str, column: Column, whole: str) -> float:
 # their fingerprint here, so that whatever is on screen is of one data set at every moment of every branch.
 
 
-Array = NDArray[np.float64]
 MOST_DRAWN = 2000
 """Points of a file that are drawn; all of them are learnt from."""
 CLASSES = ("\N{MINUS SIGN}1", "1")
