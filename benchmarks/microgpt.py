@@ -22,11 +22,12 @@ pin_threads()
 import torch  # noqa: E402
 from _contestants import steps_of  # noqa: E402
 from _workloads import EAGER  # noqa: E402
-from scalarviz.scenes.microgpt import GPT, Words, load_words, next_letter  # noqa: E402
+from scalarviz.scenes.microgpt import GPT, next_letter  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 import scalarviz as sv  # noqa: E402
 from scalarviz import optim  # noqa: E402
+from scalarviz.data.words import Words, load_words  # noqa: E402
 
 CONTEXT, EMBD, HEADS, LAYERS = 16, 16, 4, 1
 LR, BETAS, EPS = 1e-3, (0.85, 0.99), 1e-8

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 
 import scalarviz as sv
 from scalarviz import nn, optim, rng
-from scalarviz.errors import FileFormatError, InputError
+from scalarviz.data.words import Words, load_words
+from scalarviz.errors import InputError
 from scalarviz.run import Group, Moment, Placed, Plan, Room, Story
 from scalarviz.run.checks import check_run
 from scalarviz.run.panels import Invented, LossCurve, Reading, TestCurve, WordBoard
@@ -275,111 +275,3 @@ def plan_of(layers: int, embd: int) -> Plan:
         groups.append(Group(f"MLP{more}", ((up,), *rooms[1], (down,))))
     groups.append(Group("head", ((Placed("letters.weight", "letters"),), Room("next", 64.0))))
     return Plan(tuple(groups), f"residual stream: {embd} numbers a letter")
-
-
-# ---- The words of the scene `microgpt`: given names, or any file with a word a line.
-
-
-NAMES = Path(__file__).parent / "data" / "names.txt"
-"""32,033 given names, some of them twice, of the public-domain list of the US Social Security Administration."""
-HELD_BACK = 512
-SPLIT_SEED = 42  # of the fixed split; the run's seed does not move it, so losses can be compared
-MOST_LETTERS, MOST_BYTES = 255, 64 << 20
-END = "end"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Words:
-    """Words as numbers: each letter its place in the alphabet, and one number more that begins and ends a word.
-
-    Attributes
-    ----------
-    letters : str
-        The alphabet, in order.
-    train, test : list of str
-        What is learnt from, and what is held back.
-    context : int
-        The most letters that a sample holds; longer words are cut.
-    """
-
-    letters: str
-    train: list[str]
-    test: list[str]
-    context: int
-
-    @property
-    def end(self) -> int:
-        """The number before the first and after the last letter."""
-        return len(self.letters)
-
-    @property
-    def tokens(self) -> int:
-        """How many numbers there are."""
-        return len(self.letters) + 1
-
-    def ids(self, word: str) -> list[int]:
-        """The numbers of a word's letters."""
-        return [self.letters.index(letter) for letter in word]
-
-    def samples(self, words: list[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Inputs (N, context), the numbers of the letters; targets (N, 2*context), those that follow and their shares.
-
-        Behind a word's end the shares are 0. Those of a word add up to 1.
-        """
-        cut = [word[: self.context] for word in words]
-        lengths = np.array([len(word) for word in cut], np.int64)
-        rows = np.repeat(np.arange(len(words)), lengths)
-        places = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        lines = np.full((len(words), self.context + 2), float(self.end))  # each word between two ends
-        lines[rows, 1 + places] = np.searchsorted(_codes(self.letters), _codes("".join(cut)))
-        n = np.minimum(self.context, lengths + 1)[:, None]
-        inside = np.arange(self.context) < n
-        inputs, follow = np.where(inside, lines[:, :-2], 0.0), np.where(inside, lines[:, 1:-1], 0.0)
-        return inputs, np.hstack([follow, np.where(inside, 1.0 / n, 0.0)])
-
-
-def load_words(path: Path | None, context: int) -> Words:
-    """The words of a file, some of them held back; None: the given names.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        It cannot be read, is no text, or holds no words that could be learnt from; names file and line.
-    """
-    where = NAMES if path is None else path
-    lines = _read(where).splitlines()
-    words = [line.strip() for line in lines]
-    for number, word in enumerate(words, 1):
-        if " " in word or not word.isprintable():  # the one space that can be printed
-            raise FileFormatError(
-                f"{where}, line {number}: {word[:40]!r} is no word; wanted one a line, without spaces"
-            )
-    words = list(dict.fromkeys(word for word in words if word))
-    letters = "".join(sorted(set().union(*words)))
-    if len(words) < 2:
-        raise FileFormatError(f"{where}: {len(words)} words; at least 2 are wanted, one a line")
-    if len(letters) > MOST_LETTERS:
-        raise FileFormatError(f"{where}: {len(letters)} different letters; at most {MOST_LETTERS}")
-    held = min(HELD_BACK, len(words) // 10 or 1)
-    order = rng.permute(np.arange(len(words)), len(words), SPLIT_SEED, 0).tolist()
-    test, train = ([words[k] for k in part] for part in (order[:held], order[held:]))
-    return Words(letters, train, test, context)
-
-
-def _codes(text: str) -> NDArray[np.uint32]:
-    """The numbers that letters have in Unicode."""
-    return np.frombuffer(text.encode("utf-32-le"), np.uint32)
-
-
-def _read(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            found = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"--text {path} cannot be read: {error.strerror or error}") from None
-    if len(found) > MOST_BYTES:
-        raise FileFormatError(f"{path} is larger than {MOST_BYTES >> 20} MB; take a part of its words")
-    try:
-        return found.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FileFormatError(f"{path} is no text in UTF-8 (byte {error.start}); save it as UTF-8") from None

@@ -50,10 +50,8 @@ SCHEDULES: dict[str, Callable[[Optimizer, int], Any]] = {
 MOST = 10**12
 
 
-def parse_schedule(value: Any) -> Any:
+def parse_schedule(value: str) -> Any:
     """``cosine:1000`` as ("cosine", 1000), ``cosine`` as ("cosine", None)."""
-    if not isinstance(value, str):
-        return value
     match = re.fullmatch(r"([a-z]+)(?::([0-9]{1,13}))?", value.strip())
     if match is None or match[1] not in SCHEDULES or not 1 <= int(match[2] or 1) <= MOST:
         raise InputError(
@@ -86,10 +84,8 @@ class OfRun(TypedDict):
     threads: int | None
 
 
-def parse_size(value: Any) -> Any:
+def parse_size(value: str) -> Any:
     """``1280x720`` as (1280, 720)."""
-    if not isinstance(value, str):
-        return value
     match = re.fullmatch(r"(\d{1,5})[xX×](\d{1,5})", value.strip())
     least, most = SIDES
     if not match or not all(least <= int(side) <= most for side in match.groups()):
@@ -99,16 +95,19 @@ def parse_size(value: Any) -> Any:
     return int(match[1]), int(match[2])
 
 
-def parse_whole_numbers(value: Any) -> Any:
+def parse_whole_numbers(value: str) -> Any:
     """``16,16`` as (16, 16); an empty text as ()."""
-    if not isinstance(value, str):
-        return value
     parts = [part.strip() for part in value.split(",")] if value.strip() else []
     if not all(re.fullmatch(r"[0-9]{1,5}", part) and int(part) > 0 for part in parts):
         raise InputError(
             f'wanted whole numbers from 1 to 99999 with commas between, as 16,16 ("" is none), got {shown(value)}'
         )
     return tuple(int(part) for part in parts)
+
+
+def of_text(parse: Callable[[str], Any]) -> BeforeValidator:
+    """What is typed is parsed; what Python gives stays as it is."""
+    return BeforeValidator(lambda value: parse(value) if isinstance(value, str) else value)
 
 
 def one_of(names: Iterable[str]) -> AfterValidator:
@@ -182,9 +181,9 @@ def flag(
     return Field(default, description=description, json_schema_extra=extra or None, **bounds)
 
 
-Size = Annotated[tuple[int, int], BeforeValidator(parse_size)]
+Size = Annotated[tuple[int, int], of_text(parse_size)]
 Duration = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
-WholeNumbers = Annotated[tuple[int, ...], BeforeValidator(parse_whole_numbers)]
+WholeNumbers = Annotated[tuple[int, ...], of_text(parse_whole_numbers)]
 Steps = Annotated[int, Field(ge=1, le=10**12)]
 Batch = Annotated[int, Field(ge=1, le=10**7)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -200,7 +199,7 @@ SamplingFlag = Annotated[
     ),
 ]  # fmt: skip
 ScheduleFlag = Annotated[
-    Annotated[Plan, BeforeValidator(parse_schedule)] | None,
+    Annotated[Plan, of_text(parse_schedule)] | None,
     flag(
         "how the learning rate goes on from --lr. linear, cosine: down to 0; decay: flat, and after "
         "three fifths down to a tenth; cycle: from a 25th up to it and down; step:N: a tenth every N steps; plateau:N: "

@@ -12,6 +12,10 @@ command                                                                     accu
 
 The last one sees x and y alone, and 50 of 250 points at each step; with all of them it is 19 of 20 seeds over 0.9,
 with batches of 10 it is 15.
+
+This file has the options and the scene. `net` has the networks and what they get of a point, `points` where points come
+from and all that a run has known, `edits` what a hand changes, `panels` what stands beside the cubes, `controls` what
+can be set live and the command that shows a moment again.
 """
 
 from __future__ import annotations
@@ -22,15 +26,14 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pydantic import BeforeValidator
 
 import scalarviz as sv
-from scalarviz.data import KINDS, NOISE
+from scalarviz.data.points import KINDS, NOISE
 from scalarviz.errors import InputError, listing, shown
 from scalarviz.run import Moment
 
 from .. import kit
-from ..options import Batch, NotNegative, SamplingFlag, SceneOptions, WholeNumbers, flag, one_of
+from ..options import Batch, NotNegative, SamplingFlag, SceneOptions, WholeNumbers, flag, of_text, one_of
 from .controls import HIDDEN, command_of, controls_of, taken_away
 from .edits import table_edit
 from .net import BETWEEN, FEATURES, MOST_LAYERS, MOST_UNITS, PlayNet, Shape, hidden_behind_features
@@ -43,41 +46,38 @@ MOST_TOLD = 10_000
 """Points whose loss is told at every frame; of more it is that of the last batch."""
 
 
-def parse_features(value: object) -> object:
+def parts_of(text: str) -> list[str]:
+    """What stands between commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def parse_features(text: str) -> tuple[str, ...]:
     """``x,y,sinx`` as ("x", "y", "sinx"), in the order in which a network gets them."""
-    if not isinstance(value, str):
-        return value
-    names = [part.strip() for part in value.split(",") if part.strip()]
-    unknown = [name for name in names if name not in FEATURES]
-    if unknown or not names or len(set(names)) < len(names):
-        raise InputError(f"wanted some of {listing(FEATURES)}, each once with commas between, got {value[:80]!r}")
+    names = parts_of(text)
+    if not names or not set(names) <= set(FEATURES) or len(set(names)) < len(names):
+        raise InputError(f"wanted some of {listing(FEATURES)}, each once with commas between, got {text[:80]!r}")
     return tuple(name for name in FEATURES if name in names)
 
 
-def parse_columns(value: object) -> object:
-    """``length,width,kind`` as a tuple of names."""
-    return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
-
-
-def parse_numbers(value: object) -> object:
+def parse_numbers(text: str) -> tuple[int, ...]:
     """``3,17`` as (3, 17), each once and in order."""
-    if not isinstance(value, str):
-        return value
-    parts = [part.strip() for part in value.split(",") if part.strip()]
+    parts = parts_of(text)
     if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-        raise InputError(f"wanted whole numbers from 0 on with commas between, got {value[:80]!r}")
+        raise InputError(f"wanted whole numbers from 0 on with commas between, got {text[:80]!r}")
     return tuple(sorted(set(map(int, parts))))
 
 
-def parse_hide(value: object) -> object:
+def parse_hide(text: str) -> tuple[str, ...]:
     """``lr,batch`` as a tuple of names."""
-    if not isinstance(value, str):
-        return value
-    names = tuple(part.strip() for part in value.split(",") if part.strip())
-    unknown = [name for name in names if name not in HIDDEN]
-    if unknown:
+    names = tuple(parts_of(text))
+    if unknown := [name for name in names if name not in HIDDEN]:
         raise InputError(f"there is no control {shown(unknown[0])}; allowed: {listing(HIDDEN)}")
     return names
+
+
+def parse_columns(text: str) -> tuple[str, ...]:
+    """``length,width,kind`` as a tuple of names; an empty one is none that a table has."""
+    return tuple(part.strip() for part in text.split(","))
 
 
 class Options(SceneOptions):
@@ -89,7 +89,7 @@ class Options(SceneOptions):
         "your own points instead: a table whose first line names the columns, the last one being what is to be found; "
         "- is the standard input", None, metavar="FILE",
     )  # fmt: skip
-    columns: Annotated[tuple[str, ...], BeforeValidator(parse_columns)] = flag(
+    columns: Annotated[tuple[str, ...], of_text(parse_columns)] = flag(
         "of the table: one or two inputs, then what is to be found", (), metavar="X,Y,TARGET", shown="all of them"
     )
     noise: NotNegative = flag(f"how much chance is in the points, 0 to {NOISE:g}", 0.0, le=NOISE)
@@ -100,11 +100,11 @@ class Options(SceneOptions):
     point: list[str] = flag(
         "one more point to learn from, as a click on the map adds it; may be repeated", [], metavar="X,Y,TARGET"
     )
-    without: Annotated[tuple[int, ...], BeforeValidator(parse_numbers)] = flag(
+    without: Annotated[tuple[int, ...], of_text(parse_numbers)] = flag(
         "points to leave out, as the right button takes them away: their numbers from 0 on", (), metavar="N,N",
         shown="none",
     )  # fmt: skip
-    features: Annotated[tuple[str, ...], BeforeValidator(parse_features)] = flag(
+    features: Annotated[tuple[str, ...], of_text(parse_features)] = flag(
         "what the network gets of a point", ("x", "y"), metavar=",".join(FEATURES), shown="x,y"
     )
     hidden: WholeNumbers = flag("units of the hidden layers", (4, 2), metavar="N,N", shown="4,2")
@@ -114,7 +114,7 @@ class Options(SceneOptions):
     batch: Batch = flag("points a step", 10)
     sampling: SamplingFlag = "epochs"
     weights_seed: int | None = flag("of the first weights alone", None, ge=0, lt=2**64, shown="that of --seed")
-    hide: Annotated[tuple[str, ...], BeforeValidator(parse_hide)] = flag(
+    hide: Annotated[tuple[str, ...], of_text(parse_hide)] = flag(
         "controls that the window's panel leaves out, for a class: " + ", ".join(HIDDEN), (), metavar="NAME,NAME",
         shown="none",
     )  # fmt: skip

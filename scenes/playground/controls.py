@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from scalarviz.data import KINDS, NOISE
+from scalarviz.data.points import KINDS, NOISE
 from scalarviz.run.controls import Button, Control, Layers, Reader, Segments, Slider, Switch
 from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetBatchSize, SetLimits, SetOptimizer
 from scalarviz.run.run_traveller import seed_shown

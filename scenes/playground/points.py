@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scalarviz import rng
-from scalarviz.data import KINDS, ORDER, points_of
+from scalarviz.data.points import KINDS, ORDER, points_of
 from scalarviz.errors import FileFormatError, InputError, listing, shown
 from scalarviz.io import CsvTable
 from scalarviz.run.core.frame import Frame

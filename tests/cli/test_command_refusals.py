@@ -347,7 +347,7 @@ def test_a_bad_condition_has_a_caret_below_it(refused):
 
 @pytest.mark.parametrize(
     ("line", "name", "facts"),
-    [("digits --steps 1", "scalarviz.scenes.digits.find_spec", ('"scalarviz[data]"',)),
+    [("digits --steps 1", "scalarviz.data.digits.find_spec", ('"scalarviz[data]"',)),
      ("texture --steps 2", "scalarviz.io.pictures.find_spec", ('"scalarviz[data]"', "photo.png"))],
 )  # fmt: skip
 def test_what_is_not_installed_is_named_before_training(refused, monkeypatch, line, name, facts):

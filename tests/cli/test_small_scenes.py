@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from scalarviz.scenes import neuron
-from scalarviz.scenes.digits import load_digits
 
 from kit.commands import make_scene, weights_in
 from scalarviz import data
+from scalarviz.data.digits import load_digits
 from scalarviz.io import load_picture, load_tensors, read_cube, save_picture
 
 # ---- neuron

@@ -24,8 +24,8 @@ BY_FLOOR = {
     2: "io scalar",
     3: "tape onnx",
     4: "engine nn optim",
-    5: "run imported sweep check mistakes",
-    6: "view front",  # the front has the names that need no view
+    5: "run imported sweep check mistakes data.digits",
+    6: "view front data.samples",  # the front has the names that need no view
     7: "scenes lessons",
     8: "cli",
     9: "__main__",

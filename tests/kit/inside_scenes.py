@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scalarviz.scenes.microgpt import GPT, NAMES, Words, board, load_words, new_word, next_letter, weights_of
+from scalarviz.scenes.microgpt import GPT, board, new_word, next_letter, weights_of
 from scalarviz.scenes.microgpt import read as read_gpt
 from scalarviz.scenes.playground.edits import add_point as AddPoint
 from scalarviz.scenes.playground.edits import other_points as OtherPoints
@@ -22,7 +22,8 @@ from scalarviz.scenes.playground.points import (
 from scalarviz.scenes.texture import DRAWN, Motif, bilinear, triangles
 
 import scalarviz as sv
-from scalarviz.data import KINDS, PEAKS, points_of
+from scalarviz.data.points import KINDS, PEAKS, points_of
+from scalarviz.data.words import NAMES, Words, load_words
 from scalarviz.io import parse_csv
 
 __all__ = [

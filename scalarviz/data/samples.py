@@ -1,0 +1,192 @@
+"""The samples of ``scalarviz train``: arrays in a .npz file, or pictures in a folder with one for each class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import rng
+from ..errors import FileFormatError, InputError, ScalarvizError
+from ..io import load_picture
+from ..io.archive import read_arrays
+from ..io.readable import unreadable
+from ..run.checks import as_samples
+
+Array = NDArray[Any]
+Shape = tuple[int, ...]
+SPLIT_SEED = 1  # of the fixed split; the run's seed does not move it, so figures can be compared
+ARRAYS = ("x", "y", "x_test", "y_test")
+SYSTEMS_OWN = ("thumbs.db", "desktop.ini")  # what Windows puts beside pictures
+GREY = np.array([0.2126, 0.7152, 0.0722], np.float32)  # ITU-R BT.709
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """What is learnt from, and what is held back for the test.
+
+    Attributes
+    ----------
+    x, y : ndarray
+        As a Run takes them.
+    test_x, test_y : ndarray
+        Of length 0 where nothing is held back.
+    names : tuple of str
+        Of the classes, where the data have names for them.
+    """
+
+    x: Array
+    y: Array
+    test_x: Array
+    test_y: Array
+    names: tuple[str, ...] = ()
+
+    @property
+    def counted(self) -> bool:
+        """Whether the targets are numbers of classes."""
+        return self.y.dtype.kind in "biu" and self.y[0].size == 1
+
+    def split(self, held: float) -> Samples:
+        """Hold back a share for the test, where the data have none of their own."""
+        if len(self.test_x):
+            return self
+        order = rng.permute(np.arange(len(self.x)), len(self.x), SPLIT_SEED, 0)
+        test, train = np.split(order, [min(round(held * len(self.x)), len(self.x) - 1)])
+        return Samples(self.x[train], self.y[train], self.x[test], self.y[test], self.names)
+
+
+def read_samples(path: Path, shape: Shape) -> Samples:
+    """Read a set of samples, in the order of the file.
+
+    Parameters
+    ----------
+    path : Path
+        A .npz file with arrays ``x`` and ``y`` (and ``x_test``, ``y_test``), or a folder.
+    shape : tuple of int
+        Of one sample of the network: pictures must have it, rows of as many numbers get it.
+
+    Raises
+    ------
+    InputError, FileFormatError
+        There is no such file; it holds something else; sizes that do not fit; numbers that are not finite.
+    """
+    if path.is_dir():
+        x, y, names = _folder(path, shape)
+        return Samples(x, y, x[:0], y[:0], names)
+    arrays = _arrays(path)
+    for name, array in arrays.items():
+        as_samples(array, f"{path}: {name}")
+    x, y = _shaped(arrays["x"], shape, path), arrays["y"]
+    _check_length(path, x, y)
+    if "x_test" in arrays:
+        test = _shaped(arrays["x_test"], shape, path), arrays["y_test"]
+        _check_length(path, *test)
+        if test[1][0].size != y[0].size:
+            raise InputError(
+                f"{path}: a sample of y_test has the shape {test[1].shape[1:]}, one of y {y.shape[1:]}; give them one "
+                "shape"
+            )
+        return Samples(x, y, *test)
+    return Samples(x, y, x[:0], y[:0])
+
+
+def shape_in(path: Path, known: Sequence[int | str | None] | None) -> Shape:
+    """The shape of one sample of the data, for networks whose file leaves it open; `known` has the samples' side.
+
+    Pictures have as many channels as the network takes, else 3.
+    """
+    if not path.is_dir():
+        return _arrays(path)["x"].shape[1:]
+    _, files = _pictures(path)
+    channels = known[-3] if known is not None and len(known) > 2 else None
+    return channels if isinstance(channels, int) else 3, *load_picture(files[0][1]).rgb.shape[:2]
+
+
+def _arrays(path: Path) -> dict[str, Array]:
+    found = read_arrays(path, ARRAYS, ARRAYS[:2], "data set")
+    missing = [name for name in ARRAYS[2:] if name not in found]
+    if len(missing) == 1:
+        raise FileFormatError(f"{path} has no array {missing[0]}; a test has both, x_test and y_test")
+    wrong = [name for name, array in found.items() if not array.ndim or not array.size]
+    if wrong:
+        raise FileFormatError(f"{path}: {wrong[0]} must be a row of samples, each of numbers, and not empty")
+    return found
+
+
+def _shaped(x: Array, shape: Shape, path: Path) -> Array:
+    """The inputs in the shape of the network's."""
+    if x.shape[1:] == shape:
+        return x
+    if x[0].size != int(np.prod(shape)) or x.ndim > 2:
+        raise InputError(f"{path}: a sample of x has the shape {x.shape[1:]}, the network takes {shape}")
+    return x.reshape(len(x), *shape)
+
+
+def _check_length(path: Path, x: Array, y: Array) -> None:
+    if len(x) != len(y):
+        raise FileFormatError(
+            f"{path} has {len(x):,} samples in x and {len(y):,} in y; as many as each other are needed"
+        )
+
+
+def _folder(path: Path, shape: Shape) -> tuple[Array, Array, tuple[str, ...]]:
+    """Pictures of all classes; channels first, numbers in 0..1."""
+    if len(shape) != 3 or shape[0] not in (1, 3):
+        raise InputError(
+            f"{path} is a folder of pictures; the network takes samples of the shape {shape}, not 1 x H x W or 3 x H "
+            "x W"
+        )
+    classes, files = _pictures(path)
+    x = np.empty((len(files), *shape), np.float32)
+    for place, (_, file) in enumerate(files):
+        x[place] = _pixels(file, shape)
+    return x, np.array([k for k, _ in files]), tuple(each.name for each in classes)
+
+
+def _pictures(path: Path) -> tuple[list[Path], list[tuple[int, Path]]]:
+    """The folders of the classes, and each picture with the number of its class."""
+    try:
+        classes = sorted(each for each in path.iterdir() if each.is_dir() and not each.name.startswith("."))
+        files = [(k, file) for k, each in enumerate(classes) for file in sorted(each.iterdir()) if _shown(file)]
+    except OSError as error:
+        raise unreadable(path, error) from None
+    if len(classes) < 2 or not files:
+        raise InputError(
+            f"{path} must have a folder for each class with pictures in it, such as {path}/cats and {path}/dogs"
+        )
+    empty = [each for k, each in enumerate(classes) if k not in {number for number, _ in files}]
+    if empty:
+        raise InputError(f"{empty[0]} has no pictures; each folder in {path} is a class: fill it, or take it away")
+    return classes, files
+
+
+def _shown(file: Path) -> bool:
+    """Whether a file counts as a picture; what is none of the user's is left out.
+
+    Raises
+    ------
+    InputError
+        It is a folder, or what else is no file.
+    """
+    if file.name.startswith(".") or file.name.lower() in SYSTEMS_OWN:
+        return False
+    if not file.is_file():
+        raise InputError(f"{file} is no file; the folder of a class holds pictures alone, no folders")
+    return True
+
+
+def _pixels(file: Path, shape: Shape) -> Array:
+    try:
+        rgb = load_picture(file).rgb
+    except ScalarvizError as error:
+        raise type(error)(f"{error}; it lies in a folder of pictures to learn from") from None
+    if rgb.shape[:2] != shape[1:]:
+        raise InputError(
+            f"{file} has {rgb.shape[1]} x {rgb.shape[0]} pixels, the network takes {shape[2]} x {shape[1]}; "
+            "bring all pictures to that size first"
+        )
+    return (rgb @ GREY)[None] if shape[0] == 1 else np.moveaxis(rgb, -1, 0)
