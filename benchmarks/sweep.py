@@ -206,7 +206,7 @@ def cluster(workers: str, runs: str, steps: str) -> None:
             }
 
         def parcels() -> None:
-            sent = [to._sender.submit(work, [], versions(), key=f"empty-{k}") for k in range(PARCELS)]
+            sent = [to._client.submit(work, [], versions(), key=f"empty-{k}") for k in range(PARCELS)]
             for one in sent:
                 one.result()
 

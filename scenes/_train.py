@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -118,34 +118,13 @@ def build(options: Options) -> sv.Scene:
 
 @dataclass(slots=True)
 class Learning(sv.Scene):
-    """The scene, and what `report` and `finish` need beside it.
+    """The scene, and what `report` and `finish` need beside it."""
 
-    Attributes
-    ----------
-    samples : Samples or None
-        None in no scene that `build` makes.
-    classes : bool
-        Whether the targets are classes.
-    softmax : Ending or None
-        That which the network ended with.
-    shape : tuple of int
-        Of one sample.
-    numbers : {"float32", "float64"}
-        Of which the file is that --onnx writes: whoever uses the network gives it what it gave to the first one.
-    """
-
-    samples: Samples | None = None
-    classes: bool = False
-    softmax: Ending | None = None
-    shape: tuple[int, ...] = ()
-    numbers: str = "float32"
-
-    def asked(self) -> tuple[Samples, Any, Any]:
-        """The data, and the part of them that says how well it learns: inputs and targets of the test, or all."""
-        assert self.samples is not None
-        if len(self.samples.test_x):
-            return self.samples, self.samples.test_x, self.samples.test_y
-        return self.samples, self.samples.x, self.samples.y
+    samples: Samples = field(kw_only=True)
+    classes: bool = False  # whether the targets are classes
+    softmax: Ending | None = None  # that which the network ended with
+    shape: tuple[int, ...] = ()  # of one sample
+    numbers: str = "float32"  # of which --onnx writes the file: what the first one took, it takes
 
 
 def _check_classes(samples: Samples, makes: int, options: Options) -> None:
@@ -212,8 +191,7 @@ def _curve(samples: Samples, classes: bool) -> TestCurve | None:
 
 def _claim(moment: Moment, *, samples: Samples) -> str:
     """How many samples are told rightly that are not learnt from."""
-    x, y = (samples.test_x, samples.test_y) if len(samples.test_x) else (samples.x, samples.y)
-    x, y = x[:PIECE], y[:PIECE]
+    x, y = (part[:PIECE] for part in samples.asked)
     right = int((moment.predict(x).argmax(axis=1) == _numbers(y)).sum())
     return f"It now tells the class of {right:,} of {len(x):,} samples{' of the test' if len(samples.test_x) else ''}."
 
@@ -225,9 +203,10 @@ def _numbers(y: Any) -> Any:
 
 def report(scene: Learning) -> dict[str, float]:
     """What the last line and the JSON say beyond what they say of every scene."""
-    samples, x, y = scene.asked()
+    x, y = scene.samples.asked
     if not scene.classes:
-        return {"test_loss" if x is samples.test_x else "loss_of_all": float(scene.run.evaluate(x, y))}
+        name = "test_loss" if len(scene.samples.test_x) else "loss_of_all"
+        return {name: float(scene.run.evaluate(x, y))}
     right = kit.in_pieces(scene.run.predict, x, PIECE).argmax(axis=1) == _numbers(y)
     return {"accuracy": round(float(right.mean()), 4)}
 

@@ -108,11 +108,8 @@ def build(options: Options) -> sv.Scene:
 def _answer(task: Task, weights: list[sv.Weight], sample: Any) -> list[sv.Value]:
     """The formula for one sample: what is trained."""
     inputs = [sample] if isinstance(sample, sv.Value) else sample
-    return [task.formula({**_named(task.inputs, inputs), **{weight.name: weight for weight in weights}})]
-
-
-def _named(names: tuple[str, ...], values: Any) -> dict[str, Any]:
-    return dict(zip(names, values, strict=True))
+    named = dict(zip(task.inputs, inputs, strict=True))
+    return [task.formula({**named, **{weight.name: weight for weight in weights}})]
 
 
 def graph_at(task: Task, moment: Moment) -> Made:
@@ -196,28 +193,13 @@ MOST_WEIGHTS = 1000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
-    """A formula and its data.
-
-    Attributes
-    ----------
-    formula : Formula
-    what : str
-        Where the data are from.
-    inputs : tuple of str
-        The columns that a sample has, in their order: those that the formula names, or the first one.
-    target : str
-        The column that is learnt.
-    samples : ndarray, shape (N, n_inputs)
-    targets : ndarray, shape (N, 1)
-    notes : list of str
-    """
+    """A formula and its data."""
 
     formula: Formula
-    what: str
-    inputs: tuple[str, ...]
-    target: str
-    samples: Array
-    targets: Array
+    inputs: tuple[str, ...]  # the columns that a sample has: those that the formula names, or the first one
+    target: str  # the column that is learnt
+    samples: Array  # (N, n_inputs)
+    targets: Array  # (N, 1)
     notes: list[str]
 
     def __len__(self) -> int:
@@ -225,13 +207,7 @@ class Task:
 
 
 def read_formula(text: str) -> str:
-    """A formula, or that of the file behind an ``@``.
-
-    Raises
-    ------
-    InputError
-        There is no such file, or it cannot be read.
-    """
+    """A formula, or that of the file behind an ``@``; InputError where that cannot be read."""
     if not text.startswith("@"):
         return text
     path = check_source(Path(text[1:]), "formula")
@@ -244,16 +220,7 @@ def read_formula(text: str) -> str:
 
 
 def task_of(text: str, path: Path | None, target: str | None = None) -> Task:
-    """What is to be learnt.
-
-    Parameters
-    ----------
-    text : str
-        The formula.
-    path : Path or None
-        A table; None: the one that comes with the scene.
-    target : str or None
-        The column that the formula should give; None: the last one.
+    """What is to be learnt: a formula, a table (or the scene's own), and the column it should give (or the last one).
 
     Raises
     ------
@@ -287,7 +254,7 @@ def task_of(text: str, path: Path | None, target: str | None = None) -> Task:
     if left:
         notes.append(f"not in the formula: {listing(left[:6])}{' ...' * (len(left) > 6)}")
     samples = np.stack([table.numbers(name) for name in used], axis=1)
-    return Task(found, what, used, target, samples, wanted[:, None], notes)
+    return Task(found, used, target, samples, wanted[:, None], notes)
 
 
 def _own() -> CsvTable:

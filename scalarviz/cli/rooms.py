@@ -116,7 +116,8 @@ def door_of(name: str, path: Path) -> Door:
     """The door of a scene; its module is not imported for it."""
     from ..view.rooms.door import Door
 
-    still = path.parent / STILLS / f"{name}.webp"
+    folder = path.parents[1] if path.name == "__init__.py" else path.parent
+    still = folder / STILLS / f"{name}.webp"
     return Door(name, summary_of(path), partial(_opened, name), still if still.exists() else None, missing(path))
 
 

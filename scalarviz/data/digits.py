@@ -33,14 +33,7 @@ Labels = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """Pictures with their digit, for training and apart from it for the test.
-
-    Attributes
-    ----------
-    train, test : ndarray of float32, shape (N, 1, H, W)
-        0 is paper, 1 is ink.
-    train_labels, test_labels : ndarray of int, shape (N,)
-    """
+    """Pictures (N, 1, H, W) with their digit, for training and apart from it for the test; 0 is paper, 1 is ink."""
 
     train: Pictures
     train_labels: Labels

@@ -27,23 +27,18 @@ GREY = np.array([0.2126, 0.7152, 0.0722], np.float32)  # ITU-R BT.709
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What is learnt from, and what is held back for the test.
+    """What is learnt from, and what is held back for the test."""
 
-    Attributes
-    ----------
-    x, y : ndarray
-        As a Run takes them.
-    test_x, test_y : ndarray
-        Of length 0 where nothing is held back.
-    names : tuple of str
-        Of the classes, where the data have names for them.
-    """
-
-    x: Array
+    x: Array  # as a Run takes them
     y: Array
-    test_x: Array
+    test_x: Array  # of length 0 where nothing is held back
     test_y: Array
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # of the classes, where the data have names for them
+
+    @property
+    def asked(self) -> tuple[Array, Array]:
+        """What says how well it is learnt: inputs and targets of the test, or all where there is none."""
+        return (self.test_x, self.test_y) if len(self.test_x) else (self.x, self.y)
 
     @property
     def counted(self) -> bool:

@@ -21,22 +21,12 @@ END = "end"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Words:
-    """Words as numbers: each letter its place in the alphabet, and one number more that begins and ends a word.
+    """Words as numbers: each letter its place in the alphabet, and one number more that begins and ends a word."""
 
-    Attributes
-    ----------
-    letters : str
-        The alphabet, in order.
-    train, test : list of str
-        What is learnt from, and what is held back.
-    context : int
-        The most letters that a sample holds; longer words are cut.
-    """
-
-    letters: str
-    train: list[str]
-    test: list[str]
-    context: int
+    letters: str  # the alphabet, in order
+    train: list[str]  # what is learnt from
+    test: list[str]  # what is held back
+    context: int  # the most letters that a sample holds; longer words are cut
 
     @property
     def end(self) -> int:
