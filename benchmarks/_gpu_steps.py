@@ -9,6 +9,7 @@ from typing import Any
 
 import _contestants as by
 import numpy as np
+from _gpu_launches import launches_a_step
 from _gpu_networks import BLOCKS, OWN, PLAIN, forms_of, graph, taken, workloads
 from _gpu_setting import DTYPES, Setting
 from _timing import Timing
@@ -16,7 +17,6 @@ from _workloads import Workload, named
 
 from scalarviz import Run
 from scalarviz.engine.cuda import trainer
-from scalarviz.engine.cuda.trainer import launches_a_step
 from scalarviz.engine.problem import Problem
 
 MEMORY_RATE, FLOPS = 4.8e12, {"float32": 67e12, "float64": 34e12}

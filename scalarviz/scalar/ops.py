@@ -127,7 +127,7 @@ def _check_entry(name: str, args: tuple[str, ...], partials: tuple[str | None, .
     if not name.isidentifier() or keyword.iskeyword(name):
         raise InputError(f"register: the name must be a Python identifier, got {shown(name)}")
     if len(name) > LONGEST:  # files of compiled kernels are called so, too
-        raise InputError(f"register: the name has {len(name):,} characters, at most {LONGEST} are allowed: {shown(name)}")
+        raise InputError(f"register: a name has at most {LONGEST} characters, got {len(name):,}: {shown(name)}")
     if name in RESERVED:
         raise InputError(f"register: {name!r} is a node of graphs already that is no operation; choose another name")
     if name in TABLE:
