@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import time
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import _contestants as by
@@ -75,12 +76,11 @@ def predicted(problem: Problem, form: str, shape: Any) -> float:
 
 def measure(setting: Setting) -> None:
     """Every workload of the benchmarks, in both dtypes."""
-    for dtype in DTYPES:
-        for work in workloads(setting.tiny):
-            if setting.left() < 15 and not setting.tiny:
-                setting.row(f"{work.name}, {dtype}", remark="not measured: no time was left")
-                continue
+    for dtype, work in product(DTYPES, workloads(setting.tiny)):
+        if setting.left() >= 15 or setting.tiny:
             compare(setting, work, dtype)
+        else:
+            setting.row(f"{work.name}, {dtype}", remark="not measured: no time was left")
 
 
 def targets(setting: Setting) -> None:

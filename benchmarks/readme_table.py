@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-FIRST_STEPS = (
-    "scalarviz: first trained step, warm cache", "PyTorch: first trained step", "JAX: first trained step, jit"
-)  # fmt: skip
+FIRST = (("scalarviz", ", warm cache"), ("PyTorch", ""), ("JAX", ", jit"))
 REPORTS = (
     "wide_nets", "microgpt", "startup", "scenes_start", "compile_times", "memory", "making", "going_back", "plane_map",
     "objects_vs_micrograd", "sweep",
@@ -55,11 +53,11 @@ def peers() -> list[str]:
 def others() -> str:
     """The figures that are no training step."""
     small, cubes, scenes = results("objects_vs_micrograd"), results("million_cubes"), results("live_view")["scenes"]
-    start, peaks = results("startup"), results("memory")["peak_bytes"]
+    start, peaks, sweep = results("startup"), results("memory")["peak_bytes"], results("sweep")
     objects, micrograd = (median(small, name) for name in ("scalarviz objects", "micrograd"))
     nodes = small["ns_a_node"]
     slab, mesh = (median(cubes, name) for name in ("slab", "InstancedMesh"))
-    first = [median(start, name) for name in FIRST_STEPS]
+    first = [median(start, f"{name[0]}: first trained step{name[1]}") for name in FIRST]
     ours, torch = (f"{peaks[f'ten million weights: {name}'] / 1e9:.2g} GB" for name in ("scalarviz", "PyTorch eager"))
     kept = ", ".join(f"`{name}` keeps {found['share']:.0%}" for name, found in scenes.items())
     return (
@@ -70,17 +68,10 @@ def others() -> str:
         f"JAX jit {first[2]}.\n"
         f"Ten million weights train (Adam) within {ours}, PyTorch {torch}.\n"
         f"A million cubes with new values each frame in software GL: {slab}, vispy's InstancedMesh {mesh}.\n"
-        f"Watched at 30 frames a second, {kept} of its undrawn speed.\n{sweeps()}\n\n{grid()}"
-    )
-
-
-def sweeps() -> str:
-    """Many small runs, from the command line."""
-    report = results("sweep")
-    whole, theirs = median(report, "scalarviz: 1,000 runs"), report["pytorch_all_runs"] / 60
-    return (
-        f"`scalarviz sweep xor --seeds 1000`, 20,000 steps each, in two processes, with the file of results: {whole}; "
-        f"PyTorch in two processes {theirs:.0f} minutes, by what 8 more of its runs cost."
+        f"Watched at 30 frames a second, {kept} of its undrawn speed.\n"
+        f"`scalarviz sweep xor --seeds 1000`, 20,000 steps each, in two processes, with the file of results: "
+        f"{median(sweep, 'scalarviz: 1,000 runs')}; PyTorch in two processes {sweep['pytorch_all_runs'] / 60:.0f} "
+        f"minutes, by what 8 more of its runs cost.\n\n{grid()}"
     )
 
 

@@ -1,8 +1,7 @@
 """A thousand runs of XOR from the command line, beside the same sweep in PyTorch processes and on a dask cluster.
 
 ``scalarviz sweep xor --seeds 1000`` is timed as a whole, from the command's start to its end: two processes, 20,000
-steps of single samples a run, every result in a file; bytecode and kernels are there from an earlier start. What the
-processors worked for it stands beside, since a busy machine shows there less.
+steps of single samples a run, every result in a file; bytecode and kernels are there from an earlier start.
 
 PyTorch trains the same network in a pool of two processes. It does so for few runs, and what a thousand take is what
 one more costs, a thousand times. That both train the same thing is tried first, on a hundred steps with the same
@@ -16,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import sqlite3
 import subprocess
 import sys
@@ -25,7 +23,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from _timing import (
@@ -59,14 +56,11 @@ def sweep(quick: bool) -> Found:
     runs, steps = (20, 2000) if quick else (RUNS, STEPS)
     ours, few, more = f"scalarviz: {runs:,} runs", f"PyTorch: {FEW} runs", f"PyTorch: {MORE} runs"
     times: dict[str, list[float]] = {ours: [], few: [], more: []}
-    worked: list[float] = []
     with tempfile.TemporaryDirectory() as name:
         command_line(2, 20, Path(name))  # the system's file cache
         torch(2, 4000)
         for _ in range(1 if quick else 3):
-            seconds, processor = command_line(runs, steps, Path(name))
-            times[ours].append(seconds)
-            worked.append(processor)
+            times[ours].append(command_line(runs, steps, Path(name)))
             times[few].append(torch(FEW, max(steps, 8000)))
             times[more].append(torch(MORE, max(steps, 8000)))
     timings = timings_of(times)
@@ -74,33 +68,27 @@ def sweep(quick: bool) -> Found:
     theirs = two + (runs - FEW) * (ten - two) / (MORE - FEW)
     size = (40, 200) if quick else (RUNS, STEPS)
     figures = {
-        "processor_seconds": round(median(worked), 1), "pytorch_all_runs": round(theirs, 1),
-        "times_as_fast": round(theirs / whole, 1),
+        "pytorch_all_runs": round(theirs, 1), "times_as_fast": round(theirs / whole, 1),
         "clusters": {str(workers): fresh(command_of(cluster, workers, *size)).json() for workers in (2, 8)},
     }  # fmt: skip
     print(json.dumps(figures, indent=1))
     return timings, {**figures, "goals": {f"sweep of XOR, {runs:,} runs": at_most(whole, SECONDS, "s")}}
 
 
-def command_line(runs: int, steps: int, folder: Path) -> tuple[float, float]:
-    """Seconds of the command, from its start to its end, and of the processors for it and its processes."""
-
-    def processors() -> float:
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return usage.ru_utime + usage.ru_stime
-
+def command_line(runs: int, steps: int, folder: Path) -> float:
+    """Seconds of the command, from its start to its end."""
     path = folder / "xor.svs"
     path.unlink(missing_ok=True)
     line = [*SCALARVIZ, "sweep", "xor", "--seeds", str(runs), "--steps", str(steps), "--results", str(path)]
-    start, worked = time.perf_counter(), processors()
+    start = time.perf_counter()
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": as_users_have_it()}
     subprocess.run([*line, "--workers", str(WORKERS)], check=True, **quiet)
-    seconds, worked = time.perf_counter() - start, processors() - worked
+    seconds = time.perf_counter() - start
     with sqlite3.connect(path) as database:
         (found,) = database.execute("SELECT count(*) FROM result WHERE state = 'done'").fetchone()
     if found != runs:
         raise SystemExit(f"{found} of {runs} runs are done")
-    return seconds, worked
+    return seconds
 
 
 # ---- PyTorch, as its users write a sweep: processes that each train one run after the other
@@ -200,10 +188,9 @@ def cluster(workers: str, runs: str, steps: str) -> None:
         def costs(task: Callable[[], None], count: int) -> dict[str, float]:
             before, start = {name: sum(p.cpu_times()[:2]) for name, p in processes.items()}, time.perf_counter()
             task()
-            wall = (time.perf_counter() - start) / count
-            return {name: (sum(p.cpu_times()[:2]) - before[name]) / count for name, p in processes.items()} | {
-                "wall": wall
-            }
+            found = {name: sum(p.cpu_times()[:2]) - before[name] for name, p in processes.items()}
+            found["wall"] = time.perf_counter() - start
+            return {name: seconds / count for name, seconds in found.items()}
 
         def parcels() -> None:
             sent = [to._client.submit(work, [], versions(), key=f"empty-{k}") for k in range(PARCELS)]
