@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..checks import integer
-from ..errors import InputError, TypeMismatchError, shown
+from ..errors import InputError
 from ..scalar import Block, Weight
 from ..scalar.single import checked_number
 from ..scalar.weight import Indices, named_blocks
@@ -27,13 +27,6 @@ def held_by(params: Iterable[Block | Weight], title: str) -> list[tuple[Block, I
     if not found:
         raise InputError(f"{title}: no parameters to train; pass net.parameters() or a list of Weights")
     return found
-
-
-def as_block(given: Any, what: str) -> Block:
-    """`given`, a Parameter; TypeMismatchError if it is something else."""
-    if not isinstance(given, Block):
-        raise TypeMismatchError(f"{what} takes a Parameter, got {type(given).__name__} {shown(given)}")
-    return given
 
 
 def below_one(number: float, what: str) -> float:

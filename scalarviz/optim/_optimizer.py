@@ -23,7 +23,7 @@ from ..scalar import Block, Value, Weight
 from ..scalar.single import at_least_zero
 from ..scalar.weight import Indices
 from ..tape import Tape, trace
-from ._given import as_block, steps_of
+from ._given import steps_of
 from ._groups import INITIAL, MOST, Grouped, GroupNumbers, ParamGroup, picked
 from ._pace import Pace
 from ._vector import gathered, moving_of, run_tape, scatter, zero_gradients
@@ -59,7 +59,7 @@ def unknown(optimizer: Optimizer, name: str) -> str:
 
 
 Limited = Callable[[Value, Value, Sequence[Value]], Value]
-NOBODY = ("_edit", "_give", "_scheduled", "_rules", "_of", "_pace")
+NOBODY = ("_trainer", "_rules", "_of", "_pace")
 """What the rule of one group does not take over."""
 FloatArray = NDArray[np.float64]
 Update = tuple[Any, Mapping[str, Any]]
@@ -124,12 +124,8 @@ class Optimizer:
 
     state: tuple[str, ...] = ()
     squares: tuple[str, ...] = ()
-    _edit: weakref.WeakMethod[Callable[[dict[str, Any], int | None], None]] | None = None
-    """Who is told of a number that is set, while a Run trains with the optimiser."""
-    _give: weakref.WeakMethod[Callable[[], object]] | None = None
-    """Who is asked for state and steps as they are now, likewise."""
-    _scheduled: weakref.WeakMethod[Callable[[LRScheduler | None], None]] | None = None
-    """Who is told of another schedule, likewise."""
+    _trainer: weakref.ref[Any] | None = None
+    """The Run that trains with it."""
     _held: list[tuple[Block, Indices]]
     _rules: tuple[Optimizer, ...] = ()
     """The rule of each group, an optimiser without weights; empty where there is one group."""
@@ -156,9 +152,8 @@ class Optimizer:
             object.__setattr__(self, name, value)
             return
         found = self.checked({name: value})
-        edit = None if self._edit is None else self._edit()
-        if edit is not None:
-            edit(found, None)
+        if (run := self._run()) is not None:
+            run._optimizer_edited(found, None)
         elif vars(self).get("_rules"):
             self.put(found)
         else:
@@ -237,25 +232,27 @@ class Optimizer:
         numbers, parameters behind ``lr, t``. TracingError or InputError if `update` asks a Value for its number or
         returns something else.
         """
-        groups = len(self.rules)
-        moved = 2 + more + groups - 1  # where the momenta stand that a schedule moves
-        theta = Block(moved + len(self.lr_pace.momenta))
-        rules = [rule.with_momentum(theta.weight(moved + j)) if self.lr_pace.momenta else rule
-                 for j, rule in enumerate(self.rules)]  # fmt: skip
+        return self._recorded(self.rules, limited, more)
+
+    def rule_tape(self, group: int, limited: Limited | None = None, more: int = 0) -> Tape:
+        """The rule of one parameter group, recorded as if it were the only one, with all states."""
+        return self._recorded(self.rules[group : group + 1], limited, more)
+
+    def _recorded(self, rules: Sequence[Optimizer], limited: Limited | None, more: int) -> Tape:
+        moved = 1 + more + len(rules)  # where the momenta stand that a schedule moves
+        theta = Block(moved + (len(rules) if self.lr_pace.momenta else 0))
+        if self.lr_pace.momenta:
+            rules = [rule.with_momentum(theta.weight(moved + j)) for j, rule in enumerate(rules)]
 
         def one(inputs: list[Value]) -> list[Value]:
-            w, g, *state = inputs
+            w, g, *state = inputs[: 2 + len(self.state)]
             if limited is not None:
                 g = limited(w, g, [theta.weight(2 + k) for k in range(more)])
-            if groups == 1:
-                return rules[0]._one([w, g, *state], theta.weight(0), theta.weight(1))
-            rates = [theta.weight(0), *(theta.weight(2 + more + j) for j in range(groups - 1))]
+            rates = [theta.weight(0), *(theta.weight(2 + more + j) for j in range(len(rules) - 1))]
             found = zip(rules, rates, strict=True)
-            return picked(
-                state[-1], [self.of_all(rule, [w, g, *state[:-1]], lr, theta.weight(1)) for rule, lr in found]
-            )
+            return picked(inputs[-1], [self.of_all(rule, [w, g, *state], lr, theta.weight(1)) for rule, lr in found])
 
-        return trace(one, 2 + len(self.state) + (groups > 1), blocks=[theta])
+        return trace(one, 2 + len(self.state) + (len(rules) > 1), blocks=[theta])
 
     # ---- its numbers
 
@@ -293,32 +290,26 @@ class Optimizer:
         for name, number in numbers.items():
             object.__setattr__(self, name, number)
 
-    def attach(
-        self,
-        edit: Callable[[dict[str, Any], int | None], None] | None,
-        give: Callable[[], object] | None = None,
-        scheduled: Callable[[LRScheduler | None], None] | None = None,
-    ) -> None:
-        """Let a Run train with it, or (None) nobody. The bound methods are held weakly.
+    def attach(self, run: Any) -> None:
+        """Let a Run train with it, or (None) nobody; it is held weakly.
 
-        `edit` is told of numbers that are set; `give` calls :meth:`receive` with state and steps as they are now;
-        `scheduled` is told of another schedule.
+        It is told of numbers that are set and of another schedule, and calls :meth:`receive` when it is asked.
         """
-        self._edit = None if edit is None else weakref.WeakMethod(edit)
-        self._give = None if give is None else weakref.WeakMethod(give)
-        self._scheduled = None if scheduled is None else weakref.WeakMethod(scheduled)
+        self._trainer = None if run is None else weakref.ref(run)
+
+    def _run(self) -> Any:
+        return None if self._trainer is None else self._trainer()
 
     def receive(self, steps: int, state: Mapping[str, FloatArray]) -> None:
         """Take over what a Run computed: `state` by name, shape ``(numel(),)``, float64."""
         self._steps, self._state = steps, dict(state)
 
     def _refresh(self) -> None:
-        give = None if self._give is None else self._give()
-        if give is not None:
-            give()
+        if (run := self._run()) is not None:
+            run._optimizer_asked()
 
     def _check_free(self, what: str) -> None:
-        if self._give is not None and self._give() is not None:
+        if self._run() is not None:
             raise StateError(
                 f"{type(self).__name__}: {what}, but a Run trains with this optimiser and holds its state; take "
                 "run.step() and run.load(path), or first run.close()"
@@ -332,7 +323,7 @@ class Optimizer:
 
     def __getstate__(self) -> dict[str, Any]:
         self._refresh()
-        return {name: part for name, part in self.__dict__.items() if name not in ("_edit", "_give", "_scheduled")}
+        return {name: part for name, part in self.__dict__.items() if name != "_trainer"}
 
     # ---- its rates
 
@@ -361,11 +352,10 @@ class Optimizer:
 
     @lr_schedule.setter
     def lr_schedule(self, schedule: LRScheduler | None) -> None:
-        edit = None if self._scheduled is None else self._scheduled()
-        if edit is None:
+        if (run := self._run()) is None:
             self.put_schedule(schedule)
         else:
-            edit(schedule)
+            run._scheduled(schedule)
 
     # ---- its groups
 
@@ -455,9 +445,6 @@ class Optimizer:
             return self.rules
         return tuple(rule.with_momentum(one) for rule, one in zip(self.rules, momenta, strict=True))
 
-    def all_group_numbers(self) -> list[dict[str, Any]]:
-        return [self.group_numbers(j) for j in range(len(self.rules))]
-
     def checked_groups(self, numbers: Mapping[str, Any], groups: Any, title: str) -> list[dict[str, Any]]:
         """The numbers of each group, of a file: those of all where it has no groups.
 
@@ -499,10 +486,14 @@ class Optimizer:
 
     def with_momentum(self, momentum: Any) -> Optimizer:
         """The same rule with another momentum, a number or a Value, which is not checked."""
-        name = str(self.momentum_name)
         twin = self._alone(self.lr)
-        twin.__dict__[name] = (momentum, self.betas[1]) if name == "betas" else momentum  # type: ignore[attr-defined]
+        twin.__dict__.update(self._moved(momentum))
         return twin
+
+    def _moved(self, momentum: Any) -> dict[str, Any]:
+        """The argument that has the momentum, with this one."""
+        name = str(self.momentum_name)
+        return {name: (momentum, self.betas[1]) if name == "betas" else momentum}  # type: ignore[attr-defined]
 
     def put_schedule(self, schedule: Any) -> None:
         """Let the rates follow a schedule, whoever trains with the optimiser."""
@@ -514,9 +505,8 @@ class Optimizer:
         name, moving = self.momentum_name, schedule is not None and schedule.moving
         if moving and name is not None:  # its state is there even where the momentum was 0
             for rule, one in zip(self.rules, self.lr_pace.momenta, strict=False):
-                number = (one, rule.betas[1]) if name == "betas" else one  # type: ignore[attr-defined]
                 try:
-                    rule.assign(rule.checked({name: number}))
+                    rule.assign(rule.checked(rule._moved(one)))
                 except InputError:
                     self.lr_pace.put(before)
                     raise
@@ -555,30 +545,16 @@ class Optimizer:
     def set_group(self, numbers: Mapping[str, Any], group: int) -> None:
         """Set numbers of one parameter group: those that a Run trains with by an edit of the run."""
         found = self.rules[group].checked(numbers)
-        edit = None if self._edit is None else self._edit()
-        if edit is None:
+        if (run := self._run()) is None:
             self.put(found, group)
         else:
-            edit(found, group)
+            run._optimizer_edited(found, group)
 
     # ---- what it holds
 
     def blocks(self) -> list[tuple[Block, Indices]]:
         """Each block once, with the flat indices of its held weights, ascending."""
         return [(block, held.copy()) for block, held in self._held]
-
-    def owns(self, block: Block, index: int) -> bool:
-        """Whether the weight at flat `index` of `block` is held."""
-        place = position(index, as_block(block, "owns").size, "owns: the block")
-        return any(b is block and bool((held == place).any()) for b, held in self._held)
-
-    def held_mask(self, block: Block) -> NDArray[np.bool_]:
-        """Which weights of `block` are held, shape ``(block.size,)``."""
-        mask = np.zeros(as_block(block, "held_mask").size, np.bool_)
-        for other, held in self._held:
-            if other is block:
-                mask[held] = True
-        return mask
 
     def numel(self) -> int:
         """How many weights are held."""
@@ -621,7 +597,7 @@ class Optimizer:
             several groups ``"param_groups"``, the numbers of each.
         """
         arrays = {name: array.copy() for name, array in self.state_arrays().items()}
-        groups = {"param_groups": self.all_group_numbers()} if self._rules else {}
+        groups = {"param_groups": list(map(self.group_numbers, range(len(self._rules))))} if self._rules else {}
         return {"steps": self.steps, "hyperparameters": self.hyperparameters(), "state": arrays, **groups}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -685,24 +661,6 @@ class Optimizer:
         new_w, *new = rule._one([w, g, *(state[name] for name in rule.state)], lr, t)
         state.update(zip(rule.state, new, strict=True))
         return [new_w, *state.values()]
-
-    def rule_tape(self, group: int, limited: Limited | None = None, more: int = 0) -> Tape:
-        """The rule of one parameter group, recorded: inputs ``w, g`` and all states, parameters ``lr, t``.
-
-        `limited` and `more` are those of ``Optimizer.tape``; where a schedule moves momenta the last parameter is it.
-        """
-        theta = Block(2 + more + (1 if self.lr_pace.momenta else 0))
-        rule = self.rules[group]
-        if self.lr_pace.momenta:
-            rule = rule.with_momentum(theta.weight(2 + more))
-
-        def one(inputs: list[Value]) -> list[Value]:
-            w, g, *state = inputs
-            if limited is not None:
-                g = limited(w, g, [theta.weight(2 + k) for k in range(more)])
-            return self.of_all(rule, [w, g, *state], theta.weight(0), theta.weight(1))
-
-        return trace(one, 2 + len(self.state), blocks=[theta])
 
     def _next(self, rows: FloatArray, theta: FloatArray) -> FloatArray:
         """New weight and state rows, shape of `rows` less the gradient's."""

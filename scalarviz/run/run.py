@@ -1030,7 +1030,7 @@ class Run:
 
     def _attach(self) -> None:
         """The optimiser asks this run, and gets its numbers at the end of it."""
-        self.optimizer.attach(self._optimizer_edited, self._optimizer_asked, self._scheduled)
+        self.optimizer.attach(self)
         self._left = weakref.finalize(self, hand_back, self.optimizer, self._tape, self._problem, self._training)
         self._left.atexit = False
 
