@@ -102,8 +102,14 @@ def _between(low: float, high: float, shape: Shape, draw: Draw) -> FloatArray:
     return low + (high - low) * draw.uniform(shape)
 
 
-def _within(bound: float, shape: Shape, draw: Draw) -> FloatArray:
-    return _between(-bound, bound, shape, draw)
+def _within(bound: Callable[[int, int], float]) -> Function:
+    """Numbers between minus and plus what `bound` makes of ``fan_in, fan_out``."""
+
+    def filled(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
+        most = bound(fan_in, fan_out)
+        return _between(-most, most, shape, draw)
+
+    return filled
 
 
 def uniform(a: float = 0.0, b: float = 1.0) -> Initializer:
@@ -144,10 +150,7 @@ def normal(mean: float = 0.0, std: float = 1.0) -> Initializer:
 
 def pytorch_default() -> Initializer:
     """What ``torch.nn.Linear`` does: weights and biases uniform within ``1 / sqrt(fan_in)``."""
-
-    def both(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
-        return _within(1.0 / math.sqrt(fan_in), shape, draw)
-
+    both = _within(lambda fan_in, fan_out: 1.0 / math.sqrt(fan_in))
     return Initializer(both, both, "pytorch_default()")
 
 
@@ -160,10 +163,7 @@ def xavier_uniform(gain: float = 1.0) -> Initializer:
         `gain` is not positive and finite.
     """
     factor = positive(gain, "xavier_uniform: gain")
-
-    def weight(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
-        return _within(factor * math.sqrt(6.0 / (fan_in + fan_out)), shape, draw)
-
+    weight = _within(lambda fan_in, fan_out: factor * math.sqrt(6.0 / (fan_in + fan_out)))
     return Initializer(weight, _zeros, f"xavier_uniform(gain={factor:g})")
 
 
@@ -178,13 +178,8 @@ def kaiming_uniform(gain: float = math.sqrt(2.0)) -> Initializer:
         `gain` is not positive and finite.
     """
     factor = positive(gain, "kaiming_uniform: gain")
-
-    def weight(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
-        return _within(factor * math.sqrt(3.0 / fan_in), shape, draw)
-
-    def bias(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
-        return _within(factor * math.sqrt(3.0 / fan_out), shape, draw)
-
+    weight = _within(lambda fan_in, fan_out: factor * math.sqrt(3.0 / fan_in))
+    bias = _within(lambda fan_in, fan_out: factor * math.sqrt(3.0 / fan_out))
     return Initializer(weight, bias, f"kaiming_uniform(gain={factor:g})")
 
 
