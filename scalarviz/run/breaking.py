@@ -61,10 +61,8 @@ def advance_to_break(run: Run, most: int) -> int:
 def holds(run: Run, condition: str) -> bool:
     """Whether a condition is true where the run stands; of a whole tensor, for one element at least.
 
-    Raises
-    ------
-    ExpressionError
-        It cannot be read, as for :meth:`break_on`, or it compares a step with the one before.
+    Raises ExpressionError: it cannot be read, as for :meth:`break_on`, or it compares a step with the one
+    before.
     """
     read = Condition.read(condition, names_now(run), "holds:")
     back = next((load for load in read.expression.loads if load.before), None)

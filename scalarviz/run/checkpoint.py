@@ -43,25 +43,13 @@ SCHEDULE = "schedule"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a run is to train by.
+    """What a run is to train by."""
 
-    Attributes
-    ----------
-    numbers : GroupNumbers
-        The parameter groups, all but their rates.
-    limits : Limits
-    pace : PaceMoment
-    before : int
-        Steps that the optimiser had done before the run's first.
-    frozen : ndarray of bool, shape (P,), or None
-        None: as they are.
-    """
-
-    numbers: GroupNumbers
+    numbers: GroupNumbers  # the parameter groups, all but their rates
     limits: Limits
     pace: PaceMoment
-    before: int
-    frozen: Any = None
+    before: int  # steps that the optimiser had done before the run's first
+    frozen: Any = None  # None: as they are
 
 
 def written(run: Run) -> dict[str, Any]:
@@ -134,18 +122,10 @@ def _groups_of(run: Run, said: Any, count: int) -> Any:
 def rule_of(run: Run, about: Mapping[str, Any], keep: Collection[str]) -> Rule | None:
     """What a file says, for `run`, which is left as it is; None: nothing, as files of earlier versions.
 
-    Parameters
-    ----------
-    run : Run
-    about : mapping
-        What :func:`written` gave.
-    keep : collection of str
-        Names that stay as they are in the run: of numbers of the optimiser, :data:`LIMITS`, ``"schedule"``.
+    `about`: what :func:`written` gave. `keep`: names that stay as they are in the run: of numbers of the
+    optimiser, :data:`LIMITS`, ``"schedule"``.
 
-    Raises
-    ------
-    InputError, TypeMismatchError
-        It does not fit the run.
+    Raises InputError, TypeMismatchError: it does not fit the run.
     """
     optimizer, problem = run.optimizer, run._problem
     if "groups" not in about:
@@ -235,12 +215,7 @@ def names_kept(optimizer: Optimizer) -> tuple[str, ...]:
 def checked_keep(keep: Any, optimizer: Optimizer) -> tuple[str, ...]:
     """Names of what stays as it is when a file is loaded.
 
-    Raises
-    ------
-    TypeMismatchError
-        No list of names.
-    InputError
-        There is no such name.
+    Raises TypeMismatchError: no list of names. InputError: there is no such name.
     """
     if isinstance(keep, str) or not isinstance(keep, Collection):
         raise TypeMismatchError(f"load: keep is a list of names, such as ['lr'], got {shown(keep)}")
@@ -383,10 +358,7 @@ def said_of(run: Run, notes: Mapping[str, str] | None = None) -> str:
 def read_checkpoint(path: str | Path) -> Checkpoint:
     """Read what `save_run` or another program wrote.
 
-    Raises
-    ------
-    InputError, FileFormatError
-        No such file, or not one of weights, or damaged.
+    Raises InputError, FileFormatError: no such file, or not one of weights, or damaged.
     """
     tensors, metadata = load_tensors(path)
     weights = {name: array for name, array in tensors.items() if not name.startswith(OPTIMIZER)}
@@ -399,10 +371,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
 def checkpoint_of(weights: dict[str, NDArray[Any]], state: dict[str, NDArray[Any]], said: str) -> Checkpoint:
     """What weights, an optimiser's arrays, and what :func:`said_of` said are together.
 
-    Raises
-    ------
-    FileFormatError
-        That was never said of a run.
+    Raises FileFormatError: that was never said of a run.
     """
     try:
         about = _check(parse_json(said))
@@ -471,11 +440,8 @@ def restore(
 
     `pace`: rates and schedule; `rule`: what to train by.
 
-    Raises
-    ------
-    InputError
-        Lists every missing, unexpected and misshapen tensor at once; or a number is not finite, or too large for
-        the run's dtype. Nothing is changed then.
+    Raises InputError: lists every missing, unexpected and misshapen tensor at once; or a number is not
+    finite, or too large for the run's dtype. Nothing is changed then.
     """
     run._check_live()
     steps = steps_of(steps)
@@ -555,10 +521,7 @@ def load_run(run: Run, path: str | Path, *, optimizer: bool = True, keep: Collec
 def put_checkpoint(run: Run, saved: Checkpoint, keep: Collection[str] = ()) -> None:
     """Let `run`, which has the same optimiser, go on from what was saved; see :func:`load_run`.
 
-    Raises
-    ------
-    InputError
-        It does not fit the run; nothing is changed then.
+    Raises InputError: it does not fit the run; nothing is changed then.
     """
     rule = _rule(run, saved, keep)
     stands = _stands(run, saved) if rule is None and "schedule" not in keep else None

@@ -124,14 +124,8 @@ RECORDED = 86
 def check_run(weights: int, dtype: str, states: int, engine: str) -> None:
     """InputError if a run over so many weights needs more memory than is free; a scene asks before it makes a network.
 
-    Parameters
-    ----------
-    weights : int
-    dtype : {"float32", "float64"}
-    states : int
-        Arrays that the optimiser keeps (Adam two).
-    engine : str
-        NumPy's update works on all weights at once, with an array for every intermediate number.
+    `states`: arrays that the optimiser keeps (Adam two). `engine`: NumPy's update works on all weights at
+    once, with an array for every intermediate number.
     """
     arrays = 12 + 12 * states if engine in ("numpy", "objects") else 6 + 3 * states
     each = max(RECORDED, 22 + arrays * np.dtype(dtype).itemsize)
@@ -149,15 +143,9 @@ EXACT = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """Which numbers of a sample choose from tables, and how many rows the smallest of these has.
+    """Which numbers of a sample choose from tables, and how many rows the smallest of these has."""
 
-    Attributes
-    ----------
-    inputs, targets : dict of int to int
-        By column.
-    """
-
-    inputs: dict[int, int]
+    inputs: dict[int, int]  # inputs and targets: by column
     targets: dict[int, int]
 
     def check(
@@ -165,10 +153,8 @@ class Ids:
     ) -> None:
         """Whether samples (N, n_inputs) and targets (N, n_targets) hold ids where ids are read.
 
-        Raises
-        ------
-        InputError
-            One is no whole number of its table; says which, of how many samples, in which column.
+        Raises InputError: one is no whole number of its table; says which, of how many samples, in which
+        column.
         """
         for name, samples, limits in (("the inputs", inputs, self.inputs), ("the targets", targets, self.targets)):
             if samples is not None:
@@ -192,10 +178,7 @@ def ids_of(tape: Tape) -> Ids:
 def check_tables(tape: Tape, dtype: str) -> None:
     """Whether numbers of that dtype can name every row of every table.
 
-    Raises
-    ------
-    InputError
-        A table has more rows than float32 has whole numbers.
+    Raises InputError: a table has more rows than float32 has whole numbers.
     """
     largest = max((node.table.rows for node in tape.nodes if node.table is not None), default=0)
     if dtype == "float32" and largest > EXACT:
@@ -226,12 +209,8 @@ Shape = tuple[int, ...]
 def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
     """`array` as (N, n): one-dimensional data has one number a sample, pictures become rows in C order.
 
-    Raises
-    ------
-    TypeMismatchError
-        No real numbers, or a masked array.
-    InputError
-        Empty, or not finite (naming the first bad sample).
+    Raises TypeMismatchError: no real numbers, or a masked array. InputError: empty, or not finite (naming the
+    first bad sample).
     """
     found = real_array(array, what)
     if found.ndim == 0 or 0 in found.shape:
@@ -285,10 +264,7 @@ def _check_shape(given: Shape, shape: Shape, what: str) -> None:
 def fitting(array: ArrayLike, shape: Shape, what: str) -> NDArray[Any]:
     """`array` as rows (N, n) of samples of that shape; rows may be given for pictures.
 
-    Raises
-    ------
-    InputError
-        Samples of another shape; see :func:`as_samples` as well.
+    Raises InputError: samples of another shape; see :func:`as_samples` as well.
     """
     samples = as_samples(array, what)
     _check_shape(sample_shape(samples, array), shape, what)
@@ -308,10 +284,7 @@ def on_target_rows(loss: Callable[..., Any], shape: Shape) -> Callable[..., Any]
 def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
     """The inputs and targets of ``data=(X, Y)``: arrays (N, n), or sources where they are not copied.
 
-    Raises
-    ------
-    InputError
-        Not a pair, or of different lengths.
+    Raises InputError: not a pair, or of different lengths.
     """
     listed = isinstance(data, list | tuple) or (isinstance(data, np.ndarray) and data.ndim > 0)
     if not listed or len(data) != 2:
@@ -356,10 +329,7 @@ def limited_rule(optimizer: Optimizer, limits: Limits, group: int | None = None)
 def limits_of(l1: Any, l2: Any, clip_norm: Any, clip_value: Any) -> Limits:
     """What was given for them, checked.
 
-    Raises
-    ------
-    InputError
-        A penalty is negative, a limit is not above 0, or one is no finite number.
+    Raises InputError: a penalty is negative, a limit is not above 0, or one is no finite number.
     """
     return Limits(at_least_zero(l1, "l1"), at_least_zero(l2, "l2"), _limit(clip_norm, "clip_norm"),
                   _limit(clip_value, "clip_value"))  # fmt: skip

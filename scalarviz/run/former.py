@@ -57,13 +57,8 @@ class _Part:
 class Former:
     """What a run was before a change.
 
-    Parameters
-    ----------
-    run : Run
-    lines : bool
-        Whether the change may let go of lines of steps; else it touches that of now, and those it comes from, alone.
-    numbers : bool
-        False: whoever changes it puts the numbers back.
+    `lines`: whether the change may let go of lines of steps; else it touches that of now, and those it comes
+    from, alone. `numbers`: False: whoever changes it puts the numbers back.
     """
 
     def __init__(self, run: Run, lines: bool, numbers: bool) -> None:

@@ -41,10 +41,7 @@ def redrawn(run: Run, start: int, count: int) -> NDArray[Any]:
 
     The same at the same step of the same run, and nothing is changed.
 
-    Raises
-    ------
-    InputError
-        Some of them belong to no module of the model, so that nobody says how they begin.
+    Raises InputError: some of them belong to no module of the model, so that nobody says how they begin.
     """
     from ..nn import Module
     from ..nn.init import drawn
@@ -67,12 +64,7 @@ def redrawn(run: Run, start: int, count: int) -> NDArray[Any]:
 
 
 class RunHands:
-    """What :class:`scalarviz.run.edits.base.Hands` promises, for one run, between two of its steps.
-
-    Parameters
-    ----------
-    run : Run
-    """
+    """What :class:`scalarviz.run.edits.base.Hands` promises, for one run, between two of its steps."""
 
     def __init__(self, run: Run) -> None:
         self.run = run

@@ -176,43 +176,19 @@ class Fresh(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Made:
-    """What a run goes on with.
-
-    Attributes
-    ----------
-    graph : Graph
-    before : Graph
-        That of the run so far.
-    carried : tuple of Carried
-        Weights that go on, with their gradients, flags and what the optimiser gathered.
-    fresh : tuple of Fresh
-        The others.
-    numbers : GroupNumbers or None
-        What the optimiser's are to be, by parameter groups; None: as they are.
-    anew : bool
-        Whether the optimiser begins: its state with 0, its steps with 1.
-    lr : float or None
-        What the learning rate is to be; None: as it is.
-    pace : PaceMoment or None
-        The rates that an optimiser begins with; None: those of now go on.
-    batch : int or None
-    sampling : {"epochs", "replacement"} or None
-        None: as now.
-    words : str
-        What became of the weights, where that is to be said.
-    """
+    """What a run goes on with."""
 
     graph: Graph
-    before: Graph
-    carried: tuple[Carried, ...]
-    fresh: tuple[Fresh, ...] = ()
-    numbers: GroupNumbers | None = None
-    anew: bool = False
-    lr: float | None = None
-    pace: PaceMoment | None = None
+    before: Graph  # that of the run so far
+    carried: tuple[Carried, ...]  # weights that go on, with their gradients, flags and what the optimiser gathered
+    fresh: tuple[Fresh, ...] = ()  # the others
+    numbers: GroupNumbers | None = None  # what the optimiser's are to be, by parameter groups; None: as they are
+    anew: bool = False  # whether the optimiser begins: its state with 0, its steps with 1
+    lr: float | None = None  # what the learning rate is to be; None: as it is
+    pace: PaceMoment | None = None  # the rates that an optimiser begins with; None: those of now go on
     batch: int | None = None
-    sampling: Sampling | None = None
-    words: str = ""
+    sampling: Sampling | None = None  # None: as now
+    words: str = ""  # what became of the weights, where that is to be said
 
 
 def same_blocks(new: Graph, old: Graph) -> list[Carried]:
@@ -224,10 +200,7 @@ def same_blocks(new: Graph, old: Graph) -> list[Carried]:
 def put_graph(run: Run, graph: Graph) -> None:
     """Let a run go on with a graph that it had; its numbers are put back by whoever does that.
 
-    Raises
-    ------
-    ScalarvizError
-        The engine cannot be made for it; nothing is changed then.
+    Raises ScalarvizError: the engine cannot be made for it; nothing is changed then.
     """
     if graph is not run._graph:
         pace = graph.optimizer.lr_pace.moment()
@@ -237,10 +210,7 @@ def put_graph(run: Run, graph: Graph) -> None:
 def put_made(run: Run, made: Made) -> None:
     """Let a run go on with another graph.
 
-    Raises
-    ------
-    ScalarvizError
-        The engine cannot be made for it; nothing is changed then.
+    Raises ScalarvizError: the engine cannot be made for it; nothing is changed then.
     """
     if made.graph.blocks == run._graph.blocks:
         _put(run, made, run._store)
@@ -393,10 +363,7 @@ def _keep_numbers(run: Run, made: Made, before: _Before) -> None:
 def made(run: Run, change: Change) -> Made:
     """All that it takes to go on after `change`; the run and the models are left as they are.
 
-    Raises
-    ------
-    ScalarvizError
-        A part of it does not fit the run, its data, or another part.
+    Raises ScalarvizError: a part of it does not fit the run, its data, or another part.
     """
     old = run._graph
     model = old.model if change.model is None else change.model
@@ -427,9 +394,7 @@ def _names(graph: Graph) -> list[str]:
 def check_made(run: Run, found: Made) -> None:
     """Whether its loss and its batches fit the data that there is.
 
-    Raises
-    ------
-    InputError
+    Raises InputError.
     """
     tape, problem = found.graph.tape, run._problem
     if found.graph is not run._graph:
@@ -461,10 +426,7 @@ def _activations(model: Any, wanted: str | Activation | None) -> Iterator[None]:
 def _hidden(model: Any) -> list[Place]:
     """The activations that a module with weights follows.
 
-    Raises
-    ------
-    InputError
-        It is no Sequential, or there are none.
+    Raises InputError: it is no Sequential, or there are none.
     """
     if not isinstance(model, Sequential):
         raise InputError(

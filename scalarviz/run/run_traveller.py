@@ -39,10 +39,7 @@ MOST_NAMED = 6
 def restarted(home: State, today: State) -> State:
     """The weights of `home` in the run of `today`.
 
-    Raises
-    ------
-    StateError
-        They are other weights.
+    Raises StateError: they are other weights.
     """
     first, now = home.parts["weights"], today.parts["weights"]
     if home.parts["graph"].blocks != today.parts["graph"].blocks:
@@ -99,10 +96,7 @@ def seed_shown(frame: Frame) -> int:
 def seeded_as_before(run: Run, home: State) -> NDArray[Any]:
     """The weights of a model that was changed since `home`, (P,): those of then, and others as the run's seed draws.
 
-    Raises
-    ------
-    StateError
-        Some were made by hand.
+    Raises StateError: some were made by hand.
     """
     first, graph = home.parts["weights"].values, home.parts["graph"]
     before = starts(graph.tape)
@@ -124,10 +118,7 @@ def seeded(run: Run, seed: int) -> NDArray[Any]:
 
     In the run's dtype.
 
-    Raises
-    ------
-    InputError
-        No seed; or nobody draws some weights, which are named.
+    Raises InputError: no seed; or nobody draws some weights, which are named.
     """
     number = seed_of(seed)
     total = len(run._store.value)
@@ -161,11 +152,7 @@ BESIDE = ("numpy", "numba")
 class RunTwin:
     """Steps of a run done again on copies of its numbers.
 
-    Parameters
-    ----------
-    run : Run
-    kept : State
-        Where it begins; it differs from the run in numbers alone.
+    `kept`: where it begins; it differs from the run in numbers alone.
     """
 
     def __init__(self, run: Run, kept: State) -> None:
@@ -203,10 +190,7 @@ class RunTwin:
 class RunTraveller:
     """A run as its timeline sees it; see :class:`scalarviz.run.timeline.Traveller`.
 
-    Parameters
-    ----------
-    run : Run
-        Referred to weakly: the run holds its timeline.
+    `run`: referred to weakly: the run holds its timeline.
     """
 
     def __init__(self, run: Run) -> None:

@@ -84,21 +84,11 @@ _EDITS = 40  # the latest ones, whose jumps are drawn steep
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeightRecord:
-    """The values of one weight, on the branch of a moment.
+    """The values of one weight, on the branch of a moment."""
 
-    Attributes
-    ----------
-    index : int
-        Flat.
-    steps : ndarray of int64, shape (N,)
-        In order.
-    values : ndarray of float64, shape (N,)
-        After each of them, and after the edits made there.
-    """
-
-    index: int
-    steps: NDArray[np.int64]
-    values: NDArray[np.float64]
+    index: int  # flat
+    steps: NDArray[np.int64]  # in order; shape (N,)
+    values: NDArray[np.float64]  # after each of them, and after the edits made there; shape (N,)
 
 
 def weight_record(run: Run, index: int) -> WeightRecord:
@@ -167,11 +157,7 @@ def _kept(run: Run, same: _Same) -> dict[int, float]:
 class SampleGradient:
     """Forward and backward of single samples, on arrays of its own: the run's store is never touched.
 
-    Parameters
-    ----------
-    run : Run
-    forward : Forward, optional
-        A network that it had; default: that of now.
+    `forward`: a network that it had; default: that of now.
     """
 
     def __init__(self, run: Run, forward: Forward | None = None) -> None:

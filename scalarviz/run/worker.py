@@ -46,18 +46,10 @@ FAR = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """Somewhere to go.
+    """Somewhere to go."""
 
-    Attributes
-    ----------
-    step : int
-        Beyond the first or newest step, that one is meant.
-    nearest : bool
-        Whether a step near it will do, if one can stand there at once.
-    """
-
-    step: int
-    nearest: bool = False
+    step: int  # beyond the first or newest step, that one is meant
+    nearest: bool = False  # whether a step near it will do, if one can stand there at once
 
 
 class Journeys:
@@ -95,17 +87,10 @@ class Journeys:
     def travel(self, step: int, *, nearest: bool = False) -> None:
         """Let the run go to a step that was done, without waiting for it; training stops. Who asks last is obeyed.
 
-        Parameters
-        ----------
-        step : int
-            Beyond the first or newest step, that one is meant.
-        nearest : bool
-            Whether a step near it will do, if one can stand there at once: for a hand that is still moving.
+        `step`: beyond the first or newest step, that one is meant. `nearest`: whether a step near it will do,
+        if one can stand there at once: for a hand that is still moving.
 
-        Raises
-        ------
-        InputError
-            Not a whole number.
+        Raises InputError: not a whole number.
         """
         journey = Journey(integer("travel: step", step, -FAR), nearest)
         with self._condition:
@@ -252,10 +237,8 @@ class WeightsGate:
     def moved(self, place: Callable[[int, int], int | None]) -> None:
         """The run has another network: what waits for a weight waits for that weight there.
 
-        Parameters
-        ----------
-        place : callable
-            ``place(start, count)``: where flat weights begin now, None where they are no longer in the run.
+        `place`: ``place(start, count)``: where flat weights begin now, None where they are no longer in the
+        run.
         """
         for k, item in enumerate(list(self._waiting)):
             if isinstance(item, tuple) and isinstance(item[0], SetWeights | SetFrozen):
@@ -289,14 +272,8 @@ class WeightsGate:
 class Serving(WeightsGate, Journeys):
     """The queue of a worker.
 
-    Parameters
-    ----------
-    run : Run
-
-    Attributes
-    ----------
-    state_wanted : bool
-        Whether whoever watches wants the optimiser's arrays in every frame, in those that edits leave too.
+    `state_wanted`: whether whoever watches wants the optimiser's arrays in every frame, in those that edits
+    leave too.
     """
 
     state_wanted = False

@@ -22,10 +22,7 @@ Given = NDArray[Any] | Source
 class Dataset:
     """Samples, a column each. Never written to: other data is another Dataset, so a past one can be kept at no cost.
 
-    Parameters
-    ----------
-    *parts : Data, shape (numbers of a sample, N_k)
-        The base, then what was added, in order.
+    `*parts`: the base, then what was added, in order; shape (numbers of a sample, N_k).
     """
 
     __slots__ = ("_outside", "parts")
@@ -72,10 +69,8 @@ def as_sources(inputs: Given, targets: Given) -> tuple[Source, Source]:
 def data_of(graph: Graph, dtype: str, whole: bool, inputs: Given, targets: Given, ours: bool = False) -> Data:
     """Samples with the features of a graph's plan; see :func:`scalarviz.engine.arrays.program.encoded`.
 
-    Raises
-    ------
-    InputError
-        A number is too large for the dtype, or the first samples of what is not copied cannot be used.
+    Raises InputError: a number is too large for the dtype, or the first samples of what is not copied cannot
+    be used.
     """
     if isinstance(inputs, np.ndarray) and isinstance(targets, np.ndarray):
         return encoded(graph.plan, dtype, whole, inputs, targets, ours)

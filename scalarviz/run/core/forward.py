@@ -35,21 +35,9 @@ _BENDS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
 class Forward:
     """Forward passes on flat values; never touches the live store.
 
-    Parameters
-    ----------
-    tape : Tape
-        As recorded.
-    plan : Plan
-        Of the loss.
-    tensors : tuple of Tensor
-        What the flat values hold.
-    dtype : str
-    joined : ({"mean", "sum"}, callable or None)
-        How the losses of a batch are joined: `reduction` and `share` of :class:`~scalarviz.engine.problem.Problem`.
-    stages : sequence of (Stage, int)
-        What the modules made, and the taps that they are.
-    shape : tuple of int
-        Of the inputs of one sample.
+    `tape`: as recorded. `plan`: of the loss. `tensors`: what the flat values hold. `joined`: how the losses
+    of a batch are joined: `reduction` and `share` of :class:`~scalarviz.engine.problem.Problem`. `stages`:
+    what the modules made, and the taps that they are. `shape`: of the inputs of one sample.
     """
 
     def __init__(
@@ -75,10 +63,8 @@ class Forward:
     def sample(self, probe: ArrayLike) -> NDArray[np.float64]:
         """One sample as a row (n_inputs,), a copy.
 
-        Raises
-        ------
-        InputError
-            `probe` has the wrong length, holds no numbers, is not finite, or an id in it names no row of its table.
+        Raises InputError: `probe` has the wrong length, holds no numbers, is not finite, or an id in it names
+        no row of its table.
         """
         one: Any = [probe]
         rows: NDArray[np.float64] = fitting(as_samples(one, "probe").astype(np.float64), self.shape, "probe")
@@ -89,10 +75,7 @@ class Forward:
     def activations(self, probe: ArrayLike, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """``"input"`` and the row of every stage for one sample, in float64.
 
-        Raises
-        ------
-        InputError
-            As for :meth:`sample`.
+        Raises InputError: as for :meth:`sample`.
         """
         sample = self.sample(probe)
         rows = self._tap_rows(self._probe_runner, self._taps, sample[:, None], values)
@@ -103,12 +86,7 @@ class Forward:
 
         ``"input"`` is the samples themselves.
 
-        Raises
-        ------
-        UnknownNameError
-            No such stage.
-        InputError
-            Samples of another shape, or not finite.
+        Raises UnknownNameError: no such stage. InputError: samples of another shape, or not finite.
         """
         taps = dict(zip((s.name for s in self.stages), self._taps, strict=True))
         unknown = [name for name in stages if name != "input" and name not in taps]
@@ -128,12 +106,8 @@ class Forward:
 
         In the run's dtype, as the engine computes them. There are `PROBE_SET` samples, of a large net fewer.
 
-        Returns
-        -------
-        dead : dict of str to ndarray of bool
-            Of rectifiers: whether a unit is 0 for every one of the samples.
-        saturated : dict of str to ndarray
-            Of sigmoid and tanh: the share of the samples at which its slope is below `FLAT` of its largest.
+        Returns dead: of rectifiers: whether a unit is 0 for every one of the samples; saturated: of sigmoid
+        and tanh: the share of the samples at which its slope is below `FLAT` of its largest.
         """
         watched = [(s, tap) for s, tap in zip(self.stages, self._taps, strict=True) if s.kind in ("relu", *_BENDS)]
         if not watched:

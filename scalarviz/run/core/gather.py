@@ -46,10 +46,7 @@ def constants_of(model: Any) -> dict[str, NDArray[Any]]:
 def without_constants(model: Any, saved: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """The entries of `saved` that are no constants of `model`.
 
-    Raises
-    ------
-    InputError
-        A saved one differs from the model's.
+    Raises InputError: a saved one differs from the model's.
     """
     own = constants_of(model)
     differing = [name for name, array in own.items() if name in saved and not np.array_equal(saved[name], array)]
@@ -64,10 +61,7 @@ def without_constants(model: Any, saved: Mapping[str, NDArray[Any]]) -> dict[str
 def as_blocks(parameters: Iterable[Any]) -> list[Block]:
     """Blocks of Parameters and Weights, each once.
 
-    Raises
-    ------
-    InputError
-        Something else is among them.
+    Raises InputError: something else is among them.
     """
     found: dict[Block, None] = {}
     for parameter in parameters:
@@ -135,10 +129,7 @@ def _shape(block: Block) -> tuple[int, ...]:
 def weight_name(tensors: Sequence[Tensor], index: int) -> str:
     """Name of the scalar at flat `index`, as ``0.weight[4][2]``.
 
-    Raises
-    ------
-    InputError
-        There is none.
+    Raises InputError: there is none.
     """
     for tensor in tensors:
         if tensor.start <= index < tensor.start + tensor.size:
@@ -157,21 +148,10 @@ _PLACES = re.compile(r"(?:\[\d{1,9}\])*\Z")
 def index_of(tensors: Sequence[Tensor], blocks: Sequence[Block], given: Any) -> int:
     """Flat index of the weight `given`.
 
-    Parameters
-    ----------
-    tensors, blocks : sequence
-        Of one run.
-    given : Weight, str or int
-        A negative index counts from the end.
+    `tensors`, `blocks`: of one run. `given`: a negative index counts from the end.
 
-    Raises
-    ------
-    InputError
-        A weight of another run, a name of several weights, an index outside.
-    UnknownNameError
-        No weight is called so.
-    TypeMismatchError
-        It is none of the three.
+    Raises InputError: a weight of another run, a name of several weights, an index outside. UnknownNameError:
+    no weight is called so. TypeMismatchError: it is none of the three.
     """
     if isinstance(given, Weight):
         start = _start(blocks, given._block)

@@ -93,47 +93,23 @@ Place = tuple[Sequential, str, Module]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """A recorded model with its loss and the optimiser that holds its weights. Nothing of it is ever changed.
+    """A recorded model with its loss and the optimiser that holds its weights. Nothing of it is ever changed."""
 
-    Attributes
-    ----------
-    of : weakref to Run
-        The run that it was recorded for.
-    model, loss : callable
-    optimizer : Optimizer
-    activations : tuple of Place
-        Those of the model's Sequentials, which may have others in another graph of the same model.
-    on_rows : callable
-        The model as a function of a flat row.
-    part : callable
-        What a sample adds to the loss, of what the model returned and a flat row of targets.
-    tape : Tape
-    plan : Plan
-    held : ndarray of bool, shape (P,)
-        Which weights the optimiser holds and the loss depends on.
-    tensors : tuple of Tensor
-        What the weights are looked at as.
-    kept : tuple of Tensor
-        One a block, as the model's state_dict names them; files have these.
-    forward : Forward
-        Of the evaluation graph, for predictions and pictures.
-    trained : Forward
-        Of `tape`, in which modules are in training; `forward` itself where no module makes a difference.
-    """
-
-    of: weakref.ref[Any]
+    of: weakref.ref[Any]  # the run that it was recorded for
     model: Callable[..., Any]
     loss: Callable[..., Any]
     optimizer: Optimizer
+    # those of the model's Sequentials, which may have others in another graph of the same model
     activations: tuple[Place, ...]
-    on_rows: Callable[..., Any]
-    part: Callable[..., Any]
+    on_rows: Callable[..., Any]  # the model as a function of a flat row
+    part: Callable[..., Any]  # what a sample adds to the loss, of what the model returned and a flat row of targets
     tape: Tape
     plan: Plan
-    held: NDArray[np.bool_]
-    tensors: tuple[Tensor, ...]
-    kept: tuple[Tensor, ...]
-    forward: Forward
+    held: NDArray[np.bool_]  # which weights the optimiser holds and the loss depends on; shape (P,)
+    tensors: tuple[Tensor, ...]  # what the weights are looked at as
+    kept: tuple[Tensor, ...]  # one a block, as the model's state_dict names them; files have these
+    forward: Forward  # of the evaluation graph, for predictions and pictures
+    # of `tape`, in which modules are in training; `forward` itself where no module makes a difference
     trained: Forward
 
     @property
@@ -154,9 +130,7 @@ class Graph:
     def check(self, what: str, inputs: Any, targets: Any) -> None:
         """Whether model and loss can use samples (N, n_inputs) and (N, n_targets); what is no array is looked at later.
 
-        Raises
-        ------
-        InputError
+        Raises InputError.
         """
         x, y = (part if isinstance(part, np.ndarray) else None for part in (inputs, targets))
         if y is not None:
@@ -188,10 +162,8 @@ def recorded(
 
     A block that several models hold has a name in each: `names` has those that it shall have here.
 
-    Raises
-    ------
-    InputError, TracingError
-        They cannot be recorded, there are no weights, or the optimiser holds none of them.
+    Raises InputError, TracingError: they cannot be recorded, there are no weights, or the optimiser holds
+    none of them.
     """
     rows, part = on_rows(model, shapes[0]), on_target_rows(batch_part(loss), shapes[1])
     sizes = (int(np.prod(shapes[0])), int(np.prod(shapes[1])))

@@ -33,16 +33,9 @@ Given = int | Literal["dynamic"] | None
 class LossScale:
     """The rule by which the loss scale changes.
 
-    Parameters
-    ----------
-    given : int or "dynamic" or None
-        A whole number stays as it is; None is ``"dynamic"``.
+    `given`: a whole number stays as it is; None is ``"dynamic"``.
 
-    Attributes
-    ----------
-    buffer : Buffer, shape (3,)
-        The loss scale, the good steps since it changed, the skipped steps.
-    fixed : bool
+    `buffer`: the loss scale, the good steps since it changed, the skipped steps; shape (3,).
     """
 
     def __init__(self, given: Given) -> None:
@@ -101,10 +94,7 @@ def told_of(frame: Frame) -> Told | None:
 def loss_scale_of(given: Given, dtype: str) -> LossScale | None:
     """The loss scale of a run of `dtype`; None where it has none.
 
-    Raises
-    ------
-    InputError
-        Neither ``"dynamic"`` nor a whole number from 1 to 2**40, or the run is not in float16.
+    Raises InputError: neither ``"dynamic"`` nor a whole number from 1 to 2**40, or the run is not in float16.
     """
     if dtype != HALF:
         if given is not None:

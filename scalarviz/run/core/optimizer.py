@@ -29,12 +29,8 @@ def record_update(optimizer: Any, limits: Limits = NO_LIMITS) -> Plan:
 
     See :func:`.limited.limited_rule` for `limits`.
 
-    Raises
-    ------
-    TypeMismatchError
-        Not an Optimizer.
-    InputError
-        Its class overrides ``step()``, or ``update`` returns something other than it declares.
+    Raises TypeMismatchError: not an Optimizer. InputError: its class overrides ``step()``, or ``update``
+    returns something other than it declares.
     """
     if not isinstance(optimizer, Optimizer):
         raise TypeMismatchError(f"the optimiser must be an optim.Optimizer, got {type(optimizer).__name__}")
@@ -56,10 +52,7 @@ def record_rules(optimizer: Optimizer, limits: Limits) -> list[Plan]:
 def trained_indices(optimizer: Optimizer, tape: Tape) -> NDArray[np.bool_]:
     """Which elements of theta the optimiser holds and the loss depends on, shape (P,).
 
-    Raises
-    ------
-    InputError
-        There are none: the optimiser was made for another model.
+    Raises InputError: there are none: the optimiser was made for another model.
     """
     held = np.zeros(tape.n_parameters, bool)
     held[places_of(optimizer, tape)] = True
@@ -147,10 +140,7 @@ def places_of(optimizer: Optimizer, tape: Tape) -> NDArray[np.int64]:
 def spans_in(weights: Any, tape: Tape) -> tuple[tuple[int, int], ...]:
     """Start and count of each part of theta that `weights`, a Parameter, a part of one, a Weight or a list, are.
 
-    Raises
-    ------
-    InputError, TypeMismatchError
-        They are no weights, or others than those of the tape.
+    Raises InputError, TypeMismatchError: they are no weights, or others than those of the tape.
     """
     start_of, found = starts(tape), []
     for block, places in held_by(list(_parts(weights)), "the weights"):
@@ -173,19 +163,11 @@ def _parts(weights: Any) -> Iterator[Any]:
 def restore(tensors: Sequence[Tensor], targets: Mapping[str, NDArray[Any]], saved: Mapping[str, NDArray[Any]]) -> None:
     """Copy `saved` arrays by name into flat arrays.
 
-    Parameters
-    ----------
-    tensors : sequence of Tensor
-        What one flat array holds.
-    targets : mapping of str to ndarray
-        Prefix of the names (``""`` for the weights, ``"velocity."``) and the flat array that they go to.
-    saved : mapping of str to ndarray
+    `tensors`: what one flat array holds. `targets`: prefix of the names (``""`` for the weights,
+    ``"velocity."``) and the flat array that they go to.
 
-    Raises
-    ------
-    InputError
-        Names or shapes differ, and everything that is wrong is listed; or a number is not finite in the flat array's
-        dtype. Nothing is changed.
+    Raises InputError: names or shapes differ, and everything that is wrong is listed; or a number is not
+    finite in the flat array's dtype. Nothing is changed.
     """
     wanted = {
         prefix + t.name: (t, flat) for prefix, flat in targets.items() for t in tensors if not (prefix and t.buffer)

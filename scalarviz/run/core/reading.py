@@ -24,25 +24,12 @@ Found = tuple[Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]]
 class Units:
     """Finding out takes a forward pass of some samples, two steps of a large network: nobody pays who does not look.
 
-    Parameters
-    ----------
-    forward : Forward
-    values : ndarray, shape (P,)
-        Of the moment.
-    data : Data
-        What was learnt from then; never written to.
-    step : int
-        Of the moment.
+    `values`: of the moment; shape (P,). `data`: what was learnt from then; never written to. `step`: of the
+    moment.
 
-    Attributes
-    ----------
-    step : int
-    dead, saturated : mapping of str to ndarray
-        As :attr:`Frame.dead <scalarviz.run.core.frame.Frame.dead>`; the first look at one of them finds both.
-    samples : int
-        How many were looked at; 0 as long as nobody has.
-    seconds : float
-        What finding them took; 0.0 as long as nobody has looked.
+    `dead`, `saturated`: as :attr:`Frame.dead <scalarviz.run.core.frame.Frame.dead>`; the first look at one of
+    them finds both. `samples`: how many were looked at; 0 as long as nobody has. `seconds`: what finding them
+    took; 0.0 as long as nobody has looked.
     """
 
     def __init__(self, forward: Forward, values: NDArray[Any], data: Data, step: int) -> None:
@@ -132,54 +119,32 @@ def settings_of(problem: Problem, optimizer: Optimizer) -> Settings:
 
 @dataclass(slots=True, eq=False)
 class Reading:
-    """Numbers of one moment, copies.
+    """Numbers of one moment, copies."""
 
-    Attributes
-    ----------
-    step, loss, lr, values, gradient, computed, frozen, edited, next_lr
-        See :class:`~scalarviz.run.core.frame.Frame`.
-    previous : ndarray, shape (P,)
-        The values before the step.
-    update : ndarray, shape (P,), or None
-        What the step did, where it is not the difference: weights were set from outside since.
-    curve : Curve
-        The history up to the last call of the engine.
-    stopped_by : str
-    half : bool
-        Whether the network computes with these values rounded to float16.
-    past : Past or None
-        Where the run can go, and what happened where.
-    state : mapping of str to ndarray, shape (P,), or None
-        The optimiser's arrays, copies; None where nobody asked for them.
-    more, rates : ndarray of float64
-        Losses and learning rates of the steps since then, of the call that the moment lies in.
-    data : Data, shape (numbers of a sample, N)
-        What was learnt from.
-    forward : Forward
-        Sends samples through the network.
-    settings : Settings
-        How the run trains.
-    """
-
+    # step, loss, lr, values, gradient, computed, frozen, edited and next_lr: see
+    # :class:`~scalarviz.run.core.frame.Frame`
     step: int
     loss: float
     lr: float
     values: NDArray[Any]
     gradient: NDArray[Any]
-    previous: NDArray[Any]
+    previous: NDArray[Any]  # the values before the step; shape (P,)
+    # what the step did, where it is not the difference: weights were set from outside since
     update: NDArray[Any] | None
     computed: BoolArray
     frozen: BoolArray
-    curve: Curve
+    curve: Curve  # the history up to the last call of the engine
     edited: bool
     next_lr: float
-    data: Data
-    forward: Forward
-    settings: Settings
-    half: bool = False
-    past: Past | None = None
+    data: Data  # what was learnt from; shape (numbers of a sample, N)
+    forward: Forward  # sends samples through the network
+    settings: Settings  # how the run trains
+    half: bool = False  # whether the network computes with these values rounded to float16
+    past: Past | None = None  # where the run can go, and what happened where
     stopped_by: str = ""
+    # the optimiser's arrays, copies; None where nobody asked for them
     state: Mapping[str, NDArray[Any]] | None = None
+    # more and rates: losses and learning rates of the steps since then, of the call that the moment lies in
     more: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     rates: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     _making: threading.Lock = field(default_factory=threading.Lock)

@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 class AskedCall:
     """Its result or error, and whether it is done.
 
-    Parameters
-    ----------
-    function : callable
-        Without arguments.
+    `function`: without arguments.
     """
 
     def __init__(self, function: Callable[[], Any]) -> None:

@@ -30,10 +30,7 @@ class Whole:
     Outside of the main thread nothing is done: no signal arrives there. Of blocks in one another the innermost says
     whether Ctrl-C waits; what waited for its end waits for that of the others too.
 
-    Attributes
-    ----------
-    waits : bool
-        False while Ctrl-C may come at once all the same.
+    `waits`: False while Ctrl-C may come at once all the same.
     """
 
     __slots__ = ("_former", "_noted", "_outermost", "waits")

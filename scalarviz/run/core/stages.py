@@ -20,16 +20,9 @@ class MadeOf:
 
     What is found is kept where ways part, at rows that several read: a wide sum is passed in one go.
 
-    Parameters
-    ----------
-    nodes : sequence of Node
-    inputs : int
-        The first rows are those of stage 0, the sample.
+    `inputs`: the first rows are those of stage 0, the sample.
 
-    Attributes
-    ----------
-    owner : dict of int to int
-        The stage that each row belongs to.
+    `owner`: the stage that each row belongs to.
     """
 
     def __init__(self, nodes: Sequence[Node], inputs: int) -> None:

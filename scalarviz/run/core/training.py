@@ -120,35 +120,14 @@ class Onlooker(Protocol):
 class Training:
     """Steps of one problem by one engine.
 
-    Parameters
-    ----------
-    problem : Problem
-    trainer : Trainer
-    held : ndarray of bool, shape (P,)
-        The weights that the optimiser holds.
-    pace : Pace
-        The rates of its steps.
-    name_of : callable
-        Flat index to the name of a weight, for messages.
-    scale : LossScale or None
-        Of a run in float16.
+    `held`: the weights that the optimiser holds; shape (P,). `pace`: the rates of its steps. `name_of`: flat
+    index to the name of a weight, for messages. `scale`: of a run in float16.
 
-    Attributes
-    ----------
-    steps : int
-    history : History
-    loss : float
-        Of the last step; NaN before the first, and where the numbers were loaded.
-    lr : float or None
-        Learning rate of the last step, likewise.
-    call_seconds : float
-        See `CALL_SECONDS`. How steps are cut into calls changes no bit.
-    onlooker : Onlooker or None
-        Who looks at every call while it is there.
-    turn : RLock
-        Held by the thread that steps or changes the run.
-    data_changed, flags_changed : bool
-        Set by whoever changes the data, or the flags of frozen weights, between two steps; the next step clears them.
+    `loss`: of the last step; NaN before the first, and where the numbers were loaded. `lr`: learning rate of
+    the last step, likewise. `call_seconds`: see `CALL_SECONDS`. How steps are cut into calls changes no bit.
+    `onlooker`: who looks at every call while it is there. `turn`: held by the thread that steps or changes
+    the run. `data_changed`, `flags_changed`: set by whoever changes the data, or the flags of frozen weights,
+    between two steps; the next step clears them.
     """
 
     def __init__(
@@ -216,18 +195,10 @@ class Training:
 
         More where the engine's own overhead would be above `OVERHEAD` of the call.
 
-        Returns
-        -------
-        int
-            How many steps were done.
+        Returns how many steps were done.
 
-        Raises
-        ------
-        DivergedError
-            See :meth:`scalarviz.run.run.Run.step`.
+        Raises DivergedError: see :meth:`scalarviz.run.run.Run.step`.
 
-        Notes
-        -----
         Ctrl-C, or an error of the model, leaves the numbers of a whole step: an engine in machine code ends its call,
         of another one the call is undone.
         """
@@ -326,10 +297,7 @@ class Training:
     def replay(self, most: int) -> int:
         """Steps that were done before, again: the history has them. One call of the engine, of at most `most` steps.
 
-        Returns
-        -------
-        int
-            How many were done.
+        Returns how many were done.
         """
         trainer, begun = self.trainer, time.perf_counter()
         count = self.problem.ready(self.steps, self._count(trainer, most))

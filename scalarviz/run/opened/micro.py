@@ -40,64 +40,38 @@ class MicroStep:
 
     Of a batch of several samples every number is that of the batch: rows are means over its samples, deltas and
     gradients what the loss of the batch asks for.
-
-    Attributes
-    ----------
-    phase : {"zero", "forward", "loss", "backward", "gradients", "update"}
-    kind : str
-        ``"clear"``, ``"product"``, ``"sum"``, ``"unit"`` (one output of a stage), ``"stage"`` (all of them),
-        ``"loss"``, ``"delta"``, ``"gradient"``, ``"update"`` or ``"statistic"`` (an update of what follows the step).
-    words : str
-        What happens, in a few words.
-    units, weights : ndarray of int64
-        Outputs of `stage` that are computed, or whose delta is; flat indices of the weights that take part: that are
-        multiplied, cleared, get their gradient or move.
-    stage : str
-        Name of the stage, empty for none.
-    formula, numbers : str
-        With names, and with numbers and the result; empty where many are done at once.
-    value : float
-        The result; NaN where there are many.
-    factors : tuple of float
-        What is multiplied (of a product, a delta, a gradient), added (of a sum), or taken (of a unit); empty where the
-        numbers of several samples or places are summed up.
-    column : int
-        Of a product: which input of the layer; else -1.
-    lines : tuple of Line
-        Of an update: the optimiser's rule with numbers.
     """
 
     phase: Phase
+    # ``"clear"``, ``"product"``, ``"sum"``, ``"unit"`` (one output of a stage), ``"stage"`` (all of them),
+    # ``"loss"``, ``"delta"``, ``"gradient"``, ``"update"`` or ``"statistic"`` (an update of what follows the
+    # step)
     kind: str
-    words: str
+    words: str  # what happens, in a few words
+    # units and weights: outputs of `stage` that are computed, or whose delta is; flat indices of the weights
+    # that take part: that are multiplied, cleared, get their gradient or move
     units: Rows
     weights: Rows
-    stage: str = ""
+    stage: str = ""  # name of the stage, empty for none
+    # formula and numbers: with names, and with numbers and the result; empty where many are done at once
     formula: str = ""
     numbers: str = ""
-    value: float = nan
+    value: float = nan  # the result; NaN where there are many
+    # what is multiplied (of a product, a delta, a gradient), added (of a sum), or taken (of a unit); empty
+    # where the numbers of several samples or places are summed up
     factors: tuple[float, ...] = ()
-    column: int = -1
-    lines: tuple[Line, ...] = ()
+    column: int = -1  # of a product: which input of the layer; else -1
+    lines: tuple[Line, ...] = ()  # of an update: the optimiser's rule with numbers
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseSpan:
-    """The micro-steps of one phase.
-
-    Attributes
-    ----------
-    name : str
-    start, count : int
-        Where it begins among all micro-steps, and how many it has.
-    words : str
-        ``"9 products, 3 sums, 3 σ"``.
-    """
+    """The micro-steps of one phase."""
 
     name: Phase
-    start: int
+    start: int  # start and count: where it begins among all micro-steps, and how many it has
     count: int
-    words: str
+    words: str  # ``"9 products, 3 sums, 3 σ"``
 
 
 def phases_of(steps: Sequence[MicroStep]) -> tuple[PhaseSpan, ...]:
@@ -231,12 +205,7 @@ _NONE = np.zeros(0, np.int64)
 
 
 class Walk:
-    """The micro-steps of one step.
-
-    Parameters
-    ----------
-    opened : Opened
-    """
+    """The micro-steps of one step."""
 
     def __init__(self, opened: Opened) -> None:
         self.opened, self.passes = opened, opened._passes
@@ -489,22 +458,12 @@ Float = NDArray[np.float64]
 
 
 class Made(NamedTuple):
-    """What a gradient is the sum of.
+    """What a gradient is the sum of."""
 
-    Attributes
-    ----------
-    terms : int
-        How many ``delta * x`` there are; 0: nobody knows.
-    delta, x : float
-        Of the only one; NaN of several.
-    bias : bool
-        Whether that is of a bias, where `x` is 1.
-    """
-
-    terms: int
-    delta: float = nan
+    terms: int  # how many ``delta * x`` there are; 0: nobody knows
+    delta: float = nan  # delta and x: of the only one; NaN of several
     x: float = nan
-    bias: bool = False
+    bias: bool = False  # whether that is of a bias, where `x` is 1
 
 
 class Walked(Protocol):

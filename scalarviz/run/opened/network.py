@@ -28,28 +28,18 @@ Factor = Callable[[Float, Float], Float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Use:
-    """One place where a program reads a weight.
+    """One place where a program reads a weight."""
 
-    Attributes
-    ----------
-    kind : str
-        ``"weight"`` (it multiplies a row), ``"bias"`` (it is added to one), ``"gather"`` (a number may choose it: x is
-        1 where it does, else 0), or the name of the operation that reads it.
-    rows : ndarray of int64, shape (positions,)
-        The rows that delta belongs to; several where a layer stands at several positions.
-    read : ndarray of int64, shape (positions,), or None
-        The rows that are x; None where x is no row.
-    factor : callable
-        What meets the weight, from all rows (n_rows, lanes) and theta: shape (positions, lanes), or one that
-        broadcasts to it.
-    through : float
-        1, or the derivative by the weight of a number made of weights alone that is used here in its place.
-    """
-
+    # ``"weight"`` (it multiplies a row), ``"bias"`` (it is added to one), ``"gather"`` (a number may choose
+    # it: x is 1 where it does, else 0), or the name of the operation that reads it
     kind: str
+    # the rows that delta belongs to; several where a layer stands at several positions; shape (positions,)
     rows: Rows
-    read: Rows | None
+    read: Rows | None  # the rows that are x; None where x is no row
+    # what meets the weight, from all rows (n_rows, lanes) and theta: shape (positions, lanes), or one that
+    # broadcasts to it
     factor: Factor
+    # 1, or the derivative by the weight of a number made of weights alone that is used here in its place
     through: float = 1.0
 
     def x(self, values: Float, theta: Float) -> Float:
@@ -270,28 +260,18 @@ INSIDE = -1
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Rows of one stage.
+    """Rows of one stage."""
 
-    Attributes
-    ----------
-    stage : str
-        Its name, ``"input"`` for the sample (and what is made of it alone), ``"loss"`` for what follows the outputs.
-    units : tuple of int
-        Which of its outputs each row is, -1 for a row inside the stage.
-    """
-
+    # its name, ``"input"`` for the sample (and what is made of it alone), ``"loss"`` for what follows the
+    # outputs
     stage: str
-    units: tuple[int, ...]
+    units: tuple[int, ...]  # which of its outputs each row is, -1 for a row inside the stage
 
 
 class Places:
     """Looks rows up.
 
-    Parameters
-    ----------
-    program : Program
-    stages : mapping of str to ndarray
-        The rows that each stage is, in the order of the tape.
+    `stages`: the rows that each stage is, in the order of the tape.
     """
 
     def __init__(self, program: Program, stages: Mapping[str, Rows]) -> None:
@@ -375,14 +355,8 @@ BLOCK_BYTES = 4 << 20
 class Network:
     """Programs of one model, made once for all steps that are opened.
 
-    Parameters
-    ----------
-    tape : Tape
-        As recorded: model and loss of one sample.
-    stages : sequence of (Stage, int)
-        With the number of each one's tap.
-    kernel : callable
-        Gives the runner of the run's own plan in its own dtype.
+    `tape`: as recorded: model and loss of one sample. `stages`: with the number of each one's tap. `kernel`:
+    gives the runner of the run's own plan in its own dtype.
     """
 
     def __init__(self, tape: Tape, stages: Sequence[tuple[Stage, int]], kernel: Callable[[], PlanRunner]) -> None:

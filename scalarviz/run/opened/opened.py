@@ -28,26 +28,16 @@ REACH = 4.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Along:
-    """The loss of one batch along one weight.
-
-    Attributes
-    ----------
-    index : int
-    weights, losses : ndarray of float64, shape (points,)
-        Values of the weight, rising, its own in the middle; and the loss of the batch at each, all other weights as
-        they are, computed in the run's dtype.
-    value, after : float
-        The weight before the step, and after it (NaN where that is not known).
-    loss, slope : float
-        At `value`, in float64; the slope is the gradient.
-    """
+    """The loss of one batch along one weight."""
 
     index: int
+    # weights and losses: values of the weight, rising, its own in the middle; and the loss of the batch at
+    # each, all other weights as they are, computed in the run's dtype; shape (points,)
     weights: Float
     losses: Float
-    value: float
+    value: float  # value and after: the weight before the step, and after it (NaN where that is not known)
     after: float
-    loss: float
+    loss: float  # loss and slope: at `value`, in float64; the slope is the gradient
     slope: float
 
     @property

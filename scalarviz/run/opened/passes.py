@@ -23,98 +23,50 @@ from .network import Network, Place, Use, slopes, uses_in
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Own:
-    """What the engine itself computed in a step that is done.
+    """What the engine itself computed in a step that is done."""
 
-    Attributes
-    ----------
-    engine : str
-        Its name.
-    loss : float
-    gradient, values : ndarray, shape (P,)
-        In the run's dtype; `values` are those at which one stands after the step, edits made there included.
-    """
-
-    engine: str
+    engine: str  # its name
     loss: float
+    # gradient and values: in the run's dtype; `values` are those at which one stands after the step, edits
+    # made there included; shape (P,)
     gradient: FloatArray
     values: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Taken:
-    """One step's numbers: copies, or arrays that nobody writes to.
+    """One step's numbers: copies, or arrays that nobody writes to."""
 
-    Attributes
-    ----------
-    step : int
-        Which step it is, from 1: steps done before it, and one.
-    lr, t : float
-        What the optimiser's rule reads: the learning rate, and its own count of steps.
-    values : ndarray, shape (P,)
-        The weights before the step, in the run's dtype.
-    state : mapping of str to ndarray, shape (P,), or None
-        The optimiser's state before the step; None where it is not known (at a step where the run does not stand).
-    trained, frozen : ndarray of bool, shape (P,)
-        Which weights the step moves; which are frozen by hand.
-    data : Data, shape (numbers of a sample, N)
-        Inputs and targets, in the run's dtype.
-    batch : ndarray of int64, shape (B,)
-        Columns of `data` that the step learns from; -1 is a sample that is not of the data.
-    columns : ndarray of int64 or None
-        The same where they are to be picked out of `data`; None: all of it, in order.
-    arithmetic : numpy.dtype
-        In which the engine computes: the run's, but for objects of Python's floats.
-    reduction : {"mean", "sum"}
-    share : callable or None
-        As that of :class:`~scalarviz.engine.problem.Problem`.
-    optimizer : str
-        Class name.
-    state_names : tuple of str
-    rules : tuple of (Tape, tuple of str)
-        The update of one weight of each parameter group as recorded, with the names of the state that it reads.
-    update : Plan
-        The optimiser's update as engines run it.
-    of_group : list of ndarray, shape (P,)
-        The group of each weight; none where there is one alone.
-    rates : tuple of float
-        Of all groups but the first.
-    limits : Limits
-        Penalties and clipping.
-    tensors : tuple of Tensor
-    network : Network
-    own : Own or None
-        What the engine computed, where the step is done.
-    seed : int
-        The run's, for dropout masks.
-    beside : ndarray, shape (numbers of a sample, N), or None
-        Inputs and targets of the batch whose means a trial step with one sample takes; they are held still. None: the
-        step has its own, or needs none.
-    """
-
-    step: int
-    lr: float
+    step: int  # which step it is, from 1: steps done before it, and one
+    lr: float  # lr and t: what the optimiser's rule reads: the learning rate, and its own count of steps
     t: float
-    values: FloatArray
+    values: FloatArray  # the weights before the step, in the run's dtype; shape (P,)
+    # the optimiser's state before the step; None where it is not known (at a step where the run does not
+    # stand)
     state: dict[str, NDArray[Any]] | None
-    trained: BoolArray
+    trained: BoolArray  # trained and frozen: which weights the step moves; which are frozen by hand; shape (P,)
     frozen: BoolArray
-    data: Data
+    data: Data  # inputs and targets, in the run's dtype; shape (numbers of a sample, N)
+    # columns of `data` that the step learns from; -1 is a sample that is not of the data; shape (B,)
     batch: NDArray[np.int64]
-    columns: NDArray[np.int64] | None
-    arithmetic: np.dtype[Any]
+    columns: NDArray[np.int64] | None  # the same where they are to be picked out of `data`; None: all of it, in order
+    arithmetic: np.dtype[Any]  # in which the engine computes: the run's, but for objects of Python's floats
     reduction: str
-    share: Share | None
-    optimizer: str
+    share: Share | None  # as that of :class:`~scalarviz.engine.problem.Problem`
+    optimizer: str  # class name
     state_names: tuple[str, ...]
+    # the update of one weight of each parameter group as recorded, with the names of the state that it reads
     rules: tuple[tuple[Tape, tuple[str, ...]], ...]
-    update: Plan
-    of_group: list[NDArray[Any]]
-    rates: tuple[float, ...]
-    limits: Limits
+    update: Plan  # the optimiser's update as engines run it
+    of_group: list[NDArray[Any]]  # the group of each weight; none where there is one alone; shape (P,)
+    rates: tuple[float, ...]  # of all groups but the first
+    limits: Limits  # penalties and clipping
     tensors: tuple[Tensor, ...]
     network: Network
-    own: Own | None = None
-    seed: int = 0
+    own: Own | None = None  # what the engine computed, where the step is done
+    seed: int = 0  # the run's, for dropout masks
+    # inputs and targets of the batch whose means a trial step with one sample takes; they are held still.
+    # None: the step has its own, or needs none
     beside: NDArray[Any] | None = None
 
     def draws(self, place: int) -> Draws:
@@ -174,27 +126,12 @@ class Block(NamedTuple):
 class Passes:
     """The numbers of a step before the optimiser.
 
-    Parameters
-    ----------
-    taken : Taken
-
-    Attributes
-    ----------
-    loss : float
-        Of the batch.
-    gradient : ndarray of float64, shape (P,)
-    theta : ndarray of float64
-        The weights, and behind them the numbers that are made of weights alone.
-    before : ndarray, shape (n_rows, 1), or None
-        Rows of the program that makes those.
-    loss_scale : float
-        What deltas are multiplied by, and the gradient is not: 1 where the run is not in float16.
-    means, adjoint_sums : ndarray of float64, shape (n_rows,)
-        Of every row of the program: the mean over the batch, and the sum of its adjoints.
-    rows, deltas : dict of str to ndarray, shape (outputs, shown)
-        Of every stage, for the first `shown` samples of the batch.
-    stats : ndarray of float64, shape (tracks,)
-        What running statistics follow.
+    `loss`: of the batch. `gradient`: shape (P,). `theta`: the weights, and behind them the numbers that are
+    made of weights alone. `before`: rows of the program that makes those. `loss_scale`: what deltas are
+    multiplied by, and the gradient is not: 1 where the run is not in float16. `means`, `adjoint_sums`: of
+    every row of the program: the mean over the batch, and the sum of its adjoints; shape (n_rows,). `rows`,
+    `deltas`: of every stage, for the first `shown` samples of the batch; shape (outputs, shown). `stats`:
+    what running statistics follow; shape (tracks,).
     """
 
     def __init__(self, taken: Taken) -> None:
@@ -297,37 +234,22 @@ class Passes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OuterProduct:
-    """One sample's part of a layer's gradient, and the sum so far.
+    """One sample's part of a layer's gradient, and the sum so far."""
 
-    Attributes
-    ----------
-    count : int
-        Samples added so far, this one included.
-    sample : int
-        Its number in the data; -1 for one that is not of it.
-    delta, x : ndarray of float64, shapes (out,) and (in,)
-        Their outer product is what this sample adds to the weights; `delta` is what it adds to the biases.
-    total : ndarray of float64, shape (out, in)
-        The sum up to here.
-    bias : ndarray of float64, shape (out,)
-        Likewise for the biases.
-    """
-
-    count: int
-    sample: int
+    count: int  # samples added so far, this one included
+    sample: int  # its number in the data; -1 for one that is not of it
+    # delta and x: their outer product is what this sample adds to the weights; `delta` is what it adds to the
+    # biases; shapes (out,)
     delta: Float
     x: Float
-    total: Float
-    bias: Float
+    total: Float  # the sum up to here; shape (out, in)
+    bias: Float  # likewise for the biases; shape (out,)
 
 
 def read_by(passes: Passes, stage: Stage) -> NDArray[np.int64]:
     """The rows that a linear stage multiplies its weights with.
 
-    Raises
-    ------
-    InputError
-        The stage is no layer of sums.
+    Raises InputError: the stage is no layer of sums.
     """
     row = int(passes.network.rows_of[stage.name][0])
     for i in passes.network.body.program.instructions:
@@ -373,19 +295,12 @@ MOST = 1024
 class Terms:
     """The terms ``delta * x`` of one weight's gradient.
 
-    Attributes
-    ----------
-    array : ndarray, shape (listed,)
-        Fields ``sample`` (number in the data; -1: of no sample of it), ``position`` (of a layer that stands at several,
-        as a convolution's), ``use`` (which of `uses`), ``delta`` (what comes from the loss of the batch to the place
-        where the weight is used) and ``x`` (what the weight meets there). In the order of the batch; where there are
-        more than `most`, the largest ones.
-    count : int
-        How many there are.
-    sum, absolute : float
-        Of all, and of their sizes: the sum is the gradient to rounding, which `absolute` is the measure of.
-    uses : tuple of Use
-        Where the weight is used.
+    `array`: fields ``sample`` (number in the data; -1: of no sample of it), ``position`` (of a layer that
+    stands at several, as a convolution's), ``use`` (which of `uses`), ``delta`` (what comes from the loss of
+    the batch to the place where the weight is used) and ``x`` (what the weight meets there). In the order of
+    the batch; where there are more than `most`, the largest ones; shape (listed,). `count`: how many there
+    are. `sum`, `absolute`: of all, and of their sizes: the sum is the gradient to rounding, which `absolute`
+    is the measure of. `uses`: where the weight is used.
     """
 
     def __init__(self, index: int, passes: Passes, batch: NDArray[np.int64], most: int = MOST) -> None:

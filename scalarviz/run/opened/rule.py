@@ -39,25 +39,14 @@ Token = str | Quantity
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One formula of the rule.
+    """One formula of the rule."""
 
-    Attributes
-    ----------
-    name : str
-        What it gives: ``"w'"`` is the new weight, ``"m'"`` the new state of that name.
-    tokens : tuple of (str or Quantity)
-        Signs, and numbers with their names.
-    result : float
-    parts : tuple of (str, float)
-        Every operation inside it, the innermost first: its formula and what it gives.
-    again : callable
-        What the numbers give when each is printed with so many digits.
-    """
-
-    name: str
-    tokens: tuple[Token, ...]
+    name: str  # what it gives: ``"w'"`` is the new weight, ``"m'"`` the new state of that name
+    tokens: tuple[Token, ...]  # signs, and numbers with their names
     result: float
+    # every operation inside it, the innermost first: its formula and what it gives
     parts: tuple[tuple[str, float], ...] = ()
+    # what the numbers give when each is printed with so many digits
     again: Callable[[int], float] = field(default=lambda digits: math.nan, repr=False)
 
     @property
@@ -122,20 +111,10 @@ def digits_of(number: float, digits: int = DIGITS) -> str:
 class Writer:
     """Writes one line of a rule.
 
-    Parameters
-    ----------
-    tape : Tape
-    names : mapping of int to str
-        What rows are called; they are written by their name.
-    values : sequence of float
-        The number of every row.
-    theta : sequence of float
-        By :data:`HYPER`.
+    `names`: what rows are called; they are written by their name. `values`: the number of every row. `theta`:
+    by :data:`HYPER`.
 
-    Attributes
-    ----------
-    seen : dict of str to float
-        Every operation written so far, and what it gives.
+    `seen`: every operation written so far, and what it gives.
     """
 
     def __init__(self, tape: Tape, names: Mapping[int, str], values: Sequence[float], theta: Sequence[float]) -> None:
@@ -234,12 +213,7 @@ DEEPEST, LARGEST = 8, 24
 class Rule:
     """The rule of an optimiser.
 
-    Parameters
-    ----------
-    tape : Tape
-        As ``Optimizer.tape()`` gives it.
-    state : sequence of str
-        Names of the optimiser's state.
+    `tape`: as ``Optimizer.tape()`` gives it. `state`: names of the optimiser's state.
     """
 
     def __init__(self, tape: Tape, state: Sequence[str]) -> None:
@@ -251,12 +225,7 @@ class Rule:
     def lines(self, inputs: Sequence[float], theta: Sequence[float]) -> list[Line]:
         """Every line for one weight.
 
-        Parameters
-        ----------
-        inputs : sequence of float
-            ``w, g, *state``.
-        theta : sequence of float
-            By :data:`~.writing.HYPER`.
+        `inputs`: ``w, g, *state``. `theta`: by :data:`~.writing.HYPER`.
         """
         values = evaluated(self.tape, inputs, theta)
         new = self.tape.outputs[0]
@@ -360,26 +329,16 @@ LANES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What the step does to one weight.
-
-    Attributes
-    ----------
-    index : int
-    before, after : float
-        The weight before and after the step, in float64; the engine rounds to the run's dtype.
-    gradient : float
-    lines : tuple of Line
-        The optimiser's rule with numbers, the new weight last; empty for a weight that stays.
-    why : str
-        Why it stays, or what it follows; empty for one that the optimiser moves.
-    """
+    """What the step does to one weight."""
 
     index: int
+    # before and after: the weight before and after the step, in float64; the engine rounds to the run's dtype
     before: float
     after: float
     gradient: float
+    # the optimiser's rule with numbers, the new weight last; empty for a weight that stays
     lines: tuple[Line, ...] = ()
-    why: str = ""
+    why: str = ""  # why it stays, or what it follows; empty for one that the optimiser moves
 
     def __str__(self) -> str:
         if not self.lines and self.after != self.before:

@@ -104,21 +104,11 @@ LARGEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One term.
+    """One term."""
 
-    Attributes
-    ----------
-    sample : int
-        Its number in the data; -1 for one that is not of it.
-    where : str
-        The place where the weight is used, if there are several.
-    delta, x, product : float
-        Of the sample's own loss: not yet divided by the size of the batch.
-    """
-
-    sample: int
-    where: str
-    delta: float
+    sample: int  # its number in the data; -1 for one that is not of it
+    where: str  # the place where the weight is used, if there are several
+    delta: float  # delta, x and product: of the sample's own loss: not yet divided by the size of the batch
     x: float
     product: float
 
@@ -274,14 +264,7 @@ MOST = 10
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """One weight, and where it came from.
-
-    Attributes
-    ----------
-    index : int
-    name : str
-    before, after, by : float
-    """
+    """One weight, and where it came from."""
 
     index: int
     name: str

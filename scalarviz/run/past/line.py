@@ -68,10 +68,7 @@ class Traveller(Protocol):
     def put(self, kept: Kept) -> None:
         """Stand there again.
 
-        Raises
-        ------
-        StateError
-            It cannot: the engine that computed it is lost.
+        Raises StateError: it cannot: the engine that computed it is lost.
         """
         ...
 
@@ -122,30 +119,15 @@ OVERHEAD = 2048
 
 @dataclass(slots=True, eq=False)
 class Key:
-    """A kept moment.
+    """A kept moment."""
 
-    Attributes
-    ----------
-    step, edits : int
-        Its place.
-    kept : Kept
-    at : float
-        Seconds of the engine's work at which it was taken.
-    whole : bool
-        Whether one can stand at the place itself: where not, the next step shows all there is.
-    fine : bool
-        Whether it was taken for somebody who goes back and forth here.
-    nbytes : int
-        What it takes.
-    """
-
-    step: int
+    step: int  # step and edits: its place
     edits: int
     kept: Kept
-    at: float = 0.0
-    whole: bool = False
-    fine: bool = False
-    nbytes: int = field(init=False)
+    at: float = 0.0  # seconds of the engine's work at which it was taken
+    whole: bool = False  # whether one can stand at the place itself: where not, the next step shows all there is
+    fine: bool = False  # whether it was taken for somebody who goes back and forth here
+    nbytes: int = field(init=False)  # what it takes
 
     def __post_init__(self) -> None:
         self.nbytes = self.kept.nbytes + OVERHEAD
@@ -161,59 +143,28 @@ class Place(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Line:
-    """One line.
-
-    Attributes
-    ----------
-    number : int
-    parent : Line or None
-    first, before : int
-        The place where it left its parent, or at which it begins.
-    history : History
-        Of all its steps, its parent's before it left included.
-    edits : list of Applied
-        Likewise.
-    newest : int
-        Its last step.
-    why : str
-        What made it begin.
-    came : (Line, int) or None
-        Where the run stood before it began a line of its own by jumping.
-    keys : list of Key
-        Its own, by place.
-    tip : Kept or None
-        All of its last moment, while the run stands elsewhere.
-    flags : dict of int to str
-        Moments that were named, by step.
-    cut : bool
-        Whether only that is left of it which other lines come from.
-    rest : int
-        Bytes of its own steps and edits, while the run stands on another line.
-    settled : int
-        Edits that stay as they are, although the hand that made the last of them goes on: something refers to them.
-    jumped : bool
-        Whether it began by a change to other numbers altogether: where it begins is a place of its own.
-    seed : int or None
-        What drew its first weights, where a restart did.
-    """
+    """One line."""
 
     number: int
     parent: Line | None
-    first: int
+    first: int  # first and before: the place where it left its parent, or at which it begins
     before: int
-    history: History
-    edits: list[Applied] = field(default_factory=list)
-    newest: int = 0
-    why: str = ""
-    came: tuple[Line, int] | None = None
-    keys: list[Key] = field(default_factory=list)
-    tip: Kept | None = None
-    flags: dict[int, str] = field(default_factory=dict)
-    cut: bool = False
-    rest: int = 0
+    history: History  # of all its steps, its parent's before it left included
+    edits: list[Applied] = field(default_factory=list)  # likewise
+    newest: int = 0  # its last step
+    why: str = ""  # what made it begin
+    came: tuple[Line, int] | None = None  # where the run stood before it began a line of its own by jumping
+    keys: list[Key] = field(default_factory=list)  # its own, by place
+    tip: Kept | None = None  # all of its last moment, while the run stands elsewhere
+    flags: dict[int, str] = field(default_factory=dict)  # moments that were named, by step
+    cut: bool = False  # whether only that is left of it which other lines come from
+    rest: int = 0  # bytes of its own steps and edits, while the run stands on another line
+    # edits that stay as they are, although the hand that made the last of them goes on: something refers to
+    # them
     settled: int = 0
+    # whether it began by a change to other numbers altogether: where it begins is a place of its own
     jumped: bool = False
-    seed: int | None = None
+    seed: int | None = None  # what drew its first weights, where a restart did
 
     @property
     def own(self) -> list[Applied]:
@@ -315,17 +266,9 @@ LEFT_SHARE = 4
 class Keyframes:
     """The keyframes of all lines.
 
-    Parameters
-    ----------
-    lines : list of Line
-        All there are; the owner adds to it.
+    `lines`: all there are; the owner adds to it.
 
-    Attributes
-    ----------
-    spacing : float
-        Seconds between keyframes as they are now.
-    nbytes : int
-        What is held, start and newest included.
+    `spacing`: seconds between keyframes as they are now. `nbytes`: what is held, start and newest included.
     """
 
     def __init__(self, lines: list[Line]) -> None:

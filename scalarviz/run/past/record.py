@@ -25,13 +25,7 @@ _HOPS = 256
 
 
 class Ahead:
-    """Prepares the way back.
-
-    Parameters
-    ----------
-    traveller : Traveller
-    keyframes : Keyframes
-    """
+    """Prepares the way back."""
 
     def __init__(self, traveller: Traveller, keyframes: Keyframes) -> None:
         self._run, self._keyframes = traveller, keyframes
@@ -85,24 +79,11 @@ class Ahead:
 class Record:
     """Lines, and the one on which a run stands.
 
-    Parameters
-    ----------
-    traveller : Traveller
-        The run.
-    history : History
-        Of the line that it begins with.
+    `traveller`: the run. `history`: of the line that it begins with.
 
-    Attributes
-    ----------
-    line : Line
-        The one on which the run stands.
-    lines : list of Line
-        All that are kept, the oldest first.
-    keyframes : Keyframes
-    revision : int
-        Changes whenever the past does, new steps left out.
-    away : str
-        Where the run is going at this very moment; empty where it stands.
+    `line`: the one on which the run stands. `lines`: all that are kept, the oldest first. `revision`: changes
+    whenever the past does, new steps left out. `away`: where the run is going at this very moment; empty
+    where it stands.
     """
 
     def __init__(self, traveller: Traveller, history: History) -> None:
@@ -355,10 +336,7 @@ class Record:
     def find(self, branch: Branch | int) -> Line:
         """The line of a branch.
 
-        Raises
-        ------
-        InputError
-            It is kept no longer, or never was.
+        Raises InputError: it is kept no longer, or never was.
         """
         number = branch.number if isinstance(branch, Branch) else branch
         for line in self.lines:

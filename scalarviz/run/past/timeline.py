@@ -167,15 +167,9 @@ class Timeline(Record):
     def to(self, step: int, line: Line | None = None, progress: Progress | None = None) -> bool:
         """Stand at a step of a line, after all edits made there.
 
-        Returns
-        -------
-        bool
-            False if it was given up; the run stands where it stood then.
+        Returns False if it was given up; the run stands where it stood then.
 
-        Raises
-        ------
-        InputError
-            There is no such step on the line.
+        Raises InputError: there is no such step on the line.
         """
         self.enter()
         line = self.line if line is None else line
@@ -308,10 +302,7 @@ class Timeline(Record):
     def undo(self) -> str:
         """Go to the moment before the last edit that was done; returns its words.
 
-        Raises
-        ------
-        StateError
-            There is none.
+        Raises StateError: there is none.
         """
         self.enter()
         here, (jumped, edits), redo = self.place(), self._undoable(), self._redo
@@ -337,10 +328,7 @@ class Timeline(Record):
     def redo(self) -> str:
         """Go back to where :meth:`undo` came from; returns the words of the edit.
 
-        Raises
-        ------
-        StateError
-            Nothing was undone since the last edit.
+        Raises StateError: nothing was undone since the last edit.
         """
         self.enter()
         if not self._redo:

@@ -27,11 +27,7 @@ TOLD_EVERY = 100
 def in_losses(condition: Condition, history: History, first: int, end: int) -> tuple[bool, int | None]:
     """The last step after `first` and before `end` at which a condition of losses became true.
 
-    Returns
-    -------
-    known : bool
-        Whether the history has all of these steps: a long one is thinned.
-    step : int or None
+    Returns whether the history has all of these steps: a long one is thinned.
     """
     span = slice(*np.searchsorted(history.step, [first, end - 1], side="right"))
     steps, losses, rates = history.step[span], history.loss[span], history.lr[span]
@@ -49,14 +45,8 @@ def in_losses(condition: Condition, history: History, first: int, end: int) -> t
 class Search:
     """The search of what a run has recorded: it is done again in pieces that begin at a keyframe, the last one first.
 
-    Parameters
-    ----------
-    timeline : Timeline
-        Of the run, which is moved meanwhile.
-    here : callable
-        Gives the condition, read for the model that the run has where it stands (None if it is of no sense there), and
-        the numbers.
-    progress : callable, optional
+    `timeline`: of the run, which is moved meanwhile. `here`: gives the condition, read for the model that the
+    run has where it stands (None if it is of no sense there), and the numbers.
     """
 
     def __init__(self, timeline: Timeline, here: Callable[[], Here], progress: Progress | None) -> None:

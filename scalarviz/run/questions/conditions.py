@@ -26,13 +26,7 @@ _WORDS = ("loss", "lr", "step", "grad", "nan")
 
 @dataclass(frozen=True, eq=False)
 class Named:
-    """The names of one run.
-
-    Attributes
-    ----------
-    tensors : tuple of Tensor
-    stages : tuple of Stage
-    """
+    """The names of one run."""
 
     tensors: tuple[Tensor, ...]
     stages: tuple[Stage, ...]
@@ -104,21 +98,12 @@ class Named:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Numbers(Mapping[str, Array]):
-    """The numbers of a run as they are now; made anew for every moment.
-
-    Parameters
-    ----------
-    named : Named
-    training : Training
-    forward : Forward
-    next_lr : callable
-        The learning rate of the coming step, for as long as there was none.
-    """
+    """The numbers of a run as they are now; made anew for every moment."""
 
     named: Named
     training: Training
     forward: Forward
-    next_lr: Callable[[], float]
+    next_lr: Callable[[], float]  # the learning rate of the coming step, for as long as there was none
     _found: dict[str, Array] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Array:
@@ -213,10 +198,6 @@ class Condition:
     A condition without ``before``, ``changes`` and ``crosses`` is a state: it *becomes* true at a step before which it
     was false. One with them compares a step with the one before, and becomes true at every step at which it holds. One
     of whole tensors (``0.weight > 1``) becomes true whenever it does for one more element.
-
-    Attributes
-    ----------
-    expression : Expression
     """
 
     expression: Expression
@@ -225,12 +206,8 @@ class Condition:
     def read(cls, text: str, named: Named, what: str) -> Condition:
         """Read a text.
 
-        Raises
-        ------
-        ExpressionError
-            It is no condition of the run that has these names.
-        InputError, TypeMismatchError
-            It is too long, or no text.
+        Raises ExpressionError: it is no condition of the run that has these names. InputError,
+        TypeMismatchError: it is too long, or no text.
         """
         expression = parse(text, named.vocabulary, what, "truth")
         if not expression.names:
@@ -288,18 +265,10 @@ SHOWN = 4
 
 
 class Told(NamedTuple):
-    """Why a condition is true.
+    """Why a condition is true."""
 
-    Attributes
-    ----------
-    text : str
-        As ``grad 12.3 in 0.weight[2][1]`` and ``0.weight[2][1] 0.01, before -0.02``; the first few numbers.
-    weights : tuple of int
-        Flat indices of the weights in question.
-    """
-
-    text: str
-    weights: tuple[int, ...]
+    text: str  # as ``grad 12.3 in 0.weight[2][1]`` and ``0.weight[2][1] 0.01, before -0.02``; the first few numbers
+    weights: tuple[int, ...]  # flat indices of the weights in question
 
 
 def told(expression: Expression, numbers: Numbers, where: NDArray[np.bool_], before: Before) -> Told:

@@ -26,38 +26,20 @@ Kind = Literal["not finite", "dead", "saturated", "no gradient"]
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something that keeps a network from learning.
-
-    Attributes
-    ----------
-    kind : {"not finite", "dead", "saturated", "no gradient"}
-    where : str
-        Name of the tensor that it is about.
-    text : str
-        One line without a full stop.
-    """
+    """Something that keeps a network from learning."""
 
     kind: Kind
-    where: str
-    text: str
+    where: str  # name of the tensor that it is about
+    text: str  # one line without a full stop
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer's weights, and the stages that its sums alone go through.
-
-    Attributes
-    ----------
-    weight : Tensor
-    after : tuple of Stage
-        Up to the next layer, or to where the way forks or meets another.
-    last : bool
-        Whether these lead to the output.
-    """
+    """A layer's weights, and the stages that its sums alone go through."""
 
     weight: Tensor
-    after: tuple[Stage, ...]
-    last: bool
+    after: tuple[Stage, ...]  # up to the next layer, or to where the way forks or meets another
+    last: bool  # whether these lead to the output
 
 
 def diagnose(frame: Frame, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> tuple[Trouble, ...]:
@@ -213,32 +195,16 @@ def _size(frame: Frame, tensor: Tensor) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LayerRow:
-    """One layer: all weights of one module.
+    """One layer: all weights of one module."""
 
-    Attributes
-    ----------
-    name : str
-        Module path; of a lone weight its own name.
-    count : int
-        Of weights.
-    weight, gradient, update : float or None
-        Euclidean norms, in float64; None where nothing was computed.
-    dead : int or None
-        Units of its rectifier that are zero for all samples looked at; None where it has none.
-    flat : float or None
-        Mean share of samples at which the units of its sigmoid or tanh are flat, likewise.
-    units : int
-        That it has.
-    """
-
-    name: str
-    count: int
-    weight: float
+    name: str  # module path; of a lone weight its own name
+    count: int  # of weights
+    weight: float  # weight, gradient and update: euclidean norms, in float64; None where nothing was computed
     gradient: float | None
     update: float | None
-    dead: int | None = None
-    flat: float | None = None
-    units: int = 0
+    dead: int | None = None  # units of its rectifier that are zero for all samples looked at; None where it has none
+    flat: float | None = None  # mean share of samples at which the units of its sigmoid or tanh are flat, likewise
+    units: int = 0  # that it has
 
     @property
     def ratio(self) -> float | None:

@@ -79,21 +79,11 @@ END: tuple[WordKind, str] = ("end", "the end")
 
 
 class Word(NamedTuple):
-    """One word of a text.
+    """One word of a text."""
 
-    Attributes
-    ----------
-    kind : {"number", "name", "quoted", "sign", "end"}
-        Operators that are words, such as ``and``, are signs.
-    text : str
-        As written; of a quoted name without the quotes.
-    start, stop : int
-        Where it stands.
-    """
-
-    kind: WordKind
-    text: str
-    start: int
+    kind: WordKind  # operators that are words, such as ``and``, are signs
+    text: str  # as written; of a quoted name without the quotes
+    start: int  # start and stop: where it stands
     stop: int
 
 
@@ -117,14 +107,8 @@ _INSTEAD = {
 def words(text: str, what: str = "the expression") -> list[Word]:
     """The words of a text, the last one its end.
 
-    Raises
-    ------
-    ExpressionError
-        A letter that no expression has; the message says what to write instead.
-    InputError
-        A text of more than `LONGEST` characters.
-    TypeMismatchError
-        No text.
+    Raises ExpressionError: a letter that no expression has; the message says what to write instead.
+    InputError: a text of more than `LONGEST` characters. TypeMismatchError: no text.
     """
     checked_text(text, what)
     if len(text) > LONGEST:
@@ -157,27 +141,16 @@ Kind = Literal["number", "truth"]
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Something that takes arrays and gives one.
-
-    Attributes
-    ----------
-    name : str
-    least, most : int
-        How many it takes.
-    compute : callable
-        From that many arrays to one. Operands are float64 where it `takes` numbers, else bool.
-    takes, gives : {"number", "truth"}
-    reduces : bool
-        Whether one number comes out of an array, when it is given one operand.
-    """
+    """Something that takes arrays and gives one."""
 
     name: str
-    least: int
+    least: int  # least and most: how many it takes
     most: int
+    # from that many arrays to one. Operands are float64 where it `takes` numbers, else bool
     compute: Callable[..., Array]
     takes: Kind = "number"
     gives: Kind = "number"
-    reduces: bool = False
+    reduces: bool = False  # whether one number comes out of an array, when it is given one operand
 
 
 MANY = 1000
@@ -287,41 +260,21 @@ OPERATORS = _operators() | {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Push:
-    """A number onto the stack.
+    """A number onto the stack."""
 
-    Attributes
-    ----------
-    number : ndarray of float64, shape ()
-    start : int
-        Where it stands in the text.
-    """
-
-    number: Array
-    start: int
+    number: Array  # shape ()
+    start: int  # where it stands in the text
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The number, or an element or part of the array, that a name stands for.
+    """The number, or an element or part of the array, that a name stands for."""
 
-    Attributes
-    ----------
-    key : str
-        ``"loss"``, ``"0.weight"``, ``"grad(0.weight)"``.
-    indices : tuple of int
-    before : bool
-        As it was before the step.
-    start : int
-        Where it stands in the text.
-    written : str
-        As it stands there, without spaces.
-    """
-
-    key: str
+    key: str  # ``"loss"``, ``"0.weight"``, ``"grad(0.weight)"``
     indices: tuple[int, ...]
-    before: bool
-    start: int
-    written: str
+    before: bool  # as it was before the step
+    start: int  # where it stands in the text
+    written: str  # as it stands there, without spaces
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,7 @@ from .parser import CONSTANTS, Vocabulary, parse
 def distinct_names(names: Iterable[str], what: str) -> list[str]:
     """Check them; `what` is how messages call the formula.
 
-    Raises
-    ------
-    InputError
-        A name is given twice.
-    TypeMismatchError
-        They are no list of texts.
+    Raises InputError: a name is given twice. TypeMismatchError: they are no list of texts.
     """
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise TypeMismatchError(f"{what}: the names must be a list of texts, got {shown(names)}")
@@ -97,15 +92,9 @@ class Formula:
     def __call__(self, numbers: Mapping[str, Number]) -> Value:
         """The result, with its graph.
 
-        Parameters
-        ----------
-        numbers : mapping of str to Value or float
-            By name; more names may be in it.
+        `numbers`: by name; more names may be in it.
 
-        Raises
-        ------
-        UnknownNameError
-            A name has no number.
+        Raises UnknownNameError: a name has no number.
         """
         stack: list[Any] = []
         for instruction in self.expression.instructions:

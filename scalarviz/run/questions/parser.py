@@ -62,29 +62,15 @@ _EXAMPLE = "compare it, as in loss > 1"
 class Vocabulary:
     """The names that a text may use.
 
-    Attributes
-    ----------
-    names : collection of str
-        What stands for a number or an array.
-    of : mapping of str to collection of str
-        Names that are written with another in parentheses, as ``grad(0.weight)``: what may stand there.
-    truths : collection of str
-        Which of `names` and `of` stand for truths.
-    absent : mapping of str to str
-        Names that people expect, and why they are not here.
-    free : bool
-        Whether every other word that could name a variable stands for a number too.
-
-    Notes
-    -----
     A name with quotes round it (``'"loss"'``) is what that name means in quotes only.
     """
 
-    names: Collection[str]
+    names: Collection[str]  # what stands for a number or an array
+    # names that are written with another in parentheses, as ``grad(0.weight)``: what may stand there
     of: Mapping[str, Collection[str]] = field(default_factory=dict)
-    truths: Collection[str] = ()
-    absent: Mapping[str, str] = field(default_factory=dict)
-    free: bool = False
+    truths: Collection[str] = ()  # which of `names` and `of` stand for truths
+    absent: Mapping[str, str] = field(default_factory=dict)  # names that people expect, and why they are not here
+    free: bool = False  # whether every other word that could name a variable stands for a number too
 
     def listed(self) -> str:
         """For messages."""
@@ -94,23 +80,10 @@ class Vocabulary:
 def parse(text: str, vocabulary: Vocabulary, what: str = "the expression", kind: Kind | None = None) -> Expression:
     """Read a text.
 
-    Parameters
-    ----------
-    text : str
-    vocabulary : Vocabulary
-    what : str
-        How messages call it.
-    kind : {"number", "truth"}, optional
-        What it has to be; a comparison is a number too (1 or 0).
+    `what`: how messages call it. `kind`: what it has to be; a comparison is a number too (1 or 0).
 
-    Raises
-    ------
-    ExpressionError
-        Where it stops to make sense, what stands there, what may, and the nearest name.
-    InputError
-        More than 10,000 characters.
-    TypeMismatchError
-        No text.
+    Raises ExpressionError: where it stops to make sense, what stands there, what may, and the nearest name.
+    InputError: more than 10,000 characters. TypeMismatchError: no text.
     """
     return _Parser(text, words(text, what), vocabulary, what).run(kind)
 

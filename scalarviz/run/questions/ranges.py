@@ -54,19 +54,12 @@ def symlog_inverse(y: ArrayLike) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From a value to its place on a colour scale.
+    """From a value to its place on a colour scale."""
 
-    Attributes
-    ----------
-    low, high : float
-        Values at the ends; ``-V`` and ``V`` for signed quantities.
-    scale : {"linear", "symlog", "log"}
-        ``symlog`` needs ``low == -high`` and is for gradients, whose layers differ by decades; ``log`` needs
-        ``low > 0`` and is for magnitudes: what is below lies at the low end, 0 too.
-    """
-
-    low: float
+    low: float  # low and high: values at the ends; ``-V`` and ``V`` for signed quantities
     high: float
+    # ``symlog`` needs ``low == -high`` and is for gradients, whose layers differ by decades; ``log`` needs
+    # ``low > 0`` and is for magnitudes: what is below lies at the low end, 0 too
     scale: Scale = "linear"
 
     def __post_init__(self) -> None:
@@ -161,10 +154,7 @@ def extents(flat: ArrayLike, tensors: Sequence[Tensor], scope: Scope = "network"
 class RangeTracker:
     """V over time: it moves slowly outward and never inward, so that a colour keeps its meaning while one watches.
 
-    Parameters
-    ----------
-    time_constant : float
-        Seconds; see :data:`TIME_CONSTANT`.
+    `time_constant`: seconds; see :data:`TIME_CONSTANT`.
     """
 
     def __init__(self, time_constant: float = TIME_CONSTANT) -> None:
@@ -181,12 +171,8 @@ class RangeTracker:
     def update(self, target: Mapping[str, float], seconds: float) -> dict[str, float]:
         """Move each V towards a larger target by the time passed; a new key starts at its target.
 
-        Parameters
-        ----------
-        target : mapping of str to float
-            As :func:`extents` gives it for the frame now shown.
-        seconds : float
-            Since the last update, of the clock that the viewer sees (in a film, the film's).
+        `target`: as :func:`extents` gives it for the frame now shown. `seconds`: since the last update, of
+        the clock that the viewer sees (in a film, the film's).
         """
         share = 1.0 - exp(-max(seconds, 0.0) / self.time_constant)
         for name, v in target.items():

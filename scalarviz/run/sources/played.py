@@ -36,24 +36,13 @@ _TOO_LONG = 1.5  # times the time: it may yet become quicker
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rehearsal:
-    """What will happen in some steps.
+    """What will happen in some steps."""
 
-    Attributes
-    ----------
-    loss : ndarray, shape (N,)
-        Of each step.
-    marks : ndarray of int64
-        Counts of steps, rising from 0 to N, at which the weights were looked at.
-    way : ndarray
-        How far the weights have come at each mark, in shares of their own size, back and forth added up.
-    whole : bool
-        Whether each loss is that of all samples, and no batch's.
-    """
-
-    loss: NDArray[np.float64]
-    marks: NDArray[np.int64]
+    loss: NDArray[np.float64]  # of each step; shape (N,)
+    marks: NDArray[np.int64]  # counts of steps, rising from 0 to N, at which the weights were looked at
+    # how far the weights have come at each mark, in shares of their own size, back and forth added up
     way: NDArray[np.float64]
-    whole: bool = True
+    whole: bool = True  # whether each loss is that of all samples, and no batch's
 
 
 def rehearse(
@@ -66,25 +55,13 @@ def rehearse(
 ) -> Rehearsal | None:
     """Do the next `steps` steps of a run on copies of its numbers; the run itself stays where it is, bit for bit.
 
-    Parameters
-    ----------
-    run : Run
-    steps : int
-    seconds : float
-        That it may take; as soon as they are seen not to be enough, it is given up.
-    speed : float
-        Steps a second that the run's engine does not exceed: where they are not enough, no step is done.
-    stopped : callable
-        Asked now and then whether to give it up.
+    `seconds`: that it may take; as soon as they are seen not to be enough, it is given up. `speed`: steps a
+    second that the run's engine does not exceed: where they are not enough, no step is done. `stopped`: asked
+    now and then whether to give it up.
 
-    Returns
-    -------
-    Rehearsal or None
-        None if it was given up, or diverges, or there are no steps or more than a history keeps; or a GPU has no
-        memory for the copies.
+    Returns None if it was given up, or diverges, or there are no steps or more than a history keeps; or a GPU
+    has no memory for the copies.
 
-    Notes
-    -----
     A run on objects is rehearsed by the NumPy engine: it has no other numbers than those of the objects. So is one
     whose kernels are not compiled yet.
     """
@@ -135,12 +112,7 @@ LARGEST = 4_000_000
 class Played(Source):
     """Where a record is played from. It stands at its first frame.
 
-    Parameters
-    ----------
-    what : str
-        What it is called in messages.
-    name : str
-        Of what was recorded, for titles and files.
+    `what`: what it is called in messages. `name`: of what was recorded, for titles and files.
     """
 
     can = Can(go=True)
@@ -202,10 +174,7 @@ class Played(Source):
     def to(self, step: int) -> None:
         """Stand at a recorded step.
 
-        Raises
-        ------
-        InputError
-            It was not recorded; the message names its neighbours.
+        Raises InputError: it was not recorded; the message names its neighbours.
         """
         found = int(np.searchsorted(self.steps, step))
         if found == len(self.steps) or self.steps[found] != step:
@@ -285,12 +254,8 @@ _NEEDS = {"|gradient|": "gradient", "update/value": "update"}
 class RecordedSource(Played):
     """A recording, standing at its first frame.
 
-    Parameters
-    ----------
-    record : Recorded
-        Of the branch that is shown first; whoever opened it closes it.
-    what : str
-        What it is called in messages.
+    `record`: of the branch that is shown first; whoever opened it closes it. `what`: what it is called in
+    messages.
     """
 
     def __init__(self, record: Recorded, what: str = "the recording") -> None:
@@ -377,10 +342,7 @@ class RecordedSource(Played):
     def opened(self, *, alone: bool) -> RecordedStep:
         """The step after the frame where it stands: with the sample alone, or with its own batch.
 
-        Raises
-        ------
-        FileFormatError
-            It was not recorded, or cannot be read.
+        Raises FileFormatError: it was not recorded, or cannot be read.
         """
         return self.record.opened(self._place, alone=alone)
 

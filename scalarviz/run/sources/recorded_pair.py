@@ -24,14 +24,9 @@ NAMED = 8
 
 @dataclass(frozen=True, slots=True)
 class Compared(Frame):
-    """A difference, with what it is the difference of; its numbers are those of `b` less those of `a`.
+    """A difference, with what it is the difference of; its numbers are those of `b` less those of `a`."""
 
-    Attributes
-    ----------
-    a, b : Frame
-        Each at its last recorded step that is not after `step`, with the tensors that both have.
-    """
-
+    # a and b: each at its last recorded step that is not after `step`, with the tensors that both have
     a: Frame | None = None
     b: Frame | None = None
 
@@ -46,26 +41,15 @@ class Compared(Frame):
 class RecordedPair(Played):
     """Two recordings, side by side from the first step that both have of the network that each ends with.
 
-    Parameters
-    ----------
-    a, b : Played
-        On the branch on which each stands.
-    names : (str, str)
-        What they are called.
+    `a`, `b`: on the branch on which each stands. `names`: what they are called.
 
-    Attributes
-    ----------
-    left_out : tuple of str
-        What cannot be compared, a clause each.
-    heads : tuple of str
-        What stands above each in the place of its step and loss; empty for recordings, which have both.
+    `left_out`: what cannot be compared, a clause each.
 
-    Raises
-    ------
-    InputError
-        No tensor of the one has name and shape of one of the other, or one ends before the other begins.
+    Raises InputError: no tensor of the one has name and shape of one of the other, or one ends before the
+    other begins.
     """
 
+    # what stands above each in the place of its step and loss; empty for recordings, which have both
     heads: tuple[str, ...] = ()
 
     def __init__(self, a: Played, b: Played, names: tuple[str, str] = NAMES) -> None:
@@ -205,10 +189,7 @@ class RecordedPair(Played):
     def to(self, step: int) -> None:
         """Stand at a step: at the last one that is not after it at which either was recorded.
 
-        Raises
-        ------
-        InputError
-            It is before the first step that both have, or after the last one.
+        Raises InputError: it is before the first step that both have, or after the last one.
         """
         first, newest = self.span
         if not first <= step <= newest:

@@ -25,12 +25,7 @@ from ..weight_record import SampleGradient
 
 
 class RunSource(Source):
-    """A run as it stands, changed between two of its steps.
-
-    Parameters
-    ----------
-    run : Run
-    """
+    """A run as it stands, changed between two of its steps."""
 
     what, can = "the run", Can(predict=True, train=True, edit=True, open=True)
 
@@ -121,21 +116,10 @@ class RunSource(Source):
     ) -> dict[str, NDArray[Any]]:
         """The rows of some stages for many samples, in float64.
 
-        Parameters
-        ----------
-        inputs : array_like, shape (N, n_inputs)
-            Pictures may come as N x C x H x W.
-        stages : sequence of str
-            Names of stages; ``"input"`` is the samples themselves.
-        values : ndarray, shape (P,), optional
-            Default: the values now.
+        `inputs`: pictures may come as N x C x H x W; shape (N, n_inputs). `stages`: names of stages;
+        ``"input"`` is the samples themselves. `values`: default: the values now; shape (P,).
 
-        Raises
-        ------
-        UnknownNameError
-            No such stage.
-        InputError
-            Samples of another shape, or not finite.
+        Raises UnknownNameError: no such stage. InputError: samples of another shape, or not finite.
         """
         way, numbers = self._of(values)
         return way.rows(inputs, stages, numbers)

@@ -27,61 +27,36 @@ MOST_NAMES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Facts of a run as it was when its recording began.
+    """Facts of a run as it was when its recording began."""
 
-    Attributes
-    ----------
-    name : str
-        Of the scene; ``"run"`` for a run without one.
-    optimizer, engine, reduction, loss, dtype : str
-    batch_size, samples, seed, inputs : int
-        Samples of a step and that there are; of the order of the samples; numbers of one sample.
-    whole : bool
-        Whether every step has all samples.
-    whole_loss : bool
-        Whether the loss that is told is that of all samples.
-    couples : bool
-        Whether the training normalises by the batch.
-    input_names, output_names, notes, hide : tuple of str
-        As in :class:`~scalarviz.Scene`.
-    headline, sentence : str
-        Its story.
-    probe, probe_target : tuple of float or None
-        The sample whose way through the network is recorded.
-    steps_a_frame : int or None
-    plan : Plan or None
-        Where the tensors stand.
-    speaks_of : tuple of str
-        What its panels take the probe for: "colours", a "sheet" of paper and ink.
-    version : str
-        Of the program that recorded it.
-    """
-
-    name: str = "run"
+    name: str = "run"  # of the scene; ``"run"`` for a run without one
     optimizer: str = ""
     engine: str = ""
     reduction: str = "mean"
     loss: str = ""
     dtype: str = "float32"
+    # batch_size, samples, seed and inputs: samples of a step and that there are; of the order of the samples;
+    # numbers of one sample
     batch_size: int = 0
     samples: int = 0
     seed: int = 0
     inputs: int = 0
-    whole: bool = False
-    whole_loss: bool = False
-    couples: bool = False
-    input_names: tuple[str, ...] = ()
+    whole: bool = False  # whether every step has all samples
+    whole_loss: bool = False  # whether the loss that is told is that of all samples
+    couples: bool = False  # whether the training normalises by the batch
+    input_names: tuple[str, ...] = ()  # input_names, output_names, notes and hide: as in :class:`~scalarviz.Scene`
     output_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     hide: tuple[str, ...] = ()
-    headline: str = ""
+    headline: str = ""  # headline and sentence: its story
     sentence: str = ""
+    # probe and probe_target: the sample whose way through the network is recorded
     probe: tuple[float, ...] | None = None
     probe_target: tuple[float, ...] | None = None
     steps_a_frame: int | None = None
-    plan: Plan | None = field(default=None)
-    speaks_of: tuple[str, ...] = ()
-    version: str = ""
+    plan: Plan | None = field(default=None)  # where the tensors stand
+    speaks_of: tuple[str, ...] = ()  # what its panels take the probe for: "colours", a "sheet" of paper and ink
+    version: str = ""  # of the program that recorded it
 
     @property
     def outside(self) -> bool:
@@ -149,10 +124,7 @@ def written(about: About) -> str:
 def read_about(text: str) -> About:
     """What JSON says, checked part by part; a part that is not there, or of no use, is as if nobody had said it.
 
-    Raises
-    ------
-    FileFormatError
-        It is no JSON object.
+    Raises FileFormatError: it is no JSON object.
     """
     try:
         said = json.loads(text) if len(text) <= MOST_WORDS else None

@@ -35,25 +35,13 @@ KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"RIFF": "webp"}
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture of one panel.
+    """One picture of one panel."""
 
-    Attributes
-    ----------
-    panel : str
-        What the panel is called.
-    step : int
-        Of the frame.
-    width, height : int
-        Pixels.
-    image : bytes
-        PNG or WebP.
-    """
-
-    panel: str
-    step: int
-    width: int
+    panel: str  # what the panel is called
+    step: int  # of the frame
+    width: int  # width and height: pixels
     height: int
-    image: bytes
+    image: bytes  # PNG or WebP
 
     @property
     def kind(self) -> str:
@@ -69,10 +57,7 @@ def kind_of(image: bytes) -> str:
 def write_pictures(path: StrPath, pictures: Sequence[tuple[int, Picture]]) -> None:
     """Put pictures into a closed recording, each with the row of its frame.
 
-    Raises
-    ------
-    InputError
-        They cannot be written: a full disk, a file that is gone.
+    Raises InputError: they cannot be written: a full disk, a file that is gone.
     """
     rows = [(frame, one.panel, one.width, one.height, one.image) for frame, one in pictures]
     try:
@@ -352,36 +337,14 @@ class Contents:
     Whatever is written meanwhile, and whatever thinning lets go of, what is read is of the moment at which it was
     opened: a read transaction of SQLite lasts until it is closed, or until :meth:`release`.
 
-    Parameters
-    ----------
-    path : path
-    known : mapping of int to int, optional
-        Checksums of frames that were looked at before, by their ids.
+    `known`: checksums of frames that were looked at before, by their ids.
 
-    Attributes
-    ----------
-    lock : RLock
-        Held by whoever reads.
-    meta : dict of str to str
-    about : About
-    networks : mapping of int to Shapes
-    branches : Branches
-    index : Index
-    micro : MicroTable or None
-        None where the file is older than they are.
-    remark : str
-        What could not be read, one clause; empty where all could.
-    newest : dict of int to int
-        The last step of a frame of each branch.
-    current : int
-        The branch on which the run stood last.
+    `lock`: held by whoever reads. `micro`: None where the file is older than they are. `remark`: what could
+    not be read, one clause; empty where all could. `newest`: the last step of a frame of each branch.
+    `current`: the branch on which the run stood last.
 
-    Raises
-    ------
-    InputError
-        There is no such file.
-    FileFormatError
-        It is no recording, one of another version, or so damaged that nothing can be read.
+    Raises InputError: there is no such file. FileFormatError: it is no recording, one of another version, or
+    so damaged that nothing can be read.
     """
 
     def __init__(self, path: StrPath, known: Mapping[int, int] | None = None) -> None:
@@ -446,10 +409,7 @@ class Contents:
     def newer(self) -> Contents | None:
         """The same file as it is now; None where nothing was written since.
 
-        Raises
-        ------
-        InputError, FileFormatError
-            It is there no more, or cannot be read any more.
+        Raises InputError, FileFormatError: it is there no more, or cannot be read any more.
         """
         with self.lock:
             opened = self.opened
@@ -466,10 +426,7 @@ class Contents:
     def opened(self) -> Opened:
         """The file.
 
-        Raises
-        ------
-        StateError
-            It is closed.
+        Raises StateError: it is closed.
         """
         if self._opened is None:
             raise StateError(f"{path_text(self.path)} is closed; load it again")
@@ -494,10 +451,7 @@ class Contents:
     def row(self, number: int, columns: str) -> tuple[Any, ...] | None:
         """Columns of a frame by its id; None where it is gone.
 
-        Raises
-        ------
-        FileFormatError
-            They cannot be read.
+        Raises FileFormatError: they cannot be read.
         """
         # another frame may have its id by now: of this file, or of one that was written over it
         asked, wanted = f"SELECT {columns} FROM frame WHERE id = ? AND checksum = ?", (number, self._sums[number])

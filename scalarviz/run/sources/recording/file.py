@@ -100,27 +100,13 @@ OBJECTS = {**TABLES, **INDEXES}
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A kind of SQLite files of ours.
+    """A kind of SQLite files of ours."""
 
-    Attributes
-    ----------
-    what : str
-        How messages call it.
-    made : str
-        What makes one, in words.
-    application : int
-        ``PRAGMA application_id``.
-    version : int
-        ``PRAGMA user_version``.
-    objects : mapping of str to str
-        Its tables and indexes.
-    """
-
-    what: str
-    made: str
-    application: int
-    version: int
-    objects: Mapping[str, str]
+    what: str  # how messages call it
+    made: str  # what makes one, in words
+    application: int  # ``PRAGMA application_id``
+    version: int  # ``PRAGMA user_version``
+    objects: Mapping[str, str]  # its tables and indexes
 
 
 RECORDING = Format("recording", "scalarviz SCENE --recording FILE makes one", APPLICATION, VERSION, OBJECTS)
@@ -214,16 +200,9 @@ def identity(path: Path) -> Identity | None:
 class Use:
     """Somebody in this process reads or writes a file through SQLite, until :meth:`end`.
 
-    Parameters
-    ----------
-    path : Path
-    logged : bool
-        Whether something stands beside it.
+    `logged`: whether something stands beside it.
 
-    Attributes
-    ----------
-    foreign : bool
-        Whether that is the log of another recording.
+    `foreign`: whether that is the log of another recording.
     """
 
     def __init__(self, path: Path, *, logged: bool) -> None:
@@ -304,12 +283,7 @@ _LOG = 64 << 20
 
 
 class FileId:
-    """Which file a name means: somebody may remove or move it, or put another one in its place.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """Which file a name means: somebody may remove or move it, or put another one in its place."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._known, self.use = path, identity(path), Use(path, logged=False)
@@ -326,10 +300,7 @@ def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
     Nothing that exists is overwritten, and of two recordings of one path the second is refused: a recording is written
     where it is to stay, so that what a killed program leaves can be read.
 
-    Raises
-    ------
-    InputError
-        There is a file already, or none can be made.
+    Raises InputError: there is a file already, or none can be made.
     """
     target = check_new(path).absolute()  # wherever the program goes meanwhile
     try:
@@ -355,10 +326,7 @@ def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
 def check_new(path: StrPath) -> Path:
     """Say what would stop a new recording from being made; touches nothing. Returns the file, links followed.
 
-    Raises
-    ------
-    InputError
-        There is a file already, or none can be made.
+    Raises InputError: there is a file already, or none can be made.
     """
     target = check_target(path)
     if target.exists():
@@ -379,10 +347,7 @@ def check_length(target: Path, said: StrPath) -> None:
 def check_apart(path: StrPath, *recordings: Path) -> None:
     """Refuse to write over what is read, or recorded into: a page in its place would be all that is left.
 
-    Raises
-    ------
-    InputError
-        The name means one of the recordings, links followed.
+    Raises InputError: the name means one of the recordings, links followed.
     """
     for recording in recordings:
         try:

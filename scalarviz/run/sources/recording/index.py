@@ -36,19 +36,11 @@ from .taken import marked, weights_of
 
 @dataclass(frozen=True)
 class Shapes:
-    """Tensors and stages of one network.
-
-    Attributes
-    ----------
-    tensors : tuple of Tensor
-    stages : tuple of Stage
-    inputs : int
-        Numbers of one sample.
-    """
+    """Tensors and stages of one network."""
 
     tensors: tuple[Tensor, ...]
     stages: tuple[Stage, ...]
-    inputs: int
+    inputs: int  # numbers of one sample
 
     @cached_property
     def size(self) -> int:
@@ -83,12 +75,8 @@ class Shapes:
 def read_networks(database: sqlite3.Connection, inputs: int) -> dict[int, Shapes]:
     """All networks by number.
 
-    Raises
-    ------
-    FileFormatError
-        Names, shapes or places that cannot be, or too many.
-    sqlite3.Error
-        The file is damaged.
+    Raises FileFormatError: names, shapes or places that cannot be, or too many. sqlite3.Error: the file is
+    damaged.
     """
     tensors: dict[int, dict[str, Tensor]] = {}
     rows = database.execute(
@@ -191,42 +179,23 @@ MOST_EDITS = 1_000_000
 
 @dataclass
 class Twig:
-    """One branch as the file has it.
+    """One branch as the file has it."""
 
-    Attributes
-    ----------
-    number, parent, first, before, why
-        See :class:`~scalarviz.run.past.line.Line`.
-    edits : dict of int to Applied
-        By their places among those of the way here.
-    flags : dict of int to str
-    curve : Curve
-        Its own steps.
-    """
-
-    number: int
+    number: int  # number, parent, first, before and why: see :class:`~scalarviz.run.past.line.Line`
     parent: int | None
     first: int
     before: int
     why: str
-    edits: dict[int, Applied] = field(default_factory=dict)
+    edits: dict[int, Applied] = field(default_factory=dict)  # by their places among those of the way here
     flags: dict[int, str] = field(default_factory=dict)
-    curve: Curve = NO_CURVE
+    curve: Curve = NO_CURVE  # its own steps
     newest: int = 0
 
 
 class Branches:
     """All of them.
 
-    Parameters
-    ----------
-    database : sqlite3.Connection
-
-    Attributes
-    ----------
-    twigs : dict of int to Twig
-    broken : str
-        Why not all could be read; empty where all could.
+    `broken`: why not all could be read; empty where all could.
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:
@@ -388,24 +357,7 @@ _COLUMNS = ", ".join(
 
 @dataclass(frozen=True)
 class Index:
-    """Arrays of one length, an entry a frame that can be read.
-
-    Attributes
-    ----------
-    id, branch, step, edits, network : ndarray of int64
-    loss, lr, next_lr, whole, own : ndarray of float64
-    edited : ndarray of bool
-    batch : ndarray of int64
-    has : ndarray of bool, shape (N, len(PARTS))
-    checksum : ndarray of int64
-        As the file has it; -1 where it has none.
-    wrong : int
-        Frames that are left out: their numbers are not what they should be.
-    damaged : tuple of int
-        Steps of frames that are left out: their numbers are not those that were written.
-    broken : str
-        Why not all frames were found; empty where they were.
-    """
+    """Arrays of one length, an entry a frame that can be read."""
 
     id: NDArray[np.int64]
     branch: NDArray[np.int64]
@@ -419,11 +371,11 @@ class Index:
     own: NDArray[np.float64]
     edited: NDArray[np.bool_]
     batch: NDArray[np.int64]
-    has: NDArray[np.bool_]
-    checksum: NDArray[np.int64]
-    wrong: int
-    damaged: tuple[int, ...]
-    broken: str
+    has: NDArray[np.bool_]  # shape (N, len(PARTS))
+    checksum: NDArray[np.int64]  # as the file has it; -1 where it has none
+    wrong: int  # frames that are left out: their numbers are not what they should be
+    damaged: tuple[int, ...]  # steps of frames that are left out: their numbers are not those that were written
+    broken: str  # why not all frames were found; empty where they were
 
     @property
     def known(self) -> dict[int, int]:
@@ -444,10 +396,8 @@ class Index:
     def way(self, steps: Iterable[tuple[int, int, int]]) -> NDArray[np.int64]:
         """Entries on the way to a branch's end, by step; of a step the last, after all that was done there.
 
-        Parameters
-        ----------
-        steps : iterable of (branch, last step, edits)
-            The branch first, then those that it comes from, each with the last place that belongs to the way.
+        `steps`: the branch first, then those that it comes from, each with the last place that belongs to the
+        way.
         """
         found = []
         for nearness, (branch, last, edits) in enumerate(steps):
@@ -469,16 +419,9 @@ def read_index(
 ) -> Index:
     """Go through all frames.
 
-    Parameters
-    ----------
-    database : sqlite3.Connection
-    networks : mapping of int to Shapes
-    branches : iterable of int
-        Those that there are.
-    doubted : bool
-        Whether a part of the file is missing: what lies behind a hole is looked for, and every number is read once.
-    known : mapping of int to int, optional
-        Checksums by the ids of frames that were looked at before: those are not read again.
+    `branches`: those that there are. `doubted`: whether a part of the file is missing: what lies behind a
+    hole is looked for, and every number is read once. `known`: checksums by the ids of frames that were
+    looked at before: those are not read again.
     """
     rows: list[tuple[Any, ...]] = []
     lengths: list[list[int]] = []

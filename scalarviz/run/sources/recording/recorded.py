@@ -521,16 +521,10 @@ SHARE = 10
 class Following:
     """What was written since, for whoever asks now and then.
 
-    Parameters
-    ----------
-    record : Recorded
-        As it was first; it holds its moment no longer (`Recorded.release`), nor do those that are found: a window may
-        be open for days. Whoever opened it closes it.
+    `record`: as it was first; it holds its moment no longer (`Recorded.release`), nor do those that are
+    found: a window may be open for days. Whoever opened it closes it.
 
-    Attributes
-    ----------
-    ended : str
-        Why nothing more will come, in words; empty while something may.
+    `ended`: why nothing more will come, in words; empty while something may.
     """
 
     def __init__(self, record: Recorded) -> None:

@@ -40,17 +40,10 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How a weight is moved, in letters.
+    """How a weight is moved, in letters."""
 
-    Attributes
-    ----------
-    why : str
-        Why it is not moved by a rule.
-    lines : tuple of (str, tuple of (str or Quantity))
-        Name and tokens of each; the number of a quantity is NaN where each step has its own.
-    """
-
-    why: str
+    why: str  # why it is not moved by a rule
+    # name and tokens of each; the number of a quantity is NaN where each step has its own
     lines: tuple[tuple[str, tuple[Token, ...]], ...]
 
     @property
@@ -88,10 +81,7 @@ class Plan:
 def read_plan(text: Any, shapes: Shapes) -> Plan:
     """A plan for a network.
 
-    Raises
-    ------
-    FileFormatError
-        It is none: another phase, kind, stage, or weights than there are.
+    Raises FileFormatError: it is none: another phase, kind, stage, or weights than there are.
     """
     try:
         said = json.loads(text) if isinstance(text, str) and len(text) <= MOST_SAID else None
@@ -210,23 +200,10 @@ _NOT = "by which numbers was not recorded"
 class RecordedStep:
     """The step that follows a frame; see :class:`~scalarviz.run.opened.micro.Walked`.
 
-    Parameters
-    ----------
-    plan : Plan
-    shapes : Shapes
-    numbers : bytes
-        As `written` has made them.
-    values : ndarray, shape (P,)
-        Of the frame.
-    sample : (ndarray, ndarray) or None
-        Inputs and targets of the one sample that the step is a trial with; None: it is the run's own.
-    step, batch : int
-    divisor, loss, lr : float
+    `numbers`: as `written` has made them. `values`: of the frame; shape (P,). `sample`: inputs and targets of
+    the one sample that the step is a trial with; None: it is the run's own.
 
-    Raises
-    ------
-    FileFormatError
-        The numbers are not as long as the plan says, or name weights that there are not.
+    Raises FileFormatError: the numbers are not as long as the plan says, or name weights that there are not.
     """
 
     def __init__(
@@ -428,14 +405,8 @@ _COLUMNS = "plan, step, batch, divisor, loss, lr"
 class MicroTable:
     """What a file has of micro-steps.
 
-    Parameters
-    ----------
-    database : sqlite3.Connection
-
-    Attributes
-    ----------
-    sides : dict of int to set of bool
-        By the frame's number in the file, whether there is a trial with the probe (True), and the run's own (False).
+    `sides`: by the frame's number in the file, whether there is a trial with the probe (True), and the run's
+    own (False).
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:
@@ -455,21 +426,10 @@ class MicroTable:
     ) -> RecordedStep:  # fmt: skip
         """The step that follows a frame.
 
-        Parameters
-        ----------
-        frame, after : int
-            The frame's number in the file, and the step at which it stands.
-        network : int
-        shapes : Shapes
-            Of the frame.
-        values : ndarray, shape (P,)
-        sample : (ndarray, ndarray) or None
-            The sample of a trial step; None: the run's own.
+        `frame`, `after`: the frame's number in the file, and the step at which it stands. `shapes`: of the
+        frame. `values`: shape (P,). `sample`: the sample of a trial step; None: the run's own.
 
-        Raises
-        ------
-        FileFormatError
-            It is not there, or not what a step of this network is.
+        Raises FileFormatError: it is not there, or not what a step of this network is.
         """
         plan_number, step, batch, divisor, loss, lr = self._found(_COLUMNS, frame, alone=sample is not None)
         if step != after + 1:

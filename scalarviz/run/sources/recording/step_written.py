@@ -39,26 +39,15 @@ DELTA = 3
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One step.
+    """One step."""
 
-    Attributes
-    ----------
-    said : str
-        The plan, as JSON.
-    step, batch : int
-        Which step it is, and how many samples it learns from.
-    divisor, loss, lr : float
-    numbers : bytes
-        Deflated.
-    """
-
-    said: str
-    step: int
+    said: str  # the plan, as JSON
+    step: int  # step and batch: which step it is, and how many samples it learns from
     batch: int
     divisor: float
     loss: float
     lr: float
-    numbers: bytes
+    numbers: bytes  # deflated
 
 
 def written(opened: Opened) -> Written | None:
@@ -160,12 +149,7 @@ MOST_PLANS = 1000
 
 
 class MicroRows:
-    """The tables of micro-steps.
-
-    Parameters
-    ----------
-    database : sqlite3.Connection
-    """
+    """The tables of micro-steps."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database

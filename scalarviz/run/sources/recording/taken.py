@@ -35,18 +35,10 @@ OVERHEAD = 32 << 10
 
 @dataclass(frozen=True, slots=True)
 class Coming:
-    """The coming step of a moment.
+    """The coming step of a moment."""
 
-    Attributes
-    ----------
-    alone : Taken or None
-        With the probe alone, where it has a target.
-    whole : Taken
-        Of the step's own batch.
-    """
-
-    alone: Taken | None
-    whole: Taken
+    alone: Taken | None  # with the probe alone, where it has a target
+    whole: Taken  # of the step's own batch
 
     @property
     def nbytes(self) -> int:
@@ -57,15 +49,9 @@ class Coming:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Takes the coming steps of a run.
+    """Takes the coming steps of a run."""
 
-    Attributes
-    ----------
-    probe, target : ndarray or None
-        The sample with which a trial step is opened, where both are known.
-    """
-
-    probe: Float | None
+    probe: Float | None  # probe and target: the sample with which a trial step is opened, where both are known
     target: Float | None
 
     def coming(self, run: Run) -> Coming | None:
@@ -105,15 +91,9 @@ OVERHEAD = 1024
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A branch begins.
+    """A branch begins."""
 
-    Attributes
-    ----------
-    number, parent, first, before, why, jumped
-        As those of :class:`~scalarviz.run.past.line.Line`.
-    """
-
-    number: int
+    number: int  # number, parent, first, before, why and jumped: as those of :class:`~scalarviz.run.past.line.Line`
     parent: int | None
     first: int
     before: int
@@ -172,57 +152,32 @@ class TakenNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One moment.
+    """One moment."""
 
-    Attributes
-    ----------
-    branch, step, edits : int
-        Its place.
-    network : int
-    kept : bool
-        Whether thinning leaves it: the run came here by an edit, a jump, its beginning or its end.
-    instead : bool
-        Whether it takes the place of what was written of this place: an edit took that of the one before it.
-    loss, lr : float
-    next_lr : float
-    batch : int
-    optimizer : str
-        Samples of a step, and the class that trains.
-    edited : bool
-    stopped : str
-        As in :class:`~scalarviz.run.core.frame.Frame`.
-    value : ndarray, shape (P,)
-    gradient, previous, moved : ndarray, shape (P,), or None
-        What of it was asked for; `moved` where it is not ``value - previous``.
-    computed, frozen : ndarray of uint8, shape (P,)
-    forward : Forward
-    data : Data
-    coming : Coming or None
-        The step that comes after it, where micro-steps are wanted.
-    """
-
-    branch: int
+    branch: int  # branch, step and edits: its place
     step: int
     edits: int
     network: int
-    kept: bool
+    kept: bool  # whether thinning leaves it: the run came here by an edit, a jump, its beginning or its end
+    # whether it takes the place of what was written of this place: an edit took that of the one before it
     instead: bool
     loss: float
     lr: float
     next_lr: float
     batch: int
-    optimizer: str
+    optimizer: str  # samples of a step, and the class that trains
     edited: bool
-    stopped: str
-    value: NDArray[Any]
+    stopped: str  # as in :class:`~scalarviz.run.core.frame.Frame`
+    value: NDArray[Any]  # shape (P,)
+    # gradient, previous and moved: what of it was asked for; `moved` where it is not ``value - previous``
     gradient: NDArray[Any] | None
     previous: NDArray[Any] | None
     moved: NDArray[Any] | None
-    computed: NDArray[np.uint8]
+    computed: NDArray[np.uint8]  # computed and frozen: shape (P,)
     frozen: NDArray[np.uint8]
     forward: Forward
     data: Data
-    coming: Coming | None = None
+    coming: Coming | None = None  # the step that comes after it, where micro-steps are wanted
 
     @property
     def nbytes(self) -> int:

@@ -32,12 +32,8 @@ BEFORE = 4096
 class Watching:
     """What was told of a run so far, so that only what is new is told.
 
-    Parameters
-    ----------
-    gradients, updates : bool
-        What of a moment is wanted beside its values.
-    steps : Steps or None
-        Of which sample coming steps are opened; None: none are.
+    `gradients`, `updates`: what of a moment is wanted beside its values. `steps`: of which sample coming
+    steps are opened; None: none are.
     """
 
     def __init__(self, *, gradients: bool, updates: bool, steps: Steps | None = None) -> None:
@@ -175,26 +171,16 @@ def _moved(frame: Frame) -> NDArray[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """A network of which nothing is known but its arrays.
-
-    Attributes
-    ----------
-    tensors : tuple of Tensor
-    stages : tuple of Stage
-        None: what flows through it is not seen.
-    """
+    """A network of which nothing is known but its arrays."""
 
     tensors: tuple[Tensor, ...]
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[Stage, ...] = ()  # None: what flows through it is not seen
 
 
 class Looks:
     """What was told so far, so that only what is new is told. A loop that begins again is another branch.
 
-    Parameters
-    ----------
-    gradients, updates : bool
-        What of a moment is wanted beside its values.
+    `gradients`, `updates`: what of a moment is wanted beside its values.
     """
 
     def __init__(self, *, gradients: bool, updates: bool) -> None:
@@ -277,26 +263,14 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Recordable:
-    """One of them.
-
-    Attributes
-    ----------
-    about : About
-    count : int
-        Its numbers.
-    probe, target : ndarray or None
-        The sample whose way is recorded.
-    news : Watching or Looks
-        Knows what is new.
-    begin, end : callable
-        A recorder is told of every place from now on; of this one, and of no more.
-    """
+    """One of them."""
 
     about: About
-    count: int
-    probe: Float | None
+    count: int  # its numbers
+    probe: Float | None  # probe and target: the sample whose way is recorded
     target: Float | None
-    news: Watching | Looks
+    news: Watching | Looks  # knows what is new
+    # begin and end: a recorder is told of every place from now on; of this one, and of no more
     begin: Callable[[Any], None]
     end: Callable[[Any], None]
 
@@ -304,14 +278,8 @@ class Recordable:
 def recordable(x: Any, wanted: Mapping[str, bool]) -> Recordable:
     """What is recorded of `x`; `wanted` says which parts of a frame are.
 
-    Raises
-    ------
-    TypeMismatchError
-        It is neither a Run, a Scene nor watched.
-    InputError
-        What is watched has no such part.
-    StateError
-        The run is closed, or another Run took its weights.
+    Raises TypeMismatchError: it is neither a Run, a Scene nor watched. InputError: what is watched has no
+    such part. StateError: the run is closed, or another Run took its weights.
     """
     if isinstance(x, Watched):
         return _of_watched(x, wanted)

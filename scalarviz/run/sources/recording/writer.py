@@ -47,10 +47,7 @@ Float = NDArray[np.float64]
 class Deltas:
     """Forward and backward of one sample, on arrays of its own.
 
-    Parameters
-    ----------
-    forward : Forward
-        The network.
+    `forward`: the network.
     """
 
     def __init__(self, forward: Forward) -> None:
@@ -63,15 +60,9 @@ class Deltas:
 
         The loss is that of a batch of the sample alone: a mean over weighted targets divides by its own weight.
 
-        Parameters
-        ----------
-        probe, target : ndarray, shapes (n_inputs,) and (n_targets,)
-        values : ndarray, shape (P,)
+        `probe`, `target`: shapes (n_inputs,). `values`: shape (P,).
 
-        Returns
-        -------
-        dict of str to ndarray, shape (outputs,)
-            None where a sample's loss depends on the others of its batch.
+        Returns None where a sample's loss depends on the others of its batch.
         """
         network, body = self._network, self._network.body
         if body.program.couples:
@@ -90,15 +81,9 @@ class Deltas:
 
 @dataclass
 class Probing:
-    """The probe and what of it is wanted.
+    """The probe and what of it is wanted."""
 
-    Attributes
-    ----------
-    probe, target : ndarray, shapes (n_inputs,) and (n_targets,), or None
-    activations, deltas : bool
-    """
-
-    probe: NDArray[np.float64] | None
+    probe: NDArray[np.float64] | None  # probe and target: shapes (n_inputs,)
     target: NDArray[np.float64] | None
     activations: bool
     deltas: bool
@@ -153,19 +138,9 @@ class Thinning:
 
     Frames at which the run was edited, began, jumped or ended stay. The room of those that went is used again.
 
-    Parameters
-    ----------
-    database : sqlite3.Connection
-    every : int
-    budget : int
-        Bytes.
+    `budget`: bytes.
 
-    Attributes
-    ----------
-    every : int
-        Frames are of the steps that this divides.
-    due : bool
-        Whether there are frames to let go of.
+    `every`: frames are of the steps that this divides. `due`: whether there are frames to let go of.
     """
 
     def __init__(self, database: sqlite3.Connection, every: int, budget: int) -> None:
@@ -224,15 +199,8 @@ _INSTEAD = "kept = 1, " + ", ".join(
 class Rows:
     """Writes items into the tables, within a transaction.
 
-    Parameters
-    ----------
-    database : sqlite3.Connection
-    thinning : Thinning
-        Frames of steps that it lets go of are not written.
-    probing : Probing
-        What is written of one sample.
-    whole : callable or None
-        Gives the loss of all samples at a moment, where that one is told.
+    `thinning`: frames of steps that it lets go of are not written. `probing`: what is written of one sample.
+    `whole`: gives the loss of all samples at a moment, where that one is told.
     """
 
     def __init__(
@@ -329,20 +297,10 @@ class Writer:
     Where the disk refuses, it says so in :attr:`trouble`, and all that it is told later is let go of: what was written
     stays.
 
-    Parameters
-    ----------
-    database : sqlite3.Connection
-        With the tables; the thread's alone from now on.
-    rows : Rows
-        What becomes of an item.
-    thinning : Thinning
-    file : FileId
-        Where it is: nothing is recorded into a file that somebody removed.
+    `database`: with the tables; the thread's alone from now on. `rows`: what becomes of an item. `file`:
+    where it is: nothing is recorded into a file that somebody removed.
 
-    Attributes
-    ----------
-    trouble : str
-        Empty where nothing is wrong.
+    `trouble`: empty where nothing is wrong.
     """
 
     def __init__(self, database: sqlite3.Connection, rows: Rows, thinning: Thinning, file: FileId) -> None:
@@ -385,10 +343,7 @@ class Writer:
     def flush(self, timeout: float) -> None:
         """Wait until what was told so far is in the file.
 
-        Raises
-        ------
-        StateError
-            It takes longer than `timeout` seconds.
+        Raises StateError: it takes longer than `timeout` seconds.
         """
         if not self.mine:
             return

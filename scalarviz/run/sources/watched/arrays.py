@@ -36,16 +36,9 @@ def numbers(name: str, leaf: Any) -> Numbers:
 
     Complex ones get another axis: real and imaginary part.
 
-    Parameters
-    ----------
-    name : str
-        For messages.
-    leaf : array_like or tensor
+    `name`: for messages.
 
-    Raises
-    ------
-    InputError
-        It is on a GPU, was given away, or holds no real numbers.
+    Raises InputError: it is on a GPU, was given away, or holds no real numbers.
     """
     if is_tensor(leaf):
         return _tensor(name, leaf)
@@ -62,10 +55,7 @@ def numbers(name: str, leaf: Any) -> Numbers:
 def is_kept(name: str, leaf: Any) -> bool:
     """Whether nobody can change the numbers of an array: JAX makes new ones instead.
 
-    Raises
-    ------
-    InputError
-        As :func:`numbers`.
+    Raises InputError: as :func:`numbers`.
     """
     return isinstance(leaf, Real) or not (is_tensor(leaf) or numbers(name, leaf).flags.writeable)
 
@@ -146,10 +136,7 @@ def is_module(x: object) -> bool:
 def module_parts(module: Any) -> list[Part]:
     """What a module holds: parameters, and the buffers that it keeps in files; masks and the like are made anew.
 
-    Raises
-    ------
-    InputError
-        It has no weights yet.
+    Raises InputError: it has no weights yet.
     """
     parameters, made_anew = dict(module.named_parameters()), _made_anew(module)
     for name, one in parameters.items():
@@ -197,18 +184,10 @@ def is_tree(x: object) -> bool:
 def leaves(tree: Any) -> Iterator[tuple[str, Any]]:
     """Name and array of each leaf in order; names are the keys, indices and fields on the way, joined by dots.
 
-    Parameters
-    ----------
-    tree : mapping, sequence, dataclass, or whatever JAX was told to take apart (modules of flax.nnx)
-        Nested at will. None, functions and keys of random numbers are passed over; of a dataclass all that is no array
-        and holds none. A torch.nn.Module in it is a leaf.
+    `tree`: nested at will. None, functions and keys of random numbers are passed over; of a dataclass all
+    that is no array and holds none. A torch.nn.Module in it is a leaf.
 
-    Raises
-    ------
-    InputError
-        It holds itself.
-    TypeMismatchError
-        It holds what is neither an array nor a number.
+    Raises InputError: it holds itself. TypeMismatchError: it holds what is neither an array nor a number.
     """
     taken: set[str] = set()
     for name, leaf in _walk(tree, "", 0):
@@ -304,22 +283,12 @@ Float = NDArray[np.floating]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One array.
-
-    Attributes
-    ----------
-    name : str
-    leaf : array_like or tensor
-        Held, not copied.
-    role : {"weight", "bias", "buffer", "count"}
-    frozen : bool
-        Whether no gradient goes to it.
-    """
+    """One array."""
 
     name: str
-    leaf: Any
+    leaf: Any  # held, not copied
     role: Role = "weight"
-    frozen: bool = False
+    frozen: bool = False  # whether no gradient goes to it
 
 
 def role_of(name: str, leaf: object = None) -> Role:
@@ -333,20 +302,9 @@ def role_of(name: str, leaf: object = None) -> Role:
 class Parts:
     """Where the arrays lie in the flat arrays of a frame. Names and shapes stay what they are.
 
-    Parameters
-    ----------
-    parts : sequence of Part
+    `size`: numbers in all.
 
-    Attributes
-    ----------
-    tensors : tuple of Tensor
-    size : int
-        Numbers in all.
-
-    Raises
-    ------
-    InputError
-        There are no numbers.
+    Raises InputError: there are no numbers.
     """
 
     def __init__(self, parts: Sequence[Part]) -> None:
@@ -367,10 +325,7 @@ class Parts:
     def values(self, parts: Sequence[Part]) -> Float:
         """All numbers, a copy (P,).
 
-        Raises
-        ------
-        InputError
-            They have other names or shapes.
+        Raises InputError: they have other names or shapes.
         """
         found = {part.name: numbers(part.name, part.leaf) for part in parts}
         self.fit_all({name: array.shape for name, array in found.items()})
@@ -401,10 +356,7 @@ class Parts:
     def fit(self, said: str, name: str, shape: tuple[int, ...]) -> slice | None:
         """Where an array belongs; None for one without numbers.
 
-        Raises
-        ------
-        InputError
-            There is none of that name and shape.
+        Raises InputError: there is none of that name and shape.
         """
         place = self._places.get(name)
         if place is None:
@@ -418,10 +370,7 @@ class Parts:
     def fit_all(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Check that these are the arrays that there were.
 
-        Raises
-        ------
-        InputError
-            One is missing, is new, or has another shape.
+        Raises InputError: one is missing, is new, or has another shape.
         """
         for name, shape in shapes.items():
             self.fit(name, name, shape)
@@ -487,14 +436,7 @@ def can_be_read(x: object) -> bool:
 class Reader:
     """A module of PyTorch, or a tree of arrays.
 
-    Parameters
-    ----------
-    x : torch.nn.Module or tree of arrays
-
-    Raises
-    ------
-    TypeMismatchError, InputError
-        Neither, or without numbers that can be read.
+    Raises TypeMismatchError, InputError: neither, or without numbers that can be read.
     """
 
     def __init__(self, x: Any) -> None:
@@ -532,10 +474,8 @@ class Reader:
     def give(self, params: Any = None, grads: Any = None) -> None:
         """From now on these are the arrays and their gradients; all is taken over or nothing.
 
-        Raises
-        ------
-        InputError, TypeMismatchError
-            Other names or shapes than before; params of a module, which is read in place.
+        Raises InputError, TypeMismatchError: other names or shapes than before; params of a module, which is
+        read in place.
         """
         if params is not None and self.in_place:
             raise InputError("update: got params of a module, whose own are read in place; try update(loss=loss)")
@@ -553,10 +493,7 @@ class Reader:
     def values(self) -> Float:
         """The numbers of the last :meth:`renew`'s arrays as they are now, a copy (P,).
 
-        Raises
-        ------
-        InputError
-            They have other names or shapes by now, or are not there any more.
+        Raises InputError: they have other names or shapes by now, or are not there any more.
         """
         return self._laid.values(self._now)
 

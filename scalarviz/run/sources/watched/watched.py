@@ -26,10 +26,7 @@ from .arrays import Reader
 def told_step(told: Any) -> int:
     """`told` as the number of a step: whole numbers, arrays and tensors of one such number.
 
-    Raises
-    ------
-    InputError
-        It is none, or below 0.
+    Raises InputError: it is none, or below 0.
     """
     if hasattr(told, "shape"):
         with suppress(TypeError, ValueError, RuntimeError):
@@ -40,10 +37,7 @@ def told_step(told: Any) -> int:
 def told_number(name: str, told: Any) -> float | None:
     """`told` as a float: numbers, Values, arrays and tensors of one number. None stays None.
 
-    Raises
-    ------
-    InputError, TypeMismatchError
-        No number, or one that no float can hold.
+    Raises InputError, TypeMismatchError: no number, or one that no float can hold.
     """
     if told is None:
         return None
@@ -68,18 +62,9 @@ ROOM = 1024
 class Counted:
     """What is known of the steps so far.
 
-    Attributes
-    ----------
-    step : int
-        That were done.
-    loss, lr : float
-        As they were last told; NaN before.
-    calls : int
-        How often somebody said that a step may be done.
-    rounds : int
-        How often the loop began again from an earlier step.
-    ahead : bool
-        Whether the last step was seen before anybody told of it.
+    `step`: that were done. `loss`, `lr`: as they were last told; NaN before. `calls`: how often somebody said
+    that a step may be done. `rounds`: how often the loop began again from an earlier step. `ahead`: whether
+    the last step was seen before anybody told of it.
     """
 
     def __init__(self) -> None:
@@ -112,10 +97,7 @@ class Counted:
 
         `seen`: it is the step that was counted when it was looked at, `ahead` of this call.
 
-        Raises
-        ------
-        InputError, TypeMismatchError
-            No numbers; nothing is taken over then.
+        Raises InputError, TypeMismatchError: no numbers; nothing is taken over then.
         """
         at = None if step is None else told_step(step)
         new_loss, new_lr = told_number("loss", loss), told_number("lr", lr)
@@ -179,10 +161,7 @@ MOST = 2_000
 class Kept:
     """Frames by their steps, rising.
 
-    Parameters
-    ----------
-    budget : int
-        Bytes. Where they are more every second one is let go of: never the first, nor the newest.
+    `budget`: bytes. Where they are more every second one is let go of: never the first, nor the newest.
     """
 
     def __init__(self, budget: int = BUDGET) -> None:
@@ -248,14 +227,8 @@ EAGER = 1.5
 class Pace:
     """Looks are `rate` a second, or so many fewer that they take no more than a `share` of the time.
 
-    Parameters
-    ----------
-    rate : float
-        Above 0.
-    share : float
-        Above 0; 1: as often as `rate` says.
-    slowest : float
-        Seconds between two looks, at most: however long one takes.
+    `rate`: above 0. `share`: above 0; 1: as often as `rate` says. `slowest`: seconds between two looks, at
+    most: however long one takes.
     """
 
     def __init__(self, rate: float = RATE, share: float = SHARE, slowest: float = SLOWEST) -> None:
