@@ -182,7 +182,6 @@ def flag(
 
 
 Size = Annotated[tuple[int, int], of_text(parse_size)]
-Duration = Annotated[float, Field(gt=0, le=3600, allow_inf_nan=False)]
 WholeNumbers = Annotated[tuple[int, ...], of_text(parse_whole_numbers)]
 Steps = Annotated[int, Field(ge=1, le=10**12)]
 Batch = Annotated[int, Field(ge=1, le=10**7)]
@@ -281,7 +280,9 @@ class SceneOptions(Flags):
         "the step that a picture shows, of those that were done", None, ge=0, le=10**15, metavar="STEP",
         shown="the last one",
     )  # fmt: skip
-    duration: Duration = flag("seconds that the steps take in the window and in the film", 20)
+    duration: float = flag(
+        "seconds that the steps take in the window and in the film", 20, gt=0, le=3600, allow_inf_nan=False
+    )
     fps: int = flag("frames a second of the film", 30, ge=1, le=240)
     paused: bool = flag(
         "the window waits for the Space key; without this it begins after 4 s in which nothing is touched", False

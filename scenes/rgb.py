@@ -12,19 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import scalarviz as sv
-from scalarviz import data, nn, optim
+from scalarviz import data, io, nn, optim
 from scalarviz.data import TARGETS, hex_colour
 from scalarviz.errors import InputError, MissingDependencyError
-from scalarviz.io import (
-    check_lut_name,
-    check_picture_name,
-    example_photo,
-    load_picture,
-    sample,
-    save_picture,
-    shrink,
-    write_cube,
-)
 from scalarviz.run import Moment, Story
 from scalarviz.run.panels import ColourCube, LossCurve, Pictures, TestCurve
 from scalarviz.run.scene.own_controls import layers_begun
@@ -188,11 +178,11 @@ def _from_formula(options: Options) -> Task:
     label, aim, cube = f"{len(inputs):,} colours", AIMS[options.target], ColourCube(grid, target(grid))
     task = Task(inputs, target(inputs), label, aim, (probe, target(probe)), cube)
     try:
-        photo = load_picture(options.picture) if options.picture else example_photo()
+        photo = io.load_picture(options.picture) if options.picture else io.example_photo()
     except MissingDependencyError as error:
         task.notes.append(f"{error}; shown is the colour cube alone")
         return task
-    shown = shrink(photo, SHOWN).rgb
+    shown = io.shrink(photo, SHOWN).rgb
     task.pictures = Pictures(shown, target(shown), target_of=target)
     some = _spread(shown.reshape(-1, 3), TESTED)
     task.test = TestCurve("the photo", some, target(some))
@@ -207,7 +197,7 @@ def _from_pairs(texts: list[str]) -> Task:
 
 
 def _from_pictures(source_path: Path, graded_path: Path) -> Task:
-    source, graded = load_picture(source_path), load_picture(graded_path)
+    source, graded = io.load_picture(source_path), io.load_picture(graded_path)
     if source.size != graded.size:
         sizes = ["{} x {}".format(*picture.size) for picture in (source, graded)]
         raise InputError(
@@ -229,7 +219,7 @@ def _from_pictures(source_path: Path, graded_path: Path) -> Task:
     brief = all(len(path.name) <= SHORT for path in (source_path, graded_path))
     aim = f"turn {source_path.name} into {graded_path.name}" if brief else "turn the first picture into the second"
     cube = ColourCube(_spread(inputs, CUBE), _spread(targets, CUBE))
-    pictures = Pictures(shrink(source, SHOWN).rgb, shrink(graded, SHOWN).rgb)
+    pictures = Pictures(io.shrink(source, SHOWN).rgb, io.shrink(graded, SHOWN).rgb)
     return Task(inputs, targets, label, aim, (inputs[middle], targets[middle]), cube, pictures, notes=notes)
 
 
@@ -247,23 +237,23 @@ def check_files(options: Options) -> None:
     if (options.apply is None) != (options.output is None):
         raise InputError("--apply in.png and --output out.png belong together; one is missing")
     if options.apply and options.output:
-        check_picture_name(options.output)
-        if load_picture(options.apply).alpha is not None and options.output.suffix.lower() in (".jpg", ".jpeg"):
+        io.check_picture_name(options.output)
+        if io.load_picture(options.apply).alpha is not None and options.output.suffix.lower() in (".jpg", ".jpeg"):
             raise InputError(f"{options.apply} has transparency and JPEG has none; name --output as .png")
     if options.export_lut:
-        check_lut_name(options.export_lut)
+        io.check_lut_name(options.export_lut)
 
 
 def finish(scene: sv.Scene, options: Options) -> list[Path]:
     """Write what the options ask for beyond pictures of the network; returns the files."""
     written, predict = [], partial(kit.in_pieces, scene.run.predict, most=PIECE)
     if options.apply and options.output:
-        picture = load_picture(options.apply)
+        picture = io.load_picture(options.apply)
         graded = picture.with_colours(predict(picture.pixels))
-        save_picture(options.output, graded.rgb, graded.alpha)
+        io.save_picture(options.output, graded.rgb, graded.alpha)
         written.append(options.output)
     if options.export_lut:
         title = f"scalarviz rgb, {scene.run.steps} steps"
-        write_cube(options.export_lut, sample(predict, title=title))
+        io.write_cube(options.export_lut, io.sample(predict, title=title))
         written.append(options.export_lut)
     return written

@@ -33,19 +33,7 @@ from scalarviz.run.run_traveller import seed_shown
 from scalarviz.run.sources.run_source import RunSource
 
 from . import kit
-from .options import (
-    Batch,
-    Duration,
-    NotNegative,
-    Positive,
-    SamplingFlag,
-    SceneOptions,
-    ScheduleFlag,
-    Steps,
-    WholeNumbers,
-    flag,
-    one_of,
-)
+from .options import Batch, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, WholeNumbers, flag, one_of
 
 # ---- The network and how it is told a place: as waves that become finer and finer.
 
@@ -278,10 +266,12 @@ class Options(SceneOptions):
     )
     lr: Positive = flag("learning rate of Adam", 0.001)
     schedule: ScheduleFlag = ("decay", None)
-    l2: NotNegative = flag("penalty: so many times the sum of all squares", 0.0)
+    l2: float = flag("penalty: so many times the sum of all squares", 0.0, ge=0, allow_inf_nan=False)
     batch: Batch = flag("pixels a step", 1024)
     sampling: SamplingFlag = "epochs"
-    duration: Duration = flag("seconds that the steps take in the window and in the film", 8)
+    duration: float = flag(
+        "seconds that the steps take in the window and in the film", 8, gt=0, le=3600, allow_inf_nan=False
+    )
     output: Path | None = flag(
         "after training, write the picture as the network paints it", None, metavar="FILE", written=True
     )
