@@ -44,19 +44,23 @@ class Options(SceneOptions):
     network: Path = flag("the ONNX file", argument=True)
     data: Path = flag(
         "what it learns: a .npz file with arrays x and y (and x_test, y_test), or a folder of pictures with a "
-        "subfolder for each class", metavar="FILE|FOLDER",
-    )  # fmt: skip
+        "subfolder for each class",
+        metavar="FILE|FOLDER",
+    )
     loss: Literal["ce", "mse"] | None = flag(
-        "ce: cross-entropy, the network gives a number for each class; mse: mean of squares", None,
+        "ce: cross-entropy, the network gives a number for each class; mse: mean of squares",
+        None,
         shown="ce where y counts classes, else mse",
-    )  # fmt: skip
+    )
     trained: list[str] = flag(
         'names of the parameters that learn, such as "fc*"; may be repeated', [], metavar="NAMES", shown="all"
     )
     samples: str | None = flag(
-        "which side of the file's input counts the samples: its name, its number, or none", None, metavar="SIDE",
+        "which side of the file's input counts the samples: its name, its number, or none",
+        None,
+        metavar="SIDE",
         shown="the first",
-    )  # fmt: skip
+    )
     test: NotNegative = flag("share of the data that is held back for the test", 0.2, lt=1)
     steps: Steps = flag("training steps", 1000)
     lr: Positive = flag("learning rate of Adam", 0.001)
@@ -104,16 +108,16 @@ def build(options: Options) -> sv.Scene:
         output_names=samples.names,
         panels=(LossCurve(f"{batch:,} samples a step", curve),),
         notes=notes,
-        story=Story(
-            f"{options.network.name} should learn {options.data.name}.", claim=partial(_claim, samples=samples)
-        ) if classes else None,
+        story=Story(f"{options.network.name} should learn {options.data.name}.", claim=partial(_claim, samples=samples))
+        if classes
+        else None,
         options=options,
         samples=samples,
         classes=classes,
         softmax=softmax,
         shape=shape,
         numbers=numbers,
-    )  # fmt: skip
+    )
 
 
 @dataclass(slots=True)

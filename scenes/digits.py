@@ -31,8 +31,10 @@ class Options(SceneOptions):
     steps: Steps = flag("training steps", 1500)
     data: str = flag(
         "sklearn: 1,797 digits of 8x8 pixels; mnist: 70,000 of 28x28, downloaded once by scikit-learn; "
-        "mnist:FOLDER: the four MNIST files (plain or .gz) you have", "sklearn", metavar="sklearn|mnist[:FOLDER]",
-    )  # fmt: skip
+        "mnist:FOLDER: the four MNIST files (plain or .gz) you have",
+        "sklearn",
+        metavar="sklearn|mnist[:FOLDER]",
+    )
     channels: WholeNumbers = flag("kernels of the two convolutions", (6, 12), metavar="N,N", shown="6,12")
     lr: Positive = flag("learning rate of Adam", 0.005)
     schedule: ScheduleFlag = None

@@ -45,9 +45,10 @@ class Options(SceneOptions):
     rare = SceneOptions.rare | {"start"}
     steps: Steps = flag("training steps", 2000)
     expr: str = flag(
-        "the formula: columns by their names, every other name is a weight; or @FILE with it", "a*tanh(w*x + b) + c",
+        "the formula: columns by their names, every other name is a weight; or @FILE with it",
+        "a*tanh(w*x + b) + c",
         metavar="FORMULA|@FILE",
-    )  # fmt: skip
+    )
     csv: Path | None = flag(
         "a table with a line of names; its last column is what the formula should give, unless --target names another; "
         "- is the standard input", None, metavar="FILE", shown="60 rows of a bent curve, x and y",
@@ -56,9 +57,10 @@ class Options(SceneOptions):
         "which column of the table the formula should give", None, metavar="COLUMN", shown="the last one"
     )
     start: list[str] = flag(
-        "where a weight begins, as f=0.5; may be repeated. The others are uniform between -1 and 1", [],
+        "where a weight begins, as f=0.5; may be repeated. The others are uniform between -1 and 1",
+        [],
         metavar="NAME=NUMBER",
-    )  # fmt: skip
+    )
     lr: Positive = flag("learning rate of Adam", 0.02)
     schedule: ScheduleFlag = None
     batch: Batch = flag("rows a step", 1024, shown="all rows, at most 1024")

@@ -58,8 +58,10 @@ def build(options: Options) -> sv.Scene:
     check_run(weights, options.dtype, len(optim.Adam.state), options.engine)
     net = GPT(words.tokens, options.context, options.embd, options.heads, options.layers, options.seed)
     adam = optim.Adam(net.parameters(), lr=options.lr, betas=BETAS)
-    notes = [f"{len(words.train):,} different words to learn from, {len(words.test):,} held back, "
-             f"{len(words.letters)} letters"]  # fmt: skip
+    notes = [
+        f"{len(words.train):,} different words to learn from, {len(words.test):,} held back, "
+        f"{len(words.letters)} letters"
+    ]
     if longer := sum(len(word) >= options.context for word in (*words.train, *words.test)):
         notes.append(f"{longer:,} of them are longer than --context {options.context} holds, and are cut")
     batch = kit.batch_of(options, len(words.train), "word", notes)

@@ -194,9 +194,10 @@ SamplingFlag = Annotated[
     Sampling,
     flag(
         "how the samples of a step are chosen; epochs: each once an epoch, in a new order; replacement: each drawn out "
-        "of all", metavar=SAMPLINGS,
+        "of all",
+        metavar=SAMPLINGS,
     ),
-]  # fmt: skip
+]
 ScheduleFlag = Annotated[
     Annotated[Plan, of_text(parse_schedule)] | None,
     flag(
@@ -258,9 +259,10 @@ class SceneOptions(Flags):
     steps: Steps = flag("training steps", 3000)
     seed: int = flag("of everything random: weights, data, order", 0, ge=0, lt=2**64)
     engine: str = flag(  # checked by the Run, which also knows "cuda:1"
-        "what computes; auto: a GPU where a step is long, else numba, numpy where there is none", "auto",
+        "what computes; auto: a GPU where a step is long, else numba, numpy where there is none",
+        "auto",
         metavar=ENGINES,
-    )  # fmt: skip
+    )
     dtype: Literal["float16", "float32", "float64"] = flag("of the weights", "float32")
     threads: int | None = flag(
         "how many threads may compute; more than one only where it pays, and numba only", None, ge=1, le=1024,
@@ -291,8 +293,9 @@ class SceneOptions(Flags):
     theme: Literal["dark", "light"] = flag("background and colours that go with it", "dark")
     presenter: bool = flag(
         "for a hall: text half again as large, no small print, layers by names that are spoken, and the keys that are "
-        "pressed are shown", False,
-    )  # fmt: skip
+        "pressed are shown",
+        False,
+    )
     cmap: str = flag("colour map of the cubes; grey: brightness = value; or any map of vispy", "weight")
     save: WeightsFile | None = flag(
         f"write the weights ({WEIGHTS}) at the end, or when the window is closed", None, metavar="FILE", written=True
@@ -308,9 +311,11 @@ class SceneOptions(Flags):
         "record the micro-steps of the step after each frame too, to be walked through with . and ,", False
     )
     html: PageFile | None = flag(
-        "write the run as one page (.html) that plays in a browser, without Python or a network", None, metavar="FILE",
+        "write the run as one page (.html) that plays in a browser, without Python or a network",
+        None,
+        metavar="FILE",
         written=True,
-    )  # fmt: skip
+    )
     load: Path | None = flag("begin with the weights of a file and count on", None, metavar="FILE")
     json_line: bool = flag("print one line of JSON at the end", False, name="--json")
 

@@ -49,9 +49,11 @@ class Options(SceneOptions):
     rare = SceneOptions.rare | {"pair", "source", "graded", "apply", "output", "export_lut"}
     picture: Path | None = flag("a picture to show before, after and as the target", None, argument=True)
     hidden: WholeNumbers = flag(
-        "units of the hidden layers, tanh between; 16,16 is an MLP of two", (), metavar="N,N",
+        "units of the hidden layers, tanh between; 16,16 is an MLP of two",
+        (),
+        metavar="N,N",
         shown="none: a single layer",
-    )  # fmt: skip
+    )
     target: Annotated[str, one_of(TARGETS)] = flag(
         "what to learn. " + "; ".join(f"{t.name}: {t.formula}" for t in TARGETS.values()), "invert", metavar=TARGETS
     )

@@ -253,9 +253,10 @@ class Options(SceneOptions):
         allow_inf_nan=False, shown="as many as --steps are",
     )  # fmt: skip
     encoding: Annotated[str, one_of(ENCODINGS)] = flag(
-        "how a place is told: as waves (sin and cos, or with straight flanks), or as x and y alone", "sin",
+        "how a place is told: as waves (sin and cos, or with straight flanks), or as x and y alone",
+        "sin",
         metavar=ENCODINGS,
-    )  # fmt: skip
+    )
     frequencies: int = flag("waves a coordinate; each is twice as fine as the one before", 3, ge=1, le=12)
     hidden: WholeNumbers = flag("units of the hidden layers", (64, 64, 64, 64), metavar="N,N", shown="64,64,64,64")
     transform: Annotated[str, one_of(TRANSFORMS)] = flag(

@@ -78,9 +78,11 @@ class Options(SceneOptions):
     schedule: ScheduleFlag = None
     cells: int = flag("of the map over the unit square, along each side", 8, ge=1, le=256)
     log: LogFile | None = flag(
-        "write the four outputs, what they should be and their errors every 100 steps (.csv)", None, metavar="FILE",
+        "write the four outputs, what they should be and their errors every 100 steps (.csv)",
+        None,
+        metavar="FILE",
         written=True,
-    )  # fmt: skip
+    )
 
 
 def build(options: Options) -> sv.Scene:

@@ -87,8 +87,10 @@ class Options(SceneOptions):
     data: Annotated[str, one_of(KINDS)] = flag("what the points are", "circle", metavar=KINDS)
     csv: Path | None = flag(
         "your own points instead: a table whose first line names the columns, the last one being what is to be found; "
-        "- is the standard input", None, metavar="FILE",
-    )  # fmt: skip
+        "- is the standard input",
+        None,
+        metavar="FILE",
+    )
     columns: Annotated[tuple[str, ...], of_text(parse_columns)] = flag(
         "of the table: one or two inputs, then what is to be found", (), metavar="X,Y,TARGET", shown="all of them"
     )
@@ -101,9 +103,11 @@ class Options(SceneOptions):
         "one more point to learn from, as a click on the map adds it; may be repeated", [], metavar="X,Y,TARGET"
     )
     without: Annotated[tuple[int, ...], of_text(parse_numbers)] = flag(
-        "points to leave out, as the right button takes them away: their numbers from 0 on", (), metavar="N,N",
+        "points to leave out, as the right button takes them away: their numbers from 0 on",
+        (),
+        metavar="N,N",
         shown="none",
-    )  # fmt: skip
+    )
     features: Annotated[tuple[str, ...], of_text(parse_features)] = flag(
         "what the network gets of a point", ("x", "y"), metavar=",".join(FEATURES), shown="x,y"
     )
@@ -115,9 +119,11 @@ class Options(SceneOptions):
     sampling: SamplingFlag = "epochs"
     weights_seed: int | None = flag("of the first weights alone", None, ge=0, lt=2**64, shown="that of --seed")
     hide: Annotated[tuple[str, ...], of_text(parse_hide)] = flag(
-        "controls that the window's panel leaves out, for a class: " + ", ".join(HIDDEN), (), metavar="NAME,NAME",
+        "controls that the window's panel leaves out, for a class: " + ", ".join(HIDDEN),
+        (),
+        metavar="NAME,NAME",
         shown="none",
-    )  # fmt: skip
+    )
     l1: NotNegative = flag("penalty on the sum of |weight|", 0.0)
     l2: NotNegative = flag("penalty on the sum of weight\N{SUPERSCRIPT TWO}", 0.0)
 

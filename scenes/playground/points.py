@@ -147,8 +147,9 @@ def own_points(table: CsvTable, columns: Sequence[str] = ()) -> OwnPoints:
         )
     *inputs, target = names
     made = [standardised(name, table.numbers(name, "; only the last column may be words")) for name in inputs]
-    same = tuple(f"{name} is the same in every row" for name, (numbers, _) in zip(inputs, made, strict=True)
-                 if not numbers.any())  # fmt: skip
+    same = tuple(
+        f"{name} is the same in every row" for name, (numbers, _) in zip(inputs, made, strict=True) if not numbers.any()
+    )
     places = [numbers for numbers, _ in made] + [np.zeros(len(table))] * (2 - len(made))
     units = tuple(column for _, column in made)
     wanted, sort, last = _targets(table, target, curve=len(inputs) == 1)
