@@ -127,7 +127,8 @@ def only(allowed: Mapping[Any, str]) -> AfterValidator:
 
     def check(value: Any) -> Any:
         if value not in allowed:
-            raise InputError(f"allowed: {' or '.join(allowed.values())}, got {value:g}")
+            got = f"{value:g}" if isinstance(value, float) else value
+            raise InputError(f"allowed: {' or '.join(allowed.values())}, got {got}")
         return value
 
     return AfterValidator(check)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -59,9 +59,6 @@ def controls_of(known: Known, hand: Hand) -> tuple[Control, ...]:
 
         return {"value": value, "change": change}
 
-    def of_shape(name: str) -> Callable[[Reader], Any]:
-        return lambda reader: getattr(shape_of(reader.frame), name, None)
-
     def activation(reader: Reader) -> str | None:
         shape = shape_of(reader.frame)
         return shape.activation if shape is not None and shape.hidden else None
@@ -100,7 +97,8 @@ def controls_of(known: Known, hand: Hand) -> tuple[Control, ...]:
         _click(known, hand),
         Layers(
             "layers", "--hidden", "Units between input and output: what one layer cannot tell apart, two may.",
-            anew=True, value=of_shape("hidden"), change=lambda value, reader: set_hidden(value),
+            anew=True, value=lambda reader: getattr(shape_of(reader.frame), "hidden", None),
+            change=lambda value, reader: set_hidden(value),
         ),
     )  # fmt: skip
 
