@@ -119,8 +119,9 @@ def _of_tile(
 
 def _words(dtype: str) -> dict[str, Any]:
     """What text that is made calls by its name."""
-    real = np.dtype(dtype).type
+    real, give = np.dtype(dtype).type, jit.device_function(rows.give)
     return {
+        "_give": give, "give": give,
         "_cuda": jit.cuda, "_range": range, "_abs": abs, "_real": real, "_infinity": real("inf"),
         "_shared": jit.shared, "_float16": jit.float16(dtype),
         **{f"_{function}": found for function, found in jit.FUNCTIONS.items()},

@@ -56,11 +56,7 @@ def backward(
             {up} = _adjoints[(_dst + _j) * _stride + _lane]
 {loads}
 {cases}
-        _row = _pool[_at + _i]
-        if _row < 0:
-            _adjoints[(-1 - _row) * _stride + _lane] += _total
-        else:
-            _adjoints[_row * _stride + _lane] = _total
+        _give(_adjoints, _pool[_at + _i], _stride, _lane, _total)
 '''
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit import Int, Longs, Reals, Words, cuda, nan, real
+from ..jit import Int, Longs, Real, Reals, Words, cuda, nan, real
 
 
 def inputs(
@@ -179,6 +179,17 @@ def squares(
         values[dst * stride + lane] = numbers[at] * total
 
 
+def give(adjoints: Reals, target: Int, stride: Int, lane: Int, total: Real) -> None:
+    """What a target gets, see above."""
+    if target < 0:
+        adjoints[(-1 - target) * stride + lane] += total
+    else:
+        adjoints[target * stride + lane] = total
+
+
+DEVICE = ("give",)
+
+
 def layer_back(
     adjoints: Reals, theta: Reals, pool: Words, at: Int, count: Int, n: Int, weight: Int, dst: Int, outputs: Int,
     stride: Int, lanes: Int,
@@ -193,11 +204,7 @@ def layer_back(
             k = pool[items + item]
             for j in range(outputs):
                 total += theta[weight + j * n + k] * adjoints[(dst + j) * stride + lane]
-        row = pool[at + i]
-        if row < 0:
-            adjoints[(-1 - row) * stride + lane] += total
-        else:
-            adjoints[row * stride + lane] = total
+        give(adjoints, pool[at + i], stride, lane, total)
 
 
 def conv_back(
@@ -216,11 +223,7 @@ def conv_back(
             k = operand - p * n
             for j in range(outputs):
                 total += theta[weight + j * n + k] * adjoints[(dst + j * positions + p) * stride + lane]
-        row = pool[at + i]
-        if row < 0:
-            adjoints[(-1 - row) * stride + lane] += total
-        else:
-            adjoints[row * stride + lane] = total
+        give(adjoints, pool[at + i], stride, lane, total)
 
 
 def largest_back(
@@ -246,11 +249,7 @@ def largest_back(
                     first += 1
                 if first == operand:
                     total += upstream
-        row = pool[at + i]
-        if row < 0:
-            adjoints[(-1 - row) * stride + lane] += total
-        else:
-            adjoints[row * stride + lane] = total
+        give(adjoints, pool[at + i], stride, lane, total)
 
 
 def dot_back(
@@ -266,11 +265,7 @@ def dot_back(
         for item in range(pool[at + count + i], pool[at + count + i + 1]):
             operand = pool[items + item]
             total += theta[pool[weights + operand]] * adjoints[(dst + operand // n) * stride + lane]
-        row = pool[at + i]
-        if row < 0:
-            adjoints[(-1 - row) * stride + lane] += total
-        else:
-            adjoints[row * stride + lane] = total
+        give(adjoints, pool[at + i], stride, lane, total)
 
 
 def weighted_back(
@@ -287,11 +282,7 @@ def weighted_back(
             operand = pool[items + item]
             j = operand // n
             total += numbers[first + 1 + operand - j * n] * adjoints[(dst + j) * stride + lane]
-        row = pool[at + i]
-        if row < 0:
-            adjoints[(-1 - row) * stride + lane] += total
-        else:
-            adjoints[row * stride + lane] = total
+        give(adjoints, pool[at + i], stride, lane, total)
 
 
 def product_back(
@@ -310,11 +301,7 @@ def product_back(
             other = operand - every if operand >= every else operand + every
             upstream = adjoints[(dst + min(operand, other) // n) * stride + lane]
             total += values[pool[args + other] * stride + lane] * upstream
-        row = pool[at + i]
-        if row < 0:
-            adjoints[(-1 - row) * stride + lane] += total
-        else:
-            adjoints[row * stride + lane] = total
+        give(adjoints, pool[at + i], stride, lane, total)
 
 
 def squares_back(
@@ -333,8 +320,4 @@ def squares_back(
             other = operand - n if operand >= n else operand + n
             error = values[pool[args + operand] * stride + lane] - values[pool[args + other] * stride + lane]
             total += error * upstream
-        row = pool[at + i]
-        if row < 0:
-            adjoints[(-1 - row) * stride + lane] += total
-        else:
-            adjoints[row * stride + lane] = total
+        give(adjoints, pool[at + i], stride, lane, total)
