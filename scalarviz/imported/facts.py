@@ -17,7 +17,7 @@ from .operators.table import SIDES
 
 LARGEST_WEIGHT = 1e6
 """A tensor with a number beyond it is no weight but a mask, which stands for minus infinity."""
-COMPARED = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "IsInf", "IsNaN", "Shape", "Size"})
+COMPARED = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "IsInf", "IsNaN", *SIDES})
 """Operators that no gradient goes through."""
 MOVED = frozenset({"Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
 """Operators that move numbers to other places."""

@@ -21,16 +21,16 @@ from .operators.table import Tensors, compute, each
 from .operators.windows import border
 
 Recogniser = Callable[[Node, Facts], Found | None]
-TABLE: dict[str, list[Recogniser]] = defaultdict(list)
-"""By the operator of the first node."""
+TABLE: dict[str, list[tuple[Recogniser, int | None]]] = defaultdict(list)
+"""By the operator of the first node; with each function which of its inputs must be computed."""
 
 
-def layer(*names: str) -> Callable[[Recogniser], Recogniser]:
-    """Put a function into the table under these operators."""
+def layer(*names: str, reads: int | None = 0) -> Callable[[Recogniser], Recogniser]:
+    """Put a function into the table under these operators; it is asked where input `reads` is computed."""
 
     def put(function: Recogniser) -> Recogniser:
         for name in names:
-            TABLE[name].append(function)
+            TABLE[name].append((function, reads))
         return function
 
     return put
@@ -40,8 +40,8 @@ def found_at(node: Node, facts: Facts) -> Found | None:
     """The layer that begins with a node, if one does; of several that which stands for most nodes."""
     if node.domain != "":
         return None
-    layers = [found for look in TABLE.get(node.operator, ()) if (found := look(node, facts)) is not None]
-    return max(layers, key=lambda found: len(found.nodes), default=None)
+    asked = (look for look, k in TABLE.get(node.operator, ()) if k is None or facts.made(facts.input(node, k)))
+    return max(filter(None, (look(node, facts) for look in asked)), key=lambda found: len(found.nodes), default=None)
 
 
 def _behind(node: Node, facts: Facts, operator: str) -> tuple[Node, str] | None:
@@ -69,7 +69,7 @@ ADAPTIVE = {1: nn.AdaptiveAvgPool1d, 2: nn.AdaptiveAvgPool2d}
 def conv(node: Node, facts: Facts) -> Found | None:
     """With constant weights, and a border that stands on both sides alike or leaves the sides as they are."""
     x, weight, given = node.inputs[0], facts.weight(node.inputs[1]), facts.input(node, 2)
-    if weight is None or not facts.made(x) or weight.array.ndim - 2 not in CONVS:
+    if weight is None or weight.array.ndim - 2 not in CONVS:
         return None
     (count, channels, *size), groups = weight.array.shape, int(node.attribute("group", 1))
     bias = facts.weight(given, (count,)) if given else None
@@ -87,7 +87,7 @@ def pool(node: Node, facts: Facts) -> Found | None:
     """With windows that are filled, and a border on both sides alike."""
     x, size = node.inputs[0], tuple(node.listed("kernel_shape", ()))
     n = len(facts.shapes.get(x, ())) - 2
-    usual = not node.attribute("ceil_mode", 0) and not any(node.outputs[1:]) and n in MAX_POOLS and facts.made(x)
+    usual = not node.attribute("ceil_mode", 0) and not any(node.outputs[1:]) and n in MAX_POOLS
     if not usual or {*node.listed("dilations", (1,))} != {1}:
         return None
     padding = _padding(node, facts.shapes[x][2:], size)
@@ -102,9 +102,8 @@ def pool(node: Node, facts: Facts) -> Found | None:
 @layer("GlobalAveragePool")
 def global_pool(node: Node, facts: Facts) -> Found | None:
     """The mean of each channel."""
-    x = node.inputs[0]
-    n = len(facts.shapes.get(x, ())) - 2
-    return Found(ADAPTIVE[n](1), (node,), x, "samples") if n in ADAPTIVE and facts.made(x) else None
+    n = len(facts.shapes.get(node.inputs[0], ())) - 2
+    return Found(ADAPTIVE[n](1), (node,), node.inputs[0], "samples") if n in ADAPTIVE else None
 
 
 def _padding(node: Node, sides: Shape, size: Shape) -> Shape | str | None:
@@ -125,8 +124,7 @@ def _padding(node: Node, sides: Shape, size: Shape) -> Shape | str | None:
 def gemm(node: Node, facts: Facts) -> Found | None:
     """A matrix product with a constant matrix, and a bias or none."""
     x, bias = node.inputs[0], facts.input(node, 2)
-    usual = not node.attribute("transA") and node.attribute("alpha", 1.0) == 1.0 and facts.made(x)
-    if not usual or (bias and node.attribute("beta", 1.0) != 1.0):
+    if node.attribute("transA") or node.attribute("alpha", 1.0) != 1.0 or (bias and node.attribute("beta", 1.0) != 1.0):
         return None
     return _linear((node,), x, facts.matrix(node.inputs[1], turned=not node.attribute("transB")), bias, facts)
 
@@ -135,9 +133,9 @@ def gemm(node: Node, facts: Facts) -> Found | None:
 def matmul(node: Node, facts: Facts) -> Found | None:
     """The rows of the last axis times a constant matrix; the sum with a constant row behind it is the bias."""
     x, weight = node.inputs[0], facts.matrix(node.inputs[1], turned=True)
-    plus = _behind(node, facts, "Add") if facts.made(x) else None
+    plus = _behind(node, facts, "Add")
     found = None if plus is None else _linear((node, plus[0]), x, weight, plus[1], facts)
-    return found or (_linear((node,), x, weight, "", facts) if facts.made(x) else None)
+    return found or _linear((node,), x, weight, "", facts)
 
 
 def _linear(nodes: tuple[Node, ...], x: str, weight: Tensor | None, bias: str, facts: Facts) -> Found | None:
@@ -151,14 +149,14 @@ def _linear(nodes: tuple[Node, ...], x: str, weight: Tensor | None, bias: str, f
     return Found(module, nodes, x, "rows", _named(weight=weight, bias=row))
 
 
-@layer("Gather")
+@layer("Gather", reads=1)
 def embedding(node: Node, facts: Facts) -> Found | None:
     """Rows of a constant matrix, which computed numbers choose."""
-    table, ids = facts.matrix(node.inputs[0]), node.inputs[1]
-    if table is None or node.attribute("axis", 0) not in (0, -2) or not facts.made(ids):
+    table = facts.matrix(node.inputs[0])
+    if table is None or node.attribute("axis", 0) not in (0, -2):
         return None
     rows, columns = table.array.shape
-    return Found(nn.Embedding(rows, columns, seed=0), (node,), ids, "all", {"weight": table})
+    return Found(nn.Embedding(rows, columns, seed=0), (node,), node.inputs[1], "all", {"weight": table})
 
 
 # ---- activations
@@ -177,7 +175,7 @@ POINTS = np.linspace(-3.0, 3.0, 13)
 """Where formulas are compared: as they are multiplied out in many ways, their numbers say more than their nodes."""
 
 
-@layer(*INNER)
+@layer(*INNER, reads=None)
 def formula(node: Node, facts: Facts) -> Found | None:
     """One of `FORMULAS`, however it is written: what nodes make of one tensor and single constants."""
     for x in dict.fromkeys(filter(facts.made, node.inputs)):
@@ -281,19 +279,15 @@ SIMPLE: dict[str, Callable[[Node, Facts], nn.Module | None]] = {
 @layer(*SIMPLE)
 def one_by_one(node: Node, facts: Facts) -> Found | None:
     """One of the table above."""
-    if not facts.made(node.inputs[0]) or node.attribute("approximate", "none") not in ("none", "tanh"):
-        return None
-    module = SIMPLE[node.operator](node, facts)
+    known = node.attribute("approximate", "none") in ("none", "tanh")
+    module = SIMPLE[node.operator](node, facts) if known else None
     return None if module is None else Found(module, (node,), node.inputs[0], "all")
 
 
 @layer("PRelu")
 def prelu(node: Node, facts: Facts) -> Found | None:
     """With one learnt slope, or one for each channel."""
-    x = node.inputs[0]
-    if not facts.made(x):
-        return None
-    shape = facts.shapes[x]
+    x, shape = node.inputs[0], facts.shapes[node.inputs[0]]
     channels, rest = shape[1] if len(shape) > 1 else 1, (1,) * (len(shape) - 2)
     slope = facts.weight(node.inputs[1], (1,), (), (1, *rest))
     if slope is not None:
@@ -305,12 +299,11 @@ def prelu(node: Node, facts: Facts) -> Found | None:
 @layer("Softmax", "LogSoftmax")
 def softmax(node: Node, facts: Facts) -> Found | None:
     """Of the rows of the last axis."""
-    x = node.inputs[0]
-    ndim = len(facts.shapes.get(x, ()))
+    ndim = len(facts.shapes.get(node.inputs[0], ()))
     axis = node.attribute("axis", -1 if facts.graph.opset >= 13 else 1)
-    if not facts.made(x) or ndim == 0 or axis % ndim != ndim - 1:
+    if ndim == 0 or axis % ndim != ndim - 1:
         return None
-    return Found(nn.Softmax() if node.operator == "Softmax" else nn.LogSoftmax(), (node,), x, "rows")
+    return Found(nn.Softmax() if node.operator == "Softmax" else nn.LogSoftmax(), (node,), node.inputs[0], "rows")
 
 
 @layer("Flatten", "Reshape", "Squeeze", "Unsqueeze")
@@ -318,7 +311,7 @@ def reshaped(node: Node, facts: Facts) -> Found | None:
     """A sample as a row, or a row as a sample of another shape."""
     x = node.inputs[0]
     before, behind = facts.shapes.get(x, ()), facts.shapes.get(node.outputs[0], ())
-    if not facts.made(x) or min(len(before), len(behind)) < 2 or before[0] != 1 or behind[0] != 1:
+    if min(len(before), len(behind)) < 2 or before[0] != 1 or behind[0] != 1:
         return None
     sample, row = before[1:], (prod(before[1:]),)
     if behind[1:] == row and len(sample) > 1:
@@ -336,7 +329,7 @@ def exported_group_norm(node: Node, facts: Facts) -> Found | None:
     """``Reshape``, ``InstanceNormalization`` without weights, ``Reshape`` back; perhaps ``Mul`` and ``Add``."""
     x, apart = node.inputs[0], facts.shapes.get(node.outputs[0], ())
     shape, norm = facts.shapes.get(x, ()), facts.next(node)
-    if not facts.made(x) or len(shape) < 2 or norm is None or norm.operator != "InstanceNormalization":
+    if len(shape) < 2 or norm is None or norm.operator != "InstanceNormalization":
         return None
     back, neutral = facts.next(norm), [facts.constants.get(name) for name in norm.inputs[1:3]]
     affine = any(array is None or (array != number).any() for array, number in zip(neutral, (1.0, 0.0), strict=True))
@@ -386,7 +379,7 @@ def batch_norm(node: Node, facts: Facts) -> Found | None:
     """By running statistics, or in training by those of the batch; its other outputs are not read."""
     x, shape = node.inputs[0], facts.shapes.get(node.inputs[0], ())
     read = any(name and (facts.readers.get(name) or name in facts.results) for name in node.outputs[1:])
-    if not facts.made(x) or len(shape) not in BATCH or read or node.attribute("spatial", 1) != 1:
+    if len(shape) not in BATCH or read or node.attribute("spatial", 1) != 1:
         return None
     channels = (shape[1],)
     given = zip(STATISTICS, node.inputs[1:5], strict=False)
@@ -407,7 +400,7 @@ def batch_norm(node: Node, facts: Facts) -> Found | None:
 def layer_norm(node: Node, facts: Facts) -> Found | None:
     """Over the last axes."""
     x, shape = node.inputs[0], facts.shapes.get(node.inputs[0], ())
-    if not facts.made(x) or any(node.outputs[1:]):
+    if any(node.outputs[1:]):
         return None
     axis = node.attribute("axis", -1) % len(shape)
     over, names = shape[axis:], (node.inputs[1], facts.input(node, 2))
@@ -422,7 +415,7 @@ def layer_norm(node: Node, facts: Facts) -> Found | None:
 def group_norm(node: Node, facts: Facts) -> Found | None:
     """Over groups of channels; with a group a channel it is the norm of an instance."""
     x, shape = node.inputs[0], facts.shapes.get(node.inputs[0], ())
-    if not facts.made(x) or len(shape) < 2:
+    if len(shape) < 2:
         return None
     weight, bias = (facts.weight(name, (shape[1],)) for name in node.inputs[1:3])
     groups = int(node.attribute("num_groups", shape[1]))
@@ -453,7 +446,7 @@ def rms_norm(node: Node, facts: Facts) -> Found | None:
     """Over the last axes."""
     x, shape = node.inputs[0], facts.shapes.get(node.inputs[0], ())
     axis = node.attribute("axis", -1) % max(len(shape), 1)
-    weight = facts.weight(node.inputs[1], shape[axis:]) if facts.made(x) and axis > 0 else None
+    weight = facts.weight(node.inputs[1], shape[axis:]) if axis > 0 else None
     return None if weight is None else _rms((node,), x, shape[axis:], node.attribute("epsilon", 1e-5), weight)
 
 
@@ -467,7 +460,7 @@ def exported_rms_norm(node: Node, facts: Facts) -> Found | None:
     """``x / sqrt(mean(x**2) + eps)`` over the last axes, and the weights behind it."""
     x = node.inputs[0]
     squared = (node.inputs[1:] == (x,)) if node.operator == "Mul" else facts.number(node, 1) == 2.0
-    mean = facts.next(node) if squared and facts.made(x) else None
+    mean = facts.next(node) if squared else None
     over = _over(mean, facts) if mean is not None else ()
     plus = _behind(mean, facts, "Add") if mean is not None and over else None
     root = facts.next(plus[0]) if plus is not None else None

@@ -23,9 +23,9 @@ from ..nn._state import matching
 from ..onnx.graph import Graph, Node
 from ..onnx.reading import read_graph
 from .building import Builder, check_size, planned
-from .facts import Facts, Found
+from .facts import MOVED, Facts, Found
 from .lanes import alone, checked, entries, folded, output_axes
-from .operators.table import SETTINGS, Tensors, supported
+from .operators.table import SETTINGS, SIDES, Tensors, supported
 
 NO_DERIVATIVE = frozenset(("ArgMax", "ArgMin", "Ceil", "Floor", "Mod", "NonZero", "Round"))
 """Operators of known numbers alone."""
@@ -40,7 +40,7 @@ KNOWN: Mapping[str, tuple[int, ...]] = {
     "Trilu": (1,), "Unsqueeze": (1,), "Upsample": (1,),
 }  # fmt: skip
 """The inputs of operators that say what is made, and not of which numbers."""
-OF_SIDES = frozenset(("EyeLike", "Shape", "Size"))
+OF_SIDES = ("EyeLike", *SIDES)
 """Operators that ask for the sides of a tensor, which are known where its numbers are not."""
 
 
@@ -121,8 +121,7 @@ def _cuts(node: Node, facts: Facts) -> bool:
 
 CHOOSES = {"Gather": 1, "OneHot": 0}
 """Operators that choose by ids, and the input that holds these."""
-CARRIES = frozenset(("Cast", "Expand", "Flatten", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose",
-                     "Unsqueeze"))  # fmt: skip
+CARRIES = MOVED | {"Cast", "Split"}
 """Operators whose first input stays the same numbers."""
 
 

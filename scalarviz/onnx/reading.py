@@ -371,17 +371,14 @@ def read_graph(path: StrPath) -> Graph:
     where = path_text(path)
     try:
         refuse_pickle(source)
-        graph = _graph(_decoded(_content(source, where), where), where, Outside(source.parent))
+        graph = graph_of(_decoded(_content(source, where), where), where, Outside(source.parent))
     except OSError as error:
         raise unreadable(path, error) from None
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{where}: a name or a text in it is not UTF-8; export the file anew") from None
     except MemoryError:
         raise InputError(f"{where}: the memory does not suffice to read it; close other programs") from None
     return replace(graph, name=source.stem)
-
-
-def graph_of(model: Any, title: str, folder: Path | None = None) -> Graph:
-    """A model that was read or made already, as `read_graph` gives it; numbers beside it may lie in `folder`."""
-    return _graph(model, title, Outside(folder))
 
 
 def _content(source: Path, where: str) -> bytes:
@@ -416,14 +413,8 @@ def _decoded(encoded: bytes, where: str) -> Any:
     return model
 
 
-def _graph(model: Any, where: str, outside: Outside) -> Graph:
-    try:
-        return _assembled(model, where, outside)
-    except UnicodeDecodeError:
-        raise FileFormatError(f"{where}: a name or a text in it is not UTF-8; export the file anew") from None
-
-
-def _assembled(model: Any, where: str, outside: Outside) -> Graph:
+def graph_of(model: Any, where: str, outside: Outside) -> Graph:
+    """What a model says; `where` names its file in messages."""
     said = inlined(model, where)
     if len(said.node) > MOST_NODES:
         raise FileFormatError(f"{where} has {len(said.node):,} nodes; allowed: {MOST_NODES:,}")

@@ -25,9 +25,9 @@ FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) 
 
 
 class Outside:
-    """What lies beside one ONNX file, in its folder; None: the model came from no file."""
+    """What lies beside one ONNX file, in its folder."""
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._taken = 0
 
@@ -39,10 +39,6 @@ class Outside:
         """
         said = {entry.key: entry.value for entry in tensor.external_data}
         name = said.get("location", "")
-        if self._folder is None:
-            raise FileFormatError(
-                f"{where} lies in the file {shown(name)}, but a model in memory has no folder; read it from its file"
-            )
         path = _inside(self._folder, name, where)
         start, length = (_number(said.get(key, ""), key, where) for key in ("offset", "length"))
         if length is not None and length != size:

@@ -7,6 +7,7 @@ import importlib
 import pkgutil
 import warnings
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from scalarviz.imported.operators.table import TABLE, Call, each, supported
 from scalarviz.nn._array import Values, values
 from scalarviz.onnx.graph import Node
 from scalarviz.onnx.reading import graph_of
+from scalarviz.onnx.tensors import Outside
 from scalarviz.scalar.value import as_value
 
 KINDS = {1: np.float32, 7: np.int64, 9: np.bool_, 11: np.float64}
@@ -90,7 +92,7 @@ def as_values(array):
 
 def run(case, inputs):
     """The outputs of a graph whose inputs are numbers or Values."""
-    graph = graph_of(case.model, case.name)
+    graph = graph_of(case.model, case.name, Outside(Path()))
     known = dict(graph.constants)
     known.update(zip([port.name for port in graph.inputs], inputs, strict=True))
     types = {port.name: port.dtype for port in graph.inputs}

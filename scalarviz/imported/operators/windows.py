@@ -105,19 +105,21 @@ def border(node: Node, sides: Sides, reach: Sides, stride: Sides) -> tuple[Sides
 @operator("Conv")
 def convolution(call: Call) -> list[Array]:
     """The same weighted sums at every place; groups of channels may have sums of their own."""
-    x, weight = call.input(0), call.input(1)
-    bias = call.optional(2)
-    groups = int(call.attribute("group", 1))
+    x, weight, groups = call.input(0), call.input(1), int(call.attribute("group", 1))
     if x.ndim < 3 or weight.ndim != x.ndim or groups < 1 or x.shape[1] != weight.shape[1] * groups:
         raise call.wrong(f"an input of the shape {x.shape} and weights {weight.shape} do not fit with {groups} groups")
     if weight.shape[0] % groups:
         raise call.wrong(f"{weight.shape[0]} sums do not make {groups} groups")
-    places = windows(call, x.shape[2:], weight.shape[2:])
-    parts = np.split(bare(x), groups, 1), np.split(bare(weight), groups), [None] * groups
-    starts = parts[2] if bias is None else np.split(bare(bias), groups)
+    return _in_groups(call, windows(call, x.shape[2:], weight.shape[2:]), x, np.split(bare(weight), groups))
+
+
+def _in_groups(call: Call, places: Windows, x: Array, kernels: list[Array]) -> list[Array]:
+    """The sums of groups of channels: each has its kernels and its part of the bias."""
+    groups, bias = len(kernels), call.optional(2)
+    starts = [None] * groups if bias is None else np.split(bare(bias), groups)
     function = sums_of_numbers if call.known else sums_of_values
-    found = [function(places, *part) for part in zip(*parts[:2], starts, strict=True)]
-    return [dressed(np.concatenate([bare(part) for part in found], 1))]
+    parts = zip(np.split(bare(x), groups, 1), kernels, starts, strict=True)
+    return [dressed(np.concatenate([bare(function(places, *part)) for part in parts], 1))]
 
 
 def sums_of_numbers(places: Windows, x: Array, weight: Array, bias: Array | None) -> Array:
@@ -174,9 +176,7 @@ def over_all(call: Call) -> list[Array]:
 @operator("ConvTranspose")
 def transposed(call: Call) -> list[Array]:
     """As a convolution of the numbers with zeros between them, with the kernel turned round."""
-    x, weight = call.input(0), call.input(1)
-    bias = call.optional(2)
-    groups = int(call.attribute("group", 1))
+    x, weight, groups = call.input(0), call.input(1), int(call.attribute("group", 1))
     if x.ndim < 3 or weight.ndim != x.ndim or weight.shape[0] != x.shape[1] or groups < 1 or len(weight) % groups:
         raise call.wrong(f"an input of the shape {x.shape} and weights {weight.shape} do not fit with {groups} groups")
     size, sides = weight.shape[2:], x.shape[2:]
@@ -186,14 +186,9 @@ def transposed(call: Call) -> list[Array]:
     reach = tuple((n - 1) * d + 1 for n, d in zip(size, dilation, strict=True))
     before, made = _transposed_border(call, sides, reach, stride)
     spread = _spread(x if call.known else objects(x), 0 if call.known else Value(0.0), stride, reach, before, made)
-    ones = (1,) * len(size)
-    places = Windows(size, ones, dilation, (0,) * len(size), (0,) * len(size), made)
+    places = Windows(size, (1,) * len(size), dilation, (0,) * len(size), (0,) * len(size), made)
     turned = bare(weight)[(slice(None), slice(None), *[slice(None, None, -1)] * len(size))]
-    starts = [None] * groups if bias is None else np.split(bare(bias), groups)
-    function = sums_of_numbers if call.known else sums_of_values
-    parts = zip(np.split(spread, groups, 1), np.split(turned, groups), starts, strict=True)
-    found = [function(places, part, kernel.swapaxes(0, 1), start) for part, kernel, start in parts]
-    return [dressed(np.concatenate([bare(part) for part in found], 1))]
+    return _in_groups(call, places, spread, [part.swapaxes(0, 1) for part in np.split(turned, groups)])
 
 
 def _transposed_border(call: Call, sides: Sides, reach: Sides, stride: Sides) -> tuple[Sides, Sides]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ...scalar.store import Block
 from ...tape import Node, Tape
+from ...tape.tape import terms_of
 from .sheet import Operand, Shape, Sheet, Tensor
 
 Rows = NDArray[np.int64]
@@ -67,14 +68,20 @@ class Places:
             return None
         return found if np.array_equal(self.index[rows], np.arange(prod(found.shape))) else None
 
+    def parameter(self, tensors: Rows, index: Rows, shape: Shape) -> Block | None:
+        """The parameter of that shape that numbers at such places are, all of it in its order."""
+        block = self.blocks[int(tensors[0])]
+        whole = (tensors == tensors[0]).all() and np.array_equal(index, np.arange(block.size))
+        return block if whole and self.sheet.known[block][1].shape == shape else None
+
     def weight(self, rows: Rows, shape: Shape) -> Block | None:
         """The parameter that the rows are: all of it in its order, where it has that shape, or one number for all."""
-        number = int(self.tensor[rows[0]])
-        if not (0 <= number < len(self.blocks) and (self.tensor[rows] == number).all()):
+        tensors, number = self.tensor[rows], int(self.tensor[rows[0]])
+        if not (0 <= number < len(self.blocks) and (tensors == number).all()):
             return None
-        block, own = self.blocks[number], self.sheet.known[self.blocks[number]][1].shape
-        fits = own == shape and np.array_equal(self.index[rows], np.arange(block.size))
-        return block if fits or (block.size == 1 and len(own) <= len(shape)) else None
+        block = self.blocks[number]
+        single = block.size == 1 and self.sheet.known[block][1].ndim <= len(shape)
+        return block if single else self.parameter(tensors, self.index[rows], shape)
 
     def take(self, rows: Rows, shape: Shape) -> Tensor:
         """A tensor of the numbers of these rows."""
@@ -146,8 +153,8 @@ def sums(sheet: Sheet, places: Places, tape: Tape, rows: Rows) -> None:
     """Write sums whose weights are of one kind."""
     alone: list[int] = []
     for layer in _layers(tape, rows):
-        terms = tape.nodes[layer[0][0]].terms
-        if len(layer[0]) == 1 and (len(layer) == 1 or terms.kind == "const"):  # type: ignore[union-attr]
+        kind = terms_of(tape.nodes[layer[0][0]]).kind
+        if len(layer[0]) == 1 and (len(layer) == 1 or kind == "const"):
             alone += [row for (row,) in layer]
         else:
             _layer(sheet, places, tape, np.array(layer, np.int64))
@@ -164,18 +171,13 @@ def _layers(tape: Tape, rows: Rows) -> list[list[list[int]]]:
         reading[names.setdefault(id(args), args)].append(row)
     found: dict[Any, list[list[int]]] = defaultdict(list)
     for group in reading.values():
-        if tape.nodes[group[0]].terms.kind == "row":  # type: ignore[union-attr]
+        if terms_of(tape.nodes[group[0]]).kind == "row":
             for row in group:
                 found[row].append([row])
         else:
-            found[tuple(_weights_key(tape.nodes[row]) for row in group)].append(group)
+            terms = [terms_of(tape.nodes[row]) for row in group]
+            found[tuple((t.weights, t.bias, t.offset) for t in terms)].append(group)
     return list(found.values())
-
-
-def _weights_key(node: Node) -> Any:
-    terms = node.terms
-    assert terms is not None
-    return terms.weights, terms.bias, terms.offset
 
 
 def _layer(sheet: Sheet, places: Places, tape: Tape, layer: Rows) -> None:
@@ -196,30 +198,24 @@ def _layer(sheet: Sheet, places: Places, tape: Tape, layer: Rows) -> None:
 
 def _matrix(sheet: Sheet, places: Places, nodes: list[Node]) -> str:
     """The weights of several sums, one a row: a parameter by its name where it is that, else put together."""
-    weights = np.array([list(node.terms.weights) for node in nodes])  # type: ignore[union-attr]
-    if nodes[0].terms.kind == "const":  # type: ignore[union-attr]
+    weights = np.array([list(terms_of(node).weights) for node in nodes])
+    if terms_of(nodes[0]).kind == "const":
         return sheet.numbers(weights)
     tensors, index = places.of_theta(weights.ravel())
-    block = places.blocks[int(tensors[0])]
-    whole = (tensors == tensors[0]).all() and np.array_equal(index, np.arange(block.size))
-    if whole and sheet.known[block][1].shape == weights.shape:
+    block = places.parameter(tensors, index, weights.shape)
+    if block is not None:
         return sheet.weight(block)
-    found = places.chosen(tensors, index, index.shape)
-    return sheet.fixed("Reshape", found, sheet.integers(weights.shape))
+    return sheet.fixed("Reshape", places.chosen(tensors, index, index.shape), sheet.integers(weights.shape))
 
 
 def _bias(sheet: Sheet, places: Places, nodes: list[Node]) -> str | None:
     """What is added to each of several sums."""
-    terms = [node.terms for node in nodes if node.terms is not None]
+    terms = [terms_of(node) for node in nodes]
     found: str | None = None
     if terms[0].bias is not None:
         tensors, index = places.of_theta(np.array([t.bias for t in terms], np.int64))
-        block = places.blocks[int(tensors[0])]
-        whole = (tensors == tensors[0]).all() and np.array_equal(index, np.arange(block.size))
-        if whole and sheet.known[block][1].shape == index.shape:
-            found = sheet.weight(block)
-        else:
-            found = places.chosen(tensors, index, index.shape).name
+        block = places.parameter(tensors, index, index.shape)
+        found = places.chosen(tensors, index, index.shape).name if block is None else sheet.weight(block)
     offsets = [t.offset for t in terms]
     if not any(offsets):
         return found
@@ -229,7 +225,7 @@ def _bias(sheet: Sheet, places: Places, nodes: list[Node]) -> str | None:
 def _each(sheet: Sheet, places: Places, tape: Tape, rows: Rows) -> None:
     """Sums that have nothing in common: products, then sums along an axis; shorter ones are filled up with 0."""
     nodes = [tape.nodes[row] for row in rows]
-    terms = [node.terms for node in nodes if node.terms is not None]
+    terms = [terms_of(node) for node in nodes]
     there = np.array([len(node.args) for node in nodes])[:, None] > np.arange(max(len(node.args) for node in nodes))
     shape, count = there.shape, len(rows)
     inputs = np.concatenate([np.array(node.args, np.int64) for node in nodes])
