@@ -10,26 +10,12 @@ from dataclasses import dataclass
 
 from ..errors import StateError, TypeMismatchError
 from . import ops, tracing
-from .kernel import Kernel
+from .kernel import Kernel, pulls_nothing
 from .value import Symbol, Value
 from .weight import Weight
 
-
-def _none(node: Value) -> None:
-    """Nothing: a recorded graph has no numbers, and an engine hands the gradient on."""
-
-
 # The node's operation. Every sample gets the mean over the batch of what comes down to all of them.
-BATCH_MEAN = Kernel(ops.Op("batch_mean", ("x",), "x", ("1",), r"\overline{x}"), pull=_none)
-
-
-class BatchMean(Symbol):
-    """The mean of `x` over all samples of the batch, the same number in the graph of each."""
-
-    __slots__ = ()
-
-    def __init__(self, x: Value) -> None:
-        super().__init__(BATCH_MEAN, (x,))
+BATCH_MEAN = Kernel(ops.Op("batch_mean", ("x",), "x", ("1",), r"\overline{x}"), pull=pulls_nothing)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +42,7 @@ def batch_mean(x: Value) -> Value:
     _recorder("batch_mean")
     if not isinstance(x, Value):
         raise TypeMismatchError(f"batch_mean: x must be a Value, got {type(x).__name__}")
-    return BatchMean(x)
+    return Symbol(BATCH_MEAN, (x,))
 
 
 def several() -> None:

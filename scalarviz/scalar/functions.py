@@ -20,7 +20,7 @@ import numpy as np
 from ..checks import text
 from ..errors import InputError, TypeMismatchError, listing
 from . import ops
-from .kernel import Kernel, kernel
+from .kernel import Kernel, kernel, pulls_nothing
 from .single import Many, Single
 from .store import Block
 from .sums import dot
@@ -52,12 +52,8 @@ def _pull(node: Value) -> None:
 MAX = Kernel(ops.Op("max", ("a",), "a", ("1",), r"\max_i a_i"), pull=_pull, value=_largest)
 
 
-def _none(node: Value) -> None:
-    """Nothing: which weight is read does not change by a little."""
-
-
 # The node's operation: what is chosen gets all of the gradient, and the number that chooses none.
-GATHER = Kernel(ops.Op("gather", ("id",), "id", (None,), r"w_{i}"), pull=_none)
+GATHER = Kernel(ops.Op("gather", ("id",), "id", (None,), r"w_{i}"), pull=pulls_nothing)
 
 
 class Gathered(Symbol):

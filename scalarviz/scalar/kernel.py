@@ -61,6 +61,10 @@ class Kernel:
         return self  # one a table entry: nodes are told apart by it
 
 
+def pulls_nothing(node: Any) -> None:
+    """The pull of a node whose gradient goes nowhere in a graph of objects, or is handed on by an engine."""
+
+
 def pull_source(entry: ops.Op) -> str:
     """Source of `Kernel.pull`.
 

@@ -185,10 +185,6 @@ def dot(weights: Weights, xs: Sequence[Value | SupportsFloat], bias: Value | Sup
     return Dot.of(ws, values, None if bias is None else as_value(bias))
 
 
-HOW = ("identity", "square", "abs")
-"""What is summed of each number."""
-
-
 def _pull_total(node: Total) -> None:
     block, start, stop = node.row.block, node.row.start, node.row.start + len(node.row)
     if block.store.gate is not None:
@@ -206,7 +202,7 @@ TOTAL = Kernel(ops.Op("total", ("a",), "a", ("1",), r"\sum_i a_i"), pull=_pull_t
 
 
 class Total(_Several):
-    """The node ``sum(how(number))`` over a row of a block."""
+    """The node ``sum(how(number))`` over a row of a block; how is ``identity``, ``square`` or ``abs``."""
 
     _operands = "numbers"
 

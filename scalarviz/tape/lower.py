@@ -75,8 +75,9 @@ def content_of(tape: Tape) -> bytes | None:
     """
     if len(tape.nodes) > SMALL:
         return None
+    operations = sorted({node.code for node in tape.nodes} & TABLE.keys())  # whose formulas may be registered anew
     said = (
-        [_node(node) for node in tape.nodes], [TABLE[code].expressions() for code in _operations(tape)],
+        [_node(node) for node in tape.nodes], [TABLE[code].expressions() for code in operations],
         tape.n_inputs, tape.n_targets, tape.n_parameters, tape.outputs, tape.loss, [rows for _, rows in tape.taps],
         [(t.index, t.row, t.rate, t.positions, t.count) for t in tape.tracks], tape.fewest,
     )  # fmt: skip
@@ -84,11 +85,6 @@ def content_of(tape: Tape) -> bytes | None:
         return marshal.dumps(said, 2)  # of a later version the bytes would depend on which objects are the same
     except ValueError:  # a number of a kind of its own
         return None
-
-
-def _operations(tape: Tape) -> list[str]:
-    """Operations of the table, whose formulas may be registered anew."""
-    return sorted({node.code for node in tape.nodes} & TABLE.keys())
 
 
 def _node(node: Node) -> tuple[object, ...]:

@@ -20,7 +20,7 @@ from typing import Any
 from ..scalar.functions import MAX
 from ..scalar.kernel import Kernel, kernel
 from .program import CODES
-from .tape import Kind, Memo, Node, Tape, Terms, moved, terms_of
+from .tape import Memo, Node, Tape, Terms, moved, terms_of, weights_at
 
 
 class Needs(IntEnum):
@@ -228,9 +228,10 @@ def plain_dots(tape: Tape) -> Tape:
         if node.terms is not None and node.terms.kind == "row":
             sides = (tuple(node.terms.weights), node.args)
             for weights, xs in (sides, sides[::-1]):
-                kind, found = _as_weights(tape, weights)
+                kind, found = weights_at(tape.nodes, weights)
                 if kind != "row":
-                    changed[row] = replace(node, args=xs, terms=replace(node.terms, kind=kind, weights=found))
+                    own = as_range(found) if kind == "param" else found
+                    changed[row] = replace(node, args=xs, terms=replace(node.terms, kind=kind, weights=own))
                     break
     return rebuild(tape, changed) if changed else tape
 
@@ -239,15 +240,6 @@ def as_range(weights: Sequence[int]) -> tuple[int, ...] | range:
     """Indices as a range where they count up by one: such weights may be a row of a layer."""
     span = range(weights[0], weights[0] + len(weights)) if weights else range(0)
     return span if weights and all(a == b for a, b in zip(weights, span, strict=True)) else tuple(weights)
-
-
-def _as_weights(tape: Tape, rows: tuple[int, ...]) -> tuple[Kind, tuple[float, ...] | range]:
-    nodes = [tape.nodes[r] for r in rows]
-    if all(n.code == "param" for n in nodes):
-        return "param", as_range([n.index for n in nodes])
-    if all(n.code == "const" for n in nodes):
-        return "const", tuple(n.number for n in nodes)
-    return "row", rows
 
 
 FEW = 8
@@ -392,29 +384,31 @@ class _Squares:
         """The same without a factor in front."""
         node, terms = self.nodes[row], self.nodes[row].terms
         if terms is None:
-            pair = self.square(row)
+            pair = squared_difference(self.nodes, self.uses, row)
             return None if pair is None else ([pair[0]], 1.0, pair[1])
         if terms.kind != "const" or terms.bias is not None or terms.offset or len(set(terms.weights)) != 1:
             return None
         if any(self.uses[arg] > 1 for arg in node.args):
             return None
-        squares = [square for square in map(self.square, node.args) if square is not None]
+        each = (squared_difference(self.nodes, self.uses, arg) for arg in node.args)
+        squares = [square for square in each if square is not None]
         if len(squares) < len(node.args):
             return None
         parts = [row for _, rows in squares for row in rows]
         return [pair for pair, _ in squares], float(terms.weights[0]), [*node.args, *parts]
 
-    def square(self, row: int) -> tuple[tuple[int, int], list[int]] | None:
-        """The operands of ``(a - b)**2``, and the row of the difference."""
-        node = self.nodes[row]
-        if node.code != "square":
-            return None
-        (below,) = node.args
-        difference = self.nodes[below]
-        if difference.code != "sub" or self.uses[below] > 1:
-            return None
-        a, b = difference.args
-        return (a, b), [below]
+
+def squared_difference(
+    nodes: Sequence[Node], uses: Sequence[int], row: int
+) -> tuple[tuple[int, int], list[int]] | None:  # fmt: skip
+    """The operands of ``(a - b)**2``, and the row of the difference, which nobody else reads."""
+    if nodes[row].code != "square":
+        return None
+    (below,) = nodes[row].args
+    if nodes[below].code != "sub" or uses[below] > 1:
+        return None
+    a, b = nodes[below].args
+    return (a, b), [below]
 
 
 def gradient_rows(tape: Tape, roots: Iterable[int]) -> list[bool]:

@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from .passes import as_range, readers_of, rebuild, spliced
+from .passes import as_range, readers_of, rebuild, spliced, squared_difference
 from .tape import Node, Tape, Terms, terms_of
 
 FACTORS = 1e-30, 1e30
@@ -177,11 +177,7 @@ class _Reader:
 
     def difference(self, row: int) -> bool:
         """Whether a row is the square of a difference, and nobody else reads either."""
-        node = self.nodes[row]
-        if node.code != "square" or self.uses[row] > 1:
-            return False
-        (below,) = node.args
-        return self.nodes[below].code == "sub" and self.uses[below] == 1
+        return self.uses[row] <= 1 and squared_difference(self.nodes, self.uses, row) is not None
 
 
 def scaled(nodes: tuple[Node, ...], node: Node) -> tuple[float, int] | None:

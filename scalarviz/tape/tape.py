@@ -130,6 +130,16 @@ def terms_of(node: Node) -> Terms:
     return node.terms
 
 
+def weights_at(nodes: Sequence[Node], rows: Sequence[int]) -> tuple[Kind, tuple[Any, ...]]:
+    """What such rows are as the weights of a sum: parameters, constants, or rows."""
+    found = [nodes[row] for row in rows]
+    if all(node.code == "param" for node in found):
+        return "param", tuple(node.index for node in found)
+    if all(node.code == "const" for node in found):
+        return "const", tuple(node.number for node in found)
+    return "row", tuple(rows)
+
+
 Memo = dict[int, tuple[int, ...]]
 
 

@@ -27,7 +27,7 @@ from ..scalar.store import Block
 from ..scalar.sums import Dot, Row, Total
 from ..scalar.value import Symbol, Value
 from ..scalar.weight import Weight
-from .tape import Node, Table, Tape, Terms, Track
+from .tape import Node, Table, Tape, Terms, Track, weights_at
 
 SAID = (
     "the recorded function drew random numbers ({}): they are constants of the graph, the same for every sample and "
@@ -260,9 +260,4 @@ class _Writer:
         if isinstance(weights, Row):
             start = self.start_of(weights.block) + weights.start
             return "param", range(start, start + weights.length)
-        found = [self.nodes[self.row_of[id(w)]] for w in weights]
-        if all(node.code == "param" for node in found):
-            return "param", tuple(node.index for node in found)
-        if all(node.code == "const" for node in found):
-            return "const", tuple(node.number for node in found)
-        return "row", tuple([self.row_of[id(w)] for w in weights])
+        return weights_at(self.nodes, [self.row_of[id(w)] for w in weights])
