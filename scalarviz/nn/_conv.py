@@ -26,6 +26,8 @@ from ._module import Module
 from ._parameter import Parameter, fits
 
 Pair = tuple[int, int]
+Sides = tuple[int, ...]
+Size = int | Sides
 Border = tuple[Pair, Pair]
 """Of rows and of columns: how many before and behind."""
 WIDEST = 1 << 16
@@ -66,12 +68,7 @@ def planes_of(x: Any, dimensions: int) -> Any:
     return [[channel] for channel in x] if dimensions == 1 else x
 
 
-def around(padding: Pair) -> Border:
-    """As many on both sides."""
-    return (padding[0], padding[0]), (padding[1], padding[1])
-
-
-def brief(sides: tuple[int, ...]) -> str:
+def brief(sides: Any) -> str:
     """PyTorch's way to print what was made from one number."""
     return str(sides[0]) if len(set(sides)) == 1 else str(sides)
 
@@ -87,21 +84,6 @@ def picture(x: Any, title: str, channels: int | None = None, dimensions: int = 2
     return plane_sides(shape[1:], 1)
 
 
-def positions(
-    sides: Pair, size: Pair, stride: Pair, border: Border, title: str, dilation: Pair = (1, 1)
-) -> tuple[range, range]:
-    """Where the upper left corners of the windows stand in the padded picture: rows and columns."""
-    padded = (sides[0] + sum(border[0]), sides[1] + sum(border[1]))
-    field = spread(size, dilation)
-    if field[0] > padded[0] or field[1] > padded[1]:
-        padding = tuple(before if before == behind else (before, behind) for before, behind in border)
-        wider = f" with its padding {padding}" if padding != (0, 0) else ""
-        raise InputError(f"{title}: a window of {field} is larger than the picture{wider}, {padded}")
-    rows, columns = (range(0, p - s + 1, step) for p, s, step in zip(padded, field, stride, strict=True))
-    fits((len(rows), len(columns), *size), title, "numbers to read")
-    return rows, columns
-
-
 def bordered(plane: Sequence[Sequence[Any]], border: Border, fill: Any) -> list[list[Any]]:
     """`plane` (H x W) with rows and columns of `fill` around it."""
     (above, below), (left, right) = border
@@ -110,31 +92,66 @@ def bordered(plane: Sequence[Sequence[Any]], border: Border, fill: Any) -> list[
     return [*([fill] * width for _ in range(above)), *inner, *([fill] * width for _ in range(below))]
 
 
-def windows(
-    planes: Sequence[Sequence[Sequence[Any]]], rows: range, columns: range, size: Pair, dilation: Pair = (1, 1)
-) -> list[list[Any]]:
-    """What each window sees of all planes (C x H x W), position by position in C order.
+class Sliding(Module):
+    """What convolutions and pools share: a window that slides over every channel."""
 
-    Its upper left corner stands in `rows` and `columns`; `dilation` is from one place of it to the next.
-    """
-    (height, width), (down, across) = size, dilation
-    high, wide = (height - 1) * down + 1, (width - 1) * across + 1
-    return [
-        [x for plane in planes for row in plane[top : top + high : down] for x in row[left : left + wide : across]]
-        for top in rows
-        for left in columns
-    ]
+    dimensions: ClassVar[int]
+    kernel_size: Sides
+    stride: Sides
+    padding: Sides | str
+
+    @property
+    def _apart(self) -> Pair:
+        """From one place of the window to the next, down and across; pools have no `dilation`."""
+        return plane_sides(getattr(self, "dilation", (1,)), 1)
+
+    @property
+    def _field(self) -> Pair:
+        """From the first to the last place of the window, down and across."""
+        size, apart = plane_sides(self.kernel_size, 1), self._apart
+        return (size[0] - 1) * apart[0] + 1, (size[1] - 1) * apart[1] + 1
+
+    @property
+    def _border(self) -> Border:
+        if isinstance(self.padding, str):
+            left = [size - 1 if self.padding == "same" else 0 for size in self._field]
+            return (left[0] // 2, left[0] - left[0] // 2), (left[1] // 2, left[1] - left[1] // 2)
+        down, across = plane_sides(self.padding, 0)
+        return (down, down), (across, across)
+
+    def _planes(self, x: Any, title: str, channels: int | None, fill: Any) -> tuple[Any, range, range]:
+        """The channels with a border of `fill`, and the rows and columns where windows begin in them."""
+        sides, border, field = picture(x, title, channels, self.dimensions), self._border, self._field
+        padded = (sides[0] + sum(border[0]), sides[1] + sum(border[1]))
+        if field[0] > padded[0] or field[1] > padded[1]:
+            padding = tuple(before if before == behind else (before, behind) for before, behind in border)
+            wider = f" with its padding {padding}" if padding != (0, 0) else ""
+            raise InputError(f"{title}: a window of {field} is larger than the picture{wider}, {padded}")
+        steps = plane_sides(self.stride, 1)
+        rows, columns = (range(0, p - s + 1, step) for p, s, step in zip(padded, field, steps, strict=True))
+        fits((len(rows), len(columns), *plane_sides(self.kernel_size, 1)), title, "numbers to read")
+        planes = planes_of(x, self.dimensions)
+        bare = border == ((0, 0), (0, 0))
+        return planes if bare else [bordered(plane, border, fill) for plane in planes], rows, columns
+
+    def _patches(self, planes: Any, rows: range, columns: range) -> list[list[Any]]:
+        """What each window sees of all planes (C x H x W), position by position in C order."""
+        (high, wide), (down, across) = self._field, self._apart
+        return [
+            [x for plane in planes for row in plane[top : top + high : down] for x in row[left : left + wide : across]]
+            for top in rows
+            for left in columns
+        ]
+
+    def made_shape(self, before: Sides) -> Sides:
+        """The shape that it makes of a sample of the shape `before`."""
+        border, field = self._border[-self.dimensions :], self._field[-self.dimensions :]
+        sides = zip(before[1:], field, self.stride, border, strict=True)
+        made = ((side + sum(edge) - size) // step + 1 for side, size, step, edge in sides)
+        return getattr(self, "out_channels", before[0]), *made
 
 
-def spread(size: Pair, dilation: Pair) -> Pair:
-    """Sides of the field from the first to the last place of a window."""
-    return (size[0] - 1) * dilation[0] + 1, (size[1] - 1) * dilation[1] + 1
-
-
-Sides = tuple[int, ...]
-
-
-class Conv(Module):
+class Conv(Sliding):
     """What the convolutions share.
 
     Parameters
@@ -173,22 +190,11 @@ class Conv(Module):
     does of some. A Run stops at such a weight in every engine.
     """
 
-    dimensions: ClassVar[int]
-
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | tuple[int, ...],
-        stride: int | tuple[int, ...] = 1,
-        padding: int | tuple[int, ...] | str = 0,
-        dilation: int | tuple[int, ...] = 1,
-        groups: int = 1,
-        bias: bool = True,
-        *,
-        init: initialisers.Function | None = None,
+        self, in_channels: int, out_channels: int, kernel_size: Size, stride: Size = 1, padding: Size | str = 0,
+        dilation: Size = 1, groups: int = 1, bias: bool = True, *, init: initialisers.Function | None = None,
         seed: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         name, n = type(self).__name__, self.dimensions
         self.in_channels = count(in_channels, f"{name}: in_channels")
         self.out_channels = count(out_channels, f"{name}: out_channels")
@@ -220,41 +226,21 @@ class Conv(Module):
                 raise InputError(f"{name}: {channels} {what} do not make {groups} groups of the same size")
         return groups
 
-    @property
-    def _field(self) -> Pair:
-        """From the first to the last place that the kernel reads, down and across."""
-        return spread(plane_sides(self.kernel_size, 1), plane_sides(self.dilation, 1))
-
-    @property
-    def _border(self) -> Border:
-        if isinstance(self.padding, str):
-            left = [size - 1 if self.padding == "same" else 0 for size in self._field]
-            return (left[0] // 2, left[0] - left[0] // 2), (left[1] // 2, left[1] - left[1] // 2)
-        return around(plane_sides(self.padding, 0))
-
     def forward(self, x: Any) -> Any:
         """`out_channels` x L' of one sample `in_channels` x L; or x H' x W' of x H x W."""
         title = titled(self, f"{type(self).__name__}({self.in_channels}, {self.out_channels})")
-        sides, border = picture(x, title, self.in_channels, self.dimensions), self._border
-        size, stride, dilation = (plane_sides(n, 1) for n in (self.kernel_size, self.stride, self.dilation))
-        rows, columns = positions(sides, size, stride, border, title, dilation)
-        planes = planes_of(x, self.dimensions)
-        if border != ((0, 0), (0, 0)):
-            zero = Value(0.0)
-            planes = [bordered(plane, border, zero) for plane in planes]
+        planes, rows, columns = self._planes(x, title, self.in_channels, Value(0.0))
         made = (len(rows), len(columns))[-self.dimensions :]
         return [nest(channel, made) for channel in self._channels(planes, rows, columns)]
 
     def _channels(self, planes: Any, rows: range, columns: range) -> list[tuple[Value, ...]]:
         """The sums of each output channel at all positions: a layer a group, over its planes and its weights."""
-        size, dilation = plane_sides(self.kernel_size, 1), plane_sides(self.dilation, 1)
         before, behind = self.in_channels // self.groups, self.out_channels // self.groups
         channels: list[tuple[Value, ...]] = []
         for group in range(self.groups):
-            own = planes[group * before : (group + 1) * before]
-            patches = windows(own, rows, columns, size, dilation)
+            patches = self._patches(planes[group * before : (group + 1) * before], rows, columns)
             weights = range(group * behind, (group + 1) * behind)
-            sums = affine_span(self.weight, weights, before * size[0] * size[1], self.bias, patches)
+            sums = affine_span(self.weight, weights, before * prod(self.kernel_size), self.bias, patches)
             channels += zip(*sums, strict=True)
         return channels
 
@@ -265,12 +251,6 @@ class Conv(Module):
             shape=self.made_shape(x.shape), kernel_shape=self.kernel_size, strides=self.stride,
             pads=tuple(edge[side] for side in (0, 1) for edge in border), dilations=self.dilation, group=self.groups,
         )  # fmt: skip
-
-    def made_shape(self, before: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape that it makes of a sample of the shape `before`."""
-        border, field = self._border[-self.dimensions :], self._field[-self.dimensions :]
-        sides = zip(before[1:], field, self.stride, border, strict=True)
-        return self.out_channels, *((side + sum(edge) - size) // step + 1 for side, size, step, edge in sides)
 
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
         """Inputs of one sum, and sums that one input takes part in (stride 1), as PyTorch counts them."""
@@ -311,7 +291,7 @@ class Conv2d(Conv):
     dimensions = 2
 
 
-class Pool(Module):
+class Pool(Sliding):
     """What the pools share: windows that slide over each channel of a row C x L or of a picture C x H x W.
 
     Parameters
@@ -330,14 +310,7 @@ class Pool(Module):
         the window.
     """
 
-    dimensions: ClassVar[int]
-
-    def __init__(
-        self,
-        kernel_size: int | tuple[int, ...],
-        stride: int | tuple[int, ...] | None = None,
-        padding: int | tuple[int, ...] = 0,
-    ) -> None:
+    def __init__(self, kernel_size: Size, stride: Size | None = None, padding: Size = 0) -> None:
         name, n = type(self).__name__, self.dimensions
         self.kernel_size = sides_of(kernel_size, f"{name}: kernel_size", 1, n)
         self.stride = sides_of(self.kernel_size if stride is None else stride, f"{name}: stride", 1, n)
@@ -350,24 +323,14 @@ class Pool(Module):
     def _windows(self, x: Any, fill: Any) -> tuple[list[list[list[Any]]], Sides]:
         """The windows of every channel, and how many there are down and across."""
         title = titled(self, f"{type(self).__name__}({brief(self.kernel_size)})")
-        sides, size = picture(x, title, dimensions=self.dimensions), plane_sides(self.kernel_size, 1)
-        border = around(plane_sides(self.padding, 0))
-        rows, columns = positions(sides, size, plane_sides(self.stride, 1), border, title)
-        planes = planes_of(x, self.dimensions)
-        if any(self.padding):
-            planes = [bordered(plane, border, fill) for plane in planes]
+        planes, rows, columns = self._planes(x, title, None, fill)
         made = (len(rows), len(columns))[-self.dimensions :]
-        return [windows([plane], rows, columns, size) for plane in planes], made
-
-    def made_shape(self, before: Sides) -> Sides:
-        sides = zip(before[1:], self.kernel_size, self.stride, self.padding, strict=True)
-        return before[0], *((side + 2 * border - size) // step + 1 for side, size, step, border in sides)
+        return [self._patches([plane], rows, columns) for plane in planes], made
 
     def _onnx(self, sheet: Sheet, operator: str, x: Tensor, **more: Any) -> Tensor:
         made, size = self.made_shape(x.shape), self.kernel_size
-        return sheet.node(
-            operator, x, shape=made, kernel_shape=size, strides=self.stride, pads=self.padding * 2, **more
-        )  # fmt: skip
+        pads = self.padding * 2
+        return sheet.node(operator, x, shape=made, kernel_shape=size, strides=self.stride, pads=pads, **more)
 
     def extra_repr(self) -> str:
         parts = (("kernel_size", self.kernel_size), ("stride", self.stride), ("padding", self.padding))
@@ -484,7 +447,7 @@ class AdaptiveAvgPool(Module):
             x = sheet.node("MatMul", sheet.numbers(_shares(sides[0], made[1])), x, shape=made)
         return x
 
-    def made_shape(self, before: tuple[int, ...]) -> tuple[int, ...]:
+    def made_shape(self, before: Sides) -> Sides:
         return before[0], *(n or side for n, side in zip(self.output_size, before[1:], strict=True))
 
     def extra_repr(self) -> str:

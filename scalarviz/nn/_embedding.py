@@ -118,12 +118,9 @@ class Embedding(Module):
     onnx_ids: ClassVar[bool] = True
 
     def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        init: initialisers.Function | None = None,
+        self, num_embeddings: int, embedding_dim: int, init: initialisers.Function | None = None,
         seed: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.num_embeddings = count(num_embeddings, "Embedding: num_embeddings")
         self.embedding_dim = count(embedding_dim, "Embedding: embedding_dim")
         self.weight = Parameter.filled(0.0, (self.num_embeddings, self.embedding_dim), self._title())

@@ -74,13 +74,9 @@ class Linear(Module):
     onnx_stacks: ClassVar[bool] = True
 
     def __init__(
-        self,
-        n_in: int,
-        n_out: int,
-        bias: bool = True,
-        init: initialisers.Function | None = None,
+        self, n_in: int, n_out: int, bias: bool = True, init: initialisers.Function | None = None,
         seed: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.in_features = count(n_in, "Linear: n_in")
         self.out_features = count(n_out, "Linear: n_out")
         self.weight = Parameter.filled(0.0, (self.out_features, self.in_features), self._title())
@@ -141,13 +137,9 @@ class Perceptron(Module):
     """
 
     def __init__(
-        self,
-        n_in: int,
-        activation: Callable[[Any], Any] | None = None,
-        bias: bool = True,
-        init: initialisers.Function | None = None,
-        seed: int | None = None,
-    ) -> None:
+        self, n_in: int, activation: Callable[[Any], Any] | None = None, bias: bool = True,
+        init: initialisers.Function | None = None, seed: int | None = None,
+    ) -> None:  # fmt: skip
         self.in_features = count(n_in, "Perceptron: n_in")
         activation = callable_or_none(activation, "Perceptron: activation")
         self.weight = Parameter.filled(0.0, (self.in_features,), f"Perceptron({self.in_features})")

@@ -32,8 +32,6 @@ from ._to_onnx import write
 
 if TYPE_CHECKING:
     from ..io.atomic import StrPath
-
-    pass
     from .init import Function
 
 

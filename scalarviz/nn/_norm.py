@@ -24,12 +24,19 @@ from ._linear import count
 from ._module import Module
 from ._parameter import Parameter, fits
 
+Values = list[Value]
+Shape = tuple[int, ...]
+
 
 class Norm(Module):
     """What the normalisations share: a `weight` that starts as ones and a `bias` that starts as zeros."""
 
     weight: Parameter | None
     bias: Parameter | None
+
+    def _begin(self, shape: Shape, title: str, weight: bool, bias: bool) -> None:
+        self.weight = Parameter.filled(1.0, shape, title) if weight else None
+        self.bias = Parameter.filled(0.0, shape, title) if weight and bias else None
 
     def constant_start(self, part: Parameter | Weight) -> float | None:
         """1 for the weights, 0 for the biases, whatever the initialiser."""
@@ -41,7 +48,7 @@ class RowNorm(Norm):
 
     onnx_stacks: ClassVar[bool] = True
 
-    def __init__(self, normalized_shape: int | tuple[int, ...], eps: float, elementwise_affine: bool) -> None:
+    def __init__(self, normalized_shape: int | Shape, eps: float, elementwise_affine: bool, bias: bool) -> None:
         name = type(self).__name__
         sides = tuple(normalized_shape) if isinstance(normalized_shape, tuple | list) else (normalized_shape,)
         if not sides:
@@ -49,7 +56,7 @@ class RowNorm(Norm):
         self.normalized_shape = tuple(count(side, f"{name}: a side of normalized_shape") for side in sides)
         self.eps = epsilon(eps, name)
         affine = flag(elementwise_affine, f"{name}: elementwise_affine")
-        self.weight = Parameter.filled(1.0, self.normalized_shape, self._titled()) if affine else None
+        self._begin(self.normalized_shape, self._titled(), affine, flag(bias, f"{name}: bias"))
 
     def forward(self, x: Any) -> Any:
         shape, own = shape_of(x, f"{self._titled()}: the input"), self.normalized_shape
@@ -96,15 +103,10 @@ class LayerNorm(RowNorm):
     stage: ClassVar[str] = "layer_norm"
 
     def __init__(
-        self,
-        normalized_shape: int | tuple[int, ...],
-        eps: float = 1e-5,
-        elementwise_affine: bool = True,
+        self, normalized_shape: int | tuple[int, ...], eps: float = 1e-5, elementwise_affine: bool = True,
         bias: bool = True,
-    ) -> None:
-        super().__init__(normalized_shape, eps, elementwise_affine)
-        biased = flag(bias, f"{type(self).__name__}: bias") and self.weight is not None
-        self.bias = Parameter.filled(0.0, self.normalized_shape, self._titled()) if biased else None
+    ) -> None:  # fmt: skip
+        super().__init__(normalized_shape, eps, elementwise_affine, bias)
 
     def _normal(self, rows: list[list[Value]]) -> list[Value]:
         normal = [v for row in rows for v in normalised(row, self.eps)]
@@ -178,10 +180,8 @@ class GroupNorm(Norm):
                 f"GroupNorm: {self.num_channels} channels do not make {self.num_groups} groups of the same size"
             )
         self.eps = epsilon(eps, "GroupNorm")
-        title, shape = f"GroupNorm({self.num_groups}, {self.num_channels})", (self.num_channels,)
-        self.weight, self.bias = None, None
-        if flag(affine, "GroupNorm: affine"):
-            self.weight, self.bias = Parameter.filled(1.0, shape, title), Parameter.filled(0.0, shape, title)
+        affine = flag(affine, "GroupNorm: affine")
+        self._begin((self.num_channels,), f"GroupNorm({self.num_groups}, {self.num_channels})", affine, affine)
 
     def forward(self, x: Any) -> Any:
         title = titled(self, f"GroupNorm({self.num_groups}, {self.num_channels})")
@@ -244,12 +244,11 @@ class RMSNorm(RowNorm):
     """
 
     stage: ClassVar[str] = "rms_norm"
-    bias = None
 
     def __init__(
         self, normalized_shape: int | tuple[int, ...], eps: float | None = None, elementwise_affine: bool = True
     ) -> None:
-        super().__init__(normalized_shape, SMALLEST if eps is None else eps, elementwise_affine)
+        super().__init__(normalized_shape, SMALLEST if eps is None else eps, elementwise_affine, False)
 
     def _normal(self, rows: list[list[Value]]) -> list[Value]:
         return [v for row in rows for v in self._one(row)]
@@ -268,10 +267,6 @@ class RMSNorm(RowNorm):
         root = sheet.node("Sqrt", sheet.node("Add", mean, self.eps, shape=one), shape=one)
         normal = sheet.node("Div", x, root, shape=x.shape)
         return normal if self.weight is None else sheet.node("Mul", normal, sheet.weight(self.weight), shape=x.shape)
-
-
-Values = list[Value]
-Shape = tuple[int, ...]
 
 
 class BatchNorm(Norm):
@@ -338,9 +333,7 @@ class BatchNorm(Norm):
         fits(shape, title)
         self.affine = flag(affine, f"{name}: affine")
         self.track_running_stats = flag(track_running_stats, f"{name}: track_running_stats")
-        biased = flag(bias, f"{name}: bias") and self.affine
-        self.weight = Parameter.filled(1.0, shape, title) if self.affine else None
-        self.bias = Parameter.filled(0.0, shape, title) if biased else None
+        self._begin(shape, title, self.affine, flag(bias, f"{name}: bias"))
         names = ("running_mean", "running_var", "num_batches_tracked")
         for part, start in zip(names, ([0.0] * shape[0], [1.0] * shape[0], 0), strict=True):
             setattr(self, part, start if self.track_running_stats else None)

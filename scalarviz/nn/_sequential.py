@@ -111,15 +111,9 @@ class MLP(Sequential):
     """
 
     def __init__(
-        self,
-        n_in: int,
-        hidden: int | Sequence[int],
-        n_out: int,
-        activation: Callable[[], Module] = Tanh,
-        bias: bool = True,
-        init: initialisers.Function | None = None,
-        seed: int | None = None,
-    ) -> None:
+        self, n_in: int, hidden: int | Sequence[int], n_out: int, activation: Callable[[], Module] = Tanh,
+        bias: bool = True, init: initialisers.Function | None = None, seed: int | None = None,
+    ) -> None:  # fmt: skip
         given: Any = hidden
         if isinstance(given, str) or (isinstance(given, Sequence) and any(isinstance(n, str) for n in given)):
             raise InputError(f"MLP: hidden must be a whole number or a list of them, got {shown(hidden)}")
@@ -227,15 +221,10 @@ class Network(Sequential):
     loss: Callable[[Any, Any], Value] | None
 
     def __init__(
-        self,
-        n_in: int,
-        n_out: int,
-        activation: Module | None = None,
-        loss: Callable[[Any, Any], Value] | None = None,
-        bias: bool = True,
-        init: Function | None = None,
+        self, n_in: int, n_out: int, activation: Module | None = None,
+        loss: Callable[[Any, Any], Value] | None = None, bias: bool = True, init: Function | None = None,
         seed: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         callable_or_none(activation, "Network: activation")
         given: Any = loss
         if given is not None and (not callable(given) or isinstance(given, type)):

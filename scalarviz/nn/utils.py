@@ -23,11 +23,9 @@ Parts = list[tuple[Block, Indices]]
 
 
 def clip_grad_norm_(
-    parameters: Iterable[Block | Weight] | Block | Weight,
-    max_norm: float,
-    norm_type: float = 2.0,
+    parameters: Iterable[Block | Weight] | Block | Weight, max_norm: float, norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
-) -> float:
+) -> float:  # fmt: skip
     """Scale the gradients down so that all together are no longer than `max_norm`; shorter ones stay.
 
     Parameters
