@@ -47,8 +47,7 @@ def _plain(part: Any) -> Any:
 def remade(said: Any, optimizer: Optimizer, groups: int) -> LRScheduler:
     """The schedule that :func:`described` said, for an optimiser with so many `groups`, which is left as it is.
 
-    One that has functions is that of the optimiser, with the rates that it began with. InputError or TypeMismatchError
-    if it says no schedule, or one for other groups, or the optimiser has not those functions.
+    One that has functions is that of the optimiser, with the rates that it began with.
     """
     given = mapping(said, "the schedule")
     kind, own = text(given.get("kind"), "the schedule: its kind"), optimizer.lr_schedule

@@ -17,12 +17,10 @@ LAST_STEP = 2**53
 
 
 def steps_of(name: str, given: Any, least: int = 0) -> int:
-    """`given` as a count of steps; InputError if it is none."""
     return integer(name, given, least, LAST_STEP)
 
 
 def held_by(params: Iterable[Block | Weight], title: str) -> list[tuple[Block, Indices]]:
-    """The blocks that an optimiser holds; InputError if there is none."""
     found = named_blocks(params, title, "params")
     if not found:
         raise InputError(f"{title}: no parameters to train; pass net.parameters() or a list of Weights")
@@ -30,11 +28,9 @@ def held_by(params: Iterable[Block | Weight], title: str) -> list[tuple[Block, I
 
 
 def below_one(number: float, what: str) -> float:
-    """`number` as a float in ``0 <= number < 1``; InputError if it is none."""
     return checked_number(number, what, lambda x: 0 <= x < 1, "lie in 0 <= x < 1")
 
 
 def finite(given: Any, what: str, least: float = -math.inf) -> float:
-    """`given` as a finite float of at least `least`; InputError if it is none."""
     bound = f" >= {least:g}" if least > -math.inf else ""
     return checked_number(given, what, lambda x: math.isfinite(x) and x >= least, f"be a finite number{bound}")

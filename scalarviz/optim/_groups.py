@@ -27,7 +27,7 @@ MOST = 64
 class GroupNumbers:
     """All that the parameter groups are but their rates; nothing of it is ever changed.
 
-    `numbers` of each group by name; `of`: the group of each held weight, empty where there is one alone.
+    `of`: the group of each held weight, empty where there is one alone.
     """
 
     numbers: tuple[dict[str, Any], ...]
@@ -42,8 +42,8 @@ class GroupNumbers:
 class Grouped:
     """What is given for the parameters: a list of them, or a list of groups.
 
-    `held`: each block once, with the flat indices of its weights. `numbers`: what each group says, empty where
-    there are none. `of`: the group of each held weight, in the order of `held`.
+    `held`: each block once, with the flat indices of its weights. `numbers`: what each group says. `of`: the group of
+    each held weight, in that order.
     """
 
     def __init__(self, params: Any, title: str) -> None:

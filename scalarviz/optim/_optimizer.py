@@ -1,8 +1,4 @@
-"""`Optimizer`: what all optimisers share. A new one is a subclass with `state` and `update`.
-
-It holds learning rates and the schedule that they follow, parameter groups with a rule each, and the state of every
-weight. A name that nothing reads cannot be set.
-"""
+"""`Optimizer`: what all optimisers share. A new one is a subclass with `state` and `update`."""
 
 from __future__ import annotations
 
@@ -67,37 +63,32 @@ Checks = Mapping[str, Callable[[Any, str], Any]]
 
 
 class Optimizer:
-    """Base of the optimisers.
+    """Base of the optimisers; a subclass names its state and says in `update` what happens to one weight.
 
-    A subclass names its state and says what happens to one weight. Its `update` is a function of Values: the
-    package records it once and runs it on all weights together, in every engine. (A subclass that overrides
-    `step` instead works in hand-written loops only.)
+    `update` is a function of Values: the package records it once and runs it on all weights together, in every engine.
+    (A subclass that overrides `step` instead works in hand-written loops only.) A name that the class and its
+    constructor do not know cannot be set: nothing would read it.
 
     Parameters
     ----------
     params : iterable of Parameter and Weight
-        What to train, such as ``net.parameters()``; each weight once, however often it is listed. Or parameter groups,
-        ``[{"params": ..., "lr": 0.1}, ...]``, which have numbers of their own; a weight is in one.
+        What to train, each weight once, however often it is listed. Or parameter groups, which have numbers of their
+        own: ``[{"params": ..., "lr": 0.1}, ...]``; a weight is in one.
     lr : float
         Learning rate, finite and >= 0.
-
-    A name that the class and its constructor do not know cannot be set: nothing would read it.
 
     Attributes
     ----------
     lr : float
-        Learning rate of the next step. It and the other arguments of the constructor may be set at any time; while a
-        Run trains with the optimiser that is an edit of the run (``run.log`` has it). Set while there is a schedule it
-        scales that from here on, or ends it where the schedule's own rate is 0.
+        Learning rate of the next step. It and the other arguments may be set at any time; while a Run trains with the
+        optimiser that is an edit of the run. Set while there is a schedule it scales that from here on, or ends it
+        where the schedule's own rate is 0.
     lr_schedule : LRScheduler or None
         What the rates follow; see :mod:`scalarviz.optim.lr_scheduler`. None ends it.
     state : tuple of str
         Names of the numbers kept for each weight; they start at 0, or at what :meth:`state_start` says.
     squares : tuple of str
-        Which of them are never negative, as means of squares: a picture shows them as magnitudes.
-
-    While a Run trains with the optimiser, state and steps are the Run's: they are read from it, and a step by hand or
-    loading others raises StateError.
+        Which of them are means of squares: a picture shows them as magnitudes.
 
     Raises
     ------
@@ -106,8 +97,7 @@ class Optimizer:
     InputError
         No parameters, or a learning rate that cannot be used.
     TypeMismatchError
-        Something in `params` is neither a Parameter nor a Weight; or the class overrides neither `update` nor
-        `step`.
+        Something in `params` is neither a Parameter nor a Weight; or the class has neither `update` nor `step`.
 
     Examples
     --------
@@ -136,7 +126,6 @@ class Optimizer:
     """What each of them must be, `lr` apart: given a number and what messages call it, the number as it is kept."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Know the arguments of a subclass, and when its constructor is done: from then on a new name is a slip."""
         super().__init_subclass__(**options)
         own: Any = cls
         if "__init__" in vars(cls):
@@ -179,12 +168,10 @@ class Optimizer:
 
         Parameters
         ----------
-        w, g : Value
-            The weight and its gradient.
+        w, g, lr, t : Value
+            The weight, its gradient, the learning rate, and the number of this step, from 1.
         state : mapping of str to Value
-            One Value a name of `state`.
-        lr, t : Value
-            The learning rate, and the number of this step, from 1.
+            By the names of `state`.
 
         Returns
         -------
@@ -225,12 +212,9 @@ class Optimizer:
     def tape(self, limited: Limited | None = None, more: int = 0) -> Tape:
         """`update` recorded: inputs ``w, g, *state``, parameters ``lr, t``, outputs ``w, *state``.
 
-        With several parameter groups the last input is the group of the weight, and behind the others come the rates of
-        all groups but the first; the last parameters are the momenta of all, where a schedule moves them.
-
-        ``limited(w, g, numbers) -> g`` is what is made of the gradient before `update` sees it; it takes `more`
-        numbers, parameters behind ``lr, t``. TracingError or InputError if `update` asks a Value for its number or
-        returns something else.
+        With several parameter groups the last input is the group of the weight, and the rates of all groups but the
+        first are further parameters; the last are the momenta, where a schedule moves them. ``limited(w, g, numbers)
+        -> g`` is applied to the gradient first; its `more` numbers are parameters behind ``lr, t``.
         """
         return self._recorded(self.rules, limited, more)
 
@@ -261,10 +245,7 @@ class Optimizer:
         return {name: getattr(self, name) for name in self._arguments if hasattr(self, name)}
 
     def checked(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
-        """`numbers` as they would be kept; InputError if one cannot be, or they do not go together.
-
-        Nothing is changed.
-        """
+        """`numbers` as they would be kept; InputError if one cannot be, or they do not go together."""
         there = self._arguments
         if unknown := [name for name in numbers if name not in there]:
             raise InputError(f"{type(self).__name__} has no {listing(unknown)}; there are {listing(there)}")
@@ -273,12 +254,7 @@ class Optimizer:
         return found
 
     def check_number(self, name: str, number: Any) -> Any:
-        """One number as it is kept; a subclass says here what it takes.
-
-        Raises
-        ------
-        InputError
-        """
+        """One number as it is kept, or InputError; a subclass says here what it takes."""
         check = at_least_zero if name == "lr" else self._checks.get(name)
         return number if check is None else check(number, f"{type(self).__name__}: {name}")
 
@@ -286,7 +262,7 @@ class Optimizer:
         """Raise InputError if all numbers together make no sense; a subclass says here when."""
 
     def assign(self, numbers: Mapping[str, Any]) -> None:
-        """Set checked numbers, whoever trains with the optimiser."""
+        """Set checked numbers."""
         for name, number in numbers.items():
             object.__setattr__(self, name, number)
 
@@ -375,7 +351,7 @@ class Optimizer:
         return [ParamGroup(self, j) for j in range(len(self.rules))]
 
     def begin_groups(self, given: Sequence[Mapping[str, Any]], of: Indices) -> None:
-        """Make the rules of groups that say these numbers; what they do not say is that of the optimiser."""
+        """Make the rules of groups that say these numbers; the rest are the optimiser's."""
         initial = [at_least_zero(numbers[INITIAL], INITIAL) for numbers in given if INITIAL in numbers]
         given = [{name: part for name, part in numbers.items() if name != INITIAL} for numbers in given]
         checked = [self.checked(numbers) for numbers in given]
@@ -388,24 +364,22 @@ class Optimizer:
         self._join()
 
     def _alone(self, lr: float) -> Optimizer:
-        """The same rule without groups, schedule and Run, at a rate."""
+        """The same rule without groups, schedule and Run."""
         twin = object.__new__(type(self))
         twin.__dict__.update({name: part for name, part in vars(self).items() if name not in NOBODY})
         twin.lr_pace.rates = (lr,)
         return twin
 
     def _rule_like(self, source: Optimizer, numbers: Mapping[str, Any]) -> Optimizer:
-        """The rule of one group: like another one but for these checked numbers."""
         rule = source._alone(self.lr)
         rule.assign({name: part for name, part in numbers.items() if name != "lr"})
         return rule
 
     def parted(self, chosen: NDArray[np.bool_], title: str) -> tuple[GroupNumbers, tuple[int, ...], tuple[int, ...]]:
-        """Groups of which each has either chosen weights alone or none; nothing is changed.
+        """Groups of which each has chosen weights alone or none; nothing is changed.
 
-        `chosen` says for each held weight, in the order of `blocks`, whether it is. Returned are the groups, which
-        group of now each was a part of, and the groups of the chosen weights. InputError, with `title`, if that makes
-        too many.
+        `chosen` has a flag for each held weight. Also returned: which group of now each was a part of, and which
+        groups have the chosen weights.
         """
         count = len(self.rules)
         of = self._of.copy() if count > 1 else np.zeros(len(chosen), np.intp)
@@ -446,10 +420,7 @@ class Optimizer:
         return tuple(rule.with_momentum(one) for rule, one in zip(self.rules, momenta, strict=True))
 
     def checked_groups(self, numbers: Mapping[str, Any], groups: Any, title: str) -> list[dict[str, Any]]:
-        """The numbers of each group, of a file: those of all where it has no groups.
-
-        InputError if they cannot be used.
-        """
+        """The numbers of each group, of a file: those of all where it has no groups."""
         count = len(self.rules)
         listed = [numbers] * count if groups is None else groups
         if not isinstance(listed, list | tuple) or len(listed) != count:
@@ -485,7 +456,7 @@ class Optimizer:
         return next((name for name in ("momentum", "betas") if name in self._arguments), None)
 
     def with_momentum(self, momentum: Any) -> Optimizer:
-        """The same rule with another momentum, a number or a Value, which is not checked."""
+        """The same rule with another momentum, a number or a Value, unchecked."""
         twin = self._alone(self.lr)
         twin.__dict__.update(self._moved(momentum))
         return twin
@@ -593,8 +564,8 @@ class Optimizer:
         Returns
         -------
         dict
-            ``"steps"`` (int), ``"hyperparameters"`` (dict) and ``"state"`` (name -> array, shape ``(numel(),)``); with
-            several groups ``"param_groups"``, the numbers of each.
+            ``"steps"``, ``"hyperparameters"`` and ``"state"`` (name -> array, shape ``(numel(),)``); with several
+            groups ``"param_groups"``, the numbers of each.
         """
         arrays = {name: array.copy() for name, array in self.state_arrays().items()}
         groups = {"param_groups": list(map(self.group_numbers, range(len(self._rules))))} if self._rules else {}
@@ -640,7 +611,7 @@ class Optimizer:
     # ---- inside a step
 
     def moved_rows(self, rows: FloatArray, flat: Indices) -> FloatArray:
-        """New weight and state rows of some of the weights that are held, each by the rule of its group."""
+        """New weight and state rows of some held weights, each by the rule of its group."""
         of = self._of[flat] if self._rules else None
         rules = self.rules_now()
         if of is None:
@@ -692,10 +663,7 @@ def overrides_step(optimizer: Optimizer | type[Optimizer]) -> bool:
 
 
 def holding(optimizer: Optimizer, held: Iterable[tuple[Block, Indices]]) -> Optimizer:
-    """Another one with the same rule, numbers and steps that holds these weights; its state begins with 0.
-
-    `held`: each block once, with the flat indices of its weights, ascending.
-    """
+    """Another one with the same rule, numbers and steps that holds these weights; its state begins with 0."""
     twin = copy.copy(optimizer)
     twin._held, twin._state = list(held), {}
     return twin

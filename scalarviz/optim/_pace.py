@@ -31,8 +31,8 @@ class PaceMoment(NamedTuple):
 class Pace:
     """Rates, one a parameter group, and where their schedule stands.
 
-    `momenta`: one a parameter group since a schedule moved them: the rule reads them as it reads the rates. `initial`:
-    the rates that its last schedule began with; none where there was none and nobody said them.
+    `momenta`: one a parameter group since a schedule moved them. `initial`: the rates that its last schedule began
+    with.
     """
 
     def __init__(self, rates: Sequence[float] = ()) -> None:
@@ -97,10 +97,7 @@ class Pace:
         return "" if self.schedule is None else self.schedule.remark
 
     def most(self, epoch: int) -> int | None:
-        """After how many steps the rates must be asked for anew at the latest; None: any number.
-
-        `epoch` is how many steps an epoch has.
-        """
+        """After how many steps the rates must be asked anew at the latest; `epoch` is how many an epoch has."""
         return None if self.schedule is None else self.schedule.most(self.standing, epoch)
 
     def table(self, count: int, epoch: int) -> float | NDArray[np.float64]:
@@ -120,10 +117,7 @@ class Pace:
         return np.concatenate([rates, moved], axis=1)
 
     def passed(self, losses: NDArray[np.float64], epoch: int) -> None:
-        """Steps were done, with these losses.
-
-        Where the schedule gives no rate for the next one, `rates` stay, and :meth:`table` says it when it is asked.
-        """
+        """Steps were done. Where the schedule gives no rate for the next, `rates` stay and :meth:`table` says it."""
         if self.schedule is not None:
             self.standing = self.schedule.after(self.standing, self.rates, losses, epoch)
             with suppress(ScalarvizError):

@@ -21,7 +21,7 @@ from ._schedules import whole_numbers
 
 
 class PlateauStanding(NamedTuple):
-    """Where it stands: `total` is the sum of the losses of `within` training steps since it looked for the last time.
+    """`total` is the sum of the losses of `within` training steps since it looked for the last time.
 
     `bad` is how often it was no better since, `cooldown` how often it still looks away.
     """
@@ -94,7 +94,6 @@ class ReduceLROnPlateau(LRScheduler):
         return PlateauStanding(0, 0, 0.0, math.inf if self.mode == "min" else -math.inf, 0, 0, self.base_lrs)
 
     def begun(self, standing: PlateauStanding) -> PlateauStanding:
-        """Likewise: the rates are those that it began with."""
         return self.begin()
 
     def now(self, standing: PlateauStanding, rates: tuple[float, ...]) -> tuple[float, ...]:
@@ -120,11 +119,9 @@ class ReduceLROnPlateau(LRScheduler):
         return self._seen(standing._replace(within=0, total=0.0), total / within)
 
     def scaled(self, standing: PlateauStanding, rates: tuple[float, ...], new: tuple[float, ...]) -> PlateauStanding:
-        """It goes on from the rates that were set."""
         return standing._replace(rates=new)
 
     def _seen(self, standing: PlateauStanding, loss: float) -> PlateauStanding:
-        """After a look at a loss."""
         better = self._better(loss, standing.best)
         best, bad = (loss, 0) if better else (standing.best, standing.bad + 1)
         cooldown, rates = standing.cooldown, standing.rates
@@ -180,13 +177,12 @@ class SequentialLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
+    optimizer, last_epoch, unit
+        See :class:`LRScheduler`; `last_epoch` and `unit` of the parts do not count.
     schedulers : list of LRScheduler
         Made for this optimiser, not stepped yet.
     milestones : list of int
         One fewer than there are schedules, rising, each above 0.
-    last_epoch, unit
-        See :class:`LRScheduler`; those of the parts do not count.
 
     Raises
     ------

@@ -18,12 +18,11 @@ class SGD(Optimizer):
 
     Parameters
     ----------
-    params : iterable of Parameter and Weight
-    lr : float
-        Learning rate.
+    params, lr
+        As for :class:`Optimizer`.
     momentum : float
         How much of the last step's direction is kept, >= 0. Set to 0 the direction is forgotten; PyTorch keeps it
-        aside and goes on with the old one when there is momentum again.
+        aside.
     dampening : float
         The share of the gradient that the momentum does not take, but for the first step; finite.
     weight_decay : float
@@ -82,19 +81,14 @@ class Adagrad(Optimizer):
 
     Parameters
     ----------
-    params : iterable of Parameter and Weight
-    lr : float
-        Learning rate.
+    params, lr, weight_decay, maximize
+        As for :class:`SGD`.
     lr_decay : float
         Step t has the rate ``lr / (1 + (t - 1) * lr_decay)``; >= 0.
-    weight_decay : float
-        Adds ``weight_decay * w`` to the gradient, >= 0.
     initial_accumulator_value : float
         What the sum begins with, >= 0.
     eps : float
         Added to the root, >= 0.
-    maximize : bool
-        Make the loss larger.
 
     Raises
     ------
@@ -133,21 +127,14 @@ class RMSprop(Optimizer):
 
     Parameters
     ----------
-    params : iterable of Parameter and Weight
-    lr : float
-        Learning rate.
+    params, lr, weight_decay, momentum, maximize
+        As for :class:`SGD`.
     alpha : float
         How much of the running mean is kept, >= 0.
     eps : float
         Added to the root, >= 0.
-    weight_decay : float
-        Adds ``weight_decay * w`` to the gradient, >= 0.
-    momentum : float
-        How much of the last step's direction is kept, >= 0.
     centered : bool
         Divide by the deviation instead: the square of the gradient's running mean is taken off.
-    maximize : bool
-        Make the loss larger.
 
     Raises
     ------
@@ -206,19 +193,14 @@ class Adam(Optimizer):
 
     Parameters
     ----------
-    params : iterable of Parameter and Weight
-    lr : float
-        Learning rate.
+    params, lr, weight_decay, maximize
+        As for :class:`SGD`.
     betas : (float, float)
         How much of the running means of the gradient and of its square is kept, each in ``0 <= beta < 1``.
     eps : float
         Added to the root of the mean square, >= 0.
-    weight_decay : float
-        Adds ``weight_decay * w`` to the gradient, >= 0.
     amsgrad : bool
         Divide by the largest mean square so far (Reddi, Kale and Kumar, 2018).
-    maximize : bool
-        Make the loss larger.
 
     Raises
     ------
@@ -228,8 +210,7 @@ class Adam(Optimizer):
     Notes
     -----
     The corrections of the running means count the steps of the optimiser, PyTorch's those of each tensor. So a weight
-    that was frozen from the first step on and joins much later is not corrected: with the usual betas it moves up to
-    6.6 times as far as PyTorch would move it, for some hundred steps. A new optimiser begins anew for all.
+    that joins late moves up to 6.6 times as far as in PyTorch, for some hundred steps, with the usual betas.
     """
 
     state: tuple[str, ...] = ("exp_avg", "exp_avg_sq")

@@ -21,17 +21,7 @@ UNITS = ("step", "epoch")
 
 
 class Standing(NamedTuple):
-    """Where a schedule stands.
-
-    Attributes
-    ----------
-    stepped : int
-        How often it was stepped.
-    within : int
-        Training steps since then.
-    scales : tuple of float
-        What the rates of each group were multiplied by, by hand.
-    """
+    """Where a schedule stands: how often it was stepped, the training steps since, each group's factor by hand."""
 
     stepped: int
     within: int
@@ -39,21 +29,19 @@ class Standing(NamedTuple):
 
 
 class LRScheduler:
-    """Base of the schedules; where one stands a `Pace` holds beside it, as something that is never changed.
+    """Base of the schedules; a subclass says in :meth:`at` what the rates are after so many steps of it.
 
-    Making one attaches it to its optimiser: the rates from now on are its. In a hand-written loop call :meth:`step`
-    after ``optimizer.step()``, as in PyTorch. A Run steps it by itself, once a training step. A schedule that was made
-    before and has not been stepped makes way for the new one, which begins with the same rates.
-
-    A subclass says in :meth:`at` what the rates are after so many steps of it.
+    Making one attaches it to its optimiser. In a hand-written loop call :meth:`step` after ``optimizer.step()``; a Run
+    steps it by itself. A schedule that was made before and has not been stepped makes way for the new one, which begins
+    with the same rates. Where one stands a `Pace` holds beside it, as something that is never changed.
 
     Parameters
     ----------
     optimizer : Optimizer
     last_epoch : int
         -1: it begins. Else, as in PyTorch, it goes on after so many steps and one: the rates that it began with are
-        then the ``"initial_lr"`` of the parameter groups, which are given or are those of a schedule made before.
-        PyTorch goes on from the rates of now where a schedule is a recursion; here they follow from the first ones.
+        then the ``"initial_lr"`` of the parameter groups. PyTorch goes on from the rates of now where a schedule is a
+        recursion; here they follow from the first ones.
     unit : {"step", "epoch"}
         What a Run steps it after: a training step, or an epoch, which are ``N // batch_size`` of them.
 
@@ -61,9 +49,8 @@ class LRScheduler:
     ----------
     base_lrs : tuple of float
         The rates that it began with, one a parameter group.
-    unit : str
     remark : str
-        What one should know of how it works here; empty if nothing is to be said.
+        What one should know of how it works here; or empty.
     moving : bool
         Whether it moves the momentum too.
 
@@ -104,7 +91,6 @@ class LRScheduler:
         return tuple(base * scale for base, scale in zip(before.base_lrs, standing.scales, strict=True))
 
     def _resumed(self, optimizer: Optimizer) -> tuple[float, ...]:
-        """The rates that it began with, where it goes on."""
         first = optimizer.lr_pace.initial
         if len(first) != len(optimizer.lr_pace.rates):
             raise InputError(
@@ -114,7 +100,6 @@ class LRScheduler:
         return first
 
     def _check(self) -> None:
-        """Raise unless its first rates can be used."""
         self.now(self.begin(), self.base_lrs)
 
     def bound(self, optimizer: Optimizer) -> LRScheduler:

@@ -27,13 +27,12 @@ class StepLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
+    optimizer, last_epoch, unit
+        See :class:`LRScheduler`.
     step_size : int
         At least 1.
     gamma : float
         At least 0.
-    last_epoch, unit
-        See :class:`LRScheduler`.
 
     Raises
     ------
@@ -60,13 +59,12 @@ class MultiStepLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
+    optimizer, last_epoch, unit
+        See :class:`LRScheduler`.
     milestones : list of int
         Counts of steps, each at least 0; one that is listed twice counts twice.
     gamma : float
         At least 0.
-    last_epoch, unit
-        See :class:`LRScheduler`.
 
     Raises
     ------
@@ -94,16 +92,15 @@ class ExponentialLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
+    optimizer, last_epoch, unit
+        See :class:`LRScheduler`.
     gamma : float
         At least 0.
-    last_epoch, unit
-        See :class:`LRScheduler`.
 
     Raises
     ------
     InputError
-        `gamma` is out of its range.
+        A number is out of its range.
     """
 
     _shown = ("gamma",)
@@ -122,13 +119,12 @@ class CosineAnnealingLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
+    optimizer, last_epoch, unit
+        See :class:`LRScheduler`.
     T_max : int
         At least 1.
     eta_min : float
         The lowest rate, at least 0.
-    last_epoch, unit
-        See :class:`LRScheduler`.
 
     Raises
     ------
@@ -157,13 +153,12 @@ class LinearLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
+    optimizer, last_epoch, unit
+        See :class:`LRScheduler`.
     start_factor, end_factor : float
         ``0 < start_factor <= 1`` and ``0 <= end_factor <= 1``.
     total_iters : int
         At least 1.
-    last_epoch, unit
-        See :class:`LRScheduler`.
 
     Raises
     ------
@@ -222,12 +217,12 @@ class OneCycleLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
+    optimizer, last_epoch, unit
+        See :class:`LRScheduler`.
     max_lr : float or list of float
         The highest rate, of all groups or one for each.
     total_steps : int, optional
         Of the whole cycle; else ``epochs * steps_per_epoch``.
-    epochs, steps_per_epoch : int, optional
     pct_start : float
         The share of the cycle that goes up, ``0 <= pct_start <= 1``.
     anneal_strategy : {"cos", "linear"}
@@ -240,8 +235,6 @@ class OneCycleLR(LRScheduler):
         Above 0.
     three_phase : bool
         Up, down to the first rate again as long, then down to the last.
-    last_epoch, unit
-        See :class:`LRScheduler`.
 
     Raises
     ------
@@ -361,13 +354,12 @@ class LambdaLR(LRScheduler):
 
     Parameters
     ----------
-    optimizer : Optimizer
-    lr_lambda : callable or list of callable
-        Of all groups or one for each: takes how often the schedule was stepped, and gives a factor >= 0. One that can
-        be recorded (arithmetic, ``sv.minimum``, ``sv.cos``, ...) is computed for many steps at once; another one is
-        called with numbers, step by step: `remark` says so. It must give the same for the same count.
-    last_epoch, unit
+    optimizer, last_epoch, unit
         See :class:`LRScheduler`.
+    lr_lambda : callable or list of callable
+        Of all groups or one for each: takes how often the schedule was stepped, and gives a factor >= 0, the same for
+        the same count. One that can be recorded (arithmetic, ``sv.minimum``, ``sv.cos``, ...) is computed for many
+        steps at once; another one is called step by step: `remark` says so.
 
     Raises
     ------

@@ -1,8 +1,7 @@
 """Schedules of the learning rate, with PyTorch's names and arguments.
 
-Open `_scheduler` first: a schedule says what the rates are after so many steps of it. Making one attaches it to its
-optimiser. `_schedules` has those that are one formula and `LambdaLR`, `_plateau` those that go by more. `_pace` is
-where an optimiser's rates stand, and what a run asks.
+Open `_scheduler` first: a schedule says what the rates are after so many steps of it. `_schedules` has those that are
+one formula and `LambdaLR`, `_plateau` those that go by more. `_pace` is where an optimiser's rates stand.
 
 Examples
 --------
