@@ -322,8 +322,8 @@ class Expression:
 
     Examples
     --------
-    >>> from scalarviz.run.questions import expression
-    >>> parabola = expression("x**2 / 2 + 3 * sin(y)", ["x", "y"])
+    >>> from scalarviz.run.questions import Vocabulary, parse
+    >>> parabola = parse("x**2 / 2 + 3 * sin(y)", Vocabulary(["x", "y"]))
     >>> parabola.evaluate({"x": [0.0, 2.0], "y": 0.0}).tolist()
     [0.0, 2.0]
     """
