@@ -3,7 +3,8 @@
 Colours are sRGB as stored in files, in 0..1, one a row. The formulas work on these coded values, as picture programs'
 filters do.
 
-Beside them, for the scenes: `points` of a plane, handwritten `digits`, `words`, and the `samples` of a file or folder.
+Beside them, for the scenes: `points` of a plane, `places` of a picture, handwritten `digits`, `words`, and `samples`
+of a file or folder.
 """
 
 from __future__ import annotations

@@ -1,0 +1,110 @@
+"""A picture to be painted, perhaps transposed or enlarged: learnt pixel by pixel, or place by place at random.
+
+A place is (x, y) in 0..1 from the upper left corner. What is to be painted there is what the picture shows at the place
+that a transform makes of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import rng
+
+Float = NDArray[np.float32]
+
+DRAWN = 2**31
+"""Places that are drawn at random until one comes again."""
+TRANSFORMS: dict[str, Callable[[Float], Float]] = {
+    "identity": lambda places: places,
+    "transpose": lambda places: places[:, ::-1],
+    "zoom": lambda places: places * np.float32(0.5) + np.float32(0.25),
+}
+"""Where in the picture the colour of each place (N, 2) is looked up."""
+_STREAM = rng.Stream.USER + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Motif:
+    """A picture (H, W, 3), sRGB in 0..1, and which of `TRANSFORMS` is done to it."""
+
+    rgb: Float
+    transform: str = "identity"
+
+    @property
+    def pixels(self) -> int:
+        """How many it has."""
+        return int(self.rgb.shape[0] * self.rgb.shape[1])
+
+    def at(self, places: Float) -> Float:
+        """What is to be painted at places (N, 2), shape (N, 3): between the pixels bilinear."""
+        return bilinear(self.rgb, TRANSFORMS[self.transform](places))
+
+    @cached_property
+    def wanted(self) -> Float:
+        """What is to be painted at every pixel, shape (H, W, 3)."""
+        if self.transform == "identity":
+            return self.rgb
+        return self.at(self.places).reshape(self.rgb.shape)
+
+    @cached_property
+    def places(self) -> Float:
+        """The middles of all pixels, row by row, shape (H * W, 2)."""
+        y, x = (((np.arange(n) + 0.5) / n).astype(np.float32) for n in self.rgb.shape[:2])
+        return np.stack([np.tile(x, len(y)), np.repeat(y, len(x))], axis=1)
+
+    def evenly(self, most: int) -> tuple[Float, Float]:
+        """Places (N, 2) of some pixels, evenly spread, and what is to be painted there."""
+        some = np.unique(np.linspace(0, self.pixels - 1, most).astype(int))
+        return self.places[some], self.wanted.reshape(-1, 3)[some]
+
+
+def bilinear(rgb: Float, places: Float) -> Float:
+    """Colours (N, 3) of a picture at places (N, 2), each between the four pixels around it; the border goes on."""
+    high, wide = rgb.shape[:2]
+    at = places * np.array([wide, high], np.float32) - np.float32(0.5)
+    at = np.clip(at, 0, np.array([wide - 1, high - 1], np.float32))
+    first = np.minimum(at.astype(np.int64), np.maximum(np.array([wide - 2, high - 2]), 0))
+    share = (at - first).astype(np.float32)
+    (column, row), (across, down) = first.T, share.T[..., None]
+    right, below = np.minimum(column + 1, wide - 1), np.minimum(row + 1, high - 1)
+    upper = rgb[row, column] * (1 - across) + rgb[row, right] * across
+    lower = rgb[below, column] * (1 - across) + rgb[below, right] * across
+    return np.asarray(upper * (1 - down) + lower * down, np.float32)
+
+
+class Places:
+    """Places drawn at random: each is a function of its number and the seed, so that steps can be done again."""
+
+    def __init__(self, seed: int) -> None:
+        self._key = rng.split(seed)
+
+    def __len__(self) -> int:
+        return DRAWN
+
+    def __getitem__(self, numbers: slice | NDArray[np.int64]) -> Float:
+        """Places (N, 2) by their numbers."""
+        if isinstance(numbers, slice):
+            numbers = np.arange(numbers.start or 0, DRAWN if numbers.stop is None else numbers.stop)
+        count = numbers.astype(np.uint64)
+        nothing, stream = np.uint64(0), np.uint64(_STREAM)
+        words = rng.philox4x32(count & rng.WORD, stream, count >> rng.HALF, nothing, *self._key)
+        return np.stack([rng.unit(*words[:2]), rng.unit(*words[2:])], axis=1).astype(np.float32)
+
+
+class Colours:
+    """What is to be painted at those places."""
+
+    def __init__(self, places: Places, motif: Motif) -> None:
+        self._places, self.motif = places, motif
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, numbers: slice | NDArray[np.int64]) -> Float:
+        """Colours (N, 3) by the numbers of their places."""
+        return self.motif.at(self._places[numbers])
