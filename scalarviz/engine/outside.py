@@ -211,11 +211,6 @@ class Joined:
         return "; ".join(filter(None, (s.told(then) for s, then in zip(self._sources, before, strict=True))))
 
 
-def joined_source(dtype: Any, sources: Sequence[Source]) -> Source:
-    """Sources behind one another."""
-    return sources[0] if len(sources) == 1 else Joined(dtype, sources)
-
-
 def is_source(given: object) -> bool:
     """Whether it is one of these."""
     return isinstance(given, Held | Mapped | Indexed | Joined)
@@ -316,7 +311,7 @@ class Outside(Data):
 
     def of(self, pairs: Sequence[tuple[Source, Source]]) -> Outside:
         """The same of other samples, behind one another."""
-        inputs, targets = (joined_source(self.dtype, sources) for sources in zip(*pairs, strict=True))
+        inputs, targets = pairs[0] if len(pairs) == 1 else (Joined(self.dtype, s) for s in zip(*pairs, strict=True))
         return Outside(self._plan, self.dtype, inputs, targets, self._make, self.check)
 
     def head(self, rows: int) -> Data:

@@ -238,6 +238,7 @@ moved: Any = _moved_here()
 """``moved(pointer, offset)`` in a kernel: the pointer, so many numbers further."""
 
 
+@cache
 def simulated(function: FunctionType) -> Callable[[tuple[int, ...], tuple[int, ...], tuple[Any, ...], int], None]:
     """`function` as ``launch(grid, block, arguments, bytes of shared memory)`` in the simulator."""
     kernel = cuda.jit(_quiet(function))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import numpy as np
 from ...memory import free_memory
 from ..problem import Array
 from . import jit
-from .catalog import Kernel
 from .device import AtOnce, Buffer, Launch
 
 
@@ -48,15 +46,10 @@ class SimulatedDevice(AtOnce):
         arguments = tuple(
             jit.Pointer(_array(argument)) if isinstance(argument, Buffer) else argument for argument in launch.arguments
         )
-        call = _callable(launch.kernel)
+        call = jit.simulated(launch.kernel.function)
         return lambda: call(launch.grid, launch.block, arguments, launch.shared)
 
 
 def _array(buffer: Buffer) -> Array:
     array: Array = buffer.memory[buffer.start : buffer.start + buffer.size]
     return array
-
-
-@cache
-def _callable(kernel: Kernel) -> Any:
-    return jit.simulated(kernel.function)

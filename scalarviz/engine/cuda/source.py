@@ -106,18 +106,12 @@ def derivative_source(op: ops.Op, k: int, of_result: bool = False) -> str:
     if partial is None:
         raise AssertionError(f"{op.name} hands no gradient to operand {k}")
     if of_result:
-        partial = ast.unparse(_Renamed(op.args[k]).visit(ast.parse(partial, mode="eval")))
+        tree = ast.parse(partial, mode="eval")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Name) and node.id == op.args[k]:
+                node.id = "y"
+        partial = ast.unparse(tree)
     return function_source("derivative", (UPSTREAM, "y", *_names(op, k)), (adjoint(partial),), CUDA)
-
-
-class _Renamed(ast.NodeTransformer):
-    """The result in the place of an operand."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.Name("y", node.ctx) if node.id == self.name else node
 
 
 def tells_by_result(op: ops.Op, k: int, numbers: tuple[float, ...]) -> bool:
@@ -187,13 +181,9 @@ def update_source(program: Program) -> str:
     if program.n_rows > MOST_ROWS or any(i.kind == "conv" for i in program.instructions):
         return ""
     states = len(program.outputs) - 1
-    lines = [
-        *(
-            f"_r{row} = {_column(index, states)}"
-            for row, index in zip(program.input_rows, program.input_index, strict=True)
-        ),
-        *(f"_r{row} = _numbers[{k}]" for k, row in enumerate(program.constant_rows)),
-    ]
+    columns = zip(program.input_rows, program.input_index, strict=True)
+    lines = [f"_r{row} = {_column(index, states)}" for row, index in columns]
+    lines += [f"_r{row} = _numbers[{k}]" for k, row in enumerate(program.constant_rows)]
     at = len(program.constant_rows)
     for i in program.instructions:
         lines += _instruction(i, at)

@@ -317,9 +317,8 @@ class Steps:
             return []
         made, state, n = self.prologue, self.state, self.problem.plan.n_parameters
         at, count = made.encoded.seeds_at
-        first = (
-            [made.line("derived_back", count, (made.adjoints, state.grad, n, made.pool, at, count))] if count else []
-        )
+        given = (made.adjoints, state.grad, n, made.pool, at, count)
+        first = [made.line("derived_back", count, given)] if count else []
         return [*first, *made.backward(state.theta, 1), *made.sums(1, True), *made.join(state.grad, fresh=False)]
 
     def _joined_update(self, slices: int) -> Launch:

@@ -26,7 +26,7 @@ def warmup(capability: tuple[int, int], dtypes: Iterable[str] = DTYPES, progress
     units = _units("ptx", capability, dtypes)
     missing = [unit for unit in units if not _has_text(unit)]
     helpers = start_helpers(__name__, len(missing), images.PLACE)
-    Filling(units, _has_text, _make_text, _named, progress).fill(missing, helpers)
+    Filling(units, _has_text, help_out, _named, progress).fill(missing, helpers)
 
 
 def is_warm(dtype: str, operations: Iterable[str]) -> bool:
@@ -60,8 +60,8 @@ def count(dtypes: Iterable[str] = DTYPES) -> int:
 
 
 def help_out(unit: Unit) -> None:
-    """Compile a unit for another process; an operation of that one's own is none here."""
-    _make_text(unit)
+    """Compile a unit, perhaps for another process; an operation of that one's own is none here."""
+    images.text(*_kernel(unit))
 
 
 def _units(what: str, capability: tuple[int, int], dtypes: Iterable[str]) -> list[Unit]:
@@ -74,10 +74,6 @@ def _kernel(unit: Unit) -> tuple[catalog.Kernel, tuple[int, int]]:
 
 def _has_text(unit: Unit) -> bool:
     return images.has(images.text_name(*_kernel(unit)))
-
-
-def _make_text(unit: Unit) -> None:
-    images.text(*_kernel(unit))
 
 
 def _named(unit: Unit) -> str:

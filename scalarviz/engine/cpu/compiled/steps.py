@@ -352,11 +352,8 @@ def update_rows(
     `columns`: addresses of values, gradients and states. `trained` is null where all are trained.
     """
     flags = bytes_at(address_of(trained))
-    rows, numbers, outputs = (
-        word_at(space[wire.INPUT_ROWS]),
-        word_at(space[wire.INPUT_INDEX]),
-        word_at(space[wire.OUTPUTS]),
-    )
+    rows, numbers = word_at(space[wire.INPUT_ROWS]), word_at(space[wire.INPUT_INDEX])
+    outputs = word_at(space[wire.OUTPUTS])
     for start in range(first, first + n, space[wire.BLOCK]):
         lanes = min(space[wire.BLOCK], first + n - start)
         prepare(space, lanes, hyper)

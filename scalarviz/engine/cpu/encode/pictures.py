@@ -214,10 +214,7 @@ def conv_forward(w: Writer, i: Instruction) -> Lines:
         return [line for m in places(i) for line in matrix_forward(w, m)]
     operands = _operands(w.program, i)
     shifts = shifts_of(operands) if w.how.lanes else None
-    if shifts is None:
-        fields = forward_sums(w, operands, i)
-    else:
-        fields = forward_fields(w, shifts, i)
+    fields = forward_sums(w, operands, i) if shifts is None else forward_fields(w, shifts, i)
     return [[*w.kernel("conv"), fields]]
 
 

@@ -291,14 +291,8 @@ class BlockSteps(Steps):
         return self.blocks
 
     def _kernel_parts(self, forward: tuple[str, ...], backward: tuple[str, ...]) -> Parts:
-        return Parts(
-            forward,
-            backward,
-            self.form.lanes,
-            bool(self.blocks.layers),
-            bool(self.blocks.encoded.scatters),
-            self.form.in_memory,
-        )
+        form, made = self.form, self.blocks
+        return Parts(forward, backward, form.lanes, bool(made.layers), bool(made.encoded.scatters), form.in_memory)
 
     def _parts(self) -> list[Launch]:
         given = (self.state.theta, self.blocks.parts, self.state.size, self.losses, self.clock, *self._given())

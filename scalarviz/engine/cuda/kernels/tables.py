@@ -13,6 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..jit import Doubles, Int, Longs, Reals, Words, cuda, real
+from .rows import give
+
+DEVICE = ("give",)
 
 
 def scatter(
@@ -141,11 +144,7 @@ def batch_mean_back(
             for q in range(min(slices, lanes)):
                 total += sums[pool[items + item] * slices + q]
         mean = real(total / np.float64(lanes))
-        row = pool[at + i]
-        if row < 0:
-            adjoints[(-1 - row) * stride + lane] += mean
-        else:
-            adjoints[row * stride + lane] = mean
+        give(adjoints, pool[at + i], stride, lane, mean)
 
 
 def follow(

@@ -240,16 +240,9 @@ def hand_on(
 
 
 DEVICE = (
-    "activation",
-    "derivative",
-    "load_lanes",
-    "load_weights",
-    "load_columns",
-    "multiply",
-    "hand_on",
-    "load_terms",
+    "activation", "derivative", "load_lanes", "load_weights", "load_columns", "multiply", "hand_on", "load_terms",
     "correlate",
-)
+)  # fmt: skip
 
 
 def load_terms(
