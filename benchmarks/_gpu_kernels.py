@@ -314,7 +314,7 @@ def needed(cases: list[Case]) -> list[Kernel]:
 def _write(number: int) -> int:
     kernel, capability, folder = _tasks[number]
     code = assemble(images.text(kernel, capability), capability).code
-    images.store_carried(folder, kernel, images.entry(kernel), capability, code)
+    images.store_carried(folder, kernel, capability, code)
     return len(code)
 
 

@@ -252,11 +252,11 @@ def folder(tmp_path, monkeypatch):
 
 
 def put(folder, kernel, capability=(9, 0)):
-    return images.store_carried(folder, kernel, images.entry(kernel), capability, CODE)
+    return images.store_carried(folder, kernel, capability, CODE)
 
 
 def load(kernel, capability=(9, 0)):
-    return images.load_carried(kernel, images.entry(kernel), capability)
+    return images.load_carried(kernel, capability)
 
 
 def test_carried_code_is_loaded_where_nothing_else_is(folder, kernel, monkeypatch):

@@ -49,7 +49,7 @@ class Kernel:
         """Its machine code for a virtual processor."""
         options = {} if self.bounds is None else {"launch_bounds": self.bounds}
         try:
-            return jit.ptx(self.function, self.parameters, self.dtype, capability, **options)
+            return jit.ptx(self.function, self.dtype, capability, **options)
         finally:
             if self.alone:
                 jit.forget(self.function)

@@ -143,12 +143,12 @@ NAMED = "SCALARVIZ_CUBINS"
 """Environment variable: the folder."""
 
 
-def load_carried(kernel: Kernel, name: str, capability: tuple[int, int]) -> bytes | None:
+def load_carried(kernel: Kernel, capability: tuple[int, int]) -> bytes | None:
     """Code of a kernel from the folder that is named: made for this GPU, or a smaller one of its generation."""
     if not (folder := named()):
         return None
     for minor in range(capability[1], -1, -1):
-        path = folder / file_name(kernel, name, (capability[0], minor))
+        path = folder / file_name(kernel, (capability[0], minor))
         if path.is_file():
             if reason := intruder(path):
                 warn_once(f"kernels of {folder} ({NAMED}) are not loaded, since they are code: {reason}")
@@ -166,16 +166,16 @@ def named() -> Path | None:
     return Path(os.path.expanduser(given)) if given else None
 
 
-def store_carried(folder: Path, kernel: Kernel, name: str, capability: tuple[int, int], code: bytes) -> Path:
+def store_carried(folder: Path, kernel: Kernel, capability: tuple[int, int], code: bytes) -> Path:
     """Write a file as :func:`load_carried` reads it; returns its path."""
-    path = folder / file_name(kernel, name, capability)
+    path = folder / file_name(kernel, capability)
     _write(path, code)
     return path
 
 
-def file_name(kernel: Kernel, name: str, capability: tuple[int, int]) -> str:
+def file_name(kernel: Kernel, capability: tuple[int, int]) -> str:
     """Of a kernel for an architecture."""
-    return f"{name}-{kernel.key}-{_version()}-sm_{capability[0]}{capability[1]}.cubin"
+    return f"{entry(kernel)}-{kernel.key}-{_version()}-sm_{capability[0]}{capability[1]}.cubin"
 
 
 @cache
@@ -186,7 +186,7 @@ def _version() -> str:
 
 def image(kernel: Kernel, capability: tuple[int, int], driver: int, link: Callable[[str], bytes]) -> bytes:
     """What the driver of that version loads for a device of that capability; `link` makes machine code of PTX."""
-    if (made := load_carried(kernel, entry(kernel), capability)) is not None:
+    if (made := load_carried(kernel, capability)) is not None:
         return made
     name = image_name(kernel, capability, driver)
     found = load(name)

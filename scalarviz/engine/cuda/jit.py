@@ -34,7 +34,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from types import FunctionType, ModuleType, SimpleNamespace
@@ -109,12 +109,10 @@ def intrinsic(function: Callable[..., Any]) -> Any:
     return extending.intrinsic(function)
 
 
-def ptx(
-    function: Callable[..., Any], annotations: Sequence[str], dtype: str, capability: tuple[int, int], **options: Any
-) -> str:
-    """Machine code of a kernel for a virtual processor; `annotations` of its parameters are names of `TYPES`."""
+def ptx(function: Callable[..., Any], dtype: str, capability: tuple[int, int], **options: Any) -> str:
+    """Machine code of a kernel for a virtual processor."""
     real = getattr(types, dtype)
-    signature = tuple(TYPES[name](real) for name in annotations)
+    signature = tuple(TYPES[name](real) for name in parameters(function))
     _use_compiler()
     with _compiling_for(capability):
         text, _ = cuda.compile(function, signature, cc=capability, device=False, abi="numba", output="ptx", **options)

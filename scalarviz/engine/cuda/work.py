@@ -91,9 +91,7 @@ class Between:
 
     def __init__(self, device: Device, state: State, steps: Steps) -> None:
         self.device, self.state, self.steps = device, state, steps
-        self._copy: Buffer | None = None
-        self._host: Array | None = None
-        self._losses: Array | None = None
+        self._room: tuple[Buffer, Array, Array] | None = None  # a copy, on the host the same, and losses
         self._refused = False  # no memory for it: who asks gets the numbers after the call
         self._under_way: tuple[Readback, Mark, NDArray[np.float64], int] | None = None
 
@@ -123,28 +121,29 @@ class Between:
 
     def _begin(self, readback: Readback, before: NDArray[np.float64], done: int) -> None:
         state, n, device = self.state, self.state.n, self.device
-        if self._copy is None or self._host is None or self._losses is None:
+        if self._room is None:
             try:
-                self._copy = device.empty(3 * n, state.memory.dtype)
+                room = device.empty(3 * n, state.memory.dtype)
             except DeviceMemoryError:
                 self._refused = True
                 return
-            self._host = device.pinned(3 * n, state.memory.dtype)
-            self._losses = device.pinned(self.steps.losses.size, np.float64)
+            on_host = device.pinned(3 * n, state.memory.dtype), device.pinned(self.steps.losses.size, np.float64)
+            self._room = room, *on_host
+        copy, host, losses = self._room
         for k, source in enumerate((state.value, state.grad.part(0, n), state.previous)):
-            device.copy(self._copy.part(k * n, n), source)
+            device.copy(copy.part(k * n, n), source)
         size = done * self.steps.loss_slices
-        copies = [(self._copy, self._host), (self.steps.losses.part(0, size), self._losses[:size])]
+        copies = [(copy, host), (self.steps.losses.part(0, size), losses[:size])]
         self._under_way = (readback, device.read_aside(copies), before, done)
 
     def _give(self) -> None:
         assert self._under_way is not None
-        assert self._host is not None
-        assert self._losses is not None
+        assert self._room is not None
         readback, _, before, done = self._under_way
         self._under_way = None
-        values, gradient, previous = self._host.copy().reshape(3, -1)
-        parts = self._losses[: done * self.steps.loss_slices]
+        _, host, found = self._room
+        values, gradient, previous = host.copy().reshape(3, -1)
+        parts = found[: done * self.steps.loss_slices]
         losses = np.concatenate([before, self.steps.summed(parts)])
         readback.give(Midway(values, gradient, previous, losses))
 
