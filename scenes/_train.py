@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from scalarviz import nn, optim
 from scalarviz.data.samples import Samples, Shape, read_samples, shape_in
 from scalarviz.errors import InputError, listing, shown
 from scalarviz.imported.loading import Loaded, loaded, train_only
-from scalarviz.imported.network import Ending, without_softmax
+from scalarviz.imported.network import without_softmax
 from scalarviz.io import check_target
 from scalarviz.onnx.graph import Port
 from scalarviz.onnx.reading import read_graph
@@ -91,8 +92,8 @@ def build(options: Options) -> sv.Scene:
         _check_classes(read, makes, options)
     samples = read.split(options.test)
     notes = [f"{len(samples.x):,} samples to learn from, {len(samples.test_x):,} for the test"]
-    softmax = without_softmax(net) if classes else None
-    if softmax is not None:
+    put_back = without_softmax(net) if classes else None
+    if put_back is not None:
         notes.append("the softmax at its end is in the loss; it stands in what --onnx writes")
     if options.trained:
         train_only(net, options.trained)
@@ -114,7 +115,7 @@ def build(options: Options) -> sv.Scene:
         options=options,
         samples=samples,
         classes=classes,
-        softmax=softmax,
+        put_back=put_back,
         shape=shape,
         numbers=numbers,
     )
@@ -126,7 +127,7 @@ class Learning(sv.Scene):
 
     samples: Samples = field(kw_only=True)
     classes: bool = False  # whether the targets are classes
-    softmax: Ending | None = None  # that which the network ended with
+    put_back: Callable[[], None] | None = None  # gives the network the softmax back that it ended with
     shape: tuple[int, ...] = ()  # of one sample
     numbers: str = "float32"  # of which --onnx writes the file: what the first one took, it takes
 
@@ -219,8 +220,8 @@ def finish(scene: Learning, options: Options) -> list[Path]:
     """Write the network as ONNX; returns the files."""
     if options.onnx is None:
         return []
-    if scene.softmax is not None:
-        scene.softmax.put_back()
+    if scene.put_back is not None:
+        scene.put_back()
     net: Any = scene.run.model
     net.to_onnx(options.onnx, scene.shape, dtype=scene.numbers)
     return [options.onnx]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -136,42 +137,30 @@ def _array(made: Any) -> Array:
     return as_objects([made.value] if isinstance(made, Single) else made, "a layer").view(Values)
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """A softmax that an `Identity` stands for, and where it stood."""
+def without_softmax(net: Module) -> Callable[[], None] | None:
+    """Let a network give the numbers before the softmax that it ends with; what comes back puts it there again.
 
-    owner: Module
-    name: str
-    softmax: Module
-
-    def put_back(self) -> None:
-        """Let the network end with it again."""
-        setattr(self.owner, self.name, self.softmax)
-
-
-def without_softmax(net: Module) -> Ending | None:
-    """Let a network give the numbers before the softmax that it ends with, if it ends with one.
+    None: it ends with none.
 
     Examples
     --------
     >>> from scalarviz import nn
     >>> net = nn.Sequential(nn.Linear(2, 3), nn.Softmax())
-    >>> ending = without_softmax(net)
+    >>> put_back = without_softmax(net)
     >>> type(net[1]).__name__
     'Identity'
-    >>> ending.put_back()
+    >>> put_back()
     >>> type(net[1]).__name__
     'Softmax'
     """
     found = _last(net)
     if found is None:
         return None
-    owner, name = found
-    ending = Ending(owner, name, getattr(owner, name))
+    put_back = partial(setattr, *found, getattr(*found))
     stand_in = Identity()
     stand_in.training = False
-    setattr(owner, name, stand_in)
-    return ending
+    setattr(*found, stand_in)
+    return put_back
 
 
 def _last(net: Module) -> tuple[Module, str] | None:

@@ -120,13 +120,10 @@ def register(
     return function(name)
 
 
-add, sub, mul, div = function("add"), function("sub"), function("mul"), function("div")
-neg, pow = function("neg"), function("pow")
-exp, log, sqrt, sin, cos, tanh = (function(n) for n in ("exp", "log", "sqrt", "sin", "cos", "tanh"))
-sigmoid, softplus, relu = function("sigmoid"), function("softplus"), function("relu")
-square, minimum, maximum = function("square"), function("minimum"), function("maximum")
-clip, where = function("clip"), function("where")
-abs = function("abs")
+add, sub, mul, div, neg, pow = map(function, ("add", "sub", "mul", "div", "neg", "pow"))
+exp, log, sqrt, sin, cos, tanh = map(function, ("exp", "log", "sqrt", "sin", "cos", "tanh"))
+sigmoid, softplus, relu, abs, square = map(function, ("sigmoid", "softplus", "relu", "abs", "square"))
+minimum, maximum, clip, where = map(function, ("minimum", "maximum", "clip", "where"))
 
 where.__doc__ = f"""{where.__doc__}
 Notes
@@ -281,10 +278,7 @@ def _operands(name: str, xs: Iterable[Operand]) -> Sequence[Operand]:
 
 
 # The named methods of Value that its own class only declares.
-for _name in (
-    "add", "sub", "mul", "div", "neg", "pow", "exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "softplus", "relu",
-    "leaky_relu", "abs", "square", "minimum", "maximum", "clip", "where",
-):  # fmt: skip
+for _name in ops.TABLE.keys() & Value.__annotations__:
     setattr(Value, _name, leaky_relu if _name == "leaky_relu" else function(_name))
 
 

@@ -58,15 +58,18 @@ class Row:
 
     def numbers(self) -> list[float]:
         """The values, as Python floats."""
-        found: list[float] = self.block.values[self.start : self.start + self.length].tolist()
-        return found
+        return self.block.values[self.start : self.start + self.length].tolist()  # type: ignore[no-any-return]
 
     def weights(self) -> list[Value]:
         """The `Weight` objects."""
         return [self.block.weight(i) for i in range(self.start, self.start + self.length)]
 
 
-Weights = Row | Sequence[Value | SupportsFloat]
+Inputs = Sequence[Value | SupportsFloat]
+Weights = Row | Inputs
+Known = Row | tuple[Value, ...]
+Start = Value | Row | None
+"""What a sum begins with: its bias."""
 
 
 class _Several(Value):
@@ -99,17 +102,11 @@ class Dot(_Several):
 
     _operands = "xs_data"
 
-    weights: Row | tuple[Value, ...]
+    weights: Known
     xs: tuple[Value, ...]
-    bias: Value | Row | None
+    bias: Start
 
-    def __init__(
-        self,
-        weights: Row | tuple[Value, ...],
-        xs: tuple[Value, ...],
-        bias: Value | Row | None,
-        xs_data: list[float] | None,
-    ) -> None:
+    def __init__(self, weights: Known, xs: tuple[Value, ...], bias: Start, xs_data: list[float] | None) -> None:
         self.weights, self.xs, self.bias = weights, xs, bias
         self.grad = 0.0
         self._op = DOT
@@ -124,7 +121,7 @@ class Dot(_Several):
             self.data = sum(map(mul, self.weights_data, xs_data), start)
 
     @classmethod
-    def of(cls, weights: Row | tuple[Value, ...], xs: tuple[Value, ...], bias: Value | Row | None) -> Value:
+    def of(cls, weights: Known, xs: tuple[Value, ...], bias: Start) -> Value:
         """The node of these operands, with a number unless a graph is being recorded."""
         if tracing._threads and tracing.active() is not None:
             return cls(weights, xs, bias, None)
@@ -155,7 +152,7 @@ class Dot(_Several):
     _below = _graph_parents
 
 
-def dot(weights: Weights, xs: Sequence[Value | SupportsFloat], bias: Value | SupportsFloat | None = None) -> Value:
+def dot(weights: Weights, xs: Inputs, bias: Value | SupportsFloat | None = None) -> Value:
     """The weighted sum ``w[0]*x[0] + w[1]*x[1] + ... + bias`` as one node.
 
     Parameters
@@ -312,14 +309,12 @@ class Sum(Dot):
     @property
     def weights_data(self) -> list[float]:  # type: ignore[override]
         """What its weights were in the forward pass."""
-        row: list[float] = self.layer.matrix[self.row].tolist()
-        return row
+        return self.layer.matrix[self.row].tolist()  # type: ignore[no-any-return]
 
     @property
     def xs_data(self) -> list[float]:  # type: ignore[override]
         """What the inputs were."""
-        numbers: list[float] = self.layer.xs_data.tolist()
-        return numbers
+        return self.layer.xs_data.tolist()  # type: ignore[no-any-return]
 
     @property
     def xs(self) -> tuple[Value, ...]:  # type: ignore[override]
@@ -363,14 +358,12 @@ SUM = Kernel(DOT.entry, pull=_pull_sum)
 LAYER = Kernel(ops.Op("layer", ("w", "x"), "w * x", ("x", "w")), pull=_pull_layer)
 
 
-def affine(weight: Block, rows: int, bias: Block | None, xs: Sequence[Value | SupportsFloat]) -> list[Value]:
+def affine(weight: Block, rows: int, bias: Block | None, xs: Inputs) -> list[Value]:
     """The outputs of a linear layer: one `Dot` a row of `weight` (C order, ``rows x len(xs)``)."""
     return affine_each(weight, rows, bias, [xs])[0]
 
 
-def affine_each(
-    weight: Block, rows: int, bias: Block | None, patches: Sequence[Sequence[Value | SupportsFloat]]
-) -> list[list[Value]]:
+def affine_each(weight: Block, rows: int, bias: Block | None, patches: Sequence[Inputs]) -> list[list[Value]]:
     """`affine` of several inputs with the same weights, as a convolution has them: a list of sums for each."""
     columns = weight.size // max(rows, 1)
     for xs in patches:
@@ -380,7 +373,7 @@ def affine_each(
 
 
 def affine_span(
-    weight: Block, rows: range, columns: int, bias: Block | None, patches: Sequence[Sequence[Value | SupportsFloat]]
+    weight: Block, rows: range, columns: int, bias: Block | None, patches: Sequence[Inputs]
 ) -> list[list[Value]]:
     """`affine_each` with some neighbouring rows of a layer alone, as a convolution in groups has them: a layer a group.
 

@@ -4,8 +4,7 @@ The whole teaching engine is in this file: an operation makes a node that holds 
 its parents; `Value.backward` goes through the nodes from the last made to the first and applies the chain rule.
 The formulas themselves stand in :mod:`scalarviz.scalar.ops`.
 
-Before the class stand a node's label (``Value(2.0, label="a")``, as in micrograd's lecture), the operators of Python
-that Values refuse, and the walks that find the nodes below others.
+Before the class stand the operators of Python that Values refuse, and the walks that find the nodes below others.
 """
 
 from __future__ import annotations
@@ -19,29 +18,6 @@ from ..errors import StateError, TracingError, TypeMismatchError, shown
 from . import tracing
 from .kernel import Kernel, kernel
 from .single import Many, Single, as_number
-
-
-class Labelled:
-    """A text that nodes carry. A node without one has no room taken but a pointer, and no time."""
-
-    __slots__ = ("_label",)
-
-    _label: str
-
-    @property
-    def label(self) -> str:
-        """What the node is called; empty at first. For people alone: a Weight's is its name."""
-        try:
-            return self._label
-        except AttributeError:
-            return ""
-
-    @label.setter
-    def label(self, label: str) -> None:
-        given: object = label
-        if not isinstance(given, str):
-            raise TypeMismatchError(f"{type(self).__name__}: the label must be a text, got {shown(given)}")
-        self._label = label
 
 
 def _refusing(symbol: str) -> Callable[..., Any]:
@@ -135,7 +111,7 @@ def backward_between(outputs: Sequence[Value], upstreams: Sequence[float], input
 _next_order = itertools.count().__next__
 
 
-class Value(Labelled):
+class Value:
     """A scalar in a graph.
 
     Parameters
@@ -165,10 +141,11 @@ class Value(Labelled):
     ``==`` is identity; ``< <= > >=`` make a 0/1 node without gradient, the condition of ``sv.where``.
     """
 
-    __slots__ = ("__weakref__", "_op", "_order", "_parents", "data", "grad")
+    __slots__ = ("__weakref__", "_label", "_op", "_order", "_parents", "data", "grad")
 
     data: float
     grad: float
+    _label: str  # of few nodes: one without it has no room taken but a pointer, and no time
     _op: Kernel | None
     _parents: tuple[Value, ...]
     numpy_call: ClassVar[Callable[..., Any]]
@@ -182,6 +159,21 @@ class Value(Labelled):
         self._order = _next_order()
         if type(label) is not str or label:
             self.label = label
+
+    @property
+    def label(self) -> str:
+        """What the node is called; empty at first. For people alone: a Weight's is its name."""
+        try:
+            return self._label
+        except AttributeError:
+            return ""
+
+    @label.setter
+    def label(self, label: str) -> None:
+        given: object = label
+        if not isinstance(given, str):
+            raise TypeMismatchError(f"{type(self).__name__}: the label must be a text, got {shown(given)}")
+        self._label = label
 
     # ---- the chain rule
 
