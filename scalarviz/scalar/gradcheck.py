@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import InputError, TypeMismatchError, shown
+from ..errors import InputError, TypeMismatchError
 from . import mask
-from .single import as_number
+from .single import as_number, positive
 from .value import Value
 
 Function = Callable[..., Any]
@@ -106,9 +106,7 @@ def gradcheck(fn: Callable[..., Value], *points: float, step: float = 1e-5, tole
     if not points:
         raise InputError("gradcheck needs at least one point: gradcheck(fn, 0.5)")
     numbers = tuple(as_number(p, "gradcheck: a point") for p in points)
-    width = as_number(step, "gradcheck: step")
-    if not (math.isfinite(width) and width > 0):
-        raise InputError(f"gradcheck: step must be a finite number > 0, got {shown(step)}; try 1e-5")
+    width = positive(step, "gradcheck: step", "; try 1e-5")
     fn = mask.held(fn)  # a function of its masks too
     analytic, numeric = by_backward(fn, numbers), by_differences(fn, numbers, 100 * width)
     return GradCheck(numbers, analytic, numeric, largest_error(analytic, numeric), tolerance)

@@ -11,11 +11,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import IntEnum
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from ..scalar.functions import MAX
 from ..scalar.kernel import Kernel, kernel
@@ -288,16 +288,24 @@ def _layers(tape: Tape) -> Iterator[tuple[bool, list[int]]]:
             same = id(node.args) if len(node.args) > FEW else node.args  # long ones are one tuple
             groups.setdefault((first, same), []).append((terms.weights.start, row))
     for (first, _), members in groups.items():
-        members.sort()
         step = len(tape.nodes[members[0][1]].args) + 1
-        stretch = members[:1]
-        for member in [*members[1:], (-1, -1)]:
-            if member[0] == stretch[-1][0] + step:
-                stretch.append(member)
-                continue
-            if len(stretch) > 1:
-                yield first, [row for _, row in stretch]
-            stretch = [member]
+        for run in runs(sorted(members), lambda a, b, step=step: b[0] == a[0] + step):  # type: ignore[misc]
+            if len(run) > 1:
+                yield first, [row for _, row in run]
+
+
+T = TypeVar("T")
+
+
+def runs(items: Iterable[T], follows: Callable[[T, T], bool]) -> list[list[T]]:
+    """The items in pieces, cut where one does not follow the one before it."""
+    found: list[list[T]] = []
+    for item in items:
+        if found and follows(found[-1][-1], item):
+            found[-1].append(item)
+        else:
+            found.append([item])
+    return found
 
 
 def columns(tape: Tape) -> Tape:
@@ -318,22 +326,13 @@ def _matrices(tape: Tape) -> Iterator[list[int]]:
     groups: dict[tuple[int, ...], list[int]] = {}
     for row, node in enumerate(tape.nodes):
         terms = node.terms
-        if terms is not None and terms.kind == "param" and terms.bias is not None and _lie_apart(terms.weights):
+        if terms is None or terms.kind != "param" or terms.bias is None:
+            continue
+        if not isinstance(terms.weights, range) and len(terms.weights) > 1:
             groups.setdefault(node.args, []).append(row)
     for rows in groups.values():
-        stretch = rows[:1]
-        for row in rows[1:]:
-            if not _follows(terms_of(tape.nodes[stretch[-1]]), terms_of(tape.nodes[row])):
-                if len(stretch) > 1:
-                    yield stretch
-                stretch = []
-            stretch.append(row)
-        if len(stretch) > 1:
-            yield stretch
-
-
-def _lie_apart(weights: Sequence[int]) -> bool:
-    return not isinstance(weights, range) and len(weights) > 1
+        found = runs(rows, lambda a, b: _follows(terms_of(tape.nodes[a]), terms_of(tape.nodes[b])))
+        yield from (run for run in found if len(run) > 1)
 
 
 def _follows(a: Terms, b: Terms) -> bool:

@@ -14,7 +14,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from .passes import as_range, readers_of, rebuild, spliced, squared_difference
+from .passes import as_range, readers_of, rebuild, runs, spliced, squared_difference
 from .tape import Node, Tape, Terms, terms_of
 
 FACTORS = 1e-30, 1e30
@@ -404,10 +404,5 @@ def _sorted(terms: list[Weighted]) -> list[Weighted]:
 
 def _runs(terms: list[Weighted]) -> list[list[Weighted]]:
     """Terms cut where the weights are no neighbours; as one list if that makes many short pieces."""
-    runs: list[list[Weighted]] = []
-    for t in terms:
-        if runs and t.weight == runs[-1][-1].weight + 1:
-            runs[-1].append(t)
-        else:
-            runs.append([t])
-    return runs if len(runs) * MEAN_RUN <= len(terms) else ([terms] if terms else [])
+    found = runs(terms, lambda a, b: b.weight == a.weight + 1)
+    return found if len(found) * MEAN_RUN <= len(terms) else ([terms] if terms else [])
