@@ -43,7 +43,6 @@ class TensorWords(Many):
     __slots__ = ()
 
     def each(self, name: str, *operands: Any) -> Any:
-        """An operation of the table with each of the numbers."""
         return each(name, *operands)
 
     def matmul(self, other: Any) -> Any:
@@ -205,10 +204,7 @@ def like(array: Any, items: list[Any], shape: tuple[int, ...]) -> Any:
 
 
 def dimensions(ndim: int, dim: Any, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """`dim`, one or several of `ndim`, None for all, as numbers from 0.
-
-    InputError where there is none, or one twice.
-    """
+    """`dim`, one or several of `ndim`, None for all, as numbers from 0."""
     given = tuple(range(ndim)) if dim is None else tuple(dim) if isinstance(dim, tuple | list) else (dim,)
     for d in given:
         if isinstance(d, bool) or not isinstance(d, int | np.integer) or not -ndim <= d < ndim:
@@ -330,7 +326,6 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         return values([as_value(x) for x in found.ravel().tolist()], found.shape)
 
     def __getitem__(self, index: Any) -> Any:
-        """What NumPy makes of an index."""
         try:
             return super().__getitem__(index)
         except Exception as error:  # NumPy's, of many kinds
@@ -406,17 +401,13 @@ def _has_number(value: Any) -> bool:
 
 
 def values(items: Iterable[Any], shape: tuple[int, ...]) -> Values:
-    """An array of those, in C order."""
     flat = np.empty(int(np.prod(shape)), object)
     flat[:] = list(items)
     return flat.reshape(shape).view(Values)
 
 
 def as_objects(x: Any, what: str, level: int = 0) -> Objects:
-    """`x`, a number, a Value, a parameter, an array or nested lists of these, as an array of objects.
-
-    TypeMismatchError where it is something else, InputError of ragged lists; `level` is how many are around `x`.
-    """
+    """`x`, a number, a Value, a parameter, an array or nested lists of these, as an array of objects."""
     if level > DEEPEST:
         raise too_deep(f"{what}: a list")
     if isinstance(x, Values):
@@ -445,7 +436,7 @@ def as_objects(x: Any, what: str, level: int = 0) -> Objects:
 
 
 def each(name: str, *operands: Any) -> Any:
-    """An operation of the table with each of the operands, broadcast; InputError where the shapes do not fit."""
+    """An operation of the table with each of the operands, broadcast."""
     given = [as_objects(x, name) for x in operands]
     try:
         with np.errstate(all="ignore"):  # a NaN or an infinity is a result, as of single Values
@@ -457,10 +448,7 @@ def each(name: str, *operands: Any) -> Any:
 
 
 def product(a: Any, b: Any) -> Any:
-    """``a @ b`` of one or two dimensions each, every number a weighted sum of its own.
-
-    InputError where shapes do not fit.
-    """
+    """``a @ b`` of one or two dimensions each, every number a weighted sum of its own."""
     left, right = as_objects(a, "@"), as_objects(b, "@")
     fits = left.ndim in (1, 2) and right.ndim in (1, 2) and left.shape[-1] == right.shape[0]
     if not fits:
@@ -476,7 +464,7 @@ def product(a: Any, b: Any) -> Any:
 
 
 def only(array: Values, what: str) -> Value:
-    """The Value of an array of one; InputError if it holds more, or none."""
+    """The Value of an array of one."""
     if array.size != 1:
         raise InputError(f"{what} of an array of {array.size} Values: it is for one; take .sum(), .mean() or an index")
     return as_value(array.ravel()[0])

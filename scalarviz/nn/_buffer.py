@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 
 class Buffer(Block):
-    """An array beside the parameters: a Run keeps it in its store, frames and files; no gradient ever goes to it.
-
-    `whole`: it is a count, given as int64 and drawn by nobody. `first` is what it was made with.
-    """
+    """An array beside the parameters: a Run keeps it in its store, frames and files; no gradient goes to it."""
 
     __slots__ = ("first", "shape", "whole")
 

@@ -1,13 +1,10 @@
 """Losses for classes, and the layers before them: yes or no for each output, or one class of several.
 
-`BCELoss` takes probabilities, `BCEWithLogitsLoss` the numbers before the sigmoid. `NLLLoss`, `CrossEntropyLoss` and
-`MultiMarginLoss` take the number of a class as target. `Softmax`, `LogSoftmax` and `CrossEntropyLoss` first subtract
-the largest number, so that no exponential overflows. The shift cancels from the result, so no gradient goes through
-it (operation ``held_max``).
+Those with an exponential first subtract the largest number, so that none overflows. The shift cancels from the result,
+so no gradient goes through it (operation ``held_max``).
 
-Classes may count differently (`weight`), and samples may be left out (`ignore_index`). PyTorch's mean divides by the
-sum of the weights of the batch's own targets. So a Run computes the divisor of a step from its targets before the
-forward pass (`batch_shares`), and the graph of a sample is what it adds (`batch_part`).
+PyTorch's mean divides by the sum of the weights of the batch's own targets. So a Run computes the divisor of a step
+from its targets before the forward pass (`batch_shares`), and the graph of a sample is what it adds (`batch_part`).
 """
 
 from __future__ import annotations
@@ -36,7 +33,6 @@ Numbers = tuple[float, ...]
 
 
 def loss_weights(given: Any, what: str) -> Numbers | None:
-    """The numbers of a row, as floats; None for None, InputError if they are no finite numbers."""
     if given is None:
         return None
     array = np.asarray(given.tolist() if hasattr(given, "tolist") else given, dtype=object)
@@ -123,14 +119,9 @@ class BCEWithLogitsLoss(BinaryLoss):
     Parameters
     ----------
     weight, reduction, batch_reduction
-        As for :class:`BinaryLoss`.
+        As for :class:`BinaryLoss`, errors too.
     pos_weight : sequence of float, optional
         One an output (one number: for all), a factor of the losses of positive targets.
-
-    Raises
-    ------
-    InputError
-        No finite weights, or when called: not one for every output.
     """
 
     def __init__(
@@ -169,8 +160,8 @@ class ClassLoss(Loss):
     ignore_index : int
         Samples with this target count for nothing.
     reduction : {"mean", "sum", "none"}
-        Over a batch. ``"mean"`` divides by the sum of the weights of the targets, so that one sample alone has the
-        loss that it has without; of a batch without any target that counts it is NaN.
+        Over a batch. ``"mean"`` divides by the sum of the weights of the targets; of a batch without any target that
+        counts it is NaN.
 
     Raises
     ------
@@ -192,14 +183,7 @@ class ClassLoss(Loss):
         )
 
     def __call__(self, outputs: Any, targets: Any) -> Value:
-        """The loss of one sample.
-
-        Parameters
-        ----------
-        outputs : sequence of C Values or floats
-        targets : int, Value, or a sequence of one of them
-            The class.
-        """
+        """The loss of one sample: C outputs, and its class, or a sequence of that alone."""
         if self.reduction != "mean" or not self.divides:
             return self.batch_part(outputs, targets)
         wanted = self.target(targets, outputs)
@@ -302,10 +286,7 @@ class ClassLoss(Loss):
         return shares
 
     def check_targets(self, targets: NDArray[Any], n_outputs: int) -> None:
-        """What a Run asks of targets (N, 1) of C = `n_outputs` classes.
-
-        InputError names the first row that cannot be.
-        """
+        """What a Run asks of targets (N, 1) of `n_outputs` classes; InputError names the first bad row."""
         if targets.ndim != 2 or targets.shape[1] != 1:
             raise InputError(self._one_number(f"the shape {targets.shape}"))
         column = targets[:, 0]
@@ -388,6 +369,8 @@ def _number(target: Any, loss: Loss) -> float:
 class Softmax(Module):
     """Probabilities of classes, ``exp(x[k]) / sum(exp(x))``, without overflow.
 
+    To train, give the numbers before the softmax to :class:`CrossEntropyLoss`, which contains it.
+
     Parameters
     ----------
     dim : {1, -1}
@@ -397,10 +380,6 @@ class Softmax(Module):
     ------
     InputError
         Another `dim`; when called: no row of numbers.
-
-    Notes
-    -----
-    To train, give the numbers before the softmax to :class:`CrossEntropyLoss`, which contains it.
     """
 
     stage: ClassVar[str] = "softmax"
@@ -449,22 +428,15 @@ class CrossEntropyLoss(ClassLoss):
     Parameters
     ----------
     weight, ignore_index, reduction
-        As for :class:`ClassLoss`.
+        As for :class:`ClassLoss`, errors too.
     label_smoothing : float
         In 0..1: this part of each target is spread over all classes alike.
 
-    Raises
-    ------
-    InputError
-        As for :class:`ClassLoss`; or `label_smoothing` is not in 0..1.
-
     Notes
     -----
-    The target of a sample is one number: an int, or in the data of a Run a column of whole numbers (N,) or (N, 1),
-    checked when the Run is made. A recorded graph selects the logit by a mask of comparisons; they depend on the
-    targets alone, so an engine computes the mask once a data set (C numbers a sample), not at every step.
-
-    C numbers a sample, (N, C), are a share of every class, as one-hot rows are; a mean divides by N then.
+    The target of a sample is one number; in the data of a Run a column of whole numbers (N,) or (N, 1). C numbers a
+    sample, (N, C), are a share of every class, as one-hot rows are; a mean divides by N then. A recorded graph selects
+    the logit by comparisons that depend on the targets alone: an engine computes them once a data set.
 
     Examples
     --------
@@ -545,13 +517,9 @@ class MultiMarginLoss(ClassLoss):
     ----------
     p : {1, 2}
     margin : float
+        Finite.
     weight, reduction
-        As for :class:`ClassLoss`; but a mean divides by the number of samples, whatever their weights.
-
-    Raises
-    ------
-    InputError
-        As for :class:`ClassLoss`; or another `p`, or a `margin` that is not finite.
+        As for :class:`ClassLoss`, errors too; but a mean divides by the number of samples, whatever their weights.
     """
 
     divides = False

@@ -35,10 +35,6 @@ WIDEST = 1 << 16
 
 
 def pair(given: Any, what: str, least: int) -> Pair:
-    """`given`, a whole number or two of them (rows, columns), as a pair.
-
-    InputError if it is neither, or below `least`.
-    """
     sides = tuple(given) if isinstance(given, tuple | list) else (given, given)
     whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in sides)
     if len(sides) != 2 or not whole or min(sides) < least:
@@ -51,7 +47,6 @@ def pair(given: Any, what: str, least: int) -> Pair:
 
 
 def sides_of(given: Any, what: str, least: int, dimensions: int) -> tuple[int, ...]:
-    """`given` as so many whole numbers, one or two; InputError if it is not, or one is below `least`."""
     if dimensions == 2:
         return pair(given, what, least)
     one = given[0] if isinstance(given, tuple | list) and len(given) == 1 else given
@@ -64,7 +59,6 @@ def plane_sides(sides: tuple[int, ...], other: int) -> Pair:
 
 
 def planes_of(x: Any, dimensions: int) -> Any:
-    """Channels as planes: a row is a plane of height 1."""
     return [[channel] for channel in x] if dimensions == 1 else x
 
 
@@ -85,7 +79,6 @@ def picture(x: Any, title: str, channels: int | None = None, dimensions: int = 2
 
 
 def bordered(plane: Sequence[Sequence[Any]], border: Border, fill: Any) -> list[list[Any]]:
-    """`plane` (H x W) with rows and columns of `fill` around it."""
     (above, below), (left, right) = border
     width = len(plane[0]) + left + right
     inner = [[*[fill] * left, *row, *[fill] * right] for row in plane]
@@ -159,16 +152,13 @@ class Conv(Sliding):
     in_channels, out_channels : int
     kernel_size, stride : int or a tuple of one for each dimension
     padding : int, tuple, "valid" or "same"
-        A border of zeros: so many on both sides; none; or so many in all as leave the sides as they are (with stride
-        1 only; of an odd number, one more behind).
+        A border of zeros: so many on both sides; none; or so many in all as leave the sides as they are (with stride 1
+        only; of an odd number, one more behind).
     dilation : int or tuple
         From one place that the kernel reads to the next; 1: neighbours.
     groups : int
-        The channels make so many groups, in their order: each group of outputs reads its group of inputs only. As many
-        as `in_channels`: depthwise.
-    bias : bool
-        Whether to add one.
-    init, seed
+        Each of so many groups of outputs reads its group of inputs only. As many as `in_channels`: depthwise.
+    bias, init, seed
         As for :class:`Linear`.
 
     Attributes
@@ -184,10 +174,8 @@ class Conv(Sliding):
 
     Notes
     -----
-    At one position the sums of all channels (of a group) read the same patch, so a recorded convolution is a layer a
-    position over one block of weights. The border is one constant 0, shared by all patches: in objects and NumPy an
-    infinite or NaN weight makes NaN of it (IEEE 754). The numba engine leaves these products out of batches, as PyTorch
-    does of some. A Run stops at such a weight in every engine.
+    The border is one constant 0, shared by all patches: in objects and NumPy an infinite or NaN weight makes NaN of it
+    (IEEE 754). The numba engine leaves these products out of batches. A Run stops at such a weight in every engine.
     """
 
     def __init__(
@@ -234,7 +222,7 @@ class Conv(Sliding):
         return [nest(channel, made) for channel in self._channels(planes, rows, columns)]
 
     def _channels(self, planes: Any, rows: range, columns: range) -> list[tuple[Value, ...]]:
-        """The sums of each output channel at all positions: a layer a group, over its planes and its weights."""
+        """The sums of each output channel at all positions: a layer a group."""
         before, behind = self.in_channels // self.groups, self.out_channels // self.groups
         channels: list[tuple[Value, ...]] = []
         for group in range(self.groups):

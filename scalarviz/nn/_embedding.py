@@ -35,8 +35,7 @@ def gather(table: Parameter | ParameterView, id: Value | SupportsFloat | list[An
     Returns
     -------
     Value or list
-        A Value of a one-dimensional table, a list of Values of a matrix, nested lists of more; one of them for each
-        id of a list.
+        A Value of a one-dimensional table, else nested lists of them; one for each id of a list.
 
     Raises
     ------
@@ -80,6 +79,8 @@ def _span(table: Any) -> Span:
 class Embedding(Module):
     """A table with a row for each id: ``embedding(id)`` is the row of weights with that number.
 
+    Ids are ordinary numbers of a sample. They get no gradient, and the rows that a batch does not name get 0.
+
     Parameters
     ----------
     num_embeddings, embedding_dim : int
@@ -92,19 +93,14 @@ class Embedding(Module):
     Attributes
     ----------
     weight : Parameter, shape (num_embeddings, embedding_dim)
-    num_embeddings, embedding_dim : int
 
     Raises
     ------
     InputError
         A size is below 1, or there is no memory for so many weights.
     OutOfRangeError
-        When called: an id is no whole number from 0 to ``num_embeddings - 1``. A Run says so of its data, by sample and
-        column; an id that the model computes gives NaN there.
-
-    Notes
-    -----
-    Ids are ordinary numbers of a sample. They get no gradient, and the rows that a batch does not name get 0.
+        When called: an id is no whole number from 0 to ``num_embeddings - 1``. One that the model computes gives NaN
+        in a Run.
 
     Examples
     --------

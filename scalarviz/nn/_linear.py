@@ -23,7 +23,6 @@ MOST = 1 << 40
 
 
 def count(number: object, what: str) -> int:
-    """`number` as a positive int; InputError if it is none, or more than any computer holds."""
     return integer(what, number, 1, MOST)
 
 
@@ -113,14 +112,10 @@ class Perceptron(Module):
 
     Parameters
     ----------
-    n_in : int
-        Inputs.
+    n_in, bias, init, seed
+        As for :class:`Linear`, errors too.
     activation : Module, optional
         Applied to the sum. Default: none.
-    bias : bool
-        Whether to add one.
-    init, seed
-        As for :class:`Linear`.
 
     Attributes
     ----------
@@ -130,8 +125,6 @@ class Perceptron(Module):
 
     Raises
     ------
-    InputError
-        `n_in` is below 1; when called: not `n_in` inputs.
     TypeMismatchError
         `activation` cannot be called.
     """

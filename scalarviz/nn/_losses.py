@@ -31,7 +31,6 @@ Shares = Callable[[NDArray[Any]], NDArray[np.float64]]
 
 
 def joined_of(given: object, what: str) -> Joined:
-    """``"mean"`` or ``"sum"``; InputError if it is neither."""
     joined: tuple[Joined, ...] = ("mean", "sum")
     return one_of(given, joined, what)
 
@@ -47,7 +46,7 @@ def batch_reduction(loss: Callable[[Any, Any], Any]) -> Joined:
 
 
 def batch_part(loss: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """What a sample adds to the loss of a batch, before that is divided by anything: its own, or `loss` itself."""
+    """What a sample adds to the loss of a batch, before that is divided by anything."""
     batch_reduction(loss)
     part: Callable[[Any, Any], Any] = getattr(loss, "batch_part", loss)
     return part
@@ -93,10 +92,7 @@ class Loss:
     def __call__(self, outputs: Any, targets: Any) -> Any:
         """The loss of one sample: a Value; a list of Values with ``reduction="none"``.
 
-        Parameters
-        ----------
-        outputs, targets : sequences of Value or float of the same length, or one each
-            Nested ones pair up place by place; a row pairs up with a nested one of as many numbers, in C order.
+        Outputs and targets are as many; nested ones pair up place by place, a row and a nested one in C order.
         """
         found, wanted = _row(outputs, self), _row(targets, self)
         if len(found) != len(wanted):
@@ -254,7 +250,6 @@ def reduce_sum(terms: list[Value]) -> Value:
 
 
 def misfit(loss: Loss, outputs: Sequence[Any], targets: Sequence[Any]) -> str:
-    """What is said of outputs and targets that do not pair up."""
     advice = f"give targets of shape (N, {len(outputs)}), or let the model end in {len(targets)}"
     if len(targets) == 1:
         advice += "; for the number of a class take CrossEntropyLoss"

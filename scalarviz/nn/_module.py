@@ -48,7 +48,6 @@ def parts_of(attributes: Mapping[str, Any], kinds: tuple[type, ...]) -> Iterator
 
 
 def parts_in(name: str, value: Any, kinds: tuple[type, ...]) -> Iterator[tuple[Place, Any]]:
-    """The same of one attribute."""
     if isinstance(value, kinds):
         yield (name, ()), value
     elif isinstance(value, _LISTS):
@@ -112,10 +111,7 @@ def _brief(part: Module | Parameter | Weight) -> str:
 
 
 class Weights(Sequence[Weight]):
-    """The single weights of several parameters, one after another, of an array in C order.
-
-    Nothing is kept but the parameters: a Weight is made when it is asked for, always the same one while it is held.
-    """
+    """The single weights of several parameters, of an array in C order; a Weight is made when it is asked for."""
 
     def __init__(self, parameters: Sequence[Parameter | Weight]) -> None:
         self._parts = list(parameters)
@@ -147,7 +143,7 @@ Inputs = Value | SupportsFloat | Sequence[Any]
 
 
 class _Books:
-    """What a module keeps of its own: its last call, who holds it, which attributes are buffers, where parts were."""
+    """What a module keeps of its own."""
 
     __slots__ = ("buffers", "inputs", "outputs", "owners", "places")
 
@@ -186,8 +182,7 @@ class Module:
     def _books(self) -> _Books:
         """Made when it is first asked for, so that a subclass need not call ``super().__init__()``.
 
-        Not in a ``__new__``: one that takes any arguments would switch off Python's own check of them, and hide the
-        signature of every layer from editors.
+        A ``__new__`` that takes any arguments would hide the signature of every layer from editors.
         """
         try:
             return self._kept
@@ -294,7 +289,7 @@ class Module:
         return f"{path}.{name}" if path else name
 
     def _place_of(self, part: object) -> Place | None:
-        """Where a direct part (or the block of one) stands. All are noted at once: a run asks for the names of all."""
+        """Where a direct part (or the block of one) stands. All are noted at once: a run asks for all names."""
         places, part = self._books.places, _named(part)
         found = places.get(id(part))
         if found is not None and _named(held_at(vars(self), found)) is part:
@@ -341,12 +336,7 @@ class Module:
     ) -> Iterator[tuple[str, Parameter | Weight]]:
         """Every parameter with its path, in the order of definition, a module's own before its children's.
 
-        Parameters
-        ----------
-        prefix : str
-            Put before every name.
-        remove_duplicate : bool
-            True: a tied parameter comes once, under its first name.
+        Every name begins with `prefix`. A tied parameter comes once, under its first name, with `remove_duplicate`.
         """
         seen: set[int] = set()
         remove_duplicate = flag(remove_duplicate, "named_parameters: remove_duplicate")
@@ -412,7 +402,7 @@ class Module:
     def apply(self, function: Callable[[Module], Any]) -> Any:
         """Call ``function(module)`` for every module below and then for this one; returns the module.
 
-        As PyTorch has it, for initialisers above all. See :func:`nn.init.apply` for those that a run remembers.
+        See :func:`nn.init.apply` for initialisers that a run remembers.
         """
         for child in self.children():
             child.apply(function)
@@ -485,13 +475,7 @@ class Module:
             part.frozen = True
 
     def unfreeze(self, pattern: str = "*") -> None:
-        """Undo `freeze` for the parameters whose name matches.
-
-        Raises
-        ------
-        InputError
-            Nothing has such a name.
-        """
+        """Undo `freeze` for the parameters whose name matches; InputError where none does."""
         for part in matching(self, pattern):
             part.frozen = False
 
@@ -517,7 +501,7 @@ class Module:
         Returns
         -------
         LoadResult
-            ``missing_keys`` and ``unexpected_keys``, lists of str.
+            ``missing_keys`` and ``unexpected_keys``.
 
         Raises
         ------
@@ -532,7 +516,7 @@ class Module:
         Parameters
         ----------
         path : path
-            Any name; an old file there is replaced in one step.
+            An old file there is replaced in one step.
         shape : tuple of int, or a list of them, optional
             Of one sample: ``(1, 28, 28)``, or ``()`` for a single number; of a module that is called with several
             things a list with the shape of each. Not needed where the module itself says it, as `Linear` does, or a
@@ -551,10 +535,9 @@ class Module:
 
         Notes
         -----
-        The file takes N samples at once, each of that shape, as ``input``, and gives ``output``. Weights have the names
-        of the state_dict. Layers become the nodes that ONNX has for them, whatever else a forward computes nodes that
-        do the same for many numbers at once. Numbers that only choose rows of an :class:`Embedding` are int64. Dropout
-        and the statistics of batches do what they do after ``net.eval()``.
+        The file takes N samples at once as ``input``, and gives ``output``. Weights have the names of the state_dict.
+        Layers become the nodes that ONNX has for them, all else nodes that do the same for many numbers at once.
+        Numbers that only choose rows of an :class:`Embedding` are int64.
 
         Examples
         --------
@@ -606,7 +589,7 @@ class Module:
 
 
 def _named(part: object) -> object:
-    """What stands for a part where names are looked up: the block of a Weight, which asks for its name."""
+    """What stands for a part where names are looked up: of a Weight its block."""
     return part._block if isinstance(part, Weight) else part
 
 

@@ -66,7 +66,7 @@ class RowNorm(Norm):
         return nest(self._normal([row[k : k + size] for k in range(0, len(row), size)]), shape)
 
     def _normal(self, rows: list[list[Value]]) -> list[Value]:
-        """The numbers of all rows, of which each is normalised."""
+        """The numbers of all rows."""
         raise NotImplementedError
 
     def _titled(self) -> str:
@@ -131,20 +131,18 @@ def normalised(row: list[Value], eps: float) -> list[Value]:
 
 
 def scaled(x: Value, weight: Parameter, bias: Parameter | None, index: int) -> Value:
-    """``x * weight[index] + bias[index]``."""
     return Dot.of(Row(weight, index, 1), (x,), None if bias is None else Row(bias, index, 1))
 
 
 def onnx_affine(
     sheet: Sheet, weight: Parameter | None, bias: Parameter | None, shape: tuple[int, ...]
 ) -> tuple[str, str]:  # fmt: skip
-    """The names of a norm's weight and bias; ones and zeros where it has none, which ONNX wants."""
+    """A norm's weight and bias; ones and zeros where it has none, which ONNX wants."""
     factor = sheet.numbers(np.ones(shape)) if weight is None else sheet.weight(weight)
     return factor, sheet.numbers(np.zeros(shape)) if bias is None else sheet.weight(bias)
 
 
 def epsilon(eps: float, name: str) -> float:
-    """`eps` as a float; InputError if it is negative or not finite."""
     return at_least_zero(eps, f"{name}: eps", "; try 1e-5")
 
 
@@ -221,21 +219,10 @@ class RMSNorm(RowNorm):
 
     Parameters
     ----------
-    normalized_shape : int or tuple of int
-        The last dimensions of the input, over which the mean is taken.
+    normalized_shape, elementwise_affine
+        As for :class:`LayerNorm`, errors too; there is no `bias`.
     eps : float, optional
         Keeps the root away from 0. Default: 2.2e-16, that of float64.
-    elementwise_affine : bool
-        Whether there is a `weight`.
-
-    Attributes
-    ----------
-    weight : Parameter of shape `normalized_shape`, or None
-
-    Raises
-    ------
-    InputError
-        No shape, or a negative or infinite `eps`; when called: an input that does not end in `normalized_shape`.
 
     Examples
     --------
@@ -273,8 +260,8 @@ class BatchNorm(Norm):
     """``(x - mean) / sqrt(var + eps) * weight + bias``, each channel by its own mean and variance.
 
     In training they are those of the batch, which a Run computes over all samples of a step; the running statistics
-    follow them with every step. After ``net.eval()``, and in all that a Run shows and predicts, they are the running
-    statistics. A norm that is in eval() when a Run is made stays so: its `weight` and `bias` are trained still.
+    follow them. After ``net.eval()``, and in all that a Run shows and predicts, they are the running statistics. A
+    norm that is in eval() when a Run is made stays so: its `weight` and `bias` are trained still.
 
     Parameters
     ----------
@@ -283,13 +270,12 @@ class BatchNorm(Norm):
     eps : float
         Keeps the root away from 0.
     momentum : float or None
-        How far a step moves the running statistics, 0 to 1: ``(1 - momentum) * running + momentum * batch``. None:
-        they are the mean of all steps.
+        How far a step moves the running statistics, 0 to 1: ``(1 - momentum) * running + momentum * batch``. None: they
+        are the mean of all steps.
     affine : bool
         Whether there are `weight` and `bias`.
     track_running_stats : bool
-        False: there are no running statistics, and those of the batch are taken always: what is predicted for samples
-        depends on which others they are given with.
+        False: those of the batch are taken always, so a prediction depends on the other samples.
     bias : bool
         Whether there is a `bias` beside the `weight`.
 
@@ -297,8 +283,8 @@ class BatchNorm(Norm):
     ----------
     weight, bias : Parameter, shape (num_features,), or None
     running_mean, running_var : ndarray, shape (num_features,), or None
-        Buffers: in the state_dict, in frames, films and files of a Run and on its timeline, not trained. Both set to
-        None: the norm has none from then on, a Run from the next that is made.
+        Buffers: in the state_dict, in frames, films and files of a Run, not trained. Both set to None: the norm has
+        none from then on, a Run from the next that is made.
     num_batches_tracked : int64, or None
         Buffer: how many steps they have followed. A float32 Run counts up to 2**24.
 
@@ -310,11 +296,10 @@ class BatchNorm(Norm):
 
     Notes
     -----
-    PyTorch's ``torch.nn.BatchNorm1d`` and ``BatchNorm2d`` (S. Ioffe, C. Szegedy, "Batch Normalization", 2015): the
-    batch is normalised by the variance divided by n, the running variance follows that divided by n - 1. By hand, in a
-    graph of numbers, a norm in training is called with N samples, N x C x ..., and moves its running statistics at
-    once; in eval() it takes one sample, or N. A Run reads `eps` and `momentum` when it is made, and again with
-    ``run.change(model=net)``.
+    PyTorch's (S. Ioffe, C. Szegedy, "Batch Normalization", 2015): the batch is normalised by the variance divided by
+    n, the running variance follows that divided by n - 1. By hand a norm in training is called with N samples, and
+    moves its running statistics at once; in eval() it takes one sample, or N. A Run reads `eps` and `momentum` when it
+    is made, and again with ``run.change(model=net)``.
     """
 
     layouts: ClassVar[dict[int, str]] = {}
@@ -350,10 +335,7 @@ class BatchNorm(Norm):
         return part
 
     def _has_running(self) -> bool:
-        """Whether there are running statistics: made without, or set to None, there are none.
-
-        InputError of one of the two.
-        """
+        """Whether there are running statistics; InputError where one of the two is missing."""
         mean, var = self._statistic("running_mean"), self._statistic("running_var")
         if (mean is None) != (var is None):
             none, there = ("running_mean", "running_var") if mean is None else ("running_var", "running_mean")

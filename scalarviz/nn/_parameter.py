@@ -68,7 +68,7 @@ BYTES = 52
 
 
 def fits(shape: tuple[int, ...], title: str, what: str = "weights") -> None:
-    """Check that this computer could hold so many numbers; InputError names `title` and the memory they would take."""
+    """Check that this computer could hold so many numbers."""
     count = prod(shape)
     check_memory(count * BYTES, f"{title} has {shown(count)} {what} in {len(shape)} dimensions", "take smaller layers")
     if len(shape) > 32:  # NumPy has 64 dimensions, 32 in its first version
@@ -279,7 +279,6 @@ class Parameter(Block, Span):
 
 
 def _restored(data: Any, grad: Any, computed: Any, frozen: Any) -> Parameter:
-    """A stand-alone Parameter of these numbers, for copies and pickles."""
     copy = Parameter(data)
     copy.flat_grad[:] = grad
     copy.computed[:] = computed
@@ -361,13 +360,11 @@ def _several(parameter: Parameter, start: int, shape: tuple[int, ...], index: An
 
 
 def float_array(data: Any, what: str) -> NDArray[np.float64]:
-    """`data` as float64 (a copy); TypeMismatchError if it is ragged, complex, masked or no numbers."""
     with np.errstate(over="ignore", invalid="ignore"):  # of a longdouble; of a NaN that signals
         return np.array(real_array(data, what), np.float64)
 
 
 def fitted(data: Any, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
-    """`data` as float64 of exactly that shape; InputError if it has another one."""
     array = float_array(data, what)
     if array.shape != shape:
         raise InputError(f"{what} has shape {shape}, got an array of shape {array.shape}")

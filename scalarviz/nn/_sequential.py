@@ -47,13 +47,7 @@ class Sequential(Module):
             self.append(module)
 
     def append(self, module: Module) -> Sequential:
-        """Add a module at the end.
-
-        Raises
-        ------
-        TypeMismatchError
-            It is no Module.
-        """
+        """Add a module at the end; TypeMismatchError if it is none."""
         given: Any = module
         if not isinstance(given, Module):
             hint = f"; did you mean {given.__name__}()?" if isinstance(given, type) else ""
@@ -84,28 +78,21 @@ class Sequential(Module):
 
 
 class MLP(Sequential):
-    """Linear layers with an activation behind each but the last one.
+    """Linear layers with an activation behind each but the last one. PyTorch has none.
 
-    ``nn.MLP(2, [8, 8], 1)`` is ``nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 8), nn.Tanh(), nn.Linear(8,
-    1))``, its names too. PyTorch has none.
+    ``nn.MLP(2, [8], 1)`` is ``nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))``, its names too.
 
     Parameters
     ----------
-    n_in : int
-        Inputs.
+    n_in, n_out, bias, init, seed
+        As for :class:`Linear`, errors too.
     hidden : int or sequence of int
         Width of each hidden layer; none: a single linear layer.
-    n_out : int
-        Outputs.
     activation : callable
         Makes a module, as the class ``nn.ReLU``; called once a hidden layer.
-    bias, init, seed
-        As for :class:`Linear`.
 
     Raises
     ------
-    InputError
-        A size is below 1.
     TypeMismatchError
         `activation` makes no module.
     """
@@ -139,15 +126,7 @@ SHOWN = 8  # perceptrons and weights of each that are printed
 
 
 class PerceptronView:
-    """One perceptron of a `Network`: a row of its weights, one bias, its activation. No numbers of its own.
-
-    Attributes
-    ----------
-    index : int
-    weight : ParameterView, shape (n_in,)
-    bias : Weight or None
-    activation : Module or None
-    """
+    """One perceptron of a `Network`: a row of its weights, one bias, its activation. No numbers of its own."""
 
     def __init__(self, network: Network, index: int) -> None:
         layer = network.layer
@@ -189,16 +168,16 @@ class PerceptronView:
 class Network(Sequential):
     """One layer of perceptrons: weighted sums, an activation, and the loss it is trained with.
 
+    Its parameters are named as in ``Sequential(Linear(n_in, n_out), activation)``: ``0.weight`` and ``0.bias``.
+
     Parameters
     ----------
-    n_in, n_out : int
-        Inputs, and perceptrons.
+    n_in, n_out, bias, init, seed
+        As for :class:`Linear`, errors too.
     activation : Module, optional
         Applied to every sum, such as ``nn.Sigmoid()``.
     loss : callable, optional
         Only shown in the tree; a Run is given its loss.
-    bias, init, seed
-        As for :class:`Linear`.
 
     Attributes
     ----------
@@ -206,14 +185,8 @@ class Network(Sequential):
     activation : Module or None
     loss : callable or None
 
-    Notes
-    -----
-    Its parameters are named as in ``Sequential(Linear(n_in, n_out), activation)``: ``0.weight`` and ``0.bias``.
-
     Raises
     ------
-    InputError
-        A size is below 1; when called: not `n_in` inputs.
     TypeMismatchError
         `activation` is no module, or `loss` cannot be called.
     """
@@ -277,7 +250,6 @@ class Perceptrons(Sequence[PerceptronView]):
 
 
 def _tree(branches: list[str]) -> list[str]:
-    """The lines under a node, with the lines that join them."""
     lines: list[str] = []
     for k, branch in enumerate(branches):
         last = k == len(branches) - 1

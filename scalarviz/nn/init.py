@@ -1,12 +1,11 @@
-"""Initialisers: what a parameter's first values are, as a pure function of the seed.
+"""Initialisers: what a parameter's first values are, as a pure function of the seed and of its place in the network.
 
 An initialiser is called ``(shape, fan_in, fan_out, draw)`` and returns an array of that shape; `draw` hands out
-random numbers. Those here also have ``bias(shape, fan_in, fan_out, draw)`` for biases; a plain function serves
-as well, biases are 0 then.
+random numbers. Those here also have ``bias(shape, fan_in, fan_out, draw)`` for biases; with a plain function they are
+0.
 
-The numbers of a parameter depend on the seed and on the parameter's place in the network alone. A layer that is
-built without a seed takes the next place of a counter of this process, so two layers never share numbers and a
-program draws the same ones in every run; :func:`manual_seed` starts the counter anew.
+A layer that is built without a seed takes the next place of a counter of this process, so two layers never share
+numbers and a program draws the same ones in every run; :func:`manual_seed` starts the counter anew.
 """
 
 from __future__ import annotations
@@ -40,14 +39,7 @@ Shape = tuple[int, ...]
 
 
 class Draw:
-    """The random numbers of one parameter: its own sequence, in order.
-
-    Parameters
-    ----------
-    seed : int
-    place : int
-        Number of the parameter in its network.
-    """
+    """The random numbers of one parameter, number `place` of its network: its own sequence, in order."""
 
     def __init__(self, seed: int, place: int) -> None:
         rng.split(seed)  # refuses what is no seed, also when nothing is drawn
@@ -72,15 +64,7 @@ Function = Callable[[Shape, int, int, Draw], Any]
 
 @dataclass(frozen=True)
 class Initializer:
-    """How to fill weights and biases.
-
-    Attributes
-    ----------
-    weight, bias : callable
-        ``(shape, fan_in, fan_out, draw) -> ndarray``.
-    title : str
-        How it prints.
-    """
+    """How to fill weights and biases: functions ``(shape, fan_in, fan_out, draw) -> ndarray``, and how it prints."""
 
     weight: Function
     bias: Function
@@ -215,8 +199,7 @@ def apply(module: Module, initializer: Function | None = None, seed: int | None 
         Default: :func:`pytorch_default`. A function ``(shape, fan_in, fan_out, draw) -> array`` fills the weights,
         and the biases become 0. A part with a :meth:`Module.constant_start` (those of normalisations) takes that.
     seed : int or None
-        The values are a function of it and of each parameter's place. None: the next places of the process-wide
-        counter.
+        None: the next places of the process-wide counter.
 
     Raises
     ------
@@ -243,15 +226,13 @@ _rules: weakref.WeakKeyDictionary[Module, Function] = weakref.WeakKeyDictionary(
 
 
 def rule_of(module: Module) -> Function | None:
-    """The initialiser that drew the parameters of a module last; None where that is not known."""
     return _rules.get(module)
 
 
 def drawn(module: Module, seed: int) -> dict[Parameter | Weight, FloatArray]:
     """What every parameter of `module` would be if the initialiser that drew it last drew it anew; nothing is changed.
 
-    A module whose initialiser is not known (it was pickled, or its weights are hand-made) takes
-    :func:`pytorch_default`.
+    Where that is not known (it was pickled, or its weights are hand-made) it is :func:`pytorch_default`.
     """
     usual = pytorch_default()
     return {part: values for _, _, part, values in _values(module, lambda owner: _rules.get(owner, usual), seed)}
@@ -269,7 +250,6 @@ def without_rule(module: Module) -> list[Parameter | Weight]:
 
 
 def keep_rule(module: Module, of: Module) -> None:
-    """A copy of a module is drawn anew as the module itself would be."""
     rule = _rules.get(of)
     if rule is not None:
         _rules[module] = rule
@@ -278,7 +258,6 @@ def keep_rule(module: Module, of: Module) -> None:
 def _values(
     module: Module, rule_of: Callable[[Module], Function], seed: int | None
 ) -> Iterator[tuple[str, Module, Parameter | Weight, FloatArray]]:
-    """Every parameter with its path, its owner and its first values, each once."""
     done: set[int] = set()
     for path, owner in module.named_modules():
         rule = rule_of(owner)

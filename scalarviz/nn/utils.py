@@ -84,10 +84,8 @@ def clip_grad_value_(parameters: Iterable[Block | Weight] | Block | Weight, clip
 
     Raises
     ------
-    TypeMismatchError
-        Something in `parameters` is neither a Parameter nor a Weight.
-    InputError
-        `clip_value` is out of its range.
+    TypeMismatchError, InputError
+        As for :func:`clip_grad_norm_`.
     """
     parts, most = _computed(parameters, "clip_grad_value_"), _number(clip_value, "clip_grad_value_: clip_value")
     for block, places in parts:
