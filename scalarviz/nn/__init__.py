@@ -29,14 +29,7 @@ from ._classes import BCELoss, BCEWithLogitsLoss, CrossEntropyLoss, LogSoftmax, 
 from ._conv import AdaptiveAvgPool1d, AdaptiveAvgPool2d, AvgPool1d, AvgPool2d, Conv1d, Conv2d, MaxPool1d, MaxPool2d
 from ._embedding import Embedding
 from ._linear import Linear, Perceptron
-from ._losses import (
-    HingeEmbeddingLoss,
-    HuberLoss,
-    L1Loss,
-    Loss,
-    MSELoss,
-    SmoothL1Loss,
-)
+from ._losses import HingeEmbeddingLoss, HuberLoss, L1Loss, Loss, MSELoss, SmoothL1Loss
 from ._module import Module
 from ._norm import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
 from ._parameter import Parameter, ParameterView

@@ -482,7 +482,9 @@ def _assigning(name: str) -> Callable[..., Any]:
     return lambda self, other: self._in_place(each(name, self, other))
 
 
-for _symbol, _name in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"), ("pow", "pow")):
+OPERATORS = (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"), ("pow", "pow"))
+"""Python's names of what two operands make, and those of the table."""
+for _symbol, _name in OPERATORS:
     setattr(Values, f"__i{_symbol}__", _assigning(_name))
 
 METHODS = ("add", "sub", "mul", "div", "neg", "exp", "log", "sqrt", "sin", "cos", "tanh", "sigmoid", "softplus", "relu",

@@ -50,6 +50,13 @@ def _finite(number: Any) -> bool:
         return False
 
 
+def one_each(loss: Loss, numbers: Numbers, what: str, outputs: int, each: str = "each") -> None:
+    if len(numbers) != outputs:
+        raise InputError(
+            f"{type(loss).__name__}: {what} has {len(numbers)} numbers for {outputs} outputs; it needs one {each}"
+        )
+
+
 class BinaryLoss(Loss):
     """What the two share: a weight of each output.
 
@@ -77,17 +84,11 @@ class BinaryLoss(Loss):
         terms = self.plain_terms(outputs, targets)
         if self.weight is None:
             return terms
-        self.one_each(self.weight, "weight", len(outputs))
+        one_each(self, self.weight, "weight", len(outputs))
         return [term * factor for term, factor in zip(terms, self.weight, strict=True)]
 
     def plain_terms(self, outputs: Sequence[Any], targets: Sequence[Any]) -> list[Value]:
         return super().terms(outputs, targets)
-
-    def one_each(self, numbers: Numbers, what: str, outputs: int) -> None:
-        if len(numbers) != outputs:
-            raise InputError(
-                f"{type(self).__name__}: {what} has {len(numbers)} numbers for {outputs} outputs; it needs one each"
-            )
 
     def extra_repr(self) -> str:
         return "" if self.weight is None else f"weight={list(self.weight)}"
@@ -135,7 +136,7 @@ class BCEWithLogitsLoss(BinaryLoss):
         factors = (1.0,) if self.pos_weight is None else self.pos_weight
         if len(factors) == 1:
             factors *= len(outputs)
-        self.one_each(factors, "pos_weight", len(outputs))
+        one_each(self, factors, "pos_weight", len(outputs))
         return [apply(_LOGITS, x, t, p) for x, t, p in zip(outputs, targets, factors, strict=True)]
 
     def extra_repr(self) -> str:
@@ -220,11 +221,8 @@ class ClassLoss(Loss):
     def batch_part(self, outputs: Any, targets: Any) -> Value:
         """What a sample adds to the loss of its batch, which is divided by the sum of `batch_shares` then."""
         row = self.row(outputs)
-        if self.weight is not None and len(self.weight) != len(row):
-            raise InputError(
-                f"{type(self).__name__}: weight has {len(self.weight)} numbers for {len(row)} outputs; it needs one a "
-                "class"
-            )
+        if self.weight is not None:
+            one_each(self, self.weight, "weight", len(row), "a class")
         wanted = self.target(targets, outputs)
         if isinstance(wanted, list):
             return self.part_of_shares(row, wanted)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ..scalar.sums import Dot, Row, Total, affine
 from ..scalar.value import as_value
-from ._array import METHODS, TensorWords, Values, as_objects, each, product, values
+from ._array import METHODS, OPERATORS, TensorWords, Values, as_objects, each, product, values
 
 
 class Elementwise(TensorWords):
@@ -142,20 +142,15 @@ def _same(a: Row, b: Row) -> bool:
     return a.block is b.block and (a.start, a.length) == (b.start, b.length)
 
 
-def _binary(name: str) -> Any:
-    return lambda self, other: each(name, self, other)
+def _operator(name: str, turned: bool) -> Any:
+    return (lambda self, other: each(name, other, self)) if turned else (lambda self, other: each(name, self, other))
 
 
-def _reflected(name: str) -> Any:
-    return lambda self, other: each(name, other, self)
-
-
-for _symbol, _name in (("add", "add"), ("sub", "sub"), ("truediv", "div")):
-    setattr(Elementwise, f"__{_symbol}__", _binary(_name))
-for _symbol, _name in (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"), ("pow", "pow")):
-    setattr(Elementwise, f"__r{_symbol}__", _reflected(_name))
-for _symbol in ("lt", "le", "gt", "ge"):
-    setattr(Elementwise, f"__{_symbol}__", _binary(_symbol))
+for _symbol, _name in (*OPERATORS, *((_name, _name) for _name in ("lt", "le", "gt", "ge"))):
+    if f"__{_symbol}__" not in vars(Elementwise):  # a product and a power look for squares
+        setattr(Elementwise, f"__{_symbol}__", _operator(_name, False))
+for _symbol, _name in OPERATORS:
+    setattr(Elementwise, f"__r{_symbol}__", _operator(_name, True))
 for _name in METHODS:
     if not hasattr(Elementwise, _name):
         setattr(Elementwise, _name, getattr(Values, _name))

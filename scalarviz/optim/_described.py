@@ -34,14 +34,11 @@ def described(schedule: Any) -> dict[str, Any]:
     if schedule._first:
         found["first"] = schedule._first
     names = [name for name in inspect.signature(type(schedule).__init__).parameters if name not in _APART]
-    found["arguments"] = {name: _plain(getattr(schedule, name)) for name in names}
+    numbered = ((name, getattr(schedule, name)) for name in names)
+    found["arguments"] = {name: list(part) if isinstance(part, tuple) else part for name, part in numbered}
     if parts:
         found["arguments"]["schedulers"] = [described(part) for part in parts]
     return found
-
-
-def _plain(part: Any) -> Any:
-    return list(part) if isinstance(part, tuple) else part
 
 
 def remade(said: Any, optimizer: Optimizer, groups: int) -> LRScheduler:

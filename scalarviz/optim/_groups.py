@@ -99,7 +99,10 @@ class ParamGroup(MutableMapping[str, Any]):
         if name == "params":
             return self._params()
         if name == INITIAL:
-            return self._initial()
+            known = self._optimizer.lr_pace.initial
+            if not known:
+                raise InputError(f"a parameter group has no {INITIAL!r} before a schedule began, or it is set")
+            return known[self._index]
         numbers = self._optimizer.group_numbers(self._index)
         if name not in numbers:
             raise InputError(f"a parameter group has no {shown(name)}; it has params, {listing(numbers)}")
@@ -131,13 +134,6 @@ class ParamGroup(MutableMapping[str, Any]):
     def __repr__(self) -> str:
         numbers = ", ".join(f"{name}={part!r}" for name, part in self._optimizer.group_numbers(self._index).items())
         return f"ParamGroup({sum(1 for _ in self._params())} parts, {numbers})"
-
-    def _initial(self) -> float:
-        """The rate that its last schedule began with."""
-        known = self._optimizer.lr_pace.initial
-        if not known:
-            raise InputError(f"a parameter group has no {INITIAL!r} before a schedule began, or it is set")
-        return known[self._index]
 
     def _params(self) -> list[Block | Weight]:
         found: list[Block | Weight] = []

@@ -150,7 +150,7 @@ class LRScheduler:
         """
         raise NotImplementedError
 
-    def _said(self, counts: NDArray[np.int64]) -> Floats:
+    def _checked_at(self, counts: NDArray[np.int64]) -> Floats:
         """What `at` gives; one that a user wrote may do what it likes."""
         shape, asked = (len(counts), len(self.base_lrs)), f"at {int(counts[0]):,}"
         if len(counts) > 1:
@@ -167,10 +167,6 @@ class LRScheduler:
             ) from error
         if rates.shape != shape:
             raise InputError(f"{self!r}: at() gives an array of the shape (counts, groups) {shape}, got {rates.shape}")
-        return rates
-
-    def _checked_at(self, counts: NDArray[np.int64]) -> Floats:
-        rates = self._said(counts)
         good = np.isfinite(rates) & (rates >= 0)
         if not good.all():
             row, group = np.argwhere(~good)[0]

@@ -404,17 +404,15 @@ class LambdaLR(LRScheduler):
 
 
 def _called(one: Factor, counts: NDArray[np.int64]) -> Floats:
-    return np.array([_call(one, count) for count in counts.tolist()], np.float64)
-
-
-def _call(one: Factor, count: int) -> float:
-    try:
-        found = one(count)
-    except ScalarvizError:
-        raise
-    except Exception as error:  # a user's function
-        raise InputError(f"LambdaLR: lr_lambda({count}) raised {type(error).__name__}: {error!s:.200}") from error
-    return _number(found)
+    found = []
+    for count in counts.tolist():
+        try:
+            found.append(_number(one(count)))
+        except ScalarvizError:
+            raise
+        except Exception as error:  # a user's function
+            raise InputError(f"LambdaLR: lr_lambda({count}) raised {type(error).__name__}: {error!s:.200}") from error
+    return np.array(found, np.float64)
 
 
 def _number(found: Any) -> float:
