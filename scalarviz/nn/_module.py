@@ -90,18 +90,13 @@ def held_at(attributes: Mapping[str, Any], place: Place) -> Any:
 
 
 def tree(module: Module) -> str:
-    """A module and all below it, a line each."""
-    lines = [(name, _brief(part)) for name, part in module._members() if _shown(module, part)]
+    """A module and all below it, a line each; parameters only where `extra_repr` does not tell them."""
+    own = module.extra_repr()
+    lines = [(name, _brief(part)) for name, part in module._members() if not own or isinstance(part, Module)]
     if not lines:
-        return f"{type(module).__name__}({module.extra_repr()})"
-    own = [module.extra_repr()] if module.extra_repr() else []
-    inside = "\n".join([*own, *(f"({name}): {text}" for name, text in lines)]).replace("\n", "\n  ")
+        return f"{type(module).__name__}({own})"
+    inside = "\n".join([*filter(None, [own]), *(f"({name}): {text}" for name, text in lines)]).replace("\n", "\n  ")
     return f"{type(module).__name__}(\n  {inside}\n)"
-
-
-def _shown(module: Module, part: object) -> bool:
-    """Parameters are lines of their own only where `extra_repr` does not tell them."""
-    return not isinstance(part, Parameter | Weight) or not module.extra_repr()
 
 
 def _brief(part: Module | Parameter | Weight) -> str:

@@ -59,7 +59,6 @@ def _dot(node: Any, rows: list[Any], theta: FloatArray) -> Any:
 
 Held = Sequence[tuple[Block, Indices]]
 Moving = Sequence[tuple[Indices, Indices]]
-Floats = NDArray[np.float64]
 
 
 def moving_of(held: Held) -> list[tuple[Indices, Indices]]:
@@ -72,13 +71,13 @@ def moving_of(held: Held) -> list[tuple[Indices, Indices]]:
     return found
 
 
-def gathered(held: Held, attribute: str, moving: Moving) -> Floats:
+def gathered(held: Held, attribute: str, moving: Moving) -> FloatArray:
     """Values or gradients of the weights that move, one after the other."""
     pairs = zip(held, moving, strict=True)
     return np.concatenate([getattr(block, attribute)[index].astype(np.float64) for (block, _), (_, index) in pairs])
 
 
-def scatter(held: Held, values: Floats, moving: Moving) -> None:
+def scatter(held: Held, values: FloatArray, moving: Moving) -> None:
     start = 0
     for (block, _), (_, index) in zip(held, moving, strict=True):
         block.flat_value[index] = values[start : start + len(index)]
