@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..arguments import explained
 from ..checks import text
+from ..errors import ScalarvizError
 from ..scalar import mask, ops
+from ..scalar.emit import PYTHON, PYTHON_NAMES, function_source
 from ..scalar.functions import function
 from ..scalar.gradcheck import by_backward
+from ..scalar.kernel import define
 from ..scalar.value import Value
 from .asked import Inputs, called, check_filled, inputs_of, numbers_of, title_of
 from .guesses import Floats, Guess, Tried, guessed
 from .points import COUNT, Places, bounds_of, places, seed_of, tolerance_of
 from .report import Report, Told, looks_like, reported
-from .rules import sound
-from .ways import operations, shares, slopes_inside, some_of
+from .walks import operations, shares, slopes_inside, some_of
 
 AGAIN = 5
 """Points at which a function is called twice, to see whether it gives the same."""
@@ -238,3 +241,53 @@ def _asked_places(
     if first.data != second.data and first.data == first.data:
         raise Told("failed", "random", f"it gives another number at a second call, {_at(names, draw)}")
     return places(held, len(names), ends, seed, "check.gradient")
+
+
+WHERE = (-2.0, 2.0), (0.1, 2.0), (-0.9, 0.9), (1.1, 3.0)
+"""Ranges that are tried one after the other for an operation of which nothing else is known."""
+
+
+def pulled(name: str, row: list[float], upstream: float = 1.0) -> list[float]:
+    """What a node of the operation hands on to each of its operands."""
+    leaves = [Value(number) for number in row]
+    node = function(name)(*leaves)
+    return [upstream * slope for slope in node.local_gradients]
+
+
+@cache
+def _sound(entry: ops.Op) -> bool:
+    there = anywhere(entry.name)
+    if there is None:
+        return True
+    found = np.array([pulled(entry.name, row) for row in there.numbers.tolist()])
+    carry = [k for k, partial in enumerate(entry.partials) if partial is not None]
+    return bool(np.allclose(found[:, carry], there.slopes[:, carry], rtol=1e-5, atol=1e-5))
+
+
+def sound(name: str) -> bool:
+    """Whether the derivatives of an operation agree with finite differences; True where nothing can be said."""
+    return _sound(ops.get(name))
+
+
+def anywhere(name: str, seed: int = 0) -> Places | None:
+    """Points where the operation is finite, from the first of some ranges that has them."""
+    for between in WHERE:
+        try:
+            return places(function(name), len(ops.get(name).args), between, seed, name)
+        except ScalarvizError:
+            continue
+    return None
+
+
+def result_taken_for_input(name: str, there: Places, k: int, upstream: Floats) -> list[Guess]:
+    """The slope by the `k`-th operand with the operand in the place of the result: tanh with ``1 - a * a``."""
+    entry = ops.get(name)
+    partial = entry.partials[k]
+    if partial is None or len(entry.args) != 1:
+        return []
+    namespace = dict(PYTHON_NAMES)
+    define(f"slope of {name}", function_source("slope", (*entry.args, "y"), (partial,), PYTHON), namespace)
+    columns = there.numbers[:, 0].tolist()
+    found = np.array([namespace["slope"](x, x) for x in columns]) * upstream
+    other = np.array([namespace["slope"](y, y) for y in there.values.tolist()]) * upstream
+    return [Guess("output", found), Guess("result", other)]

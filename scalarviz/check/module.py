@@ -3,20 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arguments import explained
 from ..checks import integer, text
 from ..errors import InputError, TypeMismatchError, shown
 from ..nn import Module, Parameter
+from ..scalar.value import Value
+from ..scalar.weight import Weight
 from .asked import called, check_filled
 from .guesses import Floats
-from .made import Made, outputs_of
-from .module_guesses import cause_of
 from .points import COUNT, seed_of, tolerance_of
 from .report import Report, Told, looks_like, reported
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A module, its parameters and how often it can be asked.
+
+    Attributes
+    ----------
+    module : Module
+    parts : list of Parameter and Weight
+    """
+
+    module: Any
+    parts: list[Any]
+
+    @property
+    def size(self) -> int:
+        """How many single weights it has."""
+        return sum(size_of(part) for part in self.parts)
+
+    def put(self, numbers: Sequence[float] | Floats) -> None:
+        """Set all weights, one after the other."""
+        start = 0
+        for part in self.parts:
+            own = np.array(numbers[start : start + size_of(part)])
+            start += len(own)
+            part.data = own.reshape(part.shape) if isinstance(part, Parameter) else float(own[0])
+
+    def grads(self) -> Floats:
+        """The gradients of all weights."""
+        found = [np.ravel(part.grad) for part in self.parts]
+        return np.concatenate(found) if found else np.zeros(0)
+
+    def clear(self) -> None:
+        """Clear them."""
+        for part in self.parts:
+            part.zero_grad()
+
+    def weight_names(self) -> list[str]:
+        """What the single weights are called."""
+        found: list[str] = []
+        for path, part in self.module.named_parameters():
+            if isinstance(part, Weight):
+                found.append(part.name or path)
+            else:
+                found += [f"{path}{''.join(f'[{i}]' for i in place)}" for place in np.ndindex(*part.shape)]
+        return found
+
+
+def size_of(part: Any) -> int:
+    """How many single weights a parameter has."""
+    return 1 if isinstance(part, Weight) else int(part.size)
+
+
+def outputs_of(made: Made, row: Sequence[float]) -> list[Value]:
+    """What the module gives for one input.
+
+    Raises
+    ------
+    Told
+        It raises, or gives no Values.
+    """
+    result = called(made.module, ([*row],) if len(row) > 1 else (row[0],), "at a random input")
+    if result is None:
+        raise Told("failed", "none", "forward gives nothing back: is a `return` missing?")
+    found = list(result) if isinstance(result, list | tuple | np.ndarray) else [result]
+    if not all(isinstance(value, Value) for value in found):
+        raise Told(
+            "failed", "kind", f"forward gives {type(found[0]).__name__}, wanted are Values: compute with the weights"
+        )
+    return found
+
 
 STEP = 1e-4
 
@@ -217,3 +291,55 @@ def _by_differences(title: str, made: Made, rows: Floats, draw: Any, tolerance: 
         return found
 
     return _gradients(title, made, rows[: COUNT if made.size <= 20 else 5], expected, max(tolerance, 1e-5))
+
+
+def cause_of(oracle: Made, rows: Floats, numbers: Floats, got: Floats, tolerance: float) -> tuple[str, dict[str, Any]]:
+    """Which change of the ready-made one gives the pupil's outputs, with its details."""
+
+    def same(other: Any) -> bool:
+        array = np.array(other)
+        return array.shape == got.shape and bool(
+            np.all(np.abs(array - got) <= tolerance * np.maximum(1.0, np.abs(got)))
+        )
+
+    def asked(weights: Floats) -> list[list[float]]:
+        oracle.put(weights)
+        return [[v.data for v in outputs_of(oracle, row)] for row in rows.tolist()]
+
+    roots = [outputs_of(oracle, row) for row in rows.tolist()]
+    wanted = np.array([[v.data for v in found] for found in roots])
+    if same(-wanted):
+        return "sign", {}
+    last = roots[0][0]
+    if len(last.parents) == 1 and same([[v.parents[0].data for v in found] for found in roots]):
+        return "activation", {"op": last.op}
+    biases = np.array(["bias" in name for name in oracle.weight_names()])
+    if biases.any() and same(asked(np.where(biases, 0.0, numbers))):
+        return "bias", {}
+    ratio = got / np.where(wanted == 0, np.nan, wanted)
+    if np.allclose(ratio, ratio.flat[0], rtol=1e-5):
+        return "factor", {"factor": f"{float(ratio.flat[0]):.4g}"}
+    for order in _orders(oracle):
+        if same(asked(numbers[order])):
+            return "inputs", {}
+    for k in range(len(numbers)):
+        for cut in (np.arange(len(numbers)) <= k, np.arange(len(numbers)) == k):
+            for keep in (cut, ~cut):
+                if same(asked(np.where(keep | biases, numbers, 0.0))):
+                    return "terms", {}
+    return "", {}
+
+
+def _orders(oracle: Made) -> list[NDArray[Any]]:
+    """The weights of each matrix in other orders: backwards, rows and columns exchanged."""
+    found, start = [], 0
+    for part in oracle.parts:
+        size, shape = size_of(part), getattr(part, "shape", ())
+        place = np.arange(start, start + size)
+        for changed in (place[::-1], place.reshape(shape).T.ravel() if len(shape) == 2 else place):
+            order = np.arange(oracle.size)
+            order[start : start + size] = changed
+            if (order != np.arange(oracle.size)).any():
+                found.append(order)
+        start += size
+    return found

@@ -7,7 +7,100 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Literal
 
-from .words import HINTS, LOOKS
+LOOKS = {
+    # of a slope
+    "sign": "the sign is wrong; the size is right.",
+    "swapped": "the inputs are swapped: each has the slope of another one.",
+    "factor": "a factor: yours is {factor} times what it should be.",
+    "other": "this is what belongs to {name}.",
+    "inner": "the chain ends too early: what stands inside of it, `{op}`, has a slope too.",
+    "value": "this is the value of the function itself, not its slope.",
+    "slope": "one link of the chain is missing: the slope of `{op}` (it was taken as 1).",
+    "flipped": "one link of the chain, the slope of `{op}`, has the wrong sign.",
+    "path": "`{name}` is used at {uses} places, and not all of them are counted.",
+    "zero": "it is 0 everywhere: nothing flows here.",
+    "one": "it is 1 everywhere.",
+    "region": "it is right where {name} is {side}, and wrong elsewhere.",
+    "input": "yours is {name} times as large as it should be: {name} stands there once too often.",
+    "missing": "{name} is missing as a factor.",
+    "operation": "the derivative of the operation `{op}` is wrong.",
+    "nan": "it is not a number at some points: something is divided by 0, or leaves the range.",
+    # of a rule
+    "upstream": "the upstream gradient is not multiplied in: this is the rule's own slope alone.",
+    "twice": "the upstream gradient is multiplied in twice.",
+    "added": "the upstream gradient is added to the slope; the chain rule multiplies.",
+    "local": "the upstream gradient is handed on as it came; the operation's own slope is missing.",
+    "output": "the input was taken where the result of the operation is meant.",
+    "result": "the result of the operation was taken where the input is meant.",
+    "overwrite": "a gradient that was there already is lost: `=` where it should be `+=`.",
+    # of a walk
+    "order": "the order: from the inputs up. A node was asked before its gradient was there (or only the root was).",
+    "found": "the order: a node was asked as soon as it was found, before all of its users had added to it.",
+    "visits": "a node's rule ran once for every way that leads to it, and handed on the same gradient again.",
+    "root": "the root has no gradient to begin with.",
+    "leaves": "{name} got nothing: the walk ended before it.",
+    # of a step
+    "zero_grad": "the gradients of the step before are still there: they add up.",
+    "lr": "the learning rate is left out.",
+    "constant": "the learning rate is always {rate} in it: `lr`, which is given, is not used.",
+    "replaced": "the weights are not moved by the step but replaced by it: `=-` (or `=`) where it should be `-=`.",
+    "early": "the weights are moved before backward: with the gradients of the step before.",
+    "nothing": "no weight moves.",
+    "some": "only some of the weights move: {name} stays where it is.",
+    # of a module
+    "parameters": "it has {got} weights, {expected} are wanted. {found}",
+    "bias": "the bias is not added.",
+    "activation": "the activation `{op}` at the end is missing.",
+    "inputs": "the weights belong to other inputs: their order is another one.",
+    "detached": "no gradient comes to {name}: its number alone was taken (.data, float()), which forgets the graph.",
+    "terms": "only a part of the sum is there.",
+    # of an answer
+    "large": "it is too large.",
+    "small": "it is too small.",
+}
+"""The cause in words, with names in braces."""
+
+_CHAIN = "Along a way through the graph slopes are multiplied; where several ways lead to one input they are added."
+HINTS = {
+    "gradient": f"Nudge one input by 0.001 by hand and see by how much the result changes. {_CHAIN}",
+    "backward": "Ask of each input: if it grows a little, by how much does the result grow? Multiply that by what "
+    "comes from above.",
+    "training": "The four parts of a step: clear the gradients, compute the loss, go backward, move every weight.",
+    "module": "Compute one output by hand, with small numbers, and compare it part by part.",
+    "answer": "Compute it step by step, and write every number down before the next step.",
+    "sign": "If the input grows a little, does the result grow or fall? That is the sign.",
+    "swapped": "What multiplies x in the formula is the slope by x. Read the formula once for each input.",
+    "factor": "Where does a constant come from? A square brings a 2 down; a mean divides by how many there are.",
+    "value": "The slope says how fast the result changes, not how large it is.",
+    "flipped": "Look at each link alone: if what goes in grows a little, does what comes out grow or fall?",
+    "slope": f"Read the formula from the outside inwards and write one factor for each operation. {_CHAIN}",
+    "inner": f"Read the formula from the outside inwards and write one factor for each operation. {_CHAIN}",
+    "other": "Read the formula once for each input.",
+    "path": f"Look for every place where that input stands. {_CHAIN}",
+    "upstream": "Your function is told what comes from above. Where in it is that used?",
+    "twice": "What comes from above is one factor, once.",
+    "added": _CHAIN,
+    "local": "What would you hand on if upstream were 1? Multiply the two.",
+    "output": "Some slopes are written with the result of the operation. Look at which number you have at hand.",
+    "result": "Some slopes are written with the input of the operation. Look at which number you have at hand.",
+    "overwrite": "Try b = a + a by hand: a is told twice. What has to happen to the first number?",
+    "order": "When a node hands its gradient on, it must be complete. Which node is complete first?",
+    "found": "Draw the graph with a short way and a long way to one node. When is that node complete?",
+    "visits": "Each node hands its gradient on once, when it is complete.",
+    "root": "By how much does the result change if the result changes by 1?",
+    "zero_grad": "Print the gradient of one weight after each step. Where does the old one go?",
+    "early": "Which of your lines computes the gradient, and which one uses it?",
+    "constant": "How large should a step be? Who says so?",
+    "replaced": "Where was the weight before the step? It should be near there afterwards.",
+    "lr": "How large should a step be? Who says so?",
+    "bias": "A neuron has one number that belongs to no input.",
+    "activation": "What happens to the sum at the very end?",
+    "detached": "Compute with the weight itself, not with its number.",
+    "parameters": "A module finds its weights by looking at its attributes: sv.Weight, nn.Parameter, or lists of them.",
+    "region": "Try one number from each side by hand.",
+}
+"""What to think of, by the cause or else by the check."""
+
 
 State = Literal["right", "wrong", "empty", "failed"]
 _SIGNS = {"right": "✓", "wrong": "✗", "empty": "…", "failed": "✗"}

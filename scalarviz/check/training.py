@@ -16,7 +16,6 @@ from ..scalar.weight import Weight
 from .asked import called, check_filled, inputs_of, title_of
 from .points import COUNT, seed_of, tolerance_of
 from .report import Report, Told, looks_like, reported
-from .steps import MISTAKES, Numbers, gradient_at, right
 
 STEPS = 3
 
@@ -185,3 +184,71 @@ def _same_everywhere(there: Sequence[Problem], found: Sequence[Numbers], lr: flo
         for k, slope in enumerate(gradient_at(one, one.start))
     ]
     return moved[0] if np.allclose(moved, moved[0], rtol=1e-4, atol=0) and not np.isclose(moved[0], 1) else None
+
+
+Numbers = list[list[float]]
+"""The weights after each step."""
+
+
+def gradient_at(problem: Problem, weights: list[float]) -> list[float]:
+    """The derivatives of ``(sum of w * x - target)**2``, as a book has them."""
+    error = sum(w * x for w, x in zip(weights, problem.inputs, strict=True)) - problem.target
+    return [2 * error * x for x in problem.inputs]
+
+
+def right(
+    problem: Problem,
+    steps: int,
+    sign: float = -1.0,
+    keep: bool = False,
+    rate: bool = True,
+    early: bool = False,
+    clear: bool = True,
+    replace: bool = False,
+) -> Numbers:
+    """The weights after each of `steps` steps; what stands behind are mistakes.
+
+    Parameters
+    ----------
+    keep : bool
+        Gradients are never cleared.
+    rate : bool
+        False: without the learning rate.
+    early : bool
+        Weights are moved before backward; `clear`: after that the gradients are cleared.
+    replace : bool
+        The step takes the place of the weight.
+    """
+    weights, way = list(problem.start), []
+    grads = [0.0] * len(weights)
+    lr = problem.lr if rate else 1.0
+
+    def move() -> None:
+        weights[:] = [(0.0 if replace else w) + sign * lr * g for w, g in zip(weights, grads, strict=True)]
+
+    for _ in range(steps):
+        if early:
+            move()
+        old = grads if keep or (early and not clear) else [0.0] * len(weights)
+        grads = [a + b for a, b in zip(old, gradient_at(problem, weights), strict=True)]
+        if not early:
+            move()
+        way.append(list(weights))
+    return way
+
+
+def _still(problem: Problem, steps: int) -> Numbers:
+    return [list(problem.start)] * steps
+
+
+MISTAKES: tuple[tuple[str, Callable[[Problem, int], Numbers]], ...] = (
+    ("nothing", _still),
+    ("zero_grad", lambda problem, steps: right(problem, steps, keep=True)),
+    ("sign", lambda problem, steps: right(problem, steps, sign=1.0)),
+    ("sign", lambda problem, steps: right(problem, steps, sign=1.0, keep=True)),
+    ("lr", lambda problem, steps: right(problem, steps, rate=False)),
+    ("replaced", lambda problem, steps: right(problem, steps, replace=True)),
+    ("early", lambda problem, steps: right(problem, steps, early=True)),
+    ("early", lambda problem, steps: right(problem, steps, early=True, clear=False)),
+)
+"""Usual mistakes, and where the weights are then."""
