@@ -22,12 +22,11 @@ from ..io import check_target
 from ..io.scratch import scratch
 from ..sweep.about import About
 from ..sweep.build import SceneBuild
-from ..sweep.left import Left
+from ..sweep.groups import Left, summary, write_table
 from ..sweep.plan import sweepable
 from ..sweep.result import NO_CURVE, Result
-from ..sweep.schema import ENDING
+from ..sweep.rows import ENDING
 from ..sweep.sweep import Sweep, sweep
-from ..sweep.table import summary, write_table
 from ..sweep.writing import check_results
 from .console import Progress, fail, say, unwritable
 from .interrupt import INTERRUPTED
@@ -195,8 +194,7 @@ def _cluster(options: Any) -> Iterator[Executor | None]:
         return
     if options.workers is not None:
         raise InputError("--workers is of processes of this machine; leave it out beside --scheduler")
-    from ..sweep.cluster import Cluster
-    from ..sweep.scheduler import warning_of
+    from ..sweep.cluster import Cluster, warning_of
 
     if warning := warning_of(options.scheduler):
         say(warning)

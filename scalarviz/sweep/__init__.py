@@ -2,14 +2,13 @@
 
 Open `sweep` first: ``sv.sweep(build, grid, seeds)`` calls the function there. The rest:
 
-* what is tried: `grid` (values and seeds as text), `plan` (all of it checked), `build` (a scene, its text, or a
-  function), `job` (one run, and how it is computed), `result`
-* who computes: `pool` (processes of this machine, each a `worker`), `here` (this one), `cluster` (a dask scheduler's:
-  `scheduler`, `visiting`); `driver` gives them the jobs, again where one dies
-* the file: `results` (``sv.sweep.Results``), `writing`, `about` (what it says of the sweep), `rows` and `schema` (what
-  it is on disk); `kept`, what has such a file and can be shown
-* in numbers: `groups` (the runs that share an option), `table` (a line a run or a combination), `left` (how long
-  it goes on)
+* what is tried: `plan` (values and seeds as text, all of it checked), `build` (a scene, its text, or a function), `job`
+  (one run, and how it is computed), `result`
+* who computes: `pool` (processes of this machine), `cluster` (a dask scheduler's, each `visiting`); `driver` gives
+  them the jobs, again where one dies
+* the file: `results` (``sv.sweep.Results``), `writing`, `about` (what it says of the sweep), `rows` (what it is on
+  disk); `kept`, what has such a file and can be shown
+* in numbers: `groups` (the runs that share an option, as a table too, and how long a sweep goes on)
 """
 
 import sys

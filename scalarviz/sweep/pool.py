@@ -6,21 +6,22 @@ Every process is a ``ProcessPoolExecutor`` of its own: so it is known which job 
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from typing import Any
 
 from ..checks import integer
 from ..errors import StateError
 from ..process import runs
-from .worker import begin, ready, shielded
 
 AHEAD = 2
 """Jobs that a process has at a time: the one that it computes, and the next one, so that it never waits."""
@@ -262,3 +263,52 @@ def _close_all() -> None:
 
 # before concurrent.futures' own, which waits; those that were registered last are called first
 getattr(threading, "_register_atexit", lambda function: None)(_close_all)
+
+
+def begin(line: Connection) -> None:
+    """The first thing that a process does.
+
+    Parameters
+    ----------
+    line : Connection
+        Nothing is ever sent; its other end is closed where the process is to end, and where who has it is no more.
+    """
+    for number in _of_terminal():
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _of_terminal())
+    threading.Thread(target=_wait, args=(line,), daemon=True).start()
+
+
+def _wait(line: Connection) -> None:
+    try:
+        line.recv_bytes()
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+def ready() -> int:
+    """The process id, once the process works."""
+    return os.getpid()
+
+
+@contextmanager
+def shielded() -> Iterator[None]:
+    """Processes that are started meanwhile hear no terminal until they have begun; this one hears it afterwards.
+
+    Python's own one, which looks after what processes share, never hears its end then: it would print errors.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _of_terminal())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _of_terminal() -> set[int]:
+    """Signals of a terminal, Ctrl-C and its end, which all processes get: who started the others decides."""
+    return {getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)}

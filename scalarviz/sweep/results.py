@@ -14,8 +14,7 @@ from ..run.sources.recording.file import DAMAGED, is_written
 from .about import About, alike, read_about
 from .kept import Kept
 from .result import Result
-from .rows import COLUMNS, read_row, read_said, read_weights, sound
-from .schema import AT_THE_END, OF_OPTIMIZER, RESULTS
+from .rows import AT_THE_END, COLUMNS, OF_OPTIMIZER, RESULTS, read_row, read_said, read_weights, sound
 
 __all__ = ["About", "Result", "Results"]
 

@@ -17,7 +17,6 @@ from ..io.atomic import StrPath
 from .about import About
 from .build import Build
 from .driver import Driver
-from .here import Here
 from .kept import Kept
 from .plan import Plan, check_sent, plan_of
 from .pool import AHEAD, Pool
@@ -152,7 +151,7 @@ def sweep(
     build : callable or str
         ``build(seed=0, **options)`` returns a Run or a Scene; or the name of a scene (``"xor"``) or of a scene's file.
     grid : mapping of str to sequence or str, optional
-        Values of each swept option: ``{"lr": [0.1, 0.5], "hidden": "8 16,16"}``; texts as :mod:`.grid` reads them.
+        Values of each swept option: ``{"lr": [0.1, 0.5], "hidden": "8 16,16"}``; texts as :mod:`.plan` reads them.
     seeds : int, sequence of int or str
         So many, from 0 on, or these.
     steps : int, optional
@@ -214,3 +213,16 @@ def _check_not_imported() -> None:
         raise InputError(
             'sweep: in a script, call it under if __name__ == "__main__":, as its processes import the file'
         )
+
+
+class Here(Executor):
+    """Calls what it is given; for whoever wants no other process (a debugger, a notebook's own functions)."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
+        """The future of a call that is done already."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*args, **named))
+        except Exception as error:
+            future.set_exception(error)
+        return future

@@ -14,8 +14,7 @@ from ..run.sources.recording.file import Cell, FileId, begin, check_length, fini
 from .about import About, alike, written
 from .result import Result
 from .results import Results
-from .rows import COLUMNS, row_of, weights_row
-from .schema import AT_THE_END, ENDING, OF_OPTIMIZER, RESULTS, TABLES
+from .rows import AT_THE_END, COLUMNS, ENDING, OF_OPTIMIZER, RESULTS, TABLES, row_of, weights_row
 
 _WAIT = 10.0
 """Seconds that are waited for another process which writes in this moment."""

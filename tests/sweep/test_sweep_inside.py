@@ -21,10 +21,9 @@ from scalarviz.errors import InputError, StateError
 from scalarviz.io import save_picture
 from scalarviz.sweep.about import About
 from scalarviz.sweep.build import FunctionBuild, SceneBuild
-from scalarviz.sweep.groups import by_loss, groups, loss_of, quartiles, swept
+from scalarviz.sweep.groups import by_loss, groups, loss_of, quartiles, summary, swept
 from scalarviz.sweep.pool import Pool, WorkerDiedError
 from scalarviz.sweep.result import Result
-from scalarviz.sweep.table import summary
 from scalarviz.view.sweeps import open_wall, opening, report_of_file, wall_picture
 
 # ---- the pool

@@ -6,7 +6,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError
-from scalarviz.sweep.left import Left
+from scalarviz.sweep.groups import Left
 from scalarviz.sweep.result import Result
 from scalarviz.view.draw.theme import get_theme
 from scalarviz.view.kept_runs import rooms_of_kept

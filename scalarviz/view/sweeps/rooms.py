@@ -10,7 +10,7 @@ from ...errors import InputError
 from ...run.scene.scene import Scene
 from ...sweep.groups import swept
 from ...sweep.kept import ALL
-from ...sweep.left import Left
+from ...sweep.groups import Left
 from ...sweep.result import Result
 from ..draw.theme import Theme
 from ..rooms.door import Opened, Way
