@@ -16,8 +16,7 @@ from ..errors import FileFormatError
 from .atomic import StrPath, path_text
 from .pickled import refuse_pickle
 from .readable import check_source, unreadable
-from .weights import read_header
-from .widened import DTYPES, widened
+from .weights import DTYPES, read_header, widened
 
 Array = NDArray[Any]
 
