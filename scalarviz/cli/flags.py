@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import types
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 from ..errors import InputError
@@ -24,6 +25,15 @@ def add_command(
     rare = {name for name, field in model.model_fields.items() if name in known and not extra_of(field).get("argument")}
     told = f"{len(rare)} more flags: scalarviz {name} --help-all" if rare else None
     app.command(name, help=summary, epilog=told, cls=_class_of(model))(command_from(model, call, rare))
+
+
+def model_of(title: str, own: Mapping[str, Any], shared: Iterable[str]) -> type[BaseModel]:
+    """The options of a command: its own, and those of the scenes that mean the same there."""
+    options = importlib.import_module("scalarviz.scenes.options")
+    known = options.SceneOptions.model_fields
+    fields: dict[str, Any] = {**own, **{name: (known[name].annotation, known[name]) for name in shared}}
+    made: type[BaseModel] = create_model(title, __base__=options.Flags, **fields)
+    return made
 
 
 def command_from(

@@ -11,14 +11,15 @@ import importlib
 import re
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from pathlib import PurePath
 from typing import Any
 
 from ..errors import ExpressionError, InputError, ScalarvizError, listing, shown
-from .console import fail, say, tell, unwritable
+from .console import fail, say, tell, unwritable, usable
 from .here import scene_names
-from .hints import hint, scene_in
 from .interrupt import INTERRUPTED, MESSAGE
-from .streams import usable
 
 HELP_ALL = "--help-all"
 """Shows the flags that ``--help`` leaves out as well."""
@@ -33,6 +34,12 @@ COMMANDS = {
     "doctor": "Say what works here, and what to install for what does not.",
     "warmup": "Compile the kernels into the cache, so that later starts are quick.",
 }
+TOOLS = ("lessons", "doctor", "warmup")
+"""Commands that have their few flags at once."""
+SHOWN_BY = {".svs": "view", ".onnx": "view", ".safetensors": "view", ".svz": "replay"}
+"""Which command shows a file, by its ending."""
+TYPED_APART = "unexpected extra argument"
+"""What typer says of a word that no flag takes."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -90,7 +97,7 @@ def _dispatch(arguments: list[str]) -> int:
         if not hasattr(error, "format_message"):
             raise
         said = _brief(error.format_message())
-        return fail(said, hint(arguments, name, list(COMMANDS), said))
+        return fail(said, hint(arguments, name, said))
     return code if isinstance(code, int) else 0
 
 
@@ -111,31 +118,56 @@ def _app(arguments: list[str]) -> tuple[Any, str]:
     )
     asked = next((a for a in arguments if not a.startswith("-")), "")
     _add_version(app)
-    for name, summary in scene_names().items():
-        if name != asked:
+    known = {**scene_names(), **COMMANDS, **({asked: ""} if asked.endswith(".py") else {})}
+    for name, summary in known.items():
+        if name == "scenes":
+            app.command(name, help=summary)(_scenes)
+        elif name == asked and name not in TOOLS:
+            _add_asked(app, name, arguments)
+        elif name not in TOOLS:
             app.command(name, help=summary)(_unasked)
-    if asked in scene_names() or asked.endswith(".py"):
-        _add_scene(app, asked, HELP_ALL in arguments)
-    app.command("scenes", help=COMMANDS["scenes"])(_scenes)
-    app.command("tour", help=COMMANDS["tour"])(_tour_with_flags() if asked == "tour" else _unasked)
-    if asked == "train":
-        _add_train(app, HELP_ALL in arguments)
-    else:
-        app.command("train", help=COMMANDS["train"])(_unasked)
-    if asked == "replay":
-        _add_replay(app, HELP_ALL in arguments)
-    else:
-        app.command("replay", help=COMMANDS["replay"])(_unasked)
-    if asked == "view":
-        _add_view(app, HELP_ALL in arguments)
-    else:
-        app.command("view", help=COMMANDS["view"])(_unasked)
-    if asked == "sweep":
-        _add_sweep(app, arguments)
-    else:
-        app.command("sweep", help=COMMANDS["sweep"])(_unasked)
     _add_tools(app)
     return app, asked
+
+
+def _add_asked(app: Any, name: str, arguments: list[str]) -> None:
+    """The command that is asked for, with its flags; what it needs is loaded now."""
+    from ..run.scene.scene_file import LoadedScene, load_scene
+    from .flags import add_command
+
+    summary, everything = COMMANDS.get(name, ""), HELP_ALL in arguments or name == "tour"
+    run: Callable[[Any], int]
+    match name:
+        case "tour":
+            from .rooms import open_tour, tour_options
+
+            model, run = tour_options(), lambda options: open_tour(options.theme, options.presenter)
+        case "replay":
+            from .replay import replay, replay_options
+
+            model, run = replay_options(), replay
+        case "view":
+            from .view import view, view_options
+
+            model, run = view_options(), view
+        case "sweep":
+            from .sweep import run_sweep, sweep_options
+
+            scene = scene_in(arguments)
+            model, typed = sweep_options(load_scene(scene) if scene else None)
+            run = partial(run_sweep, typed=typed)
+            summary += "" if scene else " `scalarviz sweep xor --help` lists those of a scene, too."
+        case _:
+            from .run import run_scene
+
+            if name == "train":  # a scene without a name of its own
+                module = importlib.import_module("scalarviz.scenes._train")
+                loaded = LoadedScene(name, module, module.Options)
+            else:
+                loaded = load_scene(name)
+                summary = loaded.summary
+            model, run = loaded.options, partial(run_scene, loaded)
+    add_command(app, name, summary, model, lambda options: _interruptible(lambda: run(options)), everything)
 
 
 def _add_version(app: Any) -> None:
@@ -223,85 +255,42 @@ def _unasked() -> None:
     """Stand in for a command whose flags nobody asked for."""
 
 
-def _add_scene(app: Any, name: str, everything: bool) -> None:
-    from ..run.scene.scene_file import load_scene
-    from .flags import add_command
-    from .run import run_scene
-
-    scene = load_scene(name)
-
-    def run(options: Any) -> int:
-        return _interruptible(lambda: run_scene(scene, options))
-
-    add_command(app, name, scene.summary, scene.options, run, everything)
-
-
 def _scenes() -> None:
     width = max(map(len, scene_names()), default=0)
     for name, summary in scene_names().items():
         tell(f"{name:{width}}  {summary}")
 
 
-def _add_train(app: Any, everything: bool) -> None:
-    from .flags import add_command
-    from .train import train, train_scene
-
-    def run(options: Any) -> int:
-        return _interruptible(lambda: train(options))
-
-    model = train_scene().options
-    add_command(app, "train", COMMANDS["train"], model, run, everything)
-
-
-def _add_replay(app: Any, everything: bool) -> None:
-    from .flags import add_command
-    from .replay import replay, replay_options
-
-    def run(options: Any) -> int:
-        return _interruptible(lambda: replay(options))
-
-    model = replay_options()
-    add_command(app, "replay", COMMANDS["replay"], model, run, everything)
+def hint(arguments: Sequence[str], name: str, said: str) -> str:
+    """The line below an error: where to read more, or the usual slips of a sweep."""
+    if name == "sweep":
+        return _of_sweep(arguments, said)
+    if command := SHOWN_BY.get(PurePath(name).suffix.lower()):
+        return f"Try: scalarviz {command} {name}"
+    if not name or name in scene_names() or name in COMMANDS or name.endswith(".py"):
+        return f"Try: scalarviz {name + ' ' if name else ''}--help"
+    return f"Try: scalarviz --help; the scenes are {listing(scene_names())}"
 
 
-def _add_view(app: Any, everything: bool) -> None:
-    from .flags import add_command
-    from .view import view, view_options
-
-    def run(options: Any) -> int:
-        return _interruptible(lambda: view(options))
-
-    model = view_options()
-    add_command(app, "view", COMMANDS["view"], model, run, everything)
+def scene_in(arguments: Sequence[str]) -> str | None:
+    """The scene that a command line of `sweep` names."""
+    return next((a for a in arguments if a in scene_names() or (a.endswith(".py") and not a.startswith("-"))), None)
 
 
-def _add_sweep(app: Any, arguments: list[str]) -> None:
-    """The command, with the flags of the scene that it names."""
-    from ..run.scene.scene_file import load_scene
-    from .flags import add_command
-    from .sweep import run_sweep, sweep_options
-
-    name = scene_in(arguments)
-    model, typed = sweep_options(load_scene(name) if name else None)
-
-    def run(options: Any) -> int:
-        return _interruptible(lambda: run_sweep(options, typed))
-
-    more = "" if name else " `scalarviz sweep xor --help` lists those of a scene, too."
-    add_command(app, "sweep", COMMANDS["sweep"] + more, model, run, HELP_ALL in arguments)
+def _of_sweep(arguments: Sequence[str], said: str) -> str:
+    scene = scene_in(arguments)
+    if TYPED_APART in said and any(a == "--grid" or a.startswith("--grid=") for a in arguments):
+        return 'Try: one pair of quotation marks around an option and its values: --grid "lr=0.1 0.5 1"'
+    flag, values = _several(arguments, said)
+    if flag:
+        return f'Try: --grid "{flag.lstrip("-")}={values}", which tries each of them'
+    return f"Try: scalarviz sweep {scene + ' ' if scene else ''}--help"
 
 
-def _tour_with_flags() -> Callable[..., int]:
-    """The tour with those flags of the scenes that are of the picture alone."""
-    from pydantic import create_model
-
-    from .flags import command_from
-    from .rooms import open_tour
-
-    known = importlib.import_module("scalarviz.scenes.options").SceneOptions.model_fields
-    flags: dict[str, Any] = {name: (known[name].annotation, known[name]) for name in ("theme", "presenter")}
-
-    def run(options: Any) -> int:
-        return _interruptible(lambda: open_tour(**dict(options)))
-
-    return command_from(create_model("TourOptions", **flags), run)
+def _several(arguments: Sequence[str], said: str) -> tuple[str, str]:
+    """A flag with several values, which was refused, and these with blanks between; empty where there is none."""
+    for flag, value in pairwise(arguments):
+        values = value.replace(",", " ").split()
+        if flag.startswith("--") and len(values) > 1 and f"'{flag}'" in said:
+            return flag, " ".join(values)
+    return "", ""

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, create_model
+from pydantic import Field
 
 from ..errors import InputError, MissingDependencyError, ScalarvizError
 from ..io import save_picture
 from ..run.sources.recording.file import check_apart
 from .console import Progress, fail, say, tell
-from .page import check_page, write_page
+from .flags import model_of
 from .pictures import Outputs, check_heard, check_look, painter_of, plan_outputs
+from .recording import check_page, write_page
 from .stop import Stop
 from .window import GONE, wants_window
 
@@ -29,36 +29,21 @@ if TYPE_CHECKING:
     from ..view.recorded.recording import Recorded
 
 _SHARED = (
-    "headless",
-    "out",
-    "at",
-    "duration",
-    "fps",
-    "paused",
-    "size",
-    "theme",
-    "presenter",
-    "cmap",
-    "html",
-    "json_line",
+    *("headless", "out", "at", "duration", "fps", "paused", "size", "theme", "presenter", "cmap", "html", "json_line"),
 )
 """Flags of the scenes that mean the same here."""
 
 
 def replay_options() -> type[BaseModel]:
     """The flags of the command: those of the scenes that are of the picture alone, and the files."""
-    options = importlib.import_module("scalarviz.scenes.options")
-    known = options.SceneOptions.model_fields
-    flags: dict[str, Any] = {
+    flags = {
         "recording": (Path, Field(description="what --recording wrote", json_schema_extra={"argument": True})),
         "other": (Path | None, Field(None, description="another one, to be shown beside it with the difference",
                                      json_schema_extra={"argument": True})),
         "steps": (int | None, Field(None, ge=0, le=10**15, json_schema_extra={"shown": "the last one"},
                                     description="the recorded step to which it is shown: the window stands there")),
     }  # fmt: skip
-    flags |= {name: (known[name].annotation, known[name]) for name in _SHARED}
-    made: type[BaseModel] = create_model("ReplayOptions", __base__=options.Flags, **flags)
-    return made
+    return model_of("ReplayOptions", flags, _SHARED)
 
 
 @dataclass(slots=True)
@@ -152,19 +137,13 @@ def _opened(options: Any, open_files: ExitStack) -> Replayed:
 
     paths = [path for path in (options.recording, options.other) if path is not None]
     records = [open_files.enter_context(load_recording(path)) for path in paths]
-    sources = [open_files.enter_context(_closing(RecordedSource(record, path.name)))
+    sources = [open_files.enter_context(closing(RecordedSource(record, path.name)))
                for record, path in zip(records, paths, strict=True)]  # fmt: skip
     names = names_of(paths)
     source: Played = sources[0] if len(sources) == 1 else Comparison(sources[0], sources[1], (names[0], names[1]))
     if options.steps is not None:
         source.to(options.steps)
     return Replayed(" and ".join(names), source, records)
-
-
-def _closing(source: Any) -> Any:
-    from contextlib import closing
-
-    return closing(source)
 
 
 def _check_at(source: Played, options: Any) -> None:

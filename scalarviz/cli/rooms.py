@@ -17,6 +17,8 @@ from .console import fail, say
 from .here import scene_files, summary_of
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from ..view.draw.theme import Theme
     from ..view.rooms.door import Door, Opened, Way
     from ..view.rooms.rooms import Rooms
@@ -57,6 +59,13 @@ def open_wall(help_instead: Callable[[], int]) -> int:
         return code
     say("scalarviz: a window of all scenes; ? shows the keys, Ctrl+Q closes it. In words: scalarviz --help")
     return walk(found, found.wall, WALL)
+
+
+def tour_options() -> type[BaseModel]:
+    """The flags of the tour: those of the scenes that are of the picture alone."""
+    from .flags import model_of
+
+    return model_of("TourOptions", {}, ("theme", "presenter"))
 
 
 def open_tour(theme: str = "dark", presenter: bool = False) -> int:

@@ -7,7 +7,7 @@ import math
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import SLOWER, DivergedError, InputError, MissingDependencyError, ScalarvizError
+from ..errors import SLOWER, DivergedError, ExpressionError, InputError, MissingDependencyError, ScalarvizError
 from ..io import check_target
 from ..io.weights import OPTIMIZER, checksum
 from ..run.checkpoint import optimizer_state
 from ..run.scene.scene_file import WRITER, LoadedScene, settled
-from .breaks import AT_A_BREAKPOINT, set_breakpoints, what_stopped
 from .console import Progress, fail, say, tell
 from .pictures import Outputs, check_heard, check_look, check_moment, plan_outputs
 from .recording import Taken, check_recording
@@ -333,3 +332,31 @@ def _number(value: float, digits: int | None = None) -> float | None:
     if not math.isfinite(value):
         return None
     return float(value) if digits is None else round(float(value), digits)
+
+
+AT_A_BREAKPOINT = 3
+"""The exit code of a run without a window that a breakpoint stopped."""
+
+
+def set_breakpoints(run: Run, conditions: Sequence[str]) -> None:
+    """Set one for each condition.
+
+    Raises
+    ------
+    ExpressionError
+        One cannot be read; the message names the flag.
+    """
+    for condition in conditions:
+        try:
+            run.break_on(condition)
+        except ExpressionError as error:
+            said = str(error).replace("break_on:", "--break:", 1)
+            raise ExpressionError(said, error.text, error.place) from None
+
+
+def what_stopped(run: Run) -> dict[str, object]:
+    """For ``--json``, where there are breakpoints: what stopped the run (None: nothing), and how often each was hit."""
+    if not len(run.breakpoints):
+        return {}
+    hits = {point.text: point.hits for point in run.breakpoints}
+    return {"stopped_by": None if run.stopped_by is None else str(run.stopped_by), "hits": hits}

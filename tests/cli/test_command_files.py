@@ -104,7 +104,7 @@ def test_a_page_has_about_300_frames_or_those_asked_for(rgb, press, tmp_path, fl
     press(Run, "step")  # a signal leaves a page of what there is
     assert rgb("--steps", 10**6, "--every", 1, "--html", "run.html").code == 130
     assert len(page_of("run.html")["steps"]) > 1
-    frames_of = pkgutil.resolve_name("scalarviz.cli.page.frames_of")  # large networks have fewer
+    frames_of = pkgutil.resolve_name("scalarviz.cli.recording.frames_of")  # large networks have fewer
     assert [frames_of(weights) for weights in (12, 10**5, 10**7)] == [300, 200, 24]
 
 

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from scalarviz.cli import warmup as cli_warmup
-from scalarviz.cli import warmup_gpu
 from scalarviz.cli.main import main
 from scalarviz.engine.cache import Place, serve
 from scalarviz.engine.cuda import catalog, images, there, warm
@@ -85,7 +84,7 @@ def test_a_helper_leaves_operations_that_it_does_not_know(cache, compiled, monke
 
 
 def test_where_there_is_no_gpu_nothing_is_said_of_it(cache, compiled, capsys, monkeypatch):
-    monkeypatch.setattr(warmup_gpu, "no_cuda", lambda number: "needs a GPU")
+    monkeypatch.setattr(cli_warmup, "no_cuda", lambda number: "needs a GPU")
     assert main(["warmup"]) == 0
     assert (len(capsys.readouterr().err.splitlines()), compiled) == (1, [])
 
@@ -93,8 +92,8 @@ def test_where_there_is_no_gpu_nothing_is_said_of_it(cache, compiled, capsys, mo
 @pytest.fixture
 def toolkit(monkeypatch):
     """A compiler that is there, of CUDA 13.0."""
-    monkeypatch.setattr(warmup_gpu, "no_compiler", lambda: "")
-    monkeypatch.setattr(warmup_gpu.nvvm, "processors", lambda: (75, 90, 100))
+    monkeypatch.setattr(cli_warmup, "no_compiler", lambda: "")
+    monkeypatch.setattr(cli_warmup.nvvm, "processors", lambda: (75, 90, 100))
 
 
 def test_a_kind_that_is_named_is_compiled_for(cache, compiled, toolkit, capsys):
