@@ -8,9 +8,8 @@ from pathlib import Path
 
 from ...errors import InputError
 from ...run.scene.scene import Scene
-from ...sweep.groups import swept
+from ...sweep.groups import Left, swept
 from ...sweep.kept import ALL
-from ...sweep.groups import Left
 from ...sweep.result import Result
 from ..draw.theme import Theme
 from ..rooms.door import Opened, Way
