@@ -35,14 +35,8 @@ LABEL = 28
 class Reader:
     """What is known of one moment without waiting for the thread that trains.
 
-    Attributes
-    ----------
-    frame : Frame
-        The numbers that are on screen; its network may be one that the run had.
-    source : Source
-        Where they come from, as it stands now.
-    options : object or None
-        What the scene was built with (:attr:`Scene.options`).
+    The network of `frame` may be one that the run had; `source` is as it stands now. `options` is what the
+    scene was built with (:attr:`Scene.options`).
     """
 
     frame: Frame
@@ -77,13 +71,7 @@ class Reader:
         return self.frame.data
 
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Copies of inputs (N, n_inputs) and targets (N, n_targets) that were learnt from at that moment.
-
-        Raises
-        ------
-        StateError
-            Nothing is learnt from.
-        """
+        """Copies of inputs (N, n_inputs) and targets (N, n_targets) of that moment; StateError if there are none."""
         found = self.frame.samples()
         if found is None:
             raise StateError(f"{self.source.what} has no samples; try a Run or a Scene")
@@ -103,7 +91,7 @@ def _there(reader: Reader) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What all four kinds have.
+    """What all four kinds have; parts of the wrong kind or length are refused with a message.
 
     Parameters
     ----------
@@ -119,11 +107,6 @@ class Control:
         ``value(reader)``: what it is set to; None where it cannot be had.
     change : callable
         ``change(value, reader)``: the edit that sets it, or None.
-
-    Raises
-    ------
-    TypeMismatchError, InputError
-        Texts that are none, are empty or too long; a flag that does not begin with two dashes; what cannot be called.
     """
 
     label: str
@@ -151,13 +134,7 @@ class Control:
             raise InputError(f"{said}: value= is missing; such as value=lambda reader: reader.options.noise")
 
     def taken(self, value: Any) -> Any:
-        """`value` as the control takes it.
-
-        Raises
-        ------
-        InputError, TypeMismatchError
-            It does not; the message says what is allowed.
-        """
+        """`value` as the control takes it; the error for any other says what is allowed."""
         return value
 
 
@@ -310,7 +287,6 @@ def fewer(units: int) -> int:
 
 
 def _finite(number: Any) -> bool:
-    """Whether it is a number that float64 has."""
     try:
         return math.isfinite(number)
     except OverflowError:  # a whole one that is larger

@@ -33,18 +33,9 @@ Float = NDArray[np.floating]
 class Can:
     """What a source can do.
 
-    Attributes
-    ----------
-    predict : bool
-        Send samples through the network, at the values of any frame: ``predict``, ``rows``, ``evaluate``.
-    train : bool
-        Do more steps.
-    edit : bool
-        Be changed by hand.
-    go : bool
-        Stand at another step than the last.
-    open : bool
-        Open its coming step: ``ask``.
+    `predict`: send samples through the network at the values of any frame (``predict``, ``rows``,
+    ``evaluate``). `train`: do more steps. `edit`: be changed by hand. `go`: stand at another step than the
+    last. `open`: open its coming step (``ask``).
     """
 
     predict: bool = False
@@ -56,21 +47,10 @@ class Can:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What trains it, in the words that a picture prints.
+    """What trains it, in the words that a picture prints (engine ``"numba, 1 thread"``).
 
-    Attributes
-    ----------
-    optimizer : str
-        Class name.
-    batch_size : int
-    samples : int
-        That there are.
-    reduction : str
-        How the losses of a batch are joined, ``"mean"`` or ``"sum"``.
-    engine : str
-        ``"numba, 1 thread"``.
-    whole : bool
-        Whether every step has all samples.
+    `samples` are those that there are; `reduction` is ``"mean"`` or ``"sum"``; `whole`: every step has all
+    samples.
     """
 
     optimizer: str
@@ -82,13 +62,11 @@ class Facts:
 
 
 class Source(Protocol):
-    """What is asked and done. A class that inherits from it has refusals for all that it does not define itself.
+    """What is asked and done.
 
-    Attributes
-    ----------
-    what : str
-        What it is, for messages.
-    can : Can
+    A class that inherits from it has refusals for all that it does not define itself.
+
+    `what` is its name in messages.
     """
 
     what: str = "this"
@@ -264,12 +242,7 @@ class Source(Protocol):
 class Moment:
     """One frame, and forward passes at its values: never at those of a run that has gone on meanwhile.
 
-    Attributes
-    ----------
-    frame : Frame
-        The numbers that are on screen.
-    source : Source
-        Where they come from, and what else it knows.
+    `source` says where the numbers come from, and what else it knows.
     """
 
     frame: Frame
@@ -281,13 +254,7 @@ class Moment:
         return self.frame.step
 
     def tensor(self, name: str) -> NDArray[np.floating]:
-        """The values of a tensor (``"0.weight"``) in its own shape, a copy.
-
-        Raises
-        ------
-        UnknownNameError
-            There is none of that name.
-        """
+        """The values of a tensor (``"0.weight"``) in its own shape, a copy; UnknownNameError if there is none."""
         for tensor in self.source.tensors:
             if tensor.name == name:
                 return tensor.of(self.frame.values).copy()

@@ -46,10 +46,13 @@ FAR = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """Somewhere to go."""
+    """Somewhere to go: a step, or the first or newest where it lies beyond them.
 
-    step: int  # beyond the first or newest step, that one is meant
-    nearest: bool = False  # whether a step near it will do, if one can stand there at once
+    `nearest`: a step near it will do, if one can stand there at once.
+    """
+
+    step: int
+    nearest: bool = False
 
 
 class Journeys:
@@ -64,7 +67,6 @@ class Journeys:
     _called: Callable[[], bool]
 
     def _stays(self) -> None:
-        """It goes nowhere yet."""
         self._condition = threading.Condition()
         self._set_out = 0.0
         self._given_up = False
@@ -85,12 +87,10 @@ class Journeys:
         """Let it wait for its turn; False if there is no turn any more."""
 
     def travel(self, step: int, *, nearest: bool = False) -> None:
-        """Let the run go to a step that was done, without waiting for it; training stops. Who asks last is obeyed.
+        """Let the run go to a step that was done (training stops), without waiting. Who asks last is obeyed.
 
-        `step`: beyond the first or newest step, that one is meant. `nearest`: whether a step near it will do,
-        if one can stand there at once: for a hand that is still moving.
-
-        Raises InputError: not a whole number.
+        Beyond the first or newest step, that one is meant. `nearest`: a step near it will do, if one can
+        stand there at once, for a hand that is still moving. InputError for what is no whole number.
         """
         journey = Journey(integer("travel: step", step, -FAR), nearest)
         with self._condition:
@@ -118,7 +118,6 @@ class Journeys:
         self._given_up = True
 
     def _next(self) -> Journey | None:
-        """The journey that waits, if there is one."""
         return next((item for item in list(self._waiting) if isinstance(item, Journey)), None)
 
     def _superseded(self, served: int) -> bool:
@@ -237,8 +236,7 @@ class WeightsGate:
     def moved(self, place: Callable[[int, int], int | None]) -> None:
         """The run has another network: what waits for a weight waits for that weight there.
 
-        `place`: ``place(start, count)``: where flat weights begin now, None where they are no longer in the
-        run.
+        ``place(start, count)`` says where flat weights begin now, None where they are no longer in the run.
         """
         for k, item in enumerate(list(self._waiting)):
             if isinstance(item, tuple) and isinstance(item[0], SetWeights | SetFrozen):
@@ -270,11 +268,7 @@ class WeightsGate:
 
 
 class Serving(WeightsGate, Journeys):
-    """The queue of a worker.
-
-    `state_wanted`: whether whoever watches wants the optimiser's arrays in every frame, in those that edits
-    leave too.
-    """
+    """The queue of a worker; with `state_wanted` every frame has the optimiser's arrays, also after edits."""
 
     state_wanted = False
 
@@ -289,7 +283,6 @@ class Serving(WeightsGate, Journeys):
         self._latest = reading(self.run, state or self.state_wanted)
 
     def _boundary(self) -> None:
-        """Do what waits, in order."""
         with self._serving:
             served, edited, fresh = 0, False, False  # fresh: the latest reading is of now
             try:
@@ -380,7 +373,6 @@ class _Readback:
         self._serving, self._requests = serving, requests
 
     def give(self, now: Midway) -> None:
-        """See :class:`scalarviz.engine.problem.Readback`."""
         self._serving._read_midway(self._requests, now)
 
 
@@ -436,10 +428,7 @@ class Worker(Serving):
     def start(self) -> Self:
         """Start the thread; from now on reads and writes of the run's weights go through this worker.
 
-        Raises
-        ------
-        StateError
-            It was started before, or another Worker trains the run.
+        StateError if it was started before, or another Worker trains the run.
         """
         if self._over or self._thread.ident is not None:
             raise StateError("a Worker is started once; make a new one: Worker(run)")
@@ -523,10 +512,7 @@ class Worker(Serving):
     def train_to(self, step: int) -> None:
         """Let the run go on until it has done `step` steps (at once, if that is in the past: a pause).
 
-        Raises
-        ------
-        InputError
-            Not a whole number; the run goes on as before.
+        A step that is no whole number raises InputError; the run goes on as before.
         """
         step = integer("train_to: step", step, 0)
         with self._condition:
@@ -538,10 +524,7 @@ class Worker(Serving):
     def ask(self, function: Callable[[Run], object]) -> AskedCall:
         """Let a function of the run be called at the next call boundary, without waiting; it is no edit.
 
-        Returns
-        -------
-        AskedCall
-            ``done`` says when it was; ``answer()`` gives what it returned, or raises what it raised.
+        ``done`` of what it returns says when it was; ``answer()`` gives its result, or raises its error.
         """
         asked = AskedCall(lambda: function(self.run))
         if not self._queue(asked):
@@ -572,12 +555,8 @@ class Worker(Serving):
     def settle(self, timeout: float = 10.0) -> Frame:
         """Wait until everything asked for is done, and return a frame of that moment.
 
-        Raises
-        ------
-        StateError
-            It is not done within `timeout` seconds.
-        InputError
-            A timeout that is no number of seconds, or more than a thread can wait.
+        StateError if that takes longer than `timeout` seconds; InputError for a timeout that a thread cannot
+        wait.
         """
         timeout = waiting(timeout, "settle: timeout")
         request = self.request()
@@ -599,12 +578,7 @@ class Worker(Serving):
     def request(self, sample: NDArray[Any] | None = None, *, state: bool = False) -> FrameRequest:
         """Ask for a new frame; see :meth:`scalarviz.Run.request_frame`.
 
-        Parameters
-        ----------
-        sample : ndarray, shape (n_inputs,), optional
-            Whose activations are wanted.
-        state : bool
-            Whether the optimiser's arrays are; :attr:`state_wanted` has them in what edits leave too.
+        `sample` (n_inputs,) is what activations are wanted of; with `state` come the optimiser's arrays.
         """
         request = FrameRequest(sample, self, state=state)
         while not (self._over or self.mine()):
@@ -629,10 +603,8 @@ class Worker(Serving):
     def do(self, edit: Edit, *, gesture: str = "") -> None:
         """Let an edit be done at the next call boundary, without waiting for it; see :meth:`Run.do`.
 
-        Raises
-        ------
-        InputError
-            It does not fit the run as it is now. What is found only at the boundary stands in `error`.
+        InputError if it does not fit the run as it is now. What is found only at the boundary stands in
+        `error`.
         """
         edit.check(self.run._hands)
         if not self._queue((edit, gesture)):

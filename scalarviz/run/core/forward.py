@@ -35,9 +35,9 @@ _BENDS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
 class Forward:
     """Forward passes on flat values; never touches the live store.
 
-    `tape`: as recorded. `plan`: of the loss. `tensors`: what the flat values hold. `joined`: how the losses
-    of a batch are joined: `reduction` and `share` of :class:`~scalarviz.engine.problem.Problem`. `stages`:
-    what the modules made, and the taps that they are. `shape`: of the inputs of one sample.
+    `plan` is that of the loss. `joined` says how the losses of a batch are joined: `reduction` and `share` of
+    :class:`~scalarviz.engine.problem.Problem`. Each stage comes with its tap. `shape` is that of one sample's
+    inputs.
     """
 
     def __init__(
@@ -63,8 +63,7 @@ class Forward:
     def sample(self, probe: ArrayLike) -> NDArray[np.float64]:
         """One sample as a row (n_inputs,), a copy.
 
-        Raises InputError: `probe` has the wrong length, holds no numbers, is not finite, or an id in it names
-        no row of its table.
+        InputError for a wrong length, what is no finite number, or an id that names no row of its table.
         """
         one: Any = [probe]
         rows: NDArray[np.float64] = fitting(as_samples(one, "probe").astype(np.float64), self.shape, "probe")
@@ -73,21 +72,13 @@ class Forward:
         return row
 
     def activations(self, probe: ArrayLike, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """``"input"`` and the row of every stage for one sample, in float64.
-
-        Raises InputError: as for :meth:`sample`.
-        """
+        """``"input"`` and the row of every stage for one sample, in float64."""
         sample = self.sample(probe)
         rows = self._tap_rows(self._probe_runner, self._taps, sample[:, None], values)
         return {"input": sample, **{s.name: r[:, 0] for s, r in zip(self.stages, rows, strict=True)}}
 
     def rows(self, inputs: ArrayLike, stages: Sequence[str], values: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """The rows of the named stages for samples (N, n_inputs), each (N, outputs), in float64.
-
-        ``"input"`` is the samples themselves.
-
-        Raises UnknownNameError: no such stage. InputError: samples of another shape, or not finite.
-        """
+        """The rows of stages (``"input"``: the samples) for samples (N, n_inputs), each (N, outputs), in float64."""
         taps = dict(zip((s.name for s in self.stages), self._taps, strict=True))
         unknown = [name for name in stages if name != "input" and name not in taps]
         if unknown:
@@ -102,12 +93,11 @@ class Forward:
     def units(
         self, values: NDArray[Any], data: Data
     ) -> tuple[dict[str, NDArray[np.bool_]], dict[str, NDArray[np.floating]]]:
-        """What becomes of the units at the first samples of `data` (numbers of a sample, N), by stage.
+        """By stage, which units are dead and which share is saturated at the first samples of `data`.
 
-        In the run's dtype, as the engine computes them. There are `PROBE_SET` samples, of a large net fewer.
-
-        Returns dead: of rectifiers: whether a unit is 0 for every one of the samples; saturated: of sigmoid
-        and tanh: the share of the samples at which its slope is below `FLAT` of its largest.
+        `data` is (numbers of a sample, N); `PROBE_SET` samples are looked at, of a large net fewer, in the
+        run's dtype, as the engine computes them. Dead is a rectifier's unit that is 0 for every one;
+        saturated is the share at which the slope of a sigmoid or tanh is below `FLAT` of its largest.
         """
         watched = [(s, tap) for s, tap in zip(self.stages, self._taps, strict=True) if s.kind in ("relu", *_BENDS)]
         if not watched:

@@ -263,13 +263,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A moment that was named.
-
-    Attributes
-    ----------
-    step : int
-    name : str
-    """
+    """A moment that was named."""
 
     step: int
     name: str
@@ -285,14 +279,10 @@ class Branch:
         Counts from 0, the line that the run began with; it stays as long as there is the branch.
     parent : int or None
         The branch that it left; None where it began by itself (a loaded file).
-    first : int
-        The step after which it left its parent, or at which it begins.
-    newest : int
-        Its last step.
-    curve : Curve
-        Its own steps, those after `first`.
-    edits : tuple of Applied
-        Its own, those after it left.
+    first, newest : int
+        The step after which it left its parent, or at which it begins; its last step.
+    curve, edits : Curve, tuple of Applied
+        Its own, those after `first`.
     current : bool
         Whether the run is on it.
     why : str
@@ -322,10 +312,8 @@ class Past:
     ----------
     first, newest : int
         Steps at which the run can stand, on the branch of now.
-    curve : Curve
-        All steps of that branch, those before it left its parent included.
-    edits : tuple of Applied
-        Likewise.
+    curve, edits : Curve, tuple of Applied
+        All of that branch, those before it left its parent included.
     branches : tuple of Branch
         All of them, the oldest first, that of now included.
     flags : tuple of Flag

@@ -44,10 +44,7 @@ def constants_of(model: Any) -> dict[str, NDArray[Any]]:
 
 
 def without_constants(model: Any, saved: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The entries of `saved` that are no constants of `model`.
-
-    Raises InputError: a saved one differs from the model's.
-    """
+    """The entries of `saved` that are no constants of `model`; InputError if a constant differs."""
     own = constants_of(model)
     differing = [name for name, array in own.items() if name in saved and not np.array_equal(saved[name], array)]
     if differing:
@@ -59,10 +56,7 @@ def without_constants(model: Any, saved: Mapping[str, NDArray[Any]]) -> dict[str
 
 
 def as_blocks(parameters: Iterable[Any]) -> list[Block]:
-    """Blocks of Parameters and Weights, each once.
-
-    Raises InputError: something else is among them.
-    """
+    """Blocks of Parameters and Weights, each once; InputError for anything else."""
     found: dict[Block, None] = {}
     for parameter in parameters:
         if isinstance(parameter, Weight):
@@ -127,10 +121,7 @@ def _shape(block: Block) -> tuple[int, ...]:
 
 
 def weight_name(tensors: Sequence[Tensor], index: int) -> str:
-    """Name of the scalar at flat `index`, as ``0.weight[4][2]``.
-
-    Raises InputError: there is none.
-    """
+    """Name of the scalar at flat `index`, as ``0.weight[4][2]``; InputError if there is none."""
     for tensor in tensors:
         if tensor.start <= index < tensor.start + tensor.size:
             place = np.unravel_index(index - tensor.start, tensor.shape) if tensor.shape else ()
@@ -146,12 +137,10 @@ _PLACES = re.compile(r"(?:\[\d{1,9}\])*\Z")
 
 
 def index_of(tensors: Sequence[Tensor], blocks: Sequence[Block], given: Any) -> int:
-    """Flat index of the weight `given`.
+    """Flat index of a weight that is given as a Weight, a name or an index; negative ones count from the end.
 
-    `tensors`, `blocks`: of one run. `given`: a negative index counts from the end.
-
-    Raises InputError: a weight of another run, a name of several weights, an index outside. UnknownNameError:
-    no weight is called so. TypeMismatchError: it is none of the three.
+    InputError for a weight of another run, a name of several weights, or an index outside; UnknownNameError
+    for any other name.
     """
     if isinstance(given, Weight):
         start = _start(blocks, given._block)

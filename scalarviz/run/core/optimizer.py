@@ -27,10 +27,8 @@ from .training import Training
 def record_update(optimizer: Any, limits: Limits = NO_LIMITS) -> Plan:
     """The plan of one weight's update: inputs ``w, g, *state``, theta ``[lr, t]``, outputs ``w, *state``.
 
-    See :func:`.limited.limited_rule` for `limits`.
-
-    Raises TypeMismatchError: not an Optimizer. InputError: its class overrides ``step()``, or ``update``
-    returns something other than it declares.
+    See :func:`.limited.limited_rule` for `limits`. InputError if the optimiser's class overrides ``step()``,
+    or ``update`` returns something other than it declares.
     """
     if not isinstance(optimizer, Optimizer):
         raise TypeMismatchError(f"the optimiser must be an optim.Optimizer, got {type(optimizer).__name__}")
@@ -52,7 +50,7 @@ def record_rules(optimizer: Optimizer, limits: Limits) -> list[Plan]:
 def trained_indices(optimizer: Optimizer, tape: Tape) -> NDArray[np.bool_]:
     """Which elements of theta the optimiser holds and the loss depends on, shape (P,).
 
-    Raises InputError: there are none: the optimiser was made for another model.
+    InputError if there are none: the optimiser was made for another model.
     """
     held = np.zeros(tape.n_parameters, bool)
     held[places_of(optimizer, tape)] = True
@@ -138,10 +136,7 @@ def places_of(optimizer: Optimizer, tape: Tape) -> NDArray[np.int64]:
 
 
 def spans_in(weights: Any, tape: Tape) -> tuple[tuple[int, int], ...]:
-    """Start and count of each part of theta that `weights`, a Parameter, a part of one, a Weight or a list, are.
-
-    Raises InputError, TypeMismatchError: they are no weights, or others than those of the tape.
-    """
+    """Start and count of each part of theta that `weights` are; refuses others than those of the tape."""
     start_of, found = starts(tape), []
     for block, places in held_by(list(_parts(weights)), "the weights"):
         if block not in start_of:
@@ -161,13 +156,11 @@ def _parts(weights: Any) -> Iterator[Any]:
 
 
 def restore(tensors: Sequence[Tensor], targets: Mapping[str, NDArray[Any]], saved: Mapping[str, NDArray[Any]]) -> None:
-    """Copy `saved` arrays by name into flat arrays.
+    """Copy `saved` arrays by name into flat arrays that hold `tensors`; nothing is changed if one does not fit.
 
-    `tensors`: what one flat array holds. `targets`: prefix of the names (``""`` for the weights,
-    ``"velocity."``) and the flat array that they go to.
-
-    Raises InputError: names or shapes differ, and everything that is wrong is listed; or a number is not
-    finite in the flat array's dtype. Nothing is changed.
+    `targets` has the prefix of the names (``""`` for the weights, ``"velocity."``) and the flat array that
+    they go to. The InputError lists all names and shapes that differ, or a number that is not finite in the
+    flat array's dtype.
     """
     wanted = {
         prefix + t.name: (t, flat) for prefix, flat in targets.items() for t in tensors if not (prefix and t.buffer)

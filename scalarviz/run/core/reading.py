@@ -22,14 +22,10 @@ Found = tuple[Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]]
 
 
 class Units:
-    """Finding out takes a forward pass of some samples, two steps of a large network: nobody pays who does not look.
+    """Finds dead and saturated units of one moment, both at the first look, as of a Frame.
 
-    `values`: of the moment; shape (P,). `data`: what was learnt from then; never written to. `step`: of the
-    moment.
-
-    `dead`, `saturated`: as :attr:`Frame.dead <scalarviz.run.core.frame.Frame.dead>`; the first look at one of
-    them finds both. `samples`: how many were looked at; 0 as long as nobody has. `seconds`: what finding them
-    took; 0.0 as long as nobody has looked.
+    It takes a forward pass of some samples, two steps of a large network: nobody pays who does not look.
+    `data` is never written to; `samples` and `seconds` are 0 as long as nobody has looked.
     """
 
     def __init__(self, forward: Forward, values: NDArray[Any], data: Data, step: int) -> None:
@@ -78,21 +74,9 @@ class _Part(Mapping[str, NDArray[Any]]):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What is set, not what is learnt.
+    """What is set, not what is learnt; the learning rate in `numbers` is that of the coming step.
 
-    Attributes
-    ----------
-    optimizer : str
-        Class name.
-    numbers : mapping of str to object
-        The optimiser's, by the names of its constructor; the learning rate is that of the coming step.
-    batch_size, samples : int
-        Of a step, and that there are.
-    sampling : {"epochs", "replacement"}
-    limits : Limits
-        Penalties of the loss, and limits of the gradient.
-    seed : int
-        Of the order of the samples.
+    `limits` has penalties of the loss and limits of the gradient; `seed` is that of the order of the samples.
     """
 
     optimizer: str
@@ -119,32 +103,33 @@ def settings_of(problem: Problem, optimizer: Optimizer) -> Settings:
 
 @dataclass(slots=True, eq=False)
 class Reading:
-    """Numbers of one moment, copies."""
+    """Numbers of one moment, copies; those of the same names are as in :class:`~scalarviz.run.core.frame.Frame`.
 
-    # step, loss, lr, values, gradient, computed, frozen, edited and next_lr: see
-    # :class:`~scalarviz.run.core.frame.Frame`
+    `previous` (P,) are the values before the step. `update` (P,) is there where it is not the difference:
+    weights were set from outside since. `curve` goes up to the last call of the engine; `more` and `rates`
+    are losses and learning rates of the steps since then, of the call that the moment lies in. `half`: the
+    network computes with these values rounded to float16. `state` is None where nobody asked for it.
+    """
+
     step: int
     loss: float
     lr: float
     values: NDArray[Any]
     gradient: NDArray[Any]
-    previous: NDArray[Any]  # the values before the step; shape (P,)
-    # what the step did, where it is not the difference: weights were set from outside since
+    previous: NDArray[Any]
     update: NDArray[Any] | None
     computed: BoolArray
     frozen: BoolArray
-    curve: Curve  # the history up to the last call of the engine
+    curve: Curve
     edited: bool
     next_lr: float
-    data: Data  # what was learnt from; shape (numbers of a sample, N)
-    forward: Forward  # sends samples through the network
-    settings: Settings  # how the run trains
-    half: bool = False  # whether the network computes with these values rounded to float16
-    past: Past | None = None  # where the run can go, and what happened where
+    data: Data
+    forward: Forward
+    settings: Settings
+    half: bool = False
+    past: Past | None = None
     stopped_by: str = ""
-    # the optimiser's arrays, copies; None where nobody asked for them
     state: Mapping[str, NDArray[Any]] | None = None
-    # more and rates: losses and learning rates of the steps since then, of the call that the moment lies in
     more: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     rates: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     _making: threading.Lock = field(default_factory=threading.Lock)

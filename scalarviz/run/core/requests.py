@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 
 
 class AskedCall:
-    """Its result or error, and whether it is done.
-
-    `function`: without arguments.
-    """
+    """The result or error of a function without arguments, and whether it is done."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.function = function
@@ -120,12 +117,7 @@ class FrameRequest:
         return self._came.is_set()
 
     def result(self, timeout: float | None = None) -> Frame:
-        """The frame; waits for it.
-
-        Parameters
-        ----------
-        timeout : float, optional
-            Seconds to wait at most; default: as long as it takes.
+        """The frame; waits for it, `timeout` seconds at most (None: as long as it takes).
 
         Raises
         ------

@@ -18,11 +18,8 @@ Stages = frozenset[int]
 class MadeOf:
     """Goes back from rows to the stages that each way meets first. A row is passed once, however many ask.
 
-    What is found is kept where ways part, at rows that several read: a wide sum is passed in one go.
-
-    `inputs`: the first rows are those of stage 0, the sample.
-
-    `owner`: the stage that each row belongs to.
+    What is found is kept where ways part, at rows that several read: a wide sum is passed in one go. The
+    first `inputs` rows are those of stage 0, the sample; `owner` has the stage that each row belongs to.
     """
 
     def __init__(self, nodes: Sequence[Node], inputs: int) -> None:
@@ -128,9 +125,9 @@ Rows = tuple[int, ...]
 def stages_of(model: Any, tape: Tape, tensors: Sequence[Tensor], shape: Shape) -> list[tuple[Stage, int]]:
     """The stages in the order of the tape, each with the number of its tap, or `OUTPUTS`.
 
-    A stage is what one call of a module returned, if it is new: what only reshapes, selects or passes on is none. A
-    module that calls others is one where it does more than they do (a residual's sum); so is what a function returns
-    by itself. `shape` is that of one sample.
+    A stage is what one call of a module returned, if it is new: what only reshapes, selects or passes on is
+    none. A module that calls others is one where it does more than they do (a residual's sum); so is what a
+    function returns by itself. `shape` is that of one sample.
     """
     finder = _Finder(model, tape, tensors, shape)
     for number, (module, rows) in enumerate(tape.taps):
@@ -214,7 +211,6 @@ class _Finder:
         return self.tensor_of.get(block) if isinstance(block, Block) else None
 
     def _name(self, module: Any) -> str:
-        """The module's path, made different from those that are taken."""
         path = self.names.get(id(module), "") or OUTPUT
         if module is not None and id(module) not in self.names:  # made by the forward pass itself
             path = type(module).__name__.lower()

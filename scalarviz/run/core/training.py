@@ -120,14 +120,12 @@ class Onlooker(Protocol):
 class Training:
     """Steps of one problem by one engine.
 
-    `held`: the weights that the optimiser holds; shape (P,). `pace`: the rates of its steps. `name_of`: flat
-    index to the name of a weight, for messages. `scale`: of a run in float16.
-
-    `loss`: of the last step; NaN before the first, and where the numbers were loaded. `lr`: learning rate of
-    the last step, likewise. `call_seconds`: see `CALL_SECONDS`. How steps are cut into calls changes no bit.
-    `onlooker`: who looks at every call while it is there. `turn`: held by the thread that steps or changes
-    the run. `data_changed`, `flags_changed`: set by whoever changes the data, or the flags of frozen weights,
-    between two steps; the next step clears them.
+    `held` (P,) are the weights that the optimiser holds, `name_of` names a flat index for messages, and
+    `scale` is the loss scale of a run in float16. `loss` and `lr` are those of the last step; NaN and None
+    before the first, and where the numbers were loaded. How `call_seconds` (see `CALL_SECONDS`) cuts steps
+    into calls changes no bit. `onlooker` looks at every call while it is there. The thread that steps or
+    changes the run holds `turn`. Whoever changes the data, or the flags of frozen weights, between two steps
+    sets `data_changed` or `flags_changed`; the next step clears them.
     """
 
     def __init__(
@@ -191,16 +189,11 @@ class Training:
         return self.data_changed or self.problem.store.revision != self._revision
 
     def advance(self, most: int) -> int:
-        """One call of the engine: at most `most` steps, as many as fit into `call_seconds`.
+        """Call the engine once for at most `most` steps, as many as fit into `call_seconds`; returns how many.
 
-        More where the engine's own overhead would be above `OVERHEAD` of the call.
-
-        Returns how many steps were done.
-
-        Raises DivergedError: see :meth:`scalarviz.run.run.Run.step`.
-
-        Ctrl-C, or an error of the model, leaves the numbers of a whole step: an engine in machine code ends its call,
-        of another one the call is undone.
+        More where the engine's own overhead would be above `OVERHEAD` of the call. Ctrl-C, or an error of the
+        model, leaves the numbers of a whole step: an engine in machine code ends its call, of another one the
+        call is undone. DivergedError as in :meth:`scalarviz.run.run.Run.step`.
         """
         trainer = self.trainer
         if not trainer.ready:
@@ -295,10 +288,7 @@ class Training:
         self.steps, self.loss, self.lr = step, loss, lr
 
     def replay(self, most: int) -> int:
-        """Steps that were done before, again: the history has them. One call of the engine, of at most `most` steps.
-
-        Returns how many were done.
-        """
+        """Do at most `most` steps again in one call, as the history has them already; returns how many were done."""
         trainer, begun = self.trainer, time.perf_counter()
         count = self.problem.ready(self.steps, self._count(trainer, most))
         reading = time.perf_counter() - begun

@@ -36,10 +36,7 @@ class Hands(Protocol):
         ...
 
     def drawn(self, start: int, count: int) -> NDArray[Any]:
-        """What their initialiser would make of some flat weights, by random numbers of the seed and the step.
-
-        InputError: nobody says how they begin.
-        """
+        """Flat weights as their initialiser draws them by seed and step; InputError: nobody says how they begin."""
         ...
 
     def put_weights(self, start: int, numbers: NDArray[Any]) -> None:
@@ -153,12 +150,7 @@ class Edit:
         return self
 
     def check(self, hands: Hands) -> None:
-        """Raise unless the edit fits the run; nothing is changed.
-
-        Raises
-        ------
-        InputError
-        """
+        """Raise InputError unless the edit fits the run; nothing is changed."""
 
     def apply(self, hands: Hands) -> None:
         """Do it, between two steps."""
@@ -236,20 +228,10 @@ def several(name: Names, start: int, count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """An edit that was done.
+    """An edit that was done after `step` steps, in absolute numbers; `what` is one line, with names of weights.
 
-    Attributes
-    ----------
-    step : int
-        Steps that the run had done.
-    edit : Edit
-        In absolute numbers.
-    what : str
-        One line, with the names of the weights.
-    gesture : str
-        Edits of one gesture after the same step stand as one.
-    does : tuple of Edit
-        What it came to, where the edit itself cannot be done again: a function of the user's own.
+    Edits of one `gesture` after the same step stand as one. `does` is what it came to, where the edit itself
+    cannot be done again: a function of the user's own.
     """
 
     step: int
@@ -276,14 +258,9 @@ _ARRAY = {"dtype", "shape", "base64"}
 
 
 def write_edit(edit: Edit) -> str:
-    """One line of JSON.
+    """One line of JSON; a function is written by its name, which :func:`read_edit` refuses.
 
-    An edit that holds a function writes the function's name; :func:`read_edit` refuses it.
-
-    Raises
-    ------
-    InputError
-        A number of it is not finite outside of an array, which JSON cannot say.
+    InputError if a number outside of an array is not finite, which JSON cannot say.
     """
     try:
         return json.dumps(_encoded(edit), allow_nan=False)
@@ -294,12 +271,8 @@ def write_edit(edit: Edit) -> str:
 def read_edit(text: str) -> Edit:
     """The edit that `text` says; nothing is done with it yet.
 
-    Raises
-    ------
-    FileFormatError
-        It is no JSON, of no known kind, has other parts than that kind, or holds a function.
-    InputError
-        Its numbers cannot be used.
+    FileFormatError if it is no JSON, of no known kind, has other parts than that kind, or holds a function;
+    InputError if its numbers cannot be used.
     """
     try:
         said = json.loads(text)

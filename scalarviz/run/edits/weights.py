@@ -218,7 +218,6 @@ class ScaleWeights(Edit):
     ----------
     spans : tuple of (int, int)
         Start and count of each part.
-    factor : float
     said : str
         What the weights are called together (``"row 2 of 0.weight"``).
     """
@@ -258,14 +257,7 @@ class ScaleWeights(Edit):
 class RedrawWeights(Edit):
     """Some weights begin anew, with random numbers of their layer's initialiser, which follow from seed and step.
 
-    In the log it stands as the values that came of it.
-
-    Attributes
-    ----------
-    spans : tuple of (int, int)
-        Start and count of each part.
-    said : str
-        What the weights are called together (``"row 2 of 0.weight"``).
+    In the log it stands as the values that came of it. `spans` and `said` are as of :class:`ScaleWeights`.
     """
 
     spans: Spans

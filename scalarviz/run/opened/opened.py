@@ -28,16 +28,19 @@ REACH = 4.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Along:
-    """The loss of one batch along one weight."""
+    """The loss of one batch along one weight, `value` before the step and `after` it (NaN where not known).
+
+    `weights` (points,) are values of it, rising, its own in the middle; `losses` those of the batch at each,
+    all other weights as they are, in the run's dtype. `loss` and `slope`, the gradient, are those at `value`,
+    in float64.
+    """
 
     index: int
-    # weights and losses: values of the weight, rising, its own in the middle; and the loss of the batch at
-    # each, all other weights as they are, computed in the run's dtype; shape (points,)
     weights: Float
     losses: Float
-    value: float  # value and after: the weight before the step, and after it (NaN where that is not known)
+    value: float
     after: float
-    loss: float  # loss and slope: at `value`, in float64; the slope is the gradient
+    loss: float
     slope: float
 
     @property
@@ -80,8 +83,8 @@ def losses_at(taken: Taken, index: int, weights: Float) -> Float:
 class Opened:
     """A step, opened. It holds copies: the run is left as it is, and may go on.
 
-    All numbers are float64, so sums come out as printed; the engine's own gradient differs from `gradient` by the
-    rounding of its dtype.
+    All numbers are float64, so sums come out as printed; the engine's own gradient differs from `gradient` by
+    the rounding of its dtype.
 
     Attributes
     ----------
@@ -99,11 +102,11 @@ class Opened:
     trial : bool
         Whether this is a step with one sample alone, which the run does not do.
     rows, deltas : dict of str to ndarray of float64, shape (outputs, shown)
-        By stage: its numbers, and the derivative of the batch's loss by each of them. NaN for numbers that no weight
-        stands before: a gradient ends where nothing can learn.
+        By stage: its numbers, and the derivative of the batch's loss by each of them. NaN for numbers that
+        no weight stands before: a gradient ends where nothing can learn.
     shown : int
-        For how many samples, the first of the batch, `rows`, `deltas`, `inputs` and `targets` are there: all of them,
-        fewer where they would take more than some 32 MB.
+        For how many samples, the first of the batch, `rows`, `deltas`, `inputs` and `targets` are there:
+        all of them, fewer where they would take more than some 32 MB.
     inputs, targets : ndarray of float64, shapes (n_inputs, shown) and (n_targets, shown)
     stages : tuple of Stage
     tensors : tuple of Tensor
@@ -179,15 +182,7 @@ class Opened:
     # ---- one weight
 
     def index(self, weight: Any) -> int:
-        """Flat index of a weight: a Weight, a name as ``"0.weight[2][1]"``, or the index itself.
-
-        Raises
-        ------
-        InputError
-            There is no such weight here.
-        TypeMismatchError
-            It is none of the three.
-        """
+        """Flat index of a Weight, a name as ``"0.weight[2][1]"``, or an index; InputError if it is not here."""
         return index_of(self._taken.tensors, self._taken.network.tape.blocks, weight)
 
     def name(self, weight: Any) -> str:
@@ -197,11 +192,7 @@ class Opened:
     def terms(self, weight: Any, most: int = MOST) -> Terms:
         """What the gradient of one weight is the sum of: ``delta * x``, by sample, position and use.
 
-        Parameters
-        ----------
-        weight : Weight, str or int
-        most : int
-            How many are listed; the sums are of all.
+        At most `most` are listed; the sums are of all.
         """
         return Terms(self.index(weight), self._passes, self.batch, integer("terms: most", most, 1))
 
@@ -225,10 +216,7 @@ class Opened:
     def update(self, weight: Any) -> Update:
         """What the optimiser makes of one weight: its own recorded rule with every number.
 
-        Raises
-        ------
-        StateError
-            The optimiser's state before this step is not known; see :meth:`Run.open`.
+        StateError where the optimiser's state before this step is not known; see :meth:`Run.open`.
         """
         index = self.index(weight)
         if index not in self._updates:
@@ -294,7 +282,6 @@ class Opened:
 
         Parameters
         ----------
-        weight : Weight, str or int
         points : int
             How many values of the weight, at least 3. They reach as far as the weights of its tensor are large, and
             beyond the new value; an odd number has the weight itself in the middle.
@@ -312,17 +299,8 @@ class Opened:
     def outer_products(self, stage: str, counts: Iterable[int] | None = None) -> Iterator[OuterProduct]:
         """The gradient of a linear stage as a sum of outer products, one sample of the batch after another.
 
-        Parameters
-        ----------
-        stage : str
-            Name of a linear stage.
-        counts : iterable of int, optional
-            After how many samples the sum is wanted; the last one comes in any case. Default: after each.
-
-        Returns
-        -------
-        iterator of OuterProduct
-            The last one's `total` is what this call of the layer gives to the gradient of its weights.
+        `counts` says after how many samples the sum is wanted (default: after each); the last one comes in
+        any case. Its `total` is what this call of the layer gives to the gradient of its weights.
 
         Raises
         ------
@@ -349,12 +327,8 @@ class Opened:
     def micro_steps(self) -> tuple[MicroStep, ...]:
         """The step as a sequence of small ones: zero, forward, loss, backward, gradients, update.
 
-        Up to 64 weights every product, sum, delta, gradient and new weight is one; larger networks go by stages.
-
-        Raises
-        ------
-        StateError
-            As for :meth:`update`.
+        Up to 64 weights every product, sum, delta, gradient and new weight is one; larger networks go by
+        stages. StateError as for :meth:`update`.
         """
         if self._steps is None:
             self._steps = tuple(Walk(self).steps())
@@ -394,13 +368,7 @@ class Opened:
 
     @cached_property
     def new_values(self) -> Float:
-        """The weights after the step (P,), in float64; those that the optimiser leaves alone are as before.
-
-        Raises
-        ------
-        StateError
-            As for :meth:`update`.
-        """
+        """The weights after the step (P,), in float64; those that the optimiser leaves alone are as before."""
         after = moved(self._taken, self.values, self.gradient, list(self._state.values()))
         for index, number in self._followed.items():
             after[index] = number

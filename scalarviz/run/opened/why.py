@@ -24,17 +24,9 @@ _TRIED = (0, 1, -1, 2, 3, 4)
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The texts of a column.
+    """The texts of a column: its rows, what the others give (`rest`), and all (`total`, the number `whole`).
 
-    Attributes
-    ----------
-    rows : tuple of str
-    rest, total : str
-        What the others give, and all.
-    whole : float
-        The total as it is printed.
-    places : int or None
-        Decimals; None where a number is not finite.
+    `places` are decimals; None where a number is not finite.
     """
 
     rows: tuple[str, ...]
@@ -85,7 +77,6 @@ def columns(lines: Sequence[Sequence[str]], left: int) -> list[str]:
 
 
 def _fixed(number: float, places: int) -> Decimal:
-    """`number` with so many decimals, exactly as printed."""
     return Decimal(number).quantize(Decimal(1).scaleb(-places), context=_EXACT) + Decimal(0)
 
 
@@ -104,11 +95,15 @@ LARGEST = 8
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One term."""
+    """One term; delta, x and product are of the sample's own loss, not yet divided by the size of the batch.
 
-    sample: int  # its number in the data; -1 for one that is not of it
-    where: str  # the place where the weight is used, if there are several
-    delta: float  # delta, x and product: of the sample's own loss: not yet divided by the size of the batch
+    `sample` is its number in the data, -1 for one that is not of it; `where` the place of use, if there are
+    several.
+    """
+
+    sample: int
+    where: str
+    delta: float
     x: float
     product: float
 
@@ -117,30 +112,11 @@ class Row:
 class Why:
     """Why a weight moves in a step; its text is a table.
 
-    Attributes
-    ----------
-    name : str
-    index, step : int
-    batch : int
-        Samples of the step.
-    rows : tuple of Row
-        The largest terms, by size.
-    more : int
-        How many others there are.
-    others, total : float
-        What the others sum up to, and all.
-    divisor : float
-        What the sum is divided by: the size of the batch, 1 where the losses of samples are added up.
-    gradient : float
-        The result, in float64.
-    engine_gradient : float or None
-        That of the engine, where it has done this step.
-    engine : str
-        Its name and dtype.
-    update : Update
-        The optimiser's rule with numbers.
-    now : float or None
-        The weight as it is now, where the step is done.
+    `batch` counts the samples of the step. `rows` are the largest terms by size, `more` counts the others,
+    `others` and `total` are their sum and that of all. The total over `divisor` (the size of the batch, 1
+    where the losses of samples are added up) is `gradient`, in float64. `engine_gradient` is there where the
+    engine has done this step; `engine` is its name and dtype. `now` is the weight as it is now, where the
+    step is done.
     """
 
     name: str
@@ -277,18 +253,8 @@ class Moved:
 class Comparison:
     """The weights at two steps; its text is a table of those that moved most.
 
-    Attributes
-    ----------
-    first, second : int
-        The steps.
-    before, after : ndarray, shape (P,)
-        The weights at them.
-    losses : (float, float)
-        Of the two steps, NaN where there was none.
-    rows : tuple of Moved
-        The weights that differ most.
-    changed : int
-        How many differ at all.
+    `before` and `after` are (P,). `losses` are those of the two steps, NaN where there was none. `rows` are
+    the weights that differ most; `changed` counts those that differ at all.
     """
 
     first: int

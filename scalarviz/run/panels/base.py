@@ -85,7 +85,6 @@ class Image(Panel):
 
     Attributes
     ----------
-    title : str
     paint : callable
         ``paint(moment) -> H x W x 3``, uint8 or floats in 0..1. If it raises, the error stands in the picture's place
         in one line and everything else goes on. It is called as often as a quarter of the time allows.
@@ -114,7 +113,6 @@ class Table(Panel):
 
     Attributes
     ----------
-    title : str
     rows : sequence of rows, or callable
         A row is a sequence of str, all of one length; or ``rows(moment)`` makes them of every moment.
     heads : tuple of str
@@ -140,19 +138,7 @@ class Table(Panel):
 
 
 def as_rows(given: Any, columns: int = 0) -> list[tuple[str, ...]]:
-    """Checked rows of a table.
-
-    Parameters
-    ----------
-    given : sequence of sequences of str
-    columns : int
-        Words of a row; 0: as many as the first has.
-
-    Raises
-    ------
-    InputError
-        Something else.
-    """
+    """Checked rows of a table; `columns` words each, 0 for as many as the first has."""
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise InputError(f"rows are a list of rows, got {type(given).__name__} {shown(given)}")
     rows: list[tuple[str, ...]] = []
@@ -194,12 +180,7 @@ class Kept(Protocol):
 class RecordedPictures(Panel):
     """What a panel looked like at some steps: shown is the last one that is not after the step, with its own step.
 
-    Attributes
-    ----------
-    title : str
-        Of the panel.
-    pictures : tuple of Kept
-        By step, one at least.
+    `title` is that of the panel; `pictures` are by step, one at least.
     """
 
     title: str
@@ -220,10 +201,6 @@ class GradientTree(Panel):
 
     Inside an opened step the gradients come in two passes: first by each stage's output, from the loss back along the
     chain; then each layer's leaves, where a weight's is the outer product of its output's and its input.
-
-    Attributes
-    ----------
-    title : str
     """
 
     title: str = "model"
@@ -237,15 +214,7 @@ class GradientTree(Panel):
 
 
 class Made(NamedTuple):
-    """What a :class:`GraphPanel` shows of one moment.
-
-    Attributes
-    ----------
-    roots : sequence of Value
-        The results of which the graph is drawn.
-    note : str
-        Of what they are ("row 3 of 60").
-    """
+    """What a :class:`GraphPanel` shows of one moment: the results, and a note of what they are ("row 3 of 60")."""
 
     roots: Sequence[Value]
     note: str = ""
@@ -257,7 +226,6 @@ class GraphPanel(Panel):
 
     Attributes
     ----------
-    title : str
     make : callable
         ``make(moment) -> Value``, a list of Values, or :class:`Made`: computed anew of the numbers of the moment, with
         Values and Weights of its own, never with those of the run. Gradients are there if it calls ``backward()``.
@@ -276,13 +244,7 @@ class GraphPanel(Panel):
         flag(self.chains, "GraphPanel: chains")
 
     def made(self, moment: Moment) -> Made:
-        """What it is of a moment.
-
-        Raises
-        ------
-        InputError
-            `make` returned something else.
-        """
+        """What it is of a moment; InputError if `make` returned something else."""
         given: Any = self.make(moment)
         made = given if isinstance(given, Made) else Made(given)
         roots = every(made.roots, "make")

@@ -25,7 +25,6 @@ class TestCurve:
 
     Attributes
     ----------
-    label : str
     inputs, targets : ndarray
         As for ``Run.evaluate``.
     accuracy : bool
@@ -65,7 +64,6 @@ class HeldBack:
 
     Attributes
     ----------
-    label : str
     samples : callable
         ``samples(moment) -> (inputs, targets)`` as for ``Run.evaluate``; of length 0 where nothing is held back.
     right : callable or None
@@ -156,11 +154,6 @@ class CurveFit(Panel):
         None: the samples that are learnt from, of one number and one target each.
     edits : PointEdits or None
         What a hand may do with the points; the second number of a place is what is to be found there.
-
-    Raises
-    ------
-    InputError, TypeMismatchError
-        For any of them; the message says what is allowed.
     """
 
     title: str = ""
@@ -222,7 +215,6 @@ class LossOver(Panel):
         What each is called.
     spans : tuple of (float, float)
         From where to where each is shown; farther where the ball leaves that.
-    title : str
     """
 
     weights: tuple[int, ...]

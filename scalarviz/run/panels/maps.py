@@ -105,14 +105,10 @@ class Axis:
     name : str
         Of what grows along it.
     least, most : float
-        Its ends, in the numbers of the points.
+        Its finite ends, in this order, in the numbers of the points.
     shown : (float, float) or None
-        The numbers that are printed at its ends, for points that were standardised; None: the ends themselves.
-
-    Raises
-    ------
-    InputError, TypeMismatchError
-        The ends are no two finite numbers in this order, or the name is no text.
+        The numbers that are printed at its ends, for points that were standardised; None: the ends
+        themselves.
     """
 
     name: str
@@ -149,11 +145,6 @@ class Points:
         What the output should be there; for classes their numbers.
     held_back : ndarray of bool, shape (N,), or None
         Which of them are not learnt from; None: none.
-
-    Raises
-    ------
-    InputError, TypeMismatchError
-        No numbers, or other shapes.
     """
 
     x: Float
@@ -188,11 +179,6 @@ class PointEdits:
         ``remove(index) -> Edit | None``: without the point of that number (of :class:`Points`).
     adds : callable or None
         ``adds() -> str``: what the next point will be, which the pointer says over an empty place.
-
-    Raises
-    ------
-    TypeMismatchError
-        One of them cannot be called.
     """
 
     add: Callable[[tuple[float, float]], Edit | None]
@@ -215,8 +201,6 @@ class PlaneMap(Panel):
 
     Attributes
     ----------
-    title : str
-    across, up : Axis
     inputs : callable
         ``inputs(points) -> samples``: what the network gets, (N, n_inputs), for points of the plane (N, 2).
     output : int
@@ -233,11 +217,6 @@ class PlaneMap(Panel):
         Names of two to eight classes, one for each output: the map shows the likeliest and how sure that is.
     edits : PointEdits or None
         What a hand may do with the points.
-
-    Raises
-    ------
-    InputError, TypeMismatchError
-        For any of them; the message says what is allowed.
     """
 
     title: str
@@ -269,13 +248,7 @@ class PlaneMap(Panel):
 
 
 def check_edits(panel: Panel, edits: Any) -> None:
-    """Refuse what is neither PointEdits nor None.
-
-    Raises
-    ------
-    TypeMismatchError
-        It is something else.
-    """
+    """Refuse what is neither PointEdits nor None."""
     if edits is not None and not isinstance(edits, PointEdits):
         raise TypeMismatchError(
             f"{type(panel).__name__}: edits is a PointEdits or None, got {type(edits).__name__} {shown(edits)}; "
@@ -284,13 +257,7 @@ def check_edits(panel: Panel, edits: Any) -> None:
 
 
 def check_axes(panel: Panel, across: Any, up: Any) -> None:
-    """Refuse what is no Axis.
-
-    Raises
-    ------
-    TypeMismatchError
-        It is something else.
-    """
+    """Refuse what is no Axis."""
     for what, axis in (("across", across), ("up", up)):
         if not isinstance(axis, Axis):
             raise TypeMismatchError(
@@ -299,13 +266,7 @@ def check_axes(panel: Panel, across: Any, up: Any) -> None:
 
 
 def pair(given: Any, what: str) -> tuple[float, float]:
-    """`given` as two finite numbers, the first one smaller.
-
-    Raises
-    ------
-    InputError
-        It is something else.
-    """
+    """`given` as two finite numbers, the first one smaller; InputError otherwise."""
     try:
         one, other = given
         fine = not any(isinstance(number, str | bytes) or number is np.ma.masked for number in (one, other))
@@ -338,17 +299,11 @@ class NeuronMaps(Panel):
 
     Attributes
     ----------
-    across, up : Axis
     inputs : callable
         ``inputs(points) -> samples``: what the network gets, (N, n_inputs), for points of the plane (N, 2).
     change : callable or None
         ``change(hidden) -> Edit | None``: hidden layers of so many units each, a tuple of int; with it + and - stand
         beside a layer that is pointed at.
-
-    Raises
-    ------
-    InputError, TypeMismatchError
-        For any of them; the message says what is allowed.
     """
 
     among: ClassVar[bool] = True
@@ -375,7 +330,6 @@ class Features(Panel):
     ----------
     names : tuple of str
         From top to bottom, at least one.
-    across, up : Axis
     values : callable
         ``values(points) -> (N, n)``: each of them over points of the plane (N, 2), whether it is on or not.
     on : callable
@@ -385,11 +339,6 @@ class Features(Panel):
         that are on, one after the other.
     change : callable or None
         ``change(name) -> Edit | None``: switches one of them; None: a hand cannot.
-
-    Raises
-    ------
-    InputError, TypeMismatchError
-        For any of them; the message says what is allowed.
     """
 
     among: ClassVar[bool] = True
@@ -465,12 +414,8 @@ class Painting(Panel):
 def psnr(painted: ArrayLike, wanted: ArrayLike) -> float:
     """Peak signal-to-noise ratio in dB of colours in 0..1 against others of the same shape.
 
-    Infinite where they are the same, NaN where one is no number.
-
-    Raises
-    ------
-    InputError
-        Of different shapes, or no colours at all.
+    Infinite where they are the same, NaN where one is no number; InputError if shapes differ or there are no
+    colours.
     """
     ours, theirs = (real_array(a, what) for a, what in ((painted, "psnr: the first"), (wanted, "psnr: the second")))
     if ours.shape != theirs.shape or not ours.size:

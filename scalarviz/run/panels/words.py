@@ -43,14 +43,7 @@ class Reading:
 
 
 class Invented(NamedTuple):
-    """A word that a network made up.
-
-    Attributes
-    ----------
-    word : str
-    likely : tuple of float
-        How probable each of its letters was.
-    """
+    """A word that a network made up, and how probable each of its letters was."""
 
     word: str
     likely: tuple[float, ...]
@@ -154,7 +147,6 @@ class DigitPad(Panel):
 
 
 def _side(given: Any, what: str) -> tuple[int, int]:
-    """Rows and columns of a picture."""
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise InputError(f"{what}: side is (H, W), got {shown(given)}")
     return integer(f"{what}: H", given[0], 1), integer(f"{what}: W", given[1], 1)

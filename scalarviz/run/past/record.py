@@ -1,7 +1,7 @@
 """`Record`: the lines of a run: which there are, where one leaves another; keyframes are made ahead of need.
 
-Keyframes stand far apart; whoever goes back step by step past one of them would wait for a whole replay there.
-So the gaps before the run's place are replayed beforehand, beside the run, and get finer keyframes.
+Keyframes stand far apart; whoever goes back step by step past one of them would wait for a whole replay
+there. So the gaps before the run's place are replayed beforehand, beside the run, and get finer keyframes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Ahead:
     def prepare(self, place: Place, revision: int) -> bool:
         """A part of the work for a run that stands at a place; False if nothing is left to do.
 
-        A `revision` of the past that is another one than the last time: what was begun is of no use any more.
+        Where `revision` differs from the last time, what was begun is of no use any more.
         """
         gap = self._next(place)
         if gap is None:
@@ -77,13 +77,10 @@ class Ahead:
 
 
 class Record:
-    """Lines, and the one on which a run stands.
+    """All lines that are kept, the oldest first, and the one on which a run stands.
 
-    `traveller`: the run. `history`: of the line that it begins with.
-
-    `line`: the one on which the run stands. `lines`: all that are kept, the oldest first. `revision`: changes
-    whenever the past does, new steps left out. `away`: where the run is going at this very moment; empty
-    where it stands.
+    `revision` changes whenever the past does, new steps left out. `away` says where the run is going at this
+    very moment; empty where it stands.
     """
 
     def __init__(self, traveller: Traveller, history: History) -> None:
@@ -312,7 +309,6 @@ class Record:
             self._cut(left[0])
 
     def _leavers(self, line: Line) -> list[Place]:
-        """Where other lines leave one."""
         return [Place(line, other.first, other.before) for other in self.lines if other.parent is line]
 
     def _cut(self, line: Line) -> None:
@@ -334,10 +330,7 @@ class Record:
         self.revision += 1
 
     def find(self, branch: Branch | int) -> Line:
-        """The line of a branch.
-
-        Raises InputError: it is kept no longer, or never was.
-        """
+        """The line of a branch; InputError if it is kept no longer, or never was."""
         number = branch.number if isinstance(branch, Branch) else branch
         for line in self.lines:
             if line.number == number and (line is self.line or not line.cut):

@@ -1,9 +1,9 @@
 """`Timeline`: where a run stands in its own past, and how it gets from there to anywhere else.
 
-A run is a tree of lines. It stands at the end of one (then steps are new), or before it (then steps follow what was
-recorded, edits included). An edit before the end begins a line of its own, and what came after is kept as a branch.
-Anything that was may be stood at again: the nearest keyframe is put back, and steps and edits are done again from there
-by the same engine, so that every bit is that of the first time.
+A run is a tree of lines. It stands at the end of one (then steps are new), or before it (then steps follow
+what was recorded, edits included). An edit before the end begins a line of its own, and what came after is
+kept as a branch. To stand at a former place the nearest keyframe is put back, and the same engine does steps
+and edits again from there, so that every bit is that of the first time.
 """
 
 from __future__ import annotations
@@ -154,10 +154,7 @@ class Timeline(Record):
     # ---- going somewhere
 
     def prepare(self) -> bool:
-        """Make the way back short, while nothing else is to be done; False if nothing is left to do.
-
-        Some milliseconds; the run's numbers are not touched.
-        """
+        """Work some milliseconds on making the way back short; False if nothing is left to do."""
         if self._closed or not self._begun:
             return False
         more = self._ahead.prepare(self.place(), self.revision)
@@ -165,11 +162,9 @@ class Timeline(Record):
         return more
 
     def to(self, step: int, line: Line | None = None, progress: Progress | None = None) -> bool:
-        """Stand at a step of a line, after all edits made there.
+        """Stand at a step of a line, after all edits made there; InputError if the line has no such step.
 
-        Returns False if it was given up; the run stands where it stood then.
-
-        Raises InputError: there is no such step on the line.
+        False if it was given up; the run stands where it stood then.
         """
         self.enter()
         line = self.line if line is None else line
@@ -214,7 +209,6 @@ class Timeline(Record):
         self._fit()
 
     def _stay(self, before: Kept, ended: bool) -> None:
-        """The way was given up."""
         self._run.put(before)
         self._run.looked()
         if ended:
@@ -300,10 +294,7 @@ class Timeline(Record):
     # ---- back to before
 
     def undo(self) -> str:
-        """Go to the moment before the last edit that was done; returns its words.
-
-        Raises StateError: there is none.
-        """
+        """Go to before the last edit that was done; returns its words, StateError if there is none."""
         self.enter()
         here, (jumped, edits), redo = self.place(), self._undoable(), self._redo
         if jumped is None and edits < 0:
@@ -326,10 +317,7 @@ class Timeline(Record):
         return what
 
     def redo(self) -> str:
-        """Go back to where :meth:`undo` came from; returns the words of the edit.
-
-        Raises StateError: nothing was undone since the last edit.
-        """
+        """Go back to where :meth:`undo` came from; returns the edit's words, StateError if there is nothing."""
         self.enter()
         if not self._redo:
             raise StateError("redo: nothing was undone since the last edit")
@@ -342,10 +330,7 @@ class Timeline(Record):
 
     @contextmanager
     def jump(self, why: str, place: Place | None = None, seed: int | None = None) -> Iterator[None]:
-        """Around a change to other numbers altogether: they begin a line of their own, perhaps from a place.
-
-        `seed` drew them, if one did.
-        """
+        """Around a change to other numbers, drawn by `seed`: they begin a line of their own, perhaps from a place."""
         self.enter()
         if self._closed:
             yield

@@ -24,16 +24,9 @@ Parts = tuple[nn.Module, ...]
 class Chain(NamedTuple):
     """Linear layers with the same activations behind each hidden one.
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        Inputs of the first layer, units of each hidden one, outputs.
-    first, between, last : tuple of Module
-        What stands before the first layer, behind each hidden one, and behind the last one; none has weights.
-    bias : bool
-        Whether layers have one.
-    rule : object
-        What drew the weights, None where that is not known.
+    `sizes` are inputs of the first layer, units of each hidden one, outputs. `first`, `between` and `last`
+    stand before the first layer, behind each hidden one and behind the last one; none has weights. `rule`
+    drew the weights, None where that is not known.
     """
 
     sizes: tuple[int, ...]

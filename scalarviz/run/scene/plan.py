@@ -20,16 +20,10 @@ WIDEST = 400.0
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """One tensor in a plan.
+    """One tensor in a plan, by its name (``"0.weight"``), with the title that it has in the picture.
 
-    Attributes
-    ----------
-    tensor : str
-        Its name (``"0.weight"``).
-    title : str
-        What it is called in the picture.
-    turned : bool
-        Whether its inputs are drawn downwards, its outputs across: so that its rows are those of a plate beside it.
+    `turned`: its inputs are drawn downwards, its outputs across, so that its rows are those of a plate beside
+    it.
     """
 
     tensor: str
@@ -44,14 +38,9 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Room between plates, in which a panel draws.
+    """Room between plates, in which a panel draws; panels find it by `name`.
 
-    Attributes
-    ----------
-    name : str
-        By which panels find it.
-    width : float
-        Pixels of the 1280x720 grid, more than 0 and at most `WIDEST`.
+    `width` is in pixels of the 1280x720 grid, more than 0 and at most `WIDEST`.
     """
 
     name: str
@@ -71,13 +60,9 @@ Column = tuple[Placed, ...] | Room
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Plates under one title.
+    """Plates under one title: columns from left to right.
 
-    Attributes
-    ----------
-    title : str
-    columns : tuple
-        From left to right: plates one below the other (a tuple of :class:`Placed`), or a :class:`Room`.
+    A column is a tuple of :class:`Placed`, one below the other, or a :class:`Room`.
     """
 
     title: str
@@ -103,14 +88,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The groups of a network, from left to right.
-
-    Attributes
-    ----------
-    groups : tuple of Group
-    stream : str
-        What is said of the line below them; empty: there is no such line.
-    """
+    """The groups of a network, from left to right; `stream` is said of the line below them, if there is one."""
 
     groups: tuple[Group, ...]
     stream: str = ""
@@ -139,15 +117,7 @@ class Plan:
         return [placed for group in self.groups for placed in group.plates]
 
     def check(self, tensors: Sequence[Tensor]) -> None:
-        """Refuse a plan of another network.
-
-        Raises
-        ------
-        UnknownNameError
-            It names a tensor that there is not.
-        InputError
-            It leaves one out, or names one that is no matrix.
-        """
+        """Refuse a plan of another network: of unknown tensors, without all of them, or with one that is no matrix."""
         known = {tensor.name: tensor for tensor in tensors if tensor.role != "count"}
         for placed in self.plates:
             if placed.tensor not in known:

@@ -28,33 +28,26 @@ LONGEST = 120
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One sentence of what will happen, and one of what has happened.
+    """One sentence of what will happen, and one of what has happened; wrong parts are refused with a message.
 
     Attributes
     ----------
     sentence : str
-        What the weights should do ("They should turn every colour into its opposite."). In the present tense, without
-        jargon, on one line.
+        What the weights should do ("They should turn every colour into its opposite."). In the present
+        tense, without jargon, on one line of at most 120 characters.
     headline : str
         What stands above it; default: how many weights there are ("12 weights.").
     claim : callable or None
-        ``claim(moment)`` returns a sentence that is true of that moment ("Each output now falls when its own colour
-        rises."), or an empty text where none is. Asked once, after the last step, if the loss has fallen.
+        ``claim(moment)`` returns a sentence that is true of that moment, or an empty text where none is.
+        Asked once, after the last step, if the loss has fallen.
     fall : float
         Share of the loss of its beginning by which it must have fallen, more than 0 and less than 1.
     reached : callable or None
-        ``reached(moment)`` returns whether it has learnt what it should; default: the loss has fallen. With it the
-        claim is said of what stopped short too.
+        ``reached(moment)`` returns whether it has learnt what it should; default: the loss has fallen.
+        With it the claim is said of what stopped short too.
     anew : callable or None
-        ``anew(moment)`` returns the sentence of a first moment that a hand has changed: its points, its network;
-        default: the sentence.
-
-    Raises
-    ------
-    TypeMismatchError
-        Texts that are none, a claim (reached, anew) that cannot be called, a fall that is no number.
-    InputError
-        No sentence, or one that is longer than 120 characters or a line; another fall.
+        ``anew(moment)`` returns the sentence of a first moment that a hand has changed (its points, its
+        network); default: the sentence.
     """
 
     sentence: str
@@ -253,7 +246,6 @@ class Scene:
 
 
 def _controls(given: Any) -> tuple[Control, ...]:
-    """What a scene file lists, checked: kinds, and no name twice."""
     if not isinstance(given, tuple | list) or not all(isinstance(one, Control) for one in given):
         raise TypeMismatchError(
             f"Scene: controls= is a tuple of Button, Slider, Segments and Switch, got {shown(given)}; see "

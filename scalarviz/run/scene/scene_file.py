@@ -30,16 +30,9 @@ PACKAGE = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class LoadedScene:
-    """A scene's module, checked.
+    """A scene's module, checked: it has ``build(options)`` and may have ``finish`` and ``report``.
 
-    Attributes
-    ----------
-    name : str
-        Names the files in ``out/`` and the JSON's scene.
-    module : module
-        Has ``build(options)`` and may have ``finish(scene, options)`` and ``report(scene)``.
-    options : type
-        The pydantic model of its flags.
+    `name` names the files in ``out/`` and the JSON's scene; `options` is the pydantic model of its flags.
     """
 
     name: str
@@ -133,12 +126,7 @@ def settled(scene: Scene, options: Any) -> Any:
 def load_scene(name: str) -> LoadedScene:
     """The scene of the package called `name`, or the file of that path.
 
-    Raises
-    ------
-    InputError
-        If there is no such file.
-    FileFormatError
-        If the file is no scene; says what it lacks.
+    InputError if there is no such file; the FileFormatError for a file that is no scene says what it lacks.
     """
     module = _from_file(Path(name)) if name.endswith(".py") else importlib.import_module(f"scalarviz.scenes.{name}")
     return _checked(name, module)
@@ -146,13 +134,7 @@ def load_scene(name: str) -> LoadedScene:
 
 @collection_paused()
 def scene_of_text(name: str, text: str) -> LoadedScene:
-    """The scene that the file `name` was when it had this text, whatever stands there now, if anything does.
-
-    Raises
-    ------
-    FileFormatError
-        The text is no scene; says what it lacks.
-    """
+    """The scene that the file `name` was when it had this text, whatever stands there now, if anything does."""
     path = Path(name)
     module = ModuleType(f"scalarviz_scene_{path.stem}")
     module.__file__ = str(path)

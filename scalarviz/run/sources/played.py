@@ -36,13 +36,17 @@ _TOO_LONG = 1.5  # times the time: it may yet become quicker
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rehearsal:
-    """What will happen in some steps."""
+    """What will happen in the next N steps: `loss` (N,) of each.
 
-    loss: NDArray[np.float64]  # of each step; shape (N,)
-    marks: NDArray[np.int64]  # counts of steps, rising from 0 to N, at which the weights were looked at
-    # how far the weights have come at each mark, in shares of their own size, back and forth added up
+    `marks` count steps, rising from 0 to N, at which the weights were looked at; `way` is how far the weights
+    have come at each, in shares of their own size, back and forth added up. `whole`: each loss is that of all
+    samples, and no batch's.
+    """
+
+    loss: NDArray[np.float64]
+    marks: NDArray[np.int64]
     way: NDArray[np.float64]
-    whole: bool = True  # whether each loss is that of all samples, and no batch's
+    whole: bool = True
 
 
 def rehearse(
@@ -55,15 +59,10 @@ def rehearse(
 ) -> Rehearsal | None:
     """Do the next `steps` steps of a run on copies of its numbers; the run itself stays where it is, bit for bit.
 
-    `seconds`: that it may take; as soon as they are seen not to be enough, it is given up. `speed`: steps a
-    second that the run's engine does not exceed: where they are not enough, no step is done. `stopped`: asked
-    now and then whether to give it up.
-
-    Returns None if it was given up, or diverges, or there are no steps or more than a history keeps; or a GPU
-    has no memory for the copies.
-
-    A run on objects is rehearsed by the NumPy engine: it has no other numbers than those of the objects. So is one
-    whose kernels are not compiled yet.
+    None as soon as `seconds` are seen not to be enough (an engine does at most `speed` steps a second), if
+    `stopped` says so, if it diverges, if there are no steps or more than a history keeps, or if a GPU has no
+    memory for the copies. A run on objects is rehearsed by the NumPy engine, as it has no other numbers than
+    those of the objects; so is one whose kernels are not compiled yet.
     """
     name = run.engine.name
     slow = name == "objects" or not ready(run)
@@ -112,7 +111,7 @@ LARGEST = 4_000_000
 class Played(Source):
     """Where a record is played from. It stands at its first frame.
 
-    `what`: what it is called in messages. `name`: of what was recorded, for titles and files.
+    `what` is its name in messages, `name` that of what was recorded, for titles and files.
     """
 
     can = Can(go=True)
@@ -172,10 +171,7 @@ class Played(Source):
         return int(self.steps[0]), int(self.steps[-1])
 
     def to(self, step: int) -> None:
-        """Stand at a recorded step.
-
-        Raises InputError: it was not recorded; the message names its neighbours.
-        """
+        """Stand at a recorded step; the InputError for any other names its neighbours."""
         found = int(np.searchsorted(self.steps, step))
         if found == len(self.steps) or self.steps[found] != step:
             raise InputError(f"{self.what} has no step {step:,}; {self._near(step)}")
@@ -252,11 +248,7 @@ _NEEDS = {"|gradient|": "gradient", "update/value": "update"}
 
 
 class RecordedSource(Played):
-    """A recording, standing at its first frame.
-
-    `record`: of the branch that is shown first; whoever opened it closes it. `what`: what it is called in
-    messages.
-    """
+    """A recording, standing at its first frame, on the branch of `record`; whoever opened that closes it."""
 
     def __init__(self, record: Recorded, what: str = "the recording") -> None:
         super().__init__(what, record.path.stem)
@@ -264,7 +256,6 @@ class RecordedSource(Played):
         self._take(record)
 
     def _take(self, record: Recorded) -> None:
-        """Stand on the branch of a record."""
         self.record = record
         past, steps = record.past, record.steps
         self._past = replace(past, first=int(steps[0]), newest=int(steps[-1]), steps=steps)
@@ -273,8 +264,8 @@ class RecordedSource(Played):
     def grow(self, record: Recorded, *, along: bool = True) -> str:
         """Go on with a newer moment of the same file, which is closed with this; returns what is to be said of that.
 
-        Where it stood at the end it goes `along` with the run, to another branch too; else it stays at its step, or at
-        the last one before it that is still there.
+        Where it stood at the end it goes `along` with the run, to another branch too; else it stays at its
+        step, or at the last one before it that is still there.
         """
         along, step = along and self.at_end, int(self.steps[self._place])
         another = along and self.record.branch == self.record.current != record.current
@@ -340,10 +331,7 @@ class RecordedSource(Played):
         return self.record.sides(self._place)
 
     def opened(self, *, alone: bool) -> RecordedStep:
-        """The step after the frame where it stands: with the sample alone, or with its own batch.
-
-        Raises FileFormatError: it was not recorded, or cannot be read.
-        """
+        """The step after its frame, with the sample alone or its own batch; FileFormatError if it cannot be read."""
         return self.record.opened(self._place, alone=alone)
 
     def follow(self, frame: Frame) -> None:

@@ -24,9 +24,11 @@ NAMED = 8
 
 @dataclass(frozen=True, slots=True)
 class Compared(Frame):
-    """A difference, with what it is the difference of; its numbers are those of `b` less those of `a`."""
+    """A difference: its numbers are those of `b` less those of `a`.
 
-    # a and b: each at its last recorded step that is not after `step`, with the tensors that both have
+    `a` and `b` are each at the last recorded step that is not after `step`, with the tensors that both have.
+    """
+
     a: Frame | None = None
     b: Frame | None = None
 
@@ -41,15 +43,11 @@ class Compared(Frame):
 class RecordedPair(Played):
     """Two recordings, side by side from the first step that both have of the network that each ends with.
 
-    `a`, `b`: on the branch on which each stands. `names`: what they are called.
-
-    `left_out`: what cannot be compared, a clause each.
-
-    Raises InputError: no tensor of the one has name and shape of one of the other, or one ends before the
-    other begins.
+    `left_out` says what cannot be compared, a clause each. `heads` stand above each in the place of its step
+    and loss; empty for recordings, which have both. InputError if they share no tensor of one name and shape,
+    or one ends before the other begins.
     """
 
-    # what stands above each in the place of its step and loss; empty for recordings, which have both
     heads: tuple[str, ...] = ()
 
     def __init__(self, a: Played, b: Played, names: tuple[str, str] = NAMES) -> None:
@@ -103,7 +101,6 @@ class RecordedPair(Played):
 
     @property
     def _several(self) -> bool:
-        """Whether there is more than one layer."""
         return sum(tensor.role == "weight" for tensor in self._tensors) > 1
 
     def _rows_left_out(self) -> list[str]:
@@ -112,7 +109,6 @@ class RecordedPair(Played):
         return [why] if why and self._several and any(one.probe is not None for one in self.pair) else []
 
     def _without(self) -> tuple[str, ...]:
-        """What cannot be compared."""
         a, b = self.pair
         return (*_left_out(a.tensors, b.tensors, self.names), *self._rows_left_out(), *self._networks_left_out(),
                 *_branches_left_out(self.pair, self.names))  # fmt: skip
@@ -120,8 +116,8 @@ class RecordedPair(Played):
     def grow(self, which: int, record: Recorded, *, along: bool = True) -> str:
         """Go on with a newer moment of the file of `a` (0) or `b` (1); returns what is to be said of that.
 
-        Where it stood at the end it goes `along`; else it stays at its step. Of a file whose run got another network
-        meanwhile the frames of the one that is compared stay.
+        Where it stood at the end it goes `along`; else it stays at its step. Of a file whose run got another
+        network meanwhile the frames of the one that is compared stay.
         """
         one = self.pair[which]
         assert isinstance(one, RecordedSource)  # nothing else is written
@@ -187,9 +183,9 @@ class RecordedPair(Played):
         return first, second
 
     def to(self, step: int) -> None:
-        """Stand at a step: at the last one that is not after it at which either was recorded.
+        """Stand at a step, or at the last one before it at which either was recorded.
 
-        Raises InputError: it is before the first step that both have, or after the last one.
+        InputError before the first step that both have, or after the last one.
         """
         first, newest = self.span
         if not first <= step <= newest:
@@ -276,7 +272,6 @@ class RecordedPair(Played):
 
 
 def _moved(one: Played, index: int) -> WeightRecord | None:
-    """How a weight moved in one of them."""
     try:
         return one.weight_record(index)
     except FileFormatError:  # frames that cannot be read are said where they are shown
@@ -304,7 +299,6 @@ def _shape(tensor: Tensor) -> str:
 
 
 def _left_out(a: Sequence[Tensor], b: Sequence[Tensor], names: tuple[str, str]) -> tuple[str, ...]:
-    """Tensors that only one of them has, and those whose shapes differ."""
     ours, theirs = {t.name: t for t in a}, {t.name: t for t in b}
     said = []
     for name, one in ours.items():

@@ -35,13 +35,13 @@ KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"RIFF": "webp"}
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture of one panel."""
+    """One picture of one panel at the step of a frame; `image` is a PNG or WebP of width x height pixels."""
 
-    panel: str  # what the panel is called
-    step: int  # of the frame
-    width: int  # width and height: pixels
+    panel: str
+    step: int
+    width: int
     height: int
-    image: bytes  # PNG or WebP
+    image: bytes
 
     @property
     def kind(self) -> str:
@@ -55,10 +55,7 @@ def kind_of(image: bytes) -> str:
 
 
 def write_pictures(path: StrPath, pictures: Sequence[tuple[int, Picture]]) -> None:
-    """Put pictures into a closed recording, each with the row of its frame.
-
-    Raises InputError: they cannot be written: a full disk, a file that is gone.
-    """
+    """Put pictures into a closed recording, each with the row of its frame; InputError if the disk refuses."""
     rows = [(frame, one.panel, one.width, one.height, one.image) for frame, one in pictures]
     try:
         with closing(sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=rw", uri=True)) as database, database:
@@ -103,29 +100,10 @@ _NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
 class Opened:
     """A database to read from, and what has to be cleared away after it.
 
-    Parameters
-    ----------
-    path : path
-    form : Format
-        What it should be; a recording, where nothing is said.
-
-    Attributes
-    ----------
-    database : sqlite3.Connection
-        Read-only; any thread may use it, one at a time.
-    short : bool
-        Whether the end of the file is missing.
-    left_out : str
-        What stands beside it and was not read, in words; empty for nothing.
-    stamp : list
-        Sizes and times of the file when it was opened: others mean that something was written since.
-
-    Raises
-    ------
-    InputError
-        There is no such file, it is a folder, or it cannot be read.
-    FileFormatError
-        It is no recording, or one of another version.
+    `database` is read-only; any thread may use it, one at a time. `short`: the end of the file is missing.
+    `left_out` says what stands beside it and was not read. `stamp` has sizes and times of the file when it
+    was opened: others mean that something was written since. FileFormatError for what is no such file, or of
+    another version; InputError for what cannot be read.
     """
 
     def __init__(self, path: StrPath, form: Format = RECORDING) -> None:
@@ -269,7 +247,6 @@ class Opened:
 
 
 def _mine(path: Path) -> bool:
-    """Whether this program may write to a file and beside it."""
     return os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)
 
 
@@ -334,17 +311,13 @@ def _check_tables(database: sqlite3.Connection, form: Format, said: str) -> None
 class Contents:
     """What is read at once: all but the numbers of frames, which are read when they are asked for.
 
-    Whatever is written meanwhile, and whatever thinning lets go of, what is read is of the moment at which it was
-    opened: a read transaction of SQLite lasts until it is closed, or until :meth:`release`.
+    Whatever is written or thinned out meanwhile, what is read is of the moment at which it was opened: a read
+    transaction of SQLite lasts until it is closed, or until :meth:`release`.
 
-    `known`: checksums of frames that were looked at before, by their ids.
-
-    `lock`: held by whoever reads. `micro`: None where the file is older than they are. `remark`: what could
-    not be read, one clause; empty where all could. `newest`: the last step of a frame of each branch.
-    `current`: the branch on which the run stood last.
-
-    Raises InputError: there is no such file. FileFormatError: it is no recording, one of another version, or
-    so damaged that nothing can be read.
+    Whoever reads holds `lock`. `known` and the index have checksums by the ids of frames. `micro` is None
+    where the file is older than micro-steps. `remark` is one clause on what could not be read. `newest` has
+    the last frame's step of each branch; on `current` the run stood last. Raises as :class:`Opened`, and
+    FileFormatError where a file is so damaged that nothing can be read.
     """
 
     def __init__(self, path: StrPath, known: Mapping[int, int] | None = None) -> None:
@@ -407,10 +380,7 @@ class Contents:
         return self.complete and self.opened.altered
 
     def newer(self) -> Contents | None:
-        """The same file as it is now; None where nothing was written since.
-
-        Raises InputError, FileFormatError: it is there no more, or cannot be read any more.
-        """
+        """The same file as it is now; None where nothing was written since."""
         with self.lock:
             opened = self.opened
             if not opened.changed:
@@ -424,10 +394,7 @@ class Contents:
 
     @property
     def opened(self) -> Opened:
-        """The file.
-
-        Raises StateError: it is closed.
-        """
+        """The file; StateError if it is closed."""
         if self._opened is None:
             raise StateError(f"{path_text(self.path)} is closed; load it again")
         return self._opened
@@ -438,9 +405,10 @@ class Contents:
         return self.opened.database
 
     def release(self) -> None:
-        """Hold the moment no longer: as long as anybody does, the log of who writes cannot be cleared, and grows.
+        """Hold the moment no longer: as long as anybody does, the writer's log cannot be cleared, and grows.
 
-        What was read stays. Numbers are from now on those of the file as it is then, of frames that are still the same.
+        What was read stays. Numbers are from now on those of the file as it is then, of frames that are still
+        the same.
         """
         with self.lock:
             if self._pinned:
@@ -449,10 +417,7 @@ class Contents:
                     self.database.execute("COMMIT")
 
     def row(self, number: int, columns: str) -> tuple[Any, ...] | None:
-        """Columns of a frame by its id; None where it is gone.
-
-        Raises FileFormatError: they cannot be read.
-        """
+        """Columns of a frame by its id, None where it is gone; FileFormatError where they cannot be read."""
         # another frame may have its id by now: of this file, or of one that was written over it
         asked, wanted = f"SELECT {columns} FROM frame WHERE id = ? AND checksum = ?", (number, self._sums[number])
         with self.lock:

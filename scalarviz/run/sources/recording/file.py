@@ -1,7 +1,7 @@
-"""What a recording is on disk: one SQLite file with exactly these tables. Everything else about it follows from here.
+"""What a recording is on disk: one SQLite file with exactly these tables.
 
-A frame stands at a *place*: a branch, a step of it and how many edits of that branch's way were done there, as in
-:mod:`scalarviz.run.timeline`. Blobs are little-endian; numbers of weights are float32, curves int64 and float64.
+A frame stands at a *place*: a branch, a step of it, and how many edits were done on the way there. Blobs are
+little-endian; numbers of weights are float32, curves int64 and float64.
 """
 
 from __future__ import annotations
@@ -100,13 +100,17 @@ OBJECTS = {**TABLES, **INDEXES}
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A kind of SQLite files of ours."""
+    """A kind of SQLite files of ours.
 
-    what: str  # how messages call it
-    made: str  # what makes one, in words
-    application: int  # ``PRAGMA application_id``
-    version: int  # ``PRAGMA user_version``
-    objects: Mapping[str, str]  # its tables and indexes
+    `what` and `made` are words for messages: its name, and what makes one. `application` and `version` are
+    ``PRAGMA application_id`` and ``user_version``; `objects` are its tables and indexes.
+    """
+
+    what: str
+    made: str
+    application: int
+    version: int
+    objects: Mapping[str, str]
 
 
 RECORDING = Format("recording", "scalarviz SCENE --recording FILE makes one", APPLICATION, VERSION, OBJECTS)
@@ -200,9 +204,7 @@ def identity(path: Path) -> Identity | None:
 class Use:
     """Somebody in this process reads or writes a file through SQLite, until :meth:`end`.
 
-    `logged`: whether something stands beside it.
-
-    `foreign`: whether that is the log of another recording.
+    `logged`: something stands beside it; `foreign`: that is the log of another recording.
     """
 
     def __init__(self, path: Path, *, logged: bool) -> None:
@@ -297,10 +299,8 @@ class FileId:
 def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
     """A new recording without frames.
 
-    Nothing that exists is overwritten, and of two recordings of one path the second is refused: a recording is written
-    where it is to stay, so that what a killed program leaves can be read.
-
-    Raises InputError: there is a file already, or none can be made.
+    Nothing that exists is overwritten, and of two recordings of one path the second is refused: a recording
+    is written where it is to stay, so that what a killed program leaves can be read.
     """
     target = check_new(path).absolute()  # wherever the program goes meanwhile
     try:
@@ -324,10 +324,7 @@ def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
 
 
 def check_new(path: StrPath) -> Path:
-    """Say what would stop a new recording from being made; touches nothing. Returns the file, links followed.
-
-    Raises InputError: there is a file already, or none can be made.
-    """
+    """Raise what would stop a new recording; touch nothing. Returns the file, links followed."""
     target = check_target(path)
     if target.exists():
         raise _there(path)
@@ -345,10 +342,7 @@ def check_length(target: Path, said: StrPath) -> None:
 
 
 def check_apart(path: StrPath, *recordings: Path) -> None:
-    """Refuse to write over what is read, or recorded into: a page in its place would be all that is left.
-
-    Raises InputError: the name means one of the recordings, links followed.
-    """
+    """Refuse to write over a recording that is read or recorded into: only the new page would be left."""
     for recording in recordings:
         try:
             same = os.path.samefile(path, recording)
@@ -375,7 +369,6 @@ def _begun(target: Path, frame_bytes: int) -> sqlite3.Connection:
 
 
 def _laid_out(database: sqlite3.Connection, target: Path, frame_bytes: int) -> None:
-    """Tables, and how it is written."""
     database.execute(f"PRAGMA page_size = {32768 if frame_bytes >= LARGE else 4096}")
     with database:
         database.execute("BEGIN")

@@ -224,7 +224,6 @@ class Recorded:
         self._take(contents, branch)
 
     def _take(self, contents: Contents, branch: int | None) -> None:
-        """Stand on a branch of a file."""
         self._contents: Contents | None = contents
         self._index, self._networks, self._branches = contents.index, contents.networks, contents.branches
         self.about: About = contents.about
@@ -262,12 +261,7 @@ class Recorded:
     def on(self, branch: Branch | int) -> Self:
         """The same recording at the same moment on another branch; each is closed by itself.
 
-        Raises
-        ------
-        InputError
-            There is no such branch.
-        StateError
-            It is closed.
+        InputError if there is no such branch, StateError if it is closed.
         """
         return self._other(self._open.shared(), branch.number if isinstance(branch, Branch) else branch)
 
@@ -295,21 +289,18 @@ class Recorded:
         return self._current
 
     def release(self) -> None:
-        """Hold the moment no longer, so that the log of who writes can be cleared: for whoever looks again and again.
+        """Hold the moment no longer, so that the writer's log can be cleared: for whoever looks again and again.
 
         What was read stays; frames that were let go of meanwhile are said to be gone when they are asked for.
         """
         self._open.release()
 
     def newer(self) -> Self | None:
-        """The same branch as the file has it now; None where nothing was written since. Each is closed by itself.
+        """The same branch as the file has it now; None where nothing was written since.
 
-        Raises
-        ------
-        InputError, FileFormatError
-            The file is there no more, or cannot be read any more.
-        StateError
-            It is closed.
+        Each is closed by itself.
+
+        Errors as for opening it: the file may be gone, or this may be closed.
         """
         contents = self._open.newer()
         return None if contents is None else self._other(contents, self.branch)
@@ -369,15 +360,9 @@ class Recorded:
     def frame(self, k: int) -> Frame:
         """Frame `k`, with what was recorded of it.
 
-        Where gradients were not recorded ``computed`` says that there are none; where updates were not, they are the
-        difference to the frame of the step before, and 0 where there is none.
-
-        Raises
-        ------
-        OutOfRangeError
-            There is no such frame.
-        FileFormatError
-            It cannot be read any more.
+        Where gradients were not recorded ``computed`` says that there are none. Where updates were not, they
+        are the difference to the frame of the step before, 0 where there is none. OutOfRangeError if there is
+        no such frame, FileFormatError if it cannot be read any more.
         """
         k = position(k, len(self), "frames")
         return frame_of(self, k)
@@ -393,20 +378,10 @@ class Recorded:
         return frozenset(self._micro.sides.get(number, ()))
 
     def opened(self, k: int, *, alone: bool = True) -> RecordedStep:
-        """The step that follows frame `k`, with its micro-steps.
+        """The step that follows frame `k`, with its micro-steps: a trial with the probe `alone`, or its own batch.
 
-        Parameters
-        ----------
-        k : int
-        alone : bool
-            A trial with the probe alone; else the step with its own batch.
-
-        Raises
-        ------
-        OutOfRangeError
-            There is no such frame.
-        FileFormatError
-            Its micro-steps were not recorded, or cannot be read; the message says which, and why.
+        OutOfRangeError if there is no such frame. The FileFormatError where its micro-steps were not
+        recorded, or cannot be read, says which, and why.
         """
         k = position(k, len(self), "frames")
         shapes, about, step = self.shapes(k), self.about, int(self.steps[k])
@@ -459,13 +434,7 @@ class Recorded:
                                                              strict=True)))  # fmt: skip
 
     def row(self, k: int, columns: str) -> tuple[Any, ...]:
-        """Columns of the file's row of frame `k`.
-
-        Raises
-        ------
-        FileFormatError
-            It cannot be read any more.
-        """
+        """Columns of the file's row of frame `k`; FileFormatError if it cannot be read any more."""
         try:
             row = self._open.row(int(self._index.id[self._entries[k]]), columns)
         except FileFormatError as error:
@@ -521,10 +490,8 @@ SHARE = 10
 class Following:
     """What was written since, for whoever asks now and then.
 
-    `record`: as it was first; it holds its moment no longer (`Recorded.release`), nor do those that are
-    found: a window may be open for days. Whoever opened it closes it.
-
-    `ended`: why nothing more will come, in words; empty while something may.
+    Neither `record` nor later finds hold their moment (`Recorded.release`), as a window may be open for days.
+    Whoever opened `record` closes it. `ended` says why nothing more will come.
     """
 
     def __init__(self, record: Recorded) -> None:

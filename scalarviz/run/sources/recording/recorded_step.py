@@ -40,10 +40,12 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How a weight is moved, in letters."""
+    """How a weight is moved, in letters, or `why` it is not moved by a rule.
 
-    why: str  # why it is not moved by a rule
-    # name and tokens of each; the number of a quantity is NaN where each step has its own
+    The number of a quantity is NaN where each step has its own.
+    """
+
+    why: str
     lines: tuple[tuple[str, tuple[Token, ...]], ...]
 
     @property
@@ -59,17 +61,9 @@ def is_open(token: Token) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The micro-steps of a network's steps.
+    """The micro-steps of a network's steps without their numbers.
 
-    Attributes
-    ----------
-    steps : tuple of MicroStep
-        Without their numbers.
-    own : tuple of int
-        How many numbers each has of its own.
-    joined : tuple of str
-        Of `JOINED`.
-    rules : tuple of Rule
+    `own` counts the numbers that each has of its own; `joined` holds keys of `JOINED`.
     """
 
     steps: tuple[MicroStep, ...]
@@ -79,10 +73,7 @@ class Plan:
 
 
 def read_plan(text: Any, shapes: Shapes) -> Plan:
-    """A plan for a network.
-
-    Raises FileFormatError: it is none: another phase, kind, stage, or weights than there are.
-    """
+    """A plan for a network; FileFormatError if phases, kinds, stages or weights are others than there are."""
     try:
         said = json.loads(text) if isinstance(text, str) and len(text) <= MOST_SAID else None
     except (ValueError, RecursionError):
@@ -200,10 +191,9 @@ _NOT = "by which numbers was not recorded"
 class RecordedStep:
     """The step that follows a frame; see :class:`~scalarviz.run.opened.micro.Walked`.
 
-    `numbers`: as `written` has made them. `values`: of the frame; shape (P,). `sample`: inputs and targets of
-    the one sample that the step is a trial with; None: it is the run's own.
-
-    Raises FileFormatError: the numbers are not as long as the plan says, or name weights that there are not.
+    `numbers` are as `written` has made them, `values` (P,) those of the frame, `sample` inputs and targets of
+    the one sample of a trial step (None: it is the run's own). FileFormatError if the numbers are not as long
+    as the plan says, or name weights that there are not.
     """
 
     def __init__(
@@ -232,7 +222,6 @@ class RecordedStep:
         return found
 
     def _micro(self, step: MicroStep, own: int, joined: str) -> MicroStep:
-        """A micro-step with its numbers."""
         mine = self._next(own)
         if step.kind == "loss":
             return replace(step, value=self.loss)
@@ -254,7 +243,6 @@ class RecordedStep:
         return replace(step, value=value, factors=factors)
 
     def _weights(self, size: int) -> Iterator[tuple[int, tuple[Made, Update]]]:
-        """What is told of single weights."""
         while self._at < len(self._flat):
             number, count = (_whole(part, 1 << 31) for part in self._next(2).tolist())
             if number >= len(self._plan.rules) or count > size:
@@ -335,7 +323,6 @@ class RecordedStep:
 
 
 def _whole(number: float, end: int) -> int:
-    """A whole number from 0 to below `end`."""
     if not (0 <= number < end and number == int(number)):  # NaN is none
         raise FileFormatError("they tell of a weight, or a rule, that there is not")
     return int(number)
@@ -405,8 +392,8 @@ _COLUMNS = "plan, step, batch, divisor, loss, lr"
 class MicroTable:
     """What a file has of micro-steps.
 
-    `sides`: by the frame's number in the file, whether there is a trial with the probe (True), and the run's
-    own (False).
+    `sides`, by a frame's number in the file: True where a trial with the probe is there, False for the run's
+    own step.
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:
@@ -424,12 +411,9 @@ class MicroTable:
         self, frame: int, after: int, network: int, shapes: Shapes, values: NDArray[np.floating],
         sample: tuple[Float, Float] | None,
     ) -> RecordedStep:  # fmt: skip
-        """The step that follows a frame.
+        """The step that follows a frame, which stands at step `after`; FileFormatError if there is none.
 
-        `frame`, `after`: the frame's number in the file, and the step at which it stands. `shapes`: of the
-        frame. `values`: shape (P,). `sample`: the sample of a trial step; None: the run's own.
-
-        Raises FileFormatError: it is not there, or not what a step of this network is.
+        `sample` is that of a trial step, None for the run's own.
         """
         plan_number, step, batch, divisor, loss, lr = self._found(_COLUMNS, frame, alone=sample is not None)
         if step != after + 1:

@@ -39,7 +39,6 @@ class Recording:
 
     Parameters
     ----------
-    x : Run, Scene, or what ``sv.watch`` returns
     every : int
         A frame of every so-manieth step; those at which it was edited, jumped, began and ended are recorded as well.
     gradients, updates, activations, deltas : bool
@@ -179,13 +178,7 @@ class Recording:
     # ---- for whoever records
 
     def flush(self) -> None:
-        """Wait until all that the run has done is in the file.
-
-        Raises
-        ------
-        StateError
-            The disk takes longer than a minute.
-        """
+        """Wait until all that the run has done is in the file; StateError if the disk takes longer than a minute."""
         if not self._closed:
             self._writer.flush(WAIT)
             self.say()
@@ -198,10 +191,7 @@ class Recording:
     def save(self, path: StrPath) -> Path:
         """Write what is recorded so far to another file, whole or not at all; an old file there is replaced.
 
-        Raises
-        ------
-        InputError
-            It cannot be written; or it is the file that is recorded into.
+        InputError if it cannot be written, or is the file that is recorded into.
         """
         check_target(path)
         check_apart(path, self.path)
@@ -231,12 +221,9 @@ class Recording:
             raise InputError(f"cannot copy {path_text(self.path)} to {path_text(path)}: {error}") from None
 
     def close(self) -> Path:
-        """Record where the run stands, and make the file whole; returns its path.
+        """Record where the run stands, and complete the file; returns its path.
 
-        Raises
-        ------
-        StateError
-            In a process that was forked from the one that records.
+        StateError in a forked process.
         """
         if os.getpid() != self._process:
             raise StateError("this recording belongs to the process that began it: close it there")
@@ -301,8 +288,6 @@ def _ended(writer: Writer, database: sqlite3.Connection, file: FileId, temporary
 
 
 class _WholeLoss:
-    """The loss of all samples at a moment."""
-
     def __call__(self, look: Look) -> float:
         n, m = look.forward.tape.n_inputs, look.forward.tape.n_targets
         return look.forward.evaluate(look.data[:n].T.copy(), look.data[n : n + m].T.copy(), look.value)

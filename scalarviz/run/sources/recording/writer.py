@@ -45,10 +45,7 @@ Float = NDArray[np.float64]
 
 
 class Deltas:
-    """Forward and backward of one sample, on arrays of its own.
-
-    `forward`: the network.
-    """
+    """Forward and backward of one sample, on arrays of its own."""
 
     def __init__(self, forward: Forward) -> None:
         stages = list(zip(forward.stages, forward.taps, strict=True))
@@ -56,13 +53,10 @@ class Deltas:
         self._network = Network(forward.tape, stages, lambda: forward._loss_runner)
 
     def rows(self, probe: Float, target: Float, values: NDArray[np.floating]) -> dict[str, Float] | None:
-        """The derivative of the sample's loss by each number of each stage; NaN where no weight stands before it.
+        """The derivative of the sample's loss by each number of each stage, (outputs,); None where samples couple.
 
-        The loss is that of a batch of the sample alone: a mean over weighted targets divides by its own weight.
-
-        `probe`, `target`: shapes (n_inputs,). `values`: shape (P,).
-
-        Returns None where a sample's loss depends on the others of its batch.
+        NaN where no weight stands before it. The loss is that of a batch of the sample alone: a mean over
+        weighted targets divides by its own weight.
         """
         network, body = self._network, self._network.body
         if body.program.couples:
@@ -81,9 +75,9 @@ class Deltas:
 
 @dataclass
 class Probing:
-    """The probe and what of it is wanted."""
+    """The probe and its target, and what of them is wanted."""
 
-    probe: NDArray[np.float64] | None  # probe and target: shapes (n_inputs,)
+    probe: NDArray[np.float64] | None
     target: NDArray[np.float64] | None
     activations: bool
     deltas: bool
@@ -134,13 +128,10 @@ SLICE = 256
 
 
 class Thinning:
-    """Where the file is larger than its budget, `every` doubles and the frames between go.
+    """Where the file is larger than `budget` bytes, `every` doubles and the frames between go.
 
-    Frames at which the run was edited, began, jumped or ended stay. The room of those that went is used again.
-
-    `budget`: bytes.
-
-    `every`: frames are of the steps that this divides. `due`: whether there are frames to let go of.
+    Frames at which the run was edited, began, jumped or ended stay. The room of those that went is used
+    again. `due`: there are frames to let go of.
     """
 
     def __init__(self, database: sqlite3.Connection, every: int, budget: int) -> None:
@@ -197,10 +188,9 @@ _INSTEAD = "kept = 1, " + ", ".join(
 
 
 class Rows:
-    """Writes items into the tables, within a transaction.
+    """Writes items into the tables, within a transaction, but for frames that `thinning` lets go of.
 
-    `thinning`: frames of steps that it lets go of are not written. `probing`: what is written of one sample.
-    `whole`: gives the loss of all samples at a moment, where that one is told.
+    `whole` gives the loss of all samples at a moment, where that one is told.
     """
 
     def __init__(
@@ -292,15 +282,11 @@ LOST_AFTER = 1.0
 
 
 class Writer:
-    """Writes what it is told, in order; what waits goes into one transaction, and what was told at once stays together.
+    """Writes what it is told, in order, in a thread that `database` belongs to from now on.
 
-    Where the disk refuses, it says so in :attr:`trouble`, and all that it is told later is let go of: what was written
-    stays.
-
-    `database`: with the tables; the thread's alone from now on. `rows`: what becomes of an item. `file`:
-    where it is: nothing is recorded into a file that somebody removed.
-
-    `trouble`: empty where nothing is wrong.
+    What waits goes into one transaction, and what was told at once stays together. Where the disk refuses,
+    `trouble` says so, and all that it is told later is let go of: what was written stays. `file` is watched:
+    nothing is recorded into a file that somebody removed.
     """
 
     def __init__(self, database: sqlite3.Connection, rows: Rows, thinning: Thinning, file: FileId) -> None:
@@ -341,10 +327,7 @@ class Writer:
         return bool(self.trouble) or self._gone or not self._thread.is_alive()
 
     def flush(self, timeout: float) -> None:
-        """Wait until what was told so far is in the file.
-
-        Raises StateError: it takes longer than `timeout` seconds.
-        """
+        """Wait until what was told so far is in the file; StateError after `timeout` seconds."""
         if not self.mine:
             return
         with self._condition:
@@ -355,7 +338,7 @@ class Writer:
     def close(self, then: Callable[[], None] | None = None) -> None:
         """Write what waits, and end the thread; the database is the caller's again, who does `then` with it.
 
-        The thread itself does that at its end, where it was in there that a recording was found which nobody has.
+        The thread does `then` itself if it noticed that nobody holds the recording any more.
         """
         if not self.mine:
             return

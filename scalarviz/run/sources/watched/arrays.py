@@ -32,13 +32,10 @@ def is_array(x: object) -> bool:
 
 
 def numbers(name: str, leaf: Any) -> Numbers:
-    """The numbers of an array, in their own shape; of the memory it has, where NumPy has its type.
+    """The numbers of an array in its own shape, without a copy where NumPy has its type.
 
-    Complex ones get another axis: real and imaginary part.
-
-    `name`: for messages.
-
-    Raises InputError: it is on a GPU, was given away, or holds no real numbers.
+    Complex ones get another axis: real and imaginary part. InputError for an array that is on a GPU, was
+    given away, or holds no real numbers; `name` is for the message.
     """
     if is_tensor(leaf):
         return _tensor(name, leaf)
@@ -53,10 +50,7 @@ def numbers(name: str, leaf: Any) -> Numbers:
 
 
 def is_kept(name: str, leaf: Any) -> bool:
-    """Whether nobody can change the numbers of an array: JAX makes new ones instead.
-
-    Raises InputError: as :func:`numbers`.
-    """
+    """Whether nobody can change the numbers of an array: JAX makes new ones instead."""
     return isinstance(leaf, Real) or not (is_tensor(leaf) or numbers(name, leaf).flags.writeable)
 
 
@@ -134,10 +128,7 @@ def is_module(x: object) -> bool:
 
 
 def module_parts(module: Any) -> list[Part]:
-    """What a module holds: parameters, and the buffers that it keeps in files; masks and the like are made anew.
-
-    Raises InputError: it has no weights yet.
-    """
+    """The parameters of a module, and the buffers that it keeps in files; masks and the like are made anew."""
     parameters, made_anew = dict(module.named_parameters()), _made_anew(module)
     for name, one in parameters.items():
         if type(one).__name__.startswith("Uninitialized"):
@@ -184,10 +175,9 @@ def is_tree(x: object) -> bool:
 def leaves(tree: Any) -> Iterator[tuple[str, Any]]:
     """Name and array of each leaf in order; names are the keys, indices and fields on the way, joined by dots.
 
-    `tree`: nested at will. None, functions and keys of random numbers are passed over; of a dataclass all
-    that is no array and holds none. A torch.nn.Module in it is a leaf.
-
-    Raises InputError: it holds itself. TypeMismatchError: it holds what is neither an array nor a number.
+    Takes mappings, sequences, dataclasses and whatever JAX was told to take apart (modules of flax.nnx),
+    nested at will; a torch.nn.Module in it is a leaf. Passes over None, functions, keys of random numbers,
+    and fields of a dataclass that hold no array. InputError if a container holds itself.
     """
     taken: set[str] = set()
     for name, leaf in _walk(tree, "", 0):
@@ -283,12 +273,15 @@ Float = NDArray[np.floating]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One array."""
+    """One array; `leaf` is held, not copied, and `frozen` means that no gradient goes to it.
+
+    `role` is "weight", "bias", "buffer" or "count".
+    """
 
     name: str
-    leaf: Any  # held, not copied
+    leaf: Any
     role: Role = "weight"
-    frozen: bool = False  # whether no gradient goes to it
+    frozen: bool = False
 
 
 def role_of(name: str, leaf: object = None) -> Role:
@@ -300,12 +293,7 @@ def role_of(name: str, leaf: object = None) -> Role:
 
 
 class Parts:
-    """Where the arrays lie in the flat arrays of a frame. Names and shapes stay what they are.
-
-    `size`: numbers in all.
-
-    Raises InputError: there are no numbers.
-    """
+    """Where the arrays lie in the flat arrays of a frame. Names and shapes stay what they are."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         found = [(part, numbers(part.name, part.leaf)) for part in parts]
@@ -323,10 +311,7 @@ class Parts:
         self.dtype = np.dtype(np.float64 if wide else np.float32)
 
     def values(self, parts: Sequence[Part]) -> Float:
-        """All numbers, a copy (P,).
-
-        Raises InputError: they have other names or shapes.
-        """
+        """All numbers, a copy (P,); InputError if names or shapes have changed."""
         found = {part.name: numbers(part.name, part.leaf) for part in parts}
         self.fit_all({name: array.shape for name, array in found.items()})
         flat = np.empty(self.size, self.dtype)
@@ -354,10 +339,7 @@ class Parts:
         return flat
 
     def fit(self, said: str, name: str, shape: tuple[int, ...]) -> slice | None:
-        """Where an array belongs; None for one without numbers.
-
-        Raises InputError: there is none of that name and shape.
-        """
+        """Where an array belongs, None for one without numbers; InputError for an unknown name or shape."""
         place = self._places.get(name)
         if place is None:
             if 0 in shape:
@@ -368,10 +350,7 @@ class Parts:
         return place[0]
 
     def fit_all(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Check that these are the arrays that there were.
-
-        Raises InputError: one is missing, is new, or has another shape.
-        """
+        """Refuse any other arrays than those that there were: missing, new or of another shape."""
         for name, shape in shapes.items():
             self.fit(name, name, shape)
         missing = [name for name in self._places if name not in shapes]
@@ -403,7 +382,7 @@ def own_gradient(parts: Sequence[Part]) -> Callable[[str], Numbers | None]:
 def alike(new: Any, known: Any) -> bool:
     """Whether a tree has the keys, kinds of containers, shapes and dtypes of one that was taken over before.
 
-    What cannot be told quickly is not alike: it is looked through name by name. No number is read, so that nobody
+    What cannot be told quickly is not alike: it is looked through name by name. No number is read, so nobody
     waits for what JAX still computes.
     """
     if new is known:
@@ -434,10 +413,7 @@ def can_be_read(x: object) -> bool:
 
 
 class Reader:
-    """A module of PyTorch, or a tree of arrays.
-
-    Raises TypeMismatchError, InputError: neither, or without numbers that can be read.
-    """
+    """A module of PyTorch, or a tree of arrays; other things raise TypeMismatchError or InputError."""
 
     def __init__(self, x: Any) -> None:
         if not can_be_read(x):
@@ -474,8 +450,7 @@ class Reader:
     def give(self, params: Any = None, grads: Any = None) -> None:
         """From now on these are the arrays and their gradients; all is taken over or nothing.
 
-        Raises InputError, TypeMismatchError: other names or shapes than before; params of a module, which is
-        read in place.
+        Refuses other names or shapes than before, and params of a module, which is read in place.
         """
         if params is not None and self.in_place:
             raise InputError("update: got params of a module, whose own are read in place; try update(loss=loss)")
@@ -491,10 +466,7 @@ class Reader:
             self._grads = grads
 
     def values(self) -> Float:
-        """The numbers of the last :meth:`renew`'s arrays as they are now, a copy (P,).
-
-        Raises InputError: they have other names or shapes by now, or are not there any more.
-        """
+        """The numbers of the last :meth:`renew`'s arrays as they are now, a copy (P,)."""
         return self._laid.values(self._now)
 
     def former(self) -> Float | None:

@@ -24,10 +24,7 @@ from .arrays import Reader
 
 
 def told_step(told: Any) -> int:
-    """`told` as the number of a step: whole numbers, arrays and tensors of one such number.
-
-    Raises InputError: it is none, or below 0.
-    """
+    """`told` as the number of a step: a whole number, or an array or tensor of one; InputError otherwise."""
     if hasattr(told, "shape"):
         with suppress(TypeError, ValueError, RuntimeError):
             told = index(told)
@@ -35,10 +32,7 @@ def told_step(told: Any) -> int:
 
 
 def told_number(name: str, told: Any) -> float | None:
-    """`told` as a float: numbers, Values, arrays and tensors of one number. None stays None.
-
-    Raises InputError, TypeMismatchError: no number, or one that no float can hold.
-    """
+    """`told` as a float; Values, arrays and tensors of one number will do, None stays None."""
     if told is None:
         return None
     try:
@@ -62,9 +56,9 @@ ROOM = 1024
 class Counted:
     """What is known of the steps so far.
 
-    `step`: that were done. `loss`, `lr`: as they were last told; NaN before. `calls`: how often somebody said
-    that a step may be done. `rounds`: how often the loop began again from an earlier step. `ahead`: whether
-    the last step was seen before anybody told of it.
+    `loss` and `lr` are as they were last told, NaN before. `calls` counts how often somebody said that a step
+    may be done, `rounds` how often the loop began again from an earlier step. `ahead`: the last step was seen
+    before anybody told of it.
     """
 
     def __init__(self) -> None:
@@ -93,11 +87,10 @@ class Counted:
     def tell(
         self, *, said: bool, step: object = None, loss: object = None, lr: object = None, seen: bool = False
     ) -> None:  # fmt: skip
-        """A step was done; where nothing is `said` of it, it is one if the numbers turn out to be others.
+        """A step was done; where nothing is `said` of it, it counts only if the numbers turn out to have changed.
 
-        `seen`: it is the step that was counted when it was looked at, `ahead` of this call.
-
-        Raises InputError, TypeMismatchError: no numbers; nothing is taken over then.
+        `seen`: it is the step that was counted when it was looked at, `ahead` of this call. Wrong numbers
+        raise before anything is taken over.
         """
         at = None if step is None else told_step(step)
         new_loss, new_lr = told_number("loss", loss), told_number("lr", lr)
@@ -134,13 +127,12 @@ class Counted:
             self._new.clear()
 
     def _cut(self, step: int) -> None:
-        """Forget what comes after a step."""
         self._take_in()
         self._history.cut(step)
         self._written = min(self._written, step)
 
     def looked(self, *, changed: bool, told: bool) -> None:
-        """The numbers were looked at: calls that said nothing were steps if they have `changed`.
+        """The numbers were looked at: calls that said nothing were steps if the numbers have `changed`.
 
         `told` says that steps were told since the look before; else the change itself is one.
         """
@@ -159,9 +151,9 @@ MOST = 2_000
 
 
 class Kept:
-    """Frames by their steps, rising.
+    """Frames by their steps, rising, in `budget` bytes.
 
-    `budget`: bytes. Where they are more every second one is let go of: never the first, nor the newest.
+    Above it every second frame goes: never the first, nor the newest.
     """
 
     def __init__(self, budget: int = BUDGET) -> None:
@@ -225,10 +217,9 @@ EAGER = 1.5
 
 
 class Pace:
-    """Looks are `rate` a second, or so many fewer that they take no more than a `share` of the time.
+    """Allows `rate` looks a second, or so many fewer that they take no more than a `share` of the time.
 
-    `rate`: above 0. `share`: above 0; 1: as often as `rate` says. `slowest`: seconds between two looks, at
-    most: however long one takes.
+    A `share` of 1 means: as often as `rate` says. A look comes at least every `slowest` seconds.
     """
 
     def __init__(self, rate: float = RATE, share: float = SHARE, slowest: float = SLOWEST) -> None:
@@ -281,16 +272,11 @@ IDLE, LONGER = 2.0, 10.0
 
 
 class Watched(Source):
-    """Weights that somebody else changes: a torch.nn.Module, or arrays in nested dicts, lists and dataclasses.
+    """Weights that somebody else changes, made by :func:`watch`, which names what it takes and refuses.
 
-    They are read where they lie, between two steps of the loop that changes them, which says so by :meth:`update`.
-    Nothing of them is changed. ``sv.show``, ``sv.live``, ``sv.render`` and ``sv.Recording`` take it.
-
-    Parameters
-    ----------
-    x : torch.nn.Module or tree of arrays
-    budget : int
-        Bytes that looks at former steps may take, for going back to them.
+    They are read where they lie, between two steps of the loop that changes them, which says so by
+    :meth:`update`. Nothing of them is changed. ``sv.show``, ``sv.live``, ``sv.render`` and ``sv.Recording``
+    take it.
 
     Attributes
     ----------
@@ -298,11 +284,6 @@ class Watched(Source):
         What kind of thing it is.
     pace : Pace or None
         How often it is looked at; None: when somebody asks.
-
-    Raises
-    ------
-    TypeMismatchError, InputError
-        No arrays, arrays on a GPU, or others than of real numbers.
     """
 
     what = "what is watched"
@@ -362,7 +343,6 @@ class Watched(Source):
             return self._look_in_time()
 
     def _as_seen(self) -> bool:
-        """Whether the numbers are those of the last look."""
         self._reader.renew()
         return np.array_equal(self._reader.values(), self._last.values, equal_nan=True)
 
@@ -401,10 +381,7 @@ class Watched(Source):
     def look(self) -> Frame:
         """Look at the numbers of now; a change of which nobody said anything is a step.
 
-        Raises
-        ------
-        InputError
-            They cannot be read any more: JAX has donated them to a step.
+        InputError where they cannot be read any more: JAX has donated them to a step.
         """
         with self._lock:
             last, counted = self._last, self._counted
@@ -421,7 +398,6 @@ class Watched(Source):
             return self._last
 
     def _frame(self, values: Floats) -> Frame:
-        """A frame of now."""
         gradient, computed, frozen = self._reader.gradients()
         counted, (before, together) = self._counted, self._earlier(values)
         with np.errstate(invalid="ignore", over="ignore"):  # a diverged network holds infinities
@@ -534,13 +510,7 @@ class Watched(Source):
         return self.pace is not None and now - self._called > QUIET and self.pace.due(now, rests=True)
 
     def look_at_rest(self) -> None:
-        """Look, unless another thread may be in the middle of a step, or the numbers are gone: the last one stays then.
-
-        Raises
-        ------
-        InputError
-            A module has other names or shapes than before.
-        """
+        """Look; the last look stays if another thread may be in the middle of a step, or the numbers are gone."""
         with self._lock:
             try:
                 if self._at_rest():
@@ -555,13 +525,7 @@ class Watched(Source):
         return Past(first, newest, curve, steps=steps, branches=(Branch(0, None, first, newest, curve, current=True),))
 
     def to(self, step: int) -> None:
-        """Stand at a step that is kept; at the newest it goes along with the loop.
-
-        Raises
-        ------
-        InputError
-            It is not kept.
-        """
+        """Stand at a step that is kept (InputError otherwise); at the newest it goes along with the loop."""
         with self._lock:
             found = self._kept.at(step)
             if found is None:
