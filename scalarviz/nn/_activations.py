@@ -46,7 +46,7 @@ class Activation(Module):
 
     @property
     def in_onnx(self) -> bool:
-        """False: it computes nothing, so there is nothing to write."""
+        """False of the identity: there is nothing to write."""
         return self.op is not None
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
@@ -58,7 +58,6 @@ class Activation(Module):
         return self.op or ""
 
     def constants(self) -> tuple[float, ...]:
-        """Further operands of the operation."""
         return tuple([getattr(self, name) for name in self._numbers]) if self._numbers else ()  # at every call
 
     def extra_repr(self) -> str:
@@ -204,7 +203,7 @@ class PReLU(Module):
     num_parameters : int
         1: one slope for all; else one for each channel, the first dimension of a sample.
     init : float
-        What slopes start from.
+        What slopes start from; finite.
 
     Attributes
     ----------
@@ -213,7 +212,7 @@ class PReLU(Module):
     Raises
     ------
     InputError
-        `num_parameters` is below 1, or `init` not finite; when called: a sample that has not so many channels.
+        A number is out of its range; when called: a sample that has not so many channels.
     """
 
     stage: ClassVar[str] = "prelu"

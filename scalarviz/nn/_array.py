@@ -1,8 +1,8 @@
 """`Values`: an array of Values, with PyTorch's shapes: slices of a `Parameter` and sums of such slices.
 
-It is a NumPy array of objects: slices, broadcasting, transposes and loops are NumPy's, and operations come from the
-table of operations. A reduction is one node a lane: ``x.mean(0, keepdim=True)`` of a batch is a row of means. Another
-shape holds the same objects. Rows and sums of whole parameters take a shorter way: `Parameter @ x`, `(p * p).sum()`.
+It is a NumPy array of objects: slices, broadcasting and transposes are NumPy's, operations come from the table of
+operations. A reduction is one node a lane. Rows and sums of whole parameters take a shorter way: `Parameter @ x`,
+`(p * p).sum()`.
 """
 
 from __future__ import annotations
@@ -319,7 +319,6 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         return each(OPERATIONS[ufunc.__name__], *operands)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        """``np.concatenate`` and its like: what NumPy makes of the objects, as Values again."""
         found: Any = super().__array_function__(function, types, args, options)
         if type(found) is not np.ndarray or found.dtype != object:
             return found
@@ -347,7 +346,6 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         return self
 
     def view(self, *shape: Any) -> Any:  # type: ignore[override]
-        """The same numbers, in C order, in another shape, as PyTorch has it (a type: NumPy's view)."""
         first = shape[0] if shape else None
         return super().reshape(*shape) if isinstance(first, int | np.integer | tuple) else np.ndarray.view(self, *shape)
 

@@ -125,7 +125,6 @@ class MultiheadAttention(Module):
         return type(self.out_proj) is Linear
 
     def write_onnx(self, sheet: Sheet, query: Tensor, key: Tensor, value: Tensor, *mask: Mask) -> Tensor:
-        """Three products, the shares of each head, and what joins the heads."""
         heads, size = self.num_heads, self.embed_dim // self.num_heads
         parts = self._onnx_projected(sheet, (query, key, value))
         q, k, v = (

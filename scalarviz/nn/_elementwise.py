@@ -1,7 +1,6 @@
 """`Elementwise`: what `Parameter` and its rows compute, number by number, with PyTorch's words.
 
-``p * p``, ``p ** 2`` and ``abs(p)`` are kept as they are said until they are asked for numbers: the ``sum()`` of one
-is a single node (`scalarviz.scalar.sums`), however many weights there are.
+``p * p``, ``p ** 2`` and ``abs(p)`` are kept as they are said: the ``sum()`` of one is a single node.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`Embedding`: a row of weights for each of so many things; and `gather`, which chooses a row by a number.
-
-The number may be known only when the graph runs.
-"""
+"""`Embedding`: a row of weights for each of so many things; `gather` chooses a row, also while a graph runs."""
 
 from __future__ import annotations
 

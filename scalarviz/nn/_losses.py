@@ -1,9 +1,8 @@
 """Losses: functions ``(outputs, targets) -> Value`` of one sample, and how a Run makes the loss of a batch from them.
 
-A loss says the second by attributes. ``batch_reduction`` is "mean" (also of a plain function) or "sum"; together with
-the loss of a sample this is PyTorch's result for the whole batch. ``batch_part(outputs, targets)`` is what a sample
-adds, where that is not the loss of the sample alone. ``batch_shares(targets)`` is what each sample of (N, n_targets)
-adds to the number that a mean divides by, where it is not always 1.
+``batch_reduction`` is "mean" (also of a plain function) or "sum". ``batch_part(outputs, targets)`` is what a sample
+adds, where that is not its loss alone. ``batch_shares(targets)`` is what each sample of (N, n_targets) adds to the
+number that a mean divides by, where it is not always 1.
 """
 
 from __future__ import annotations

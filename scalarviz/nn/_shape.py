@@ -127,11 +127,11 @@ class Dropout(Module):
 
     Notes
     -----
-    PyTorch's ``torch.nn.Dropout`` (N. Srivastava et al., "Dropout", JMLR 15, 2014), with masks of its own: in a
-    :class:`~scalarviz.Run` a mask is a function of the run's seed, of the call of the module in the network, of the
-    step, of the sample's place in the batch and of the unit. So any step can be done again with the same bits, on
-    every engine. By hand every call draws the next mask of this process; :func:`scalarviz.nn.init.manual_seed` begins
-    anew. ``predict``, ``evaluate`` and the pictures of a Run have no masks; ``net.eval()`` takes them away everywhere.
+    PyTorch's (N. Srivastava et al., "Dropout", JMLR 15, 2014), with masks of its own: in a :class:`~scalarviz.Run` a
+    mask is a function of the run's seed, of the call of the module, of the step, of the sample's place in the batch
+    and of the unit. So any step can be done again with the same bits, on every engine. By hand every call draws the
+    next mask of this process; :func:`scalarviz.nn.init.manual_seed` begins anew. ``predict``, ``evaluate`` and the
+    pictures of a Run have no masks; ``net.eval()`` takes them away everywhere.
     """
 
     stage: ClassVar[str] = "dropout"
@@ -154,7 +154,6 @@ class Dropout(Module):
         vars(self)["p"] = share
 
     def forward(self, x: Any) -> Any:
-        """The numbers, masked in training, in the shape of `x`."""
         if not self.training or self.p == 0.0:
             return x
         if isinstance(x, Value):

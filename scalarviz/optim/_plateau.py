@@ -49,8 +49,7 @@ class ReduceLROnPlateau(LRScheduler):
         Below 1.
     patience, cooldown : int
         How often it may be no better; how long it looks away after it was.
-    threshold : float
-    threshold_mode : {"rel", "abs"}
+    threshold, threshold_mode : float, {"rel", "abs"}
         By which share of the best, or by how much, it must be better.
     min_lr : float or list of float
         No rate gets lower, of all groups or one for each.
