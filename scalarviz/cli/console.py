@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import errno
 import io
+import math
 import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from types import TracebackType
 from typing import IO, Any, Self
 
 from ..errors import InputError
@@ -107,6 +107,15 @@ def tell(line: str = "") -> None:
         raise unwritable(error) from None
 
 
+def number_of(value: float, digits: int | None = None) -> float | None:
+    """JSON has no NaN; a count stays one."""
+    if isinstance(value, int):
+        return value
+    if not math.isfinite(value):
+        return None
+    return float(value) if digits is None else round(float(value), digits)
+
+
 def unwritable(error: OSError) -> InputError:
     """The error of a stdout that takes nothing; what is still in its buffer is dropped."""
     empty(sys.stdout)
@@ -156,9 +165,7 @@ class Progress:
             self._next_line = time.monotonic() + LINE_SECONDS
             say(f"{self.title}: {done:,} of {self.last:,}, {note}")
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             with _whatever_the_terminal_says():
                 self._bar.stop()

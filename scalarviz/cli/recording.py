@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import ScalarvizError
@@ -155,7 +154,5 @@ class Taken:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

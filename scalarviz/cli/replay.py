@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from ..errors import InputError, MissingDependencyError, ScalarvizError
+from ..errors import InputError, ScalarvizError
 from ..io import save_picture
 from ..run.sources.recording.file import check_apart
-from .console import Progress, fail, say, tell
+from .console import Progress, fail, number_of, say, tell
 from .flags import model_of
 from .pictures import Outputs, check_heard, check_look, painter_of, plan_outputs
 from .recording import check_page, write_page
 from .stop import Stop
-from .window import GONE, wants_window
+from .window import GONE, show_file, wants_window
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -94,7 +94,12 @@ def replay(options: Any) -> int:
             _check_at(shown.source, options)
         outputs, whole = None, not options.html or _page(shown, options)
         window = not (options.out or options.html) and wants_window(options)
-        watched = window and _in_window(shown, options, stop)
+        watched = window and show_file(
+            shown.name, shown.source, options, stop, keys="Space plays and pauses, ", instead="a film and a picture",
+            duration=options.duration, paused=options.paused or options.steps is not None,
+        )  # fmt: skip
+        if getattr(watched, "display_lost", False):
+            shown.failures.append(GONE)
         if not watched and options.steps is None:
             shown.source.stand(len(shown.source.steps) - 1)
         if options.out or not (
@@ -157,41 +162,6 @@ def _check_at(source: Played, options: Any) -> None:
     source.stand(here)
 
 
-# ---- a window
-
-
-def _in_window(shown: Replayed, options: Any, stop: Stop) -> bool:
-    """Show it until the window is closed; False (and a line that says why) if there can be none."""
-    from ..view.show import show
-    from ..view.window.qt_trial import WindowProbe
-
-    reason = WindowProbe().reason()
-    if stop:
-        return True
-    if not reason:
-        say(f"{shown.name}: Space plays and pauses, ? shows the keys, Ctrl+Q closes the window")
-        try:
-            with stop.beside_a_window():
-                handle = show(
-                    shown.source,
-                    size=options.size,
-                    duration=options.duration,
-                    theme=options.theme,
-                    cmap=options.cmap if options.given("cmap") else None,
-                    paused=options.paused or options.steps is not None,
-                    presenter=options.presenter,
-                    on_note=lambda line: say(f"{shown.name}: {line}"),
-                    on_lost=lambda: fail(GONE),
-                )
-            if handle.display_lost:
-                shown.failures.append(GONE)
-            return True
-        except MissingDependencyError as missing:
-            reason = str(missing)
-    say(f"{shown.name}: a film and a picture instead of a window: {reason}")
-    return False
-
-
 # ---- files
 
 
@@ -252,7 +222,7 @@ def _report(shown: Replayed, as_json: bool) -> None:
             "scene": record.about.name,
             "steps": int(record.steps[-1]),
             "frames": len(record),
-            "loss": _finite(record.frame(-1).told_loss),
+            "loss": number_of(record.frame(-1).told_loss),
             "weights": sum(tensor.size for tensor in record.tensors if not tensor.buffer),
             "engine": record.about.engine,
             "branches": len(record.branches),
@@ -262,8 +232,3 @@ def _report(shown: Replayed, as_json: bool) -> None:
     source = shown.source
     line: dict[str, Any] = lines[0] if len(lines) == 1 else {"a": lines[0], "b": lines[1]}
     tell(json.dumps({**line, "step": int(source.steps[source.place])}, allow_nan=False))
-
-
-def _finite(value: float) -> float | None:
-    """JSON has no NaN."""
-    return value if value == value and abs(value) != float("inf") else None

@@ -11,10 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import FileFormatError, InputError, MissingDependencyError, listing
+from ..errors import FileFormatError, InputError, listing
 from ..run.scene.scene_file import WRITER, load_scene
 from .console import fail, say
 from .here import scene_files, summary_of
+from .window import GONE, has_window
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -33,16 +34,7 @@ TAKERS = {"picture": ("texture", "rgb"), "csv": ("playground",)}
 
 def wants_wall() -> bool:
     """Whether there is a terminal to say things on, and a display for a window."""
-    return sys.stdout is not None and sys.stdout.isatty() and wants_window()
-
-
-def wants_window() -> bool:
-    """Whether there is a display for one, and what draws."""
-    try:
-        from ..view.window.display import has_display
-    except MissingDependencyError:
-        return False
-    return has_display()
+    return sys.stdout is not None and sys.stdout.isatty() and has_window()
 
 
 def open_wall(help_instead: Callable[[], int]) -> int:
@@ -70,7 +62,7 @@ def tour_options() -> type[BaseModel]:
 
 def open_tour(theme: str = "dark", presenter: bool = False) -> int:
     """Show the tour, then the wall, until the window is closed; returns the exit code."""
-    if not wants_window():
+    if not has_window():
         return fail("the tour needs a window, and there is no display (DISPLAY and WAYLAND_DISPLAY are not set)")
     from ..view.window.qt_trial import WindowProbe
 
@@ -89,7 +81,6 @@ def walk(found: Rooms, first: Callable[[tuple[int, int]], Guest], name: str, siz
     """Open a window on the picture that `first` makes and serve it until it is closed; the exit code."""
     from ..view.window.desktop import Window
     from .stop import Stop
-    from .window import GONE
 
     with Stop() as stop:
         try:

@@ -20,7 +20,7 @@ from ..io import check_target
 from ..io.weights import OPTIMIZER, checksum
 from ..run.checkpoint import optimizer_state
 from ..run.scene.scene_file import WRITER, LoadedScene, settled
-from .console import Progress, fail, say, tell
+from .console import Progress, fail, number_of, say, tell
 from .pictures import Outputs, check_heard, check_look, check_moment, plan_outputs
 from .recording import Taken, check_recording
 from .stop import Stop
@@ -60,6 +60,13 @@ class Ending:
     written: list[Path] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     recording: Taken | None = None
+
+    def tell(self) -> None:
+        """Say what was written, and what is missing."""
+        for path in self.written:
+            say(f"wrote {path}")
+        for line in self.failures:
+            fail(line)
 
 
 def run_scene(loaded: LoadedScene, options: Any) -> int:
@@ -130,10 +137,7 @@ def _hurried(scene: Scene, options: Any, stop: Stop, ending: Ending) -> int:
         ending.failures.append(f"{options.save} was not written, since a step was interrupted")
     else:
         _save(scene, options, stop, ending)
-    for path in ending.written:
-        say(f"wrote {path}")
-    for line in ending.failures:
-        fail(line)
+    ending.tell()
     say(f"scalarviz: {stop.word} again; nothing {'else ' if ending.written else ''}was written")
     return stop.code
 
@@ -213,10 +217,7 @@ def _stopped_by(error: Exception, scene: Scene, options: Any, ending: Ending) ->
         _keep(scene, options, ending, diverged=isinstance(error, DivergedError))
     if ending.recording is not None:  # the process may end with its display
         ending.recording.close()
-    for path in ending.written:
-        say(f"wrote {path}")
-    for line in ending.failures:
-        fail(line)
+    ending.tell()
     return fail(said)
 
 
@@ -297,15 +298,15 @@ def _report(loaded: LoadedScene, scene: Scene, as_json: bool, ending: Ending) ->
         line = {
             "scene": name,
             "steps": run.steps,
-            "loss": _number(_loss(scene)),
+            "loss": number_of(_loss(scene)),
             "weights": run.n_weights,
             "engine": run.engine.name,
             "dtype": run.dtype,
             "seed": run.seed,
-            "steps_per_s": _number(rate, 1),
-            "seconds": _number(ending.seconds, 3),
+            "steps_per_s": number_of(rate, 1),
+            "seconds": number_of(ending.seconds, 3),
             **what_stopped(run),
-            **{what: _number(number) for what, number in more.items()},
+            **{what: number_of(number) for what, number in more.items()},
         }
         try:
             tell(json.dumps(line, allow_nan=False))
@@ -323,15 +324,6 @@ def _loss(scene: Scene) -> float:
 def _said(number: float) -> str:
     """A count in full, any other number in four digits."""
     return f"{number:,}" if isinstance(number, int) else f"{number:.4g}"
-
-
-def _number(value: float, digits: int | None = None) -> float | None:
-    """JSON has no NaN; a count stays one."""
-    if isinstance(value, int):
-        return value
-    if not math.isfinite(value):
-        return None
-    return float(value) if digits is None else round(float(value), digits)
 
 
 AT_A_BREAKPOINT = 3

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from ..errors import InputError, MissingDependencyError, listing
+from ..errors import InputError, listing
 from ..io import check_target, save_picture
 from ..io.pictures import FORMATS
 from ..io.readable import check_source
@@ -18,7 +18,7 @@ from .flags import model_of
 from .interrupt import INTERRUPTED
 from .pictures import check_look
 from .stop import Stop
-from .window import GONE, wants_window
+from .window import has_window, show_file, wants_window
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -73,7 +73,7 @@ def view(options: Any) -> int:
         name = " and ".join(path.stem for path in paths)
         _tell(name, subject)
         window = not (options.out or options.headless) and wants_window(options)
-        seen = window and _in_window(name, subject, options, stop)
+        seen = window and show_file(name, subject, options, stop, instead="a picture")
         code = 0 if seen else _pictures(name, subject, options)
         if stop:
             say(f"scalarviz: {stop.word}")
@@ -105,34 +105,6 @@ def _tell(name: str, subject: Subject) -> None:
         say(f"{name}: {line}: left out")
     if len(left_out) > _LEFT_OUT:
         say(f"{name}: and {len(left_out) - _LEFT_OUT:,} more")
-
-
-def _in_window(name: str, subject: Subject, options: Any, stop: Stop) -> bool:
-    """Show it until the window is closed; False (and a line that says why) if there can be none."""
-    from ..view.show import show
-    from ..view.window.qt_trial import WindowProbe
-
-    reason = WindowProbe().reason()
-    if stop:
-        return True
-    if not reason:
-        say(f"{name}: ? shows the keys, Ctrl+Q closes the window")
-        try:
-            with stop.beside_a_window():
-                show(
-                    subject,
-                    size=options.size,
-                    theme=options.theme,
-                    cmap=options.cmap if options.given("cmap") else None,
-                    presenter=options.presenter,
-                    on_note=lambda line: say(f"{name}: {line}"),
-                    on_lost=lambda: fail(GONE),
-                )
-            return True
-        except MissingDependencyError as missing:
-            reason = str(missing)
-    say(f"{name}: a picture instead of a window: {reason}")
-    return False
 
 
 def _pictures(name: str, subject: Subject, options: Any) -> int:
@@ -210,9 +182,8 @@ def _write(options: Any, path: Path, build: SceneBuild | None) -> None:
 
 def _runs_window(options: Any, build: SceneBuild | None) -> int:
     from ..view.window.qt_trial import WindowProbe
-    from .rooms import wants_window
 
-    reason = WindowProbe().reason() if wants_window() else "there is no display"
+    reason = WindowProbe().reason() if has_window() else "there is no display"
     if reason:
         name = options.file.stem
         return fail(f"{options.file}: no window: {reason}; try --out {name}.png, or --out {name}.html for a report")

@@ -1,4 +1,4 @@
-"""Training in a window: whether there is one, and what came of it."""
+"""Windows: whether there is one, what a file holds shown in it, and training in it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import MissingDependencyError, StateError
-from .console import say
+from .console import fail, say
 from .stop import Stop
 
 if TYPE_CHECKING:
@@ -18,15 +18,52 @@ GONE = "the display went away"
 PATIENCE = 60.0  # seconds for the engine to come back from the call it is in; larger networks take long calls
 
 
-def wants_window(options: Any) -> bool:
-    """Whether these options ask for a window and there is a display: files named by ``--out`` are made without one."""
-    if options.headless or options.out:
-        return False
+def has_window() -> bool:
+    """Whether there is a display for a window, and what draws."""
     try:
         from ..view.window.display import has_display
-    except MissingDependencyError:
-        return False  # plan_outputs says what is missing
+    except MissingDependencyError:  # whoever wants pictures instead says what is missing
+        return False
     return has_display()
+
+
+def wants_window(options: Any) -> bool:
+    """Whether these options ask for a window and there is a display: files named by ``--out`` are made without one."""
+    return not (options.headless or options.out) and has_window()
+
+
+def show_file(
+    name: str, source: Any, options: Any, stop: Stop, *, keys: str = "", instead: str, **more: Any
+) -> Handle | bool:
+    """Show what a file holds until the window is closed; False (and a line that says why) if there can be none."""
+    from ..view.window.qt_trial import WindowProbe
+
+    reason = WindowProbe().reason()
+    if stop:
+        return True
+    if not reason:
+        say(f"{name}: {keys}? shows the keys, Ctrl+Q closes the window")
+        try:
+            with stop.beside_a_window():
+                return _show(name, source, options, on_lost=lambda: fail(GONE), **more)
+        except MissingDependencyError as missing:
+            reason = str(missing)
+    say(f"{name}: {instead} instead of a window: {reason}")
+    return False
+
+
+def _show(name: str, source: Any, options: Any, **more: Any) -> Handle:
+    from ..view.show import show
+
+    return show(
+        source,
+        size=options.size,
+        theme=options.theme,
+        cmap=options.cmap if options.given("cmap") else None,
+        presenter=options.presenter,
+        on_note=lambda line: say(f"{name}: {line}"),
+        **more,
+    )
 
 
 class InWindow:
@@ -65,31 +102,18 @@ class InWindow:
         if stop:
             return None
         with stop.beside_a_window():
-            handle = self._show(scene, rescue)
+            options = self.options
+            say(f"{scene.name}: Space begins and pauses, ? shows the keys, Ctrl+Q closes the window")
+            handle = _show(
+                scene.name, scene, options, steps=options.steps, duration=options.duration, paused=options.paused,
+                on_lost=lambda: rescue(StateError(GONE)),
+            )  # fmt: skip
         with stop.whole():
             error = _taken_back(scene.run, handle)
         _say_newest(scene, handle)
         if error is None and not stop and (handle.display_lost or not handle.closed):
             return StateError(GONE)
         return error
-
-    def _show(self, scene: Scene, rescue: Callable[[Exception], object]) -> Handle:
-        from ..view.show import show
-
-        options = self.options
-        say(f"{scene.name}: Space begins and pauses, ? shows the keys, Ctrl+Q closes the window")
-        return show(
-            scene,
-            size=options.size,
-            steps=options.steps,
-            duration=options.duration,
-            theme=options.theme,
-            cmap=options.cmap if options.given("cmap") else None,
-            paused=options.paused,
-            presenter=options.presenter,
-            on_note=lambda line: say(f"{scene.name}: {line}"),
-            on_lost=lambda: rescue(StateError(GONE)),
-        )
 
 
 def _say_newest(scene: Scene, handle: Handle) -> None:

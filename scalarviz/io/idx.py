@@ -11,7 +11,7 @@ import gzip
 import zlib
 from math import prod
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +25,6 @@ UBYTE = 0x08
 GZIP = b"\x1f\x8b"
 LARGEST = 2**31
 """Bytes that are read at most: the sides of a damaged file may say anything."""
-
-
-class Readable(Protocol):
-    """An open file, unzipped on the way or not."""
-
-    def read(self, size: int, /) -> bytes:
-        """The next `size` bytes, fewer at the end."""
-        ...
 
 
 def read_idx(path: StrPath, dimensions: int) -> NDArray[np.uint8]:
@@ -92,7 +84,7 @@ def find_idx(folder: StrPath, name: str) -> Path:
     raise InputError(f"{folder} holds no {names[0]} and no {names[1]}; nothing is downloaded, put the file there")
 
 
-def _array(file: Readable, path: StrPath, dimensions: int) -> NDArray[np.uint8]:
+def _array(file: BinaryIO | gzip.GzipFile, path: StrPath, dimensions: int) -> NDArray[np.uint8]:
     head = file.read(4)
     wanted = bytes([0, 0, UBYTE, dimensions])
     if head != wanted:

@@ -2,7 +2,7 @@
 
 Each is a ``with`` block (or a decorator) of the objects engine: of `Value`, `Weight`, modules and optimisers in a loop
 by hand, in the thread that is in the block. While one is on, other functions stand in the place of those that it
-concerns (`patches`); off, they are the package's own again, so nothing is slower and every bit is as before. A Run
+concerns; off, they are the package's own again, so nothing is slower and every bit is as before. A Run
 inside one is refused: its engines make no mistakes. `made` has the mistakes, `block` what they share.
 """
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from ..errors import StateError, TypeMismatchError, shown
 from ..scalar import mistaken
-from .engines import ENGINES
-from .patches import Patch, install, remove
+from .engines import ENGINES, Patch, install, remove
 
 
 class Block:

@@ -19,7 +19,7 @@ from ..run.core.loss_scale import Given, LossScale
 from ..scalar import Value, Weight, mistaken, ops
 from ..scalar.store import Block as Numbers
 from .block import Block
-from .patches import Patch
+from .engines import Patch
 from .walking import LEAVES, WALK
 
 

@@ -10,7 +10,7 @@ from ..scalar import mistaken, value
 from ..scalar.sums import Dot, Layer, Row, Sum, Total
 from ..scalar.value import UNTRACKED, Value
 from ..scalar.weight import Weight
-from .patches import Patch
+from .engines import Patch
 
 ACTIVATIONS = ("sigmoid", "tanh", "relu", "leaky_relu", "softplus", "gelu", "gelu_tanh", "silu", "elu", "relu6",
                "log_sigmoid")  # fmt: skip

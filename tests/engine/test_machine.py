@@ -155,7 +155,7 @@ def test_one_thread_where_two_do_not_pay_and_as_many_as_there_are(two_processors
         with wide(2, sizes=sizes, batch=batch, samples=batch) as run:
             assert run.engine.threads == 1
             run.step(2)
-    monkeypatch.setattr("scalarviz.run.run.processors", lambda: 2)
+    monkeypatch.setattr("scalarviz.run.making.processors", lambda: 2)
     with wide(None) as run:
         assert run.engine.threads == 2
     monkeypatch.setattr(trainer, "processors", lambda: 1)

@@ -160,7 +160,9 @@ def _from_file(path: Path) -> ModuleType:
         raise InputError(f"cannot read {path_text(path)!a}: {getattr(error, 'strerror', None) or error}") from None
     if not there:
         raise InputError(f"there is no scene file {path}; `scalarviz scenes` lists those that come with the package")
-    spec = importlib.util.spec_from_file_location(f"scalarviz_scene_{path.stem}", path)
+    # a copy of a scene of the package imports what stands beside that one (`from . import kit`)
+    name = f"scalarviz.scenes.own_{path.stem.replace('.', '_')}"
+    spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise FileFormatError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
