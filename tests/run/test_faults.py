@@ -75,7 +75,7 @@ def go_on(run):
     return found, bits(run), state(run)
 
 
-AT_ONCE = ("rate", "weights", "other samples", "activation")
+AT_ONCE = ("rate", "weights", "other samples")
 CASES = [*DEEDS, *(f"{name}, future left" for name in ("weights", "rate", "model"))]
 
 

@@ -19,6 +19,7 @@ from kit.files import same
 from kit.runs import bits
 from scalarviz.errors import InputError, StateError
 from scalarviz.io import save_picture
+from scalarviz.run.checkpoint import optimizer_state
 from scalarviz.sweep.about import About
 from scalarviz.sweep.build import FunctionBuild, SceneBuild
 from scalarviz.sweep.groups import by_loss, groups, loss_of, quartiles, summary, swept
@@ -119,7 +120,7 @@ def test_what_an_optimiser_remembers_is_in_the_file_and_trains_on_bit_for_bit(tm
     for each in runs:
         each.step(60 - each.steps)
     assert bits(runs[0])[1] == bits(runs[1])[1]
-    assert same(dict(runs[0].optimizer_state()), dict(runs[1].optimizer_state()))
+    assert same(dict(optimizer_state(runs[0])), dict(optimizer_state(runs[1])))
 
 
 def test_a_function_that_is_handed_in_builds_the_runs_and_a_file_without_results_is_told(tmp_path):

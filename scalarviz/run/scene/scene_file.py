@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 WRITER = "scene"
 """The note in a file of weights that says which scene wrote it."""
 PACKAGE = Path(__file__).resolve().parents[2]
+OWN = "scalarviz.scenes.own_"
+"""What a user's file is called as a module: a copy of a scene imports what stands beside that (`from . import kit`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class LoadedScene:
         except ScalarvizError:
             raise
         except Exception as error:
-            if self.module.__name__.startswith("scalarviz.") or _is_ours(error):
+            if not self.module.__name__.startswith(OWN) or _is_ours(error):
                 raise
             raise FileFormatError(_line_of(error, str(self.module.__file__), what)) from error
 
@@ -136,8 +138,8 @@ def load_scene(name: str) -> LoadedScene:
 def scene_of_text(name: str, text: str) -> LoadedScene:
     """The scene that the file `name` was when it had this text, whatever stands there now, if anything does."""
     path = Path(name)
-    module = ModuleType(f"scalarviz_scene_{path.stem}")
-    module.__file__ = str(path)
+    module = ModuleType(_named(path))
+    module.__file__, module.__package__ = str(path), "scalarviz.scenes"
     with _put_in(module, path):
         exec(compile(text, str(path), "exec"), module.__dict__)
     return _checked(name, module)
@@ -153,6 +155,10 @@ def _checked(name: str, module: ModuleType) -> LoadedScene:
     return LoadedScene(Path(name).stem, module, options)
 
 
+def _named(path: Path) -> str:
+    return OWN + path.stem.replace(".", "_")
+
+
 def _from_file(path: Path) -> ModuleType:
     try:
         there = path.is_file()
@@ -160,9 +166,7 @@ def _from_file(path: Path) -> ModuleType:
         raise InputError(f"cannot read {path_text(path)!a}: {getattr(error, 'strerror', None) or error}") from None
     if not there:
         raise InputError(f"there is no scene file {path}; `scalarviz scenes` lists those that come with the package")
-    # a copy of a scene of the package imports what stands beside that one (`from . import kit`)
-    name = f"scalarviz.scenes.own_{path.stem.replace('.', '_')}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(_named(path), path)
     if spec is None or spec.loader is None:
         raise FileFormatError(f"{path} is no Python file")
     module = importlib.util.module_from_spec(spec)
