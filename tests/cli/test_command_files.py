@@ -3,6 +3,8 @@
 Parts of the program are broken on purpose.
 """
 
+import importlib
+import inspect
 import os
 import pkgutil
 import re
@@ -17,6 +19,7 @@ from kit.commands import listing, page_of, weights_in
 from scalarviz.errors import InputError
 from scalarviz.io import load_tensors
 from scalarviz.run import Run
+from scalarviz.run.scene.scene_file import load_scene
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = "scalarviz.view.browser.recorded"
@@ -221,3 +224,12 @@ def test_whatever_goes_wrong_with_a_film(cli, tmp_path, monkeypatch, at):
     assert (result.code, result.json["steps"]) == (2, 30)
     assert [line for line in result.err.splitlines() if "no space left" in line] == [result.last]
     assert listing(tmp_path).keys() == {"out", "out/rgb.png", "w.safetensors"}
+
+
+@pytest.mark.parametrize("scene", ["rgb", "uinn"])
+def test_a_copy_of_a_scene_is_a_scene(scene, tmp_path):
+    """What stands beside the scenes of the package is found by the copy too."""
+    copied = tmp_path / "my.own.py"
+    copied.write_text(Path(inspect.getsourcefile(importlib.import_module(f"scalarviz.scenes.{scene}"))).read_text())
+    loaded = load_scene(str(copied))
+    assert loaded.build(loaded.options(engine="numpy")).run.n_weights > 0
