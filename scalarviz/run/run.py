@@ -134,7 +134,7 @@ class Run:
     --------
     >>> net = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
     >>> X, Y = [[0, 0], [0, 1], [1, 0], [1, 1]], [[0], [1], [1], [0]]
-    >>> run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.5), (X, Y))
+    >>> run = sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, Y))
     """
 
     model: Callable[..., Any]
