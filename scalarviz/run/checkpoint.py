@@ -3,280 +3,35 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, field
-from itertools import pairwise
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import integer, mapping, text
-from ..engine.problem import DTYPES, HALF, Limits
-from ..errors import FileFormatError, InputError, TypeMismatchError, listing, shown
+from ..checks import mapping, text
+from ..engine.problem import DTYPES, HALF
+from ..errors import FileFormatError, InputError, TypeMismatchError, shown
 from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors, under
-from ..optim import Optimizer
-from ..optim._described import described, remade
-from ..optim._groups import GroupNumbers
-from ..optim._pace import Pace, PaceMoment
-from ..scalar.single import at_least_zero
-from .checks import limits_of, seed_of, steps_of
-from .core.frame import Tensor
+from ..optim._pace import PaceMoment
+from .checks import seed_of, steps_of
 from .core.gather import constants_of, without_constants
 from .core.loss_scale import NAME
-from .core.optimizer import by_name, places_of
+from .core.optimizer import by_name
 from .core.optimizer import restore as put_by_name
+from .core.setup import Setup, checked_keep, plain, read, sound, storable, written
 from .core.signals import Whole
 from .core.training import in_turn
 from .former import all_or_nothing, keep
+from .state import put_setup
 
 if TYPE_CHECKING:
     from .run import Run
 
 
-_ONE = np.zeros(0, np.intp)
-LIMITS = ("l1", "l2", "clip_norm", "clip_value")
-SCHEDULE = "schedule"
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """What a run is to train by."""
-
-    numbers: GroupNumbers  # the parameter groups, all but their rates
-    limits: Limits
-    pace: PaceMoment
-    before: int  # steps that the optimiser had done before the run's first
-    frozen: Any = None  # None: as they are
-
-
-def written(run: Run) -> dict[str, Any]:
-    """The entries of a file that say how `run` trains. Numbers that JSON cannot hold, as functions, are left out."""
-    optimizer = run.optimizer
-    groups = [
-        {name: plain(number) for name, number in group.items() if storable(plain(number)) and _is_number(number)}
-        for group in (
-            {**numbers, "lr": rate}
-            for numbers, rate in zip(optimizer.moment().numbers, optimizer.lr_pace.rates, strict=True)
-        )
-    ]
-    frozen = {t.name: _spans(t, run._store.frozen) for t in run._graph.kept}
-    schedule = optimizer.lr_schedule
-    return {
-        "groups": groups,
-        "members": _members(run) if len(groups) > 1 else {},
-        "limits": asdict(run._problem.limits),
-        "before": run._problem.t_start,
-        "momenta": list(optimizer.lr_pace.momenta),
-        "initial": list(optimizer.lr_pace.initial),
-        "frozen": {name: spans for name, spans in frozen.items() if spans},
-        SCHEDULE: {} if schedule is None else {**described(schedule), "state": schedule.state_dict()},
-    }
-
-
-def _spans(tensor: Tensor, flags: Any) -> list[int]:
-    """Where the frozen weights of a tensor begin and end, one after the other."""
-    own = flags[tensor.start : tensor.start + tensor.size] != 0
-    found: list[int] = np.flatnonzero(np.diff(np.concatenate([[False], own, [False]]).astype(np.int8))).tolist()
-    return found
-
-
-def _members(run: Run) -> dict[str, list[int]]:
-    """The parameter group of each weight of a tensor: how many, their group, how many, their group, ..."""
-    flat = np.full(run.n_weights, -1)
-    flat[places_of(run.optimizer, run._tape)] = run.optimizer.group_of
-    found = {}
-    for tensor in run._graph.kept:
-        if tensor.buffer:  # nobody trains it
-            continue
-        own = flat[tensor.start : tensor.start + tensor.size]
-        ends = [*(np.flatnonzero(np.diff(own)) + 1).tolist(), tensor.size]
-        found[tensor.name] = [n for start, end in pairwise([0, *ends]) for n in (end - start, int(own[start]))]
-    return found
-
-
-def _groups_of(run: Run, said: Any, count: int) -> Any:
-    """The group of each held weight by what a file says of the tensors; that of now where it says nothing."""
-    optimizer, tensors = run.optimizer, {t.name: t for t in run._graph.kept}
-    if not said:
-        if count != len(optimizer.rules):
-            raise InputError(f"it has {count} parameter groups, this run {len(optimizer.rules)}")
-        return optimizer.group_of
-    flat = np.full(run.n_weights, -1)
-    for name, runs in mapping(said, "members").items():
-        if name not in tensors or not isinstance(runs, list) or len(runs) % 2:
-            raise InputError(f"members: {shown(name)} is no tensor with counts and groups")
-        tensor, at = tensors[name], 0
-        for given, group in zip(runs[::2], runs[1::2], strict=True):
-            many = integer(f"members: {name}", given, 0, tensor.size - at)
-            flat[tensor.start + at : tensor.start + at + many] = integer(f"members: {name}", group, -1, count - 1)
-            at += many
-    held = flat[places_of(optimizer, run._tape)]
-    if (held < 0).any() or len(np.unique(held)) != count:
-        raise InputError(f"its {count} parameter groups are not groups of the weights that this run trains")
-    return held.astype(np.intp)
-
-
-def rule_of(run: Run, about: Mapping[str, Any], keep: Collection[str]) -> Rule | None:
-    """What a file says, for `run`, which is left as it is; None: nothing, as files of earlier versions.
-
-    `about`: what :func:`written` gave. `keep`: names that stay as they are in the run: of numbers of the
-    optimiser, :data:`LIMITS`, ``"schedule"``.
-
-    Raises InputError, TypeMismatchError: it does not fit the run.
-    """
-    optimizer, problem = run.optimizer, run._problem
-    if "groups" not in about:
-        return None
-    groups = about["groups"]
-    of = _groups_of(run, about.get("members"), len(groups)) if len(groups) > 1 or len(optimizer.rules) > 1 else _ONE
-    rules = optimizer.rules if len(groups) == len(optimizer.rules) else optimizer.rules[:1] * len(groups)
-    numbers = GroupNumbers(tuple(_numbers(rule, said, keep) for rule, said in zip(rules, groups, strict=True)), of)
-    given = {name: number for name, number in about.get("limits", {}).items() if name not in keep}
-    limits = limits_of(**{**asdict(problem.limits), **given})
-    if {"lr", SCHEDULE} & set(keep) and len(rules) != len(optimizer.rules):
-        raise InputError(f"it has {len(groups)} parameter groups, this run {len(optimizer.rules)}: no rate can be kept")
-    rates = optimizer.lr_pace.rates if "lr" in keep else tuple(float(said.get("lr", 0.0)) for said in groups)
-    pace = optimizer.lr_pace.moment()
-    if SCHEDULE not in keep:
-        pace = _pace(run, about.get(SCHEDULE, {}), rates, "lr" in keep)
-        moved = _of_groups("momenta", about, pace.momenta, len(groups))
-        if moved and optimizer.momentum_name is None:
-            raise InputError(f"momenta: {type(optimizer).__name__} has none")
-        pace = pace._replace(momenta=moved, initial=_of_groups("initial", about, pace.initial, len(groups)))
-    return Rule(numbers, limits, pace, about.get("before", problem.t_start), _flags(run, about.get("frozen")))
-
-
-def _numbers(rule: Optimizer, said: Mapping[str, Any], keep: Collection[str]) -> dict[str, Any]:
-    now = rule.hyperparameters()
-    given = {
-        name: tuple(number) if isinstance(number, list) and isinstance(now.get(name), tuple) else number
-        for name, number in said.items()
-        if name != "lr" and name not in keep
-    }
-    found = rule.checked({**{n: part for n, part in now.items() if n != "lr"}, **given})
-    rule.checked({"lr": said.get("lr", 0.0)})
-    return found
-
-
-def _pace(run: Run, said: Mapping[str, Any], rates: tuple[float, ...], own: bool) -> PaceMoment:
-    """The rates and where their schedule stands; `own`: it begins with the rates that the run begins with."""
-    if not said:
-        return Pace(rates).moment()
-    before = run.optimizer.lr_schedule
-    about = {name: part for name, part in said.items() if name != "state"}
-    if own:
-        about["base_lrs"] = list(rates if before is None else before.base_lrs)
-    schedule = remade(about, run.optimizer, len(rates))
-    moment = schedule.loaded(said["state"])
-    return moment if own else moment._replace(rates=rates)
-
-
-def _of_groups(name: str, about: Mapping[str, Any], computed: tuple[float, ...], groups: int) -> tuple[float, ...]:
-    """What a file says of each parameter group, such as momenta to which a schedule moved them; else what is so."""
-    said = about.get(name)
-    if not said:
-        return computed
-    if not isinstance(said, list) or len(said) != groups:
-        raise InputError(f"{name}: one a parameter group is wanted, got {shown(said)}")
-    return tuple(at_least_zero(one, name) for one in said)
-
-
-def _flags(run: Run, said: Any) -> Any:
-    if said is None:
-        return None
-    flags, tensors = np.zeros(len(run._store.value), bool), {t.name: t for t in run._graph.kept}
-    for name, spans in mapping(said, "frozen").items():
-        if name not in tensors or not isinstance(spans, list) or len(spans) % 2:
-            raise InputError(f"frozen: {shown(name)} is no tensor with pairs of places")
-        tensor = tensors[name]
-        places = [integer(f"frozen: {name}", place, 0, tensor.size) for place in spans]
-        for start, stop in zip(places[::2], places[1::2], strict=True):
-            flags[tensor.start + start : tensor.start + stop] = True
-    return flags
-
-
-def put_rule(run: Run, rule: Rule) -> None:
-    """Let `run` train by it, between two steps."""
-    run._hands.put_moment(rule.numbers, rule.pace)
-    run._hands.put_limits(rule.limits)
-    run._problem.t_start = rule.before
-    if rule.frozen is not None:
-        run._hands.put_frozen(0, rule.frozen)
-
-
-def names_kept(optimizer: Optimizer) -> tuple[str, ...]:
-    """What may stay as it is when a file is loaded."""
-    return *optimizer.hyperparameters(), *LIMITS, SCHEDULE
-
-
-def checked_keep(keep: Any, optimizer: Optimizer) -> tuple[str, ...]:
-    """Names of what stays as it is when a file is loaded.
-
-    Raises TypeMismatchError: no list of names. InputError: there is no such name.
-    """
-    if isinstance(keep, str) or not isinstance(keep, Collection):
-        raise TypeMismatchError(f"load: keep is a list of names, such as ['lr'], got {shown(keep)}")
-    there = names_kept(optimizer)
-    unknown = [name for name in keep if name not in there]
-    if unknown:
-        raise InputError(f"load: keep has no {listing(map(str, unknown))}; there are {listing(there)}")
-    return tuple(keep)
-
-
-def storable(value: Any) -> bool:
-    """Whether a number of an optimiser fits into JSON: a finite number, a switch, a text, nothing, or some of these."""
-    if isinstance(value, list):
-        return all(storable(one) and not isinstance(one, list) for one in value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return abs(value) < math.inf  # false for NaN, too
-    return value is None or isinstance(value, bool | str)
-
-
-def plain(value: Any) -> Any:
-    """What JSON can hold of an optimiser's number: of NumPy's kinds Python's, of a function or an object its text."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, list | tuple):
-        value = [plain(one) for one in value]
-    return value if storable(value) else shown(value)
-
-
-def _is_number(value: Any) -> bool:
-    """Whether :func:`plain` kept it as it is."""
-    if isinstance(value, list | tuple):
-        return all(map(_is_number, value))
-    return storable(value.item() if isinstance(value, np.generic) else value)
-
-
-def sound(about: Mapping[str, Any]) -> str:
-    """The first entry of how a run trains that cannot be one, in words; empty if all can."""
-    groups, limits, schedule = about.get("groups", []), about.get("limits", {}), about.get(SCHEDULE, {})
-    if "groups" in about and not groups:
-        return f"groups cannot be {shown(groups)}"
-    if not isinstance(groups, list) or not all(isinstance(g, dict) and all(map(storable, g.values())) for g in groups):
-        return f"groups cannot be {shown(groups)}"
-    if not isinstance(limits, dict) or not set(limits) <= set(LIMITS):
-        return f"limits cannot be {shown(limits)}"
-    before = about.get("before", 0)
-    if isinstance(before, bool) or not isinstance(before, int) or abs(before) > 2**53:
-        return f"before cannot be {shown(before)}"
-    if not isinstance(schedule, dict) or (schedule and not _of_schedule(schedule)):
-        return f"schedule cannot be {shown(schedule)}"
-    return ""
-
-
-def _of_schedule(said: Mapping[str, Any]) -> bool:
-    state = said.get("state")
-    known = set(said) <= {"kind", "state", "base_lrs", "arguments", "first"} and isinstance(said.get("kind"), str)
-    return known and isinstance(state, dict) and all(map(storable, state.values()))
-
-
-# ---- A run on disk: weights, optimiser state and step, in one safetensors file with PyTorch's names
-
-
+Rule = tuple[Setup, NDArray[np.bool_] | None]
 KEY = OURS + "run"
 RULE = ("groups", "members", "momenta", "initial", "limits", "before", "frozen", "schedule")
 
@@ -349,7 +104,7 @@ def said_of(run: Run, notes: Mapping[str, str] | None = None) -> str:
         "dtype": run.dtype,
         "optimizer": type(run.optimizer).__name__,
         "hyperparameters": {name: plain(number) for name, number in run.optimizer.hyperparameters().items()},
-        **written(run),
+        **written(run._problem, run._graph),
         "notes": {str(key): str(text) for key, text in (notes or {}).items()},
     }
     return json.dumps(about)
@@ -438,7 +193,7 @@ def restore(
 ) -> None:  # fmt: skip
     """Take over saved values (by name, all of them), the optimiser's state and the step count, on a branch of its own.
 
-    `pace`: rates and schedule; `rule`: what to train by.
+    `pace`: rates and schedule; `rule`: how to train, and which weights are frozen.
 
     Raises InputError: lists every missing, unexpected and misshapen tensor at once; or a number is not
     finite, or too large for the run's dtype. Nothing is changed then.
@@ -452,7 +207,10 @@ def restore(
     run.timeline.enter()
     with Whole(), all_or_nothing(run, lines=True), run.timeline.jump(f"loaded step {steps:,}"):
         if rule is not None:
-            put_rule(run, rule)
+            setup, frozen = rule
+            put_setup(run, setup)
+            if frozen is not None:
+                run._hands.put_frozen(0, frozen)
         targets = {"": run._store.value}
         if optimizer_state:
             targets |= {f"{n}.": a for n, a in zip(run.optimizer.state, run._problem.state, strict=True)}
@@ -529,8 +287,9 @@ def put_checkpoint(run: Run, saved: Checkpoint, keep: Collection[str] = ()) -> N
 
 
 def _rule(run: Run, saved: Checkpoint, keep: Collection[str]) -> Rule | None:
+    """How it trained; None in files of earlier versions, which do not say it."""
     try:
-        return rule_of(run, saved.rule, keep)
+        return read(run._problem, run._graph, saved.rule, keep) if "groups" in saved.rule else None
     except TypeMismatchError as error:  # what a file says is not a caller's slip
         raise InputError(str(error)) from None
 

@@ -22,7 +22,7 @@ from .edits import Edit
 if TYPE_CHECKING:
     from ..engine.data import Data
     from .core.frame import Frame, Stage, Tensor
-    from .core.reading import Settings
+    from .core.setup import Setup
     from .source import Facts, Source
 
 LONGEST = 120
@@ -44,7 +44,7 @@ class Reader:
     options: Any = None
 
     @property
-    def settings(self) -> Settings | None:
+    def settings(self) -> Setup | None:
         """How the run trained at that moment: optimiser, numbers, batch, penalties; None where nothing is trained."""
         return self.frame.settings
 

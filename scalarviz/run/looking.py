@@ -11,8 +11,9 @@ from ..checks import position
 from ..engine.problem import Midway
 from .checks import as_pair, check_targets, fitting, flat
 from .core.forward import Forward
-from .core.reading import Reading, settings_of
+from .core.reading import Reading
 from .core.requests import FrameRequest
+from .core.setup import setup_of
 from .core.training import in_turn
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def reading(run: Run, state: bool = False) -> Reading:
         next_lr=lr,
         data=run._problem.data,
         forward=run._forward,
-        settings=settings_of(run._problem, run.optimizer),
+        settings=setup_of(run._problem, run.optimizer),
         state=_state_now(run) if state else None,
     )
 
@@ -85,7 +86,7 @@ def reading_midway(run: Run, now: Midway) -> Reading:
         next_lr=float(rates[-1]),
         data=run._problem.data,
         forward=run._forward,
-        settings=settings_of(run._problem, run.optimizer),
+        settings=setup_of(run._problem, run.optimizer),
         more=now.losses,
         rates=rates[:-1],
     )

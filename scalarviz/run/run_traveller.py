@@ -6,7 +6,6 @@ import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +15,13 @@ from ..engine.table import lost
 from ..errors import InputError, StateError, listing
 from ..nn import Module
 from ..nn.init import drawn, without_rule
-from ..optim._pace import Pace, PaceMoment
+from ..optim._pace import Pace
 from . import state
 from .checks import seed_of
 from .core.gather import as_blocks, begun_buffers
 from .core.history import History
 from .core.optimizer import begun, starts
+from .core.setup import setup_of
 from .edits import Applied, Edit, SetFrozen, SetWeights
 from .engines import advance, make_trainer
 from .former import all_or_nothing
@@ -41,49 +41,41 @@ def restarted(home: State, today: State) -> State:
 
     Raises StateError: they are other weights.
     """
-    first, now = home.parts["weights"], today.parts["weights"]
-    if home.parts["graph"].blocks != today.parts["graph"].blocks:
+    if home.graph.blocks != today.graph.blocks:
         raise StateError(
-            f"restart: the run began with {len(first.values):,} weights and has {len(now.values):,} since its model "
+            f"restart: the run began with {len(home.values):,} weights and has {len(today.values):,} since its model "
             "was changed, others among them; go back before that change (run.to), draw all anew with "
             "restart(seed=...), or make a new Run"
         )
-    gathered, ours = home.parts["optimizer"]["arrays"], today.parts["optimizer"]
-    same = home.parts["optimizer"]["class"] == ours["class"]
-    optimizer = today.parts["graph"].optimizer
-    arrays = {
-        name: gathered[name] if same and name in gathered else begun(optimizer, name, array)
-        for name, array in ours["arrays"].items()
+    same = home.setup.optimizer == today.setup.optimizer
+    gathered = {
+        name: home.gathered[name] if same and name in home.gathered else begun(today.graph.optimizer, name, array)
+        for name, array in today.gathered.items()
     }
-    return _with(today, replace(first, frozen=now.frozen), arrays, home.parts["optimizer"]["before"], home)
+    first = replace(
+        today, values=home.values, gradient=home.gradient, previous=home.previous, computed=home.computed,
+        edited=home.edited, update=home.update, gathered=gathered,
+    )  # fmt: skip
+    return _begun(first, home, home.setup.before)
 
 
 def redrawn(values: NDArray[Any], home: State, today: State) -> State:
     """The run of `today` at the step of `home`, with other weights and an optimiser that begins."""
-    now = today.parts["weights"]
-    nothing = np.zeros_like(values)
-    weights = replace(
-        now, values=values, gradient=nothing, previous=values, computed=np.zeros_like(now.computed), edited=False,
-        update=None,
+    optimizer = today.graph.optimizer
+    first = replace(
+        today, values=values, gradient=np.zeros_like(values), previous=values, computed=np.zeros_like(today.computed),
+        edited=False, update=None,
+        gathered={name: begun(optimizer, name, array) for name, array in today.gathered.items()},
     )  # fmt: skip
-    optimizer, now_kept = today.parts["graph"].optimizer, today.parts["optimizer"]["arrays"]
-    arrays = {name: begun(optimizer, name, array) for name, array in now_kept.items()}
-    return _with(today, weights, arrays, -home.step, home)
+    return _begun(first, home, -home.step)
 
 
-def _pace(today: State) -> PaceMoment:
-    """The rates of now, or those that their schedule begins with."""
-    now = Pace()
-    now.put(today.parts["optimizer"]["pace"])
-    return now.begun()
-
-
-def _with(today: State, weights: Any, arrays: dict[str, Any], before: int, home: State) -> State:
-    parts = dict(today.parts)
-    parts["optimizer"] = {**parts["optimizer"], "before": before, "arrays": arrays, "pace": _pace(today)}
-    parts["weights"] = weights
-    parts["step"] = home.parts["step"]
-    return State(MappingProxyType(parts))
+def _begun(state: State, home: State, before: int) -> State:
+    """It at the step of `home`, with the rates of now, or those that their schedule begins with."""
+    pace = Pace()
+    pace.put(state.setup.pace)
+    setup = replace(state.setup, before=before, pace=pace.begun())
+    return replace(state, setup=setup, step=home.step, loss=home.loss, lr=home.lr)
 
 
 def seed_shown(frame: Frame) -> int:
@@ -98,7 +90,7 @@ def seeded_as_before(run: Run, home: State) -> NDArray[Any]:
 
     Raises StateError: some were made by hand.
     """
-    first, graph = home.parts["weights"].values, home.parts["graph"]
+    first, graph = home.values, home.graph
     before = starts(graph.tape)
     try:
         values = seeded(run, seed_shown(run.frame()))
@@ -157,14 +149,14 @@ class RunTwin:
 
     def __init__(self, run: Run, kept: State) -> None:
         self._training = run._training.twin(partial(make_trainer, run))
-        self._training.pace.put(kept.parts["optimizer"]["pace"])
+        self._training.pace.put(kept.setup.pace)
         self._kept = kept
-        problem, weights = self._training.problem, kept.parts["weights"]
+        problem = self._training.problem
         store = problem.store
-        store.value[:], store.frozen[:] = weights.values, weights.frozen
-        for array, then in zip(problem.state, kept.parts["optimizer"]["arrays"].values(), strict=True):
+        store.value[:], store.frozen[:] = kept.values, kept.frozen
+        for array, then in zip(problem.state, kept.gathered.values(), strict=True):
             array[:] = then
-        self._training.stands_at(*kept.parts["step"])
+        self._training.stands_at(kept.step, kept.loss, kept.lr)
 
     @property
     def steps(self) -> int:
@@ -177,18 +169,19 @@ class RunTwin:
 
     def keyframe(self) -> State:
         """What the run needs to do the next step."""
-        training, parts = self._training, dict(self._kept.parts)
-        store, names = training.problem.store, parts["optimizer"]["arrays"]
-        arrays = {name: array.copy() for name, array in zip(names, training.problem.state, strict=True)}
-        flags = training.problem.of_weights.astype(np.uint8), store.frozen.copy()
-        parts["weights"] = state.Weights(store.value.copy(), None, None, *flags, False, None)
-        parts["optimizer"] = {**parts["optimizer"], "arrays": arrays, "pace": training.pace.moment()}
-        parts["step"] = state.Step(training.steps, training.loss, training.lr)
-        return State(MappingProxyType(parts))
+        training, kept = self._training, self._kept
+        problem = training.problem
+        return replace(
+            kept, step=training.steps, loss=training.loss, lr=training.lr, values=problem.store.value.copy(),
+            computed=problem.of_weights.astype(np.uint8), frozen=problem.store.frozen.copy(), edited=False,
+            gradient=None, previous=None, update=None,
+            gathered={name: array.copy() for name, array in zip(kept.gathered, problem.state, strict=True)},
+            setup=replace(kept.setup, pace=training.pace.moment()),
+        )  # fmt: skip
 
 
 class RunTraveller:
-    """A run as its timeline sees it; see :class:`scalarviz.run.timeline.Traveller`.
+    """A run as its timeline sees it.
 
     `run`: referred to weakly: the run holds its timeline.
     """
@@ -219,11 +212,11 @@ class RunTraveller:
 
     def whole(self) -> State:
         """All of the moment."""
-        return state.give(self.run, state.MOVED)
+        return state.whole(self.run)
 
-    def same_data(self, kept: Any) -> bool:
+    def same_data(self, kept: State) -> bool:
         """Whether the data is as it was then: not so where a file was changed by others."""
-        return bool(kept.parts["data"].version == kept.parts["files"])
+        return bool(kept.data.version == kept.files)
 
     def forget_step(self) -> None:
         """Gradient and update of the step before are not known here."""
@@ -232,9 +225,9 @@ class RunTraveller:
         np.copyto(problem.previous, store.value)
         self.run._training._update = None
 
-    def put(self, kept: Any) -> None:
+    def put(self, kept: State) -> None:
         """Stand there again."""
-        engine = kept.parts["engine"].name
+        engine = kept.engine.name
         if lost(engine):
             raise StateError(
                 f"step {kept.step:,} was computed by {engine}, which this process has lost: it cannot be done again"
@@ -255,24 +248,21 @@ class RunTraveller:
         with all_or_nothing(self.run):
             edit.apply(self.run._hands)
 
-    def twin(self, kept: Any) -> RunTwin | None:
+    def twin(self, kept: State) -> RunTwin | None:
         """Steps beside the run from a kept moment on, where only its numbers differ from those of now."""
-        run, parts = self.run, kept.parts
-        now = state.give(run, ("graph", "engine", "data", "sampler", "limits", "optimizer")).parts
-        mine, then = now["optimizer"], parts["optimizer"]
-        alike = all(
-            parts[name] is now[name] or parts[name] == now[name] for name in ("graph", "data", "sampler", "limits")
+        run, then = self.run, kept.setup
+        now = setup_of(run._problem, run.optimizer)
+        alike = (
+            kept.graph is run._graph
+            and kept.data is run._dataset
+            and kept.engine.name == run._choice.name in BESIDE
+            and self.same_data(kept)
+            and replace(then, pace=now.pace) == now
+            and then.pace.schedule is now.pace.schedule
+            and len(then.pace.momenta) == len(now.pace.momenta)
+            and [*kept.gathered] == [*run.optimizer.state]
         )
-        alike = alike and parts["engine"].name == now["engine"].name in BESIDE
-        alike = alike and self.same_data(kept)
-        names = ("class", "numbers", "before")
-        if (
-            not alike
-            or any(mine[name] != then[name] for name in names)
-            or mine["pace"].schedule is not then["pace"].schedule
-            or len(mine["pace"].momenta) != len(then["pace"].momenta)
-            or mine["arrays"].keys() != then["arrays"].keys()
-        ):
+        if not alike:
             return None
         return RunTwin(run, kept)
 

@@ -71,11 +71,11 @@ def restart(run: Run, seed: int | None) -> None:
     run._check_live()
     run.timeline.enter()
     drawn = None if seed is None else seeded(run, seed)
-    here, today = run._training.steps, state.give(run, state.MOVED)
+    here, today = run._training.steps, state.whole(run)
     run.timeline.to(span(run)[0])
-    home, place = state.give(run, state.MOVED), run.timeline.place()
+    home, place = state.whole(run), run.timeline.place()
     run.timeline.to(here)
-    if drawn is None and home.parts["graph"].blocks != today.parts["graph"].blocks:
+    if drawn is None and home.graph.blocks != today.graph.blocks:
         drawn = seeded_as_before(run, home)
     again = restarted(home, today) if drawn is None else redrawn(drawn, home, today)
     why = "restart" if seed is None else f"restart with seed {seed}"

@@ -148,9 +148,8 @@ def _kept(run: Run, same: _Same) -> dict[int, float]:
         keys = (key for key in line.keys if key.step <= last)
         moments += [(key.step, key.kept) for key in keys if key.edits == now.done(key.step)]  # after all edits there
     for step, kept in moments:
-        weights = kept.parts["weights"]
-        if (index := same.at(kept.parts["graph"].tape)) is not None:
-            found.setdefault(step, float(weights.values[index]))
+        if (index := same.at(kept.graph.tape)) is not None:
+            found.setdefault(step, float(kept.values[index]))
     return found
 
 

@@ -46,13 +46,13 @@ def test_what_is_prepared_beside_the_run_is_what_the_run_comes_to(seed, monkeypa
             continue
         assert line.has(key.step, key.edits)
         run.timeline.to(key.step, line)
-        own, kept = run.state().parts, key.kept.parts
-        assert (own["step"], own["sampler"]) == (kept["step"], kept["sampler"])
+        own, kept = run.state(), key.kept
+        assert (own.step, own.loss, own.lr) == (kept.step, kept.loss, kept.lr)
         for name in ("values", "frozen", "computed", "edited"):
-            assert np.array_equal(getattr(own["weights"], name), getattr(kept["weights"], name)), name
-        assert all(own["optimizer"][name] == kept["optimizer"][name] for name in ("numbers", "before"))
-        for name, array in own["optimizer"]["arrays"].items():
-            assert array.tobytes() == kept["optimizer"]["arrays"][name].tobytes()
+            assert np.array_equal(getattr(own, name), getattr(kept, name)), name
+        assert own.setup == kept.setup
+        for name, array in own.gathered.items():
+            assert array.tobytes() == kept.gathered[name].tobytes()
 
 
 def test_what_is_left_of_a_branch_that_made_room_begins_where_it_began():

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from ...engine.data import Data
     from ..edits.base import Applied
     from .forward import Forward
-    from .reading import Settings, Units
+    from .reading import Units
+    from .setup import Setup
 
 
 FloatArray = NDArray[np.floating]
@@ -171,7 +172,7 @@ class Frame:
         Where the run can go from here, and what happened where; None where nothing keeps a past.
     units : Units or None
         Who finds `dead` and `saturated` when they are looked at.
-    settings : Settings or None
+    settings : Setup or None
         How the run trained then: optimiser, batch, penalties; None where nobody trains.
     data : Data or None
         What was learnt from then (numbers of a sample, N), the same object as long as nobody changed it.
@@ -212,7 +213,7 @@ class Frame:
     forward: Forward | None = field(default=None, repr=False, compare=False)
     units_step: int | None = None
     units: Units | None = field(default=None, repr=False, compare=False)
-    settings: Settings | None = field(default=None, repr=False, compare=False)
+    settings: Setup | None = field(default=None, repr=False, compare=False)
     data: Data | None = field(default=None, repr=False, compare=False)
     state: Mapping[str, FloatArray] = field(default_factory=dict)
     probe_loss: float | None = None

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.data import Data
-from ...engine.problem import NO_LIMITS, Limits, Problem, Sampling
-from ...optim import Optimizer
 from .forward import Forward
 from .frame import BoolArray, Curve, Frame, Past
 from .loss_scale import float16_weights
+from .setup import Setup
 
 Found = tuple[Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]]
 
@@ -72,28 +71,6 @@ class _Part(Mapping[str, NDArray[Any]]):
         return dict, (dict(self),)
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What is set, not what is learnt; the learning rate in `numbers` is that of the coming step.
-
-    `limits` has penalties of the loss and limits of the gradient; `seed` is that of the order of the samples.
-    """
-
-    optimizer: str
-    numbers: Mapping[str, Any]
-    batch_size: int
-    samples: int
-    sampling: Sampling = "epochs"
-    limits: Limits = NO_LIMITS
-    seed: int = 0
-
-
-def settings_of(problem: Problem, optimizer: Optimizer) -> Settings:
-    """Those of now; for the thread that trains."""
-    return Settings(type(optimizer).__name__, optimizer.hyperparameters(), problem.batch, problem.data.shape[1],
-                    problem.sampling, problem.limits, problem.seed)  # fmt: skip
-
-
 # ---- `Reading`: what was read off a run at one moment. The frame is made of it when somebody wants to see it
 #
 # Copying numbers takes a moment, and the thread that trains does it. What a frame holds beside them takes a forward
@@ -125,7 +102,7 @@ class Reading:
     next_lr: float
     data: Data
     forward: Forward
-    settings: Settings
+    settings: Setup
     half: bool = False
     past: Past | None = None
     stopped_by: str = ""

@@ -1,109 +1,17 @@
-"""`Line`: one line of steps of a run with its edits and keyframes, and what a timeline needs of the run itself."""
+"""`Line`: one line of steps of a run with its edits and keyframes; `Keyframes`: which moments are kept."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..core.history import History
-from ..edits import Applied, Edit
+from ..edits import Applied
 
-
-class Kept(Protocol):
-    """What a run gives to be put back later. Nothing of it is ever changed."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that it holds alone."""
-        ...
-
-
-class Twin(Protocol):
-    """A run's steps done again beside it, on numbers of its own."""
-
-    @property
-    def steps(self) -> int:
-        """Where it stands."""
-        ...
-
-    def replay(self, most: int) -> int:
-        """Steps that were done before, at most so many: one call of the engine. Returns how many."""
-        ...
-
-    def keyframe(self) -> Kept:
-        """What it takes to do the next step again, by the run."""
-        ...
-
-
-class Traveller(Protocol):
-    """A run that goes back and forth."""
-
-    @property
-    def steps(self) -> int:
-        """Steps done, where it stands."""
-        ...
-
-    def in_turn(self, function: Callable[[], object]) -> None:
-        """Call a function between two calls of the engine, whatever thread this is."""
-        ...
-
-    def keyframe(self) -> Kept:
-        """What it takes to do the next step again; the step before is not seen in it."""
-        ...
-
-    def whole(self) -> Kept:
-        """All of the moment, the last step's gradient and update included."""
-        ...
-
-    def same_data(self, kept: Kept) -> bool:
-        """Whether steps from there on would learn from what they learnt from."""
-        ...
-
-    def forget_step(self) -> None:
-        """Gradient and update of the step before are not known here."""
-        ...
-
-    def put(self, kept: Kept) -> None:
-        """Stand there again.
-
-        Raises StateError: it cannot: the engine that computed it is lost.
-        """
-        ...
-
-    def advance(self, most: int) -> int:
-        """New steps, at most so many: one call of the engine. Returns how many."""
-        ...
-
-    def replay(self, most: int) -> int:
-        """Steps that were done before, likewise."""
-        ...
-
-    def again(self, edit: Edit) -> None:
-        """Do an edit that was done before."""
-        ...
-
-    def found(self) -> list[Applied]:
-        """Changes that nobody announced since the last look, as edits."""
-        ...
-
-    def looked(self) -> None:
-        """The numbers of now are announced."""
-        ...
-
-    def twin(self, kept: Kept) -> Twin | None:
-        """Steps beside the run from a kept moment on; None where the run has another engine, data or optimiser now."""
-        ...
-
-    @property
-    def seconds_a_step(self) -> float:
-        """What a step of the engine takes, as measured last; infinite before the first."""
-        ...
-
-    def write(self, history: History) -> None:
-        """Where new steps are booked from now on."""
-        ...
+if TYPE_CHECKING:
+    from ..state import State
 
 
 # ---- `Line`: one line of steps of a run, which may have left another one, with its edits and keyframes
@@ -123,7 +31,7 @@ class Key:
 
     step: int  # step and edits: its place
     edits: int
-    kept: Kept
+    kept: State
     at: float = 0.0  # seconds of the engine's work at which it was taken
     whole: bool = False  # whether one can stand at the place itself: where not, the next step shows all there is
     fine: bool = False  # whether it was taken for somebody who goes back and forth here
@@ -155,7 +63,7 @@ class Line:
     why: str = ""  # what made it begin
     came: tuple[Line, int] | None = None  # where the run stood before it began a line of its own by jumping
     keys: list[Key] = field(default_factory=list)  # its own, by place
-    tip: Kept | None = None  # all of its last moment, while the run stands elsewhere
+    tip: State | None = None  # all of its last moment, while the run stands elsewhere
     flags: dict[int, str] = field(default_factory=dict)  # moments that were named, by step
     cut: bool = False  # whether only that is left of it which other lines come from
     rest: int = 0  # bytes of its own steps and edits, while the run stands on another line
@@ -316,7 +224,7 @@ class Keyframes:
             self.nbytes += key.nbytes
             self._fine += key.nbytes * key.fine
 
-    def keep_tip(self, line: Line, kept: Kept | None) -> None:
+    def keep_tip(self, line: Line, kept: State | None) -> None:
         """Keep the newest moment of a line, or (None) no longer."""
         if line.tip is not None:
             self.nbytes -= line.tip.nbytes + OVERHEAD

@@ -9,13 +9,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from ...checks import integer
 from ...errors import InputError, shown
 from ..core.frame import Branch, Flag, Past
 from ..core.history import History
 from ..edits import Applied
-from .line import FINE, Key, Keyframes, Line, Place, Traveller, Twin
+from .line import FINE, Key, Keyframes, Line, Place
+
+if TYPE_CHECKING:
+    from ..run_traveller import RunTraveller, RunTwin
 
 REACH = 0.25
 """Seconds of the engine's work before the run's place that are prepared."""
@@ -27,9 +31,9 @@ _HOPS = 256
 class Ahead:
     """Prepares the way back."""
 
-    def __init__(self, traveller: Traveller, keyframes: Keyframes) -> None:
+    def __init__(self, traveller: RunTraveller, keyframes: Keyframes) -> None:
         self._run, self._keyframes = traveller, keyframes
-        self._twin: Twin | None = None
+        self._twin: RunTwin | None = None
         self._gap: tuple[Line, int, int] | None = None  # the line, the step that it ends at, and what the past was then
         self._refused: Key | None = None
 
@@ -68,7 +72,7 @@ class Ahead:
             end, edits = key.step, key.edits
         return None
 
-    def _go_on(self, twin: Twin, place: Place, edits: int, end: int) -> None:
+    def _go_on(self, twin: RunTwin, place: Place, edits: int, end: int) -> None:
         start = time.perf_counter()
         while twin.steps < end - 1 and time.perf_counter() - start < SLICE:
             twin.replay(min(end - 1 - twin.steps, max(1, int(FINE / self._run.seconds_a_step))))
@@ -83,7 +87,7 @@ class Record:
     very moment; empty where it stands.
     """
 
-    def __init__(self, traveller: Traveller, history: History) -> None:
+    def __init__(self, traveller: RunTraveller, history: History) -> None:
         self._run = traveller
         self.line = Line(0, None, 0, 0, history)
         self.lines = [self.line]

@@ -11,12 +11,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from ...errors import InputError, StateError
 from ..core.signals import Whole
 from ..edits import Applied
-from .line import Kept, Key, Line, Place
+from .line import Key, Line, Place
 from .record import Record
+
+if TYPE_CHECKING:
+    from ..state import State
 
 Progress = Callable[[float], bool | None]
 """Told how much of a way is done, 0 to 1; False gives it up."""
@@ -208,7 +212,7 @@ class Timeline(Record):
         self._run.looked()
         self._fit()
 
-    def _stay(self, before: Kept, ended: bool) -> None:
+    def _stay(self, before: State, ended: bool) -> None:
         self._run.put(before)
         self._run.looked()
         if ended:

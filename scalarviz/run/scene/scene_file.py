@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ...collecting import collection_paused
 from ...errors import FileFormatError, InputError, ScalarvizError
 from ...io.atomic import path_text
-from ..checkpoint import names_kept
+from ..core.setup import names_kept
 
 if TYPE_CHECKING:
     from .scene import Scene

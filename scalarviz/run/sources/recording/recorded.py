@@ -24,8 +24,10 @@ from ....errors import (
     shown,
 )
 from ....io.atomic import StrPath, path_text
+from ....optim._groups import GroupNumbers
+from ....optim._pace import PaceMoment
 from ...core.frame import Branch, Curve, Frame, Past, Stage, Tensor
-from ...core.reading import Settings
+from ...core.setup import Setup
 from .about import About
 from .contents import Contents, Picture, read_pictures
 from .file import LONGEST_NAME, clean
@@ -86,10 +88,11 @@ def _update(
     return np.zeros_like(update) if unknown else update, np.full(shapes.size, not unknown)
 
 
-def _settings(recorded: Recorded, k: int, lr: float, optimizer: Any) -> Settings:
+def _settings(recorded: Recorded, k: int, lr: float, optimizer: Any) -> Setup:
     about = recorded.about
     named = clean(optimizer, LONGEST_NAME) if isinstance(optimizer, str) else about.optimizer
-    return Settings(named, {"lr": lr}, int(recorded.entry(k, "batch")), about.samples, seed=about.seed)
+    groups, pace = GroupNumbers(({},), np.zeros(0, np.intp)), PaceMoment((lr,), None, None)
+    return Setup(named, groups, pace, int(recorded.entry(k, "batch")), about.samples, seed=about.seed)
 
 
 def _floats(blob: bytes) -> NDArray[np.float32]:
