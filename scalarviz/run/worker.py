@@ -538,7 +538,6 @@ class Worker(Serving):
 
     @property
     def busy(self) -> bool:
-        """Whether there are steps left to do."""
         return self._error is None and self._stopped is None and self.run.steps < self._target
 
     @property
@@ -618,11 +617,9 @@ class Worker(Serving):
     # ---- whose turn it is
 
     def mine(self) -> bool:
-        """Whether this is the thread that trains, or none does."""
         return threading.current_thread() is self._server or self._thread.ident is None
 
     def call(self, function: Callable[[], R]) -> R:
-        """What `function` returns or raises, called at the next call boundary; waits for it."""
         asked = AskedCall(function)
         if not self._queue(asked):  # closed meanwhile: the run may have another worker
             gate = self.run._store.gate

@@ -1,6 +1,8 @@
 """Rules of the house that a program can check."""
 
 import configparser
+import importlib
+import inspect
 import re
 from pathlib import Path
 
@@ -63,3 +65,23 @@ def test_the_version_is_the_same_everywhere(setup):
     places = {"scalarviz/__init__.py": f'__version__ = "{version}"', "CITATION.cff": f"version: {version}"}
     for name, line in places.items():
         assert line in (ROOT / name).read_text(encoding="utf-8").splitlines()
+
+
+def test_every_public_method_is_described_where_it_is_first_defined():
+    """An override need not say again what its base says; ``help`` shows that."""
+    missing = []
+    for path in SOURCES:
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        name = f"scalarviz.{name}" if name.startswith("scenes") else name
+        if "._" in name:
+            continue
+        try:
+            module = importlib.import_module(name)
+        except ImportError:  # of an optional library
+            continue
+        for kind in [k for k in vars(module).values() if inspect.isclass(k) and k.__module__ == name]:
+            for member, found in vars(kind).items():
+                asked = isinstance(found, property) or (inspect.isfunction(found) and found.__name__ == member)
+                if asked and "_" not in (kind.__name__[0], member[0]) and not inspect.getdoc(getattr(kind, member)):
+                    missing.append(f"{name}: {kind.__qualname__}.{member}")
+    assert missing == []

@@ -160,9 +160,13 @@ class Edit:
         """One line; `name` gives the name of the weight at a flat index."""
         raise TypeError(f"{type(self).__name__} must say what it does in words")
 
+    def sets(self) -> Any:
+        """What it sets: another edit of its kind that sets the same leaves nothing of it. None: each one stays."""
+        return None
+
     def continues(self, earlier: Edit) -> bool:
         """Whether it leaves nothing of `earlier`, an edit of the same gesture after the same step."""
-        return False
+        return type(earlier) is type(self) and self.sets() is not None and earlier.sets() == self.sets()
 
     @property
     def nbytes(self) -> int:

@@ -88,7 +88,6 @@ class Change(Edit):
             raise InputError("change: nothing is named; such as change(activation='relu')")
 
     def resolved(self, hands: Hands) -> Edit:
-        """With all that the run is to go on with; the run is left as it is."""
         if hands.goes_on_with(self.made):
             return self
         found = Change(
@@ -98,12 +97,10 @@ class Change(Edit):
         return found
 
     def check(self, hands: Hands) -> None:
-        """Raise unless it fits the data that there is."""
         if self.made is not None:
             hands.check_made(self.made)
 
     def apply(self, hands: Hands) -> None:
-        """Go on with it."""
         hands.put_made(self.made)
 
     def words(self, name: Names = numbered) -> str:
@@ -204,20 +201,16 @@ class SetTargets(Edit):
         fix(self, targets=real_array(self.targets, what))
 
     def check(self, hands: Hands) -> None:
-        """Raise unless there is a target the loss can use for every sample."""
         hands.check_targets(self.targets)
 
     def apply(self, hands: Hands) -> None:
-        """Set them."""
         hands.put_targets(self.targets)
 
     def words(self, name: Names = numbered) -> str:
-        """``other targets for 1,024 samples``."""
         return f"other targets for {len(self.targets):,} samples"
 
-    def continues(self, earlier: Edit) -> bool:
-        """Whether it is of the same kind."""
-        return isinstance(earlier, SetTargets)
+    def sets(self) -> Any:
+        return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,15 +225,12 @@ class AddSamples(Edit):
         fix(self, inputs=inputs, targets=targets)
 
     def check(self, hands: Hands) -> None:
-        """Raise unless they fit the run's."""
         hands.check_samples(self.inputs, self.targets, "add_samples")
 
     def apply(self, hands: Hands) -> None:
-        """Put them behind the others."""
         hands.put_samples(self.inputs, self.targets, more=True)
 
     def words(self, name: Names = numbered) -> str:
-        """``1 sample more``."""
         return f"{len(self.inputs):,} sample{'s' if len(self.inputs) > 1 else ''} more"
 
 
@@ -256,20 +246,16 @@ class Refill(Edit):
         fix(self, inputs=inputs, targets=targets)
 
     def check(self, hands: Hands) -> None:
-        """Raise unless they fit the run's model and loss."""
         hands.check_samples(self.inputs, self.targets, "refill")
 
     def apply(self, hands: Hands) -> None:
-        """Train on them instead."""
         hands.put_samples(self.inputs, self.targets, more=False)
 
     def words(self, name: Names = numbered) -> str:
-        """``1,024 other samples``."""
         return f"{len(self.inputs):,} other samples"
 
-    def continues(self, earlier: Edit) -> bool:
-        """Whether it is of the same kind."""
-        return isinstance(earlier, Refill)
+    def sets(self) -> Any:
+        return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -300,7 +286,6 @@ class Several(Edit):
         fix(self, edits=tuple(given), said=text(self.said, "Several: the words"))
 
     def resolved(self, hands: Hands) -> Edit:
-        """With every part in absolute numbers, for the run as it is now."""
         return Several(tuple(edit.resolved(hands) for edit in self.edits), self.said)
 
     def check(self, hands: Hands) -> None:
@@ -318,7 +303,6 @@ class Several(Edit):
         return self.said or ", ".join(edit.words(name) for edit in self.edits)
 
     def continues(self, earlier: Edit) -> bool:
-        """Whether each part continues that of `earlier`."""
         if not isinstance(earlier, Several) or len(earlier.edits) != len(self.edits):
             return False
         return all(new.continues(old) for new, old in zip(self.edits, earlier.edits, strict=True))

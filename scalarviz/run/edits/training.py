@@ -47,7 +47,6 @@ class SetOptimizer(Edit):
             fix(self, group=integer("SetOptimizer: group", self.group, 0))
 
     def check(self, hands: Hands) -> None:
-        """Raise unless the optimiser has these numbers and takes them."""
         hands.check_numbers(dict(self.numbers), self.group)
 
     def apply(self, hands: Hands) -> None:
@@ -59,11 +58,8 @@ class SetOptimizer(Edit):
         said = ", ".join(f"{key} = {_short(number)}" for key, number in self.numbers)
         return said if self.group is None else f"group {self.group}: {said}"
 
-    def continues(self, earlier: Edit) -> bool:
-        """Whether it sets the same numbers."""
-        if not isinstance(earlier, SetOptimizer) or earlier.group != self.group:
-            return False
-        return {k for k, _ in earlier.numbers} == {k for k, _ in self.numbers}
+    def sets(self) -> Any:
+        return self.group, {name for name, _ in self.numbers}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +76,6 @@ class SetLimits(Edit):
         fix(self, l1=found.l1, l2=found.l2, clip_norm=found.clip_norm, clip_value=found.clip_value)
 
     def apply(self, hands: Hands) -> None:
-        """Set them."""
         hands.put_limits(Limits(self.l1, self.l2, self.clip_norm, self.clip_value))
 
     def words(self, name: Names = numbered) -> str:
@@ -88,9 +83,8 @@ class SetLimits(Edit):
         said = [f"{name} = {_short(part)}" for name, part in self.parts().items() if part]
         return ", ".join(said) or "no limits"
 
-    def continues(self, earlier: Edit) -> bool:
-        """Whether it is of the same kind."""
-        return isinstance(earlier, SetLimits)
+    def sets(self) -> Any:
+        return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,20 +107,16 @@ class SetSchedule(Edit):
             raise TypeMismatchError(f"SetSchedule: an LRScheduler or None is wanted, got {kind}")
 
     def check(self, hands: Hands) -> None:
-        """Raise unless it is for as many parameter groups."""
         hands.check_schedule(self.schedule)
 
     def apply(self, hands: Hands) -> None:
-        """Let it begin."""
         hands.put_schedule(self.schedule)
 
     def words(self, name: Names = numbered) -> str:
-        """``schedule = StepLR(step_size=30, gamma=0.1)``."""
         return f"schedule = {self.schedule}"
 
-    def continues(self, earlier: Edit) -> bool:
-        """Whether it is of the same kind."""
-        return isinstance(earlier, SetSchedule)
+    def sets(self) -> Any:
+        return ()
 
 
 def _plain(number: Any, row: bool = False) -> Any:
@@ -156,20 +146,16 @@ class SetBatchSize(Edit):
         fix(self, batch_size=integer("batch_size", self.batch_size, 1))
 
     def check(self, hands: Hands) -> None:
-        """Raise if there are fewer samples."""
         hands.check_batch(self.batch_size)
 
     def apply(self, hands: Hands) -> None:
-        """Set it."""
         hands.put_batch(self.batch_size)
 
     def words(self, name: Names = numbered) -> str:
-        """``batch size = 32``."""
         return f"batch size = {self.batch_size:,}"
 
-    def continues(self, earlier: Edit) -> bool:
-        """Whether it is of the same kind."""
-        return isinstance(earlier, SetBatchSize)
+    def sets(self) -> Any:
+        return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,11 +171,9 @@ class SetSampling(Edit):
             fix(self, batch_size=integer("batch_size", self.batch_size, 1))
 
     def check(self, hands: Hands) -> None:
-        """Raise if an epoch has fewer samples."""
         hands.check_batch(self.batch_size, self.sampling)
 
     def apply(self, hands: Hands) -> None:
-        """Set it."""
         hands.put_batch(self.batch_size, self.sampling)
 
     def words(self, name: Names = numbered) -> str:
@@ -215,15 +199,12 @@ class SetEngine(Edit):
             raise TypeMismatchError(f"SetEngine: why must be text, got {type(self.why).__name__}")
 
     def check(self, hands: Hands) -> None:
-        """Raise if there is no such engine here."""
         hands.check_engine(self.engine)
 
     def apply(self, hands: Hands) -> None:
-        """Make it."""
         hands.put_engine(self.engine, self.why)
 
     def words(self, name: Names = numbered) -> str:
-        """``engine = numba``."""
         return f"engine = {self.engine}"
 
 
@@ -255,11 +236,9 @@ class Call(Edit):
         return f"{module}.{getattr(self.function, '__qualname__', kind.__qualname__)}"
 
     def apply(self, hands: Hands) -> None:
-        """Call it."""
         hands.call(self.function)
 
     def words(self, name: Names = numbered) -> str:
-        """What it was called."""
         return self.what
 
 
@@ -289,19 +268,14 @@ class SetNumbers(Edit):
         fix(self, spans=spans_of(self.spans, "SetNumbers"), numbers=numbers, said=text(self.said, "SetNumbers: said"))
 
     def check(self, hands: Hands) -> None:
-        """Raise unless some of the weights are trained, and have these numbers."""
         hands.check_numbers_of(self.spans, dict(self.numbers))
 
     def apply(self, hands: Hands) -> None:
-        """Set them."""
         hands.put_numbers_of(self.spans, dict(self.numbers))
 
     def words(self, name: Names = numbered) -> str:
         """``row 2 of 0.weight: lr = 0.01``."""
         return f"{called(self.said, self.spans, name)}: {SetOptimizer(self.numbers).words()}"
 
-    def continues(self, earlier: Edit) -> bool:
-        """Whether it sets the same numbers of the same weights."""
-        if not isinstance(earlier, SetNumbers) or earlier.spans != self.spans:
-            return False
-        return {key for key, _ in earlier.numbers} == {key for key, _ in self.numbers}
+    def sets(self) -> Any:
+        return self.spans, {name for name, _ in self.numbers}

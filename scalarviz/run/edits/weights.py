@@ -38,23 +38,16 @@ class SetWeights(Edit):
         fix(self, start=integer("SetWeights: start", self.start, 0), numbers=_numbers(self.numbers, "SetWeights"))
 
     def check(self, hands: Hands) -> None:
-        """Raise unless all of them are weights of the run."""
         within(hands, self.start, len(self.numbers))
 
     def apply(self, hands: Hands) -> None:
-        """Set them."""
         hands.put_weights(self.start, self.numbers)
 
     def words(self, name: Names = numbered) -> str:
-        """``0.weight[4][2] = 0.5``."""
         return f"{several(name, self.start, len(self.numbers))} = {float(self.numbers[0]):.6g}"
 
-    def continues(self, earlier: Edit) -> bool:
-        """Whether it sets the same weights."""
-        return isinstance(earlier, SetWeights) and (earlier.start, len(earlier.numbers)) == (
-            self.start,
-            len(self.numbers),
-        )
+    def sets(self) -> Any:
+        return self.start, len(self.numbers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,18 +61,18 @@ class AddToWeights(Edit):
         numbers = _numbers(self.numbers, "AddToWeights")
         fix(self, start=integer("AddToWeights: start", self.start, 0), numbers=numbers)
 
+    def sets(self) -> Any:
+        return self.start, len(self.numbers)
+
     def check(self, hands: Hands) -> None:
-        """Raise unless all of them are weights of the run."""
         within(hands, self.start, len(self.numbers))
 
     def resolved(self, hands: Hands) -> Edit:
-        """The values that come of it."""
         self.check(hands)
         now = hands.values(self.start, len(self.numbers))
         return SetWeights(self.start, now + self.numbers.astype(now.dtype))
 
     def words(self, name: Names = numbered) -> str:
-        """``0.weight[4][2] +0.5``."""
         return f"{several(name, self.start, len(self.numbers))} {float(self.numbers[0]):+.6g}"
 
 
@@ -97,21 +90,17 @@ class SetFrozen(Edit):
         fix(self, start=integer("SetFrozen: start", self.start, 0), flags=flags)
 
     def check(self, hands: Hands) -> None:
-        """Raise unless all of them are weights of the run."""
         within(hands, self.start, len(self.flags))
 
     def apply(self, hands: Hands) -> None:
-        """Set the flags."""
         hands.put_frozen(self.start, self.flags)
 
     def words(self, name: Names = numbered) -> str:
-        """``freeze 0.weight[4][2]``."""
         verb = "freeze" if self.flags.all() else "freeze some of" if self.flags.any() else "free"
         return f"{verb} {several(name, self.start, len(self.flags))}"
 
-    def continues(self, earlier: Edit) -> bool:
-        """Whether it is about the same weights."""
-        return isinstance(earlier, SetFrozen) and (earlier.start, len(earlier.flags)) == (self.start, len(self.flags))
+    def sets(self) -> Any:
+        return self.start, len(self.flags)
 
 
 # ---- Edits of many weights that need not lie side by side: a row, a column, a neuron, a layer. Each is one edit
@@ -170,23 +159,18 @@ class Together(Edit):
                 raise TypeMismatchError(
                     f"Together: got {type(edit).__name__}; allowed: SetWeights, AddToWeights, SetFrozen"
                 )
-        flags = [(e.start, len(e.flags)) for e in given if isinstance(e, SetFrozen)]
-        values = [(e.start, len(e.numbers)) for e in given if isinstance(e, SetWeights | AddToWeights)]
-        for spans in (flags, values):
-            _apart(sorted(spans), "Together")
+        for flags in (True, False):
+            _apart(sorted(e.sets() for e in given if isinstance(e, SetFrozen) is flags), "Together")
         fix(self, edits=tuple(given), said=text(self.said, "Together: the words"))
 
     def check(self, hands: Hands) -> None:
-        """Raise unless every part fits."""
         for edit in self.edits:
             edit.check(hands)
 
     def resolved(self, hands: Hands) -> Edit:
-        """With every part in absolute numbers."""
         return Together(tuple(edit.resolved(hands) for edit in self.edits), self.said)
 
     def apply(self, hands: Hands) -> None:
-        """Do all of them."""
         for edit in self.edits:
             edit.apply(hands)
 
@@ -197,17 +181,8 @@ class Together(Edit):
         first, more = self.edits[0].words(name), len(self.edits) - 1
         return first + (f", and {more:,} more" if more else "")
 
-    def continues(self, earlier: Edit) -> bool:
-        """Whether it changes the same weights and flags."""
-        return isinstance(earlier, Together) and self._places() == earlier._places()
-
-    def _places(self) -> list[tuple[bool, int, int]]:
-        found = []
-        for edit in self.edits:
-            flags = isinstance(edit, SetFrozen)
-            count = len(edit.flags if isinstance(edit, SetFrozen) else edit.numbers)  # type: ignore[attr-defined]
-            found.append((flags, edit.start, count))  # type: ignore[attr-defined]
-        return sorted(found)
+    def sets(self) -> Any:
+        return sorted((isinstance(edit, SetFrozen), *edit.sets()) for edit in self.edits)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -234,12 +209,10 @@ class ScaleWeights(Edit):
         fix(self, spans=spans, factor=factor, said=said)
 
     def check(self, hands: Hands) -> None:
-        """Raise unless all of them are weights of the run."""
         for start, count in self.spans:
             within(hands, start, count)
 
     def resolved(self, hands: Hands) -> Edit:
-        """The values that come of it."""
         self.check(hands)
         parts = []
         for start, count in self.spans:
@@ -249,7 +222,6 @@ class ScaleWeights(Edit):
         return Together(tuple(parts), said)
 
     def words(self, name: Names = numbered) -> str:
-        """``row 2 of 0.weight × 0.5``."""
         return f"{called(self.said, self.spans, name)} × {self.factor:.6g}"
 
 
@@ -267,17 +239,14 @@ class RedrawWeights(Edit):
         fix(self, spans=spans_of(self.spans, "RedrawWeights"), said=text(self.said, "RedrawWeights: the words"))
 
     def check(self, hands: Hands) -> None:
-        """Raise unless all of them are weights of the run that an initialiser draws."""
         for start, count in self.spans:
             within(hands, start, count)
         hands.drawn(*self.spans[0])
 
     def resolved(self, hands: Hands) -> Edit:
-        """The values that come of it."""
         self.check(hands)
         parts = tuple(SetWeights(start, hands.drawn(start, count)) for start, count in self.spans)
         return Together(parts, f"{self.said} begins anew" if self.said else "")
 
     def words(self, name: Names = numbered) -> str:
-        """``row 2 of 0.weight begins anew``."""
         return f"{called(self.said, self.spans, name)} begins anew"

@@ -167,7 +167,6 @@ class Played(Source):
 
     @property
     def span(self) -> tuple[int, int]:
-        """First and last recorded step."""
         return int(self.steps[0]), int(self.steps[-1])
 
     def to(self, step: int) -> None:
@@ -188,22 +187,18 @@ class Played(Source):
 
     @property
     def recorded(self) -> bool:
-        """It is a record."""
         return True
 
     @property
     def counted(self) -> bool:
-        """There are always steps."""
         return True
 
     @property
     def curve(self) -> Curve:
-        """Of all steps."""
         return self.past.curve
 
     @property
     def edits(self) -> int:
-        """Those on the way to where it stands."""
         here = self.steps[self._place]
         return sum(edit.step <= here for edit in self.past.edits)
 
@@ -297,32 +292,26 @@ class RecordedSource(Played):
 
     @property
     def past(self) -> Past:
-        """Of the branch that is shown."""
         return self._past
 
     def switch(self, number: int) -> None:
-        """Stand at the newest step of a branch."""
         if number not in self._opened:
             self._opened[number] = self.record.on(number)
         self._take(self._opened[number])
         self._place = len(self.steps) - 1
 
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
-        """The frame where it stands; the sample is the recorded one."""
         return self.frame_at(self._place)
 
     def frame_at(self, place: int) -> Frame:
-        """The frame of a place."""
         return replace(self.record.frame(place), past=self._past)
 
     def loss_at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Losses of the steps of some places."""
         return np.asarray(self.record.loss[places])
 
     # ---- what it knows
 
     def lacks(self, quantity: str) -> str:
-        """Why no frame has a quantity, or the micro-steps of the step after it."""
         part, reason = NEVER.get(_NEEDS.get(quantity, quantity), ("", ""))
         return "" if part in self.record.has or (part == "micro" and self.record.walks) else reason
 
@@ -339,7 +328,6 @@ class RecordedSource(Played):
         self._shapes = self.record.shapes(self.record.at(frame.step))
 
     def settle(self) -> NDArray[np.int64]:
-        """See :meth:`Played.settle`."""
         return self._settled(len(self.record) - 1)
 
     def _settled(self, place: int) -> NDArray[np.int64]:
@@ -358,28 +346,23 @@ class RecordedSource(Played):
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """What has cubes in the frame that is followed."""
         return self._shapes.tensors
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The way from input to output there."""
         return self._shapes.stages
 
     @property
     def probe(self) -> NDArray[np.float64] | None:
-        """The sample (n_inputs,) whose way was recorded; None where none was."""
         return self.record.probe if "activations" in self.record.has else None
 
     @property
     def n_inputs(self) -> int:
-        """Numbers of one sample, where its way was recorded."""
         probe = self.probe
         return 0 if probe is None else len(probe)
 
     @property
     def facts(self) -> Facts | None:
-        """What trained it, with the batch of where it stands."""
         about, batch = self.record.about, int(self.record.entry(self._place, "batch"))
         if not about.optimizer:
             return None
@@ -388,7 +371,6 @@ class RecordedSource(Played):
 
     @property
     def couples(self) -> bool:
-        """Whether the training normalises by the batch."""
         return self.record.about.couples
 
     def last_sign_change(self, index: int) -> int | None:

@@ -193,11 +193,9 @@ class RecordedPair(Played):
         self.stand(int(np.searchsorted(self.steps, step, "right")) - 1)
 
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Compared:
-        """The difference where it stands."""
         return self.frame_at(self._place)
 
     def frame_at(self, place: int) -> Compared:
-        """The difference of a place."""
         step = int(self.steps[place])
         a, b = (self.one(k, at) for k, at in enumerate(self.places(step)))
         with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
@@ -256,11 +254,9 @@ class RecordedPair(Played):
 
     @property
     def counted(self) -> bool:
-        """Steps and losses are those of the two, not its own."""
         return False
 
     def lacks(self, quantity: str) -> str:
-        """Why there is no such difference."""
         if quantity == "micro":
             return "two recordings are shown: open one of them to walk through its steps"
         if quantity == "update/value":

@@ -36,12 +36,10 @@ class RunSource(Source):
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """The weights of the network that is followed."""
         return self._way.tensors
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The way from input to output."""
         return self._way.stages
 
     def follow(self, frame: Frame) -> None:
@@ -58,34 +56,28 @@ class RunSource(Source):
 
     @property
     def n_inputs(self) -> int:
-        """Numbers of one sample."""
         return self.run._tape.n_inputs
 
     @property
     def facts(self) -> Facts:
-        """Optimiser, batch and engine as they are now."""
         run = self.run
         problem, name = run._problem, type(run.optimizer).__name__
         return Facts(name, problem.batch, problem.data.shape[1], problem.reduction, str(run.engine), problem.whole)
 
     @property
     def couples(self) -> bool:
-        """Whether the training normalises by the batch."""
         return self.run._trained.plan.body.couples
 
     @property
     def curve(self) -> Curve:
-        """The history of the run."""
         return self.run.history.curve()
 
     @property
     def edits(self) -> int:
-        """How long the log of the run is."""
         return len(self.run.log)
 
     @property
     def span(self) -> tuple[int, int]:
-        """First and newest step at which the run can stand."""
         return span(self.run)
 
     @property
@@ -99,15 +91,12 @@ class RunSource(Source):
         return index if store is self.run._store and self._way is self.run._forward else None
 
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
-        """See :meth:`Run.frame`."""
         return self.run.frame(probe, state=state)
 
     def request_frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> FrameRequest:
-        """See :meth:`Run.request_frame`."""
         return self.run.request_frame(probe, state=state)
 
     def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
-        """See :meth:`Run.activations`."""
         way, numbers = self._of(values)
         return way.activations(probe, numbers)
 
@@ -125,12 +114,10 @@ class RunSource(Source):
         return way.rows(inputs, stages, numbers)
 
     def predict(self, inputs: ArrayLike, values: NDArray[Any] | None = None) -> NDArray[Any]:
-        """See :meth:`Run.predict`."""
         way, numbers = self._of(values)
         return way.predict(inputs, numbers)
 
     def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any] | None = None) -> float:
-        """See :meth:`Run.evaluate`."""
         way, numbers = self._of(values)
         return evaluated(self.run, way, inputs, targets, numbers)
 
@@ -143,16 +130,13 @@ class RunSource(Source):
         return SampleGradient(self.run, self._way)
 
     def sample(self, index: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Inputs and targets of one sample."""
         return sample(self.run, index)
 
     @property
     def first_sample(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Inputs and targets of one sample."""
         return sample(self.run, 0)
 
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """See :meth:`Run.samples`."""
         return self.run.samples()
 
     def ask(self, function: Callable[[Run], Any]) -> AskedCall:
@@ -163,17 +147,13 @@ class RunSource(Source):
         return asked
 
     def train(self, count: int = 1) -> None:
-        """See :meth:`Run.step`."""
         self.run.step(count)
 
     def edit(self, edit: Edit, *, gesture: str = "") -> None:
-        """See :meth:`Run.do`."""
         self.run.do(edit, gesture=gesture)
 
     def to(self, step: int) -> None:
-        """See :meth:`Run.to`."""
         self.run.to(step)
 
     def load(self, path: Path) -> int:
-        """See :meth:`Run.load`."""
         return self.run.load(path).steps

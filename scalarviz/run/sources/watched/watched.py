@@ -457,12 +457,10 @@ class Watched(Source):
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """One for each array, and for each list of single numbers."""
         return self._reader.tensors
 
     @property
     def counted(self) -> bool:
-        """Whether there was a step yet."""
         return self._counted.any
 
     @property
@@ -472,12 +470,10 @@ class Watched(Source):
 
     @property
     def curve(self) -> Curve:
-        """The losses that were told."""
         return self._counted.curve()
 
     @property
     def span(self) -> tuple[int, int]:
-        """First and last step that are kept."""
         with self._lock:
             return int(self._kept.steps[0]), self._last.step
 
@@ -536,7 +532,6 @@ class Watched(Source):
             self._standing = None if found is self._last else found
 
     def weight_record(self, index: int) -> WeightRecord:
-        """How one number moved, at the steps that are kept."""
         with self._lock:
             steps, values = self._kept.steps, self._kept.values(index)
         places = np.unique(np.linspace(0, len(steps) - 1, POINTS).astype(int))
