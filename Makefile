@@ -55,7 +55,7 @@ build/cover.json.gz: | $(EVERYTHING)
 	$(BIN)/python tests/kit/mutants.py cover --out $@ -- -n $(WORKERS) -m "not hunt"
 
 bench: $(VENV)/.bench
-	@.ci/system-libraries
+	@.ci/system-libraries tests
 	@$(BIN)/scalarviz warmup
 	@set -e; for script in $(BENCHES) benchmarks/readme_table.py; do \
 	    echo "== $$script ($$(($$(date +%s) - $(STARTED))) s)"; $(BIN)/python $$script $(BENCH); done
@@ -110,7 +110,7 @@ $(EVERYTHING): $(BIN)/python $(LOCKED)
 	@touch $@ $(VENV)/.test $(VENV)/.lint
 
 $(VENV)/.bench: $(BIN)/python $(LOCKED)
-	@$(PIP) -c constraints.txt -e ".[video,data,bench,oracle,sweep]"
+	@$(PIP) -c constraints.txt -e ".[ci,bench,oracle]"
 	@touch $@
 
 $(VENV)/.gpu-kernels: $(BIN)/python $(LOCKED)
