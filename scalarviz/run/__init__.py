@@ -6,8 +6,8 @@ Open `run` first: the class that users hold. Its methods hand on to the files be
 same on disk), `regraph` (another model), `weight_record`.
 
 Below it stand rooms that know no Run, each of which knows those before it: `checks`, ``edits/`` (changes from outside,
-as data), ``core/`` (graph, engine at work, one moment), ``past/`` (lines of steps, keyframes), ``opened/`` (inside a
-step), ``questions/`` (conditions, diagnosis, colour ranges).
+as data), ``core/`` (graph, setup, engine at work, one moment), ``past/`` (lines of steps, keyframes), ``opened/``
+(inside a step), ``questions/`` (conditions, diagnosis, colour ranges).
 
 Above it: `source` (what a view may ask), `controls`, ``panels/`` and ``scene/`` (descriptions that a view shows),
 ``sources/`` (where frames come from: a live run, a recording, another library), `worker` (a thread that trains).

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..checks import function, integer
 from ..errors import StateError
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 class Recorder(Protocol):
-    """Told of every place at which a run comes to stand: after a call of the engine, an edit, a way back, a load."""
+    """Told of every place at which a run, or what another library trains, comes to stand.
+
+    That is after a call of the engine, an edit, a way back, a load.
+    """
 
     @property
     def every(self) -> int:
@@ -32,14 +35,14 @@ class Recorder(Protocol):
         """Say the news on the terminal, each once, whoever asks for it first."""
         ...
 
-    def look(self, run: Run) -> None:
+    def look(self, run: Any) -> None:
         """The run stands, between two calls of the engine, in the thread that trains; copies are taken, no more.
 
         It raises nothing: whoever looks on stops no training.
         """
         ...
 
-    def ended(self, run: Run) -> None:
+    def ended(self, run: Any) -> None:
         """The run is closed, or gives its weights away: this is its last place."""
         ...
 

@@ -579,7 +579,7 @@ class Worker(Serving):
 
         `sample` (n_inputs,) is what activations are wanted of; with `state` come the optimiser's arrays.
         """
-        request = FrameRequest(sample, self, state=state)
+        request = FrameRequest(sample, self.see_to, state=state)
         while not (self._over or self.mine()):
             with self._condition:
                 if not self._gone():

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
@@ -56,14 +56,6 @@ LOOK = 0.1
 """Seconds between two looks of a thread that waits at whether the one that is to answer is still there."""
 
 
-class Answerer(Protocol):
-    """Who is to give the frame."""
-
-    def see_to(self, request: FrameRequest) -> None:
-        """Somebody waits for `request`: if nobody is left to answer it, it is answered now."""
-        ...
-
-
 class FrameRequest:
     """What :meth:`scalarviz.Run.request_frame` returns. Any thread may use it, and ``await`` it under asyncio.
 
@@ -74,8 +66,8 @@ class FrameRequest:
     ----------
     sample : ndarray, shape (n_inputs,), optional
         Whose activations are wanted.
-    answerer : Answerer, optional
-        Who is to give the frame.
+    see_to : callable, optional
+        ``see_to(request)`` is called while somebody waits: where nobody is left to answer, it answers.
     state : bool
         Whether the optimiser's arrays are wanted.
 
@@ -86,9 +78,13 @@ class FrameRequest:
     """
 
     def __init__(
-        self, sample: NDArray[Any] | None = None, answerer: Answerer | None = None, *, state: bool = False
+        self,
+        sample: NDArray[Any] | None = None,
+        see_to: Callable[[FrameRequest], object] | None = None,
+        *,
+        state: bool = False,
     ) -> None:
-        self._sample, self._answerer, self.state = sample, answerer, state
+        self._sample, self._see_to, self.state = sample, see_to, state
         self._came = threading.Event()
         self._lock = threading.Lock()
         self._waking: list[Callable[[], None]] = []
@@ -130,8 +126,8 @@ class FrameRequest:
         """
         end = None if timeout is None else time.monotonic() + not_negative(timeout, "result: timeout")
         while not self._came.is_set():
-            if self._answerer is not None:
-                self._answerer.see_to(self)
+            if self._see_to is not None:
+                self._see_to(self)
             left = LOOK if end is None else min(LOOK, end - time.monotonic())
             if not self._came.wait(max(0.0, left)) and left <= 0.0:
                 raise StateError(
@@ -188,7 +184,7 @@ class FrameRequest:
         with self._lock:
             if self._came.is_set():
                 return
-            self._reading, self._error, self._answerer = reading, error, None
+            self._reading, self._error, self._see_to = reading, error, None
             self._came.set()
             waking, self._waking = self._waking, []
         for wake in waking:

@@ -1,5 +1,6 @@
 """The past of a run: lines of steps that leave one another, keyframes on them, and the way to any place.
 
 Open `timeline` first (what happens: steps, edits, going back, undo). `record` holds the lines, `line` is one of them
-with its edits and keyframes. Nothing here knows a Run: `scalarviz.run.run_traveller` joins both.
+with its edits and keyframes. A kept moment is a `scalarviz.run.state.State`;
+`scalarviz.run.run_traveller` puts a run there.
 """

@@ -8,13 +8,14 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import replace
 from operator import index
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ....checks import integer
 from ....errors import InputError, TypeMismatchError, shown
+from ...callbacks import Recorder
 from ...checks import LAST_STEP
 from ...core.frame import Branch, Curve, Frame, Past, Tensor
 from ...core.history import History
@@ -244,23 +245,6 @@ class Pace:
         self._eager = now + EAGER
 
 
-class Onlooker(Protocol):
-    """Told of every step; see :class:`scalarviz.run.callbacks.Recorder`, which is the same for a Run."""
-
-    @property
-    def every(self) -> int:
-        """The steps that this divides are looked at."""
-        ...
-
-    def look(self, run: Watched) -> None:
-        """A step was done; it raises nothing."""
-        ...
-
-    def ended(self, run: Watched) -> None:
-        """It is the last place."""
-        ...
-
-
 # ---- `Watched`: what another library trains, as a source; `sv.watch` makes one
 
 
@@ -295,7 +279,7 @@ class Watched(Source):
         self.can = Can()
         self.pace: Pace | None = None
         self._counted, self._kept = Counted(), Kept(self._budget)
-        self._onlookers: list[Onlooker] = []
+        self._onlookers: list[Recorder] = []
         self._lock, self._owner = threading.RLock(), threading.current_thread()
         self._called, self._longest, self._round = float("-inf"), 0.0, 0
         self._given: tuple[Frame, Frame, Frame] | None = None  # the frame of what was shown last, whole
@@ -424,14 +408,14 @@ class Watched(Source):
 
     # ---- for whoever takes it down
 
-    def begin(self, onlooker: Onlooker) -> None:
+    def begin(self, onlooker: Recorder) -> None:
         """From now on somebody is told of every step, and gets a look at those that its `every` divides."""
         with self._lock:
             self.look_at_rest()
             self._onlookers.append(onlooker)
             onlooker.look(self)
 
-    def end(self, onlooker: Onlooker) -> None:
+    def end(self, onlooker: Recorder) -> None:
         """Somebody is told of the last place, and of nothing more."""
         with self._lock:
             if onlooker in self._onlookers:
