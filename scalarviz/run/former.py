@@ -26,7 +26,8 @@ _slots: dict[type, Callable[[Any], tuple[Any, ...]]] = {}
 
 
 def _names(kind: type) -> list[str]:
-    return [name for name in kind.__slots__ if name != "__weakref__"]  # type: ignore[attr-defined]
+    slots = (name for base in kind.__mro__ for name in getattr(base, "__slots__", ()))
+    return [name for name in slots if name != "__weakref__"]
 
 
 class _Part:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
+from ..core.frame import Flag
 from ..core.history import History
 from ..edits import Applied
 
@@ -50,21 +51,47 @@ class Place(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Line:
-    """One line."""
+class Twig:
+    """One line as a part of the tree that lines are, in memory or in a recording."""
 
     number: int
-    parent: Line | None
+    parent: Self | None
     first: int  # first and before: the place where it left its parent, or at which it begins
     before: int
+    why: str = ""  # what made it begin
+    newest: int = 0  # its last step
+    flags: dict[int, str] = field(default_factory=dict)  # moments that were named, by step
+
+    def way(self, step: int, edits: int) -> Iterator[tuple[Self, int, int]]:
+        """It up to a place, and those that it comes from, each with the last place that belongs to the way there."""
+        twig: Self | None = self
+        while twig is not None:
+            yield twig, step, edits
+            step, edits = min(step, twig.first), min(edits, twig.before)
+            twig = twig.parent
+
+    @property
+    def begins(self) -> int:
+        """The first step of the way to it."""
+        return min(twig.first for twig, _, _ in self.way(0, 0))
+
+    def flags_to(self, step: int) -> tuple[Flag, ...]:
+        """The named moments of the way to a step, by step."""
+        found: dict[int, str] = {}
+        for twig, last, _ in self.way(step, 0):
+            found |= {at: name for at, name in twig.flags.items() if at <= last}
+        return tuple(Flag(at, name) for at, name in sorted(found.items()))
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Line(Twig):
+    """One line of a run."""
+
     history: History  # of all its steps, its parent's before it left included
     edits: list[Applied] = field(default_factory=list)  # likewise
-    newest: int = 0  # its last step
-    why: str = ""  # what made it begin
     came: tuple[Line, int] | None = None  # where the run stood before it began a line of its own by jumping
     keys: list[Key] = field(default_factory=list)  # its own, by place
     tip: State | None = None  # all of its last moment, while the run stands elsewhere
-    flags: dict[int, str] = field(default_factory=dict)  # moments that were named, by step
     cut: bool = False  # whether only that is left of it which other lines come from
     rest: int = 0  # bytes of its own steps and edits, while the run stands on another line
     # edits that stay as they are, although the hand that made the last of them goes on: something refers to
@@ -104,12 +131,7 @@ class Line:
 
     def path(self) -> Iterator[tuple[Line, int, int]]:
         """It and those that it comes from, each with the last place that belongs to the way here."""
-        line: Line | None = self
-        step, edits = self.newest, len(self.edits)
-        while line is not None:
-            yield line, step, edits
-            step, edits = min(step, line.first), min(edits, line.before)
-            line = line.parent
+        return self.way(self.newest, len(self.edits))
 
     def owner(self, step: int, edits: int) -> Line:
         """The line of the way here that a place belongs to."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...checks import integer
 from ...errors import InputError, shown
-from ..core.frame import Branch, Flag, Past
+from ..core.frame import Branch, Past
 from ..core.history import History
 from ..edits import Applied
 from .line import FINE, Key, Keyframes, Line, Place
@@ -89,7 +89,7 @@ class Record:
 
     def __init__(self, traveller: RunTraveller, history: History) -> None:
         self._run = traveller
-        self.line = Line(0, None, 0, 0, history)
+        self.line = Line(0, None, 0, 0, history=history)
         self.lines = [self.line]
         self.keyframes = Keyframes(self.lines)
         self._ahead = Ahead(traveller, self.keyframes)
@@ -118,10 +118,7 @@ class Record:
     @property
     def span(self) -> tuple[int, int]:
         """First and last step of the line at which the run can stand."""
-        first = self.line
-        while first.parent is not None:
-            first = first.parent
-        return first.first, max(self.line.newest, self._run.steps)
+        return self.line.begins, max(self.line.newest, self._run.steps)
 
     @property
     def log(self) -> list[Applied]:
@@ -186,18 +183,12 @@ class Record:
         now = self.revision, newest, self.undone  # which depends on where one stands
         if self._seen is None or self._seen[0] != now:
             first, _ = self.span
-            flags = tuple(Flag(step, name) for step, name in sorted(self._flags().items()))
+            flags = line.flags_to(line.newest)
             undo, redo = now[2], self._redo[-1][2] if self._redo else ""
             found = Past(first, newest, line.history.curve(), tuple(line.edits), self.branches(), flags, undo, redo,
                          seed=line.seed)  # fmt: skip
             self._seen = now, found
         return self._seen[1]
-
-    def _flags(self) -> dict[int, str]:
-        found: dict[int, str] = {}
-        for line, last, _ in self.line.path():
-            found |= {step: name for step, name in line.flags.items() if step <= last}
-        return found
 
     def name(self, step: int, text: str) -> None:
         """Give a moment of this line a name; an empty one takes it away."""
@@ -253,7 +244,10 @@ class Record:
         way, step, edits = place
         parent, history = way.owner(step, edits), way.history.fork(step)
         way.settle(edits)
-        line = Line(self._count, parent, step, edits, history, way.edits[:edits], step, why, came, seed=parent.seed)
+        line = Line(
+            self._count, parent, step, edits, why, step, history=history, edits=way.edits[:edits], came=came,
+            seed=parent.seed,
+        )  # fmt: skip
         self._to_line(line)
         return line
 

@@ -172,7 +172,7 @@ class Timeline(Record):
         """
         self.enter()
         line = self.line if line is None else line
-        first = min(other.first for other, _, _ in line.path())
+        first = line.begins
         if not first <= step <= line.newest:
             raise InputError(f"to: step {step:,} is not on this line; allowed: {first:,} to {line.newest:,}")
         return self._go(line, step, line.done(step), progress)
@@ -349,7 +349,8 @@ class Timeline(Record):
             line = self._fork(place, why, came)
         else:
             steps = self._run.steps
-            line = Line(self._count, None, steps, 0, self.line.history.fork(None), [], steps, why, came)
+            history = self.line.history.fork(None)
+            line = Line(self._count, None, steps, 0, why, steps, history=history, came=came)
             self._to_line(line)
         line.jumped, line.seed = True, line.seed if seed is None else seed
         start = Key(self._run.steps, line.before, self._run.whole(), self.keyframes.clock, whole=True)

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import FileFormatError, ScalarvizError, StateError, listing
-from ...core.frame import NO_CURVE, Branch, Curve, Flag, Past, Role, Stage, Tensor
+from ...core.frame import NO_CURVE, Branch, Curve, Past, Role, Stage, Tensor
 from ...edits import Applied, Call, Edit, read_edit
+from ...past.line import Twig
 from .file import (
     DAMAGED,
     LONGEST_EDIT,
@@ -177,19 +178,16 @@ MOST_BRANCHES = 100_000
 MOST_EDITS = 1_000_000
 
 
-@dataclass
-class Twig:
+END = 1 << 53
+"""Behind every step."""
+
+
+@dataclass(slots=True, eq=False)
+class Written(Twig):
     """One branch as the file has it."""
 
-    number: int  # number, parent, first, before and why: see :class:`~scalarviz.run.past.line.Line`
-    parent: int | None
-    first: int
-    before: int
-    why: str
     edits: dict[int, Applied] = field(default_factory=dict)  # by their places among those of the way here
-    flags: dict[int, str] = field(default_factory=dict)
     curve: Curve = NO_CURVE  # its own steps
-    newest: int = 0
 
 
 class Branches:
@@ -199,7 +197,7 @@ class Branches:
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:
-        self.twigs: dict[int, Twig] = {}
+        self.twigs: dict[int, Written] = {}
         self.broken = ""
         self._read_twigs(database)
         for read in (self._read_edits, self._read_flags, self._read_curves):
@@ -216,7 +214,7 @@ class Branches:
             known = parent is None or parent in self.twigs  # which are older: no circle is possible
             if not known or not all(_is_whole(x) for x in (number, first, before)) or not isinstance(why, str):
                 raise FileFormatError("a branch in it leaves one that there is not")
-            self.twigs[number] = Twig(number, parent, first, before, clean(why), newest=first)
+            self.twigs[number] = Written(number, self.twigs.get(parent), first, before, clean(why), first)
 
     def _read_edits(self, database: sqlite3.Connection) -> None:
         rows = database.execute(
@@ -251,14 +249,9 @@ class Branches:
 
     # ---- the way to a branch's end
 
-    def way(self, number: int) -> Iterator[tuple[Twig, int, int]]:
+    def way(self, number: int) -> Iterator[tuple[Written, int, int]]:
         """A branch and those that it comes from, each with the last step and edits that belong to the way."""
-        twig: Twig | None = self.twigs[number]
-        step, edits = 1 << 53, 1 << 53
-        while twig is not None:
-            yield twig, step, edits
-            step, edits = min(step, twig.first), min(edits, twig.before)
-            twig = None if twig.parent is None else self.twigs[twig.parent]
+        return self.twigs[number].way(END, END)
 
     def curve(self, number: int) -> Curve:
         """All steps of the way."""
@@ -277,13 +270,8 @@ class Branches:
     def past(self, number: int, current: int, newest: Mapping[int, int]) -> Past:
         """What a picture shows of the past on a branch; `newest` says the last steps of frames."""
         twig = self.twigs[number]
-        first = min(other.first for other, _, _ in self.way(number))
-        flags: dict[int, str] = {}
-        for other, last, _ in self.way(number):
-            flags |= {step: name for step, name in other.flags.items() if step <= last}
-        end = max(twig.newest, newest.get(number, 0))
-        named = tuple(Flag(step, name) for step, name in sorted(flags.items()))
-        return Past(first, end, self.curve(number), self.edits(number), self.all(number, newest), named)
+        end, edits = max(twig.newest, newest.get(number, 0)), self.edits(number)
+        return Past(twig.begins, end, self.curve(number), edits, self.all(number, newest), twig.flags_to(END))
 
     def all(self, number: int, newest: Mapping[int, int]) -> tuple[Branch, ...]:
         """Every branch that steps were done on, and the one of a number, which is said to be that of now."""
@@ -292,7 +280,8 @@ class Branches:
             end = max(twig.newest, newest.get(twig.number, 0))
             if twig.number == number or end > twig.first:
                 own = tuple(twig.edits[place] for place in sorted(twig.edits))
-                found.append(Branch(twig.number, twig.parent, twig.first, end, twig.curve, own,
+                parent = None if twig.parent is None else twig.parent.number
+                found.append(Branch(twig.number, parent, twig.first, end, twig.curve, own,
                                     twig.number == number, twig.why))  # fmt: skip
         return tuple(found)
 
