@@ -1,7 +1,18 @@
 """`Worker`: a thread that trains a run while somebody watches, does what waits in its order, and goes to past steps.
 
+The viewer never waits for training and training never waits for drawing. Between two calls of the engine (a *call
+boundary*, some milliseconds apart) the worker does what was asked for meanwhile, in the order in which it was: it
+does edits, calls what other threads want to be called, and reads the run's numbers for those who want a `Frame`. A
+reading is made of fresh copies and handed over by one assignment, so it always holds one step's values and no lock
+is held while training. Requests that have nothing to wait for but steps are answered in the middle of these as well:
+between two calls that another thread asked for, and inside a call by an engine that can (see
+`scalarviz.engine.problem`).
+
 A journey waits for its turn as an edit does: what was asked for before it is done before, what comes after it happens
 where it has arrived. Of several in a row only the last is gone on.
+
+The worker is the *gate* of the run's weights: other threads see the last reading with their own edits over it, and
+what they write waits for the boundary.
 """
 
 from __future__ import annotations
@@ -10,7 +21,6 @@ import sys
 import threading
 import time
 import traceback
-from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -38,6 +48,8 @@ if TYPE_CHECKING:
     from .run import Run
 
 
+CALL_SECONDS = 0.006
+"""Wall time of one engine call while somebody watches: how long an edit may have to wait."""
 LATE = 0.3
 """Seconds on the way to one step after which another step that was asked for meanwhile is gone to instead."""
 FAR = 1 << 62
@@ -55,109 +67,8 @@ class Journey:
     nearest: bool = False
 
 
-class Journeys:
-    """One journey at a time; whoever asks last is obeyed."""
-
-    run: Run
-    _waiting: deque[Any]
-    _target: int
-    _closing: bool
-    _error: Exception | None
-    _stopped: Stop | None
-    _called: Callable[[], bool]
-
-    def _stays(self) -> None:
-        self._condition = threading.Condition()
-        self._set_out = 0.0
-        self._given_up = False
-        self._journey: float | None = None
-        self._stopped = None
-
-    @property
-    @abstractmethod
-    def busy(self) -> bool:
-        """Whether there are steps left to do."""
-
-    @abstractmethod
-    def _publish(self) -> None:
-        """Let others see where the run stands."""
-
-    @abstractmethod
-    def _queue(self, item: Any) -> bool:
-        """Let it wait for its turn; False if there is no turn any more."""
-
-    def travel(self, step: int, *, nearest: bool = False) -> None:
-        """Let the run go to a step that was done (training stops), without waiting. Who asks last is obeyed.
-
-        Beyond the first or newest step, that one is meant. `nearest`: a step near it will do, if one can
-        stand there at once, for a hand that is still moving. InputError for what is no whole number.
-        """
-        journey = Journey(integer("travel: step", step, -FAR), nearest)
-        with self._condition:
-            self._target, self._error, self._stopped, self._given_up = 0, None, None, False
-        if not self._queue(journey):
-            self._go(journey)
-
-    @property
-    def journey(self) -> float | None:
-        """How much of the way of :meth:`travel` is done, 0 to 1; None where it goes nowhere."""
-        return self._journey
-
-    @property
-    def moving(self) -> bool:
-        """Whether there is somewhere to go, by steps or by :meth:`travel`."""
-        return self.busy or self._journey is not None or self._next() is not None
-
-    @property
-    def remark(self) -> str:
-        """What is to be said of how the past is kept, such as that a replay takes long; empty for nothing."""
-        return self.run.timeline.remark
-
-    def give_up(self) -> None:
-        """Let the run stay where it set out."""
-        self._given_up = True
-
-    def _next(self) -> Journey | None:
-        return next((item for item in list(self._waiting) if isinstance(item, Journey)), None)
-
-    def _superseded(self, served: int) -> bool:
-        """Whether of those that wait, the first so many left out, a journey comes before anything is changed."""
-        items = (item for item in list(self._waiting)[served:] if not isinstance(item, FrameRequest))
-        return isinstance(next(items, None), Journey)
-
-    def _prepare(self) -> None:
-        """While nothing is asked for: make the way back short."""
-        while not self._called() and self.run.timeline.prepare():
-            pass
-
-    def _go(self, journey: Journey, served: int = 0) -> None:
-        """Go where one can stand nearest to where it was asked for."""
-        if self._superseded(served) or self._given_up:
-            return
-        first, newest = span(self.run)
-        step = min(max(journey.step, first), newest)
-        self._journey, self._set_out = 0.0, time.monotonic()
-
-        def on_the_way(done: float) -> bool:
-            self._journey = done
-            late = time.monotonic() - self._set_out > LATE  # not so often that one never arrives
-            return not (self._given_up or self._closing or (late and self._superseded(served)))
-
-        try:
-            self.run.to(self.run.timeline.near(step) if journey.nearest else step, progress=on_the_way)
-        finally:
-            try:
-                self._publish()  # before it is said that it has arrived
-            finally:
-                self._journey = None
-
-
-# ---- `WeightsGate`: the part of a worker that stands before the weights, while its thread trains them
-#
-# Other threads see the last reading of the run, with what they themselves have asked for and has not been done yet
-# laid over it; what they write waits for the thread.
-
-
+Item = tuple[Edit, str] | AskedCall | FrameRequest | Journey
+"""What may wait for its turn: an edit with its gesture, a call, a frame, a way to another step."""
 R = TypeVar("R")
 
 
@@ -165,110 +76,23 @@ def _nothing() -> None:
     """In the place of what can no longer be done."""
 
 
-Item = tuple[Edit, str] | AskedCall | FrameRequest | Journey
-"""What may wait for its turn: an edit with its gesture, a call, a frame, a way to another step."""
+_switch_intervals: list[float] = []
+"""What the interpreter had before each worker that runs was started: the first one's comes back after the last."""
 
 
-class WeightsGate:
-    """Reading and writing weights; see :class:`scalarviz.scalar.store.Gate`."""
+class Worker:
+    """Trains `run` up to a step that moves, in a thread of its own.
 
-    run: Run
-    _latest: Reading
-    _waiting: deque[Item]
+    Parameters
+    ----------
+    run : Run
+        Other threads may go on using it: what they call takes its turn at a call boundary.
 
-    @abstractmethod
-    def mine(self) -> bool:
-        """Whether this is the thread that trains, or none does."""
-
-    @abstractmethod
-    def do(self, edit: Edit, *, gesture: str = "") -> None:
-        """Let an edit be done in its turn, without waiting for it."""
-
-    @abstractmethod
-    def call(self, function: Callable[[], R]) -> R:
-        """What `function` returns or raises, called in its turn; waits for it."""
-
-    def _now(self) -> Reading:
-        """The last reading; while the run gets another network, the one after that is waited for."""
-        latest, run = self._latest, self.run
-        return latest if latest.forward is run._forward else self.call(partial(reading, run))
-
-    def number(self, name: str) -> Any:
-        """A number of the optimiser: an own edit that waits, else as it is."""
-        for edit in self._edits(SetOptimizer):
-            if name in dict(edit.numbers):
-                return dict(edit.numbers)[name]
-        return getattr(self.run.optimizer, name)
-
-    def read(self, index: int) -> float:
-        """Value of the flat weight `index`: an own edit that waits, else that of the last frame."""
-        if self.mine():
-            return float(self.run._store.value[index])
-        for edit in self._edits(SetWeights):
-            if edit.start <= index < edit.start + len(edit.numbers):
-                return float(edit.numbers[index - edit.start])
-        return float(self._now().values[index])
-
-    def read_gradient(self, index: int) -> float:
-        """Gradient of the flat weight `index`, of the last frame."""
-        return float(self.run._store.grad[index] if self.mine() else self._now().gradient[index])
-
-    def values(self, span: slice) -> NDArray[Any]:
-        """A read-only copy of flat weights: the last frame's, with own edits that wait."""
-        return self._seen(self._now().values[span], span, SetWeights)
-
-    def gradients(self, span: slice) -> NDArray[Any]:
-        """A read-only copy of flat gradients, of the last frame."""
-        return self._seen(self._now().gradient[span], span, None)
-
-    def frozen(self, span: slice) -> NDArray[Any]:
-        """A read-only copy of the flags of frozen weights, with own edits that wait."""
-        return self._seen(self._now().frozen[span], span, SetFrozen)
-
-    def write(self, start: int, numbers: NDArray[Any]) -> None:
-        """Set the flat weights from `start` on at the next call boundary."""
-        self.do(SetWeights(start, numbers), gesture="data")
-
-    def freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
-        """Set which weights the optimiser leaves alone, at the next call boundary."""
-        self.do(SetFrozen(start, flags), gesture="frozen")
-
-    def moved(self, place: Callable[[int, int], int | None]) -> None:
-        """The run has another network: what waits for a weight waits for that weight there.
-
-        ``place(start, count)`` says where flat weights begin now, None where they are no longer in the run.
-        """
-        for k, item in enumerate(list(self._waiting)):
-            if isinstance(item, tuple) and isinstance(item[0], SetWeights | SetFrozen):
-                edit: Any = item[0]
-                start = place(edit.start, len(edit.numbers if isinstance(edit, SetWeights) else edit.flags))
-                self._waiting[k] = AskedCall(_nothing) if start is None else (replace(edit, start=start), item[1])
-
-    def _edits(self, kind: type[Any]) -> list[Any]:
-        """Edits of a kind that wait, the latest first."""
-        waiting = (item[0] for item in reversed(list(self._waiting)) if isinstance(item, tuple))
-        return [edit for edit in waiting if isinstance(edit, kind)]
-
-    def _seen(self, numbers: NDArray[Any], span: slice, kind: type[Any] | None) -> NDArray[Any]:
-        seen = numbers.copy()
-        for edit in reversed(self._edits(kind)) if kind is not None else ():
-            new = edit.numbers if isinstance(edit, SetWeights) else edit.flags
-            first, last = max(span.start, edit.start), min(span.stop, edit.start + len(new))
-            if first < last:
-                seen[first - span.start : last - span.start] = new[first - edit.start : last - edit.start]
-        seen.flags.writeable = False
-        return seen
-
-
-# ---- `Serving`: the part of a worker that does what waits, in its order, in the thread that trains
-#
-# Edits, calls and requests for frames stand in one queue. Between two calls of the engine all of them are done.
-# Requests that have nothing to wait for but steps are answered in the middle of these as well: between two calls that
-# another thread asked for, and inside a call by an engine that can (see `scalarviz.engine.problem`).
-
-
-class Serving(WeightsGate, Journeys):
-    """The queue of a worker; with `state_wanted` every frame has the optimiser's arrays, also after edits."""
+    Attributes
+    ----------
+    state_wanted : bool
+        Whether every frame has the optimiser's arrays, also after edits.
+    """
 
     state_wanted = False
 
@@ -276,145 +100,15 @@ class Serving(WeightsGate, Journeys):
         self.run = run
         self._waiting: deque[Item] = deque()
         self._begun = 0  # of those that wait, the first so many; -1 in the middle of an edit
-        self._serving = threading.RLock()
+        self._serving, self._condition = threading.RLock(), threading.Condition()
         self._latest = reading(run)
-
-    def _publish(self, state: bool = False) -> None:
-        self._latest = reading(self.run, state or self.state_wanted)
-
-    def _boundary(self) -> None:
-        with self._serving:
-            served, edited, fresh = 0, False, False  # fresh: the latest reading is of now
-            try:
-                while served < len(self._waiting):
-                    item, served = self._waiting[served], served + 1
-                    if isinstance(item, FrameRequest):
-                        fresh = self._answer(item, fresh)
-                    elif isinstance(item, Journey):
-                        edited, fresh, self._begun = True, False, -1
-                        self._go(item, served)
-                    elif isinstance(item, AskedCall):
-                        self._call(item, served)
-                        fresh = True
-                    else:
-                        edited, fresh, self._begun = True, False, -1
-                        self.run.do(item[0], gesture=item[1])
-            finally:
-                try:
-                    if edited and not fresh:  # an edit waits, for whoever reads, until a reading holds it
-                        self._publish()
-                finally:
-                    self._begun = 0
-                    for _ in range(served):
-                        self._waiting.popleft()
-
-    def _call(self, asked: AskedCall, begun: int) -> None:
-        self._begun = begun  # it may do steps: whoever waits for a frame does not wait for all of them
-        asked.run()
-        try:
-            self._publish()  # before its asker looks
-        finally:
-            asked.done.set()
-
-    def _answer(self, request: FrameRequest, fresh: bool) -> bool:
-        """Give it the numbers of now; returns whether the latest are."""
-        if request.done:
-            return fresh
-        try:
-            if not fresh or (request.state and self._latest.state is None):
-                self._publish(request.state)
-        except BaseException as error:  # it belongs to whoever asked
-            request.fail(error)
-            return False
-        request.give(self._latest)
-        return True
-
-    # ---- frames in the middle of something
-
-    def _first(self) -> list[FrameRequest]:
-        """Those that wait for a frame and for nothing else before it."""
-        if len(self._waiting) <= self._begun or self._begun < 0:
-            return []
-        found: list[FrameRequest] = []
-        for item in list(self._waiting)[self._begun :]:
-            if not isinstance(item, FrameRequest):
-                break
-            if not item.done:
-                found.append(item)
-        return found
-
-    def answer(self) -> None:
-        """Between two calls of the engine, in steps that another thread asked for: who waits for a frame gets one."""
-        fresh = False
-        for request in self._first():
-            fresh = self._answer(request, fresh)
-
-    def _readback(self) -> Readback | None:
-        """The engine asks, in its thread and in the middle of a call, whether anybody waits who is new."""
-        new = [request for request in self._first() if not (request.told or request.state)]
-        for request in new:
-            request.told = True
-        return _Readback(self, new) if new else None
-
-    def _read_midway(self, requests: list[FrameRequest], now: Midway) -> None:
-        """The engine gives numbers to those that nobody has answered yet."""
-        requests = [request for request in requests if not request.done]
-        if not requests:
-            return
-        self._latest = reading_midway(self.run, now)
-        for request in requests:
-            request.give(self._latest)
-
-
-class _Readback:
-    """Some requests that an engine was told of."""
-
-    def __init__(self, serving: Serving, requests: list[FrameRequest]) -> None:
-        self._serving, self._requests = serving, requests
-
-    def give(self, now: Midway) -> None:
-        self._serving._read_midway(self._requests, now)
-
-
-# ---- `Worker`: a thread that trains a run while somebody watches
-#
-# The viewer never waits for training and training never waits for drawing. Between two calls of the engine (a *call
-# boundary*, some milliseconds apart) the worker does what was asked for meanwhile, in the order in which it was: it
-# does edits, calls what other threads want to be called, and reads the run's numbers for those who want a `Frame`. A
-# reading is made of fresh copies and handed over by one assignment, so it always holds one step's values and no lock
-# is held while training. An engine whose calls are long may read them in the middle of one (see
-# `scalarviz.engine.problem`).
-#
-# It is the *gate* of the run's weights: other threads see the last reading with their own edits over it, and what
-# they write waits for the boundary.
-
-
-CALL_SECONDS = 0.006
-"""Wall time of one engine call while somebody watches: how long an edit may have to wait."""
-
-
-_switch_intervals: list[float] = []
-"""What the interpreter had before each worker that runs was started: the first one's comes back after the last."""
-
-
-class Worker(Serving):
-    """Trains `run` up to a step that moves, in a thread of its own.
-
-    Parameters
-    ----------
-    run : Run
-        Other threads may go on using it: what they call takes its turn at a call boundary.
-    """
-
-    def __init__(self, run: Run) -> None:
-        super().__init__(run)
-        self._stays()
-        self._over = False
+        self._journey: float | None = None
+        self._set_out, self._given_up = 0.0, False
+        self._stopped: Stop | None = None
+        self._error: Exception | None = None
         self._logged = len(run.log)
         self._target = run.steps
-        self._closing = self._ended = False
-        self._resting = False
-        self._error: Exception | None = None
+        self._over = self._closing = self._ended = self._resting = False
         self._thread = threading.Thread(target=self._loop, name="scalarviz-training", daemon=True)
         self._server = self._thread
 
@@ -538,6 +232,7 @@ class Worker(Serving):
 
     @property
     def busy(self) -> bool:
+        """Whether there are steps left to do."""
         return self._error is None and self._stopped is None and self.run.steps < self._target
 
     @property
@@ -614,12 +309,154 @@ class Worker(Serving):
         if not self._queue((Call(change, what), "")):
             self.run.do(Call(change, what))
 
+    # ---- going to past steps
+
+    def travel(self, step: int, *, nearest: bool = False) -> None:
+        """Let the run go to a step that was done (training stops), without waiting. Who asks last is obeyed.
+
+        Beyond the first or newest step, that one is meant. `nearest`: a step near it will do, if one can
+        stand there at once, for a hand that is still moving. InputError for what is no whole number.
+        """
+        journey = Journey(integer("travel: step", step, -FAR), nearest)
+        with self._condition:
+            self._target, self._error, self._stopped, self._given_up = 0, None, None, False
+        if not self._queue(journey):
+            self._go(journey)
+
+    @property
+    def journey(self) -> float | None:
+        """How much of the way of :meth:`travel` is done, 0 to 1; None where it goes nowhere."""
+        return self._journey
+
+    @property
+    def moving(self) -> bool:
+        """Whether there is somewhere to go, by steps or by :meth:`travel`."""
+        return self.busy or self._journey is not None or self._next() is not None
+
+    @property
+    def remark(self) -> str:
+        """What is to be said of how the past is kept, such as that a replay takes long; empty for nothing."""
+        return self.run.timeline.remark
+
+    def give_up(self) -> None:
+        """Let the run stay where it set out."""
+        self._given_up = True
+
+    def _next(self) -> Journey | None:
+        return next((item for item in list(self._waiting) if isinstance(item, Journey)), None)
+
+    def _superseded(self, served: int) -> bool:
+        """Whether of those that wait, the first so many left out, a journey comes before anything is changed."""
+        items = (item for item in list(self._waiting)[served:] if not isinstance(item, FrameRequest))
+        return isinstance(next(items, None), Journey)
+
+    def _prepare(self) -> None:
+        """While nothing is asked for: make the way back short."""
+        while not self._called() and self.run.timeline.prepare():
+            pass
+
+    def _go(self, journey: Journey, served: int = 0) -> None:
+        """Go where one can stand nearest to where it was asked for."""
+        if self._superseded(served) or self._given_up:
+            return
+        first, newest = span(self.run)
+        step = min(max(journey.step, first), newest)
+        self._journey, self._set_out = 0.0, time.monotonic()
+
+        def on_the_way(done: float) -> bool:
+            self._journey = done
+            late = time.monotonic() - self._set_out > LATE  # not so often that one never arrives
+            return not (self._given_up or self._closing or (late and self._superseded(served)))
+
+        try:
+            self.run.to(self.run.timeline.near(step) if journey.nearest else step, progress=on_the_way)
+        finally:
+            try:
+                self._publish()  # before it is said that it has arrived
+            finally:
+                self._journey = None
+
+    # ---- the gate of the weights; see :class:`scalarviz.scalar.store.Gate`
+
+    def _now(self) -> Reading:
+        """The last reading; while the run gets another network, the one after that is waited for."""
+        latest, run = self._latest, self.run
+        return latest if latest.forward is run._forward else self.call(partial(reading, run))
+
+    def number(self, name: str) -> Any:
+        """A number of the optimiser: an own edit that waits, else as it is."""
+        for edit in self._edits(SetOptimizer):
+            if name in dict(edit.numbers):
+                return dict(edit.numbers)[name]
+        return getattr(self.run.optimizer, name)
+
+    def read(self, index: int) -> float:
+        """Value of the flat weight `index`: an own edit that waits, else that of the last frame."""
+        if self.mine():
+            return float(self.run._store.value[index])
+        for edit in self._edits(SetWeights):
+            if edit.start <= index < edit.start + len(edit.numbers):
+                return float(edit.numbers[index - edit.start])
+        return float(self._now().values[index])
+
+    def read_gradient(self, index: int) -> float:
+        """Gradient of the flat weight `index`, of the last frame."""
+        return float(self.run._store.grad[index] if self.mine() else self._now().gradient[index])
+
+    def values(self, span: slice) -> NDArray[Any]:
+        """A read-only copy of flat weights: the last frame's, with own edits that wait."""
+        return self._seen(self._now().values[span], span, SetWeights)
+
+    def gradients(self, span: slice) -> NDArray[Any]:
+        """A read-only copy of flat gradients, of the last frame."""
+        return self._seen(self._now().gradient[span], span, None)
+
+    def frozen(self, span: slice) -> NDArray[Any]:
+        """A read-only copy of the flags of frozen weights, with own edits that wait."""
+        return self._seen(self._now().frozen[span], span, SetFrozen)
+
+    def write(self, start: int, numbers: NDArray[Any]) -> None:
+        """Set the flat weights from `start` on at the next call boundary."""
+        self.do(SetWeights(start, numbers), gesture="data")
+
+    def freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
+        """Set which weights the optimiser leaves alone, at the next call boundary."""
+        self.do(SetFrozen(start, flags), gesture="frozen")
+
+    def moved(self, place: Callable[[int, int], int | None]) -> None:
+        """The run has another network: what waits for a weight waits for that weight there.
+
+        ``place(start, count)`` says where flat weights begin now, None where they are no longer in the run.
+        """
+        for k, item in enumerate(list(self._waiting)):
+            if isinstance(item, tuple) and isinstance(item[0], SetWeights | SetFrozen):
+                edit: Any = item[0]
+                start = place(edit.start, len(edit.numbers if isinstance(edit, SetWeights) else edit.flags))
+                self._waiting[k] = AskedCall(_nothing) if start is None else (replace(edit, start=start), item[1])
+
+    def _edits(self, kind: type[Any]) -> list[Any]:
+        """Edits of a kind that wait, the latest first."""
+        waiting = (item[0] for item in reversed(list(self._waiting)) if isinstance(item, tuple))
+        return [edit for edit in waiting if isinstance(edit, kind)]
+
+    def _seen(self, numbers: NDArray[Any], span: slice, kind: type[Any] | None) -> NDArray[Any]:
+        seen = numbers.copy()
+        for edit in reversed(self._edits(kind)) if kind is not None else ():
+            new = edit.numbers if isinstance(edit, SetWeights) else edit.flags
+            first, last = max(span.start, edit.start), min(span.stop, edit.start + len(new))
+            if first < last:
+                seen[first - span.start : last - span.start] = new[first - edit.start : last - edit.start]
+        seen.flags.writeable = False
+        return seen
+
     # ---- whose turn it is
 
     def mine(self) -> bool:
+        """Whether this is the thread that trains, or none does."""
         return threading.current_thread() is self._server or self._thread.ident is None
 
     def call(self, function: Callable[[], R]) -> R:
+        """What `function` returns or raises, called at the next call boundary; waits for it."""
         asked = AskedCall(function)
         if not self._queue(asked):  # closed meanwhile: the run may have another worker
             gate = self.run._store.gate
@@ -640,6 +477,94 @@ class Worker(Serving):
                 self._waiting.append(item)
                 self._condition.notify_all()
             return not self._over
+
+    # ---- what waits, in its order
+
+    def _publish(self, state: bool = False) -> None:
+        self._latest = reading(self.run, state or self.state_wanted)
+
+    def _boundary(self) -> None:
+        with self._serving:
+            served, edited, fresh = 0, False, False  # fresh: the latest reading is of now
+            try:
+                while served < len(self._waiting):
+                    item, served = self._waiting[served], served + 1
+                    if isinstance(item, FrameRequest):
+                        fresh = self._answer(item, fresh)
+                    elif isinstance(item, Journey):
+                        edited, fresh, self._begun = True, False, -1
+                        self._go(item, served)
+                    elif isinstance(item, AskedCall):
+                        self._call(item, served)
+                        fresh = True
+                    else:
+                        edited, fresh, self._begun = True, False, -1
+                        self.run.do(item[0], gesture=item[1])
+            finally:
+                try:
+                    if edited and not fresh:  # an edit waits, for whoever reads, until a reading holds it
+                        self._publish()
+                finally:
+                    self._begun = 0
+                    for _ in range(served):
+                        self._waiting.popleft()
+
+    def _call(self, asked: AskedCall, begun: int) -> None:
+        self._begun = begun  # it may do steps: whoever waits for a frame does not wait for all of them
+        asked.run()
+        try:
+            self._publish()  # before its asker looks
+        finally:
+            asked.done.set()
+
+    def _answer(self, request: FrameRequest, fresh: bool) -> bool:
+        """Give it the numbers of now; returns whether the latest are."""
+        if request.done:
+            return fresh
+        try:
+            if not fresh or (request.state and self._latest.state is None):
+                self._publish(request.state)
+        except BaseException as error:  # it belongs to whoever asked
+            request.fail(error)
+            return False
+        request.give(self._latest)
+        return True
+
+    # ---- frames in the middle of something
+
+    def _first(self) -> list[FrameRequest]:
+        """Those that wait for a frame and for nothing else before it."""
+        if len(self._waiting) <= self._begun or self._begun < 0:
+            return []
+        found: list[FrameRequest] = []
+        for item in list(self._waiting)[self._begun :]:
+            if not isinstance(item, FrameRequest):
+                break
+            if not item.done:
+                found.append(item)
+        return found
+
+    def answer(self) -> None:
+        """Between two calls of the engine, in steps that another thread asked for: who waits for a frame gets one."""
+        fresh = False
+        for request in self._first():
+            fresh = self._answer(request, fresh)
+
+    def _readback(self) -> Readback | None:
+        """The engine asks, in its thread and in the middle of a call, whether anybody waits who is new."""
+        new = [request for request in self._first() if not (request.told or request.state)]
+        for request in new:
+            request.told = True
+        return _Readback(self, new) if new else None
+
+    def _read_midway(self, requests: list[FrameRequest], now: Midway) -> None:
+        """The engine gives numbers to those that nobody has answered yet."""
+        requests = [request for request in requests if not request.done]
+        if not requests:
+            return
+        self._latest = reading_midway(self.run, now)
+        for request in requests:
+            request.give(self._latest)
 
     # ---- the thread
 
@@ -678,3 +603,13 @@ class Worker(Serving):
     def _after_call(self, run: Run) -> bool:
         self._boundary()
         return not self._closing and run.steps < self._target
+
+
+class _Readback:
+    """Some requests that an engine was told of."""
+
+    def __init__(self, worker: Worker, requests: list[FrameRequest]) -> None:
+        self._worker, self._requests = worker, requests
+
+    def give(self, now: Midway) -> None:
+        self._worker._read_midway(self._requests, now)
