@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ....errors import FileFormatError, ScalarvizError
 from ...looking import sample
 from ...run import Run
-from ...scene.plan import Column, Group, Placed, Plan, Room
+from ...scene.plan import Plan
 from ...scene.scene import Scene
 from ..run_source import RunSource
 from ..watched.watched import Watched
@@ -28,6 +26,8 @@ MOST_NAMES = 10_000
 @dataclass(frozen=True, slots=True)
 class About:
     """Facts of a run as it was when its recording began."""
+
+    __pydantic_config__: ClassVar = {"strict": True, "allow_inf_nan": False}
 
     name: str = "run"  # of the scene; ``"run"`` for a run without one
     optimizer: str = ""
@@ -54,7 +54,7 @@ class About:
     probe: tuple[float, ...] | None = None
     probe_target: tuple[float, ...] | None = None
     steps_a_frame: int | None = None
-    plan: Plan | None = field(default=None)  # where the tensors stand
+    plan: Plan | None = None  # where the tensors stand
     speaks_of: tuple[str, ...] = ()  # what its panels take the probe for: "colours", a "sheet" of paper and ink
     version: str = ""  # of the program that recorded it
 
@@ -122,56 +122,37 @@ def written(about: About) -> str:
 
 
 def read_about(text: str) -> About:
-    """What JSON says, checked part by part; a part that is not there, or of no use, is as if nobody had said it.
+    """What JSON says, checked part by part; a part that is of no use is as if nobody had said it.
 
     Raises FileFormatError: it is no JSON object.
     """
+    from pydantic import TypeAdapter, ValidationError
+
     try:
         said = json.loads(text) if len(text) <= MOST_WORDS else None
     except (ValueError, RecursionError):
         said = None
     if not isinstance(said, dict):
         raise FileFormatError("what it says about its run is no JSON object")
-    kinds: Mapping[str, Any] = {part.name: part.type for part in fields(About)}
-    found = {name: _read(kind, said[name]) for name, kind in kinds.items() if name in said}
-    return About(**{name: part for name, part in found.items() if part is not None})
+    reader, found = TypeAdapter(About), None
+    while found is None:  # once more without what is wrong
+        try:
+            found = reader.validate_json(json.dumps(said))
+        except ValidationError as error:
+            wrong = [fault["loc"][:1] for fault in error.errors(include_url=False)]
+            if () in wrong:  # half a character, or brackets in brackets without end
+                raise FileFormatError("what it says about its run cannot be read") from None
+            said = {name: part for name, part in said.items() if (name,) not in wrong}
+        except ScalarvizError:  # of a plan of nothing
+            del said["plan"]
+    return replace(found, **{part.name: _useful(getattr(found, part.name), part.default) for part in fields(About)})
 
 
-def _read(kind: str, said: Any) -> Any:
-    """A part of it, None where it is not what it should be."""
-    if kind == "str":
-        return clean(said, LONGEST_NAME) if isinstance(said, str) else None
-    if kind == "bool":
-        return said if isinstance(said, bool) else None
-    if kind in ("int", "int | None"):
-        return said if isinstance(said, int) and not isinstance(said, bool) and 0 <= said < 1 << 53 else None
-    if kind == "Plan | None":
-        return _plan(said)
-    if not isinstance(said, list) or len(said) > MOST_NAMES:
-        return None
-    if kind == "tuple[str, ...]":
-        return _names(said) if all(isinstance(one, str) for one in said) else None
-    numbers = all(isinstance(one, int | float) and not isinstance(one, bool) for one in said)
-    row = tuple(map(_float, said)) if numbers else ()
-    return row if row and all(map(math.isfinite, row)) else None
-
-
-def _float(given: float) -> float:
-    try:
-        return float(given)
-    except OverflowError:  # a whole number of many digits
-        return math.nan
-
-
-def _plan(said: Any) -> Plan | None:
-    try:
-        groups = tuple(Group(g["title"], tuple(map(_column, g["columns"]))) for g in said["groups"])
-        return Plan(groups, said["stream"])
-    except (KeyError, TypeError, ScalarvizError, OverflowError):
-        return None
-
-
-def _column(said: Any) -> Column:
-    if isinstance(said, dict):
-        return Room(said["name"], said["width"])
-    return tuple(Placed(p["tensor"], p["title"], p["turned"]) for p in said)
+def _useful(part: Any, default: Any) -> Any:
+    """A part as it can be shown; its default where it is out of all bounds."""
+    if isinstance(part, str):
+        return clean(part, LONGEST_NAME)
+    if isinstance(part, tuple) and 0 < len(part) <= MOST_NAMES:
+        return _names(part) if isinstance(part[0], str) else part
+    bounded = isinstance(part, Plan | None) or (isinstance(part, int) and 0 <= part < 1 << 53)
+    return part if bounded else default
