@@ -39,7 +39,10 @@ class Lockstep:
     def rows(self, samples: Sequence[Sequence[float]], draws: Sequence[Draws]) -> list[Lanes]:
         """Every node of the tape, a Value for each sample: of their inputs and targets, with masks of their `draws`."""
         rows: list[Lanes] = []
+        alone: list[bool] = []  # which are the same for all samples: one Value, so that gradients add up in it
         for node in self.tape.nodes:
+            reads = node.operands()
+            alone.append(node.code not in ("input", "mask", "batch_mean") and all(alone[row] for row in reads))
             if node.code == "input":
                 rows.append([Value(sample[node.index]) for sample in samples])
             elif node.code == "mask":
@@ -50,11 +53,12 @@ class Lockstep:
                 rows.append([self._alone(node)] * len(samples))
             else:
                 operands = [rows[arg] for arg in node.args]
-                others = [rows[arg] for arg in node.operands()[len(node.args) :]]
-                rows.append([
+                others = [rows[arg] for arg in reads[len(node.args) :]]
+                made = [
                     self._made(node, [row[k] for row in operands], [row[k] for row in others])
-                    for k in range(len(samples))
-                ])  # fmt: skip
+                    for k in range(1 if alone[-1] else len(samples))
+                ]
+                rows.append(made * len(samples) if alone[-1] else made)
         return rows
 
     def _place(self, index: int) -> tuple[Block, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -24,6 +24,7 @@ from ..scalar import Value, clip
 from ..scalar.nested import nest
 from ..scalar.single import as_number, at_least_zero, usable
 from ..tape import Tape
+from ..tape.half import TOO_LARGE, loss_scale_of
 
 LAST_STEP = 2**53
 """A larger step number is not exact as a float, which Adam's bias correction makes of it."""
@@ -147,6 +148,7 @@ class Ids:
 
     inputs: dict[int, int]  # inputs and targets: by column
     targets: dict[int, int]
+    half: bool = False  # whether the other inputs are read as float16
 
     def check(
         self, what: str, inputs: NDArray[np.number] | None = None, targets: NDArray[np.number] | None = None
@@ -159,6 +161,8 @@ class Ids:
         for name, samples, limits in (("the inputs", inputs, self.inputs), ("the targets", targets, self.targets)):
             if samples is not None:
                 _check(samples, limits, f"{what}: {name}")
+        if self.half and inputs is not None:
+            _check_half(inputs, self.inputs, f"{what}: the inputs")
 
 
 def ids_of(tape: Tape) -> Ids:
@@ -172,7 +176,7 @@ def ids_of(tape: Tape) -> Ids:
                 target = number.index >= tape.n_inputs
                 limits, column = found[target], number.index - tape.n_inputs * target
                 limits[column] = min(limits.get(column, node.table.rows), node.table.rows)
-    return Ids(*found)
+    return Ids(*found, loss_scale_of(tape) is not None)
 
 
 def check_tables(tape: Tape, dtype: str) -> None:
@@ -198,6 +202,18 @@ def _check(samples: NDArray[np.number], limits: dict[int, int], what: str) -> No
                 f"{what}: sample {first}, column {column} is {numbers[first]}; it chooses one of {rows} rows of a "
                 f"table, a whole number from 0 to {rows - 1} ({int(bad.sum())} of {len(bad)} samples are wrong there)"
             )
+
+
+def _check_half(samples: NDArray[np.number], but: Collection[int], what: str) -> None:
+    """InputError for a number that float16 cannot hold, in other columns than `but`."""
+    large = np.abs(samples) >= TOO_LARGE
+    large[:, list(but)] = False
+    if large.any():
+        sample, column = np.argwhere(large)[0].tolist()
+        raise InputError(
+            f"{what}: sample {sample}, column {column} is {samples[sample, column]:g}; float16 holds numbers up to "
+            '65,504: scale the inputs, or take dtype="float32"'
+        )
 
 
 # ---- Checking the data of a run: two arrays with one row, or one picture, a sample

@@ -86,6 +86,7 @@ def taken_here(run: Run, frame: Frame | None, sample: Sample | None) -> Taken:
         t=float(problem.t_start + before + 1),
         values=values.copy(),
         state={n: a.copy() for n, a in zip(optimizer.state, problem.state, strict=True)} if here else None,
+        skips=run._loss_scale is not None and run._loss_scale.skips(problem),
         trained=training._held & ~frozen,
         frozen=frozen,
         data=data,

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...engine.arrays.program import PlanRunner
+from ...engine.arrays.rows import float16
 from ...engine.data import Data
 from ...engine.problem import Reduction, Share, inverse
 from ...errors import UnknownNameError, listing
 from ...tape import Plan, Tape, lower
+from ...tape.half import loss_scale_of
 from ..checks import Ids, Shape, as_samples, fitting, ids_of
 from .frame import Stage, Tensor
 from .stages import OUTPUTS
@@ -75,7 +77,11 @@ class Forward:
         """``"input"`` and the row of every stage for one sample, in float64."""
         sample = self.sample(probe)
         rows = self._tap_rows(self._probe_runner, self._taps, sample[:, None], values)
-        return {"input": sample, **{s.name: r[:, 0] for s, r in zip(self.stages, rows, strict=True)}}
+        return {"input": self._read(sample), **{s.name: r[:, 0] for s, r in zip(self.stages, rows, strict=True)}}
+
+    def _read(self, samples: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Samples as the network reads them."""
+        return float16(samples) if loss_scale_of(self.tape) is not None else samples
 
     def rows(self, inputs: ArrayLike, stages: Sequence[str], values: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """The rows of stages (``"input"``: the samples) for samples (N, n_inputs), each (N, outputs), in float64."""
@@ -87,7 +93,7 @@ class Forward:
         self.ids.check("rows", samples)
         inner = [name for name in stages if name != "input"]
         found = self._tap_rows(self._probe_runner, [taps[name] for name in inner], samples.T, values)
-        rows = {"input": samples} | {name: row.T for name, row in zip(inner, found, strict=True)}
+        rows = {"input": self._read(samples)} | {name: row.T for name, row in zip(inner, found, strict=True)}
         return {name: rows[name] for name in stages}
 
     def units(

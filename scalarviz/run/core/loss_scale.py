@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...checks import integer
 from ...engine.arrays.rows import float16
 from ...engine.problem import HALF, Problem
-from ...errors import InputError, shown
+from ...errors import InputError, ScalarvizError, shown
 from ...nn._buffer import Buffer
 from .frame import Frame, Tensor
 
@@ -46,13 +46,17 @@ class LossScale:
         """The three numbers of a problem, live."""
         return problem.store.value[self.buffer.start : self.buffer.start + self.buffer.size]
 
-    def follow(self, problem: Problem) -> bool:
-        """Count the step that was done; False where the optimiser must not have seen its gradient.
+    def skips(self, problem: Problem) -> bool:
+        """Whether a step is skipped where its gradient is not finite.
 
         A loss scale of 1 cannot be halved: then the gradient itself is too large, and the step stands.
         """
+        return not self.fixed and bool(self.numbers(problem)[0] > 1)
+
+    def follow(self, problem: Problem) -> bool:
+        """Count the step that was done; False where the optimiser must not have seen its gradient."""
         numbers = self.numbers(problem)
-        if not (np.isfinite(problem.store.grad[problem.trained]).all() or numbers[0] <= 1 or self.fixed):
+        if self.skips(problem) and not np.isfinite(problem.store.grad[problem.trained]).all():
             return False
         numbers[1] += 1
         if not self.fixed and numbers[1] >= GOOD_STEPS:
@@ -82,9 +86,9 @@ class Told(NamedTuple):
     skipped: int
 
 
-def told_of(frame: Frame) -> Told | None:
-    """Loss scale and skipped steps at a frame; None where its run is not in float16."""
-    for tensor in () if frame.forward is None else frame.forward.tensors:
+def told_of(frame: Frame, tensors: Sequence[Tensor] = ()) -> Told | None:
+    """Loss scale and skipped steps at a frame, which may know its `tensors` itself; None where there is no scale."""
+    for tensor in tensors if frame.forward is None else frame.forward.tensors:
         if tensor.name == NAME and tensor.role == "count":
             scale, _, skipped = frame.values[tensor.span]
             return Told(int(scale), int(skipped))
@@ -100,9 +104,10 @@ def loss_scale_of(given: Given, dtype: str) -> LossScale | None:
         if given is not None:
             raise InputError(f"loss_scale={shown(given)} needs dtype='float16', this run has dtype={shown(dtype)}")
         return None
-    if isinstance(given, str):
-        if given != "dynamic":
-            raise InputError(f"loss_scale must be 'dynamic' or a whole number from 1 to 2**40, got {shown(given)}")
-    elif given is not None:
-        given = integer("loss_scale", given, 1, LARGEST)
-    return LossScale(given)
+    if given is None or given == "dynamic":
+        return LossScale(given)
+    try:
+        return LossScale(integer("loss_scale", given, 1, LARGEST))
+    except ScalarvizError as error:
+        said = f"loss_scale must be 'dynamic' or a whole number from 1 to 2**40, got {shown(given)}"
+        raise type(error)(said) from None

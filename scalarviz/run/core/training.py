@@ -355,6 +355,13 @@ class Training:
             if spoilt.any():
                 return DivergedError(f"{said}; the optimiser's state is spoilt by it", spoilt=True)
             return DivergedError(f"{said}: set it to a number, or load others")
+        large = np.flatnonzero(np.abs(given[: problem.n_weights]) >= TOO_LARGE)
+        if self._scale is not None and len(large):
+            name = self._name_of(int(large[0]))
+            return DivergedError(
+                f"{said}. {name} was {given[large[0]]:g} before it, and float16 holds numbers up to 65,504: set it to "
+                'a smaller one, or take dtype="float32"'
+            )
         before = np.flatnonzero(spoilt & np.isfinite(problem.store.grad))
         if len(before):
             name = self._name_of(int(before[0]))

@@ -18,7 +18,7 @@ from ..core.frame import Stage, Tensor
 from ..core.gather import index_of, weight_name
 from .micro import Made, MicroStep, PhaseSpan, Walk, phases_of
 from .passes import MOST, OuterProduct, Own, Passes, Taken, Terms, products_of, read_by
-from .rule import Line, Rule, Update, moved
+from .rule import SKIPPED, Line, Rule, Update, moved
 
 Float = NDArray[np.float64]
 POINTS = 33
@@ -199,7 +199,7 @@ class Opened:
     def follows(self, weight: Any) -> bool:
         """Whether a number is no weight, and moves after what the step computes: a running statistic."""
         index = self.index(weight)
-        return index in self._followed and not self._taken.frozen[index]
+        return not self.skipped and index in self._followed and not self._taken.frozen[index]
 
     def made(self, index: int) -> Made:
         """How many terms the gradient of the weight at a flat index has, and the factors of a single one."""
@@ -223,9 +223,16 @@ class Opened:
             self._updates[index] = self._update(index)
         return self._updates[index]
 
+    @cached_property
+    def skipped(self) -> bool:
+        """Whether the step moves nothing: float16 cannot hold its gradient, and the loss scale is halved instead."""
+        return self._taken.skips and not np.isfinite(self.gradient[self._taken.trained]).all()
+
     def _update(self, index: int) -> Update:
         taken = self._taken
         before, gradient = float(taken.values[index]), float(self.gradient[index])
+        if self.skipped:
+            return Update(index, before, before, gradient, (), SKIPPED)
         if self.follows(index):
             return Update(index, before, self._followed[index], gradient, (), "it follows what the steps compute")
         if not taken.trained[index]:
@@ -275,7 +282,7 @@ class Opened:
 
     def moves(self, weight: Any) -> bool:
         """Whether the optimiser moves a weight in this step: it holds it, it is not frozen and the loss reads it."""
-        return bool(self._taken.trained[self.index(weight)])
+        return bool(self._taken.trained[self.index(weight)]) and not self.skipped
 
     def loss_along(self, weight: Any, points: int = POINTS) -> Along:
         """What if: the loss of this batch against one weight alone, with the tangent that its gradient says.
@@ -369,6 +376,8 @@ class Opened:
     @cached_property
     def new_values(self) -> Float:
         """The weights after the step (P,), in float64; those that the optimiser leaves alone are as before."""
+        if self.skipped:
+            return self.values
         after = moved(self._taken, self.values, self.gradient, list(self._state.values()))
         for index, number in self._followed.items():
             after[index] = number

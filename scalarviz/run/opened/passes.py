@@ -44,6 +44,7 @@ class Taken:
     # the optimiser's state before the step; None where it is not known (at a step where the run does not
     # stand)
     state: dict[str, NDArray[Any]] | None
+    skips: bool  # whether the step is taken back where its gradient is not finite: the loss scale is halved then
     trained: BoolArray  # trained and frozen: which weights the step moves; which are frozen by hand; shape (P,)
     frozen: BoolArray
     data: Data  # inputs and targets, in the run's dtype; shape (numbers of a sample, N)

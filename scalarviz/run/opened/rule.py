@@ -323,6 +323,8 @@ def evaluated(tape: Tape, inputs: Sequence[float], theta: Sequence[float]) -> li
 
 
 Float = NDArray[np.float64]
+SKIPPED = "the step was skipped, as its gradient is beyond float16; the loss scale is halved"
+"""Why a weight stays."""
 LANES = 1 << 16
 """Weights that go through the rule together."""
 

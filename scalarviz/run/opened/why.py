@@ -14,7 +14,7 @@ from ..core.gather import weight_name
 from .network import INSIDE, Place
 from .opened import Opened
 from .passes import Terms
-from .rule import DIGITS, MINUS, Update, digits_of, digits_that_give, rounded
+from .rule import DIGITS, MINUS, SKIPPED, Update, digits_of, digits_that_give, rounded
 
 COUNTING = 5
 """Digits that count of the largest number in the column; some more or less where it then adds up."""
@@ -136,8 +136,10 @@ class Why:
 
     def __str__(self) -> str:
         done = "moved" if self.now is not None else "will move"
+        if self.update.why == SKIPPED:
+            done = "stayed" if self.now is not None else "will stay"
         head = f"Why {self.name} {done} in step {self.step:,}: {digits_of(self.update.before)}"
-        head += f" to {digits_of(self.update.after)}"
+        head += "" if self.update.why == SKIPPED else f" to {digits_of(self.update.after)}"
         return "\n".join([head, "", *self._table(), "", *self._rule()])
 
     def _table(self) -> list[str]:
@@ -157,7 +159,7 @@ class Why:
         return [*columns(lines, left=2), *self._engines()]
 
     def _engines(self) -> list[str]:
-        if self.engine_gradient is None:
+        if self.engine_gradient is None or not isfinite(self.engine_gradient):
             return []
         away = abs(self.engine_gradient - self.gradient)
         return [f"({self.engine}, found {digits_of(self.engine_gradient, 9)}: {digits_of(away, 2)} away)"]
@@ -178,8 +180,13 @@ class Why:
 
 def why(opened: Opened, index: int) -> Why:
     """The table of one weight in an opened step."""
-    own = opened.own
     terms, divisor = opened.terms(index, LARGEST), opened.divisor
+    with np.errstate(invalid="ignore", over="ignore"):  # of a gradient that float16 cannot hold
+        return _why(opened, index, terms, divisor)
+
+
+def _why(opened: Opened, index: int, terms: Terms, divisor: float) -> Why:
+    own = opened.own
     several = len(terms.uses) > 1 or any(len(use.rows) > 1 for use in terms.uses)
     rows = [
         Row(
@@ -298,7 +305,9 @@ def compared(
     tensors: Sequence[Tensor],
     most: int = MOST,
 ) -> Comparison:
-    """The comparison of flat values (P,) at two steps; a NaN counts as the largest move."""
+    """The comparison of the weights among flat values (P,) at two steps; a NaN counts as the largest move."""
+    weights = sum(tensor.size for tensor in tensors if not tensor.buffer)
+    values = values[0][:weights], values[1][:weights]
     before, after = (array.astype(np.float64) for array in values)
     with np.errstate(all="ignore"):
         by = after - before

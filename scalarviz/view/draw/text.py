@@ -203,8 +203,8 @@ def short(value: float, *, signed: bool = False) -> str:
 
 def exponent(value: float, digits: int = 1, *, signed: bool = False) -> str:
     """``−4.2e−4``, with so many decimals; zero is ``0``."""
-    if value == 0:
-        return "0"
+    if value == 0 or not np.isfinite(value):
+        return "0" if value == 0 else number(value, signed=signed)
     mantissa, power = f"{abs(value):.{digits}e}".split("e")
     sign = MINUS if value < 0 else ("+" if signed else "")
     return f"{sign}{mantissa}e{MINUS if int(power) < 0 else ''}{abs(int(power))}"

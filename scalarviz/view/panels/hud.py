@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...run.core.frame import Frame
+from ...run.core.frame import Frame, Tensor
 from ...run.core.loss_scale import told_of
 from ..cubes.quantity import Quantity
 from ..draw.places import BIG, LABEL, TITLE, Box
@@ -106,13 +106,13 @@ def state_of(
         more,
         newest_beyond(frame),
         frame.lr,
-        half_words(frame),
+        half_words(frame, subject.source.tensors),
     )
 
 
-def half_words(frame: Frame) -> str:
+def half_words(frame: Frame, tensors: Sequence[Tensor] = ()) -> str:
     """``float16, loss scale 65,536, 3 steps skipped``; empty where the run is not in float16."""
-    told = told_of(frame)
+    told = told_of(frame, tensors)
     if told is None:
         return ""
     skipped = f", {told.skipped:,} step{'s' if told.skipped > 1 else ''} skipped" if told.skipped else ""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....checks import integer, position
+from ....engine.problem import HALF
 from ....errors import (
     FileFormatError,
     InputError,
@@ -27,6 +28,7 @@ from ....io.atomic import StrPath, path_text
 from ....optim._groups import GroupNumbers
 from ....optim._pace import PaceMoment
 from ...core.frame import Branch, Curve, Frame, Past, Stage, Tensor
+from ...core.loss_scale import float16_weights
 from ...core.setup import Setup
 from .about import About
 from .contents import Contents, Picture, read_pictures
@@ -42,7 +44,7 @@ def frame_of(recorded: Recorded, k: int) -> Frame:
     """Frame `k`; see :meth:`Recorded.frame`."""
     shapes = recorded.shapes(k)
     value, gradient, moved, activation, units, computed, frozen, stopped, optimizer = recorded.row(k, _COLUMNS)
-    step, values = int(recorded.steps[k]), _floats(value)
+    step, values, half = int(recorded.steps[k]), _floats(value), recorded.about.dtype == HALF
     dead, saturated, units_step = _units(units, shapes)
     update, known = _update(recorded, k, moved, computed)
     names = ("loss", "lr", "next_lr", "whole", "own")
@@ -51,7 +53,8 @@ def frame_of(recorded: Recorded, k: int) -> Frame:
         step=step,
         loss=loss,
         lr=lr,
-        values=values,
+        values=float16_weights(values, shapes.tensors) if half else values,
+        master=values if half else None,
         gradient=np.zeros_like(values) if gradient is None else _floats(gradient),
         update=_difference(recorded, k, shapes, values) if update is None else update,
         moved=known,
