@@ -122,7 +122,7 @@ def first_weights(hidden: Sequence[int]) -> nn.init.Initializer:
 
 
 def _claim(moment: Moment, *, target: str) -> str:
-    """What can be read off the weights of a single layer, or how far what is learnt from is from what it should be."""
+    """What can be read off the weights of a single layer, or how far the output is from its target."""
     if target in ("invert", "rotate"):
         rows = moment.tensor("0.weight")
         sign, wanted = (-1, [0, 1, 2]) if target == "invert" else (1, [1, 2, 0])

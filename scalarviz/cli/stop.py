@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Self
 
-from ..run.core.signals import ending_signals
+from ..run.core.interrupts import ending_signals
 
 AGAIN = 0.1  # seconds until a signal that came before the window listens is sent once more
 

@@ -189,7 +189,7 @@ def _betas(given: Any, what: str) -> tuple[float, float]:
 
 
 class Adam(Optimizer):
-    """Adam (Kingma and Ba, 2015), as PyTorch computes it while no weight waits.
+    """Adam (Kingma and Ba, 2015), as PyTorch computes it, unless a weight joins later (see Notes).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Functions of the user between a run's steps (``run.on_step``), and who takes down where it stands."""
+"""Functions of the user between the steps of a run (``run.on_step``), and recorders, which are told of every place."""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors
 from ..optim._pace import PaceMoment
 from .checks import seed_of, steps_of
 from .core.gather import constants_of, without_constants
+from .core.interrupts import Whole
 from .core.loss_scale import NAME
 from .core.optimizer import by_name
 from .core.optimizer import restore as put_by_name
 from .core.setup import Setup, checked_keep, plain, read, sound, storable, written
-from .core.signals import Whole
 from .core.training import in_turn
 from .former import all_or_nothing, keep
 from .state import put_setup

@@ -16,7 +16,7 @@ from ..engine.outside import as_source
 from ..engine.problem import Sampling
 from ..errors import TypeMismatchError, UnknownAttributeError, shown
 from ..scalar.store import Gate
-from .core.signals import Whole
+from .core.interrupts import Whole
 from .core.training import in_turn
 from .edits import (
     Call,

@@ -1,4 +1,4 @@
-"""A change is done whole, or the run is as it was: what it referred to before, and the numbers that are written over.
+"""All or nothing: what undoes a change that fails, which is what the run referred to, and numbers written over.
 
 A change replaces parts (plan, optimiser's numbers, data, engine, line of steps) and leaves the old ones as they are, so
 referring to them suffices. Where it writes into an array that stays, it says so first (:meth:`Former.keep`).

@@ -18,8 +18,8 @@ from ..errors import InputError, StateError, TypeMismatchError, listing
 from .core.data import Dataset
 from .core.gather import constants_of
 from .core.graph import Graph
+from .core.interrupts import Whole
 from .core.setup import Setup, setup_of
-from .core.signals import Whole
 from .core.training import in_turn
 from .former import all_or_nothing, keep
 

@@ -8,7 +8,7 @@ from ..checks import function, integer, text
 from ..errors import InputError, TypeMismatchError
 from . import state
 from .core.frame import Branch
-from .core.signals import Whole
+from .core.interrupts import Whole
 from .core.training import in_turn
 from .former import all_or_nothing
 from .past.timeline import Progress, Timeline

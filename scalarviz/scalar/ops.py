@@ -10,7 +10,7 @@ derivative 0 for exponent 0, and for the exponent at base 0. A NaN input gives a
 is why a ``where`` that would swallow it has one more branch.
 
 Where an entry says that a derivative is the number 0, the operand gets 0 whatever comes from above: inf and NaN too.
-This agrees with PyTorch but for the deliberate differences that stand at ``kink``: abs at 0, clip with equal bounds,
+This agrees with PyTorch, except where its ``kink`` says otherwise: abs at 0, clip with equal bounds,
 pow by its exponent at base 0. A derivative that comes out as 0 is multiplied, and so is an upstream gradient of 0.
 """
 

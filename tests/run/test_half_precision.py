@@ -189,3 +189,102 @@ def test_a_loss_scale_that_is_none_is_refused(given):
 def test_a_loss_scale_needs_float16():
     with pytest.raises(InputError, match=r"loss_scale=8.*float16.*float32"):
         make(dtype="float32", loss_scale=8)
+
+
+def linear(x, y, weight, **options):
+    """A Run of one weight and no bias, which has done a step."""
+    net = nn.Linear(1, 1, bias=False)
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=1e-9), (x, y), dtype="float16", **options)
+    run.set_weights(0, [weight])
+    run.step()
+    return run
+
+
+@pytest.mark.parametrize("engine", ["objects", "numpy", "numba"])
+def test_the_gradient_of_a_batch_is_rounded_and_not_that_of_each_sample(engine):
+    one, small = np.ones((64, 1)), np.full((256, 1), 0.005)
+    assert scale_of(linear(one, -one, 1.0, engine=engine)) == [32768, 0, 1]  # each sample's 2 would fit, their sum not
+    gradient = linear(small, 0 * small - 1e-3, 0.0, engine=engine, loss_scale=1).frame().gradient[0]
+    assert gradient == half(2 * half(0.005) * 1e-3)
+
+
+def test_constants_of_the_model_are_not_rounded(torch):
+    def numbers(x):
+        return [x[0] * 0.001 * 1e5, x[1] * 1e-9 * 1e9, x[2] * 1e5 * 1e-5]
+
+    class Model(nn.Module):
+        def __init__(self):
+            self.w = sv.Weight(1.0)
+
+        def forward(self, x):
+            return numbers([self.w * x[0], *x[1:]])
+
+    model, x = Model(), np.array([[0.64, 0.27, 0.041]])
+    run = Run(model, nn.MSELoss(), optim.SGD([model.w], lr=0.1), (x, x), engine="numpy", dtype="float16")
+    wanted = [float(y) for y in numbers(torch.tensor(x[0], dtype=torch.float16))]
+    assert run.predict(x)[0].tolist() == wanted
+
+
+ROWS = ([0.0, 0.0, 0.0], [1e-4, 2e-4, -1e-4], [300.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize("x", ROWS)
+@pytest.mark.parametrize("norm", [nn.LayerNorm, nn.RMSNorm])
+def test_a_norm_is_not_rounded_inside(torch, norm, x):
+    net = nn.Sequential(norm(3), nn.Linear(3, 1))
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), ([x], [[1.0]]), engine="numpy", dtype="float16")
+    eps = {"eps": 1e-5} if norm is nn.LayerNorm else {"eps": 2.2e-16}
+    wanted = getattr(torch.nn, norm.__name__)(3, **eps)(torch.tensor(half(x), dtype=torch.float32)).tolist()
+    assert run.activations(x)["0"] == pytest.approx(wanted, rel=HALF, abs=1e-6)
+    run.step(3)
+
+
+def skipping(**options):
+    return make(targets=1e4, **options)
+
+
+def test_a_skipped_step_moves_nothing_in_why_and_when_it_is_opened(capsys):
+    run = skipping()
+    run.step()
+    assert scale_of(run)[2] == 1
+    found, opened = run.why("0.weight[0][1]", step=1), run.open(step=1)
+    assert "stayed in step 1" in str(found)
+    assert "skipped" in str(found)
+    assert opened.skipped
+    assert np.array_equal(opened.new_values, opened.values)
+    assert run.compare(0, 1).changed == 0
+    assert opened.micro_steps()[-1] is not None
+
+
+def test_recorded_frames_are_of_float16_as_live_ones(tmp_path):
+    run = skipping()
+    with sv.Recording(run, path=tmp_path / "run.svz", micro=True) as recording:
+        run.step(3)
+        recording.save_html(tmp_path / "page.html")  # of skipped steps, too
+    live = run.frame()
+    with sv.load_recording(tmp_path / "run.svz") as recorded:
+        frame = recorded.frame(len(recorded.steps) - 1)
+    assert frame.step == live.step
+    assert np.array_equal(frame.values, live.values)
+    assert np.array_equal(frame.exact, live.exact)
+
+
+def test_inputs_that_float16_cannot_hold_are_refused_and_ids_are_not():
+    net = nn.Linear(2, 1)
+    with pytest.raises(InputError, match=r"sample 1, column 0 is 70000; float16 .* 65,504.*float32"):
+        Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), ([[1, 2], [7e4, 1]], [[1], [2]]), dtype="float16")
+    table = nn.Embedding(70_000, 1)
+    run = Run(table, nn.MSELoss(), optim.SGD(table.parameters(), lr=0.1), ([[69_999]], [[1]]), dtype="float16")
+    run.step()
+    assert run.frame([69_999]).activations["input"] == [69_999]
+
+
+def test_the_row_of_a_sample_is_what_the_network_reads():
+    assert make().frame([0.1, 0.2, 0.3]).activations["input"].tolist() == half([0.1, 0.2, 0.3]).tolist()
+
+
+def test_a_weight_beyond_float16_is_named():
+    run = make()
+    run.set_weights(64, [1e5])
+    with pytest.raises(DivergedError, match=r"2\.weight\[0\]\[0\] was 100000 before it, and float16"):
+        run.step(60)

@@ -126,7 +126,7 @@ def noting() -> Iterator[list[Unit]]:
 
 
 def noted(unit: Unit) -> bool:
-    """Whether a unit is not to be had now, since it would have to be compiled first; it is noted then."""
+    """Whether a unit still has to be compiled, since it would have to be compiled first; it is noted then."""
     found: list[Unit] | None = getattr(_here, "units", None)
     if found is None or _name_of(unit) in LOADED or is_there(unit):
         return False

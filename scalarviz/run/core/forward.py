@@ -81,7 +81,12 @@ class Forward:
 
     def _read(self, samples: NDArray[np.float64]) -> NDArray[np.float64]:
         """Samples as the network reads them."""
-        return float16(samples) if loss_scale_of(self.tape) is not None else samples
+        if loss_scale_of(self.tape) is None:
+            return samples
+        read = float16(samples)
+        chosen = list(self.ids.inputs)  # whole numbers stay
+        read[..., chosen] = samples[..., chosen]
+        return read
 
     def rows(self, inputs: ArrayLike, stages: Sequence[str], values: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """The rows of stages (``"input"``: the samples) for samples (N, n_inputs), each (N, outputs), in float64."""

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.problem import Asked, Problem, Rates, Trainer, rates_of
-from ...errors import DivergedError, InputError, TypeMismatchError
+from ...errors import InputError, TypeMismatchError
 from ...optim._pace import Pace
 from ...scalar.store import Store
+from .divergence import is_finite, stop_at_divergence
 from .history import History
+from .interrupts import Whole
 from .loss_scale import LossScale
-from .signals import Whole
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -66,7 +67,7 @@ CALL_SECONDS = 0.05
 """Wall time that one engine call should take when nobody watches: Ctrl-C and progress are served between calls."""
 
 OVERHEAD = 0.05
-"""The most of a call that may go by beside its steps: calls of an engine that copies are as long as that takes."""
+"""The largest share of a call that may be overhead: calls of an engine that copies are made long enough."""
 _WORTH = (1 - OVERHEAD) / OVERHEAD
 _LONGEST = 1 << 20
 
@@ -211,8 +212,8 @@ class Training:
             losses = self._called(trainer, count, lr, kept, whole)
             self._clocked(trainer, count, reading + time.perf_counter() - start)
             losses = self._cut(trainer, losses, lr, whole)
-            if not _finite(trainer, losses):
-                self._stop_at_divergence(trainer, kept and count > 1, losses, lr)
+            if not is_finite(trainer, losses):
+                stop_at_divergence(self, kept and count > 1, losses, lr)
             self._book(losses, lr)
         return len(losses)
 
@@ -314,76 +315,7 @@ class Training:
         if self.onlooker is not None:
             self.onlooker.after()
 
-    # ---- divergence
-
-    def _stop_at_divergence(self, trainer: Trainer, kept: bool, losses: NDArray[np.float64], lr: Rates) -> None:
-        """Replay to the first step with a loss or weight that is not finite (the same bits), then raise."""
-        bad = np.flatnonzero(~np.isfinite(losses))
-        last = int(bad[0]) + 1 if len(bad) else len(losses)
-        given = self.problem.previous
-        for count in range(max(1, last - 1), last + 1) if kept else ():
-            trainer.rewind()
-            given = self.problem.store.value.copy()
-            losses = self._train(trainer, count, lr)  # a bad update shows in the next step's loss
-            if not _finite(trainer, losses):
-                break
-        self._book(losses, lr)
-        said = f"training diverged at step {self.steps}: the loss is {losses[-1]:g}{self._first()}"
-        raise self._diverged(said, given, float(self.lr if self.lr is not None else math.nan))
-
-    def _first(self) -> str:
-        """The first number that is not finite: a weight, or, where all are finite, one that follows the batches."""
-        values = self.problem.store.value
-        wrong = np.flatnonzero(~np.isfinite(values))
-        if not len(wrong):
-            return ""
-        name = self._name_of(int(wrong[0]))
-        if wrong[0] < self.problem.n_weights:
-            return f"; the first weight is {name}"
-        found = f"{name} has become {values[wrong[0]]:g}"
-        return f"; the weights are finite, {found}: what it follows is too large for {values.dtype} (scale the inputs)"
-
-    def _diverged(self, said: str, given: NDArray[Any], lr: float) -> DivergedError:
-        """What happened in a step that was taken at the weights `given`, and the way back from there.
-
-        A gradient that is a NaN makes NaNs of the optimiser's state, which setting a weight to a number does not mend.
-        """
-        wrong, problem = np.flatnonzero(~np.isfinite(given)), self.problem
-        spoilt = np.any([np.isnan(array) for array in problem.state], axis=0) & problem.trained
-        if len(wrong):
-            said = f"{said}. {self._name_of(int(wrong[0]))} was {given[wrong[0]]:g} before it"
-            if spoilt.any():
-                return DivergedError(f"{said}; the optimiser's state is spoilt by it", spoilt=True)
-            return DivergedError(f"{said}: set it to a number, or load others")
-        large = np.flatnonzero(np.abs(given[: problem.n_weights]) >= TOO_LARGE)
-        if self._scale is not None and len(large):
-            name = self._name_of(int(large[0]))
-            return DivergedError(
-                f"{said}. {name} was {given[large[0]]:g} before it, and float16 holds numbers up to 65,504: set it to "
-                'a smaller one, or take dtype="float32"'
-            )
-        before = np.flatnonzero(spoilt & np.isfinite(problem.store.grad))
-        if len(before):
-            name = self._name_of(int(before[0]))
-            return DivergedError(f"{said}. The optimiser's state of {name} was nan before it", spoilt=True)
-        scale = ""
-        if self._scale is not None and self._scale.fixed and not np.isfinite(problem.store.grad).all():
-            now = int(self._scale.numbers(problem)[0])
-            scale = f", and loss_scale={now:,} is not halved where a gradient overflows (loss_scale='dynamic' is)"
-        return DivergedError(f"{said}. lr is {lr:g}{scale}", self._last_good())
-
-    def _last_good(self) -> int:
-        """The last step after which the loss was no larger than at first: before the last finite one it may be huge."""
-        steps, losses = self.history.step, self.history.loss
-        return int(steps[np.flatnonzero(losses <= losses[0])[-1]]) - 1 if losses[0] == losses[0] else self.steps - 1
-
 
 def _of_steps(seconds: float, trainer: Trainer) -> float:
     """What the steps of a call took. No overhead is known more exactly than time is measured: some share is theirs."""
     return max(seconds - trainer.call_overhead, OVERHEAD * seconds)
-
-
-def _finite(trainer: Trainer, losses: NDArray[np.float64]) -> bool:
-    """Whether a call left numbers to go on with."""
-    good = math.isfinite(losses[0]) if len(losses) == 1 else bool(np.isfinite(losses).all())
-    return good and trainer.finite()

@@ -36,7 +36,7 @@ class Hands(Protocol):
         ...
 
     def drawn(self, start: int, count: int) -> NDArray[Any]:
-        """Flat weights as their initialiser draws them by seed and step; InputError: nobody says how they begin."""
+        """Flat weights as seed and step draw them; InputError: no initialiser is known for them."""
         ...
 
     def put_weights(self, start: int, numbers: NDArray[Any]) -> None:

@@ -94,7 +94,7 @@ class Line(Twig):
     came: tuple[Line, int] | None = None  # where the run stood before it began a line of its own by jumping
     keys: list[Key] = field(default_factory=list)  # its own, by place
     tip: State | None = None  # all of its last moment, while the run stands elsewhere
-    cut: bool = False  # whether only that is left of it which other lines come from
+    cut: bool = False  # whether it was cut down to the part that other lines branch from
     rest: int = 0  # bytes of its own steps and edits, while the run stands on another line
     # edits that stay as they are, although the hand that made the last of them goes on: something refers to
     # them
@@ -190,7 +190,7 @@ SPACING = 0.1
 FINE = 0.008
 """Likewise, where somebody goes back and forth."""
 FINE_SHARE = 8
-"""The finer ones may fill the budget's so-manieth part."""
+"""The finer ones may fill the budget divided by this."""
 LEFT_SHARE = 4
 """Where left branches fill more than this part of it, they go before the spacing of the others doubles."""
 

@@ -2,8 +2,8 @@
 
 A run is a tree of lines. It stands at the end of one (then steps are new), or before it (then steps follow
 what was recorded, edits included). An edit before the end begins a line of its own, and what came after is
-kept as a branch. To stand at a former place the nearest keyframe is put back, and the same engine does steps
-and edits again from there, so that every bit is that of the first time.
+kept as a branch. To go back, the nearest keyframe before the place is restored, and the same engine does the
+steps and edits again from there, so that every bit is that of the first time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...checks import integer
 from ...errors import InputError, StateError, shown
 from ..core.frame import Branch, Past
 from ..core.history import History
-from ..core.signals import Whole
+from ..core.interrupts import Whole
 from ..edits import Applied
 from .line import Ahead, Key, Keyframes, Line, Place
 
@@ -216,7 +216,7 @@ class Timeline:
     def note(self, done: Applied, *, instead: bool = False) -> None:
         """An edit was done where the run stands: before the end of its line that begins another one.
 
-        With `instead` it leaves nothing of the last one.
+        With `instead` it replaces the last edit.
         """
         if self._closed:
             return

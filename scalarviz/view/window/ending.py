@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from ...run.core.signals import ending_signals
+from ...run.core.interrupts import ending_signals
 
 
 class signals:

@@ -40,7 +40,7 @@ class Recording:
     Parameters
     ----------
     every : int
-        A frame of every so-manieth step; those at which it was edited, jumped, began and ended are recorded as well.
+        One frame every so many steps; those at which it was edited, jumped, began and ended are recorded as well.
     gradients, updates, activations, deltas : bool
         What is recorded beside the values: the gradient of each step, what the step did, and the rows of the probe
         (the scene's, else the first sample of the data).

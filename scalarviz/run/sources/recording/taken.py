@@ -105,7 +105,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """An edit of a branch, its so-manieth; one of the same gesture takes the place of the last."""
+    """An edit of a branch, and its number there; one of the same gesture takes the place of the last."""
 
     branch: int
     number: int

@@ -154,7 +154,7 @@ class Watching:
 
 
 def thinned(curve: Curve, most: int) -> Curve:
-    """Every so-manieth step of a curve, at most so many, its last one among them."""
+    """Evenly spaced steps of a curve, at most so many, its last one among them."""
     apart = -(-len(curve.step) // most)
     places = slice((len(curve.step) - 1) % apart, None, apart)
     return Curve(curve.step[places], curve.loss[places], curve.lr[places])
