@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,9 @@ from ...opened.rule import Line, Quantity, Token, Update, rounded
 from .file import DAMAGED, LONGEST_NAME, MOST_FRAMES, clean
 from .index import Shapes
 from .step_written import DELTA, DIGITS, MOST_SAID, WEIGHT
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 MOST_STEPS = 10_000
 MOST_RULES = 1000
@@ -72,22 +74,49 @@ class Plan:
     rules: tuple[Rule, ...]
 
 
+Runs = list[tuple[int, int]]
+StepSaid = tuple[int, str, int, str, str, int, str, Runs, Runs]
+
+
+@dataclass(slots=True)
+class RuleSaid:
+    """A rule as JSON has it; a quantity is a list."""
+
+    why: str
+    lines: list[tuple[str, list[str | tuple[str] | tuple[str, float]]]]
+
+
+@dataclass(slots=True)
+class Said:
+    """A plan as JSON has it."""
+
+    steps: list[StepSaid]
+    rules: list[RuleSaid]
+
+
+@cache
+def _reader() -> TypeAdapter[Said]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Said)
+
+
 def read_plan(text: Any, shapes: Shapes) -> Plan:
     """A plan for a network; FileFormatError if phases, kinds, stages or weights are others than there are."""
+    from pydantic import ValidationError
+
     try:
-        said = json.loads(text) if isinstance(text, str) and len(text) <= MOST_SAID else None
-    except (ValueError, RecursionError):
-        said = None
-    if not isinstance(said, dict) or not isinstance(said.get("steps"), list) or not isinstance(said.get("rules"), list):
-        raise FileFormatError("they are not written as micro-steps are")
-    if not 0 < len(said["steps"]) <= MOST_STEPS or len(said["rules"]) > MOST_RULES:
+        said = _reader().validate_json(text if isinstance(text, str) and len(text) <= MOST_SAID else "", strict=True)
+    except ValidationError:
+        raise FileFormatError("they are not written as micro-steps are") from None
+    if not 0 < len(said.steps) <= MOST_STEPS or len(said.rules) > MOST_RULES:
         raise FileFormatError(f"there are {len(said['steps']):,} of them")
-    found = [_step(one, shapes) for one in said["steps"]]
+    found = [_step(one, shapes) for one in said.steps]
     phases = [PHASES.index(step.phase) for step, _ in found]
     if phases != sorted(phases) or phases.count(PHASES.index("loss")) != 1 or not {0, len(PHASES) - 1} <= {*phases}:
         raise FileFormatError("they come in no order that a step has")
     own = tuple(_own(step, joined) for step, joined in found)
-    rules = tuple(map(_rule, said["rules"]))
+    rules = tuple(map(_rule, said.rules))
     return Plan(tuple(step for step, _ in found), own, tuple(joined for _, joined in found), rules)
 
 
@@ -97,18 +126,16 @@ def _own(step: MicroStep, joined: str) -> int:
     return len(step.units) if joined and step.phase == "backward" else 0
 
 
-def _step(said: Any, shapes: Shapes) -> tuple[MicroStep, str]:
-    if not isinstance(said, list) or len(said) != 9:
-        raise FileFormatError("one of them is none")
+def _step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
     phase, kind, stage, words, formula, column, joined, units, weights = said
-    if not _whole_in(phase, 0, len(PHASES)) or kind not in KINDS[PHASES[phase]] or joined not in JOINED:
+    if not 0 <= phase < len(PHASES) or kind not in KINDS[PHASES[phase]] or joined not in JOINED:
         raise FileFormatError("one of them is of a phase or kind that there is not")
-    if not _whole_in(stage, -1, len(shapes.stages)) or not _whole_in(column, -1, 1 << 53):
+    if not -1 <= stage < len(shapes.stages) or not -1 <= column < 1 << 53:
         raise FileFormatError("one of them is of a stage that there is not")
     outputs = shapes.stages[stage].outputs if stage >= 0 else 0
     name = shapes.stages[stage].name if stage >= 0 else ""
-    step = MicroStep(PHASES[phase], kind, _words(words), _numbers(units, outputs), _numbers(weights, shapes.size),
-                     name, _words(formula), column=column)  # fmt: skip
+    step = MicroStep(PHASES[phase], kind, clean(words), _numbers(units, outputs), _numbers(weights, shapes.size),
+                     name, clean(formula), column=column)  # fmt: skip
     _check(step, shapes, joined)
     return step, joined
 
@@ -131,52 +158,24 @@ def _check(step: MicroStep, shapes: Shapes, joined: str) -> None:
         raise FileFormatError("one of them is about other numbers than its kind is")
 
 
-def _numbers(runs: Any, count: int) -> Rows:
+def _numbers(runs: Runs, count: int) -> Rows:
     """Whole numbers below `count`, none of them twice."""
-    if not isinstance(runs, list) or len(runs) > MOST_STEPS:
-        raise FileFormatError("one of them names no numbers")
-    for run in runs:
-        if (
-            not isinstance(run, list)
-            or len(run) != 2
-            or not _whole_in(run[0], 0, count)
-            or not _whole_in(run[1], 1, count + 1)
-        ):
-            raise FileFormatError("one of them names numbers that there are not")
+    if any(not 0 <= start < count or not 1 <= stop <= count for start, stop in runs):
+        raise FileFormatError("one of them names numbers that there are not")
     if sum(stop - start for start, stop in runs) > count:
         raise FileFormatError("one of them names numbers twice")
     return np.concatenate([np.zeros(0, np.int64), *(np.arange(start, stop) for start, stop in runs)])
 
 
-def _rule(said: Any) -> Rule:
-    lines = said.get("lines") if isinstance(said, dict) else None
-    if not isinstance(lines, list) or len(lines) > MOST_RULES:
-        raise FileFormatError("a rule of theirs is none")
-    return Rule(_words(said.get("why")), tuple(map(_line, lines)))
+def _rule(said: RuleSaid) -> Rule:
+    lines = ((clean(name, LONGEST_NAME), tuple(map(_token, tokens))) for name, tokens in said.lines)
+    return Rule(clean(said.why), tuple(lines))
 
 
-def _line(said: Any) -> tuple[str, tuple[Token, ...]]:
-    if not isinstance(said, list) or len(said) != 2 or not isinstance(said[1], list) or len(said[1]) > MOST_RULES:
-        raise FileFormatError("a rule of theirs has a line that is none")
-    return _words(said[0], LONGEST_NAME), tuple(map(_token, said[1]))
-
-
-def _token(said: Any) -> Token:
-    if not isinstance(said, list):
-        return _words(said)
-    if not 1 <= len(said) <= 2 or (len(said) == 2 and not isinstance(said[1], float)):
-        raise FileFormatError("a rule of theirs has a number that is none")
-    return Quantity(_words(said[0], LONGEST_NAME), said[1] if len(said) == 2 else math.nan)
-
-
-def _words(given: Any, most: int | None = None) -> str:
-    if not isinstance(given, str):
-        raise FileFormatError("words of theirs are none")
-    return clean(given) if most is None else clean(given, most)
-
-
-def _whole_in(given: Any, least: int, end: int) -> bool:
-    return type(given) is int and least <= given < end
+def _token(said: str | tuple[str] | tuple[str, float]) -> Token:
+    if isinstance(said, str):
+        return clean(said)
+    return Quantity(clean(said[0], LONGEST_NAME), said[1] if len(said) == 2 else math.nan)
 
 
 # ---- `RecordedStep`: a training step of a recording, opened: the numbers that the file has of it, and no others
@@ -434,26 +433,23 @@ class MicroTable:
             return RecordedStep(plan, shapes, numbers, values, sample, step, batch, divisor, *told)
 
     def _found(self, columns: str, frame: int, *, alone: bool) -> tuple[Any, ...]:
-        try:
-            found = self._database.execute(
-                f"SELECT {columns} FROM micro WHERE frame = ? AND alone = ?", (frame, int(alone))
-            ).fetchone()
-        except DAMAGED as error:
-            raise FileFormatError(str(error)) from None
+        found = self._row(f"SELECT {columns} FROM micro WHERE frame = ? AND alone = ?", (frame, int(alone)))
         if found is None:
             raise FileFormatError("they were not recorded")
-        row: tuple[Any, ...] = found
-        return row
+        return found
+
+    def _row(self, query: str, given: tuple[int, ...]) -> tuple[Any, ...] | None:
+        try:
+            found: tuple[Any, ...] | None = self._database.execute(query, given).fetchone()
+        except DAMAGED as error:
+            raise FileFormatError(str(error)) from None
+        return found
 
     def _plan(self, number: Any, network: int, shapes: Shapes) -> Plan:
         key = (number if type(number) is int and abs(number) < 1 << 53 else -1), network
         if key not in self._plans:
-            try:
-                found = self._database.execute(
-                    "SELECT CASE WHEN length(said) <= 1048576 THEN said END FROM plan WHERE id = ? AND network = ?", key
-                ).fetchone()
-            except DAMAGED as error:
-                raise FileFormatError(str(error)) from None
+            query = f"SELECT CASE WHEN length(said) <= {MOST_SAID} THEN said END FROM plan WHERE id = ? AND network = ?"
+            found = self._row(query, key)
             plan = read_plan(None if found is None else found[0], shapes)
             if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
