@@ -13,7 +13,6 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from ....io.atomic import StrPath, path_text
 from ....io.readable import check_source, unreadable
 from ....io.scratch import scratch
 from .about import About, read_about
-from .file import DAMAGED, LONGEST_NAME, MOST_BLOB, RECORDING, Format, Use, clean, identity, is_written
+from .file import DAMAGED, LONGEST_NAME, RECORDING, Format, Use, address, clean, identity, is_written, reading
 from .index import Branches, Index, checked, read_index, read_networks
 from .recorded_step import MicroTable
 
@@ -58,7 +57,7 @@ def write_pictures(path: StrPath, pictures: Sequence[tuple[int, Picture]]) -> No
     """Put pictures into a closed recording, each with the row of its frame; InputError if the disk refuses."""
     rows = [(frame, one.panel, one.width, one.height, one.image) for frame, one in pictures]
     try:
-        with closing(sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=rw", uri=True)) as database, database:
+        with closing(sqlite3.connect(address(path, "rw"), uri=True)) as database, database:
             database.executemany("INSERT INTO picture VALUES (NULL, ?, ?, ?, ?, ?)", rows)
     except sqlite3.Error as error:
         raise InputError(f"cannot write pictures of panels into {path_text(path)}: {error}") from None
@@ -87,7 +86,6 @@ def read_pictures(database: sqlite3.Connection, steps: Mapping[int, int]) -> tup
 # lets go of the locks that keep others from changing it meanwhile.
 
 
-_SETTINGS = ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0")
 _TRIES = 8
 SMALLEST = 1024
 """Bytes; SQLite says nothing of what is shorter."""
@@ -139,19 +137,19 @@ class Opened:
         self._use = Use(path, logged=logged)
         if self._use.foreign:
             self.left_out = f"the log of another {self._form.what} stands beside it ({path.name}-wal) and was left out"
-            self.database = _connected(path, alone=True)
+            self.database = reading(path, alone=True)
             return self._check()
         self._logged = logged
         if logged and not mine:
             path = self._copied(path)
         if logged:
             _repair(path, self._form)
-        self.database = _connected(path, alone=not mine and not logged)
+        self.database = reading(path, alone=not mine and not logged)
         short = self._check()
         if mine and not logged and self._mode() == "wal":  # it was killed while it was closed, or read meanwhile
             self.database.close()  # else nobody could repair it
             _repair(path, self._form)
-            self.database = _connected(path, alone=False)
+            self.database = reading(path, alone=False)
             short = self._check()
         return short
 
@@ -241,9 +239,7 @@ class Opened:
         elif self._logged and _mine(self._name) and any(part.exists() for part in _beside(self._name)):
             with suppress(FileFormatError, InputError, OSError):
                 self._check_journal(self._name)
-                _repair(
-                    self._name, self._form
-                )  # who wrote it may have closed it meanwhile: then it could not become one file
+                _repair(self._name, self._form)  # who closed it meanwhile could not make it one file
 
 
 def _mine(path: Path) -> bool:
@@ -275,26 +271,10 @@ def stamp(path: Path) -> list[tuple[int, int] | None]:
 def _repair(path: Path, form: Format) -> None:
     """Put the log of a file that was not closed into the file; where others have it open it stays as it is."""
     with suppress(*DAMAGED):  # it is being written, or it is damaged: then it is read as it is
-        address = f"file:{quote(os.fsencode(path))}?mode=rw"
-        with closing(sqlite3.connect(address, uri=True, isolation_level=None, timeout=0)) as database:
+        with closing(sqlite3.connect(address(path, "rw"), uri=True, isolation_level=None, timeout=0)) as database:
             database.execute("PRAGMA trusted_schema = OFF")
             if database.execute("PRAGMA application_id").fetchone()[0] == form.application:
                 database.execute("PRAGMA journal_mode = DELETE").fetchone()
-
-
-def _connected(path: Path, *, alone: bool) -> sqlite3.Connection:
-    """A connection that writes nothing; `alone`: in a folder where we may write nothing, and nobody else does."""
-    address = f"file:{quote(os.fsencode(path))}?mode=ro{'&immutable=1' if alone else ''}"
-    database = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BLOB)
-    database.text_factory = _text
-    for setting in _SETTINGS:
-        database.execute(f"PRAGMA {setting}")
-    return database
-
-
-def _text(given: bytes) -> str:
-    return given.decode("utf-8", "replace")
 
 
 def _check_tables(database: sqlite3.Connection, form: Format, said: str) -> None:
@@ -336,10 +316,8 @@ class Contents:
 
     def _read(self, short: bool, known: Mapping[int, int] | None) -> None:
         database = self.database
-        meta = dict(
-            database.execute("SELECT name, value FROM meta WHERE length(value) < 1048576 LIMIT 1000").fetchall()
-        )
-        self.meta = {name: text for name, text in meta.items() if isinstance(text, str)}
+        meta = database.execute("SELECT name, value FROM meta WHERE length(value) < 1048576 LIMIT 1000").fetchall()
+        self.meta = {name: text for name, text in meta if isinstance(text, str)}
         self.about: About = read_about(self.meta.get("about", "{}"))
         self.networks = read_networks(database, self.about.inputs)
         self.branches = Branches(database)

@@ -250,12 +250,28 @@ def _number(log: Path) -> int:
         return int.from_bytes(file.read(20)[16:], "big")
 
 
+_SETTINGS = ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON", "mmap_size = 0")
+
+
+def address(path: StrPath, mode: str) -> str:
+    """Of a file for SQLite, to be read ("ro") or written to ("rw")."""
+    return f"file:{quote(os.fsencode(path))}?mode={mode}"
+
+
+def reading(path: Path, *, alone: bool) -> sqlite3.Connection:
+    """A connection that writes nothing; `alone`: in a folder where we may write nothing, and nobody else does."""
+    found = address(path, "ro&immutable=1" if alone else "ro")
+    database = sqlite3.connect(found, uri=True, isolation_level=None, check_same_thread=False)
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BLOB)
+    database.text_factory = lambda given: given.decode("utf-8", "replace")
+    for setting in _SETTINGS:
+        database.execute(f"PRAGMA {setting}")
+    return database
+
+
 def _first(path: Path) -> int | None:
     """With which number the first log of a recording began, as the file itself says; None where it does not."""
-    address = f"file:{quote(os.fsencode(path))}?mode=ro&immutable=1"
-    with suppress(*DAMAGED), closing(sqlite3.connect(address, uri=True, isolation_level=None)) as database:
-        for setting in ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON"):
-            database.execute(f"PRAGMA {setting}")
+    with suppress(*DAMAGED), closing(reading(path, alone=True)) as database:
         found = database.execute("SELECT sql FROM sqlite_schema WHERE name = 'meta' LIMIT 1").fetchone()
         if found == (TABLES["meta"],):
             said = database.execute("SELECT value FROM meta WHERE name = 'log' AND length(value) < 11").fetchone()
@@ -361,25 +377,21 @@ def _there(path: StrPath) -> InputError:
 def _begun(target: Path, frame_bytes: int) -> sqlite3.Connection:
     database = sqlite3.connect(target, isolation_level=None, check_same_thread=False)
     try:
-        _laid_out(database, target, frame_bytes)
+        database.execute(f"PRAGMA page_size = {32768 if frame_bytes >= LARGE else 4096}")
+        with database:
+            database.execute("BEGIN")
+            database.execute(f"PRAGMA application_id = {APPLICATION}")
+            database.execute(f"PRAGMA user_version = {VERSION}")
+            for statement in OBJECTS.values():
+                database.execute(statement)
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")  # a process that is killed loses nothing that was committed
+        database.execute(f"PRAGMA journal_size_limit = {_LOG}")
+        begin(database, target)
     except sqlite3.Error:
         database.close()  # or it would leave its log beside a file that is gone
         raise
     return database
-
-
-def _laid_out(database: sqlite3.Connection, target: Path, frame_bytes: int) -> None:
-    database.execute(f"PRAGMA page_size = {32768 if frame_bytes >= LARGE else 4096}")
-    with database:
-        database.execute("BEGIN")
-        database.execute(f"PRAGMA application_id = {APPLICATION}")
-        database.execute(f"PRAGMA user_version = {VERSION}")
-        for statement in OBJECTS.values():
-            database.execute(statement)
-    database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = NORMAL")  # a process that is killed loses nothing that was committed
-    database.execute(f"PRAGMA journal_size_limit = {_LOG}")
-    begin(database, target)
 
 
 def keep_open(database: sqlite3.Connection) -> None:
@@ -404,9 +416,7 @@ def finish(database: sqlite3.Connection, file: FileId) -> None:
     if not file.there:  # SQLite would remove what stands beside its name, which may be another's by now
         keep_open(database)
         return
-    with suppress(
-        sqlite3.Error
-    ):  # a full disk, or somebody reads: whoever opens it next, or closes it last, repairs it
+    with suppress(sqlite3.Error):  # a full disk, or somebody reads: who opens it next, or closes it last, repairs it
         database.execute("PRAGMA busy_timeout = 2000")
         database.execute("DELETE FROM meta WHERE name = 'writer'")
         database.execute("PRAGMA journal_mode = DELETE").fetchone()

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, ClassVar, Self
-from urllib.parse import quote
 
 from ....checks import flag, integer
 from ....errors import InputError, StateError
@@ -23,7 +22,7 @@ from ...run import Run
 from ...scene.scene import Scene
 from ..watched.watched import Watched
 from .about import written
-from .file import FileId, check_apart, create, finish, keep_open, signed
+from .file import FileId, address, check_apart, create, finish, keep_open, signed
 from .recorded import Recorded
 from .taken import Look
 from .watching import recordable
@@ -208,8 +207,7 @@ class Recording:
         try:
             with closing(sqlite3.connect(fresh)) as target:
                 if self._file.there:
-                    address = f"file:{quote(os.fsencode(self.path))}?mode=ro"
-                    with closing(sqlite3.connect(address, uri=True)) as source:
+                    with closing(sqlite3.connect(address(self.path, "ro"), uri=True)) as source:
                         source.backup(target)
                 else:
                     self._database.backup(target)  # nobody writes to it any more
