@@ -233,19 +233,16 @@ class Branches:
     def _read_curves(self, database: sqlite3.Connection) -> None:
         found: dict[int, list[Curve]] = {}
         try:
-            for branch, count, *blobs in database.execute(
-                "SELECT branch, count, step, loss, lr FROM curve ORDER BY id"
-            ):
+            rows = database.execute("SELECT branch, count, step, loss, lr FROM curve ORDER BY id")
+            for branch, count, *blobs in rows:
                 if branch in self.twigs and all(isinstance(b, bytes) and len(b) == 8 * count for b in blobs):
-                    step, loss, lr = blobs
-                    found.setdefault(branch, []).append(
-                        Curve(np.frombuffer(step, "<i8"), np.frombuffer(loss, "<f8"), np.frombuffer(lr, "<f8"))
-                    )
+                    curve = Curve(*map(np.frombuffer, blobs, ("<i8", "<f8", "<f8")))
+                    found.setdefault(branch, []).append(curve)
         finally:
             for branch, pieces in found.items():
-                self.twigs[branch].curve = curve = _rising(pieces)
-                if len(curve.step):
-                    self.twigs[branch].newest = max(self.twigs[branch].newest, int(curve.step[-1]))
+                twig = self.twigs[branch]
+                twig.curve = _rising(pieces)
+                twig.newest = max([twig.newest, *twig.curve.step[-1:].tolist()])
 
     # ---- the way to a branch's end
 
@@ -255,10 +252,7 @@ class Branches:
 
     def curve(self, number: int) -> Curve:
         """All steps of the way."""
-        pieces = []
-        for twig, last, _ in self.way(number):
-            pieces.append(up_to(twig.curve, last))
-        return _rising(pieces[::-1])
+        return _rising([up_to(twig.curve, last) for twig, last, _ in self.way(number)][::-1])
 
     def edits(self, number: int) -> tuple[Applied, ...]:
         """All edits of the way, the oldest first."""
@@ -336,8 +330,14 @@ PARTS = ("gradient", "moved", "activation", "delta", "units")
 MOST_HOLES = 500
 MOST_NAMED = 8
 """Steps of damaged frames that are named."""
+_KINDS = {
+    **dict.fromkeys(("id", "branch", "step", "edits", "network"), np.int64),
+    **dict.fromkeys(("loss", "lr", "next_lr", "whole", "own"), np.float64),
+    "edited": np.bool_, "batch": np.int64,
+}  # fmt: skip
+"""Columns of `Index` that stand in the file as they are."""
 _COLUMNS = ", ".join(
-    ["id", "branch", "step", "edits", "network", "loss", "lr", "next_lr", "whole", "own", "edited", "batch"]
+    [*_KINDS]
     + [f"CASE typeof({name}) WHEN 'blob' THEN length({name}) WHEN 'null' THEN -1 ELSE -2 END"
        for name in ("value", *PARTS, "computed", "frozen")]
 )  # fmt: skip
@@ -425,18 +425,17 @@ def read_index(
         if total is None:
             damaged.append(row[2])
             continue
-        rows.append(row[:12])
+        rows.append(row[: len(_KINDS)])
         lengths.append([length >= 0 for length in row[13:18]])
         sums.append(total)
-    columns = list(zip(*rows, strict=True)) if rows else [()] * 12
-    number, branch, step, edits, network = (np.array(column, np.int64) for column in columns[:5])
-    loss, lr, next_lr, whole, own = (
-        np.array([np.nan if x is None else x for x in column], np.float64) for column in columns[5:10]
-    )
-    done, batch = np.array([bool(x) for x in columns[10]], bool), np.array(columns[11], np.int64)
+    columns = zip(*rows, strict=True) if rows else [()] * len(_KINDS)
+    arrays: dict[str, NDArray[Any]] = {
+        name: np.array([np.nan if cell is None else cell for cell in column], kind)
+        for (name, kind), column in zip(_KINDS.items(), columns, strict=True)
+    }
     has = np.array(lengths, bool).reshape(-1, len(PARTS))
-    return Index(number, branch, step, edits, network, loss, lr, next_lr, whole, own, done, batch, has,
-                 np.array(sums, np.int64), wrong, tuple(damaged), broken[0])  # fmt: skip
+    return Index(**arrays, has=has, checksum=np.array(sums, np.int64), wrong=wrong, damaged=tuple(damaged),
+                 broken=broken[0])  # fmt: skip
 
 
 _CELLS = f"SELECT checksum, {', '.join(SUMMED)} FROM frame WHERE id = ?"

@@ -29,10 +29,6 @@ if TYPE_CHECKING:
 Float = NDArray[np.float64]
 
 
-OVERHEAD = 32 << 10
-"""Bytes of two steps beside their arrays: rules as recorded, names, places."""
-
-
 @dataclass(frozen=True, slots=True)
 class Coming:
     """The coming step of a moment."""
@@ -152,31 +148,31 @@ class TakenNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One moment."""
+    """One moment; what has a default here nobody knows of what another library trains."""
 
     branch: int  # branch, step and edits: its place
     step: int
-    edits: int
-    network: int
     kept: bool  # whether thinning leaves it: the run came here by an edit, a jump, its beginning or its end
-    # whether it takes the place of what was written of this place: an edit took that of the one before it
-    instead: bool
     loss: float
     lr: float
-    next_lr: float
-    batch: int
-    optimizer: str  # samples of a step, and the class that trains
-    edited: bool
-    stopped: str  # as in :class:`~scalarviz.run.core.frame.Frame`
     value: NDArray[Any]  # shape (P,)
-    # gradient, previous and moved: what of it was asked for; `moved` where it is not ``value - previous``
+    # gradient, moved and previous: what of it was asked for; `moved` where it is not ``value - previous``
     gradient: NDArray[Any] | None
-    previous: NDArray[Any] | None
     moved: NDArray[Any] | None
     computed: NDArray[np.uint8]  # computed and frozen: shape (P,)
     frozen: NDArray[np.uint8]
     forward: Forward
     data: Data
+    edits: int = 0
+    network: int = 0
+    # whether it takes the place of what was written of this place: an edit took that of the one before it
+    instead: bool = False
+    next_lr: float = math.nan
+    batch: int = 0  # batch and optimizer: samples of a step, and the class that trains
+    optimizer: str = ""
+    edited: bool = False
+    stopped: str = ""  # as in :class:`~scalarviz.run.core.frame.Frame`
+    previous: NDArray[Any] | None = None
     coming: Coming | None = None  # the step that comes after it, where micro-steps are wanted
 
     @property

@@ -6,6 +6,7 @@ import math
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -233,20 +234,11 @@ class Looks:
         return Look(
             branch=self._branch,
             step=frame.step,
-            edits=0,
-            network=0,
             kept=kept,
-            instead=False,
             loss=frame.loss,
             lr=frame.lr,
-            next_lr=math.nan,
-            batch=0,
-            optimizer="",
-            edited=False,
-            stopped="",
             value=frame.values,
             gradient=frame.gradient if self._gradients else None,
-            previous=None,
             moved=_moved(frame) if self._updates else None,
             computed=frame.computed.view("uint8"),
             frozen=frame.frozen.view("uint8"),
@@ -304,13 +296,7 @@ def _of_run(x: Run | Scene, wanted: Mapping[str, bool]) -> Recordable:
         if (here := known()) is not None:
             record_no_more(here, recorder)
 
-    return Recordable(about, len(run._store.value), probe, target, news, lambda recorder: _begin(known, recorder), end)
-
-
-def _begin(known: Callable[[], Run | None], recorder: Any) -> None:
-    run = known()
-    assert run is not None  # whoever begins holds it
-    record(run, recorder)
+    return Recordable(about, len(run._store.value), probe, target, news, partial(record, run), end)
 
 
 def _of_watched(x: Watched, wanted: Mapping[str, bool]) -> Recordable:
