@@ -132,6 +132,7 @@ HOSTILE = {
     "a weight that there is not": numbers(put(AT + 2, 31.0)),
     "a weight that is NaN": numbers(put(AT + 2, np.nan)),
     "a plan that nests": f"UPDATE plan SET said = '{'[' * 5000}'",
+    "no micro-steps in it": plan(lambda told: told.update(steps=[])),
     "weights twice": plan(lambda told: told["steps"][0].__setitem__(8, [[0, 31], [0, 31]])),
     "a product of no weight": plan(lambda told: told["steps"][1].__setitem__(8, [])),
     "a rule that is none": plan(lambda told: told.update(rules=[7] * len(told["rules"]))),

@@ -270,11 +270,12 @@ def stamp(path: Path) -> list[tuple[int, int] | None]:
 
 def _repair(path: Path, form: Format) -> None:
     """Put the log of a file that was not closed into the file; where others have it open it stays as it is."""
-    with suppress(*DAMAGED):  # it is being written, or it is damaged: then it is read as it is
-        with closing(sqlite3.connect(address(path, "rw"), uri=True, isolation_level=None, timeout=0)) as database:
-            database.execute("PRAGMA trusted_schema = OFF")
-            if database.execute("PRAGMA application_id").fetchone()[0] == form.application:
-                database.execute("PRAGMA journal_mode = DELETE").fetchone()
+    with suppress(*DAMAGED), closing(sqlite3.connect(address(path, "rw"), timeout=0, uri=True,
+                                                     isolation_level=None)) as database:  # fmt: skip
+        # where this fails it is being written, or damaged: then it is read as it is
+        database.execute("PRAGMA trusted_schema = OFF")
+        if database.execute("PRAGMA application_id").fetchone()[0] == form.application:
+            database.execute("PRAGMA journal_mode = DELETE").fetchone()
 
 
 def _check_tables(database: sqlite3.Connection, form: Format, said: str) -> None:

@@ -110,7 +110,7 @@ def read_plan(text: Any, shapes: Shapes) -> Plan:
     except ValidationError:
         raise FileFormatError("they are not written as micro-steps are") from None
     if not 0 < len(said.steps) <= MOST_STEPS or len(said.rules) > MOST_RULES:
-        raise FileFormatError(f"there are {len(said['steps']):,} of them")
+        raise FileFormatError(f"there are {len(said.steps):,} of them")
     found = [_step(one, shapes) for one in said.steps]
     phases = [PHASES.index(step.phase) for step, _ in found]
     if phases != sorted(phases) or phases.count(PHASES.index("loss")) != 1 or not {0, len(PHASES) - 1} <= {*phases}:
