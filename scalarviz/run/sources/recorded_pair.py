@@ -24,10 +24,7 @@ NAMED = 8
 
 @dataclass(frozen=True, slots=True)
 class Compared(Frame):
-    """A difference: its numbers are those of `b` less those of `a`.
-
-    `a` and `b` are each at the last recorded step that is not after `step`, with the tensors that both have.
-    """
+    """The numbers of `b` less those of `a`, each at its last frame not after `step`, of the tensors that both have."""
 
     a: Frame | None = None
     b: Frame | None = None
@@ -183,10 +180,7 @@ class RecordedPair(Played):
         return first, second
 
     def to(self, step: int) -> None:
-        """Stand at a step, or at the last one before it at which either was recorded.
-
-        InputError before the first step that both have, or after the last one.
-        """
+        """Stand at a step, or at the last one before it; InputError outside of the steps that both have."""
         first, newest = self.span
         if not first <= step <= newest:
             raise InputError(f"{self.what} has no step {step:,}; allowed: {first:,} to {newest:,}")

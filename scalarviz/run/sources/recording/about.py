@@ -122,10 +122,7 @@ def written(about: About) -> str:
 
 
 def read_about(text: str) -> About:
-    """What JSON says, checked part by part; a part that is of no use is as if nobody had said it.
-
-    Raises FileFormatError: it is no JSON object.
-    """
+    """What JSON says, checked part by part; one of no use is as if not said. FileFormatError: no JSON object."""
     from pydantic import TypeAdapter, ValidationError
 
     try:

@@ -99,9 +99,7 @@ class Opened:
     """A database to read from, and what has to be cleared away after it.
 
     `database` is read-only; any thread may use it, one at a time. `short`: the end of the file is missing.
-    `left_out` says what stands beside it and was not read. `stamp` has sizes and times of the file when it
-    was opened: others mean that something was written since. FileFormatError for what is no such file, or of
-    another version; InputError for what cannot be read.
+    `left_out` says what stands beside it and was not read. Where `stamp` differs something was written since.
     """
 
     def __init__(self, path: StrPath, form: Format = RECORDING) -> None:
@@ -197,7 +195,7 @@ class Opened:
         return int(self.database.execute(f"PRAGMA {name}").fetchone()[0])
 
     def _copied(self, path: Path) -> Path:
-        """A copy of the file and its log: the folder is not to be written to, which reading the log would need."""
+        """A copy of the file and its log: reading the log needs a folder that can be written to."""
         self._copy = tempfile.TemporaryDirectory(prefix=scratch())
         copy = Path(self._copy.name) / "run.svz"
         for _ in range(_TRIES):
@@ -293,12 +291,9 @@ class Contents:
     """What is read at once: all but the numbers of frames, which are read when they are asked for.
 
     Whatever is written or thinned out meanwhile, what is read is of the moment at which it was opened: a read
-    transaction of SQLite lasts until it is closed, or until :meth:`release`.
-
-    Whoever reads holds `lock`. `known` and the index have checksums by the ids of frames. `micro` is None
-    where the file is older than micro-steps. `remark` is one clause on what could not be read. `newest` has
-    the last frame's step of each branch; on `current` the run stood last. Raises as :class:`Opened`, and
-    FileFormatError where a file is so damaged that nothing can be read.
+    transaction of SQLite lasts until it is closed, or until :meth:`release`. Whoever reads holds `lock`.
+    `known`: checksums by the ids of frames. `newest`: the last frame's step of each branch; on `current` the run stood
+    last.
     """
 
     def __init__(self, path: StrPath, known: Mapping[int, int] | None = None) -> None:
@@ -384,11 +379,7 @@ class Contents:
         return self.opened.database
 
     def release(self) -> None:
-        """Hold the moment no longer: as long as anybody does, the writer's log cannot be cleared, and grows.
-
-        What was read stays. Numbers are from now on those of the file as it is then, of frames that are still
-        the same.
-        """
+        """Hold the moment no longer: as long as anybody does, the writer's log cannot be cleared, and grows."""
         with self.lock:
             if self._pinned:
                 self._pinned = False

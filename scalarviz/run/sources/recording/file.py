@@ -100,11 +100,7 @@ OBJECTS = {**TABLES, **INDEXES}
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A kind of SQLite files of ours.
-
-    `what` and `made` are words for messages: its name, and what makes one. `application` and `version` are
-    ``PRAGMA application_id`` and ``user_version``; `objects` are its tables and indexes.
-    """
+    """A kind of SQLite files of ours; `what` and `made` are words for messages: its name, and what makes one."""
 
     what: str
     made: str
@@ -313,11 +309,7 @@ class FileId:
 
 
 def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
-    """A new recording without frames.
-
-    Nothing that exists is overwritten, and of two recordings of one path the second is refused: a recording
-    is written where it is to stay, so that what a killed program leaves can be read.
-    """
+    """A new recording without frames, written where it is to stay, so that what a killed program leaves can be read."""
     target = check_new(path).absolute()  # wherever the program goes meanwhile
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -74,11 +74,7 @@ class Shapes:
 
 
 def read_networks(database: sqlite3.Connection, inputs: int) -> dict[int, Shapes]:
-    """All networks by number.
-
-    Raises FileFormatError: names, shapes or places that cannot be, or too many. sqlite3.Error: the file is
-    damaged.
-    """
+    """All networks by number; FileFormatError: names, shapes or places that cannot be, or too many."""
     tensors: dict[int, dict[str, Tensor]] = {}
     rows = database.execute(
         "SELECT network, name, shape, start, role FROM tensor ORDER BY network, number LIMIT ?", (MOST_TENSORS + 1,)
@@ -191,10 +187,7 @@ class Written(Twig):
 
 
 class Branches:
-    """All of them.
-
-    `broken`: why not all could be read; empty where all could.
-    """
+    """All of them; `broken`: why not all could be read."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self.twigs: dict[int, Written] = {}
@@ -383,11 +376,7 @@ class Index:
         return said
 
     def way(self, steps: Iterable[tuple[int, int, int]]) -> NDArray[np.int64]:
-        """Entries on the way to a branch's end, by step; of a step the last, after all that was done there.
-
-        `steps`: the branch first, then those that it comes from, each with the last place that belongs to the
-        way.
-        """
+        """Entries on the way to a branch's end, by step; of a step the last, after all that was done there."""
         found = []
         for nearness, (branch, last, edits) in enumerate(steps):
             own = np.flatnonzero((self.branch == branch) & (self.step <= last) & (self.edits <= edits))
@@ -406,11 +395,9 @@ def read_index(
     doubted: bool = False,
     known: Mapping[int, int] | None = None,
 ) -> Index:
-    """Go through all frames.
+    """Go through all frames, but for the numbers of those whose checksums are `known` by their ids.
 
-    `branches`: those that there are. `doubted`: whether a part of the file is missing: what lies behind a
-    hole is looked for, and every number is read once. `known`: checksums by the ids of frames that were
-    looked at before: those are not read again.
+    `doubted`: a part of the file is missing: what lies behind a hole is looked for, and every number is read once.
     """
     rows: list[tuple[Any, ...]] = []
     lengths: list[list[int]] = []
@@ -489,7 +476,6 @@ def _whole_row(database: sqlite3.Connection, number: int) -> bool:
 
 
 def _good(row: tuple[Any, ...], networks: Mapping[int, Shapes], branches: set[int]) -> bool:
-    """Whether all numbers of a frame are of the right kind, and all blobs as long as they should be."""
     whole, real, edited, lengths = (*row[:5], row[11]), row[5:10], row[10], row[12:]
     if not all(isinstance(x, int) and 0 <= x < 1 << 53 for x in whole) or not isinstance(edited, int):
         return False

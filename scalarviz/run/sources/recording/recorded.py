@@ -78,10 +78,7 @@ def frame_of(recorded: Recorded, k: int) -> Frame:
 def _update(
     recorded: Recorded, k: int, moved: bytes | None, computed: Any
 ) -> tuple[NDArray[np.float32] | None, NDArray[np.bool_] | None]:
-    """What the step did, and where that is known, None: where there is a gradient; None where it was not recorded.
-
-    What another library did is known of all numbers or, where nobody had looked at the step before, of none.
-    """
+    """What the step did, and where that is known; of another library's all or, after an unseen step, none."""
     if moved is None:
         return None, None
     shapes, update = recorded.shapes(k), _floats(moved)
@@ -304,9 +301,7 @@ class Recorded:
     def newer(self) -> Self | None:
         """The same branch as the file has it now; None where nothing was written since.
 
-        Each is closed by itself.
-
-        Errors as for opening it: the file may be gone, or this may be closed.
+        Each is closed by itself. Errors as for opening it: the file may be gone, or this may be closed.
         """
         contents = self._open.newer()
         return None if contents is None else self._other(contents, self.branch)
@@ -494,10 +489,9 @@ SHARE = 10
 
 
 class Following:
-    """What was written since, for whoever asks now and then.
+    """What was written since, for whoever asks now and then; `ended` says why nothing more will come.
 
-    Neither `record` nor later finds hold their moment (`Recorded.release`), as a window may be open for days.
-    Whoever opened `record` closes it. `ended` says why nothing more will come.
+    Neither `record`, which its opener closes, nor later finds hold their moment: a window may be open for days.
     """
 
     def __init__(self, record: Recorded) -> None:

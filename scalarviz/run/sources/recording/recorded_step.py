@@ -42,10 +42,7 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How a weight is moved, in letters, or `why` it is not moved by a rule.
-
-    The number of a quantity is NaN where each step has its own.
-    """
+    """How a weight is moved, in letters, or `why` by no rule; a quantity that each step has is NaN."""
 
     why: str
     lines: tuple[tuple[str, tuple[Token, ...]], ...]
@@ -63,10 +60,7 @@ def is_open(token: Token) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The micro-steps of a network's steps without their numbers.
-
-    `own` counts the numbers that each has of its own; `joined` holds keys of `JOINED`.
-    """
+    """The micro-steps of a network's steps without their numbers; `own` counts those that each has of its own."""
 
     steps: tuple[MicroStep, ...]
     own: tuple[int, ...]
@@ -191,8 +185,7 @@ class RecordedStep:
     """The step that follows a frame; see :class:`~scalarviz.run.opened.micro.Walked`.
 
     `numbers` are as `written` has made them, `values` (P,) those of the frame, `sample` inputs and targets of
-    the one sample of a trial step (None: it is the run's own). FileFormatError if the numbers are not as long
-    as the plan says, or name weights that there are not.
+    the one sample of a trial step (None: it is the run's own).
     """
 
     def __init__(
@@ -343,10 +336,7 @@ def _read(token: Token, numbers: Iterator[float]) -> Token:
 
 
 def _given(digits: Sequence[float], result: float) -> Callable[[int], float]:
-    """What the numbers of a line give when each is printed with so many digits, as well as that was recorded.
-
-    The result, with as many digits as it was known to come out with, else nothing.
-    """
+    """What the numbers of a line give when each is printed with so many digits, as far as that was recorded."""
 
     def again(count: int) -> float:
         known = [shown for shown, needed in zip(DIGITS, digits, strict=True) if 0 < needed <= count]
@@ -389,11 +379,7 @@ _COLUMNS = "plan, step, batch, divisor, loss, lr"
 
 
 class MicroTable:
-    """What a file has of micro-steps.
-
-    `sides`, by a frame's number in the file: True where a trial with the probe is there, False for the run's
-    own step.
-    """
+    """What a file has of micro-steps; `sides` by a frame's id: True: a trial with the probe, False: the own step."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
@@ -410,10 +396,7 @@ class MicroTable:
         self, frame: int, after: int, network: int, shapes: Shapes, values: NDArray[np.floating],
         sample: tuple[Float, Float] | None,
     ) -> RecordedStep:  # fmt: skip
-        """The step that follows a frame, which stands at step `after`; FileFormatError if there is none.
-
-        `sample` is that of a trial step, None for the run's own.
-        """
+        """The step that follows a frame at step `after`; `sample` is that of a trial, None for the run's own."""
         plan_number, step, batch, divisor, loss, lr = self._found(_COLUMNS, frame, alone=sample is not None)
         if step != after + 1:
             raise FileFormatError(f"they are of step {step!r:.20}, and {after + 1:,} is the one that follows")

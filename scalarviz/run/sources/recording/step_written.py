@@ -76,10 +76,7 @@ def written(opened: Opened) -> Written | None:
 
 
 def told(opened: Opened) -> list[int]:
-    """The weights of which something is told.
-
-    Of each micro-step that brings gradients or moves weights the one that has the largest gradient.
-    """
+    """The weights of which something is told: of each step of gradients or updates that of the largest gradient."""
     found = dict[int, None]()
     for step in opened.micro_steps():
         if step.phase in ("gradients", "update") and len(step.weights):
@@ -98,10 +95,7 @@ def _own(opened: Opened, step: MicroStep) -> tuple[float, ...]:
 
 
 def _step(opened: Opened, step: MicroStep) -> list[object]:
-    """What of a micro-step is the same in every step of the network.
-
-    Phase, kind, stage, words, formula, column, how its numbers are joined where they are listed, units and weights.
-    """
+    """What of a micro-step is the same in every step of the network, as `StepSaid` reads it."""
     names = [stage.name for stage in opened.stages]
     stage = names.index(step.stage) if step.stage in names else -1
     joined = step.numbers.partition(" ")[0] if len(opened.batch) > 1 else "the"

@@ -31,11 +31,7 @@ BEFORE = 4096
 
 
 class Watching:
-    """What was told of a run so far, so that only what is new is told.
-
-    `gradients`, `updates`: what of a moment is wanted beside its values. `steps`: of which sample coming
-    steps are opened; None: none are.
-    """
+    """What was told of a run so far, so that only what is new is told; `steps` opens coming ones."""
 
     def __init__(self, *, gradients: bool, updates: bool, steps: Steps | None = None) -> None:
         self._gradients, self._updates, self._steps = gradients, updates, steps
@@ -179,10 +175,7 @@ class Outside:
 
 
 class Looks:
-    """What was told so far, so that only what is new is told. A loop that begins again is another branch.
-
-    `gradients`, `updates`: what of a moment is wanted beside its values.
-    """
+    """What was told so far, so that only what is new is told. A loop that begins again is another branch."""
 
     def __init__(self, *, gradients: bool, updates: bool) -> None:
         self._gradients, self._updates = gradients, updates
@@ -268,11 +261,7 @@ class Recordable:
 
 
 def recordable(x: Any, wanted: Mapping[str, bool]) -> Recordable:
-    """What is recorded of `x`; `wanted` says which parts of a frame are.
-
-    Raises TypeMismatchError: it is neither a Run, a Scene nor watched. InputError: what is watched has no
-    such part. StateError: the run is closed, or another Run took its weights.
-    """
+    """What is recorded of `x`; `wanted` says which parts of a frame are."""
     if isinstance(x, Watched):
         return _of_watched(x, wanted)
     if not isinstance(x, Run | Scene):

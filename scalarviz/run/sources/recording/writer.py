@@ -128,11 +128,7 @@ SLICE = 256
 
 
 class Thinning:
-    """Where the file is larger than `budget` bytes, `every` doubles and the frames between go.
-
-    Frames at which the run was edited, began, jumped or ended stay. The room of those that went is used
-    again. `due`: there are frames to let go of.
-    """
+    """Where the file is larger than `budget` bytes, `every` doubles and the frames between go, but for kept ones."""
 
     def __init__(self, database: sqlite3.Connection, every: int, budget: int) -> None:
         self._database, self.every, self.budget = database, every, budget
@@ -188,10 +184,7 @@ _INSTEAD = "kept = 1, " + ", ".join(
 
 
 class Rows:
-    """Writes items into the tables, within a transaction, but for frames that `thinning` lets go of.
-
-    `whole` gives the loss of all samples at a moment, where that one is told.
-    """
+    """Writes items into the tables, within a transaction, but for frames that `thinning` lets go of."""
 
     def __init__(
         self, database: sqlite3.Connection, thinning: Thinning, probing: Probing,
