@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any, TypeGuard, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,7 +143,7 @@ def _name(name: Any, others: Collection[str]) -> str:
 
 
 def _whole(given: Any) -> int:
-    if not isinstance(given, int) or not 0 <= given < 1 << 53:
+    if not _is_whole(given):
         raise FileFormatError("a number in it is none, or negative")
     return given
 
@@ -279,7 +279,7 @@ def up_to(curve: Curve, step: int) -> Curve:
     return Curve(curve.step[:end], curve.loss[:end], curve.lr[:end])
 
 
-def _is_whole(given: Any) -> bool:
+def _is_whole(given: Any) -> TypeGuard[int]:
     return isinstance(given, int) and 0 <= given < 1 << 53
 
 
@@ -291,10 +291,11 @@ def _rising(pieces: list[Curve]) -> Curve:
     steps = joined.step
     rising = np.append(True, steps[1:] > np.maximum.accumulate(steps)[:-1])[: len(steps)]
     rising &= steps >= 0
-    return Curve(*(_fixed(part[rising]) for part in joined))
+    return Curve(*(fixed(part[rising]) for part in joined))
 
 
-def _fixed(array: Any) -> Any:
+def fixed(array: NDArray[Any]) -> NDArray[Any]:
+    """The same array, which nobody can write to any more."""
     array.flags.writeable = False
     return array
 
@@ -477,7 +478,7 @@ def _whole_row(database: sqlite3.Connection, number: int) -> bool:
 
 def _good(row: tuple[Any, ...], networks: Mapping[int, Shapes], branches: set[int]) -> bool:
     whole, real, edited, lengths = (*row[:5], row[11]), row[5:10], row[10], row[12:]
-    if not all(isinstance(x, int) and 0 <= x < 1 << 53 for x in whole) or not isinstance(edited, int):
+    if not all(map(_is_whole, whole)) or not isinstance(edited, int):
         return False
     if not all(x is None or isinstance(x, float | int) for x in real) or row[1] not in branches:
         return False

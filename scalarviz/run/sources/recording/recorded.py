@@ -33,7 +33,7 @@ from ...core.setup import Setup
 from .about import About
 from .contents import Contents, Picture, read_pictures
 from .file import LONGEST_NAME, clean
-from .index import PARTS, Shapes, up_to
+from .index import PARTS, Shapes, fixed, up_to
 from .recorded_step import MicroTable, RecordedStep
 from .taken import flags_of, marked
 
@@ -250,8 +250,8 @@ class Recorded:
         if not len(entries):
             raise FileFormatError(f"{path_text(self.path)}: branch {number} holds no frame that can be read")
         self._entries = entries
-        self.steps, self.loss = _copied(self._index.step[entries]), _copied(self._index.loss[entries])
-        self.lr = _copied(self._index.lr[entries])
+        self.steps, self.loss = fixed(self._index.step[entries]), fixed(self._index.loss[entries])
+        self.lr = fixed(self._index.lr[entries])
         every: list[bool] = np.all(self._index.has[entries], axis=0).tolist()
         names = {"gradient": "gradients", "moved": "updates", "activation": "activations", "delta": "deltas"}
         self.has = frozenset(names[part] for part, on in zip(PARTS, every, strict=True) if on and part in names)
@@ -471,12 +471,6 @@ class Recorded:
     def __repr__(self) -> str:
         last = f"steps {self.steps[0]:,} to {self.steps[-1]:,}"
         return f"Recorded({str(self.path)!r}, {len(self):,} frames, {last}, {len(self.branches)} branches)"
-
-
-def _copied(array: NDArray[Any]) -> NDArray[Any]:
-    array = array.copy()
-    array.flags.writeable = False
-    return array
 
 
 # ---- `Following`: looks, in a thread of its own, whether a recording that is still being written has more

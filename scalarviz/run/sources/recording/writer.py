@@ -145,10 +145,8 @@ class Thinning:
         self._unseen = 0
         pages, free = (int(self._database.execute(f"PRAGMA {what}").fetchone()[0])
                        for what in ("page_count", "freelist_count"))  # fmt: skip
-        if (pages - free) * self._page > self.budget:
-            self._double()
-
-    def _double(self) -> None:
+        if (pages - free) * self._page <= self.budget:
+            return
         (count,) = self._database.execute("SELECT count(*) FROM frame WHERE kept = 0").fetchone()
         if count >= 2 and count != self._frames:
             self.every *= 2
@@ -165,8 +163,7 @@ class Thinning:
         ).fetchall()
         for table, column in (("micro", "frame"), ("frame", "id")):
             self._database.executemany(f"DELETE FROM {table} WHERE {column} = ?", chosen)
-        gone = len(chosen)
-        self.due = gone == most
+        self.due = len(chosen) == most
 
 
 # ---- `Rows`: what becomes of an item that was taken of a run: statements, and forward passes of the probe
@@ -352,7 +349,7 @@ class Writer:
         try:
             while True:
                 with self._condition:
-                    self._condition.wait_for(lambda: self._queue or self._closing or self._thins())
+                    self._condition.wait_for(self._awake)
                     count = self._first()
                     items = [item for _, group in islice(self._queue, count) for item in group]
                     if not items and self._closing:
@@ -378,8 +375,8 @@ class Writer:
                 break
         return count
 
-    def _thins(self) -> bool:
-        return self._thinning.due and not self.trouble
+    def _awake(self) -> bool:
+        return bool(self._queue) or self._closing or (self._thinning.due and not self.trouble)
 
     def _write(self, items: list[Item]) -> None:
         if self.trouble:
