@@ -184,11 +184,17 @@ def test_formulas_of_a_single_layer_stand_below_the_cubes_and_the_legend_says_wh
     page, run = live.page, live.shown.scene.run
     live.click("step")
     live.pump(lambda: live.step == 1 and page.is_visible(".formulas"))
-    lines = page.locator(".formulas p").all_inner_texts()
-    frame = run.frame()
+
+    def printed():
+        return page.locator(".formulas p").all_inner_texts()
+
+    def agree():  # words are written less often than cubes are painted
+        row = live.eval("Array.from(el.scalarviz.frame.rows[el.scalarviz.document.words.single.last])")
+        return [float(line.split(" = ")[-1]) for line in printed()] == pytest.approx(row, abs=0.005)
+
+    live.pump(agree)
+    lines, frame = printed(), run.frame()
     assert [line.split(" = ")[0] for line in lines] == ["r", "g", "b"]
-    row = live.eval("Array.from(el.scalarviz.frame.rows[el.scalarviz.document.words.single.last])")
-    assert [float(line.split(" = ")[-1]) for line in lines] == pytest.approx(row, abs=0.005)
     assert f"{frame.values[0]:.3f}".replace("-", "\N{MINUS SIGN}") in lines[0]
     page.locator(".scalarviz-cell").focus()
     page.keyboard.press("g")

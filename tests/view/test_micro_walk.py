@@ -66,9 +66,8 @@ def told(view):
 
 def bits(run):
     state = run.state()
-    weights = state.parts["weights"]
-    arrays = [weights.values, weights.gradient, weights.previous, weights.computed, weights.frozen]
-    return [a.tobytes() for a in (*arrays, *state.parts["optimizer"]["arrays"].values())], state.step
+    arrays = [state.values, state.gradient, state.previous, state.computed, state.frozen]
+    return [a.tobytes() for a in (*arrays, *state.gathered.values())], state.step
 
 
 def words(view):
