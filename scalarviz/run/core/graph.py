@@ -53,7 +53,8 @@ def grouped(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
 def _list_at(tensors: Sequence[Tensor], at: int) -> tuple[str, list[tuple[PlaceInList, Tensor]]]:
     """The lone Weights of one list that begins with tensor number `at`, each with its place."""
     name, members = "", list[tuple[PlaceInList, Tensor]]()
-    for tensor in tensors[at:]:
+    for k in range(at, len(tensors)):  # a slice would copy what is left, once for each list
+        tensor = tensors[k]
         parts = _PLACE.match(tensor.name) if tensor.shape == () else None
         if parts is None or (members and parts[1] != name):
             break
