@@ -1,12 +1,11 @@
-"""What several scenes need: a run of their options, going on from a file, tables, and the line that is typed again."""
+"""What several scenes need: a run of their options, going on from a file, and tables."""
 
 from __future__ import annotations
 
 import math
 import re
-import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -24,8 +23,6 @@ from scalarviz.io.decoded import LARGEST
 from scalarviz.run import Moment
 from scalarviz.run.checkpoint import read_checkpoint
 from scalarviz.run.checks import check_run
-from scalarviz.run.controls import Reader
-from scalarviz.run.edits import Edit, Several
 from scalarviz.run.panels import Table
 from scalarviz.run.scene.own_controls import USUAL_MOMENTUM
 
@@ -156,82 +153,6 @@ def hidden_sizes_in(path: Path, inputs: int, outputs: int) -> tuple[int, ...]:
             f"outputs, got {', '.join(f'{n}.weight {found[n]}' for n in sorted(found)) or 'none of them'}"
         )
     return tuple(sizes[1:-1])
-
-
-# ---- Copied as a command
-
-
-def command(
-    reader: Reader, words: list[str], flags: Mapping[str, Any], usual: Mapping[str, str], lost: Iterable[str]
-) -> str:
-    """A line that can be typed: flags that are not as usual, and behind a ``#`` what they leave out.
-
-    Parameters
-    ----------
-    reader : Reader
-        Of a moment of a training.
-    words : list of str
-        What comes before the flags ("scalarviz", the scene, its arguments).
-    flags : mapping of str to object
-        Those of the scene by the names of options; those that every run has come to them. None leaves one out, True
-        stands alone, a list is written once for each of its texts.
-    usual : mapping of str to str
-        What an option is without being given, as it would be written, where that is not its default.
-    lost : iterable of str
-        What the flags cannot say.
-    """
-    settings, options, line = reader.settings, reader.options, list(words)
-    assert settings is not None
-    fields = type(options).model_fields
-    own: dict[str, Any] = {"batch": settings.batch_size, "sampling": settings.sampling}
-    own |= {name: short(getattr(settings.limits, name)) for name in ("l1", "l2") if name in fields}
-    own |= {name: getattr(options, name) for name in ("seed", "engine", "dtype", "theme")}
-    own["steps"] = flags.get("steps", reader.frame.step or None)
-    for name, value in {**flags, **own}.items():
-        written = f"--{name.replace('_', '-')}"
-        if isinstance(value, list):
-            line += [word for text in value for word in (written, str(text))]
-        elif value is not None and str(value) != (usual[name] if name in usual else plain(fields[name].default)):
-            line += [written] + ([] if value is True else [str(value)])
-    missing = " and ".join(lost)
-    return shlex.join(line) + (f"  # without {missing}" if missing else "")
-
-
-def lost_on_the_way(reader: Reader, says: Callable[[Edit], bool]) -> Iterator[str]:
-    """What the flags of any run cannot say: edits, but those before the first step of which ``says(edit)`` is true."""
-
-    def said(edit: Edit) -> bool:
-        return all(map(said, edit.edits)) if isinstance(edit, Several) else says(edit)
-
-    past, first = reader.frame.past, first_of(reader)
-    done = () if past is None else [after for after in past.edits if after.step <= reader.frame.step]
-    count = sum(not (after.step == first == 0 and said(after.edit)) for after in done)
-    if count:
-        yield f"{count} {'change' if count == 1 else 'changes'} on the way"
-
-
-def first_of(reader: Reader) -> int:
-    """The step with which the run began: not 0 where its weights are those of a file."""
-    return 0 if reader.frame.past is None else reader.frame.past.first
-
-
-def earlier_steps(reader: Reader) -> Iterator[str]:
-    """Steps that were done before the run began."""
-    if first := first_of(reader):
-        yield f"{first:,} steps before"
-
-
-def short(number: float) -> str:
-    """As few digits as bring the very same number back: a float64 run takes another way with its neighbour."""
-    few = f"{number:.6g}"
-    return few if float(few) == number else repr(float(number))
-
-
-def plain(value: Any) -> str:
-    """An option's default as it would be written."""
-    if isinstance(value, tuple):
-        return ",".join(map(str, value))
-    return short(value) if isinstance(value, float) else str(value)
 
 
 # ---- Four samples of two bits each: the table of what a network makes of them, and how many it has right

@@ -220,6 +220,10 @@ class Flags(BaseModel):
         "presenter", "recording", "sampling", "schedule", "size", "theme", "threads",
     })  # fmt: skip
     """Fields whose flags ``--help-all`` shows, and ``--help`` does not."""
+    aside: ClassVar[frozenset[str]] = frozenset({
+        "at", "break_on", "duration", "every", "fps", "headless", "json_line", "micro", "paused", "size",
+    })  # fmt: skip
+    """Fields that do not make the same again: "copy as command" leaves them out, as it does files that are written."""
 
     @model_validator(mode="after")
     def _one_name_a_file(self) -> Self:

@@ -47,6 +47,7 @@ class Options(SceneOptions):
     """The flags of ``scalarviz rgb``: each field is one."""
 
     rare = SceneOptions.rare | {"pair", "source", "graded", "apply", "output", "export_lut"}
+    aside = SceneOptions.aside | {"apply"}
     picture: Path | None = flag("a picture to show before, after and as the target", None, argument=True)
     hidden: WholeNumbers = flag(
         "units of the hidden layers, tanh between; 16,16 is an MLP of two",

@@ -9,11 +9,11 @@ after 5,000, as many as it does by itself, 21.3 dB.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +22,14 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.data.places import TRANSFORMS, Colours, Motif, Places
 from scalarviz.engine.data import Data
-from scalarviz.engine.problem import NO_LIMITS
 from scalarviz.errors import InputError, MissingDependencyError
 from scalarviz.io import Picture, check_picture_name, example_photo, load_picture, save_picture, shrink
-from scalarviz.run import Moment, Stage, Story
+from scalarviz.run import Moment, Story
 from scalarviz.run.controls import Reader, Segments
-from scalarviz.run.edits import Edit, Refill, SetBatchSize, SetLimits, SetOptimizer, SetSampling, SetTargets
+from scalarviz.run.edits import Edit, Refill, SetTargets
 from scalarviz.run.edits.base import Names, numbered
 from scalarviz.run.panels import HeldBack, LossCurve, Painting, psnr
-from scalarviz.run.run_traveller import seed_shown
-from scalarviz.run.sources.run_source import RunSource
+from scalarviz.run.scene.scene import OwnFlags
 
 from . import kit
 from .options import Batch, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, WholeNumbers, flag, one_of
@@ -122,6 +120,7 @@ class Options(SceneOptions):
     """The flags of ``scalarviz texture``: each field is one."""
 
     rare = SceneOptions.rare | {"epochs", "transform", "random_coordinates", "l2", "output"}
+    aside = SceneOptions.aside | {"epochs"}
     picture: Path | None = flag("what to paint", None, argument=True, shown="a photograph")
     photo: Annotated[str, one_of(PHOTOS)] = flag(
         "which of scikit-image's photographs, where no picture is named", "cat", metavar=PHOTOS
@@ -204,7 +203,7 @@ def build(options: Options) -> sv.Scene:
         panels=(painting, LossCurve("batch", spread)),
         notes=notes,
         controls=(studio.control,),
-        command=partial(command_of, studio, started(run)),
+        own_flags=OwnFlags(lambda reader: {}, studio.lost, (Turned, Replaced)),
         options=options,
         story=Story("They should paint a photograph." if options.picture is None else "They should paint a picture.",
                     f"{weights:,} weights, {high * wide:,} pixels.", partial(_claim, studio=studio)),
@@ -353,6 +352,11 @@ class Studio:
         self._motifs.append(Motif(rgb, transform))
         return self._motifs[-1]
 
+    def lost(self, reader: Reader) -> Iterator[str]:
+        """What no flag says: a picture that came later."""
+        if self.motif(reader.data).rgb is not self.first.rgb:
+            yield "the picture that was opened"
+
     @property
     def control(self) -> Segments:
         """The transform, for a hand."""
@@ -407,110 +411,3 @@ def epochs_behind(studio: Studio, batch: int, moment: Moment) -> float:
             batch = pixels if not studio.random and (batch == there or batch > pixels) else batch
         batch = getattr(edit, "batch_size", None) or batch
     return seen + (moment.frame.step - since) / steps_of(pixels, batch)
-
-
-# ---- The command line of a moment of the scene `texture`: what is typed to see the same.
-
-
-LASTING = ("linear", "cosine", "decay", "cycle")
-"""Schedules that last as long as the run, if they do not say how long."""
-
-
-class Start(NamedTuple):
-    """What the flags have made, by which it is known what was changed since."""
-
-    rate: float  # of the first step: below that of ``--lr`` where the schedule begins lower
-    rule: tuple[str, dict[str, Any]]
-    network: list[tuple[str, int]]
-
-
-def started(run: sv.Run) -> Start:
-    """That of a run that has been made."""
-    rule = run.optimizer
-    return Start(rule.lr, _rule(type(rule).__name__, rule.hyperparameters()), _network(RunSource(run).stages))
-
-
-def _rule(name: str, numbers: Any) -> tuple[str, dict[str, Any]]:
-    """The optimiser and its numbers but for the rate."""
-    return name, {number: value for number, value in numbers.items() if number != "lr"}
-
-
-def _network(stages: Sequence[Stage]) -> list[tuple[str, int]]:
-    """Its stages, by kind and size."""
-    return [(stage.kind, stage.outputs) for stage in stages]
-
-
-def command_of(studio: Studio, start: Start, reader: Reader) -> str | None:
-    """The command that shows a moment again; what it cannot say stands behind a ``#``. None where nothing trains."""
-    if reader.settings is None:
-        return None
-    options: Options = reader.options
-    steps = reader.frame.step or options.steps
-    flags = {
-        "photo": None if options.picture else options.photo,
-        "encoding": options.encoding,
-        "frequencies": options.frequencies,
-        "hidden": ",".join(map(str, options.hidden)),
-        "transform": studio.motif(reader.data).transform,
-        "random_coordinates": True if options.random_coordinates else None,
-        "lr": kit.short(_rate(reader, start.rate, options.lr)),
-        "schedule": _schedule(options, steps),
-        "steps": steps,
-    }
-    words, picture = ["scalarviz", "texture"], options.picture
-    if picture:
-        words.append(f"./{picture}" if str(picture).startswith("-") else str(picture))  # it is no flag
-    return kit.command(reader, words, flags, {"schedule": "decay"}, _lost(studio, start, options, reader))
-
-
-def _rate(reader: Reader, began: float, lr: float) -> float:
-    """What ``--lr`` says: the rate of the first step, unless the schedule begins lower."""
-    past, settings = reader.frame.past, reader.settings
-    rates = [] if past is None or not reader.frame.step else past.curve.lr[:1].tolist()
-    first = rates[0] if rates else float(settings.numbers["lr"]) if settings else lr
-    if first == began or lr == began:
-        return first if lr == began else lr
-    said = first * (lr / began)
-    few = float(f"{said:.6g}")
-    return few if math.isclose(few, said, rel_tol=1e-15) else said  # 0.03 and not 0.030000000000000002
-
-
-def _schedule(options: Options, steps: int) -> str:
-    """The flag that lets the rates go as they went, also where it is stopped earlier."""
-    if options.schedule is None:
-        return "constant"
-    name, own = options.schedule
-    if own is None and (name not in LASTING or steps == options.steps):
-        return name
-    return f"{name}:{own or options.steps}"
-
-
-def _lost(studio: Studio, start: Start, options: Options, reader: Reader) -> Iterator[str]:
-    """What the flags cannot say."""
-    settings = reader.settings
-    assert settings is not None
-    if studio.motif(reader.data).rgb is not studio.first.rgb:
-        yield "the picture that was opened"
-    yield from kit.lost_on_the_way(reader, _says)
-    if _network(reader.stages) != start.network:
-        yield "the network that it is now"
-    if _rule(settings.optimizer, settings.numbers) != start.rule:
-        yield "the optimiser that it has now"
-    others = replace(settings.limits, l2=0.0)
-    if others != replace(NO_LIMITS, l2=0.0):
-        yield str(SetLimits(others.l1, 0.0, others.clip_norm, others.clip_value))
-    seed = seed_shown(reader.frame)
-    if seed != options.seed and options.load is None:
-        yield f"the first weights of seed {seed}"
-    if reader.frame.frozen.any():
-        yield "what is frozen"
-    yield from kit.earlier_steps(reader)
-
-
-def _says(edit: Edit) -> bool:
-    """Whether flags say what an edit does before the first step, or it is said of what it has become."""
-    if isinstance(edit, Replaced):
-        return bool(edit.transform)
-    if isinstance(edit, SetOptimizer):
-        return edit.group is None and {name for name, _ in edit.numbers} == {"lr"}
-    return isinstance(edit, Turned | SetBatchSize | SetSampling | SetLimits)

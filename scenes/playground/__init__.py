@@ -15,7 +15,7 @@ with batches of 10 it is 15.
 
 This file has the options and the scene. `net` has the networks and what they get of a point, `points` where points come
 from and all that a run has known, `edits` what a hand changes, `panels` what stands beside the cubes, `controls` what
-can be set live and the command that shows a moment again.
+can be set live and what the command of a moment says of it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from scalarviz.run import Moment
 
 from .. import kit
 from ..options import Batch, NotNegative, SamplingFlag, SceneOptions, WholeNumbers, flag, of_text, one_of
-from .controls import HIDDEN, command_of, controls_of, taken_away
+from .controls import HIDDEN, controls_of, own_flags, taken_away
 from .edits import table_edit
 from .net import BETWEEN, FEATURES, MOST_LAYERS, MOST_UNITS, PlayNet, Shape, hidden_behind_features
 from .panels import Hand, panels_of
@@ -174,7 +174,7 @@ def build(options: Options) -> sv.Scene:
         story=sv.run.Story(_sentence(points), claim=partial(_claim, known=known), anew=partial(_anew, known=known)),
         whole_loss=points.learnt <= MOST_TOLD,
         controls=controls_of(known, hand),
-        command=partial(command_of, known),
+        own_flags=own_flags(known),
         hide=taken_away(options.hide),
         table=partial(table_edit, known),
         options=options,

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from scalarviz.data.points import KINDS, NOISE
 from scalarviz.run.controls import Button, Control, Layers, Reader, Segments, Slider, Switch
-from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetBatchSize, SetLimits, SetOptimizer
-from scalarviz.run.run_traveller import seed_shown
-from scalarviz.run.scene.own_controls import USUAL_MOMENTUM
+from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetBatchSize
+from scalarviz.run.scene.scene import OwnFlags
 
-from .. import kit
 from .edits import other_points, set_hidden, switch_feature
-from .net import BETWEEN, FEATURES, Shape, shape_of
+from .net import BETWEEN, FEATURES, shape_of
 from .panels import Hand
-from .points import Known, PointSet, points_for
-
-if TYPE_CHECKING:
-    from . import Options
+from .points import Known, points_for
 
 BATCHES = (1, 100)
 """Ends of the track of the batch; more may be typed."""
@@ -154,60 +150,25 @@ def taken_away(names: Sequence[str]) -> tuple[str, ...]:
 
 # ---- Copied as a command
 
-_SET = (SetOptimizer, SetLimits, SetBatchSize, Refill, AddSamples)
-"""What flags say as well, if it was done before the first step."""
+
+def own_flags(known: Known) -> OwnFlags:
+    """What the flags of a playground say of a moment beside its controls."""
+    return OwnFlags(partial(_flags, known), partial(_lost, known), (Refill, AddSamples))
 
 
-def command_of(known: Known, reader: Reader) -> str | None:
-    """The command that shows a moment again; what it cannot say stands behind a ``#``. None where there is none."""
-    shape, settings = shape_of(reader.frame), reader.settings
-    if shape is None or settings is None:
+def _flags(known: Known, reader: Reader) -> dict[str, Any] | None:
+    """The points and what the network gets of them; None where it is no network of a playground."""
+    shape, recipe = shape_of(reader.frame), known.at(reader.frame).recipe
+    if shape is None:
         return None
-    options: Options = reader.options
-    points = known.at(reader.frame)
-    recipe, rate, seed = points.recipe, settings.numbers.get("lr"), str(options.seed)
-    momentum = settings.optimizer == "SGD" and settings.numbers.get("momentum") == USUAL_MOMENTUM
-    rule = "momentum" if momentum else settings.optimizer.lower()
-    if recipe.own is not None:
-        source = {"csv": recipe.data, "columns": ",".join(recipe.columns)}
-    else:
-        source = {"data": recipe.data, "noise": kit.short(recipe.noise)}
-    flags = {
-        **source,
-        "split": kit.short(recipe.split),
-        "data_seed": recipe.seed,
-        "point": list(recipe.added),
-        "without": ",".join(map(str, recipe.without)),
-        "features": ",".join(shape.on),
-        "hidden": ",".join(map(str, shape.hidden)),
-        "activation": shape.activation,
-        "optimizer": rule,
-        "lr": kit.short(rate) if isinstance(rate, float | int) else None,
-        "weights_seed": seed_shown(reader.frame),
-        "hide": ",".join(options.hide),
-    }
-    usual = {"data_seed": seed, "weights_seed": seed, "lr": kit.short(options.rate_of(rule))}
-    return kit.command(reader, ["scalarviz", "playground"], flags, usual, _lost(points, shape, reader))
+    own = {} if recipe.own is None else {"csv": recipe.data, "columns": recipe.columns, "data": None, "noise": None}
+    return {
+        **own, "split": recipe.split, "data_seed": recipe.seed, "point": list(recipe.added), "without": recipe.without,
+        "features": shape.on, "hidden": shape.hidden, "activation": shape.activation,
+    }  # fmt: skip
 
 
-def _lost(points: PointSet, shape: Shape, reader: Reader) -> Iterator[str]:
-    """What the flags cannot say."""
-    foreign = points.recipe.foreign
-    if foreign:
+def _lost(known: Known, reader: Reader) -> Iterator[str]:
+    """What no flag says."""
+    if foreign := known.at(reader.frame).recipe.foreign:
         yield f"{foreign} {'point' if foreign == 1 else 'points'} of somebody else"
-    yield from kit.lost_on_the_way(reader, _says)
-    momentum = reader.settings.numbers.get("momentum", 0.0) if reader.settings else 0.0
-    if momentum not in (0.0, USUAL_MOMENTUM):
-        yield f"a momentum of {kit.short(momentum)}"
-    if shape.off:
-        yield f"the weights of {', '.join(sorted(shape.off))}"
-    if reader.frame.frozen.any() and not shape.off:
-        yield "what is frozen"
-    yield from kit.earlier_steps(reader)
-
-
-def _says(edit: Edit) -> bool:
-    """Whether flags say what an edit does before the first step."""
-    if isinstance(edit, Change):
-        return edit.model is None and edit.loss is None
-    return isinstance(edit, _SET)

@@ -169,7 +169,7 @@ def _edit(value: str, reader: Reader, had: Had) -> Edit | None:
     kind = "SGD" if value in _PLAIN else value
     if not ((value in _PLAIN) == (now in _PLAIN) and now in OPTIMIZERS and rate is not None):
         rate = before.get("lr", usual_rate(value, reader))
-    numbers = {"lr": rate, **_special(kind, before), **({MOMENTUM: momentum} if value == MOMENTUM else {})}
+    numbers = {"lr": rate, **unusual_numbers(kind, before), **({MOMENTUM: momentum} if value == MOMENTUM else {})}
     return Change(optimizer=kind, numbers=tuple(numbers.items()))
 
 
@@ -179,13 +179,13 @@ def usual_rate(rule: str, reader: Reader) -> float:
     return float(known(rule.lower())) if callable(known) and rule in RULES else _RATE.get(rule, _USUAL_RATE)
 
 
-def _special(kind: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that are not what the constructor takes by itself, but for the rate."""
-    usual = inspect.signature(OPTIMIZERS[kind]).parameters
+def unusual_numbers(kind: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """The numbers that are not what the constructor takes by itself, but for the rate."""
+    usual = inspect.signature(OPTIMIZERS[kind]).parameters if kind in OPTIMIZERS else None  # None: somebody's own
     return {
         name: number
         for name, number in numbers.items()
-        if name != "lr" and name in usual and number != usual[name].default
+        if name != "lr" and (usual is None or (name in usual and number != usual[name].default))
     }
 
 

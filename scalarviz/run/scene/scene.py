@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -107,6 +107,26 @@ _NOW_PANELS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class OwnFlags:
+    """What a scene alone knows of its flags at a moment.
+
+    Attributes
+    ----------
+    flags : callable
+        ``flags(reader)``: values of options by their names, None for one that is left out. None in the place of all:
+        the moment has no line.
+    lost : callable
+        ``lost(reader)``: what no flag says, as phrases.
+    edits : tuple of type
+        Kinds of edits that these flags say if they were done before the first step.
+    """
+
+    flags: Callable[[Reader], Mapping[str, Any] | None]
+    lost: Callable[[Reader], Iterable[str]] = lambda reader: ()
+    edits: tuple[type[Edit], ...] = ()
+
+
 @dataclass(slots=True)
 class Scene:
     """Data + network + loss + optimiser (all in `run`) + what to show.
@@ -134,7 +154,9 @@ class Scene:
         What a hand may set beside what every run has (:mod:`scalarviz.run.controls`), from top to bottom.
     command : callable or None
         ``command(reader)``: the command line that shows the same as the moment does; None or an empty text: there is
-        none.
+        none. A scene that is loaded by its name or its path has one by itself.
+    own_flags : OwnFlags or None
+        What that line says of data that change live, which only the scene knows.
     table : callable or None
         ``table(table)``: the edit that lets the run learn a :class:`scalarviz.io.CsvTable` that was pasted into the
         window or dropped on it; raises InputError for one that will not do. None: it takes none.
@@ -173,6 +195,7 @@ class Scene:
     plan: Plan | None = None
     controls: tuple[Control, ...] = ()
     command: Callable[[Reader], str | None] | None = None
+    own_flags: OwnFlags | None = None
     hide: tuple[str, ...] = ()
     table: Callable[[CsvTable], Edit] | None = None
     options: Any = None
@@ -233,6 +256,9 @@ class Scene:
         self.controls = _controls(self.controls)
         if self.command is not None:
             function(self.command, "Scene: command")
+        own: Any = self.own_flags
+        if own is not None and not isinstance(own, OwnFlags):
+            raise TypeMismatchError(f"Scene: own_flags is an OwnFlags or None, got {type(own).__name__} {shown(own)}")
         if self.table is not None:
             function(self.table, "Scene: table")
         flag(self.whole_loss, "Scene: whole_loss")

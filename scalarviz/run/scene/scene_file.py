@@ -64,9 +64,14 @@ class LoadedScene:
 
     def begun(self, options: Any) -> Scene:
         """The scene of some options, its weights those of ``--load``."""
+        from .command import Command
+
         scene = self.build(options)
         if options.load:
             scene.run.load(options.load, keep=options.kept(names_kept(scene.run.optimizer)))
+        if scene.command is None and isinstance(scene.options, type(options)):
+            own = self.module.__name__.startswith(OWN)
+            scene.command = Command(scene, str(self.module.__file__) if own else self.name)
         return scene
 
     def finish(self, scene: Scene, options: Any) -> list[Path]:
