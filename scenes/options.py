@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -18,7 +18,8 @@ from scalarviz.engine.problem import SAMPLINGS, Sampling
 from scalarviz.engine.table import NAMES as ENGINES
 from scalarviz.errors import InputError, listing, shown
 from scalarviz.optim import Optimizer, lr_scheduler
-from scalarviz.run.scene.scene import SIDES
+from scalarviz.run.controls import Control, Layers, Segments, Slider, Switch
+from scalarviz.run.scene.scene import SIDES, extra_of, flag_of
 
 # ---- The flag ``--schedule``: what it may say, and the schedule that it makes.
 
@@ -245,6 +246,45 @@ class Flags(BaseModel):
     def given(self, name: str) -> bool:
         """Whether the caller set this option, or it has its default."""
         return name in self.model_fields_set
+
+    @classmethod
+    def control(cls, name: str, label: str, does: str, **more: Any) -> Control:
+        """The control of an option: its flag, its default and what it may be set to are those of the field.
+
+        A switch of a truth, segments of names, a slider between two bounds, layers of whole numbers.
+
+        Parameters
+        ----------
+        name : str
+            Of the field.
+        label, does : str
+        **more
+            ``value`` and ``change`` of :class:`~scalarviz.run.controls.Control`; others in the place of the field's.
+
+        Raises
+        ------
+        InputError
+            There is no such option, or its bounds are not known and not given.
+        """
+        if name not in cls.model_fields:
+            raise InputError(f"there is no option {shown(name)}; allowed: {listing(cls.model_fields)}")
+        field = cls.model_fields[name]
+        usual, flag = field.default, flag_of(name, field)
+        named = extra_of(field).get("metavar", "").split("|")
+        literal = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+        choices = literal or tuple(type(usual)(one) for one in named if len(named) > 1)
+        if isinstance(usual, bool):
+            return Switch(label, flag, does, **more)
+        if isinstance(usual, tuple):
+            return Layers(label, flag, does, **more)
+        if choices:
+            return Segments(label, flag, does, **{"choices": choices, **more})
+        ends = {"least": "ge", "most": "le"}
+        known = {end: getattr(one, at) for one in field.metadata for end, at in ends.items() if hasattr(one, at)}
+        given = {"usual": usual, "whole": isinstance(usual, int), **known, **more}
+        if not ends.keys() <= given.keys():
+            raise InputError(f"{flag} has no bounds that a slider could have; give it least=, most=")
+        return Slider(label, flag, does, **given)
 
     def refuse(self, names: Iterable[str], because: str) -> None:
         """Refuse flags that would do nothing beside others: what was given and is not heard is a mistake somewhere.

@@ -25,7 +25,7 @@ from scalarviz.engine.data import Data
 from scalarviz.errors import InputError, MissingDependencyError
 from scalarviz.io import Picture, check_picture_name, example_photo, load_picture, save_picture, shrink
 from scalarviz.run import Moment, Story
-from scalarviz.run.controls import Reader, Segments
+from scalarviz.run.controls import Reader
 from scalarviz.run.edits import Edit, Refill, SetTargets
 from scalarviz.run.edits.base import Names, numbered
 from scalarviz.run.panels import HeldBack, LossCurve, Painting, psnr
@@ -114,6 +114,7 @@ PIECE = 2**15  # pixels that are painted together
 CURVE = 2000  # of the dashed curve
 CLAIMED = 2**14  # pixels, evenly spread, of which the sentence at the end speaks
 NEEDS = {"data": "skimage"}
+TURNS = "What is painted; the weights stay, so that something new is learnt from something old."
 
 
 class Options(SceneOptions):
@@ -202,7 +203,7 @@ def build(options: Options) -> sv.Scene:
         output_names=("r", "g", "b"),
         panels=(painting, LossCurve("batch", spread)),
         notes=notes,
-        controls=(studio.control,),
+        controls=(Options.control("transform", "transform", TURNS, value=studio.transform, change=studio.turned),),
         own_flags=OwnFlags(lambda reader: {}, studio.lost, (Turned, Replaced)),
         options=options,
         story=Story("They should paint a photograph." if options.picture is None else "They should paint a picture.",
@@ -357,19 +358,14 @@ class Studio:
         if self.motif(reader.data).rgb is not self.first.rgb:
             yield "the picture that was opened"
 
-    @property
-    def control(self) -> Segments:
-        """The transform, for a hand."""
+    def transform(self, reader: Reader) -> str:
+        """The name of the transform of a moment."""
+        return self.motif(reader.data).transform
 
-        def change(value: str, reader: Reader) -> Edit | None:
-            motif = self.motif(reader.data)
-            return None if value == motif.transform else self.turn(motif, value)
-
-        does = "What is painted; the weights stay, so that something new is learnt from something old."
-        return Segments(
-            "transform", "--transform", does, choices=tuple(TRANSFORMS), change=change,
-            value=lambda reader: self.motif(reader.data).transform,
-        )  # fmt: skip
+    def turned(self, transform: str, reader: Reader) -> Edit | None:
+        """The edit that paints the picture of a moment with another transform."""
+        motif = self.motif(reader.data)
+        return None if transform == motif.transform else self.turn(motif, transform)
 
 
 def _spread(count: int) -> NDArray[np.int64]:

@@ -34,7 +34,7 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.io import check_target, write_bytes
 from scalarviz.run import Run, Story
-from scalarviz.run.controls import Reader, Segments
+from scalarviz.run.controls import Reader
 from scalarviz.run.edits import Change, Edit, SetBatchSize, Several
 from scalarviz.run.panels import Axis, LossCurve, PlaneMap, Points, TestCurve
 from scalarviz.run.scene.own_controls import is_sequence
@@ -149,14 +149,15 @@ def _other_activation(value: str, reader: Reader) -> Edit | None:
     return Several((Change(model=network(value)),), f"activation = {value}")
 
 
-BATCH = Segments(
-    "batch", "--batch", "Samples whose gradients a step takes: one is quick and noisy, all four are smooth.",
-    choices=(1, len(BITS)), value=lambda reader: reader.settings and reader.settings.batch_size,
+BATCH = Options.control(
+    "batch", "batch", "Samples whose gradients a step takes: one is quick and noisy, all four are smooth.",
+    value=lambda reader: reader.settings and reader.settings.batch_size,
     change=lambda value, reader: SetBatchSize(value),
 )  # fmt: skip
-ACTIVATION = Segments(
-    "activation", "--activation", "What bends the sums: with tanh nearly all starts learn, with sigmoid half of them.",
-    choices=tuple(ACTIVATIONS), value=_activation_of, change=_other_activation,
+ACTIVATION = Options.control(
+    "activation", "activation",
+    "What bends the sums: with tanh nearly all starts learn, with sigmoid half of them.",
+    value=_activation_of, change=_other_activation,
 )  # fmt: skip
 
 

@@ -173,7 +173,7 @@ def build(options: Options) -> sv.Scene:
         notes=notes,
         story=sv.run.Story(_sentence(points), claim=partial(_claim, known=known), anew=partial(_anew, known=known)),
         whole_loss=points.learnt <= MOST_TOLD,
-        controls=controls_of(known, hand),
+        controls=controls_of(known, hand, Options),
         own_flags=own_flags(known),
         hide=taken_away(options.hide),
         table=partial(table_edit, known),

@@ -7,13 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from scalarviz.data.points import KINDS, NOISE
-from scalarviz.run.controls import Button, Control, Layers, Reader, Segments, Slider, Switch
+from scalarviz.data.points import NOISE
+from scalarviz.run.controls import Button, Control, Reader, Segments, Switch
 from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetBatchSize
 from scalarviz.run.scene.scene import OwnFlags
 
+from ..options import SceneOptions
 from .edits import other_points, set_hidden, switch_feature
-from .net import BETWEEN, FEATURES, shape_of
+from .net import FEATURES, shape_of
 from .panels import Hand
 from .points import Known, points_for
 
@@ -38,8 +39,9 @@ HIDDEN: dict[str, tuple[str, ...]] = {
 """What ``--hide`` may name, and the controls that it takes away."""
 
 
-def controls_of(known: Known, hand: Hand) -> tuple[Control, ...]:
-    """The controls of a playground with these points, from top to bottom; each is a flag that is changed live."""
+def controls_of(known: Known, hand: Hand, options: type[SceneOptions]) -> tuple[Control, ...]:
+    """The controls of a playground with these points, from top to bottom; each is an option that is changed live."""
+    control = options.control
 
     def of_recipe(name: str, said: str, *ends: float) -> dict[str, Any]:
         """How a control shows and changes a number of the recipe, within its ends; a table has no noise and no kind."""
@@ -63,27 +65,28 @@ def controls_of(known: Known, hand: Hand) -> tuple[Control, ...]:
         return _other(known, reader, "new points", seed=known.at(reader.frame).recipe.seed + 1)
 
     return (
-        Slider(
-            "batch", "--batch", "Points whose gradients a step averages: few are quick and noisy, many are smooth.",
-            least=BATCHES[0], most=BATCHES[1], log=True, whole=True, usual=10,
+        control(
+            "batch", "batch", "Points whose gradients a step averages: few are quick and noisy, many are smooth.",
+            least=BATCHES[0], most=BATCHES[1], log=True,
             value=lambda reader: reader.settings and reader.settings.batch_size,
             change=lambda value, reader: SetBatchSize(max(1, int(value))),
         ),
-        Segments(
-            "activation", "--activation", "What bends between layers: without a bend many are no more than one.",
-            choices=BETWEEN, value=activation, change=lambda value, reader: Change(activation=value),
+        control(
+            "activation", "activation", "What bends between layers: without a bend many are no more than one.",
+            value=activation, change=lambda value, reader: Change(activation=value),
         ),
-        Segments(
-            "data", "--data", "What the points are; the weights stay, and learn to tell other points apart.",
-            choices=tuple(KINDS), **of_recipe("data", "points: {}"),
+        control(
+            "data", "data", "What the points are; the weights stay, and learn to tell other points apart.",
+            **of_recipe("data", "points: {}"),
         ),
-        Slider(
-            "noise", "--noise", "How much chance is in the points: what cannot be learnt, only learnt by heart.",
-            least=0.0, most=NOISE, usual=0.0, **of_recipe("noise", "noise {:g}", 0.0, NOISE),
+        control(
+            "noise", "noise", "How much chance is in the points: what cannot be learnt, only learnt by heart.",
+            **of_recipe("noise", "noise {:g}", 0.0, NOISE),
         ),
-        Slider(
-            "learnt from", "--split", "The share of the points that is learnt from; the rest is held back as a test.",
-            least=0.1, most=0.9, usual=0.5, **of_recipe("split", "{:.0%} learnt from", 0.1, 0.9),
+        control(
+            "split", "learnt from",
+            "The share of the points that is learnt from; the rest is held back as a test.",
+            **of_recipe("split", "{:.0%} learnt from", 0.1, 0.9),
         ),
         Button(
             "new points", "--data-seed", "Other points of the same kind: a good network does not hang on these ones.",
@@ -91,8 +94,8 @@ def controls_of(known: Known, hand: Hand) -> tuple[Control, ...]:
         ),
         *(_feature(known, name) for name in FEATURES),
         _click(known, hand),
-        Layers(
-            "layers", "--hidden", "Units between input and output: what one layer cannot tell apart, two may.",
+        control(
+            "hidden", "layers", "Units between input and output: what one layer cannot tell apart, two may.",
             anew=True, value=lambda reader: getattr(shape_of(reader.frame), "hidden", None),
             change=lambda value, reader: set_hidden(value),
         ),

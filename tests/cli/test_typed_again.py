@@ -19,8 +19,10 @@ from kit.commands import (
     write_small_files,
 )
 from kit.inside_scenes import AddPoint, Hand, SetHidden, SwitchFeature
+from scalarviz.errors import InputError
 from scalarviz.io import load_tensors
 from scalarviz.run import edits, panels
+from scalarviz.run.scene.scene_file import load_scene
 
 
 @pytest.fixture
@@ -164,6 +166,60 @@ def test_a_run_that_goes_on_from_a_file_names_it(made, tmp_path, name):
     scene.run.change(lr=0.5)
     scene.run.step(1)
     assert "# without 1 change on the way" in told(scene)
+
+
+OWN = '''"""A scene of one's own."""
+from typing import Literal
+import numpy as np
+from pydantic import Field
+import scalarviz as sv
+from scalarviz.scenes import SceneOptions, WholeNumbers
+
+KEPT = {"value": lambda reader: None, "change": lambda value, reader: None}
+
+class Options(SceneOptions):
+    lr: float = Field(0.1, gt=0)
+    l2: float = Field(0.0, ge=0, le=0.5)
+    units: int = Field(3, ge=1, le=9)
+    kind: Literal["tanh", "relu"] = "tanh"
+    bare: bool = False
+    hidden: WholeNumbers = (3,)
+
+CONTROLS = [Options.control(name, name, "It does.", **KEPT) for name in ("l2", "units", "kind", "bare", "hidden")]
+
+def build(options):
+    net = sv.nn.Sequential(sv.nn.Linear(2, options.units, bias=not options.bare), sv.nn.Linear(options.units, 1))
+    net.initialize(seed=options.seed)
+    data = np.eye(2), np.ones((2, 1))
+    run = sv.Run(net, sv.nn.MSELoss(), sv.optim.SGD(net.parameters(), lr=options.lr), data=data, l2=options.l2,
+                 **options.of_run)
+    return sv.Scene("own", run, controls=CONTROLS)
+'''
+
+
+def test_a_scene_of_ones_own_has_the_line_and_controls_of_its_options(tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(OWN)
+    scene = make_scene(str(file), units=5, bare=True, l2=0.25, lr=0.03)
+    assert [type(one).__name__ for one in scene.controls] == ["Slider", "Slider", "Segments", "Switch", "Layers"]
+    assert [one.flag for one in scene.controls] == ["--l2", "--units", "--kind", "--bare", "--hidden"]
+    l2, units, kind = scene.controls[:3]
+    assert (l2.least, l2.most, l2.usual, l2.whole) == (0, 0.5, 0.0, False)
+    assert (units.least, units.most, units.usual, units.whole) == (1, 9, 3, True)
+    assert kind.choices == ("tanh", "relu")
+    scene.run.step(4)
+    words = shlex.split(told(scene))
+    assert words[:2] == ["scalarviz", str(file)]
+    assert main([*words[1:], "--headless", "--save", str(tmp_path / "w.safetensors")]) == 0
+    found = load_tensors(tmp_path / "w.safetensors")[0]
+    assert all(np.array_equal(found[name], array) for name, array in scene.run.state_dict().items())
+
+
+def test_of_a_control_of_an_option_without_bounds_the_message_says_what_to_give():
+    with pytest.raises(InputError, match="least=, most="):
+        load_scene("rgb").options.control("lr", "rate", "It does.", value=lambda r: 1.0, change=lambda v, r: None)
+    with pytest.raises(InputError, match="no option 'rate'"):
+        load_scene("rgb").options.control("rate", "rate", "It does.", value=lambda r: 1.0, change=lambda v, r: None)
 
 
 # ---- controls are flags
