@@ -569,7 +569,7 @@ def picture_of(folder: Path, name: str, state: str, size: tuple[int, int]) -> li
     numbers = Numbers(folder)
     given = {flag: numbers._place(value) for flag, value in BEGUN.get(name, {}).items()}
     loaded = load_scene(name)
-    scene = loaded.build(loaded.options(engine="numpy", dtype="float64", threads=1, **given))
+    scene = loaded.begun(loaded.options(engine="numpy", dtype="float64", threads=1, **given))
     scene.run.step(0 if state == "start" else DONE)
     with viewer(scene, size, playing=state == "start", wait=None) as view:  # which waits for a hand, and says so
         settle(view)
@@ -675,7 +675,7 @@ def _controls() -> Iterator[str]:
         for name in scene_names():
             loaded = load_scene(name)
             given = {flag: numbers._place(value) for flag, value in BEGUN.get(name, {}).items()}
-            scene = loaded.build(loaded.options(engine="numpy", threads=1, **given))
+            scene = loaded.begun(loaded.options(engine="numpy", threads=1, **given))
             for thing in (scene, scene.run, scene.run.optimizer) if name == "rgb" else ():
                 kind = type(thing).__name__
                 yield from (f"name sv.{kind}.{member}" for member in getattr(thing, "__dict__", ()) if member[0] != "_")

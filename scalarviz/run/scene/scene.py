@@ -155,8 +155,6 @@ class Scene:
     command : callable or None
         ``command(reader)``: the command line that shows the same as the moment does; None or an empty text: there is
         none. A scene that is loaded by its name or its path has one by itself.
-    own_flags : OwnFlags or None
-        What that line says of data that change live, which only the scene knows.
     table : callable or None
         ``table(table)``: the edit that lets the run learn a :class:`scalarviz.io.CsvTable` that was pasted into the
         window or dropped on it; raises InputError for one that will not do. None: it takes none.
@@ -170,6 +168,8 @@ class Scene:
     steps_a_frame : int or None
         Steps of each frame of a window or film after the first two seconds, which have one. Default: as many as let
         the most be seen in the time that there is.
+    own_flags : OwnFlags or None
+        What ``command`` says of data that change live, which only the scene knows.
 
     Raises
     ------
@@ -195,12 +195,12 @@ class Scene:
     plan: Plan | None = None
     controls: tuple[Control, ...] = ()
     command: Callable[[Reader], str | None] | None = None
-    own_flags: OwnFlags | None = None
     hide: tuple[str, ...] = ()
     table: Callable[[CsvTable], Edit] | None = None
     options: Any = None
     whole_loss: bool = False
     steps_a_frame: int | None = None
+    own_flags: OwnFlags | None = None
 
     def __new__(cls, *args: Any, **named: Any) -> Self:
         """Say where the fields of former scene files are now; everything else is for ``__init__`` to check."""
