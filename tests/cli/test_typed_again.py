@@ -245,7 +245,7 @@ MOVED = {
         "regularisation": [("L1", {"l1": 1e-3}), ("L2", {"l2": 1e-3})], "data": same("data", "spiral", "plane"),
         "noise": same("noise", 0.25), "learnt from": same("split", 0.7), "new points": [(None, {"data_seed": 1})],
         "layer 1: fewer units": [(None, {"hidden": (3, 2)})], "layer 2: more units": [(None, {"hidden": (4, 3)})],
-        "other first weights": WEIGHTS_SEED,
+        "reseed": WEIGHTS_SEED,
     },
     "texture": {"transform": same("transform", "transpose", "zoom"), "regularisation": [("L2", {"l2": 1e-3})]},
     "uinn": {

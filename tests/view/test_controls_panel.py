@@ -21,10 +21,10 @@ from scalarviz.view.controls.item import Item, Row, row_of
 from scalarviz.view.controls.panel import HEAD, OPENS, RESTS, ControlsPanel
 from scalarviz.view.controls.place import LEAST, at_the_edge, beside_cubes, narrowed, over_column
 from scalarviz.view.controls.ring import Wish
-from scalarviz.view.controls.rows import Placed
+from scalarviz.view.controls.rows import Placed, height_of, stood
 from scalarviz.view.controls.sharing import shared
 from scalarviz.view.controls.turning import MAGNET, turned, value_at
-from scalarviz.view.draw.places import ABOUT, Wanted, arrange
+from scalarviz.view.draw.places import ABOUT, LABEL, Wanted, arrange
 from scalarviz.view.draw.text import measure
 from scalarviz.view.draw.theme import DARK, LIGHT
 from scalarviz.view.touched.covering import column_of
@@ -55,6 +55,10 @@ class Does:
 
     def copy(self, words: str) -> None:
         self.done.append(words)
+
+
+def named(rows: list[Row]) -> list[str]:
+    return [item.name for row in rows for item in row.items]
 
 
 def nothing(value: Any, reader: Any) -> None:
@@ -489,7 +493,6 @@ def test_what_acts_at_once_is_above_the_rule_and_what_starts_anew_below_it() -> 
     assert labels == [
         "tools", "learning rate", "batch", "optimiser", "pace", "regularisation", "regularisation rate", "activation",
         "noise", "data", "show what is held back", "discretise", "rule", "layers", "new points", "seed",
-        "copy as command",
     ]  # fmt: skip
 
 
@@ -501,7 +504,29 @@ def test_a_scenes_control_takes_the_place_of_the_runs_own() -> None:
 
 def test_a_command_that_is_none_has_no_button() -> None:
     for command in (None, lambda reader: None, lambda reader: ""):
-        assert "copy as command" not in [row.label for row in held(reader_of(0), command=command)]
+        assert "copy as command" not in named(held(reader_of(0), command=command))
+
+
+def test_the_command_is_copied_beside_the_seed_and_in_a_row_of_its_own_without_one() -> None:
+    def command(reader: Reader) -> str:
+        return "x"
+
+    assert [item.name for item in held(reader_of(0), command=command)[-1].items] == ["reseed", "copy as command"]
+    alone = held(reader_of(0), command=command, hide=["seed"])
+    assert alone[-1].label == "copy as command"
+    assert "reseed" not in named(alone)
+    assert "copy as command" not in named(held(reader_of(0), command=command, hide=["copy as command"]))
+
+
+def test_buttons_stand_below_the_words_that_leave_them_no_room() -> None:
+    button = Button("copy as command", "", "Copies.", change=nothing)
+    row = Row("buttons", (Item(button),), "seed", "4,294,967,295")
+    for width in (400.0, 200.0, 120.0):
+        (one,) = stood([row], (0.0, 0.0, width, 0.0))
+        (part,) = one.parts
+        said = measure(row.label, LABEL) + 10 + measure(row.note, LABEL, True)
+        assert part.box[0] >= said or part.box[1] >= 28
+        assert part.box[1] + part.box[3] <= one.box[3] == height_of(row, width)
 
 
 def test_the_pace_stands_at_the_speeds_there_are() -> None:

@@ -234,7 +234,7 @@ def test_the_pace_is_that_of_its_keys(host: Unseen) -> None:
 def test_another_seed_begins_anew_with_its_weights_and_says_so(host: Unseen) -> None:
     stepped(host, 3)
     opened(host)
-    click(host, middle(place(host, "other first weights").box))
+    click(host, middle(place(host, "reseed").box))
     settled(host)
     with offscreen():
         live(host).playback.pause()

@@ -160,8 +160,8 @@ class Contents:
         anew = [one for one in (*merged, *mine.values()) if one.anew or isinstance(one, Layers)]
         last = [row for one in anew if isinstance(one, Layers) for row in self._layers(one, reader, wanted)]
         last += self._filled([one for one in anew if not isinstance(one, Layers)], reader, wanted)
-        last += [] if "seed" in self._hidden else [self._seed(reader)]
-        last += [] if "copy as command" in self._hidden else self._copied(reader)
+        copied = self._copied(reader)
+        last += [row_of(item) for item in copied] if "seed" in self._hidden else [self._seed(reader, copied)]
         return [*found, *([Row("rule")] if last else []), *last]
 
     def _owned(self, reader: Reader) -> tuple[Control, ...]:
@@ -274,8 +274,8 @@ class Contents:
         return [Row("layers", tuple(items), control.label, "that no longer fit start anew", ends=ends,
                     middles=tuple(middles))]  # fmt: skip
 
-    def _seed(self, reader: Reader) -> Row:
-        """Which first weights, and a way to others."""
+    def _seed(self, reader: Reader, copied: Sequence[Item]) -> Row:
+        """Which first weights, and a way to others; beside it the button that copies the command."""
         seed = seed_shown(reader.frame)
         flag = "--weights-seed" if hasattr(reader.options, "weights_seed") else ""  # --seed is that of the samples too
 
@@ -285,21 +285,21 @@ class Contents:
         def typed(value: float, reader: Reader) -> None:
             self._does.reseed(int(value))
 
-        button = Item(Button("other first weights", flag, _SEED, change=other))
+        button = Item(Button("reseed", flag, _SEED, change=other))
         number = Slider(_TYPED_SEED, flag, _SEED, least=0, most=2**32, whole=True,
                         value=lambda reader: seed, change=typed)  # fmt: skip
-        return Row("buttons", (button,), "seed", printed(seed), typed=Item(number, seed))
+        return Row("buttons", (button, *copied), "seed", printed(seed), typed=Item(number, seed))
 
-    def _copied(self, reader: Reader) -> list[Row]:
-        """The command line that shows the same, where the scene knows it."""
+    def _copied(self, reader: Reader) -> list[Item]:
+        """What copies the command line that shows the same, where the scene knows it."""
         command = self._command
-        if command is None or not command(reader):
+        if "copy as command" in self._hidden or command is None or not command(reader):
             return []
 
         def copied(value: object, reader: Reader) -> None:
             self._does.copy(command(reader) or "")
 
-        return [row_of(Item(Button("copy as command", "", _COPY, change=copied)))]
+        return [Item(Button("copy as command", "", _COPY, change=copied))]
 
 
 def _short(item: Item) -> bool:

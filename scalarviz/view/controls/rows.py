@@ -44,6 +44,8 @@ def height_of(row: Row, width: float) -> float:
         return BOX + 10.0
     if row.look == "segments":
         return _UNDER + BOX * lines_of(row.items[0], width) + 9.0
+    if row.look == "buttons" and not _beside_words(row, width):
+        return BOX + _HEIGHTS[row.look]
     return _HEIGHTS[row.look]
 
 
@@ -137,15 +139,30 @@ def _list(item: Item, box: Box) -> Placed:
 
 def _buttons(row: Row, box: Box) -> list[Placed]:
     """At the right of what they are about, or as wide as the panel where nothing is said of it."""
-    x, y, width, _ = box
-    if len(row.items) == 1 and row.items[0].control.label == row.label:
+    x, y, width, high = box
+    if _alone(row):
         return [Placed(row.items[0], (x, y, width, BOX))]
     right, found = x + width, []
     for item in reversed(row.items):
-        wide = measure(item.control.label, LABEL, True) + 24
-        found.append(Placed(item, (right - wide, y, wide, BOX)))
+        wide = _as_wide(item)
+        found.append(Placed(item, (right - wide, y + high - _HEIGHTS["buttons"], wide, BOX)))
         right -= wide + _GAP
     return found[::-1]
+
+
+def _alone(row: Row) -> bool:
+    """Whether it is one button that says its name itself."""
+    return len(row.items) == 1 and row.items[0].name == row.label
+
+
+def _as_wide(item: Item) -> float:
+    return measure(item.name, LABEL, True) + 20
+
+
+def _beside_words(row: Row, width: float) -> bool:
+    """Whether buttons have room beside what is said of them; else they stand below it."""
+    words = measure(row.label, LABEL) + 10 + measure(row.note, LABEL, True)
+    return _alone(row) or words + sum(_GAP + _as_wide(item) for item in row.items) <= width
 
 
 _STEP = 20.0  # width of + and -
