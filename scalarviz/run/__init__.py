@@ -21,8 +21,7 @@ from .core.history import History
 from .core.requests import FrameRequest
 from .opened.opened import Opened
 from .run import Run
-from .scene.plan import Group, Placed, Plan, Room
-from .scene.scene import Scene, Story
+from .scene.scene import Group, Placed, Plan, Room, Scene, Story
 from .source import Moment, Source
 
 __all__ = [

@@ -13,7 +13,7 @@ import pytest
 
 from scalarviz.run.core.frame import Stage, Tensor
 from scalarviz.run.questions.ranges import Range
-from scalarviz.run.scene.plan import Group, Placed, Plan
+from scalarviz.run.scene.scene import Group, Placed, Plan
 from scalarviz.view.cubes.atlas import Atlas
 from scalarviz.view.cubes.picking import Picker
 from scalarviz.view.cubes.sizes import Sizing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...run.core.frame import is_chain
 from ...run.panels import Features
-from ...run.scene.plan import Plan
+from ...run.scene.scene import Plan
 from ..cubes.scale import rows_of
 from ..shown.subject import Subject
 from ..space.layout import Layout

@@ -16,8 +16,7 @@ from ...run.core.requests import FrameRequest
 from ...run.edits import Edit
 from ...run.panels import LossCurve, Panel, PlaneMap, RecordedPictures
 from ...run.run import Run
-from ...run.scene.plan import Plan
-from ...run.scene.scene import Scene
+from ...run.scene.scene import Plan, Scene
 from ...run.source import Moment, Source
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.contents import Picture

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import InputError, UnknownNameError, listing, shown
 from ...run.core.frame import Stage, Tensor
-from ...run.scene.plan import Plan
+from ...run.scene.scene import Plan
 from .arrangement import Arrangement, Segments
 from .blueprint import Blueprint
 from .camera import Camera, Rect, Size

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...run.core.frame import Tensor
-from ...run.scene.plan import Column, Plan, Room
+from ...run.scene.scene import Column, Plan, Room
 from .arrangement import ACROSS, DOWN, FLOW, OUTPUTS_ACROSS, OUTPUTS_DOWN, Arrangement, plate_for
 from .blueprint import Blueprint, Box, Caption, Heading, Wire
 from .camera import Rect, Size, basis

@@ -12,8 +12,7 @@ import numpy as np
 from ....errors import FileFormatError, ScalarvizError
 from ...looking import sample
 from ...run import Run
-from ...scene.plan import Plan
-from ...scene.scene import Scene
+from ...scene.scene import Plan, Scene
 from ..run_source import RunSource
 from ..watched.watched import Watched
 from .file import LONGEST_NAME, clean
