@@ -11,8 +11,7 @@ from ..checks import position
 from ..engine.problem import Midway
 from .checks import as_pair, check_targets, fitting, flat
 from .core.forward import Forward
-from .core.reading import Reading
-from .core.requests import FrameRequest
+from .core.reading import FrameRequest, Reading
 from .core.setup import setup_of
 from .core.training import in_turn
 

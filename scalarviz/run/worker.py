@@ -36,8 +36,7 @@ from ..engine.problem import Midway, Readback
 from ..errors import StateError
 from .checks import waiting
 from .core.frame import Frame
-from .core.reading import Reading
-from .core.requests import LOOK, AskedCall, FrameRequest
+from .core.reading import LOOK, AskedCall, FrameRequest, Reading
 from .edits import Call, Edit, SetFrozen, SetOptimizer, SetWeights
 from .looking import reading, reading_midway
 from .questions.breakpoints import Stop

@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ScalarvizError, StateError
-from ...run.core.requests import AskedCall
+from ...run.core.reading import AskedCall
 from ..watch.host import TICK
 from .channel import Channel
 

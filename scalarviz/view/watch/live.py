@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ScalarvizError
-from ...run.core.requests import AskedCall
+from ...run.core.reading import AskedCall
 from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
 from ...run.engines import full_speed, ready
 from ...run.sources.played import rehearse

@@ -15,7 +15,7 @@ from .stopped import last_good
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame, Past
-    from ...run.core.requests import AskedCall
+    from ...run.core.reading import AskedCall
     from ...run.run import Run
     from .going import Going
     from .guide import Guide
