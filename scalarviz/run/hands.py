@@ -18,10 +18,10 @@ from ..optim._groups import GroupNumbers
 from ..optim._pace import PaceMoment
 from . import regraph
 from .checks import as_pair, batch_of, check_targets, fitting, fitting_source
-from .core.data import Dataset, Given, data_of
 from .core.gather import as_blocks, begun_buffers
 from .core.graph import Graph
 from .core.optimizer import begun, columns_of, places_of, record_rules, record_update
+from .core.setup import Dataset, Given, data_of
 from .edits.base import within
 from .edits.change import Change
 from .edits.weights import Spans

@@ -24,7 +24,6 @@ from ..tape import Tape
 from . import breaking, callbacks, checkpoint, editing, engines, looking, making, opening, state, travel
 from .callbacks import Recorder, StepCallback
 from .checks import Shape
-from .core.data import Dataset
 from .core.forward import Forward
 from .core.frame import Branch, Frame, Stage, Tensor
 from .core.graph import Graph
@@ -32,6 +31,7 @@ from .core.history import History
 from .core.loss_scale import Given, LossScale
 from .core.optimizer import hand_back, spans_in
 from .core.reading import FrameRequest
+from .core.setup import Dataset
 from .core.training import Training, handed_on, in_turn
 from .editing import AS_NOW, AsNow
 from .edits import AddSamples, Applied, Edit, Refill, SetNumbers, SetOptimizer, SetSchedule, SetTargets, SetWeights

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from ..engine.table import EngineChoice, lost
 from ..errors import InputError, StateError, TypeMismatchError, listing
-from .core.data import Dataset
 from .core.gather import constants_of
 from .core.graph import Graph
 from .core.interrupts import Whole
-from .core.setup import Setup, setup_of
+from .core.setup import Dataset, Setup, setup_of
 from .core.training import in_turn
 from .former import all_or_nothing, keep
 
