@@ -21,7 +21,7 @@ from ..optim import Optimizer, Schedule
 from ..scalar.store import Store
 from ..scalar.weight import Weight
 from ..tape import Tape
-from . import breaking, callbacks, checkpoint, editing, engines, looking, making, opening, state, travel
+from . import callbacks, checkpoint, editing, engines, looking, making, opening, state, travel
 from .callbacks import Recorder, StepCallback
 from .checks import Shape
 from .core.forward import Forward
@@ -559,7 +559,7 @@ class Run:
         --------
         >>> point = run.break_on("0.weight[2][1] crosses 0")
         """
-        return breaking.break_on(self, condition, once)
+        return callbacks.break_on(self, condition, once)
 
     @property
     def stopped_by(self) -> Stop | None:
@@ -607,7 +607,7 @@ class Run:
         --------
         >>> run.find("sign(0.weight[2][1]) changes")
         """
-        return breaking.find(self, condition, before, progress)
+        return callbacks.find(self, condition, before, progress)
 
     # ---- changing: all of it is an edit, and stands in the log
 

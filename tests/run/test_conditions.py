@@ -17,7 +17,7 @@ from kit.meaning import meaning
 from kit.runs import bits
 from scalarviz import Run, nn, optim
 from scalarviz.errors import ExpressionError, ScalarvizError
-from scalarviz.run.breaking import condition_name, holds
+from scalarviz.run.callbacks import condition_name, holds
 from scalarviz.run.core.gather import weight_name
 from scalarviz.run.travel import span
 

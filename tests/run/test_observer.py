@@ -12,7 +12,7 @@ from kit.networks import SMALL
 from kit.refusals import refusals
 from kit.runs import bits, make_run
 from scalarviz.errors import DivergedError, InputError, ScalarvizError, StateError, TypeMismatchError
-from scalarviz.run.breaking import holds
+from scalarviz.run.callbacks import holds
 from scalarviz.run.core.gather import weight_name
 from scalarviz.run.travel import span
 

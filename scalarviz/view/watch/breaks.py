@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ...errors import ScalarvizError
-from ...run.breaking import condition_name, holds
+from ...run.callbacks import condition_name, holds
 from ...run.questions.expression import brief
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import ScalarvizError
-from ...run.breaking import condition_name
+from ...run.callbacks import condition_name
 
 if TYPE_CHECKING:
     from ...run.run import Run
