@@ -21,7 +21,7 @@ from ..optim import Optimizer, Schedule
 from ..scalar.store import Store
 from ..scalar.weight import Weight
 from ..tape import Tape
-from . import callbacks, checkpoint, editing, engines, looking, making, opening, state, travel
+from . import callbacks, checkpoint, editing, engines, looking, making, state, travel
 from .callbacks import Recorder, StepCallback
 from .checks import Shape
 from .core.forward import Forward
@@ -37,10 +37,10 @@ from .editing import AS_NOW, AsNow
 from .edits import AddSamples, Applied, Edit, Refill, SetNumbers, SetOptimizer, SetSchedule, SetTargets, SetWeights
 from .former import Former
 from .hands import RunHands
+from .looking import Sample
 from .opened.network import Network
 from .opened.opened import Opened
 from .opened.why import MOST, Comparison, Why
-from .opening import Sample
 from .past.timeline import Progress, Timeline
 from .questions.breakpoints import Breakpoint, Breakpoints, Stop
 from .questions.conditions import Named
@@ -460,7 +460,7 @@ class Run:
         --------
         >>> opened = run.open(step=3)
         """
-        return Opened(opening.to_open(self, frame, sample, step), trial=sample is not None)
+        return Opened(looking.to_open(self, frame, sample, step), trial=sample is not None)
 
     def why(self, weight: Weight | str | int, step: int | None = None) -> Why:
         """Print why a weight moved: the terms of its gradient, their sum, the optimiser's rule with every number.
@@ -493,7 +493,7 @@ class Run:
         --------
         >>> found = run.why("0.weight[2][1]", step=3)
         """
-        return opening.why(self, weight, step)
+        return looking.why(self, weight, step)
 
     def compare(self, step_a: int, step_b: int, most: int = MOST) -> Comparison:
         """Which weights moved most between two steps of this branch; the run stands as before, bit for bit.
@@ -516,7 +516,7 @@ class Run:
         --------
         >>> print(run.compare(10, 50))
         """
-        return opening.compare(self, step_a, step_b, most)
+        return looking.compare(self, step_a, step_b, most)
 
     def break_on(self, condition: str, *, once: bool = False) -> Breakpoint:
         """Let training stop after the step by which a condition becomes true.

@@ -16,10 +16,10 @@ from ....errors import ScalarvizError
 from ...core.forward import Forward
 from ...core.frame import Curve, Stage, Tensor
 from ...edits.base import Applied, write_edit
+from ...looking import taken_here
 from ...opened.network import Network
 from ...opened.opened import Opened
 from ...opened.passes import Taken
-from ...opening import taken_here
 from .file import LONGEST_EDIT, LONGEST_NAME, clean
 
 if TYPE_CHECKING:
