@@ -18,7 +18,7 @@ from ...tape import Plan, Tape, lower
 from ...tape.half import loss_scale_of
 from ..checks import Ids, Shape, as_samples, fitting, ids_of
 from .frame import Stage, Tensor
-from .stages import OUTPUTS
+from .gather import OUTPUTS
 
 PROBE_SET = 256
 """Samples that decide whether a unit is dead, of a net that is not large."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...engine.arrays.program import FEWEST_LANES, PlanRunner, RowProgram, lanes_in_workspace
 from ...tape import Instruction, Program, Tape, lower
 from ..core.frame import Stage
-from ..core.stages import OUTPUTS
+from ..core.gather import OUTPUTS
 
 Float = NDArray[np.float64]
 Rows = NDArray[np.int64]
