@@ -24,8 +24,7 @@ from ..watched.watched import Watched
 from .about import written
 from .file import FileId, address, check_apart, create, finish, keep_open, signed
 from .recorded import Recorded
-from .taken import Look
-from .watching import recordable
+from .taken import Look, recordable
 from .writer import Probing, Rows, Thinning, Writer
 
 BUDGET = 200_000_000
