@@ -1,9 +1,9 @@
 """Runs: training as something that can be stepped, changed and looked at, and what a view shows of it.
 
 Open `run` first: the class that users hold. Its methods hand on to the files beside it, which are functions of a run:
-`making`, `engines`, `callbacks` (steps), `looking` (frames), `opening` (inside a step), `breaking` (conditions),
-`editing` and `hands` (changes), `travel` and `run_traveller` (the past), `state` (all that a run is), `checkpoint` (the
-same on disk), `regraph` (another model), `weight_record`.
+`making`, `engines`, `callbacks` (steps and conditions), `looking` (frames, inside a step), `editing` and `hands`
+(changes), `travel` and `run_traveller` (the past), `state` (all that a run is), `checkpoint` (the same on disk),
+`regraph` (another model), `weight_record`.
 
 Below it stand rooms that know no Run, each of which knows those before it: `checks`, ``edits/`` (changes from outside,
 as data), ``core/`` (graph, setup, engine at work, one moment), ``past/`` (lines of steps, keyframes), ``opened/``

@@ -1,4 +1,4 @@
-"""Functions of the user between the steps of a run (``run.on_step``), and recorders, which are told of every place."""
+"""Between the steps of a run: functions of the user, recorders, and conditions that stop it or once did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is seen of a run: frames, its numbers, and forward passes beside it."""
+"""What is seen of a run: frames, its numbers, forward passes beside it, opened steps, and why a weight moved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The weights of a model in one store: gathered, named, given back."""
+"""The weights of a model in one store: gathered, named, given back; and its stages, what each module made of what."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ def _names(tensors: Sequence[Tensor], most: int = 8) -> str:
     return listing(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-# ---- The stages of a recorded model, for the picture: what each module made, and from what.
+# ---- The stages of a recorded model, for the picture
 
 Stages = frozenset[int]
 
@@ -318,7 +318,7 @@ def _read_by_several(nodes: Sequence[Node]) -> bytearray:
     return several
 
 
-# ---- Finding the stages of a recorded model, for the picture: what each module made, and from what
+# ---- Finding them
 
 
 OUTPUTS = -1

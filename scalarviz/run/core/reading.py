@@ -1,4 +1,4 @@
-"""`Reading`: what was read off a run at one moment. The frame is made of it when somebody wants to see it."""
+"""`Reading`: what was read off a run at one moment, of which a frame is made; and what another thread asks for."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class Reading:
         )
 
 
-# ---- `FrameRequest`: a frame that another thread waits for; `AskedCall`: a function that it wants to be called.
+# ---- `AskedCall`: a function that another thread wants to be called
 
 
 class AskedCall:

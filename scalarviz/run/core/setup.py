@@ -1,6 +1,6 @@
 """`Setup`: how a run trains. It is all that is set and not learnt: one immutable record, and JSON that says the same.
 
-A frame, a state, a keyframe and a file of a run each hold one.
+A frame, a state, a keyframe and a file of a run each hold one. Behind it: `Dataset`, the samples.
 """
 
 from __future__ import annotations

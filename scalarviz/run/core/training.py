@@ -1,4 +1,4 @@
-"""`Training`: an engine at work. It cuts the steps into calls of a steady length and stops where a run diverges."""
+"""`Training`: an engine at work, which cuts the steps into calls of a steady length; and what a divergence is."""
 
 from __future__ import annotations
 

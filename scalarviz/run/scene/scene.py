@@ -138,7 +138,7 @@ class Plan:
             raise InputError(f"Plan: it leaves out {listing(left_out)}; every tensor needs a place")
 
 
-# ----
+# ---- `Story`: what will happen, and what has happened
 
 
 LONGEST = 120

@@ -3,8 +3,8 @@
 Open `recording` first (``sv.Recording``: who is told, and when), then `recorded` (``sv.load_recording``). The tables of
 the file stand in `file`.
 
-* writing: `watching` sees what is new where a run stands, and hands it over as the items of `taken`; `writer` is the
-  thread that writes them; `about` says what run it is of
+* writing: `taken` sees what is new where a run stands, and hands it over as items; `writer` is the thread that writes
+  them; `about` says what run it is of
 * reading: `contents` opens a file, believes nothing and repairs what was not closed; `index` has its networks, branches
   and frames, `recorded` its numbers
 * micro-steps of the step after a frame: `step_written` and `recorded_step`

@@ -1,4 +1,4 @@
-"""What the thread that trains hands to the one that writes: copies, and how they become rows of the file."""
+"""What is taken of a run: what is new where it stands, copies for the thread that writes, and rows of the file."""
 
 from __future__ import annotations
 
