@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _ALL = slice(None)
 
 
-_slots: dict[type, Callable[[Any], tuple[Any, ...]]] = {}
-"""By class without a ``__dict__``: what reads all its attributes at once."""
+_reads: dict[type, Callable[[Any], Any]] = {}
+"""By class: what reads all attributes of one of its objects at once. A change of one weight reads a dozen objects."""
 
 
 def _names(kind: type) -> list[str]:
@@ -30,29 +30,23 @@ def _names(kind: type) -> list[str]:
     return [name for name in slots if name != "__weakref__"]
 
 
-class _Part:
-    """The attributes of one object."""
+def _read(part: Any) -> Any:
+    """A copy of the attributes of an object: a dictionary, or their values in the order of its slots."""
+    kind = type(part)
+    if kind not in _reads:
+        _reads[kind] = (lambda one: vars(one).copy()) if hasattr(part, "__dict__") else attrgetter(*_names(kind))
+    return _reads[kind](part)
 
-    __slots__ = ("_attributes", "_part")
 
-    def __init__(self, part: Any) -> None:
-        self._part = part
-        self._attributes: Any
-        if hasattr(part, "__dict__"):
-            self._attributes = vars(part).copy()
-        else:
-            read = _slots.get(type(part)) or _slots.setdefault(type(part), attrgetter(*_names(type(part))))
-            self._attributes = read(part)
-
-    def put_back(self) -> None:
-        part = self._part
-        if hasattr(part, "__dict__"):
-            for name in vars(part).keys() - self._attributes.keys():
-                del vars(part)[name]
-            vars(part).update(self._attributes)  # not by setattr, which may be an edit
-        else:
-            for name, one in zip(_names(type(part)), self._attributes, strict=True):
-                setattr(part, name, one)
+def _put(part: Any, attributes: Any) -> None:
+    """Not by setattr where there is a dictionary: that may be an edit."""
+    if hasattr(part, "__dict__"):
+        for name in vars(part).keys() - attributes.keys():
+            del vars(part)[name]
+        vars(part).update(attributes)
+    else:
+        for name, one in zip(_names(type(part)), attributes, strict=True):
+            setattr(part, name, one)
 
 
 class Former:
@@ -71,7 +65,7 @@ class Former:
             *(line.history for line in near), optimizer, optimizer.lr_pace,
             *(rule for rule in optimizer.rules if rule is not optimizer),
         ]  # fmt: skip
-        self._parts = list(map(_Part, parts))
+        self._parts = [(part, _read(part)) for part in parts]
         lists: list[list[Any]] = [timeline.lines, timeline._redo, run.history._family, *(line.keys for line in near)]
         self._lists = [(held, held.copy()) for held in lists]
         logs = (line.edits for line in near)  # a log is only added to, or its last edit makes place for another one
@@ -81,7 +75,7 @@ class Former:
 
     def refer(self, *parts: Any) -> None:
         """Objects that the change is about to alter, although they were not of the run."""
-        self._parts += [_Part(part) for part in parts]
+        self._parts += [(part, _read(part)) for part in parts]
 
     def keep(self, array: NDArray[Any], span: slice = _ALL) -> None:
         """Numbers that are about to be written over."""
@@ -95,8 +89,8 @@ class Former:
     def put_back(self) -> None:
         """The run is as it was."""
         run, left = self._run, self._run._left
-        for part in reversed(self._parts):
-            part.put_back()
+        for part, attributes in reversed(self._parts):
+            _put(part, attributes)
         for held, former in self._lists:
             held[:] = former
         for log, length, last in self._logs:
