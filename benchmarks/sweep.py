@@ -176,9 +176,8 @@ def cluster(workers: str, runs: str, steps: str) -> None:
     """
     import psutil
 
-    from scalarviz.sweep.cluster import Cluster
+    from scalarviz.sweep.cluster import Cluster, versions, work
     from scalarviz.sweep.sweep import sweep
-    from scalarviz.sweep.visiting import versions, work
 
     with site(int(workers)) as (address, number), tempfile.TemporaryDirectory() as folder, Cluster(address) as to:
         processes = {"scheduler": psutil.Process(number), "client": psutil.Process()}

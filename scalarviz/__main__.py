@@ -2,7 +2,7 @@
 
 import sys
 
-from .cli.interrupt import listening
+from .cli.stop import listening
 
 
 def start() -> int:

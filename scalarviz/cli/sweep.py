@@ -19,7 +19,7 @@ from pydantic import Field, create_model, model_validator
 
 from ..errors import InputError, shown
 from ..io import check_target
-from ..io.scratch import scratch
+from ..io.atomic import scratch
 from ..sweep.about import About
 from ..sweep.build import SceneBuild
 from ..sweep.groups import Left, summary, write_table
@@ -29,8 +29,7 @@ from ..sweep.rows import ENDING
 from ..sweep.sweep import Sweep, sweep
 from ..sweep.writing import check_results
 from .console import Progress, fail, say, unwritable
-from .interrupt import INTERRUPTED
-from .stop import Stop
+from .stop import INTERRUPTED, Stop
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -6,7 +6,9 @@ import errno
 import os
 import re
 import secrets
+import shutil
 import stat
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -188,3 +190,28 @@ def _check_name(path: Path) -> None:
         pass
     except ValueError as error:  # a NUL, or letters that the file system's encoding has not
         raise InputError(f"cannot write {path_text(path)!a}: no file can have that name ({error})") from None
+
+
+# ---- Names of folders for files that nobody keeps: those of a process that was killed go away with the next one.
+
+
+def scratch() -> str:
+    """How the name of a temporary folder of this process begins: ``TemporaryDirectory(prefix=scratch())``.
+
+    Folders that were begun so by processes which are no more, and are this user's own, are removed.
+    """
+    begin = f"scalarviz-{place()}-"
+    mine = re.compile(rf"{begin}(\d+)-\w+")
+    with suppress(OSError):  # a courtesy: what cannot be looked at stays
+        folder = Path(tempfile.gettempdir())
+        for name in os.listdir(folder):
+            if (found := mine.fullmatch(name)) and not runs(int(found[1])) and _owned(folder / name):
+                shutil.rmtree(folder / name, ignore_errors=True)
+    return f"{begin}{os.getpid()}-"
+
+
+def _owned(folder: Path) -> bool:
+    """Whether it is a folder, and no link to one, of who runs this."""
+    with suppress(OSError):
+        return not folder.is_symlink() and (not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid())
+    return False

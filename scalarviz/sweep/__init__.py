@@ -4,10 +4,10 @@ Open `sweep` first: ``sv.sweep(build, grid, seeds)`` calls the function there. T
 
 * what is tried: `plan` (values and seeds as text, all of it checked), `build` (a scene, its text, or a function), `job`
   (one run, and how it is computed), `result`
-* who computes: `pool` (processes of this machine), `cluster` (a dask scheduler's, each `visiting`); `driver` gives
-  them the jobs, again where one dies
+* who computes: `pool` (processes of this machine), `cluster` (a dask scheduler's); `sweep` gives them the jobs, again
+  where one dies
 * the file: `results` (``sv.sweep.Results``), `writing`, `about` (what it says of the sweep), `rows` (what it is on
-  disk); `kept`, what has such a file and can be shown
+  disk)
 * in numbers: `groups` (the runs that share an option, as a table too, and how long a sweep goes on)
 """
 

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import logging
 import math
+import platform
 import re
+import sys
+import threading
+import time
+import warnings
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, Executor, Future, wait
 from dataclasses import replace
+from functools import cache
+from importlib import metadata
 from threading import RLock
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 from ..errors import InputError, MissingDependencyError, StateError, TypeMismatchError, listing, shown
+from ..tape.trace import SAID
 from .job import Job, compute, failure
 from .result import Result
-from .visiting import ABSENT, PACKAGES, Computed, differences, versions, work
 
 ADDRESS = re.compile(r"(tls|tcp)://([^\s/:@]+|\[[0-9a-fA-F:.]+\]):(\d{1,5})/?")
 TLS_SETTINGS = ("ca-file", "client.cert", "client.key")
@@ -343,3 +350,58 @@ def _wait_for(futures: Iterable[Future[Result]]) -> None:
 
 def _last(error: Any) -> str:
     return str(getattr(error.last_worker, "address", error.last_worker))
+
+
+# ---- What a sweep does in the processes of somebody else's cluster: it is imported there, by its name.
+
+PACKAGES = ("scalarviz", "numpy", "numba", "llvmlite")
+"""Those whose versions are in the bits of a result."""
+ABSENT = "none"
+
+_LOCK = threading.Lock()
+
+
+class Computed(NamedTuple):
+    """The results of some jobs, in their order, and the seconds that they took."""
+
+    results: list[Result]
+    seconds: float
+
+
+@cache
+def versions() -> dict[str, str]:
+    """What has to be the same where runs are computed and where their results are read, by name."""
+    found = {"python": f"{sys.version_info[0]}.{sys.version_info[1]}"}
+    for package in PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = ABSENT
+    return found
+
+
+def differences(here: dict[str, str], there: dict[str, str]) -> str:
+    """``numpy 2.4.1 there, 2.5.0 here``: what is not the same; empty if all is."""
+    return "; ".join(f"{name} {there.get(name, ABSENT)} there, {here[name]} here" for name in here
+                     if there.get(name, ABSENT) != here[name])  # fmt: skip
+
+
+def work(jobs: Sequence[Job], wanted: dict[str, str]) -> Computed:
+    """Compute some runs, one after the other, in a process with the versions that are `wanted`.
+
+    Raises
+    ------
+    InputError
+        Another version of a package is here.
+    """
+    if other := differences(wanted, versions()):
+        raise InputError(f"a worker on {platform.node()} has other versions than the sweep: {other}")
+    _others_draw()
+    began = time.perf_counter()
+    return Computed([compute(job) for job in jobs], time.perf_counter() - began)
+
+
+@cache
+def _others_draw() -> None:
+    """Threads of the cluster draw random numbers while a graph is recorded, which is not that graph's doing."""
+    warnings.filterwarnings("ignore", re.escape(SAID.partition("(")[0]), RuntimeWarning)

@@ -5,13 +5,19 @@ from __future__ import annotations
 import csv
 import io
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..io.atomic import StrPath, write_bytes
 from ..run.sources.recording.file import clean
 from .result import Result
+
+if TYPE_CHECKING:
+    from ..io.atomic import StrPath
+    from .build import Build
+
 
 Quartiles = tuple[float, float, float]
 """A quarter of the numbers is below the first, half of them below the second, three quarters below the third."""
@@ -232,3 +238,23 @@ def _time(seconds: float) -> str:
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
     return f"{seconds:.0f} s"
+
+
+# ---- `Kept`: what has a file of results, as a sweep that goes on and the file itself; whoever draws asks for no more.
+
+ALL = "all runs"
+"""What its runs are called together."""
+
+
+class Kept(ABC):
+    """Results in a file, and what built their runs where that is known."""
+
+    @abstractmethod
+    def shown(self) -> tuple[StrPath, Build | None]:
+        """The file, and what builds its runs; None: the scene of the package that the file names, if it is one.
+
+        Raises
+        ------
+        InputError
+            There is no file, or nobody adds to it while it is shown.
+        """

@@ -12,7 +12,7 @@ from ..io.atomic import StrPath, path_text
 from ..run.sources.recording.contents import Opened
 from ..run.sources.recording.file import DAMAGED, is_written
 from .about import About, alike, read_about
-from .kept import Kept
+from .groups import Kept
 from .result import Result
 from .rows import AT_THE_END, COLUMNS, OF_OPTIMIZER, RESULTS, read_row, read_said, read_weights, sound
 

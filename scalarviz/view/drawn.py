@@ -16,8 +16,7 @@ from ..scalar import Value
 from ..scalar.nested import every
 from ..scalar.single import Many
 from .drawing import THEMES, Drawing, Roots, Theme
-from .graph.names import variables
-from .graph.shown import Wish
+from .graph.shown import Wish, variables
 from .graph.trial import called
 
 MOST_DIGITS = 12

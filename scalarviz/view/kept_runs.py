@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError, listing
-from ..sweep.kept import Kept
+from ..sweep.groups import Kept
 from .draw.theme import Theme
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..run.core.frame import Frame
-from ..sweep.kept import Kept
+from ..sweep.groups import Kept
 from .benches import any_subject, bench_of
 from .cubes.quantity import quantity_of
 from .cubes.sizes import Sizing

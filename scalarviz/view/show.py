@@ -13,7 +13,7 @@ from ..run.source import Source
 from ..run.sources.played import Played, RecordedSource
 from ..run.sources.recording.recorded import Recorded
 from ..run.sources.watched.watched import Watched
-from ..sweep.kept import ALL, Kept
+from ..sweep.groups import ALL, Kept
 from .benches import bench_of
 from .cubes.sizes import Sizing
 from .draw.theme import Theme, presenting
@@ -26,8 +26,7 @@ from .watch.replay import Replay
 from .watch.telling import WAIT
 from .watch.viewer import Viewer
 from .window.desktop import Window
-from .window.prompt import serve_prompt
-from .window.turns import Turns
+from .window.prompt import Turns, serve_prompt
 
 
 class Handle:

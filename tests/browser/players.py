@@ -9,8 +9,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from scalarviz.view.browser.document import document_of, flags_of, texels_of
-from scalarviz.view.browser.laid import laid_out
+from scalarviz.view.browser.document import document_of, flags_of, laid_out, texels_of
 from scalarviz.view.cubes.scale import ActivationScale, Coloring, paint
 from scalarviz.view.cubes.sizes import ALL_ALIKE
 from scalarviz.view.cubes.slab import SlabVisual

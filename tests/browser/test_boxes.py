@@ -9,14 +9,10 @@ import numpy as np
 import pytest
 
 from scalarviz.run.questions.ranges import KNEE, Range
-from scalarviz.view.browser.document import document_of
-from scalarviz.view.browser.es300 import es300
-from scalarviz.view.browser.laid import laid_out
+from scalarviz.view.browser.document import document_of, es300, laid_out
 from scalarviz.view.cubes.atlas import Atlas
-from scalarviz.view.cubes.means import SAMPLES, block_means
-from scalarviz.view.cubes.shader import Variant, fragment, vertex
-from scalarviz.view.cubes.slab import COLOURS
-from scalarviz.view.cubes.vertices import indices, vertices
+from scalarviz.view.cubes.shader import Variant, fragment, indices, vertex, vertices
+from scalarviz.view.cubes.slab import COLOURS, SAMPLES, block_means
 from scalarviz.view.draw.maps import get_map
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.shown.subject import subject_of

@@ -15,10 +15,9 @@ import scalarviz as sv
 from scalarviz.errors import InputError, ScalarvizError, TypeMismatchError, UnknownNameError
 from scalarviz.run.edits.base import Applied
 from scalarviz.view.browser import pack
-from scalarviz.view.browser.laid import laid_out
-from scalarviz.view.compare.heads import largest_words
-from scalarviz.view.compare.page import comparison_html
-from scalarviz.view.compare.rows import MAP
+from scalarviz.view.browser.document import laid_out
+from scalarviz.view.compare.comparison import comparison_html
+from scalarviz.view.compare.heads import MAP, largest_words
 from scalarviz.view.cubes.scale import Coloring
 from scalarviz.view.cubes.slab import SlabVisual
 from scalarviz.view.draw.painter import Painter

@@ -20,7 +20,6 @@ from scalarviz.view.cubes.sizes import Sizing
 from scalarviz.view.cubes.slab import DETAIL_PIXELS, cells_per_pixel, variant_for
 from scalarviz.view.space.apart import Apart
 from scalarviz.view.space.layout import layout_for
-from scalarviz.view.space.leash import shift_to, way_back
 from scalarviz.view.space.pose import (
     Pose,
     between,
@@ -34,6 +33,7 @@ from scalarviz.view.space.pose import (
     zoomed,
 )  # fmt: skip
 from scalarviz.view.space.turning import Turns
+from scalarviz.view.space.viewpoint import shift_to, way_back
 
 SIZE = (480, 320)
 RECT = (0.0, 0.0, 480.0, 320.0)

@@ -17,8 +17,7 @@ from scalarviz.errors import DivergedError
 from scalarviz.run import Moment
 from scalarviz.run.panels import WordBoard
 from scalarviz.run.sources.played import RecordedSource
-from scalarviz.view.browser.document import document_of
-from scalarviz.view.browser.laid import laid_out
+from scalarviz.view.browser.document import document_of, laid_out
 from scalarviz.view.browser.ofscene import of_scene
 from scalarviz.view.browser.pack import bytes_of
 from scalarviz.view.browser.recorded import html_of

@@ -10,7 +10,7 @@ import pytest
 import scalarviz as sv
 from scalarviz.run.core.frame import Frame
 from scalarviz.run.sources.played import RecordedSource
-from scalarviz.view.browser.laid import laid_out
+from scalarviz.view.browser.document import laid_out
 from scalarviz.view.cubes.sizes import Sizing
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.shown.subject import subject_of

@@ -12,11 +12,9 @@ from PIL import Image
 
 import scalarviz as sv
 from scalarviz.run.sources.played import RecordedSource
-from scalarviz.view.browser.document import document_of
-from scalarviz.view.browser.laid import laid_out
+from scalarviz.view.browser.document import document_of, laid_out
 from scalarviz.view.browser.pack import packed, unpacked
-from scalarviz.view.browser.recorded import html_of
-from scalarviz.view.browser.walks import MOST, walks_of
+from scalarviz.view.browser.recorded import MOST, html_of, walks_of
 from scalarviz.view.cubes.scale import ActivationScale, Coloring, paint
 from scalarviz.view.cubes.slab import SlabVisual
 from scalarviz.view.draw.painter import Painter

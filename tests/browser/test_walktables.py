@@ -10,9 +10,8 @@ import scalarviz as sv
 from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.browser.document import document_of
 from scalarviz.view.browser.pack import unpacked
-from scalarviz.view.browser.page import gathered
-from scalarviz.view.browser.walks import walks_of
-from scalarviz.view.browser.walktables import led_slopes, walk_parts
+from scalarviz.view.browser.page import gathered, led_slopes, walk_parts
+from scalarviz.view.browser.recorded import walks_of
 from scalarviz.view.shown.subject import subject_of
 
 from .players import scene

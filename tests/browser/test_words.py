@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz.view.browser.laid import laid_out
+from scalarviz.view.browser.document import laid_out
 from scalarviz.view.cubes.scale import ActivationScale, Coloring
 from scalarviz.view.draw import text
 from scalarviz.view.draw.theme import DARK

@@ -21,7 +21,7 @@ from kit.refusals import refusals
 from scalarviz import io, nn, optim
 from scalarviz.errors import InputError
 from scalarviz.io import check_target, replacing, write_bytes
-from scalarviz.io.scratch import scratch
+from scalarviz.io.atomic import scratch
 from scalarviz.lessons import copy, lessons
 
 

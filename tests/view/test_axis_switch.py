@@ -16,7 +16,7 @@ from scalarviz.view.draw.places import LABEL
 from scalarviz.view.draw.text import loss_text, measure
 from scalarviz.view.draw.theme import DARK
 from scalarviz.view.panels.loss import Line, axis, can_be_log, loss_panel
-from scalarviz.view.panels.switch import AxisSwitch
+from scalarviz.view.panels.toggle import AxisSwitch
 from scalarviz.view.shown.ahead import Ahead
 from scalarviz.view.watch import live
 from scalarviz.view.watch.live import LiveView

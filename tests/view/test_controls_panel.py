@@ -18,12 +18,10 @@ from scalarviz.run.sources.run_source import RunSource
 from scalarviz.view.controls.contents import Contents
 from scalarviz.view.controls.drawing import track_of
 from scalarviz.view.controls.item import Item, Row, row_of
-from scalarviz.view.controls.panel import HEAD, OPENS, RESTS, ControlsPanel
+from scalarviz.view.controls.panel import HEAD, OPENS, RESTS, ControlsPanel, shared
 from scalarviz.view.controls.place import LEAST, at_the_edge, beside_cubes, narrowed, over_column
-from scalarviz.view.controls.ring import Wish
+from scalarviz.view.controls.ring import MAGNET, Wish, turned, value_at
 from scalarviz.view.controls.rows import Placed, height_of, stood
-from scalarviz.view.controls.sharing import shared
-from scalarviz.view.controls.turning import MAGNET, turned, value_at
 from scalarviz.view.draw.places import ABOUT, LABEL, Wanted, arrange
 from scalarviz.view.draw.text import measure
 from scalarviz.view.draw.theme import DARK, LIGHT

@@ -13,8 +13,7 @@ from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.panels import Axis, CurveFit, Points
 from scalarviz.view.draw.theme import DARK, rgb
-from scalarviz.view.panels.curve_fit import DRAWN, CurveFitDrawer
-from scalarviz.view.panels.curve_paper import around, inside
+from scalarviz.view.panels.curve_fit import DRAWN, CurveFitDrawer, around, inside
 from scalarviz.view.panels.point_kinds import shortened
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 import scalarviz as sv
 from scalarviz import nn
 from scalarviz.errors import InputError
-from scalarviz.view.draw.advances import ADVANCES
-from scalarviz.view.draw.text import asked_advance, measure
+from scalarviz.view.draw.text import ADVANCES, asked_advance, measure
 from scalarviz.view.graph.cards import SIZE
 from scalarviz.view.graph.ink import Letters
 from scalarviz.view.graph.signs import constant_text, figure_of

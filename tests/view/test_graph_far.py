@@ -7,7 +7,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import nn
-from scalarviz.view.graph import far, shown
+from scalarviz.view.graph import shown
 from scalarviz.view.graph.shown import Shown, Wish
 
 
@@ -61,9 +61,9 @@ def test_the_picture_is_that_of_the_whole_graph(
 ) -> None:
     z = make(4000)  # type: ignore[operator]
     z.backward()
-    monkeypatch.setattr(far, "HUGE", sys.maxsize)
+    monkeypatch.setattr(shown, "HUGE", sys.maxsize)
     whole = shown.shown([z], Wish(unfold=unfold, chains=True))
-    monkeypatch.setattr(far, "HUGE", 0)
+    monkeypatch.setattr(shown, "HUGE", 0)
     short = shown.shown([z], Wish(unfold=unfold, chains=True))
     assert short.count == whole.count  # nothing is forgotten
     assert len(short.nodes) < len(whole.nodes)  # and there was something far

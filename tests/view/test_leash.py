@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scalarviz import Run, nn, optim
 from scalarviz.run import Scene
 from scalarviz.view.space.hull import convex_hull
-from scalarviz.view.space.leash import shift_to
-from scalarviz.view.space.viewpoint import LEAST
+from scalarviz.view.space.viewpoint import LEAST, shift_to
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
 

@@ -11,8 +11,7 @@ from scalarviz.scenes import playground
 from scalarviz.run.edits import SetBatchSize
 from scalarviz.view.draw.painter import Painter
 from scalarviz.view.draw.theme import DARK, LIGHT, rgb
-from scalarviz.view.panels.loss import Line, loss_panel
-from scalarviz.view.panels.loss_mean import SHARE, averaged, thin_out
+from scalarviz.view.panels.loss import SHARE, Line, averaged, loss_panel, thin_out
 from scalarviz.view.window.offscreen import offscreen, render
 from scalarviz.view.workbench import Workbench
 

@@ -19,9 +19,7 @@ from scalarviz.view.draw.text import measure, short
 from scalarviz.view.draw.theme import DARK, rgb
 from scalarviz.view.panels.descent import Losses, Place, grown, losses, place_of, steepness, verdict
 from scalarviz.view.panels.loop import CALLS
-from scalarviz.view.panels.loss_over import UNKNOWN, LossOverDrawer
-from scalarviz.view.panels.trail import MOST, Trail
-from scalarviz.view.panels.valley import isoline, levels
+from scalarviz.view.panels.loss_over import MOST, UNKNOWN, LossOverDrawer, Trail, isoline, levels
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.window.unseen import Unseen

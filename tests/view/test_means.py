@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scalarviz.run.core.frame import Tensor
 from scalarviz.run.questions.ranges import Range
 from scalarviz.view.cubes.atlas import NAN, NOT_COMPUTED, POS_INF
-from scalarviz.view.cubes.means import block_means
 from scalarviz.view.cubes.sizes import Sizing
-from scalarviz.view.cubes.slab import SlabVisual, cells_per_pixel, variant_for
+from scalarviz.view.cubes.slab import SlabVisual, block_means, cells_per_pixel, variant_for
 from scalarviz.view.draw.maps import get_map
 from scalarviz.view.space.layout import layout_for
 from scalarviz.view.window.offscreen import offscreen

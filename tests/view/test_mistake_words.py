@@ -72,7 +72,7 @@ def test_a_run_makes_none_but_that_of_its_beginning():
 
 def test_a_cell_says_it_with_the_frame_that_it_is_true_of():
     pytest.importorskip("anywidget")
-    from scalarviz.view.cell.told import head
+    from scalarviz.view.cell.play import head
 
     with offscreen():
         with mistakes.overwrite():

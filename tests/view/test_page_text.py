@@ -13,8 +13,8 @@ from scalarviz.scenes import rgb
 import scalarviz as sv
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
 from scalarviz.view.browser import recorded as pages
-from scalarviz.view.browser.bare import bare
 from scalarviz.view.browser.keys import NEEDS, RECORDED, keys_of
+from scalarviz.view.browser.page import bare
 from scalarviz.view.browser.scripts import joined, script, script_names
 from scalarviz.view.watch.actions import BY_NAME
 

@@ -19,10 +19,9 @@ from scalarviz.view.panels.colours import CubePlaces, colours_discs
 from scalarviz.view.panels.drawer import Headline
 from scalarviz.view.panels.hud import HudState, fitted, hud
 from scalarviz.view.panels.hud import keys as key_line
-from scalarviz.view.panels.legend import bar_pixels, legend
-from scalarviz.view.panels.loss import Line, axis, loss_panel, tick_text
-from scalarviz.view.panels.loss_mean import thin_out
+from scalarviz.view.panels.loss import Line, axis, loss_panel, thin_out, tick_text
 from scalarviz.view.panels.pictures import picture_boxes, thumbnail, to_bytes
+from scalarviz.view.panels.strip import bar_pixels, legend
 from scalarviz.view.window.offscreen import render
 
 BOX = (24.0, 40.0, 344.0, 76.0)

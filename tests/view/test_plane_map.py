@@ -21,9 +21,9 @@ from scalarviz.run.sources.run_source import RunSource
 from scalarviz.view.draw.contour import zero_lines
 from scalarviz.view.draw.maps import class_colours, get_map, signed_shades
 from scalarviz.view.draw.theme import DARK, LIGHT, rgb
+from scalarviz.view.panels.plane import BACK as HELD_BACK
 from scalarviz.view.panels.plane import HARD, TEST
 from scalarviz.view.panels.plane_picture import SHARE, boundary, shades
-from scalarviz.view.panels.plane_points import BACK as HELD_BACK
 from scalarviz.view.panels.plane_work import BUDGET, LEVELS, PlaneWork
 from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window.offscreen import offscreen

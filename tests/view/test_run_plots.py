@@ -13,10 +13,9 @@ from scalarviz.view.draw.text import measure
 from scalarviz.view.draw.theme import get_theme
 from scalarviz.view.graph.ink import Ink, Letters, Line, Rect
 from scalarviz.view.graph.svg import svg_of
-from scalarviz.view.sweeps.boxes import boxes
 from scalarviz.view.sweeps.curves import curves, spread
-from scalarviz.view.sweeps.plots import figures, plots_picture, sentence, sheet
-from scalarviz.view.sweeps.words import metric_text, options_text, run_text, value_text
+from scalarviz.view.sweeps.plots import boxes, figures, plots_picture, sentence, sheet
+from scalarviz.view.sweeps.runs import metric_text, options_text, run_text, value_text
 
 DARK = get_theme("dark")
 BOX = (0.0, 0.0, 600.0, 400.0)

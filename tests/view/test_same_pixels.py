@@ -20,7 +20,7 @@ from scalarviz.view.watch.live import LiveView
 from scalarviz.view.window import taking
 from scalarviz.view.window.desktop import Window
 from scalarviz.view.window.offscreen import offscreen
-from scalarviz.view.window.recorder import Recorder
+from scalarviz.view.window.taking import Recorder
 from scalarviz.view.window.unseen import Unseen
 from scalarviz.view.workbench import Workbench
 

@@ -13,7 +13,7 @@ from scalarviz.run.questions.ranges import Range
 from scalarviz.view.cubes.sizes import LEAST, THRESHOLDS, Sizing
 from scalarviz.view.cubes.slab import SlabVisual
 from scalarviz.view.draw.maps import get_map
-from scalarviz.view.panels.legend import bar_pixels
+from scalarviz.view.panels.strip import bar_pixels
 from scalarviz.view.render import render
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.camera import fit

@@ -17,8 +17,7 @@ from scalarviz.view.draw.theme import DARK
 from scalarviz.view.panels.histogram import BINS, counted
 from scalarviz.view.shown.source import ArraysSource
 from scalarviz.view.shown.subject import Subject
-from scalarviz.view.stored.numbers import MOST_NUMBERS, stored_numbers
-from scalarviz.view.stored.subject import stored_subject
+from scalarviz.view.stored.subject import MOST_NUMBERS, stored_numbers, stored_subject
 from scalarviz.view.watch.mirror import Mirror
 from scalarviz.view.window.offscreen import offscreen
 

@@ -13,8 +13,8 @@ import scalarviz as sv
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, StateError, TypeMismatchError
 from scalarviz.run.edits import SetOptimizer, SetWeights
+from scalarviz.view.shown.source import LIMIT, Told
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.shown.told import LIMIT, Told
 
 numbers = st.floats(-1e6, 1e6)
 

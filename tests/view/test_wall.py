@@ -137,7 +137,7 @@ def test_the_chosen_one_trains_and_rests_when_another_is_chosen(host):
 
 
 def test_a_picture_that_trains_comes_to_its_last_step_and_stands_there(host, monkeypatch):
-    monkeypatch.setattr("scalarviz.view.rooms.live_picture.SECONDS", 2.0)
+    monkeypatch.setattr("scalarviz.view.rooms.wall.SECONDS", 2.0)
     wall = host.view
     until(host, lambda: wall._live is not None and 0 < wall._live.step < 400, 60.0)
     assert wall._remark() == f"trains, step {wall._live.step:,}"

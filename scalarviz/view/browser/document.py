@@ -7,33 +7,39 @@ as one of ten.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...checks import one_of
-from ...errors import InputError
+from ...errors import InputError, UnknownNameError, listing, shown
 from ...run.core.frame import Frame, Stage, Tensor, is_chain
 from ...run.questions.ranges import KNEE
+from .. import glsl
 from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
 from ..cubes.own import LOOKS, Colour, OwnLook
 from ..cubes.quantity import OWN, Quantity
 from ..cubes.scale import rows_of
+from ..cubes.shader import front_sides, last_row, upright, vertex
+from ..cubes.sizes import LEAST
 from ..cubes.slab import COLOURS, DETAIL_PIXELS, RIM
 from ..cubes.tray import DENSE_ALPHA, DENSE_WIDTH, FLOW_ALPHA, FLOW_WIDTH
-from ..cubes.vertices import front_sides, last_row, upright
+from ..draw.places import Places, arrange, check_size
 from ..draw.text import measure
 from ..draw.theme import Theme, get_theme
+from ..flow.scenery import cubes_box
+from ..panels.side import SidePanels
 from ..shown.subject import Subject, subject_of
 from ..space.arrangement import TRAY_MARGIN
-from ..space.layout import FEW, Layout
+from ..space.layout import FEW, Layout, layout_for
 from ..space.plate import Plate
 from ..space.pose import pose_of
-from .laid import laid_out
+from ..space.turning import Turns
 from .looks import maps, quantities, themes
-from .programs import programs
 from .words import words_of
 
 VERSION = 1
@@ -258,3 +264,154 @@ def flags_of(frame: Frame, document: dict[str, Any]) -> NDArray[np.uint8]:
             flags[span] = 0 if dead is None else np.where(np.ravel(dead), DEAD, 0)
             flags[span] |= 0 if plate["name"] in frame.activations else NOT_COMPUTED
     return flags
+
+
+# ---- The shaders of a document: those of the cubes in parts, from which the browser makes the variants that it needs.
+
+PARTS = ("common", "marks", "walk", "average")
+"""Of the fragment shader of the cubes; ``fragmentOf`` of ``cubes.js`` joins them as `cubes.shader.fragment` does."""
+WHOLE = ("glow", "tray", "flow")
+
+
+def programs() -> dict[str, str]:
+    """Texts in GLSL ES 3.00 by name: ``head``, ``vertex`` and parts of the cubes, pairs of the others."""
+    found = {name: translated(glsl.read(f"cubes_{name}"), "fragment") for name in PARTS}
+    for name in WHOLE:
+        found[f"{name}_vertex"], found[name] = pair(*glsl.program(name))
+    return {"head": HEADS["fragment"], "vertex": es300(vertex(), "vertex"), "least": f"{LEAST:g}", **found}
+
+
+# ---- The window's shaders as a browser's: GLSL 1.20 into GLSL ES 3.00, by a few rules for words.
+
+Kind = Literal["vertex", "fragment"]
+
+RULES: dict[str, tuple[tuple[str, str], ...]] = {
+    "vertex": ((r"\battribute\b", "in"), (r"\bvarying\b", "out")),
+    "fragment": ((r"\btexture2D\b", "texture"), (r"\bvarying\b", "in"), (r"\bgl_FragColor\b", "o_colour")),
+}
+"""What a word becomes, by the kind of shader."""
+
+HEADS = {
+    "vertex": "#version 300 es\nprecision highp float; precision highp int; precision highp sampler2D;\n",
+    "fragment": "#version 300 es\nprecision highp float; precision highp int; precision highp sampler2D;\n"
+    "out vec4 o_colour;\n",
+}
+"""What stands before the text: the first line has to be the version."""
+
+_VERSION = re.compile(r"^[ \t]*#version[ \t]+120[ \t]*\n", re.MULTILINE)
+_COMMENT = re.compile(r"[ \t]*(?://[^\n]*|/\*.*?\*/)", re.DOTALL)
+# of GLSL 1.20 (specification, chapters 3, 4, 7 and 8), what ES 3.00 does not have or has under another name
+_GONE = re.compile(
+    r"\b(?:attribute|varying|(?:texture|shadow)[123]D\w*|textureCube\w*|ftransform|noise[1234]|"
+    r"gl_(?:FragColor|FragData|Vertex|Normal|Color|SecondaryColor|MultiTexCoord\d|FogCoord|ClipVertex|FrontColor|"
+    r"BackColor|FrontSecondaryColor|BackSecondaryColor|TexCoord|FogFragCoord|ModelView\w*|Projection\w*|NormalMatrix|"
+    r"NormalScale|TextureMatrix\w*|DepthRangeParameters|Clip\w*|Point|Light\w*|Front\w*Material|Back\w*Material|Fog))\b"
+    r"|^[ \t]*#version\b",
+    re.MULTILINE,
+)
+
+
+def bare(text: str) -> str:
+    """A shader without comments, indentation and empty lines; what it computes stays."""
+    lines = (re.sub(r"[ \t]+", " ", line).strip() for line in _COMMENT.sub("", text).splitlines())
+    return "\n".join(filter(None, lines)) + "\n"
+
+
+def translated(text: str, kind: Kind) -> str:
+    """A shader, or a part of one, in the words of ES 3.00, without the head.
+
+    Parameters
+    ----------
+    text : str
+        GLSL 1.20; preprocessor lines are kept.
+    kind : {"vertex", "fragment"}
+
+    Raises
+    ------
+    UnknownNameError
+        Another kind.
+    InputError
+        A word that ES 3.00 lacks and no rule knows.
+    """
+    if kind not in RULES:
+        raise UnknownNameError(f"kind of shader {shown(kind)} is not known; allowed: {listing(RULES)}")
+    found = bare(_VERSION.sub("", text))
+    for pattern, word in RULES[kind]:
+        found = re.sub(pattern, word, found)
+    left = _GONE.search(found)
+    if left:
+        raise InputError(
+            f"es300: {shown(left[0].strip())} of GLSL 1.20 has no rule in a {kind} shader; "
+            f"write it without, or add a rule to {__name__}"
+        )
+    return found
+
+
+def es300(text: str, kind: Kind) -> str:
+    """A whole shader in GLSL ES 3.00, as WebGL 2 compiles it; see :func:`translated`."""
+    return HEADS[kind] + translated(text, kind) if kind in HEADS else translated(text, kind)
+
+
+def pair(vertex: str, fragment: str) -> tuple[str, str]:
+    """Both shaders of a program: ``pair(*glsl.program("tray"))``."""
+    return es300(vertex, "vertex"), es300(fragment, "fragment")
+
+
+# ---- Where the cubes stand in a browser: the window's arrangement without its panels, which a page has around it.
+
+Floats = NDArray[np.float64]
+_ABOVE, _BELOW = 12.0, 16.0  # of the window's margin of 24
+_LITTLE = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """A layout and the boxes around it.
+
+    Attributes
+    ----------
+    layout : Layout
+        Whose camera shows everything.
+    places : Places
+        The scene, and the strip of the legends below it.
+    ratio : ndarray, shape (2,)
+        The camera's pixels in a logical one: the camera counts in whole pixels.
+    """
+
+    layout: Layout
+    places: Places
+    ratio: Floats
+
+    def project(self, xyz: ArrayLike) -> Floats:
+        """World points (N, 3) as logical pixels (N, 2)."""
+        return np.asarray(self.layout.camera.project(xyz) / self.ratio)
+
+
+def _nearer(places: Places) -> Places:
+    """With the scene and the legends nearer to the edges: a page has margins of its own."""
+    x, y, width, height = places.scene
+    if places.strip is None:  # nothing stands below
+        return replace(places, scene=(x, _LITTLE, width, max(places.size[1] - 2 * _LITTLE, 1.0)))
+    strip = (places.strip[0], places.strip[1] + _BELOW, *places.strip[2:])
+    return replace(places, scene=(x, y - _ABOVE, width, height + _ABOVE + _BELOW), strip=strip)
+
+
+def laid_out(
+    subject: Subject, size: tuple[int, int], theme: Theme, *, strip: bool = True, turned: bool = False
+) -> Laid:
+    """Plates, camera and boxes for a picture of `size` pixels, with or without a strip of legends below the cubes.
+
+    The flow turns at each layer where a panel of the subject asks for it, or where it is to be `turned`.
+
+    Raises
+    ------
+    InputError
+        A size that is none, or nothing to draw.
+    """
+    places = _nearer(arrange(check_size(size), hud=False, strip=strip, presenter=theme.presenter))
+    camera_size = (round(places.size[0]), round(places.size[1]))
+    ratio = np.array(camera_size) / places.size
+    x, y, width, height = cubes_box(subject, places.scene)
+    rect = (x * ratio[0], y * ratio[1], (x + width) * ratio[0], (y + height) * ratio[1])
+    turns = SidePanels(subject, theme).turns(width, height, rows=True) or (Turns(0.0, True) if turned else None)
+    return Laid(layout_for(subject.tensors, subject.stages, camera_size, rect, subject.plan, turns), places, ratio)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..watch.actions import action_of
-from ..watch.played_words import PLAYED, Words
+from ..watch.actions import PLAYED, Words, action_of
 
 RECORDED = {
     "toggle_run": None, "step": None, "back": None, "micro_next": None, "micro_back": None, "whose": None,

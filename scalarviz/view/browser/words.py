@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...scalar.ops import TABLE
-from ..draw.advances import ADVANCES, LETTERS, UNKNOWN
+from ..draw.text import ADVANCES, LETTERS, UNKNOWN
 from ..flow.labels import shape_text
 from ..flow.layer import SYMBOLS
 from ..flow.outcome import outcome_size

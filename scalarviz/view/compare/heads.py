@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import floor
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...run.core.frame import Frame
+from ...run.core.frame import Frame, Stage
+from ...run.questions.ranges import Range, extent
 from ...run.sources.recorded_pair import NAMES, Compared, RecordedPair
-from ..draw.places import LABEL, TITLE, Box
+from ..cubes.scale import ActivationScale, LegendScale, grown
+from ..draw.maps import get_map
+from ..draw.places import LABEL, MARGIN, TITLE, Box, Places
 from ..draw.sketch import Sketch
 from ..draw.text import figure, loss_text, measure, rate_text
 from ..draw.theme import Theme
@@ -17,7 +22,6 @@ from ..panels.drawer import cut
 from ..panels.hud import fitted
 from ..shown.subject import Subject
 from ..touched.who import who
-from .columns import LETTER
 
 _LINE = 20.0
 _SAMPLE = 22.0  # of a curve, before the name of whose it is
@@ -120,3 +124,95 @@ def largest_words(values: NDArray[np.floating], known: NDArray[np.bool_], name_o
 def _first(box: Box) -> float:
     """Baseline of the first line."""
     return box[1] + (20.0 if box[3] < 60 else 28.0)
+
+
+# ---- Where the three views of a comparison stand: pure numbers in logical pixels.
+
+HEAD, SMALL_HEAD, LETTER = 78.0, 54.0, 34.0
+"""Height of what is written above each, in a low picture, and where only a letter is."""
+_SMALL = 500.0  # logical pixels of a picture that is low
+GAP = 20.0
+"""Between two legends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The places of one picture.
+
+    Attributes
+    ----------
+    wide : float
+        Of each column.
+    heads : tuple of Box
+        What is written above each.
+    legends : tuple of Box
+        That of the two and that of the difference; empty where there is no room.
+    scene : Box
+        Of the difference, which is the last; those of the two lie `wide` and twice `wide` left of it.
+    """
+
+    wide: float
+    heads: tuple[Box, ...]
+    legends: tuple[Box, ...]
+    scene: Box
+
+    def column(self, x: float) -> int:
+        """Which column a place from left to right is in."""
+        return min(max(int(x / self.wide), 0), 2)
+
+
+def columns_of(places: Places, shown: bool) -> tuple[Columns, Places]:
+    """The columns of a picture, and its places with the last of them for its cubes; not `shown`: the cubes alone."""
+    width, height = places.size
+    wide = floor(width * places.scale / 3) / places.scale  # whole pixels: the three are drawn alike
+    head = (SMALL_HEAD if height < _SMALL else HEAD) if shown else LETTER
+    bottom = places.scene[1] + places.scene[3]
+    scene = (2 * wide, head, wide, max(bottom - head, 1.0))
+    heads = tuple((k * wide + _pad(wide), 0.0, wide - 2 * _pad(wide), head) for k in range(3))
+    legends: tuple[Box, ...] = ()
+    if places.strip is not None:
+        _, y, _, high = places.strip
+        legends = ((_pad(wide), y, 2 * wide - _pad(wide) - GAP, high),
+                   (2 * wide + _pad(wide), y, wide - 2 * _pad(wide), high))  # fmt: skip
+    return Columns(wide, heads, legends, scene), replace(places, scene=scene)
+
+
+def _pad(wide: float) -> float:
+    """Left and right of what is written in a column."""
+    return min(float(MARGIN), 0.05 * wide)
+
+
+# ---- `DifferenceScale`: the range and the colours of differences between rows of activations.
+
+MAP = "difference"
+"""The colour map of a difference, whatever it is of."""
+
+
+class DifferenceScale(ActivationScale):
+    """One range for the differences of all rows, alike on both sides of 0; `of`: what the difference is called."""
+
+    def __init__(self, stages: Sequence[Stage], theme: Theme, of: str) -> None:
+        super().__init__(stages, theme)
+        self.cmap, self._of = get_map(MAP, theme), of
+
+    def legend(self) -> LegendScale:
+        """What the legend says of it."""
+        return replace(super().legend(), title=f"activation, {self._of}", note="")
+
+    def change(self, theme: Theme) -> None:
+        """Another look."""
+        self.cmap = get_map(MAP, theme)
+
+    def update(self, frame: Frame, seconds: float | None) -> None:
+        """Take over a frame of differences."""
+        rows = [np.ravel(np.asarray(row, float)) for name, row in frame.activations.items() if name in self._rows]
+        wanted = extent(np.concatenate([*rows, np.zeros(0)]))
+        v = grown(self._tracker, {"": wanted}, seconds)[""]
+        self.growing, self.range = wanted > v, Range(-v, v)
+
+
+def both_rows(a: Frame, b: Frame) -> Frame:
+    """The first of two frames with the rows of both, one after the other: what makes the range that they share."""
+    rows = {name: np.concatenate([np.ravel(row), np.ravel(b.activations[name])])
+            for name, row in a.activations.items() if name in b.activations}  # fmt: skip
+    return replace(a, activations=rows)

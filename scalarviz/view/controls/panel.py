@@ -14,11 +14,8 @@ from ..draw.theme import Theme
 from ..panels.overlay import pointer_label, wrapped
 from .drawing import Touched, draw_bar, draw_carried, draw_ground, draw_row
 from .item import Item, Row
-from .ring import Wish, beside, focused, further, pressed
+from .ring import Wish, beside, focused, further, pressed, turned, turned_far, value_at
 from .rows import PAD, Placed, Stood, stood
-from .seen import most_first, seen
-from .sharing import shared
-from .turning import turned, turned_far, value_at
 
 Point = tuple[float, float]
 
@@ -384,3 +381,74 @@ def _around(box: Box) -> Box:
 
 def _without_ring(touched: Touched) -> Touched:
     return replace(touched, focus="")
+
+
+# ---- Which rows of the panel are seen: whole ones only, from the first one on, and no empty place below them.
+
+MOST_AIR = 18.0
+"""Logical pixels that are put between two rows at most, so that those that are seen fill their place."""
+
+
+def most_first(rows: Sequence[Stood], height: float) -> int:
+    """The row that is the first one seen when the last one is seen whole."""
+    room = height
+    for number in range(len(rows) - 1, -1, -1):
+        room -= rows[number].box[3]
+        if room < -0.5:
+            return number + 1
+    return 0
+
+
+def seen(rows: Sequence[Stood], first: int, place: Box, height: float) -> list[Stood]:
+    """The rows that have room from the `first` one on, where they stand; `place` gives left, top and width."""
+    found, left = list[Stood](), height + 0.5
+    for one in rows[first:]:
+        left -= one.box[3]
+        if left < 0:
+            break
+        found.append(one)
+    if found and found[-1].row.look == "rule":  # it parts nothing there
+        found.pop()
+    spare = height - sum(one.box[3] for one in found)
+    gaps = len(found) - 1
+    air = min(spare / gaps, MOST_AIR) if gaps > 0 and len(found) < len(rows) else 0.0
+    return stood([one.row for one in found], place, max(air, 0.0))
+
+
+# ---- How the panel's room is shared between its rows and the loss curve and pictures that stay below them, smaller.
+
+GAP = 14.0
+ROWS_LEAST = 300.0
+"""Rows scroll rather than that the first panel goes, as long as so much of them is seen."""
+
+
+def shared(inner: Box, rows: float, wanted: Sequence[Wanted]) -> tuple[float, dict[str, Box]]:
+    """Height of the rows, and the boxes of the panels below them.
+
+    Parameters
+    ----------
+    inner : Box
+    rows : float
+        Height of all rows.
+    wanted : sequence of Wanted
+        Panels with their least heights, the more important first: of what a knob does something is to be seen.
+    """
+    x, y, width, room = inner
+    first = wanted[0].height + GAP if wanted else 0.0
+    high = min(rows, room - first if first and room - first >= min(rows, ROWS_LEAST) else room)
+    rest, chosen = room - high, list[Wanted]()
+    for panel in wanted:
+        if panel.height + GAP <= rest:
+            chosen.append(panel)
+            rest -= panel.height + GAP
+    boxes: dict[str, Box] = {}
+    top = y + high + GAP
+    for number, panel in enumerate(chosen):
+        own = panel.height
+        if panel.grows:
+            share = rest / sum(one.grows for one in chosen[number:])
+            own = min(panel.height + share, panel.most)
+            rest -= own - panel.height
+        boxes[panel.name] = (x, top, width, own)
+        top += own + GAP
+    return high, boxes

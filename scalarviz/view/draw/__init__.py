@@ -2,5 +2,5 @@
 
 Open `sketch` first: a picture is a list of shapes. `text` measures and prints numbers, `equation` those that have to be
 true together, `theme` and `maps` say which colours there are, `places` divides the canvas, `painter` gives a sketch to
-OpenGL (`pieces`). Nothing here knows what is shown.
+OpenGL. Nothing here knows what is shown.
 """

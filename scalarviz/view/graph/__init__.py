@@ -1,16 +1,16 @@
 """The picture of a graph of Values: which nodes, where they stand, and the ink. It needs no OpenGL, window or font.
 
-Open `shown` first, the whole way from objects to what is drawn of them. Its stations:
+Open `shown` first, the whole way from objects to what is drawn of them: what no picture of a huge graph can show, which
+gradients were computed, what nodes are called. Its stations:
 
-* `walk` (the objects), `far` (what no picture of a huge graph can show), `nodes` (the rest as a plain table)
-* `trial` (a call that leaves no trace), `names` (what nodes are called)
-* `reached` (which gradients were computed), `chains` (sums of sums as one node)
-* `modules` (whose nodes they are), `folds` and `quotient` (above 60 nodes those of a module become one)
+* `walk` (the objects), `nodes` (those that are shown as a plain table)
+* `trial` (a call that leaves no trace)
+* `modules` (whose nodes they are), `folds` (sums of sums are one node; above 60 nodes those of a module become one)
 
 Then the plane, and the ink:
 
 * `signs` (how operations and numbers are written), `cards` (what is written on a node, and its size)
-* `columns` (from left to right, and the order in a column), `rows` (heights), `layout` (boxes, and ways of edges)
+* `columns` (from left to right, and the order in a column), `layout` (heights, boxes, and ways of edges)
 * `figure` (a layout as `ink`), `said` (what a pointer is told), `svg` (ink as text), `inked` (as a sketch, for OpenGL)
 
 `frame` is what a window shows of it. Who draws what and when is the business of :mod:`scalarviz.view.drawing`.

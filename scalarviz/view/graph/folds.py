@@ -6,10 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import InputError, UnknownNameError, listing, shown
-from .chains import LONGEST
 from .modules import Kinds, prefixes
 from .nodes import LONG, Node
-from .quotient import Quotient
+from .signs import power_text
 
 MOST = 60
 """Nodes up to which nothing is folded."""
@@ -172,3 +171,152 @@ def _fold_earlier(
     early = graph.closed_below(set(loose).difference(late).union(far))
     for piece in graph.contract(early):
         titles[piece] = (EARLIER if pieces == 1 else f"{EARLIER} {pieces}", "")
+
+
+# ---- `Quotient`: a graph some of whose nodes become one, and which has no circle afterwards either.
+
+
+class Quotient:
+    """Items of a graph: its nodes 0 .. N - 1, and pieces that stand for many of them.
+
+    Parameters
+    ----------
+    operands : sequence of sequences of int
+        Of each node, those before it.
+
+    Attributes
+    ----------
+    first : list of list of int
+        Those operands.
+    below : dict of int to list of int
+        The items before each item, each once.
+    order : list of int
+        The items, operands before results.
+    item : list of int
+        Of each node.
+    """
+
+    def __init__(self, operands: Sequence[Sequence[int]]) -> None:
+        self.first = [list(row) for row in operands]
+        self.below = {k: list(dict.fromkeys(row)) for k, row in enumerate(self.first)}
+        self.order = list(range(len(self.first)))
+        self.item = list(range(len(self.first)))
+        self._next = len(self.first)
+
+    def members(self, item: int) -> list[int]:
+        """The nodes that an item stands for, operands before results."""
+        return [k for k, one in enumerate(self.item) if one == item]
+
+    def contract(self, members: Collection[int]) -> list[int]:
+        """Let nodes become one item, or as few as there can be without a circle; returns these, in their order."""
+        entered = self._entered(set(members))
+        pieces: dict[int, int] = {}
+        for number in sorted({entered[member] for member in members}):
+            pieces[number], self._next = self._next, self._next + 1
+        new = {member: pieces[entered[member]] for member in members}
+        for node, item in enumerate(self.item):
+            self.item[node] = new.get(item, item)
+        below: dict[int, dict[int, None]] = {}
+        for one in self.order:
+            mine = new.get(one, one)
+            row = below.setdefault(mine, {})
+            row.update((other, None) for k in self.below[one] if (other := new.get(k, k)) != mine)
+        self.below = {one: list(row) for one, row in below.items()}
+        self._sort()
+        return list(pieces.values())
+
+    def _entered(self, members: set[int]) -> dict[int, int]:
+        """How often a way to each item has come into the members from outside, at most.
+
+        Two members with one such number can become one: a way that leaves them and comes back has a larger one.
+        """
+        found: dict[int, int] = {}
+        for one in self.order:
+            inside = one in members
+            ways = [found[k] + (inside and k not in members) for k in self.below[one]]
+            found[one] = max(ways, default=int(inside))
+        users: dict[int, int] = {}
+        for one in self.order:
+            for k in self.below[one]:
+                if one in members:
+                    users[k] = min(users.get(k, found[one]), found[one])
+        for one in members:
+            if not self.below[one]:  # a leaf stands where it is used first
+                found[one] = users.get(one, found[one])
+        return found
+
+    def closed_below(self, wanted: set[int]) -> set[int]:
+        """Items and all leaves that nothing else uses."""
+        users: dict[int, list[int]] = {}
+        for one, row in self.below.items():
+            for k in row:
+                users.setdefault(k, []).append(one)
+        leaves = (one for one, row in self.below.items() if not row and one in users)
+        return wanted | {leaf for leaf in leaves if all(user in wanted for user in users[leaf])}
+
+    def _sort(self) -> None:
+        """Operands before results, as near to the order before as can be."""
+        found: dict[int, None] = {}
+        for begin in self.below:
+            stack = [(begin, False)]
+            while stack:
+                one, done = stack.pop()
+                if done:
+                    found[one] = None
+                elif one not in found:
+                    stack.append((one, True))
+                    stack += [(k, False) for k in reversed(self.below[one]) if k not in found]
+        self.order = list(found)
+
+
+# ---- What is written shorter than it is computed: ``a + b + c`` is one ``+``, and an exponent is part of its power.
+
+LONGEST = 24
+"""Operands of one sum; a longer one goes on in the next node."""
+
+
+def joined(nodes: Sequence[Node], roots: Sequence[Node]) -> list[Node]:
+    """The graph in which a sum that only another sum takes, and that has no name, is part of that one.
+
+    Nodes are changed; operands stay before results, and in the order in which they are written.
+    """
+    kept, gone = set(map(id, roots)), set[int]()
+    for node in nodes:
+        if node.op != "add":
+            continue
+        operands: list[Node] = []
+        for k, operand in enumerate(node.operands):
+            left = len(node.operands) - k - 1
+            inner = operand.op == "add" and id(operand) not in kept and not operand.name
+            once = len(operand.users) == 1 and node.operands.count(operand) == 1
+            if inner and once and len(operands) + len(operand.operands) + left <= LONGEST:
+                operands += operand.operands
+                gone.add(id(operand))
+            else:
+                operands.append(operand)
+        _take(node, operands)
+    return [node for node in nodes if id(node) not in gone]
+
+
+def _take(node: Node, operands: list[Node]) -> None:
+    """Let `node` have these operands; those that are new to it know it as their user in the place of the old one."""
+    for inner in node.operands:
+        if not any(inner is operand for operand in operands):
+            for operand in inner.operands:
+                operand.users.pop(inner, None)
+                operand.users[node] = None
+    node.operands, node.flows = tuple(operands), (True,) * len(operands)
+
+
+def with_powers(nodes: Sequence[Node]) -> list[Node]:
+    """The graph in which a constant exponent that nothing else takes stands in the sign of its power (``**2``)."""
+    gone = set[int]()
+    for node in nodes:
+        exponent = node.operands[1] if node.op == "pow" else None
+        if exponent is None or exponent.kind != "leaf" or exponent.name or len(exponent.users) > 1:
+            continue
+        if exponent is not node.operands[0]:
+            node.sign = power_text(exponent.value)
+            node.operands, node.flows = node.operands[:1], node.flows[:1]
+            gone.add(id(exponent))
+    return [node for node in nodes if id(node) not in gone]

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ...collecting import collection_paused
 from ...nn import Module
 from ...scalar.value import Value
-from .chains import joined, with_powers
-from .far import far_below
-from .folds import MOST, Item, check_names, counted, items_of, kept_of, names_of
+from ...scalar.weight import Weight
+from .folds import MOST, Item, check_names, counted, items_of, joined, kept_of, names_of, with_powers
 from .modules import Calls, owners_of, place_nodes
-from .names import name_nodes
-from .nodes import LONG, MANY, Node, nodes_of
-from .reached import find_gradients
-from .walk import walked
+from .nodes import LONG, MANY, Node, gradient_of, nodes_of
+from .walk import Key, Walk, key_of, walked
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +116,103 @@ def shown(roots: Sequence[Value], wish: Wish, model: Module | None = None, calls
 def _unfolded_rows(nodes: Sequence[Node]) -> set[str]:
     """Rows of weights that were unfolded are no nodes any more: their weights' names begin with theirs."""
     return {node.name.rpartition("[")[0] for node in nodes if node.kind == "weight"}
+
+
+# ---- What lies so far below the results of a huge graph that no picture of it can show more than that it is there.
+
+HUGE = 20_000
+"""Objects from which on it is looked for."""
+
+
+def far_below(walk: Walk, roots: Sequence[Value], owned: Collection[Key], keep: int) -> set[Key]:
+    """Results, with the numbers that nothing else takes, which one node can stand for.
+
+    A way that leaves them never comes back: all that leads to one of them is one of them, a leaf or a weight.
+
+    Parameters
+    ----------
+    walk : Walk
+    roots : sequence of Value
+    owned : collection of Key
+        Results of modules, which are folded as such.
+    keep : int
+        So many of the last other results are not among them.
+    """
+    below = walk.below
+    if len(below) < HUGE:
+        return set()
+    loose = [key for key in walk.objects if below[key] and key not in owned]
+    far: set[Key] = set()
+    for key in loose[: max(len(loose) - keep, 0)]:
+        if not owned or all(k in far or not below[k] for k in below[key]):
+            far.add(key)
+    if not far:
+        return far
+    near = set(map(key_of, roots))
+    for key, operands in below.items():
+        if key not in far:
+            near.update(operands)
+    numbers = (k for k, operands in below.items() if not operands and k not in near and _number(walk, k))
+    return far.union(numbers)
+
+
+def _number(walk: Walk, key: Key) -> bool:
+    value = walk.objects[key]
+    return isinstance(value, Value) and not isinstance(value, Weight)
+
+
+# ---- Which gradients were computed: a 0 that nobody computed would be read as one.
+
+
+def find_gradients(nodes: Sequence[Node]) -> None:
+    """Give each node of a graph, operands before results, its gradient; None where no ``backward()`` came by.
+
+    Weights and rows say themselves whether theirs was computed. Of other nodes only a number tells: one whose gradient
+    is not 0 was reached, and so was all that a derivative goes to from there, with a gradient of 0 as well.
+    """
+    lit: set[int] = set()
+    for node in reversed(nodes):
+        if node.kind == "far":
+            if node.grad is not None:
+                lit.update(map(id, node.operands))
+            continue
+        found = gradient_of(node)
+        if node.kind in ("weight", "row"):
+            node.grad = found
+            continue
+        if found is not None and (found != 0.0 or id(node) in lit):
+            node.grad = found
+            if node.op:
+                lit.update(id(p) for p, flows in zip(node.operands, node.flows, strict=True) if flows)
+
+
+# ---- What nodes are called that have no name of their own: the variables of whoever asks for the picture.
+
+LISTED = 64
+"""Elements of a list that are looked at."""
+
+
+def variables(scope: Mapping[str, Any]) -> dict[int, str]:
+    """Names of Values by their ids: variables, and elements of lists as ``h[0]``; the first name counts.
+
+    Names that begin with an underscore are left out: notebooks keep results under such.
+    """
+    found: dict[int, str] = {}
+    listed: dict[int, str] = {}
+    for name, held in list(scope.items()):
+        if name.startswith("_"):
+            continue
+        if isinstance(held, Value):
+            found.setdefault(id(held), name)
+        elif isinstance(held, list | tuple):
+            for k, item in enumerate(held[:LISTED]):
+                if isinstance(item, Value):
+                    listed.setdefault(id(item), f"{name}[{k}]")
+    return {**listed, **found}
+
+
+def name_nodes(nodes: Sequence[Node], names: Mapping[int, str]) -> None:
+    """Give names to those that have none."""
+    for node in nodes:
+        if not node.name:
+            node.name = names.get(id(node.of), "")

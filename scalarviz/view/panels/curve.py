@@ -21,8 +21,7 @@ from ..shown.ahead import holding
 from .drawer import Drawer, Ground, Headline, Point
 from .loss import Line, loss_panel
 from .pace import Pace
-from .step_axis import StepAxis
-from .switch import AxisSwitch
+from .toggle import AxisSwitch, StepAxis
 from .wording import BEFORE, noun, test_loss, test_share
 
 _SHARE = 1 / 200  # the dashed curve gets a new point when the run is this much longer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,14 +15,12 @@ from ..cubes.scale import LegendScale
 from ..draw.maps import get_map, signed_shades
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
-from ..draw.text import number, short
+from ..draw.text import measure, number, short
 from ..draw.theme import Theme
 from .drawer import Drawer, Ground, Point, Setting
 from .image import words_of
-from .neuron_buttons import Button, boxes_of, buttons_of, draw, near
 from .neuron_card import card
 from .neuron_names import Hidden, hidden_of
-from .neuron_places import SMALL, NeuronPlaces
 from .overlay import pointer_label
 from .plane_work import PlaneWork
 
@@ -282,3 +281,230 @@ def rounded_up(value: float) -> float:
         return 1.0
     power = 10.0 ** np.floor(np.log10(value))
     return float(next(step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= value * (1 - 1e-9)))
+
+
+# ---- + and - beside a hidden layer that is pointed at: a neuron more or less, a layer more or less.
+
+Floats = NDArray[np.float64]
+SIDE = 18.0
+_GAP, _AWAY, _REACH = 2.0, 5.0, 6.0
+_WORDS = 17.0  # from the buttons of a layer up to their word
+
+
+class Button(NamedTuple):
+    """One of them.
+
+    Attributes
+    ----------
+    box : Box
+    more : bool
+        Whether it is a +.
+    hidden : tuple of int
+        The units of the hidden layers after a click.
+    says : str
+    """
+
+    box: Box
+    more: bool
+    hidden: tuple[int, ...]
+    says: str
+
+    def at(self, point: Point) -> bool:
+        """Whether a point is on it."""
+        x, y, wide, high = self.box
+        return x <= point[0] < x + wide and y <= point[1] < y + high
+
+
+def buttons_of(layer: int, hidden: Sequence[int], maps: Sequence[Box]) -> list[Button]:
+    """Those of one hidden layer: of its neurons behind the last map, of the layer itself before the first one.
+
+    Parameters
+    ----------
+    layer : int
+        Its number, counted from 0.
+    hidden : sequence of int
+        Units of all hidden layers.
+    maps : sequence of Box
+        Of its units, at least one.
+    """
+    before, own, after = tuple(hidden[:layer]), hidden[layer], tuple(hidden[layer + 1 :])
+    first, last = maps[0], maps[-1]
+    pair = 2 * SIDE + _GAP
+    down = len(maps) > 1 and abs(last[1] - first[1]) > abs(last[0] - first[0])
+    if down:
+        unit = (last[0] + last[2] / 2 - pair / 2, last[1] + last[3] + _AWAY)
+        whole = (first[0] + first[2] / 2 - pair / 2, first[1] - _AWAY - SIDE)
+    else:
+        unit = (last[0] + last[2] + _AWAY, last[1] + last[3] - SIDE)
+        whole = (first[0] - _AWAY - pair, first[1] + first[3] - SIDE)
+    found = []
+    if own > 1:
+        found.append(_button(unit, False, (*before, own - 1, *after), "one neuron less in this layer"))
+    found.append(_button(unit, True, (*before, own + 1, *after), "one neuron more in this layer"))
+    found.append(_button(whole, False, (*before, *after), "without this layer"))
+    found.append(_button(whole, True, (*before, own, own, *after), "one more layer behind this one"))
+    return found
+
+
+def _button(corner: Point, more: bool, hidden: tuple[int, ...], says: str) -> Button:
+    x = corner[0] + (SIDE + _GAP if more else 0.0)
+    return Button((float(round(x)), float(round(corner[1])), SIDE, SIDE), more, hidden, says)
+
+
+def near(at: Point, maps: Sequence[Box], buttons: Sequence[Button]) -> bool:
+    """Whether a point is on a row of maps, between two of them, or on a button."""
+    if any(button.at(at) for button in buttons):
+        return True
+    middles = np.array([(x + wide / 2, y + high / 2) for x, y, wide, high in maps])
+    for button in buttons:  # on the way from the maps to it
+        middles = _with(middles, button.box)
+    starts, ends = (middles[:-1], middles[1:]) if len(middles) > 1 else (middles, middles)
+    ways = ends - starts
+    along = np.clip(((np.asarray(at) - starts) * ways).sum(axis=1) / np.maximum((ways**2).sum(axis=1), 1e-9), 0.0, 1.0)
+    away = np.hypot(*(starts + along[:, None] * ways - np.asarray(at)).T)
+    return bool(away.min() <= min(maps[0][2] / 2, 20.0) + _REACH)
+
+
+def _with(middles: Floats, box: Box) -> Floats:
+    """The line longer by the middle of a box, at the end that is nearer."""
+    place = np.array([[box[0] + box[2] / 2, box[1] + box[3] / 2]])
+    ends = np.hypot(*(middles[[0, -1]] - place).T)
+    return np.concatenate([place, middles] if ends[0] < ends[1] else [middles, place])
+
+
+def boxes_of(buttons: Sequence[Button]) -> list[Box]:
+    """What they take of the picture, with the word over those of the layer."""
+    left, right = buttons[-2].box, buttons[-1].box
+    wide = max(right[0] + right[2] - left[0], measure("layer", LABEL))
+    middle = (left[0] + right[0] + right[2]) / 2
+    return [*(button.box for button in buttons), (middle - wide / 2, left[1] - _WORDS, wide, _WORDS)]
+
+
+def draw(buttons: Sequence[Button], over: Button | None, theme: Theme) -> Sketch:
+    """All of them, and the word over those of the layer."""
+    sketch = Sketch()
+    for button in buttons:
+        x, y, wide, high = button.box
+        lit = over is not None and over.box == button.box
+        ink = theme.text1 if lit else theme.text2
+        sketch.rect(x, y, wide, high, fill=theme.panel, stroke=ink if lit else theme.flow, radius=5)
+        middle = x + wide / 2, y + high / 2
+        sketch.line((middle[0] - 4, middle[1]), (middle[0] + 4, middle[1]), ink, 1.6)
+        if button.more:
+            sketch.line((middle[0], middle[1] - 4), (middle[0], middle[1] + 4), ink, 1.6)
+    left, right = buttons[-2].box, buttons[-1].box
+    x, y = (left[0] + right[0] + right[2]) / 2, left[1]
+    wide = measure("layer", LABEL)
+    sketch.rect(x - wide / 2 - 4, y - _WORDS - 1, wide + 8, 16, fill=theme.background, radius=3)
+    sketch.text(x, y - 5, "layer", LABEL, theme.text2, anchor="middle")
+    return sketch
+
+
+# ---- Where the small maps of hidden units stand in a picture; worked out once for a camera.
+
+LARGE, SMALL = 58.0, 24.0
+"""Sides of a map beside a unit of a small layer, and the least where there is room for that."""
+MOST = 32
+"""Units of a layer of which each has its map beside it; of more, only the one that is pointed at is drawn."""
+_LEAST = 13.0  # a smaller one shows nothing
+_SHARE = 0.72  # of the distance of two units that a map takes
+_YIELDS = 0.1  # the share of its side that a map gives up for the names
+_HOT = 12.0  # side of the place of a unit without a map
+
+
+class NeuronPlaces:
+    """Boxes of the units of some layers.
+
+    Parameters
+    ----------
+    layers : sequence of Hidden
+    setting : Setting
+
+    Attributes
+    ----------
+    setting : Setting
+    side : float
+        Of all maps; 0: they are too small to be drawn.
+    boxes : dict of (int, int) to Box
+        Where each unit can be pointed at, by layer and number.
+    drawn : list of (int, int)
+        Those with a map beside them.
+    numbers : ndarray of int
+        The same counted through all layers.
+    names : dict of (int, int) to str
+        Of those beside whose map there is room for it.
+    """
+
+    def __init__(self, layers: Sequence[Hidden], setting: Setting) -> None:
+        self.setting = setting
+        places = [_middles(layer, setting) for layer in layers]
+        few = [(layer, row) for layer, row in zip(layers, places, strict=True) if 0 < len(row) <= MOST]
+        side = _side_of([row for _, row in few], large=setting.turns)
+        self.side = side = _named_side(few, side) if setting.turns else side
+        self.boxes: dict[tuple[int, int], Box] = {}
+        self.drawn: list[tuple[int, int]] = []
+        self.names: dict[tuple[int, int], str] = {}
+        numbers, start = [], 0
+        for index, (layer, row) in enumerate(zip(layers, places, strict=True)):
+            drawn = side > 0.0 and 0 < len(row) <= MOST
+            room = _room(row, side)
+            for unit, (x, y) in enumerate(row):
+                wide = side if drawn else _HOT
+                box = (float(round(x - wide / 2)), float(round(y - wide / 2)), wide, wide)
+                if not setting.holds(box):
+                    continue
+                self.boxes[index, unit] = box
+                if drawn:
+                    self.drawn.append((index, unit))
+                    numbers.append(start + unit)
+                    name = layer.name(unit)
+                    if setting.turns and room >= _wanted(name):
+                        self.names[index, unit] = name
+            start += layer.units
+        self.numbers = np.array(numbers, np.intp)
+
+    @property
+    def rects(self) -> NDArray[np.float64]:
+        """Boxes of the maps, (N, 4)."""
+        return np.array([self.boxes[key] for key in self.drawn], float).reshape(-1, 4)
+
+
+def _middles(layer: Hidden, setting: Setting) -> NDArray[np.float64]:
+    """Where the units of a layer are drawn, (units, 2) in logical pixels; (0, 2) where they are not."""
+    plate = setting.plates.get(layer.row)
+    if plate is None or plate.kind != "activation" or plate.size != layer.units:
+        return np.zeros((0, 2))
+    lift = 0.0 if setting.turns else plate.depth
+    places = [plate.centre_of(k) + lift * plate.axes[2] for k in range(plate.size)]
+    return np.asarray(setting.project(np.array(places)))
+
+
+def _side_of(places: Sequence[NDArray[np.float64]], *, large: bool) -> float:
+    """Side of the maps, the same for all; 0: too small to be seen."""
+    step = min([1e3, *(float(np.hypot(*np.diff(row, axis=0).T).min()) for row in places if len(row) > 1)])
+    side = min(LARGE if large else SMALL, max(_SHARE * step, min(SMALL, step - 3.0)))
+    return float(np.floor(side)) if side >= _LEAST else 0.0
+
+
+def _named_side(few: Sequence[tuple[Hidden, NDArray[np.float64]]], side: float) -> float:
+    """A little less than `side`, where names have room then that had none."""
+    for layer, row in few:
+        short = max(_wanted(layer.name(unit)) for unit in range(len(row))) - _room(row, side)
+        if 0 < short <= _YIELDS * side:
+            return float(np.floor(side - short))
+    return side
+
+
+def _wanted(name: str) -> float:
+    """Pixels that a name takes beside a map."""
+    return measure(name, LABEL, True) + 6
+
+
+def _room(row: NDArray[np.float64], side: float) -> float:
+    """Pixels to the right of a map up to the next one, or up to the next layer's cubes."""
+    if len(row) < 2:
+        return np.inf
+    down = float(np.abs(np.diff(row[:, 1])).min())
+    if down >= side:
+        return 1.2 * down - side / 2
+    return float(np.abs(np.diff(row[:, 0])).min()) - side

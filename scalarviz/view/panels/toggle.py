@@ -59,3 +59,83 @@ class Toggle:
             return False
         x, y, width, height = self.box
         return x <= point[0] < x + width and y <= point[1] < y + height
+
+
+# ---- `AxisSwitch`: the word beside a curve that says how its axis is divided, and by a click divides it otherwise.
+
+_PAD = 7.0
+
+
+@dataclass(slots=True)
+class AxisSwitch:
+    """Logarithmic or linear.
+
+    Attributes
+    ----------
+    touched : bool
+        Whether there is a hand: without one it does not look like a switch.
+    linear : bool
+        Whether linear is wished; without the wish it is logarithmic where the numbers allow it.
+    over : bool
+        Whether the pointer is on it.
+    box : Box or None
+        Where it stands; None where a click would change nothing.
+    """
+
+    touched: bool = False
+    linear: bool = False
+    over: bool = False
+    box: Box | None = None
+
+    def draw(self, sketch: Sketch, right: float, baseline: float, theme: Theme, *, log: bool, free: bool) -> None:
+        """The word, ending at `right`: what the axis is; `free` says whether it could be the other."""
+        word = "log" if log else "linear"
+        if not (self.touched and free):
+            self.box = None
+            sketch.text(right, baseline, word, LABEL, theme.text3, anchor="right")
+            return
+        width = measure(word, LABEL) + 2 * _PAD
+        self.box = (right - width, baseline - 14.0, width, 20.0)
+        edge = theme.text2 if self.over else theme.flow
+        sketch.rect(*self.box, radius=5, fill=theme.panel, stroke=edge)
+        sketch.text(right - _PAD, baseline, word, LABEL, theme.text1 if self.over else theme.text2, anchor="right")
+
+    def at(self, point: tuple[float, float]) -> bool:
+        """Whether a point is on it."""
+        if self.box is None:
+            return False
+        x, y, width, height = self.box
+        return x <= point[0] < x + width and y <= point[1] < y + height
+
+
+# ---- `StepAxis`: which step stands where under a curve, for a hand that points there.
+
+END = 6.0
+"""Logical pixels that a curve leaves at its right for the disc at its end."""
+
+
+@dataclass(slots=True)
+class StepAxis:
+    """The steps of a curve as they were drawn last.
+
+    Attributes
+    ----------
+    plot : Box or None
+        Where; None where nothing is drawn.
+    first, last : float
+        Steps at its ends.
+    """
+
+    plot: Box | None = None
+    first: float = 0.0
+    last: float = 0.0
+
+    def step(self, point: tuple[float, float]) -> int | None:
+        """The step under a point; None beside the plot."""
+        if self.plot is None:
+            return None
+        x, y, width, height = self.plot
+        if not (x - END <= point[0] <= x + width and y <= point[1] <= y + height + 20):
+            return None
+        part = min(max((point[0] - x) / (width - END), 0.0), 1.0)
+        return round(self.first + part * max(self.last - self.first, 1.0))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from ...run.scene.scene import Scene
@@ -57,3 +58,47 @@ class Door:
 
 Way = tuple[Door, Mapping[str, object], str]
 """A door, the options with which it is entered, and what that does, in words."""
+
+
+# ---- `Building`: a scene that is made in a thread of its own, so that the picture around it goes on.
+
+Made = TypeVar("Made")
+
+
+class Building(Generic[Made]):
+    """Something that takes a while to make.
+
+    Parameters
+    ----------
+    make : callable
+        Called in the thread, at once.
+
+    Attributes
+    ----------
+    error : Exception or None
+        What it raised.
+    made : object or None
+        What it returned.
+    """
+
+    def __init__(self, make: Callable[[], Made]) -> None:
+        self.made: Made | None = None
+        self.error: Exception | None = None
+        self._make = make
+        self._thread = threading.Thread(target=self._run, name="scalarviz-building", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.made = self._make()
+        except Exception as error:  # whoever asks for it says it
+            self.error = error
+
+    @property
+    def done(self) -> bool:
+        """Whether the thread has ended."""
+        return not self._thread.is_alive()
+
+    def close(self) -> None:
+        """Wait for the end of the thread: what it does cannot be interrupted."""
+        self._thread.join()

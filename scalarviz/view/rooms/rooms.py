@@ -11,8 +11,7 @@ from ..draw.theme import Theme, get_theme, presenting
 from ..watch.actions import action_of
 from ..watch.live import LiveView
 from ..watch.telling import WAIT
-from .building import Building
-from .door import Door, Opened, Way
+from .door import Building, Door, Opened, Way
 from .station import Station
 from .tour import Tour
 from .wall import Wall

@@ -14,8 +14,7 @@ from ..panels.overlay import banner, help_panel
 from ..watch.host import TICK, Host
 from ..watch.room import Does, Room
 from ..watch.room_actions import RoomAction
-from .building import Building
-from .door import Opened
+from .door import Building, Opened
 
 if TYPE_CHECKING:
     from .rooms import Rooms

@@ -6,7 +6,7 @@ and trained as far as that one says, in a thread while the present one is shown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -15,25 +15,28 @@ from typing import TYPE_CHECKING
 from ...errors import ScalarvizError
 from ..draw.gl import gloo
 from ..draw.painter import Painter
-from ..draw.places import PRESENTER
-from ..panels.overlay import help_panel
+from ..draw.places import LABEL, PRESENTER, TITLE
+from ..draw.sketch import Sketch
+from ..draw.text import measure
+from ..draw.theme import Theme
+from ..panels.overlay import help_panel, wrapped
 from ..watch.actions import find
+from ..watch.guest import Hosted
 from ..watch.hands import Point
 from ..watch.host import TICK, Host
-from ..watch.hosted import Hosted
 from ..watch.keys import normalised
 from ..watch.live import LiveView
 from ..watch.room import keys_of, table_of
 from ..watch.room_actions import TOUR
-from .building import Building
-from .door import Door, Opened
-from .stage import Stage
+from .door import Building, Door, Opened
+from .grid import USUAL
 from .station import Station
-from .tour_line import line, line_height, scale_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
+    from ..watch.guest import Guest
     from .rooms import Rooms
+
 
 BETWEEN = "  \N{MIDDLE DOT}  "
 _TAKEN = ("Space", "End")
@@ -300,3 +303,166 @@ def trained(door: Door, station: Station) -> Opened:
     if station.trained:
         opened.scene.run.step(station.trained)
     return replace(opened, steps=max(1, opened.steps - station.trained), duration=station.duration)
+
+
+# ---- The line above a scene in the tour: which station, what is said, how far it is, and the keys.
+
+HEIGHT, SMALL = 74.0, 50.0
+"""Logical pixels of the line, and in a small window."""
+
+
+def scale_of(size: tuple[int, int]) -> float:
+    """Device pixels of a logical one."""
+    return max(1.0, min(size[0] / USUAL[0], size[1] / USUAL[1]))
+
+
+def line_height(size: tuple[float, float]) -> float:
+    """Logical pixels of the line in a window of so many."""
+    return SMALL if size[0] < 900 or size[1] < 500 else HEIGHT
+
+
+def line(
+    size: tuple[float, float],
+    theme: Theme,
+    stations: Sequence[Station],
+    number: int,
+    seconds: float,
+    done: float,
+    *,
+    waits: bool,
+) -> Sketch:
+    """The line.
+
+    Parameters
+    ----------
+    size : (float, float)
+        Logical pixels of the window.
+    number : int
+        Which station is shown.
+    seconds, done : float
+        Since it began, and their share of all that it takes.
+    waits : bool
+        Whether the coming one is still being built.
+    """
+    small = line_height(size) == SMALL
+    margin, head, text, high = (12.0, 16, LABEL, SMALL) if small else (24.0, 20, TITLE, HEIGHT)
+    station, sketch = stations[number], Sketch()
+    sketch.rect(0, 0, size[0], high, fill=theme.panel)
+    _progress(sketch, size[0], high, theme, len(stations), number, done)
+    first = 20.0 if small else 31.0
+    right = size[0] - margin
+    for action in () if theme.presenter else reversed(TOUR):  # no small print in a hall
+        for words, colour, bold in ((action.words, theme.text3, False), (action.keys[0], theme.text2, True)):
+            sketch.text(right, first, words, LABEL, colour, bold=bold, anchor="right")
+            right -= measure(words, LABEL, bold) + (5 if not bold else 14)
+    counted = f"{number + 1} of {len(stations)}"
+    sketch.text(margin, first, counted, LABEL, theme.text3)
+    after = margin + measure(counted, LABEL) + 12
+    sketch.text(after, first, station.headline, head, theme.text1, bold=True)
+    after += measure(station.headline, head, True) + 14
+    remark = "the next one is being made" if waits else station.before
+    if remark and after + measure(remark, LABEL) <= right:
+        sketch.text(after, first, remark, LABEL, theme.text2)
+    said = wrapped(station.sentence(seconds), size[0] - 2 * margin, text)[:1]
+    sketch.text(margin, first + (19 if small else 27), said[0] if said else "", text, theme.text1)
+    return sketch
+
+
+def _progress(sketch: Sketch, width: float, bottom: float, theme: Theme, count: int, number: int, done: float) -> None:
+    """A part for every station at the line's lower edge."""
+    gap, thick = 4.0, 3.0
+    wide = (width - gap * (count - 1)) / count
+    for k in range(count):
+        x = k * (wide + gap)
+        sketch.rect(x, bottom - thick, wide, thick, fill=theme.border)
+        part = 1.0 if k < number else done if k == number else 0.0
+        if part > 0:
+            sketch.rect(x, bottom - thick, wide * part, thick, fill=theme.text2)
+
+
+# ---- `Stage`: the part of a window below the tour's line, as the host of what is shown there.
+
+
+class Stage:
+    """A host inside of another one, whose upper `bar` device pixels are not its own.
+
+    Parameters
+    ----------
+    host : Host
+    size : (int, int)
+        Device pixels.
+    bar : int
+    """
+
+    def __init__(self, host: Host, size: tuple[int, int], bar: int) -> None:
+        self._host, self.size, self._bar = host, size, bar
+        self.calls: list[Callable[[float], None]] = []
+
+    @property
+    def pixel_ratio(self) -> float:
+        """That of the whole."""
+        return self._host.pixel_ratio
+
+    @property
+    def place(self) -> tuple[int, int] | None:
+        """Below the line."""
+        corner = self._host.place
+        return None if corner is None else (corner[0], corner[1] + round(self._bar / self.pixel_ratio))
+
+    @property
+    def visible(self) -> bool:
+        """Whether the whole is."""
+        return self._host.visible
+
+    @property
+    def full_screen(self) -> bool:
+        """Whether the whole fills the screen."""
+        return self._host.full_screen
+
+    def show_full_screen(self, on: bool) -> None:
+        """The whole does."""
+        self._host.show_full_screen(on)
+
+    def every(self, seconds: float, call: Callable[[float], None]) -> None:
+        """With every tick of the whole."""
+        self.calls.append(call)
+
+    def repaint(self) -> None:
+        """The whole is drawn."""
+        self._host.repaint()
+
+    def screenshot(self) -> object:
+        """Of the whole."""
+        return self._host.screenshot()
+
+    def film(self) -> object:
+        """Of the whole."""
+        return self._host.film()
+
+    def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
+        """By the whole."""
+        self._host.ask_file(title, endings, then)
+
+    def ask_text(self, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
+        """By the whole."""
+        self._host.ask_text(title, label, text, then)
+
+    def copy(self, text: str) -> None:
+        """By the whole."""
+        self._host.copy(text)
+
+    def pasted(self) -> str:
+        """Of the whole."""
+        return self._host.pasted()
+
+    def tell(self, line: str) -> None:
+        """By the whole."""
+        self._host.tell(line)
+
+    def close_soon(self) -> None:
+        """The whole closes."""
+        self._host.close_soon()
+
+    def enter(self, make: Callable[[tuple[int, int]], Guest], name: str) -> None:
+        """The whole shows something else."""
+        self._host.enter(make, name)

@@ -15,7 +15,7 @@ from ..draw.places import Box
 from ..draw.theme import Theme, mixed
 from ..graph.ink import Group
 from .paper import Paper, finite_pieces
-from .words import ENDINGS, FAILED, ending_colour, ending_of
+from .runs import ENDINGS, FAILED, ending_colour, ending_of
 
 MOST, POINTS = 120, 100
 """Curves that are drawn, evenly chosen by their loss at the end; points of each, and of the quartiles."""

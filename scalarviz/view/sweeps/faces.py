@@ -12,7 +12,7 @@ from ...errors import MissingDependencyError, ScalarvizError
 from ...sweep.result import Result
 from ..draw.places import Box
 from ..draw.theme import Theme
-from ..rooms.building import Building
+from ..rooms.door import Building
 from ..rooms.grid import ASPECT
 from ..rooms.wall_drawing import fitting
 from .runs import Standing, let_go

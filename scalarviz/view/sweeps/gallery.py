@@ -14,9 +14,8 @@ from ...errors import ScalarvizError
 from ...sweep.groups import by_loss, swept
 from ...sweep.result import Result
 from ..draw.theme import Theme
-from .runs import Runs, let_go
+from .runs import DIVERGED, ENDED, ENDINGS, FAILED, LEARNT, STUCK, Runs, ending_of, let_go, number_text, options_text
 from .thumbs import Thumbs
-from .words import DIVERGED, ENDED, ENDINGS, FAILED, LEARNT, STUCK, ending_of, number_text, options_text
 
 MOST = 40
 """Runs of an ending that are shown, evenly chosen by their loss."""

@@ -26,9 +26,8 @@ from ..window.offscreen import offscreen
 from ..window.unseen import Unseen
 from .report import write_report
 from .rooms import WALL, RunRooms
-from .runs import Runs
+from .runs import Runs, options_text
 from .wall import RunWall
-from .words import options_text
 
 MOST = 10_000
 """Results of a file that are shown."""

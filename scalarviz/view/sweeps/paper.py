@@ -14,7 +14,7 @@ from ..draw.theme import Theme
 from ..graph.ink import Group, Letters, Line, Rect
 from ..panels.drawer import cut
 from ..panels.loss import axis, tick_text
-from .words import DIVERGED
+from .runs import DIVERGED
 
 AXIS, WIDER = 46.0, 64.0
 """Room for the numbers on the left, and for the name of the lane."""

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from html import escape
 from pathlib import Path
 from string import Template
+from tempfile import TemporaryDirectory
 
-from ...errors import ScalarvizError
+import numpy as np
+
+from ...errors import DivergedError, ScalarvizError
 from ...io import check_target, write_bytes
-from ...io.atomic import StrPath
+from ...io.atomic import StrPath, scratch
+from ...run.scene.scene import Scene
+from ...sweep.groups import Group, by_loss, groups, metrics_of, swept
+from ...sweep.result import Result
+from ..browser.ofscene import of_scene
 from ..browser.page import colours_of
+from ..browser.recorded import html_of
 from ..draw.theme import get_theme
 from ..graph.svg import svg_of
-from ..recorded.pictures import can_draw
+from ..panels.word import WordDrawer
+from ..recorded.pictures import can_draw, chosen, panel_pictures
+from ..recorded.recording import Recorded, Recording
 from .gallery import galleries
-from .players import frame_of, player_of, scripts_of
 from .plots import figures, sentence
-from .runs import Runs, picked
-from .tables import MOST, quartile_tables, run_table
-from .words import run_text
+from .runs import Runs, ending_of, metric_text, number_text, picked, run_text, value_text
 
 HERE = Path(__file__).parent
 NO_PICTURES = '<p class="small">Pictures of the runs are missing: nothing can draw here.</p>'
@@ -100,3 +109,113 @@ def write_report(
     check_target(path)
     write_bytes(path, report_of(runs, theme=theme, about=about, say=say).encode("utf-8", "backslashreplace"))
     return Path(path)
+
+
+# ---- Players of single runs for a report: each is computed again, recorded, and made a page of its own.
+
+FRAMES, PICTURES, ROOM = 120, 6, 120_000
+"""Frames of a player, pictures of each of its panels, and bytes that these may take."""
+SIZE = 1120, 640
+"""Pixels that it is laid out for."""
+_HASH = re.compile(r"'sha256-[A-Za-z0-9+/=]+'")
+
+
+def player_of(runs: Runs, result: Result, theme: str, title: str) -> tuple[str, str]:
+    """A run, computed again from its beginning: its page, and what is to be said of it (usually nothing)."""
+    assert runs.build is not None  # else nothing is played
+    scene = runs.build(result)
+    with TemporaryDirectory(prefix=scratch()) as folder:
+        path, every = Path(folder) / "run.svz", max(1, result.steps // FRAMES)
+        with Recording(scene, every, gradients=True, updates=True, activations=True, path=path):
+            said = _train(scene, result)
+        with closing(Recorded(path)) as record:  # once it is closed, where it ended is recorded too
+            page = _page(scene, record, theme, title)
+    if not said and result.state == "done":
+        said = _same(scene, runs, result)
+    scene.run.close()
+    return page, said
+
+
+def _train(scene: Scene, result: Result) -> str:
+    try:
+        scene.run.step(max(result.steps - scene.run.steps, 1))
+    except DivergedError as diverged:
+        return str(diverged.fact)
+    return ""
+
+
+def _same(scene: Scene, runs: Runs, result: Result) -> str:
+    """Whether it came to the same weights, bit for bit."""
+    kept, now = runs.weights(result.number), scene.run.state_dict()
+    if all(name in now and np.array_equal(now[name], kept[name], equal_nan=True) for name in kept):
+        return ""
+    return f"computed again here, it came to other bits than those of the file ({result.processor})"
+
+
+def _page(scene: Scene, record: Recorded, theme: str, title: str) -> str:
+    extra = of_scene(scene)
+    pictures = []
+    if can_draw() and scene.panels:
+        pictures = panel_pictures(scene, chosen(range(len(record)), PICTURES), record.frame, theme, ROOM)
+    if extra.letters is not None:  # which say more than their pictures
+        pictures = [one for one in pictures if one.panel != WordDrawer.name]
+    return html_of(record, pictures, theme=theme, size=SIZE, title=title, frames=FRAMES + 1, scene=extra)
+
+
+def frame_of(page: str, title: str) -> str:
+    """The page in a frame that can do nothing but play."""
+    return f'<iframe sandbox="allow-scripts" loading="lazy" title="{escape(title)}" srcdoc="{escape(page)}"></iframe>'
+
+
+def scripts_of(page: str) -> set[str]:
+    """The hashes by which a page's own policy allows its scripts: a page around it has to allow them too."""
+    policy = page.partition("Content-Security-Policy")[2].partition("style-src")[0]
+    return set(_HASH.findall(policy))
+
+
+# ---- The tables of a report: quartiles by option, and all runs.
+
+MOST = 2_000
+"""Runs of the table of all runs; a file of the sweep has the others."""
+
+
+def quartile_tables(results: Sequence[Result]) -> str:
+    """A table for each option that was swept, and a line of all runs."""
+    names, metrics = swept(results), metrics_of(results)
+    heads = ["runs", "learnt", "diverged", "loss: a quarter below", "median", "three quarters below"]
+    rows = []
+    for name in names:
+        rows += [(f"{name} {value_text(group.value)}", group) for group in groups(results, name)]
+    rows += [("all runs", Group(None, tuple(results)))]
+    body = [[words, *_group(group), *(metric_text(group.of_metric(m)[1]) for m in metrics)] for words, group in rows]
+    return _table(["", *heads, *(f"{metric}, median" for metric in metrics)], body)
+
+
+def run_table(results: Sequence[Result]) -> str:
+    """All runs, from the lowest loss on."""
+    names = list(dict.fromkeys(name for result in results for name in result.options))
+    metrics = metrics_of(results)
+    rows = [
+        [
+            f"{r.number:,}", *(value_text(r.options.get(name, "")) for name in names), f"{r.seed:,}", ending_of(r),
+            f"{r.steps:,}", number_text(r.loss) if r.state == "done" else "",
+            *(metric_text(r.metrics[m]) if m in r.metrics else "" for m in metrics),
+            f"{r.seconds:.2f}", r.processor, f"{r.tries}", r.error,
+        ]
+        for r in by_loss(results)[:MOST]
+    ]  # fmt: skip
+    heads = ["run", *names, "seed", "ended", "steps", "loss", *metrics, "seconds", "computed by", "tries", "why"]
+    return _table(heads, rows)
+
+
+def _group(group: Group) -> list[str]:
+    learnt = "" if group.learnt is None else f"{group.learnt:,}"
+    return [f"{len(group.results):,}", learnt, f"{group.count('diverged'):,}", *map(number_text, group.quartiles)]
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns that are empty in every row are left out."""
+    kept = [k for k in range(len(heads)) if any(row[k] for row in rows)]
+    head = "".join(f"<th>{escape(heads[k])}</th>" for k in kept)
+    body = "\n".join(f"<tr>{''.join(f'<td>{escape(row[k])}</td>' for k in kept)}</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'

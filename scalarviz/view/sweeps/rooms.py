@@ -8,17 +8,15 @@ from pathlib import Path
 
 from ...errors import InputError
 from ...run.scene.scene import Scene
-from ...sweep.groups import Left, swept
-from ...sweep.kept import ALL
+from ...sweep.groups import ALL, Left, swept
 from ...sweep.result import Result
 from ..draw.theme import Theme
 from ..rooms.door import Opened, Way
 from ..rooms.rooms import BACK_SECONDS, Rooms
 from ..watch.live import LiveView
 from .faces import Faces
-from .runs import Runs
+from .runs import DOT, Runs, options_text
 from .wall import RunWall
-from .words import DOT, options_text
 
 WALL = ALL
 DURATION = 20.0

@@ -15,8 +15,7 @@ from ..draw.sketch import Sketch
 from ..draw.theme import Theme, rgb
 from ..panels.loss import Axis, tick_text
 from ..shown.ahead import Ahead
-from .rails import Rail
-from .scale import StepScale
+from .scale import Rail, StepScale
 
 Array = NDArray[np.float64]
 TICK = LABEL

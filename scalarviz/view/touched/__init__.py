@@ -7,7 +7,7 @@ selected, what is known of it, and where it stands (`covering`).
 * why: `account` is the coming step for one weight as plain numbers, `opening` asks a run for it; `explanation` is the
   line about the last step where nobody asks; `value_history` how the weight moved
 * how it looks: `page` is a column of sections with what a click on them does, `column` chooses which there is room
-  for: `crumbs`, `figures`, `ledger` (terms that add up, with their `sample_mark`), `rule_lines`, `plots`; `several` is
-  the column of a selection, `small` the form below the cubes, `entry` a number that is being typed
+  for, below the outline of where a weight stands: `figures`, `ledger` (terms that add up), `rule_lines`, `plots`;
+  `small` is the form below the cubes, `entry` a number that is being typed
 * `input_swatch` shows the sample whose way is drawn
 """

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ...errors import InputError, TypeMismatchError, UnknownNameError, listing
 from ..panels.registry import OWN
 from ..panels.wording import noun
-from .played_words import PLAYED, Words
 from .reasons import (
     Here,
     Reason,
@@ -48,6 +47,7 @@ from .room_actions import lines as room_lines
 
 if TYPE_CHECKING:
     pass
+
 
 Kind = Literal["view", "time", "edit", "file", "host"]
 """What it changes: the picture, where training stands, the run, a file, or the window around the picture."""
@@ -331,3 +331,33 @@ def markdown() -> str:
 def _table(head: str, lines: Sequence[tuple[str, str]]) -> str:
     rows = "\n".join(f"| {first} | {does} |" for first, does in lines)
     return f"| {head} | does |\n|---|---|\n{rows}\n"
+
+
+# ---- What actions are called where a recording is shown: nothing trains there, steps are those that were recorded.
+
+
+class Words(NamedTuple):
+    """What is said of an action.
+
+    Attributes
+    ----------
+    does : str
+        What the list of keys says.
+    words, inside : str
+        What the line at the bottom says, and what it says inside an opened step; empty leaves it out.
+    """
+
+    does: str
+    words: str = ""
+    inside: str = ""
+
+
+PLAYED = {
+    "toggle_run": Words("play or pause", "play", "play"),
+    "step": Words("the next recorded step (Shift: ten)", "next", "next recorded step"),
+    "back": Words("the one before (Shift: ten)", "back"),
+    "micro_next": Words("into the step that follows: the next micro-step", "micro-step", "next micro-step"),
+    "first": Words("the first recorded step"),
+    "newest": Words("the last one"),
+    "faster": Words("twice the speed", "faster"),
+}

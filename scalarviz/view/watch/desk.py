@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ScalarvizError
 from ...run.controls import Reader, Segments, Slider
 from ..controls.contents import Contents
-from ..controls.ring import Wish
-from ..controls.typed import number_of
+from ..controls.ring import Wish, number_of
 from .driving import WAITS, Driving
 
 if TYPE_CHECKING:

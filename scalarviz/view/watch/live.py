@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ScalarvizError
-from ...run.core.reading import AskedCall
+from ...run.core.frame import Frame
+from ...run.core.reading import AskedCall, Units
 from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
 from ...run.engines import full_speed, ready
 from ...run.sources.played import rehearse
@@ -26,21 +28,18 @@ from .keys import normalised
 from .lesson import Lesson
 from .live_source import LiveSource
 from .microsteps import MicroSteps
-from .playback import Playback
-from .rate import Rate
+from .playback import Playback, SpeedKeys
 from .reasons import Here
-from .recording_news import RecordingNews
-from .speed_keys import SpeedKeys
-from .stopped import stopped_by
 from .telling import Now, Telling
-from .travels import Travels
-from .units_pace import UnitsPace
+from .travels import Travels, stopped_by
 from .viewer import Viewer
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
     from ...run.run import Run
     from ...run.scene.scene import Scene
+    from .viewer import Viewer
+
 
 REHEARSAL_SECONDS = 0.4
 """What a window's start may take to find out when there will be something to see."""
@@ -358,3 +357,95 @@ class LiveView(Viewer):
         self.refresh()
         if said:
             self.say(said, LESSON_SECONDS)
+
+
+# ---- `Rate`: how often something happens, measured: frames a second, steps a second.
+
+
+class Rate:
+    """Events a second, or a counter's increase, over the last half second."""
+
+    def __init__(self) -> None:
+        self._marks: list[tuple[float, float]] = []
+        self._count = 0.0
+
+    def mark(self, value: float | None = None) -> None:
+        """One more event, or the counter stands at `value`."""
+        self._count = self._count + 1 if value is None else value
+        now = time.perf_counter()
+        self._marks.append((now, self._count))
+        while len(self._marks) > 2 and now - self._marks[0][0] > 0.5:
+            self._marks.pop(0)
+
+    @property
+    def value(self) -> float:
+        """The rate, 0 before the second event."""
+        if len(self._marks) < 2:
+            return 0.0
+        (start, first), (end, last) = self._marks[0], self._marks[-1]
+        return max(0.0, (last - first) / max(end - start, 1e-9))
+
+
+# ---- `RecordingNews`: what happens to the recordings of a run is said in its window, once, and on the terminal.
+
+NEWS_SECONDS = 20.0
+"""How long it is said: training goes on, so nothing else tells of it."""
+
+
+class RecordingNews:
+    """The recordings of the run of one view.
+
+    Parameters
+    ----------
+    view : Viewer
+    run : Run
+    """
+
+    def __init__(self, view: Viewer, run: Run) -> None:
+        self._view, self._run = view, run
+        self._told: set[str] = set()
+
+    def pass_time(self) -> None:
+        """Say what is new: also of a run that stands still, which asks nobody."""
+        for recorder in self._run._recorders:
+            news = recorder.news
+            if news and news not in self._told:
+                self._told.add(news)
+                recorder.say()
+                self._view.say(news, NEWS_SECONDS)
+                self._view.refresh()
+
+
+# ---- How often a window finds out which units are dead: always at rest, and else as often as it may cost.
+
+SHARE = 0.02
+"""Of the time, for finding them while steps go on: a thirtieth of a second holds at most 0.7 ms of it on average."""
+
+
+class UnitsPace:
+    """Gives frames the units of an earlier one where finding their own would take too long.
+
+    Parameters
+    ----------
+    clock : callable
+        Seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._clock = clock
+        self._last: Units | None = None
+        self._network: object = None
+        self._next = 0.0
+
+    def shown(self, frame: Frame, *, rests: bool) -> Frame:
+        """The frame as it is to be drawn; `rests`: nothing trains, there is time."""
+        own, last = frame.units, self._last
+        if own is None or own is last:
+            return frame
+        if not (rests or last is None or frame.forward is not self._network) and self._clock() < self._next:
+            return frame.with_units(last)
+        own.found()
+        first = frame.forward is not self._network  # it was made ready for its first samples: that says nothing
+        self._last, self._network = own, frame.forward
+        self._next = self._clock() + (0.0 if first else own.seconds / SHARE)
+        return frame

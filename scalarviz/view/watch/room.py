@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 from ..panels.overlay import help_pages
 from .actions import action_of
-from .hosted import AGAIN_SECONDS, Hosted
+from .guest import AGAIN_SECONDS, Hosted
 from .keys import normalised
 from .room_actions import SHARED, RoomAction, lines
 

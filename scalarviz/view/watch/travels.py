@@ -7,19 +7,19 @@ last is obeyed: a key that is held down makes no queue.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ...errors import ScalarvizError
-from ..time.target import Target
-from .stopped import last_good
+from ...errors import SLOWER, DivergedError, ScalarvizError
+from ..time.scale import Target
+from .actions import action_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame, Past
     from ...run.core.reading import AskedCall
     from ...run.run import Run
-    from .going import Going
     from .guide import Guide
     from .viewer import Viewer
+
 
 SLOW = 0.3
 """Seconds on the way after which it is said how far it is."""
@@ -349,3 +349,57 @@ def _undone_at(past: Past, here: int) -> int:
     if now is not None and past.undo == now.why and not any(edit.step <= here for edit in now.edits):
         return now.first  # begun by a restart, or by a file
     return next((edit.step for edit in reversed(past.edits) if edit.step <= here), past.newest)
+
+
+# ---- `Going`: what lets time go on, as far as going back and forth has to know it: a run's playback, or a recording's.
+
+
+class Going(Protocol):
+    """Whether time goes on by itself, and where it stands still.
+
+    Attributes
+    ----------
+    running : bool
+        Whether it goes on.
+    limit : int or None
+        The step at which it waits, where there is one.
+    """
+
+    running: bool
+    limit: int | None
+
+    @property
+    def aim(self) -> int | None:
+        """The step that was asked for by hand and is not reached yet."""
+        ...
+
+    def stand(self, step: int | None) -> None:
+        """Time stands still, at `step` or (None) where it is then."""
+        ...
+
+    def play(self) -> None:
+        """Go on from here."""
+        ...
+
+    def again(self) -> None:
+        """It begins anew."""
+        ...
+
+
+# ---- What stopped the training, as a window says it: the way back is a click there or a key, and no line of Python.
+
+
+def stopped_by(error: Exception | None, *, keys: bool = True) -> str:
+    """The words of the banner; empty where nothing went wrong. Without `keys` arrows belong to somebody else."""
+    if isinstance(error, DivergedError) and error.good is not None:
+        press = f" or press {action_of('back').keys[0]}" if keys else ""
+        back = f"click here{press} to go back to step {error.good:,}, the last good one,"
+        return f"{error.fact}; {back} and {SLOWER}"
+    if isinstance(error, DivergedError) and error.spoilt:
+        return f"{error.fact}: press {action_of('undo').keys[0]} for the moment before the last change"
+    return "" if error is None else str(error)
+
+
+def last_good(error: Exception | None) -> int | None:
+    """The step to which a click on the banner leads; None: nowhere."""
+    return error.good if isinstance(error, DivergedError) else None

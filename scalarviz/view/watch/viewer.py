@@ -17,29 +17,31 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import InputError, ScalarvizError
+from ...run.core.frame import Frame
 from ...run.edits import SetWeights
+from ...run.panels import WordBoard
 from ..panels.mistake import mistake_words
 from ..panels.overlay import help_pages
+from ..panels.word import WordDrawer
 from ..workbench import Workbench
 from .actions import Action, action_of, find, help_lines, told
 from .acts import Acts
 from .asking import Asking
 from .desk import Desk
-from .differs import differs
+from .guest import AGAIN_SECONDS, Hosted
 from .hands import Hands, Point
 from .host import TICK, Host
-from .hosted import AGAIN_SECONDS, Hosted
 from .keys import normalised
 from .looks import Looks
 from .opening import PICTURES, TITLE, WEIGHTS, open_files, paste
 from .reasons import Here
 from .travels import Travels
 from .views import Views
-from .word_keys import WordKeys
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
     from ...run.edits import Edit
+
 
 NOTICE_SECONDS = 4.0
 """How long a notice stays."""
@@ -397,3 +399,57 @@ class Viewer(Hosted):
         self.touches += 1
         with self._saying():
             self.hands.scroll(at, notches, shift=shift)
+
+
+# ---- Whether a frame looks different from the one before it.
+
+
+def differs(old: Frame | None, frame: Frame) -> bool:
+    """Whether the picture of `frame` is another one than that of `old`."""
+    if old is frame:
+        return False
+    return (
+        old is None
+        or any(getattr(old, name) != getattr(frame, name) for name in ("step", "edited", "next_lr", "units_step"))
+        or old.state.keys() != frame.state.keys()
+        or not np.array_equal(old.activations.get("input", ()), frame.activations.get("input", ()), equal_nan=True)
+        or not all(
+            np.array_equal(getattr(old, name), getattr(frame, name), equal_nan=name != "frozen")
+            for name in ("loss", "values", "gradient", "frozen")
+        )
+    )
+
+
+# ---- `WordKeys`: keys of a panel that reads words and makes up others.
+
+
+class WordKeys:
+    """What keys do to the first such panel of one viewer.
+
+    Attributes
+    ----------
+    handlers : dict of str to callable
+        By the names of the table of actions.
+    """
+
+    def __init__(self, viewer: Viewer) -> None:
+        self._viewer = viewer
+        self.handlers: dict[str, Callable[..., None]] = {
+            "type_word": self._type, "cooler": partial(self._warm, -1), "warmer": partial(self._warm, 1)
+        }  # fmt: skip
+
+    @property
+    def _drawer(self) -> WordDrawer:
+        found = self._viewer.bench.side.drawer(WordBoard)
+        assert isinstance(found, WordDrawer)  # the table says that there is one
+        return found
+
+    def _type(self) -> None:
+        if self._drawer.there:
+            self._drawer.begin_typing()
+        else:
+            self._viewer.say("E: the word is not shown here")
+
+    def _warm(self, steps: int) -> None:
+        self._drawer.warm(steps)
+        self._viewer.say(f"temperature of new words {self._drawer.temperature:.1f}")

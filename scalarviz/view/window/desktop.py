@@ -6,9 +6,11 @@ window manager may be missing, so the window asks for the keyboard itself; closi
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any, Self
 from weakref import WeakSet
 
@@ -16,14 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import MissingDependencyError, StateError
+from ...run.core.interrupts import ending_signals
 from ..draw.gl import require_vispy
 from ..draw.places import SMALLEST
 from ..watch.guest import Guest
 from ..watch.host import TICK
 from .dialogue import accept_drops, ask_file, ask_text, on_close
 from .display import application, connection_lost, qt_core, survive_lost_display
-from .ending import signals
-from .held import modifiers, unnamed
 from .lost import DisplayWatch
 from .taking import Taking
 
@@ -391,3 +392,41 @@ class Window:
 
 
 _open: WeakSet[Window] = WeakSet()
+
+
+# ---- Names of keys that Qt and vispy do not agree on.
+
+
+def unnamed(event: Any) -> str | None:
+    """The name of a key that vispy has none for: Tab with Shift is another key to Qt."""
+    return "Tab" if event is not None and event.key() == qt_core().Qt.Key.Key_Backtab else None
+
+
+def modifiers(event: Any) -> set[str]:
+    """Names of the keys that are held down besides."""
+    return {str(getattr(key, "name", key)) for key in event.modifiers}
+
+
+# ---- What ends a window from outside: the signals that end a process.
+
+
+class signals:
+    """Ctrl-C, SIGTERM and SIGHUP call `stop` while the block runs (only in the main thread, where signals arrive)."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self._stop = stop
+        self._former: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        def handle(number: int, frame: FrameType | None) -> None:
+            self._stop()
+
+        for number in ending_signals():
+            try:
+                self._former[number] = signal.signal(number, handle)
+            except ValueError:
+                return
+
+    def __exit__(self, *_: object) -> None:
+        for number, former in self._former.items():
+            signal.signal(number, former)

@@ -10,9 +10,7 @@ from PIL import Image
 
 import scalarviz as sv
 from scalarviz.errors import InputError, StateError
-from scalarviz.view.cell.graph_cell import GraphShown
-from scalarviz.view.cell.live import is_graph
-from scalarviz.view.cell.picture_widget import script_of
+from scalarviz.view.cell.live import GraphShown, is_graph, script_of
 from scalarviz.view.cell.shown import Shown
 
 pytestmark = pytest.mark.gl

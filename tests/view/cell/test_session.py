@@ -55,7 +55,7 @@ def test_a_second_cell_takes_the_run_over(cell, watch, scene):
 
 
 def test_when_everybody_is_gone_training_stops_and_goes_on_when_somebody_comes(cell, watch, scene, monkeypatch):
-    monkeypatch.setattr("scalarviz.view.cell.session.LEFT", 0.2)
+    monkeypatch.setattr("scalarviz.view.cell.shown.LEFT", 0.2)
     shown = cell(scene)
     page = watch(shown)
     page.do("toggle_run")
@@ -70,7 +70,7 @@ def test_when_everybody_is_gone_training_stops_and_goes_on_when_somebody_comes(c
 
 
 def test_a_cell_that_stands_and_is_not_heard_of_goes_to_sleep(cell, watch, scene, monkeypatch):
-    monkeypatch.setattr("scalarviz.view.cell.session.ASLEEP", 0.3)
+    monkeypatch.setattr("scalarviz.view.cell.shown.ASLEEP", 0.3)
     shown = cell(scene)
     page = watch(shown)
     page.wait(lambda p: p.step == 0)

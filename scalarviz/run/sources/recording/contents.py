@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from ....errors import FileFormatError, InputError, StateError
-from ....io.atomic import StrPath, path_text
+from ....io.atomic import StrPath, path_text, scratch
 from ....io.readable import check_source, unreadable
-from ....io.scratch import scratch
 from .about import About, read_about
 from .file import DAMAGED, LONGEST_NAME, RECORDING, Format, Use, address, clean, identity, is_written, reading
 from .index import Branches, Index, checked, read_index, read_networks

@@ -16,8 +16,7 @@ from typing import Any, ClassVar, Self
 
 from ....checks import flag, integer
 from ....errors import InputError, StateError
-from ....io.atomic import StrPath, check_target, path_text, replacing
-from ....io.scratch import scratch
+from ....io.atomic import StrPath, check_target, path_text, replacing, scratch
 from ...run import Run
 from ...scene.scene import Scene
 from ..watched.watched import Watched
