@@ -180,7 +180,8 @@ def test_an_encrypted_cluster_computes_the_bits_of_here_from_the_scenes_text(sit
 
 def test_another_version_there_is_refused_by_name(site, certificates, monkeypatch):
     waited(lambda: "Register" in (site.folder / "dask_scheduler.log").read_text())
-    monkeypatch.setattr("scalarviz.sweep.cluster.versions", lambda: {**cluster.versions(), "numpy": "1.0"})
+    here = {**cluster.versions(), "numpy": "1.0"}
+    monkeypatch.setattr("scalarviz.sweep.cluster.versions", lambda: here)
     with pytest.raises(InputError, match=r"its worker tls://\S+ has other versions .*numpy \S+ there, 1\.0 here"):
         connected(site.address)
 
