@@ -2,7 +2,7 @@
 
 import sys
 
-from .cli.stop import listening
+from .cli.interrupt import listening
 
 
 def start() -> int:

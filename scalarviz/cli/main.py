@@ -17,11 +17,9 @@ from pathlib import PurePath
 from typing import Any
 
 from ..errors import ExpressionError, InputError, ScalarvizError, listing, shown
-from ..io.atomic import path_text
-from ..lessons import shelf
 from .console import fail, say, tell, unwritable, usable
 from .here import scene_names
-from .stop import INTERRUPTED, MESSAGE
+from .interrupt import INTERRUPTED, MESSAGE
 
 HELP_ALL = "--help-all"
 """Shows the flags that ``--help`` leaves out as well."""
@@ -212,7 +210,7 @@ def _add_tools(app: Any) -> None:
 
     @app.command("lessons", help=COMMANDS["lessons"])  # type: ignore[untyped-decorator]
     def lessons(folder: str | None = place, overwrite: bool = anew, outputs: bool = results) -> int:
-        from .main import lessons as list_or_copy
+        from .lessons import lessons as list_or_copy
 
         return _interruptible(lambda: list_or_copy(folder, overwrite, outputs))
 
@@ -296,27 +294,3 @@ def _several(arguments: Sequence[str], said: str) -> tuple[str, str]:
         if flag.startswith("--") and len(values) > 1 and f"'{flag}'" in said:
             return flag, " ".join(values)
     return "", ""
-
-
-# ---- ``scalarviz lessons``: the list of the lessons, and copies of their notebooks.
-
-
-def lessons(folder: str | None, overwrite: bool, outputs: bool) -> int:
-    """List the lessons, or copy them into `folder`; gives the exit code."""
-    if folder is None:
-        for given, name in ((overwrite, "--overwrite"), (outputs, "--outputs")):
-            if given:
-                raise InputError(f"lessons: {name} is about a folder: scalarviz lessons FOLDER {name}")
-        for one in shelf.lessons():
-            tell(f"{one.number}  {one.title}")
-        say("Copy them with: scalarviz lessons FOLDER; then: jupyter lab FOLDER")
-        return 0
-    done = shelf.copy(folder, overwrite, outputs)
-    for word, files in (("wrote", done.written), ("replaced", done.replaced)):
-        for file in files:
-            tell(f"{word} {path_text(file)}")
-    for file in done.kept:
-        say(f"kept {path_text(file)}: yours is another one; --overwrite replaces it")
-    if done.same:
-        say(f"{len(done.same)} of the files were there already")
-    return 0

@@ -29,7 +29,8 @@ from ..sweep.rows import ENDING
 from ..sweep.sweep import Sweep, sweep
 from ..sweep.writing import check_results
 from .console import Progress, fail, say, unwritable
-from .stop import INTERRUPTED, Stop
+from .interrupt import INTERRUPTED
+from .stop import Stop
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

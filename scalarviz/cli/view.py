@@ -16,7 +16,8 @@ from ..run.sources.recording.file import clean
 from .console import fail, say
 from .flags import model_of
 from .pictures import check_look
-from .stop import INTERRUPTED, Stop
+from .interrupt import INTERRUPTED
+from .stop import Stop
 from .window import has_window, show_file, wants_window
 
 if TYPE_CHECKING:

@@ -117,7 +117,7 @@ def test_the_program_is_started_where_ctrl_c_is_heard():
         "import sys; before = set(sys.modules); import scalarviz.__main__; print(*(set(sys.modules) - before))"
     )
     loaded = {name for name in result.out.split() if name.partition(".")[0] not in sys.stdlib_module_names}
-    assert loaded == {"scalarviz", "scalarviz.__main__", "scalarviz.cli", "scalarviz.cli.stop"}
+    assert loaded == {"scalarviz", "scalarviz.__main__", "scalarviz.cli", "scalarviz.cli.interrupt"}
 
 
 # ---- Ctrl-C
@@ -138,7 +138,7 @@ def test_an_interrupt_while_modules_are_loaded_is_one_line(way, imports):
     ) as begun:  # fmt: skip
         for line in begun.stderr:
             lines.append(line.rstrip("\n"))
-            listening += bool(listening) or line.rstrip().endswith(" scalarviz.cli.stop")
+            listening += bool(listening) or line.rstrip().endswith(" scalarviz.cli.interrupt")
             if listening == imports:
                 begun.send_signal(signal.SIGINT)
     said = [line for line in lines if not line.startswith("import time:")]
@@ -146,7 +146,7 @@ def test_an_interrupt_while_modules_are_loaded_is_one_line(way, imports):
 
 
 ALARM = "os.kill(os.getpid(), signal.SIGINT)\n"
-LISTENING = "import os, signal, sys\nfrom scalarviz.cli.stop import listening\n"
+LISTENING = "import os, signal, sys\nfrom scalarviz.cli.interrupt import listening\n"
 MOMENTS = {
     "in a command": (f"with listening():\n    {ALARM}    print('on')", 130, "", INTERRUPTED),
     "after it": (f"with listening():\n    pass\n{ALARM}print('on')", 130, "", INTERRUPTED),

@@ -78,8 +78,6 @@ class Comparison(RecordedPair):
         RuntimeWarning
             It has more than 10 MB.
         """
-        from .comparison import write_comparison
-
         return write_comparison(self, path, theme=theme, size=size, title=title, frames=frames)
 
 
