@@ -15,8 +15,8 @@ from ..io.readable import check_source
 from ..run.sources.recording.file import clean
 from .console import fail, say
 from .flags import model_of
-from .pictures import check_look
 from .interrupt import INTERRUPTED
+from .pictures import check_look
 from .stop import Stop
 from .window import has_window, show_file, wants_window
 
