@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 import scalarviz as sv
-from scalarviz import nn, optim
+from scalarviz import nn
 from scalarviz.data.samples import Samples, Shape, read_samples, shape_in
 from scalarviz.errors import InputError, listing, shown
 from scalarviz.imported.loading import Loaded, loaded, train_only
@@ -20,13 +20,12 @@ from scalarviz.io import check_target
 from scalarviz.onnx.graph import Port
 from scalarviz.onnx.reading import read_graph
 from scalarviz.run import Moment, Story
-from scalarviz.run.checks import as_samples, check_run
+from scalarviz.run.checks import as_samples
 from scalarviz.run.panels import LossCurve, TestCurve
 
 from . import kit
 from .options import Batch, NotNegative, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, file_ending, flag
 
-ADAM = kit.rules(adam=0.001)
 PIECE = 2000  # samples that are predicted together
 CURVE = 100_000  # numbers of the dashed curve's samples; the report takes all
 
@@ -41,6 +40,7 @@ def _axis(value: str) -> str | int | Literal[False]:
 class Options(SceneOptions):
     """The flags of ``scalarviz train``: each field is one."""
 
+    rates = kit.rates(adam=0.001)
     rare = SceneOptions.rare | {"samples", "trained"}
     network: Path = flag("the ONNX file", argument=True)
     data: Path = flag(
@@ -64,7 +64,7 @@ class Options(SceneOptions):
     )
     test: NotNegative = flag("share of the data that is held back for the test", 0.2, lt=1)
     steps: Steps = flag("training steps", 1000)
-    lr: Positive = flag("learning rate of Adam", 0.001)
+    lr: Positive = flag("learning rate of Adam", rates["adam"])
     schedule: ScheduleFlag = None
     batch: Batch = flag("samples a step", 32)
     sampling: SamplingFlag = "epochs"
@@ -83,7 +83,7 @@ def build(options: Options) -> sv.Scene:
     """
     if options.onnx is not None:
         check_target(options.onnx)
-    options = kit.resumed(options, ADAM)
+    options = kit.resumed(options)
     found, numbers = _loaded(options)
     net, (shape,), (makes,) = found
     read = read_samples(options.data, shape)
@@ -97,11 +97,10 @@ def build(options: Options) -> sv.Scene:
         notes.append("the softmax at its end is in the loss; it stands in what --onnx writes")
     if options.trained:
         train_only(net, options.trained)
-    check_run(sum(p.numel() for p in net.parameters() if isinstance(p, nn.Parameter)), options.dtype, 2, options.engine)
-    adam = optim.Adam(net.parameters(), lr=options.lr)
+    kit.check_memory(options, sum(p.numel() for p in net.parameters() if isinstance(p, nn.Parameter)))
     loss = nn.CrossEntropyLoss() if classes else nn.MSELoss()
     batch = kit.batch_of(options, len(samples.x), "sample", notes)
-    run = kit.train(options, net, loss, adam, (samples.x, samples.y), batch_size=batch)
+    run = kit.train(options, net, loss, (samples.x, samples.y), batch_size=batch)
     curve = _curve(samples, classes)
     return Learning(
         name="train",

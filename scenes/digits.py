@@ -8,18 +8,16 @@ from pathlib import Path
 import numpy as np
 
 import scalarviz as sv
-from scalarviz import nn, optim
+from scalarviz import nn
 from scalarviz.data.digits import CLASSES, Digits, load_digits
 from scalarviz.errors import FileFormatError, InputError
 from scalarviz.io import load_tensors
 from scalarviz.run import Moment, Story
-from scalarviz.run.checks import check_run
 from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve, TestCurve
 
 from . import kit
 from .options import Batch, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, WholeNumbers, flag
 
-ADAM = kit.rules(adam=0.005)
 PIECE = 2000  # pictures that are predicted together
 PIXELS = 200_000  # of the dashed curve, which a window measures four times a second; the report measures all digits
 NEEDS = {"data": "sklearn"}
@@ -28,6 +26,7 @@ NEEDS = {"data": "sklearn"}
 class Options(SceneOptions):
     """The flags of ``scalarviz digits``: each field is one."""
 
+    rates = kit.rates(adam=0.005)
     steps: Steps = flag("training steps", 1500)
     data: str = flag(
         "sklearn: 1,797 digits of 8x8 pixels; mnist: 70,000 of 28x28, downloaded once by scikit-learn; "
@@ -36,7 +35,7 @@ class Options(SceneOptions):
         metavar="sklearn|mnist[:FOLDER]",
     )
     channels: WholeNumbers = flag("kernels of the two convolutions", (6, 12), metavar="N,N", shown="6,12")
-    lr: Positive = flag("learning rate of Adam", 0.005)
+    lr: Positive = flag("learning rate of Adam", rates["adam"])
     schedule: ScheduleFlag = None
     batch: Batch = flag("pictures a step", 64)
     sampling: SamplingFlag = "epochs"
@@ -53,20 +52,18 @@ def build(options: Options) -> sv.Scene:
         The digits' package is not installed.
     """
     digits = load_digits(options.data)
-    options = kit.resumed(options, ADAM, channels=partial(channels_in, side=digits.side))
+    options = kit.resumed(options, channels=partial(channels_in, side=digits.side))
     if len(options.channels) != 2:
         raise InputError(f"--channels wants two numbers, such as 6,12; got {','.join(map(str, options.channels))}")
     first, second = options.channels
     rest = second * (digits.side[0] // 4) * (digits.side[1] // 4)
     weights = (9 + 1) * first + (9 * first + 1) * second + (rest + 1) * CLASSES
-    check_run(weights, options.dtype, len(optim.Adam.state), options.engine)
+    kit.check_memory(options, weights)
     net = network(digits.side, options.channels)
     net.initialize(nn.init.pytorch_default(), seed=options.seed)
     notes = [f"{len(digits.train):,} digits to learn from, {len(digits.test):,} for the test"]
     batch = kit.batch_of(options, len(digits.train), "digit", notes)
-    adam = optim.Adam(net.parameters(), lr=options.lr)
-    samples = digits.train, digits.train_labels
-    run = kit.train(options, net, nn.CrossEntropyLoss(), adam, samples, batch_size=batch)
+    run = kit.train(options, net, nn.CrossEntropyLoss(), (digits.train, digits.train_labels), batch_size=batch)
     return sv.Scene(
         name="digits",
         run=run,

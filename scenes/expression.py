@@ -33,7 +33,6 @@ from scalarviz.run.questions.formula import Formula, formula
 from . import kit
 from .options import Batch, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, flag
 
-ADAM = kit.rules(adam=0.02)
 SMALL = 10_000  # rows of which the loss of all is told after every step
 DRAWN = 2000  # of the rows over two inputs, evenly out of all
 REPORTED = 64  # weights whose numbers the report has
@@ -42,6 +41,7 @@ REPORTED = 64  # weights whose numbers the report has
 class Options(SceneOptions):
     """The flags of ``scalarviz expression``: each field is one."""
 
+    rates = kit.rates(adam=0.02)
     rare = SceneOptions.rare | {"start"}
     steps: Steps = flag("training steps", 2000)
     expr: str = flag(
@@ -61,7 +61,7 @@ class Options(SceneOptions):
         [],
         metavar="NAME=NUMBER",
     )
-    lr: Positive = flag("learning rate of Adam", 0.02)
+    lr: Positive = flag("learning rate of Adam", rates["adam"])
     schedule: ScheduleFlag = None
     batch: Batch = flag("rows a step", 1024, shown="all rows, at most 1024")
     sampling: SamplingFlag = "epochs"
@@ -77,14 +77,14 @@ def build(options: Options) -> sv.Scene:
     """
     if options.load is not None:
         options.refuse(["start"], "the weights are those of the file of --load")
-    options = kit.resumed(options, ADAM)
+    options = kit.resumed(options)
     task = task_of(read_formula(options.expr), options.csv, options.target)
     start = starts_of(options.start, task, options.seed, options.dtype)
     check_start(task, start)
     weights = [sv.Weight(number, name) for name, number in zip(task.formula.others, start.tolist(), strict=True)]
     batch = kit.batch_of(options, len(task), "row", task.notes)
     adam, answer = optim.Adam(weights, lr=options.lr), partial(_answer, task, weights)
-    run = kit.train(options, answer, nn.MSELoss(), adam, (task.samples, task.targets), batch_size=batch)
+    run = kit.train(options, answer, nn.MSELoss(), (task.samples, task.targets), adam, batch_size=batch)
     return sv.Scene(
         name="expression",
         run=run,
@@ -142,8 +142,7 @@ def _maps(task: Task) -> tuple[Panel, ...]:
     ends = [(low, high if high > low else low + 1.0) for low, high in map(_ends, task.samples.T)]
     across, up = (Axis(_short(name), *end) for name, end in zip(task.inputs, ends, strict=True))
     low, high = _ends(task.targets)
-    some = np.linspace(0, len(task) - 1, min(len(task), DRAWN)).round().astype(int)
-    points = Points(task.samples[some], task.targets[some, 0])
+    points = Points(kit.evenly(task.samples, DRAWN), kit.evenly(task.targets[:, 0], DRAWN))
     if low < 0.0 < high:  # what is 0 has the middle of the map
         low, high = -max(-low, high), max(-low, high)
     span = (low, high) if high > low else (low, low + 1.0)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,24 +30,33 @@ from scalarviz.run.scene.own_controls import USUAL_MOMENTUM
 from .options import SceneOptions, flag, follow
 
 Chosen = TypeVar("Chosen", bound=SceneOptions)
-Rules = Mapping[str, tuple[Callable[..., optim.Optimizer], float]]
-"""Optimisers by the names that ``--optimizer`` takes, each with its usual learning rate."""
+OPTIMIZERS: dict[str, Callable[..., optim.Optimizer]] = {
+    "sgd": optim.SGD,
+    "momentum": partial(optim.SGD, momentum=USUAL_MOMENTUM),
+    "adam": optim.Adam,
+    "adamw": optim.AdamW,
+}
+"""By the names that ``--optimizer`` takes."""
 
 
 # ---- A run of the options
 
 
-def rules(**rates: float) -> Rules:
-    """Those of these names, with these rates."""
-    momentum = partial(optim.SGD, momentum=USUAL_MOMENTUM)
-    kinds: dict[str, Any] = {"sgd": optim.SGD, "momentum": momentum, "adam": optim.Adam, "adamw": optim.AdamW}
-    return {name: (kinds[name], rate) for name, rate in rates.items()}
+def rates(**usual: float) -> Mapping[str, float]:
+    """The optimisers that a scene has, of `OPTIMIZERS`, each with its usual learning rate."""
+    return MappingProxyType(usual)
 
 
-def rate_flag(known: Rules) -> Any:
+def rate_flag(rates: Mapping[str, float]) -> Any:
     """The learning rate where there are several optimisers: usually that of the one that is chosen."""
-    shown = ", ".join(f"{rate:g} for {name}" for name, (_, rate) in known.items())
+    shown = ", ".join(f"{rate:g} for {name}" for name, rate in rates.items())
     return flag("learning rate", None, gt=0, allow_inf_nan=False, shown=shown)
+
+
+def rule(options: Any, model: nn.Module) -> optim.Optimizer:
+    """What changes the weights of a model: the optimiser of the options, or the only one of the scene."""
+    name = getattr(options, "optimizer", None) or next(iter(options.rates))
+    return OPTIMIZERS[name](model.parameters(), lr=options.lr or options.rates[name])
 
 
 def chain(sizes: Iterable[int], bend: Callable[[], nn.Module], *last: nn.Module) -> list[nn.Module]:
@@ -55,11 +65,21 @@ def chain(sizes: Iterable[int], bend: Callable[[], nn.Module], *last: nn.Module)
     return [*layers[:-1], *last]
 
 
-def check_chain(options: SceneOptions, sizes: Iterable[int], states: int) -> int:
-    """The weights of such layers; refused where memory does not hold them, with so many states of the optimiser."""
-    weights = sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes))
-    check_run(weights, options.dtype, states, options.engine)
-    return weights
+def mlp(options: Any, sizes: Iterable[int], bend: Callable[[], nn.Module], *last: nn.Module) -> nn.Sequential:
+    """Such layers as a network, before its first weights; refused where memory does not hold them."""
+    check_memory(options, chain_weights(sizes))
+    return nn.Sequential(*chain(sizes, bend, *last))
+
+
+def chain_weights(sizes: Iterable[int]) -> int:
+    """How many weights such layers have."""
+    return sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes))
+
+
+def check_memory(options: Any, weights: int) -> None:
+    """Refuse so many weights where memory does not hold them, with what the optimiser keeps of each."""
+    name = getattr(options, "optimizer", None) or next(iter(options.rates))
+    check_run(weights, options.dtype, {"sgd": 0, "momentum": 1}.get(name, len(optim.Adam.state)), options.engine)
 
 
 def batch_of(options: Any, there: int, thing: str, notes: list[str]) -> int:
@@ -75,12 +95,15 @@ def batch_of(options: Any, there: int, thing: str, notes: list[str]) -> int:
     return batch
 
 
-def train(options: Any, model: Any, loss: Any, rule: optim.Optimizer, data: Any, **more: Any) -> sv.Run:
-    """A Run of these options; its rates follow ``--schedule``."""
-    follow(getattr(options, "schedule", None), rule, options.steps)
+def train(
+    options: Any, model: Any, loss: Any, data: Any, optimizer: optim.Optimizer | None = None, **more: Any
+) -> sv.Run:
+    """A Run of these options; its rates follow ``--schedule``. `optimizer`: another than that of the options."""
+    optimizer = optimizer or rule(options, model)
+    follow(getattr(options, "schedule", None), optimizer, options.steps)
     if hasattr(options, "sampling"):
         more["sampling"] = options.sampling
-    return sv.Run(model, loss, rule, data=data, **more, **options.of_run)
+    return sv.Run(model, loss, optimizer, data=data, **more, **options.of_run)
 
 
 def in_pieces(predict: Callable[[Any], Any], inputs: Any, most: int) -> Any:
@@ -88,10 +111,16 @@ def in_pieces(predict: Callable[[Any], Any], inputs: Any, most: int) -> Any:
     return np.concatenate([predict(inputs[k : k + most]) for k in range(0, len(inputs), most)])
 
 
+def evenly(rows: NDArray[Any], most: int) -> NDArray[Any]:
+    """At most `most` of the rows, evenly spread, the first and the last among them."""
+    some: NDArray[Any] = rows[np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int))]
+    return some
+
+
 # ---- Going on from a file: what it says about the run stands in for flags that were not given
 
 
-def resumed(options: Chosen, known: Rules, **held: Callable[[Path], tuple[int, ...]]) -> Chosen:
+def resumed(options: Chosen, **held: Callable[[Path], tuple[int, ...]]) -> Chosen:
     """With ``--load``: the file's settings, and its architecture, for flags that were not given.
 
     Each of `held` finds the numbers of the option of its name in the file.
@@ -110,7 +139,7 @@ def resumed(options: Chosen, known: Rules, **held: Callable[[Path], tuple[int, .
             said, other = (",".join(map(str, some)) or "none" for some in (own, numbers))
             holds = f"whose hidden layers are: {other}" if name == "hidden" else f"which holds {other}"
             raise InputError(f"--{name} {said} contradicts {options.load}, {holds}")
-    saved, fields = settings_in(options.load, known), type(options).model_fields
+    saved, fields = settings_in(options.load, options.rates), type(options).model_fields
     chosen = getattr(options, "optimizer", None)
     if options.given("optimizer") and saved.get("optimizer", chosen) != chosen:
         raise InputError(f"--optimizer {chosen} contradicts {options.load}, trained with {saved['optimizer']}")
@@ -118,13 +147,14 @@ def resumed(options: Chosen, known: Rules, **held: Callable[[Path], tuple[int, .
     return options.model_copy(update=found)
 
 
-def settings_in(path: Path, known: Rules) -> dict[str, Any]:
+def settings_in(path: Path, known: Iterable[str]) -> dict[str, Any]:
     """Seed, dtype, optimiser and learning rate of the run that wrote `path`; empty for another program's file."""
     saved = read_checkpoint(path)
     if not saved.optimizer:
         return {}
     found: dict[str, Any] = {"seed": saved.seed, "dtype": saved.dtype}
-    for name, (kind, _) in known.items():
+    for name in known:
+        kind = OPTIMIZERS[name]
         own = kind.keywords if isinstance(kind, partial) else {}  # numbers by which it is told from others of its class
         same = (kind.func if isinstance(kind, partial) else kind).__name__ == saved.optimizer
         if same and all(saved.hyperparameters.get(what) == number for what, number in own.items()):

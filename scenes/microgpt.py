@@ -14,7 +14,6 @@ from scalarviz import nn, optim, rng
 from scalarviz.data.words import Words, load_words
 from scalarviz.errors import InputError
 from scalarviz.run import Group, Moment, Placed, Plan, Room, Story
-from scalarviz.run.checks import check_run
 from scalarviz.run.panels import Invented, LossCurve, Reading, TestCurve, WordBoard
 from scalarviz.scalar.sums import dot
 
@@ -29,6 +28,7 @@ FALL = 0.05  # who knows how frequent letters are has a loss of 2.8, who knows a
 class Options(SceneOptions):
     """The flags of ``scalarviz microgpt``: each field is one."""
 
+    rates = kit.rates(adam=0.01)
     rare = SceneOptions.rare | {"heads", "context"}
     steps: Steps = flag("training steps", 4000)
     text: Path | None = flag(
@@ -39,7 +39,7 @@ class Options(SceneOptions):
     layers: int = flag("how often attention and a network follow each other", 1, ge=1, le=16)
     context: int = flag("the longest word, with its beginning", 16, ge=2, le=64)
     batch: int = flag("words a step", 64, ge=1, le=10**6)
-    lr: Positive = flag("learning rate of Adam", 0.01)
+    lr: Positive = flag("learning rate of Adam", rates["adam"])
     schedule: ScheduleFlag = ("linear", None)
 
 
@@ -55,7 +55,7 @@ def build(options: Options) -> sv.Scene:
         raise InputError(f"--heads must divide --embd, got {options.embd} numbers for {options.heads} heads")
     words = load_words(options.text, options.context)
     weights = weights_of(words.tokens, options.context, options.embd, options.layers)
-    check_run(weights, options.dtype, len(optim.Adam.state), options.engine)
+    kit.check_memory(options, weights)
     net = GPT(words.tokens, options.context, options.embd, options.heads, options.layers, options.seed)
     adam = optim.Adam(net.parameters(), lr=options.lr, betas=BETAS)
     notes = [
@@ -65,7 +65,7 @@ def build(options: Options) -> sv.Scene:
     if longer := sum(len(word) >= options.context for word in (*words.train, *words.test)):
         notes.append(f"{longer:,} of them are longer than --context {options.context} holds, and are cut")
     batch = kit.batch_of(options, len(words.train), "word", notes)
-    run = kit.train(options, net, next_letter, adam, words.samples(words.train), batch_size=batch)
+    run = kit.train(options, net, next_letter, words.samples(words.train), adam, batch_size=batch)
     test = TestCurve(f"{len(words.test):,} held-back words", *words.samples(words.test))
     known = set(SHOWN) <= set(words.letters) and len(SHOWN) < options.context
     shown = SHOWN if known else words.test[0][: options.context - 1]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 import scalarviz as sv
-from scalarviz import nn, optim, rng
+from scalarviz import nn, rng
 from scalarviz.run import Moment, Story
 from scalarviz.run.panels import CurveFit, LossOver, TrainingLoop
 
@@ -23,7 +23,6 @@ from . import kit
 from .options import NotNegative, Positive, SceneOptions, ScheduleFlag, Steps, flag, only
 
 SLOPE, HEIGHT = 0.8, 0.5
-SGD = kit.rules(sgd=0.1)
 SPANS = (-2.2, 3.8), (-2.5, 3.5)
 NAMES = "w", "b"
 NEAR = 0.05  # how near to the lowest loss is there
@@ -35,11 +34,12 @@ Beginning = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
 class Options(SceneOptions):
     """The flags of ``scalarviz neuron``: each field is one."""
 
+    rates = kit.rates(sgd=0.1)
     steps: Steps = flag("training steps", 60)
     weights: Annotated[int, only({1: "1 (w)", 2: "2 (w and b)"})] = flag(
         "1: y = w x. 2: a neuron, y = w x + b", 1, metavar="1|2"
     )
-    lr: Positive = flag("learning rate; 1.1 diverges", 0.1)
+    lr: Positive = flag("learning rate; 1.1 diverges", rates["sgd"])
     schedule: ScheduleFlag = None
     w: Beginning = flag("where the weight begins", -1.5)
     b: Beginning = flag("where the bias begins", 0.0)
@@ -58,12 +58,11 @@ def build(options: Options) -> sv.Scene:
         options.refuse(["b"], "one weight has no bias; try --weights 2")
     if options.load is not None:
         options.refuse(["w", "b"], "the weights are those of the file of --load")
-    options = kit.resumed(options, SGD)
+    options = kit.resumed(options)
     inputs, targets = points(options.noise, options.seed)
     net = nn.Sequential(nn.Linear(1, 1, bias=options.weights == 2))
     net.initialize(begin_at(options.w, options.b), seed=options.seed)
-    sgd = optim.SGD(net.parameters(), lr=options.lr)
-    run = kit.train(options, net, nn.MSELoss(), sgd, (inputs, targets))
+    run = kit.train(options, net, nn.MSELoss(), (inputs, targets))
     own, names = tuple(range(options.weights)), NAMES[: options.weights]
     return sv.Scene(
         name="neuron",

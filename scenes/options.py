@@ -286,6 +286,22 @@ class Flags(BaseModel):
             raise InputError(f"{flag} has no bounds that a slider could have; give it least=, most=")
         return Slider(label, flag, does, **given)
 
+    def together(self, *names: str) -> None:
+        """Raise InputError where some of these are given and others are not: they belong together."""
+        missing = [name for name in names if not self.given(name)]
+        if 0 < len(missing) < len(names):
+            raise InputError(f"{self._flags(names)} belong together; {self._flags(missing)} is missing")
+
+    def apart(self, *names: str) -> None:
+        """Raise InputError where more than one of these is given: each says something else of the same thing."""
+        given = [name for name in names if self.given(name)]
+        if len(given) > 1:
+            raise InputError(f"{self._flags(given)} cannot be combined; give one of them")
+
+    def _flags(self, names: Iterable[str]) -> str:
+        """As they are typed: ``--source and --graded``."""
+        return " and ".join(flag_of(name, type(self).model_fields[name]) for name in names)
+
     def refuse(self, names: Iterable[str], because: str) -> None:
         """Refuse flags that would do nothing beside others: what was given and is not heard is a mistake somewhere.
 
@@ -295,12 +311,14 @@ class Flags(BaseModel):
             One of them was given.
         """
         for name in filter(self.given, names):
-            raise InputError(f"--{name.replace('_', '-')} does nothing here: {because}")
+            raise InputError(f"{self._flags([name])} does nothing here: {because}")
 
 
 class SceneOptions(Flags):
     """What every scene understands."""
 
+    rates: ClassVar[Mapping[str, float]] = {}
+    """The optimisers of the scene by the names that ``--optimizer`` takes, each with its usual learning rate."""
     steps: Steps = flag("training steps", 3000)
     seed: int = flag("of everything random: weights, data, order", 0, ge=0, lt=2**64)
     engine: str = flag(  # checked by the Run, which also knows "cuda:1"

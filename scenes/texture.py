@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import scalarviz as sv
-from scalarviz import nn, optim
+from scalarviz import nn
 from scalarviz.data.places import TRANSFORMS, Colours, Motif, Places
 from scalarviz.engine.data import Data
 from scalarviz.errors import InputError, MissingDependencyError
@@ -108,7 +108,6 @@ class Painter(nn.Sequential):
 Float = NDArray[np.float32]
 LEARNT = 2**20
 """Pixels of a picture that is learnt; a larger one is made smaller."""
-ADAM = kit.rules(adam=0.001)
 PHOTOS = ("cat", "astronaut")
 PIECE = 2**15  # pixels that are painted together
 CURVE = 2000  # of the dashed curve
@@ -120,6 +119,7 @@ TURNS = "What is painted; the weights stay, so that something new is learnt from
 class Options(SceneOptions):
     """The flags of ``scalarviz texture``: each field is one."""
 
+    rates = kit.rates(adam=0.001)
     rare = SceneOptions.rare | {"epochs", "transform", "random_coordinates", "l2", "output"}
     aside = SceneOptions.aside | {"epochs"}
     picture: Path | None = flag("what to paint", None, argument=True, shown="a photograph")
@@ -144,7 +144,7 @@ class Options(SceneOptions):
     random_coordinates: bool = flag(
         "learn places drawn anew at every step, between the pixels too, instead of the pixels", False
     )
-    lr: Positive = flag("learning rate of Adam", 0.001)
+    lr: Positive = flag("learning rate of Adam", rates["adam"])
     schedule: ScheduleFlag = ("decay", None)
     l2: float = flag("penalty: so many times the sum of all squares", 0.0, ge=0, allow_inf_nan=False)
     batch: Batch = flag("pixels a step", 1024)
@@ -173,13 +173,12 @@ def build(options: Options) -> sv.Scene:
         options.refuse(["frequencies"], "--encoding none has no waves")
     if options.output:
         check_picture_name(options.output)
-    if options.epochs is not None and options.given("steps"):
-        raise InputError("--steps and --epochs both say how long it lasts; give one of them")
+    options.apart("steps", "epochs")
     encoded, notes = encoded_count(options.encoding, options.frequencies), list[str]()
-    options = kit.resumed(options, ADAM, hidden=partial(kit.hidden_sizes_in, inputs=encoded, outputs=3))
+    options = kit.resumed(options, hidden=partial(kit.hidden_sizes_in, inputs=encoded, outputs=3))
     motif = motif_of(options, notes)
     high, wide = motif.rgb.shape[:2]
-    weights = kit.check_chain(options, (encoded, *options.hidden, 3), len(optim.Adam.state))
+    kit.check_memory(options, kit.chain_weights((encoded, *options.hidden, 3)))
     net = Painter(options.hidden, options.encoding, options.frequencies)
     net.initialize(nn.init.kaiming_uniform(), seed=options.seed)
     studio = Studio(motif, options.seed if options.random_coordinates else None)
@@ -187,8 +186,7 @@ def build(options: Options) -> sv.Scene:
     batch = kit.batch_of(options, len(inputs), "pixel", notes)
     if options.epochs is not None:
         options = options.model_copy(update={"steps": steps_in(options.epochs, motif.pixels, batch)})
-    adam = optim.Adam(net.parameters(), lr=options.lr)
-    run = kit.train(options, net, nn.MSELoss(), adam, (inputs, targets), batch_size=batch, l2=options.l2)
+    run = kit.train(options, net, nn.MSELoss(), (inputs, targets), batch_size=batch, l2=options.l2)
     middle = np.array([[0.5, 0.5]], np.float32)
     painting = Painting(studio, (high, wide), other=studio.other, epochs=partial(epochs_behind, studio, batch))
     spread = HeldBack(  # the loss of a batch jumps
@@ -207,7 +205,7 @@ def build(options: Options) -> sv.Scene:
         own_flags=OwnFlags(lambda reader: {}, studio.lost, (Turned, Replaced)),
         options=options,
         story=Story("They should paint a photograph." if options.picture is None else "They should paint a picture.",
-                    f"{weights:,} weights, {high * wide:,} pixels.", partial(_claim, studio=studio)),
+                    f"{len(run.values):,} weights, {high * wide:,} pixels.", partial(_claim, studio=studio)),
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 import scalarviz as sv
-from scalarviz import nn, optim
+from scalarviz import nn
 from scalarviz.run import Story
 from scalarviz.run.panels import GradientTree, LossCurve
 
@@ -27,15 +27,15 @@ from .options import Positive, SceneOptions, ScheduleFlag, Steps, WholeNumbers, 
 BITS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 WANTED = np.array([[1.0], [0.0], [0.0], [1.0]])
 FOUR = kit.TwoBits(BITS, WANTED, lambda found, wanted: (found > 0.5) == (wanted > 0.5))
-SGD = kit.rules(sgd=0.01)
 
 
 class Options(SceneOptions):
     """The flags of ``scalarviz uinn``: each field is one."""
 
+    rates = kit.rates(sgd=0.01)
     steps: Steps = flag("training steps, each with all four samples", 1000)
     hidden: WholeNumbers = flag("units of the hidden layers", (8, 8), metavar="N,N", shown="8,8")
-    lr: Positive = flag("learning rate", 0.01)
+    lr: Positive = flag("learning rate", rates["sgd"])
     schedule: ScheduleFlag = None
 
 
@@ -47,13 +47,11 @@ def build(options: Options) -> sv.Scene:
     InputError, FileFormatError
         For options and files that cannot be used; before anything is written.
     """
-    options = kit.resumed(options, SGD, hidden=partial(kit.hidden_sizes_in, inputs=2, outputs=1))
+    options = kit.resumed(options, hidden=partial(kit.hidden_sizes_in, inputs=2, outputs=1))
     sizes = (2, *options.hidden, 1)
-    kit.check_chain(options, sizes, states=0)
-    net = nn.Sequential(*kit.chain(sizes, nn.ReLU))
+    net = kit.mlp(options, sizes, nn.ReLU)
     net.initialize(nn.init.kaiming_uniform(), seed=options.seed)
-    sgd = optim.SGD(net.parameters(), lr=options.lr)
-    run = kit.train(options, net, nn.MSELoss(factor=0.5), sgd, (BITS, WANTED))
+    run = kit.train(options, net, nn.MSELoss(factor=0.5), (BITS, WANTED))
     return sv.Scene(
         name="uinn",
         run=run,

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import scalarviz as sv
-from scalarviz import nn, optim
+from scalarviz import nn
 from scalarviz.io import check_target, write_bytes
 from scalarviz.run import Run, Story
 from scalarviz.run.controls import Reader
@@ -48,7 +48,6 @@ LogFile = Annotated[Path, file_ending(".csv", what="a log is", usual="log")]
 BITS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 WANTED = np.array([[0.0], [1.0], [1.0], [0.0]])
 HIDDEN = 3
-SGD = kit.rules(sgd=0.1)
 PACE = 100  # steps a frame
 NEAR = 0.3  # an output that is no farther from its target is right
 ACTIVATIONS = {"tanh": nn.Tanh, "sigmoid": nn.Sigmoid}
@@ -65,6 +64,7 @@ FOUR = kit.TwoBits(BITS, WANTED, lambda found, wanted: np.abs(found - wanted) < 
 class Options(SceneOptions):
     """The flags of ``scalarviz xor``: each field is one."""
 
+    rates = kit.rates(sgd=0.1)
     rare = SceneOptions.rare | {"factor", "log"}
     steps: Steps = flag("training steps", 20_000)
     activation: Literal["tanh", "sigmoid"] = flag("of the hidden units and of the output", "tanh")
@@ -74,7 +74,7 @@ class Options(SceneOptions):
     batch: Annotated[int, only({1: "1 (a single sample)", 4: "4 (all of them)"})] = flag(
         "samples a step: a single one, or all four", 1, metavar="1|4"
     )
-    lr: Positive = flag("learning rate", 0.1)
+    lr: Positive = flag("learning rate", rates["sgd"])
     schedule: ScheduleFlag = None
     cells: int = flag("of the map over the unit square, along each side", 8, ge=1, le=256)
     log: LogFile | None = flag(
@@ -93,12 +93,11 @@ def build(options: Options) -> sv.Scene:
     InputError, FileFormatError
         For options and files that cannot be used; before anything is written.
     """
-    options = kit.resumed(options, SGD)
+    options = kit.resumed(options)
     net = network(options.activation)
     net.initialize(nn.init.uniform(-1, 1), seed=options.seed)
-    sgd = optim.SGD(net.parameters(), lr=options.lr)
     loss = nn.MSELoss("sum", factor=options.factor)
-    run = kit.train(options, net, loss, sgd, (with_one(BITS), WANTED), batch_size=options.batch)
+    run = kit.train(options, net, loss, (with_one(BITS), WANTED), batch_size=options.batch)
     if options.log is not None:
         check_target(options.log)
         keep_log(run, options.steps)

@@ -36,7 +36,7 @@ SEPIA = np.array([[0.393, 0.769, 0.189], [0.349, 0.686, 0.168], [0.272, 0.534, 0
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A function of colours: what it is called, how it is written, how it is computed.
+    """A function of colours: what it is called, how it is written and computed, what it is for.
 
     Attributes
     ----------
@@ -46,11 +46,14 @@ class Target:
         For people: ``--help`` and the documentation show it.
     function : callable
         Takes and returns colours, shape (..., 3).
+    aim : str
+        What a network that learns it should do, for a sentence: "turn every colour into its opposite".
     """
 
     name: str
     formula: str
     function: Callable[[Colours], Colours]
+    aim: str = ""
 
     def __call__(self, colours: Colours) -> Colours:
         """The wanted colours for `colours`, shape (..., 3)."""
@@ -71,15 +74,18 @@ def _gray(colours: Colours) -> Colours:
 TARGETS: dict[str, Target] = {
     t.name: t
     for t in (
-        Target("invert", "(r,g,b) -> (1-r, 1-g, 1-b)", lambda c: 1 - c),
-        Target("rotate", "(r,g,b) -> (g,b,r)", lambda c: c[..., [1, 2, 0]]),
-        Target("gray", "each = 0.2126r + 0.7152g + 0.0722b (Rec. 709 luma)", _gray),
+        Target("invert", "(r,g,b) -> (1-r, 1-g, 1-b)", lambda c: 1 - c, "turn every colour into its opposite"),
+        Target("rotate", "(r,g,b) -> (g,b,r)", lambda c: c[..., [1, 2, 0]], "pass red, green and blue on in a circle"),
+        Target(
+            "gray", "each = 0.2126r + 0.7152g + 0.0722b (Rec. 709 luma)", _gray, "take the colour out of every colour"
+        ),
         Target(
             "sepia",
             "r' = .393r+.769g+.189b, g' = .349r+.686g+.168b, b' = .272r+.534g+.131b, clipped to 1",
             lambda c: np.minimum(c @ SEPIA.T, 1),
+            "make every colour as brown as an old photo",
         ),
-        Target("warm", "(r,g,b) -> (.15+.85r, g, .75b)", _warm),
+        Target("warm", "(r,g,b) -> (.15+.85r, g, .75b)", _warm, "make every colour warmer"),
     )
 }
 

@@ -8,7 +8,17 @@ from .csv_table import CsvTable, parse_csv, read_csv
 from .decoded import decoded
 from .idx import find_idx, read_idx
 from .lut import Lut, check_lut_name, read_cube, sample, write_cube
-from .pictures import Picture, check_picture_name, example_photo, load_picture, save_picture, shrink
+from .pictures import (
+    Picture,
+    check_picture_name,
+    check_repaint,
+    example_photo,
+    load_pair,
+    load_picture,
+    repaint,
+    save_picture,
+    shrink,
+)
 from .weights import load_tensors, save_tensors
 
 __all__ = [
@@ -17,16 +27,19 @@ __all__ = [
     "Picture",
     "check_lut_name",
     "check_picture_name",
+    "check_repaint",
     "check_target",
     "decoded",
     "example_photo",
     "find_idx",
+    "load_pair",
     "load_picture",
     "load_tensors",
     "parse_csv",
     "read_csv",
     "read_cube",
     "read_idx",
+    "repaint",
     "replacing",
     "sample",
     "save_picture",

@@ -6,7 +6,7 @@ import io
 import logging
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -76,6 +76,11 @@ class Picture:
         """The colours as rows, shape (H * W, 3)."""
         return self.rgb.reshape(-1, 3)
 
+    @property
+    def opaque(self) -> NDArray[np.bool_]:
+        """Which of `pixels` are seen, shape (H * W,): under full transparency is no colour that anybody chose."""
+        return np.ones(len(self.pixels), bool) if self.alpha is None else self.alpha.reshape(-1) > 0
+
     def with_colours(self, rows: Floating) -> Picture:
         """The same picture with other colours, shape (H * W, 3) or (H, W, 3); the alpha is kept."""
         return Picture(np.asarray(rows, np.float32).reshape(self.rgb.shape), self.alpha)
@@ -119,6 +124,17 @@ def load_picture(path: StrPath) -> Picture:
             raise unreadable(path, error) from None
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise FileFormatError(f"{path} is damaged or of an unsupported kind: {reason}") from None
+
+
+def load_pair(source: StrPath, graded: StrPath) -> tuple[Picture, Picture]:
+    """Read two pictures of the same thing; InputError where their sizes differ, or no pixel is opaque in both."""
+    first, second = load_picture(source), load_picture(graded)
+    if first.size != second.size:
+        sizes = ["{} x {}".format(*picture.size) for picture in (first, second)]
+        raise InputError(f"{source} has {sizes[0]} pixels and {graded} has {sizes[1]}; they must be the same picture")
+    if not (first.opaque & second.opaque).any():
+        raise InputError(f"no pixel of {source} and {graded} is opaque in both")
+    return first, second
 
 
 def _kinds() -> tuple[str, ...]:
@@ -243,6 +259,20 @@ def save_picture(path: StrPath, rgb: Floating | NDArray[np.uint8], alpha: Floati
     except (OSError, ValueError) as error:  # e.g. more than 65,535 pixels a side in a JPEG
         raise InputError(f"cannot write {path_text(path)}: {error}") from None
     write_bytes(target, encoded.getvalue())
+
+
+def check_repaint(source: StrPath, target: StrPath) -> None:
+    """InputError where :func:`repaint` could not write: another kind of file, or transparency that JPEG has not."""
+    check_picture_name(target)
+    if load_picture(source).alpha is not None and as_path(target).suffix.lower() in (".jpg", ".jpeg"):
+        raise InputError(f"{source} has transparency and JPEG has none; name --output as .png")
+
+
+def repaint(source: StrPath, target: StrPath, function: Callable[[Array], Floating]) -> None:
+    """Send the colours (N, 3) of a picture through a function and write what it makes of them; alpha is kept."""
+    picture = load_picture(source)
+    painted = picture.with_colours(function(picture.pixels))
+    save_picture(target, painted.rgb, painted.alpha)
 
 
 def _levels(values: Floating | NDArray[np.uint8], path: StrPath) -> NDArray[np.uint8]:

@@ -41,7 +41,6 @@ from .panels import Hand, panels_of
 from .points import Known, PointSet, Recipe, own_points, points_for
 
 _OF_ONE = tuple(name for name, feature in FEATURES.items() if feature.inputs == 1)
-OPTIMIZERS = kit.rules(sgd=0.03, momentum=0.03, adam=0.01, adamw=0.01)
 MOST_TOLD = 10_000
 """Points whose loss is told at every frame; of more it is that of the last batch."""
 
@@ -83,6 +82,7 @@ def parse_columns(text: str) -> tuple[str, ...]:
 class Options(SceneOptions):
     """The flags of ``scalarviz playground``: each field is one."""
 
+    rates = kit.rates(sgd=0.03, momentum=0.03, adam=0.01, adamw=0.01)
     rare = SceneOptions.rare | {"columns", "split", "data_seed", "point", "without", "weights_seed", "hide", "l1", "l2"}
     data: Annotated[str, one_of(KINDS)] = flag("what the points are", "circle", metavar=KINDS)
     csv: Path | None = flag(
@@ -113,8 +113,8 @@ class Options(SceneOptions):
     )
     hidden: WholeNumbers = flag("units of the hidden layers", (4, 2), metavar="N,N", shown="4,2")
     activation: Annotated[str, one_of(BETWEEN)] = flag("of the hidden layers", "tanh", metavar=BETWEEN)
-    optimizer: Annotated[str, one_of(OPTIMIZERS)] = flag("what changes the weights", "sgd", metavar=OPTIMIZERS)
-    lr: float | None = kit.rate_flag(OPTIMIZERS)
+    optimizer: Annotated[str, one_of(rates)] = flag("what changes the weights", "sgd", metavar=rates)
+    lr: float | None = kit.rate_flag(rates)
     batch: Batch = flag("points a step", 10)
     sampling: SamplingFlag = "epochs"
     weights_seed: int | None = flag("of the first weights alone", None, ge=0, lt=2**64, shown="that of --seed")
@@ -126,11 +126,6 @@ class Options(SceneOptions):
     )
     l1: NotNegative = flag("penalty on the sum of |weight|", 0.0)
     l2: NotNegative = flag("penalty on the sum of weight\N{SUPERSCRIPT TWO}", 0.0)
-
-    @staticmethod
-    def rate_of(optimizer: str) -> float:
-        """The usual learning rate of an optimiser."""
-        return OPTIMIZERS[optimizer][1]
 
 
 def build(options: Options) -> sv.Scene:
@@ -152,14 +147,12 @@ def build(options: Options) -> sv.Scene:
     features = _check_features(options, points)
     table = points.recipe.table
     net = PlayNet(Shape(features, options.hidden, options.activation, points.sort, options.seed, table=table))
-    optimizer, usual_lr = OPTIMIZERS[options.optimizer]
-    rule = optimizer(net.parameters(), lr=options.lr or usual_lr)
     own = points.recipe.own
     notes = list(own.notes) if own else []
     some = f"{points.learnt:,} point{'s' if points.learnt > 1 else ''}"
     notes += [f"{some} to learn from, {len(points.inputs) - points.learnt:,} held back"]
-    batch, limits = kit.batch_of(options, points.learnt, "point", notes), {"l1": options.l1, "l2": options.l2}
-    run = kit.train(options, net, points.sort.loss(), rule, points.train, batch_size=batch, **limits)
+    batch = kit.batch_of(options, points.learnt, "point", notes)
+    run = kit.train(options, net, points.sort.loss(), points.train, batch_size=batch, l1=options.l1, l2=options.l2)
     if options.weights_seed is not None and options.weights_seed != options.seed:
         run.restart(seed=options.weights_seed)  # as a hand does: the order of the points stays that of --seed
     known = Known(points, run.dtype)

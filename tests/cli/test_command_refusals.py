@@ -187,7 +187,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
     "rgb --headless --engine numpy --steps 1": {
         "--graded good.png": ("--source",),
         "--apply good.png": ("--output",),
-        "good.png --pair #000:#fff": ("no target is known for the picture",),
+        "good.png --pair #000:#fff": ("--pair", "PICTURE", "give one"),
         "--source good.png --graded wide.png": ("4 x 4", "wide.png", "5 x 4"),
         "--apply clear.png --output x.jpg": ("JPEG",),
         "--load mlp.safetensors --optimizer adam": ("--optimizer adam", "mlp.safetensors", "sgd"),

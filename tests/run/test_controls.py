@@ -196,7 +196,7 @@ def test_a_rule_has_the_rate_it_had_last_that_of_its_family_of_the_scene_or_the_
         if wanted == 0.01:
             run.lr = 0.002
     assert controls_of(reader(run), had)["optimiser"].choices == ("SGD", "momentum", "Adam", "AdamW", "RMSprop")
-    run, rates = run_of("adam"), SimpleNamespace(rate_of={"sgd": 0.5, "momentum": 0.4, "adamw": 0.02}.__getitem__)
+    run, rates = run_of("adam"), SimpleNamespace(rates={"sgd": 0.5, "momentum": 0.4, "adamw": 0.02})
     for rule, rate in (("SGD", 0.5), ("AdamW", 0.02), ("momentum", 0.4)):
         move(run, "optimiser", rule, {}, rates)
         assert (run.lr, values(run)["optimiser"]) == (rate, rule)

@@ -81,8 +81,7 @@ class Command:
         if usual is None and name.endswith("seed"):  # "that of --seed"
             usual = said["seed"]
         if usual is None and name == "lr":
-            known = getattr(self._scene.options, "rate_of", None)
-            usual = known(said["optimizer"]) if known else self._first.numbers["lr"]
+            usual = getattr(self._scene.options, "rates", {}).get(said["optimizer"], self._first.numbers["lr"])
         return _plain(usual)
 
     # ---- what is known of any run

@@ -174,9 +174,9 @@ def _edit(value: str, reader: Reader, had: Had) -> Edit | None:
 
 
 def usual_rate(rule: str, reader: Reader) -> float:
-    """The rate with which a rule begins: the scene's own (``options.rate_of(name)``), or a common one."""
-    known = getattr(reader.options, "rate_of", None)
-    return float(known(rule.lower())) if callable(known) and rule in RULES else _RATE.get(rule, _USUAL_RATE)
+    """The rate with which a rule begins: the scene's own (``options.rates``), or a common one."""
+    own: Mapping[str, float] = getattr(reader.options, "rates", {})
+    return own.get(rule.lower(), _RATE.get(rule, _USUAL_RATE))
 
 
 def unusual_numbers(kind: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
