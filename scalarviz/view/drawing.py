@@ -15,16 +15,15 @@ from ..io import replacing
 from ..io.atomic import as_path
 from ..nn import Module
 from ..scalar import Value, mistaken
+from .draw.figure import Figure
 from .draw.gl import require_vispy
+from .draw.svg import svg_of
 from .draw.theme import get_theme
 from .graph.figure import ink_of
-from .graph.ink import Ink
-from .graph.inked import sketched
 from .graph.layout import Layout, laid_out
 from .graph.modules import Calls
 from .graph.said import said_of
 from .graph.shown import Shown, Wish, shown
-from .graph.svg import svg_of
 from .panels.mistake import drawing_words
 
 Theme = Literal["auto", "dark", "light"]
@@ -76,7 +75,7 @@ class Drawing:
         """Where everything stands now."""
         return laid_out(self.shown(more).items, self.wish.digits)
 
-    def ink(self, theme: str, layout: Layout | None = None) -> Ink:
+    def ink(self, theme: str, layout: Layout | None = None) -> Figure:
         """The figure in one look."""
         return ink_of(layout or self.layout(), get_theme(theme), self.of, said=said_of, wrong=self.wrong)
 
@@ -118,7 +117,7 @@ class Drawing:
         ink = self.ink(theme or ("light" if self.theme == "auto" else self.theme))
         scale = min(scale, SIDE / max(ink.width, ink.height))
         size = round(ink.width * scale), round(ink.height * scale)
-        sketch = sketched(ink)
+        sketch = ink.placed()
         with offscreen():
             painter = Painter((size[0] / scale, size[1] / scale), scale)
         return offscreen().render(lambda _: painter.draw([sketch]), size)

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import ScalarvizError
+from .draw.figure import Figure
 from .draw.painter import Painter
 from .draw.places import LABEL
-from .draw.sketch import Sketch
+from .draw.sketch import Point, Sketch, TextItem
+from .draw.text import measure
 from .draw.theme import Theme, get_theme
 from .drawing import Drawing
 from .graph.figure import ink_of
 from .graph.frame import View
-from .graph.ink import Ink, Letters
-from .graph.inked import sketched
-from .graph.layout import Box, Layout, Point, laid_out
+from .graph.layout import Box, Layout, laid_out
 from .graph.said import said_of
 from .panels.overlay import banner, help_panel, pointer_label
 from .watch.hands import DOUBLE
@@ -92,7 +92,7 @@ class GraphView(Room):
         begin = time.perf_counter()
         shown = self.drawing.shown(self.unfolded)
         self.layout: Layout = laid_out(shown.items, self.drawing.wish.digits)
-        self.ink: Ink = ink_of(self.layout, self.theme, shown.of, wrong=self.drawing.wrong)
+        self.ink: Figure = ink_of(self.layout, self.theme, shown.of, wrong=self.drawing.wrong)
         self._pause = max(LOOK, (time.perf_counter() - begin) / SHARE)
 
     def _lay_out(self) -> None:
@@ -106,12 +106,12 @@ class GraphView(Room):
 
     def _again(self) -> None:
         """Look whether the numbers are others by now; a hand is not disturbed by it."""
-        before = [shape.text for shape in self.ink if isinstance(shape, Letters)]
+        before = [shape.text for shape in self.ink if isinstance(shape, TextItem)]
         size = self.ink.width, self.ink.height
         self._read()
         if (self.ink.width, self.ink.height) != size:
             self.view = self.view.of((self.ink.width, self.ink.height))
-        self._dirty |= before != [shape.text for shape in self.ink if isinstance(shape, Letters)]
+        self._dirty |= before != [shape.text for shape in self.ink if isinstance(shape, TextItem)]
 
     # ---- time
 
@@ -142,7 +142,7 @@ class GraphView(Room):
         theme, view = self.theme, self.view
         page, above = self._painters
         page.background(theme.background, theme.background)
-        page.draw([sketched(self.ink, scale=view.scale, at=(view.left, view.top), ground=False)])
+        page.draw([self.ink.placed(scale=view.scale, at=(view.left, view.top), ground=False)])
         over = [self._foot()]
         box = self._under()
         if box is not None and self._at is not None and self._pressed is None:
@@ -162,9 +162,8 @@ class GraphView(Room):
         if self.unfolded or any(box.item.unfolds for box in self.layout.boxes):
             said += "   ·   click: unfold   ·   Backspace: fold again"
         for line in (f"{said}   ·   ?: all keys", said.partition("   ·   ")[0], ""):
-            words = Letters(16.0, high - 10.0, line, LABEL, theme.text3)
-            if words.width <= wide - 32:
-                sketch.text(words.x, words.y, line, LABEL, theme.text3)
+            if measure(line, LABEL) <= wide - 32:
+                sketch.text(16.0, high - 10.0, line, LABEL, theme.text3)
                 break
         return sketch
 

@@ -219,7 +219,7 @@ def test_it_slides_in_from_the_right_and_is_not_there_before_and_after() -> None
     for _ in range(4):
         sketch = made.sketch()
         assert sketch is not None
-        lefts.append(float(sketch.shapes[:, 0].min()))
+        lefts.append(float(sketch.triangles[:, 0].min()))
         assert made.moving == (len(lefts) < 4)
         made.pass_time(OPENS / 3 + 1e-9)
     assert lefts == sorted(lefts, reverse=True)
@@ -407,7 +407,7 @@ def test_the_ring_crosses_no_word() -> None:
         made.key("Tab")
         sketch = made.sketch()
         assert sketch is not None
-        ring = sketch.shapes[np.isclose(sketch.shapes[:, 7], 2.0) & (sketch.shapes[:, 15] > 0)]
+        ring = sketch.triangles[np.isclose(sketch.triangles[:, 7], 2.0) & (sketch.triangles[:, 15] > 0)]
         left, top = ring[:, :2].min(0) + 2
         right, bottom = ring[:, :2].max(0) - 2
         for text in sketch.texts:

@@ -64,7 +64,7 @@ def test_no_gridline_strikes_a_name_out(monkeypatch: pytest.MonkeyPatch) -> None
     """Behind each name lies a patch of ground, painted after the gridlines."""
     sketch, _ = drawn([loss.Line("batch", STEPS, SHAPES["diverging"])], monkeypatch)
     name = next(t for t in sketch.texts if t.text == "batch")
-    shapes = sketch.shapes.reshape(-1, 6, sketch.shapes.shape[1])
+    shapes = sketch.triangles.reshape(-1, 6, sketch.triangles.shape[1])
     middles, halves = shapes[:, :, :2].mean(axis=1), shapes[:, 0, 4:6]
     over = (np.abs(middles - (name.x + 10, name.y - 5)) < halves).all(axis=1)
     ground = [k for k in np.flatnonzero(over) if np.allclose(shapes[k, 0, 8:11], [20 / 255, 22 / 255, 26 / 255])]

@@ -377,7 +377,7 @@ def test_what_is_wrong_is_said_beside_the_panel_and_whole(size: tuple[int, int])
     assert box is not None
     layer = next(s for layer in host.view.bench.overlays for s in layer if any("diverged" in t.text for t in s.texts))
     assert " ".join(text.text for text in layer.texts if text.text != "!") == said
-    assert layer.shapes[:, 0].max() <= box[0]
+    assert layer.triangles[:, 0].max() <= box[0]
     assert max(text.x + measure(text.text, text.size, text.bold) for text in layer.texts[1:]) <= box[0]
     host.view.close()
 

@@ -194,7 +194,7 @@ def test_no_path_no_dashes() -> None:
 
 
 def test_an_empty_sketch_has_no_triangles() -> None:
-    assert Sketch().shapes.shape == (0, VERTEX)
+    assert Sketch().triangles.shape == (0, VERTEX)
 
 
 def test_colours_in_every_form() -> None:

@@ -215,7 +215,7 @@ def test_a_number_that_is_none_is_struck_out():
     sketch = Sketch()
     numbers = np.array([[1.0, np.nan, -1.0]])
     draw_cells(sketch, (0.0, 0.0, 78.0, 17.0), DARK, numbers, Range.symmetric(1.0), get_map("gradient", DARK))
-    assert len(sketch.shapes) // 6 == 2 + 1 + 1  # two squares, a stroke, the frame
+    assert len(sketch.triangles) // 6 == 2 + 1 + 1  # two squares, a stroke, the frame
 
 
 @pytest.mark.gl

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 import scalarviz as sv
 from scalarviz import nn
+from scalarviz.view.draw.sketch import TextItem, points_of
 from scalarviz.view.draw.theme import get_theme
 from scalarviz.view.graph.cards import ABOVE, AIR, BEHIND
 from scalarviz.view.graph.columns import columns_of
 from scalarviz.view.graph.figure import ink_of
-from scalarviz.view.graph.ink import Letters
-from scalarviz.view.graph.inked import points_of
 from scalarviz.view.graph.layout import Layout
 from scalarviz.view.graph.said import said_of
 
@@ -97,7 +96,7 @@ def check(layout: Layout) -> None:
 def check_texts(layout: Layout, theme: str) -> None:
     """No text leaves its node, meets another one, or leaves the picture."""
     ink = ink_of(layout, get_theme(theme), "loss")
-    texts = [[shape for shape in group.shapes if isinstance(shape, Letters)] for group in ink.groups]
+    texts = [part.texts for part in ink.parts]
     for box, letters in zip(layout.boxes, texts[2:], strict=False):
         for text in letters:
             if text.text != box.card.above:
@@ -176,7 +175,7 @@ def test_what_is_written_on_a_fold_keeps_off_its_frame():
     drawing = sv.draw(net, [2.0, 3.0, -1.0])
     layout = drawing.layout()
     ink = ink_of(layout, get_theme("light"), "")
-    words = [shape for shape in ink if isinstance(shape, Letters)]
+    words = [shape for shape in ink if isinstance(shape, TextItem)]
     for box in (box for box in layout.boxes if box.item.folded):
         mine = [w for w in words if box.x <= w.left <= box.x + box.width and box.y < w.y < box.y + box.height]
         assert len(mine) == 3  # name, class, how many

@@ -11,10 +11,10 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run import Moment
 from scalarviz.run.panels import GraphPanel, LossCurve, Made
+from scalarviz.view.draw.figure import Figure
 from scalarviz.view.draw.maps import get_map
+from scalarviz.view.draw.sketch import Rect, TextItem
 from scalarviz.view.graph.frame import LEAST, MOST, SEEN, View
-from scalarviz.view.graph.ink import Ink, Letters, Rect
-from scalarviz.view.graph.inked import sketched
 from scalarviz.view.graph.layout import MARGIN
 from scalarviz.view.graph_view import GraphView
 from scalarviz.view.panels.graph import SMALLEST, GraphDrawer
@@ -168,7 +168,7 @@ def test_the_window_follows_the_objects():
     host = Unseen(lambda size: GraphView(sv.draw(z), size), (640, 400))
 
     def said() -> list[str]:
-        return [shape.text for shape in host.view.ink if isinstance(shape, Letters)]
+        return [shape.text for shape in host.view.ink if isinstance(shape, TextItem)]
 
     assert "no gradient yet" in said()
     drawings = host.drawings
@@ -300,7 +300,7 @@ def test_a_weight_has_one_colour_as_cube_and_as_node():
                 bench.update(frame, "", seconds=1 / 60)
                 place = float(np.clip(frame.values[0] / bench.extent_of(0), -1, 1))
                 red, green, blue = (round(255 * part) for part in get_map("weight", bench.theme)(place)[:3])
-                fills = {shape.fill for group in drawer_in(bench)._ink.groups for shape in group.shapes
+                fills = {shape.fill for part in drawer_in(bench)._ink.parts for shape in part.shapes
                          if isinstance(shape, Rect)}  # fmt: skip
                 assert f"#{red:02x}{green:02x}{blue:02x}" in fills
 
@@ -378,14 +378,14 @@ def test_the_wheel_makes_a_panel_no_smaller_than_all_of_its_graph(bench_of):
 
 def test_a_legend_is_seen_whole_or_not_at_all():
     ink = sv.draw(sv.Value(2.0, label="a") * sv.Value(3.0, label="b")).ink("dark")
-    nodes = Ink(ink.width, ink.height, ink.groups[:-1])
+    nodes = Figure(ink.width, ink.height, ink.parts[:-1])
     for missing in (3.0, 60.0):  # of the picture's right edge, where the legend ends
         window = 0.0, 0.0, ink.width - MARGIN - missing, ink.height
-        cut, rest = (sketched(one, window=window, ground=False) for one in (ink, nodes))
-        np.testing.assert_array_equal(cut.shapes, rest.shapes)
+        cut, rest = (one.placed(window=window, ground=False) for one in (ink, nodes))
+        np.testing.assert_array_equal(cut.triangles, rest.triangles)
         assert len(cut.texts) == len(rest.texts)
-    whole = sketched(ink, window=(0.0, 0.0, ink.width, ink.height), ground=False)
-    assert len(whole.texts) == len(sketched(nodes, ground=False).texts) + 2
+    whole = ink.placed(window=(0.0, 0.0, ink.width, ink.height), ground=False)
+    assert len(whole.texts) == len(nodes.placed(ground=False).texts) + 2
 
 
 def test_in_a_hall_a_graph_is_whole_as_long_as_it_can_be_read(bench_of):

@@ -38,7 +38,7 @@ def test_a_loss_beyond_all_others_does_not_lose_the_small_ones():
 def test_what_is_averaged_is_seen_behind_the_mean():
     noise = np.where(np.arange(200) % 2, 0.5, 1.5)
     sketch = {noisy: loss_panel(BOX, DARK, [Line("b", np.arange(200), noise, noisy=noisy)]) for noisy in (True, False)}
-    assert len(sketch[True].shapes) > len(sketch[False].shapes) + 3 * 2 * 190
+    assert len(sketch[True].triangles) > len(sketch[False].triangles) + 3 * 2 * 190
 
 
 @pytest.mark.gl

@@ -158,7 +158,7 @@ def test_each_icon_is_drawn_and_the_line_fits(theme: object) -> None:
         ends = [t.x + measure(t.text, t.size) for t in sketch.texts]
         assert all(end <= 100.0 + width + 1e-6 for end in ends)
         assert all(t.x >= 100.0 for t in sketch.texts)
-        assert (len(sketch.shapes) > 0) == bool(sketch.texts)
+        assert (len(sketch.triangles) > 0) == bool(sketch.texts)
     full = marks_line((0.0, 700.0, 2000.0, 0.0), theme, tuple(WORDS))  # type: ignore[arg-type]
     assert [t.text for t in full.texts] == [long for long, _ in WORDS.values()]
 

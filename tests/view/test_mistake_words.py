@@ -9,7 +9,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz import mistakes, nn, optim
-from scalarviz.view.graph.ink import Letters
+from scalarviz.view.draw.sketch import TextItem
 from scalarviz.view.graph_view import GraphView
 from scalarviz.view.window.offscreen import offscreen
 from scalarviz.view.workbench import Workbench
@@ -104,7 +104,7 @@ def test_a_picture_of_another_thread_says_it_too():
 def letters(drawing, theme):
     """Texts of a graph's picture that speak of mistakes, with the picture's size."""
     ink = drawing.ink(theme)
-    return [one for one in ink if isinstance(one, Letters) and "mistake" in one.text], (ink.width, ink.height)
+    return [one for one in ink if isinstance(one, TextItem) and "mistake" in one.text], (ink.width, ink.height)
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
@@ -141,7 +141,7 @@ def test_the_window_of_a_graph_names_it_too():
         before = view.ink.height
         with mistakes.no_zero_grad():
             view._again()
-            assert [one.text for one in view.ink if isinstance(one, Letters)][-1] == "mistake on: no_zero_grad"
+            assert [one.text for one in view.ink if isinstance(one, TextItem)][-1] == "mistake on: no_zero_grad"
             assert view.ink.height > before
         view._again()
         assert view.ink.height == before

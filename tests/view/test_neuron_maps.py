@@ -467,7 +467,7 @@ def test_the_card_leaves_its_neuron_and_the_buttons_free_and_no_word_half_covere
         for key, (x, y, wide, high) in drawer.boxes.items():
             drawer.hover((x + wide / 2, y + high / 2))
             (first, *_) = drawer.label(Moment(view.shown, view.bench.subject.source), size)
-            corners = first.shapes[:6]
+            corners = first.triangles[:6]
             left, top = corners[:, :2].min(axis=0) + 1
             right, foot = corners[:, :2].max(axis=0) - 1
             assert 0 <= left < right <= size[0]

@@ -157,7 +157,7 @@ def test_the_curve_passes_where_the_axis_says() -> None:
 def test_a_curve_without_points_is_an_empty_frame(curves: list[Line]) -> None:
     sketch = loss_panel((20, 10, 304, 280), DARK, curves)
     assert sketch.texts[0].text == "loss"
-    assert np.isfinite(sketch.shapes).all()
+    assert np.isfinite(sketch.triangles).all()
 
 
 # legend

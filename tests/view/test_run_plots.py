@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from scalarviz.sweep.result import Result
+from scalarviz.view.draw.figure import Figure
+from scalarviz.view.draw.sketch import Path, Rect
+from scalarviz.view.draw.svg import svg_of
 from scalarviz.view.draw.text import measure
 from scalarviz.view.draw.theme import get_theme
-from scalarviz.view.graph.ink import Ink, Letters, Line, Rect
-from scalarviz.view.graph.svg import svg_of
 from scalarviz.view.sweeps.curves import curves, spread
 from scalarviz.view.sweeps.plots import boxes, figures, plots_picture, sentence, sheet
 from scalarviz.view.sweeps.runs import metric_text, options_text, run_text, value_text
@@ -31,7 +32,7 @@ def made(losses, options=None, reached=None, state="done"):
 
 
 def words(group):
-    return [shape.text for shape in group.shapes if isinstance(shape, Letters)]
+    return [text.text for text in group.texts]
 
 
 def discs(group, colour):
@@ -45,7 +46,7 @@ def test_a_box_goes_from_quartile_to_quartile_and_discs_stand_at_their_losses():
     assert len(heights) == 5
     assert np.diff(heights) == pytest.approx([heights[1] - heights[0]] * 4, rel=1e-6)  # equal ratios, equal distances
     assert (box.y, box.y + box.height) == pytest.approx((heights[1], heights[3]))
-    (line,) = [shape for shape in group.shapes if isinstance(shape, Line) and shape.width > 2]
+    (line,) = [shape for shape in group.shapes if isinstance(shape, Path) and shape.width > 2]
     assert line.points[0][1] == pytest.approx(heights[2])
     assert "0.4000" in words(group)
 
@@ -71,7 +72,7 @@ def test_names_of_many_values_do_not_touch():
     rates = np.geomspace(1e-3, 1, 40).tolist()
     group = boxes(BOX, DARK, made([0.5] * 40, [{"lr": rate} for rate in rates]), "lr")
     names = {value_text(rate) for rate in rates}
-    rows = sorted((s.x, measure(s.text, s.size)) for s in group.shapes if isinstance(s, Letters) and s.text in names)
+    rows = sorted((s.x, measure(s.text, s.size)) for s in group.texts if s.text in names)
     assert len(rows) > 3
     for (left, wide), (right, next_wide) in pairwise(rows):
         assert left + wide / 2 <= right - next_wide / 2
@@ -91,7 +92,7 @@ def test_the_median_of_the_curves_is_that_of_the_losses_and_what_diverged_is_inf
 def test_the_colours_of_the_curves_say_how_they_ended():
     group = curves(BOX, DARK, made([0.1, 0.9], reached=[True, False]))
     assert {"learnt 1", "stuck 1", "median and quartiles"} <= set(words(group))
-    assert {s.colour for s in group.shapes if isinstance(s, Line)} >= {DARK.text1, DARK.text2}
+    assert {s.colour for s in group.shapes if isinstance(s, Path)} >= {DARK.text1, DARK.text2}
 
 
 @pytest.mark.parametrize("runs", [[], made([0.1]), made([math.nan], state="diverged"), made([0.0, 0.0]),
@@ -100,7 +101,7 @@ def test_any_results_can_be_drawn(runs):
     for theme in ("dark", "light"):
         for ink in (*figures(runs, theme), sheet(runs, (400, 300), theme)):
             for shape in ink:
-                if isinstance(shape, Line):
+                if isinstance(shape, Path):
                     assert np.isfinite(shape.points).all()
                 elif isinstance(shape, Rect):
                     assert np.isfinite([shape.x, shape.y, shape.width, shape.height]).all()
@@ -108,9 +109,9 @@ def test_any_results_can_be_drawn(runs):
 
 
 def test_a_line_has_its_points_in_svg_and_both_looks():
-    inks = [Ink(10, 10, [curves(BOX, get_theme(look), made([0.1, 0.2]))]) for look in ("light", "dark")]
+    inks = [Figure(10, 10, [curves(BOX, get_theme(look), made([0.1, 0.2]))]) for look in ("light", "dark")]
     tree = ElementTree.fromstring(svg_of(inks[0], dark=inks[1]))
-    lines = [shape for shape in inks[0] if isinstance(shape, Line)]
+    lines = [shape for shape in inks[0] if isinstance(shape, Path)]
     found = tree.findall(".//{*}polyline")
     assert len(found) == len(lines)
     numbers = [float(part) for part in re.split("[ ,]", found[-1].get("points"))]

@@ -86,7 +86,7 @@ def test_the_line_to_the_panel_crosses_no_cube() -> None:
     with offscreen():
         bench.select(0)
         bench.update(bench.subject.frame())
-    shapes = bench.overlays[0][0].shapes
+    shapes = bench.overlays[0][0].triangles
     thin = shapes[(shapes[:, 5] < 0.8) & (shapes[:, 5] > 0.6)]  # half of 1.4 px: the leader
     assert len(thin)
     for x, y in thin.reshape(-1, 6, shapes.shape[1])[:, :, :2].mean(axis=1):

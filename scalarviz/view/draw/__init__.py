@@ -1,6 +1,7 @@
 """Ink on paper: texts, lines and boxes in pixels, their colours, and the places of the picture's parts.
 
-Open `sketch` first: a picture is a list of shapes. `text` measures and prints numbers, `equation` those that have to be
-true together, `theme` and `maps` say which colours there are, `places` divides the canvas, `painter` gives a sketch to
-OpenGL. Nothing here knows what is shown.
+Open `sketch` first: a picture is a list of shapes, texts and images. `painter` gives that list to OpenGL, `svg` writes
+it as text; `figure` is a drawing with a size of its own. `text` measures and prints numbers, `equation` those that have
+to be true together, `theme` and `maps` say which colours there are, `places` divides the canvas. Nothing here knows
+what is shown.
 """

@@ -97,7 +97,7 @@ class Painter:
         if self._atlas.full:
             self._atlas, self._atlas_version, self._quads = GlyphAtlas(), -1, {}
         for batch, over in ((self._shapes, False), (self._over, True)):
-            shapes = [s.shapes for s in sketches if s.over == over]
+            shapes = [s.triangles for s in sketches if s.over == over]
             batch.fill(np.concatenate(shapes) if shapes else np.empty((0, VERTEX), np.float32))
         self._quads = {s: self._text_of(s) for s in sketches}
         quads = list(self._quads.values())

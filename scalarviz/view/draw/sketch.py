@@ -1,28 +1,37 @@
-"""`Sketch`: what a panel wants drawn, as plain arrays. No GL here, so panels are testable without a context.
+"""`Sketch`: a display list, records of what is to be painted. No GL here, so panels are testable without a context.
 
-Everything is in logical pixels of the grid, origin top left, y down. Lines, discs, chips and swatches are all one
-primitive: a rounded box in a frame of its own, whose edge the fragment shader smooths from the exact distance.
+Everything is in logical pixels of the grid, origin top left, y down. Shapes, texts and pictures are plain records that
+nobody changes: OpenGL (`painter`) and SVG (`svg`) paint the same ones. Each asks a record for what it needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import ceil
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .text import measure
+
 Float = NDArray[np.float32]
 Colour = Sequence[float] | str | NDArray[np.floating]
 Anchor = Literal["left", "middle", "right"]
+Point = tuple[float, float]
+Box = tuple[float, float, float, float]
+Cubic = tuple[Point, Point, Point, Point]
+"""Start, two handles, end."""
 
 # Columns of a vertex: position 2, position in the box's frame 2, (half width, half height, radius, border) 4,
 # fill RGBA 4, border RGBA 4.
 VERTEX = 16
 _CORNERS = np.array([[-1, -1], [1, -1], [1, 1], [-1, -1], [1, 1], [-1, 1]], dtype=np.float32)
 _CLEAR = (0.0, 0.0, 0.0, 0.0)
+STRAIGHT = 4.0
+"""Pixels of a curve that are drawn as one straight line."""
 
 
 def rgba(colour: Colour, alpha: float = 1.0) -> tuple[float, float, float, float]:
@@ -38,6 +47,148 @@ def _hex(colour: str) -> tuple[float, ...]:
     return tuple(int(digits[i : i + 2], 16) / 255 for i in range(0, len(digits), 2))
 
 
+# ---- Shapes. All but polygons become rounded boxes, each in a frame of its own: centre 2, half sides 2, axis 2,
+# radius, border, fill 4, stroke 4. The fragment shader smooths their edges from the exact distance.
+
+
+@dataclass(frozen=True, slots=True)
+class Rect:
+    """A rectangle, rounded by `radius`; the border lies inside it. One that is round all around is a disc."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    fill: Colour | None = None
+    stroke: Colour | None = None
+    border: float = 1.0
+    radius: float = 0.0
+
+    def box(self) -> tuple[float, ...]:
+        """As a box."""
+        half, radius = (self.width / 2, self.height / 2), min(self.radius, self.width / 2, self.height / 2)
+        ends = self.border if self.stroke is not None else 0.0
+        fill, stroke = (_CLEAR if colour is None else rgba(colour) for colour in (self.fill, self.stroke))
+        return (self.x + half[0], self.y + half[1], *half, 1.0, 0.0, radius, ends, *fill, *stroke)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """Many filled rectangles `rects` (N, 4) in colours of their own `fills` (N, 3); of an infinite radius: discs."""
+
+    rects: Float
+    fills: Float
+    radius: float = 0.0
+
+    def boxes(self) -> Float:
+        """A box a rectangle."""
+        half = self.rects[:, 2:] / 2
+        rows = np.zeros((len(half), VERTEX), np.float32)
+        rows[:, :2], rows[:, 2:4], rows[:, 4] = self.rects[:, :2] + half, half, 1.0
+        rows[:, 6], rows[:, 8:11], rows[:, 11] = np.minimum(self.radius, half.min(axis=1)), self.fills, 1.0
+        return rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lines:
+    """Straight lines from each row of `starts` to the same row of `ends`, both (N, 2)."""
+
+    starts: Float
+    ends: Float
+    colour: Colour
+    width: float = 1.0
+    round_ends: bool = False
+
+    def boxes(self) -> Float:
+        """A box a line."""
+        along = self.ends - self.starts
+        length = np.hypot(along[:, 0], along[:, 1])
+        axis = np.where(length[:, None] > 0, along / np.maximum(length, 1e-9)[:, None], (1.0, 0.0))
+        cap = self.width / 2 if self.round_ends else 0.0
+        rows = np.zeros((len(along), VERTEX), np.float32)
+        rows[:, :2], rows[:, 2], rows[:, 3] = (self.starts + self.ends) / 2, length / 2 + cap, self.width / 2
+        rows[:, 4:6], rows[:, 6], rows[:, 8:12] = axis, cap, rgba(self.colour)
+        return rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Path:
+    """A line through points (N, 2), with round corners and ends."""
+
+    points: Float
+    colour: Colour
+    width: float = 1.0
+
+    def boxes(self) -> Float:
+        """A box a stretch."""
+        return Lines(self.points[:-1], self.points[1:], self.colour, self.width, round_ends=True).boxes()
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A line of cubic pieces."""
+
+    pieces: tuple[Cubic, ...]
+    colour: Colour
+    width: float = 1.0
+
+    def points(self, scale: float = 1.0, *, cut: bool = False) -> Float:
+        """Points on it, as many as a picture `scale` times as large needs; see :func:`points_of`."""
+        return np.concatenate([points_of(piece, scale, cut=cut) for piece in self.pieces])
+
+    def boxes(self) -> Float:
+        """A box a stretch."""
+        return Path(self.points(), self.colour, self.width).boxes()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Polygon:
+    """A filled convex polygon, corners (N, 2) in order, smooth edges."""
+
+    points: Float
+    fill: Colour
+
+    def triangles(self) -> Float:
+        """A fan around the centre, shape (3 N, 16).
+
+        In each triangle the local y is 0 at the centre and the height at the outer edge, so the box's distance is
+        exactly the distance to that edge.
+        """
+        corners = self.points
+        following = np.roll(corners, -1, axis=0)
+        centre = corners.mean(axis=0)
+        edge, offset = following - corners, centre - corners
+        length = np.maximum(np.hypot(edge[:, 0], edge[:, 1]), 1e-6)
+        height = np.abs(edge[:, 0] * offset[:, 1] - edge[:, 1] * offset[:, 0]) / length
+        out = np.zeros((len(corners), 3, VERTEX), dtype=np.float32)
+        out[:, 0, :2], out[:, 1, :2], out[:, 2, :2] = centre, corners, following
+        out[:, 1:, 3] = height[:, None]
+        out[:, :, 4] = 1e4
+        out[:, :, 5] = height[:, None]
+        out[:, :, 8:12] = rgba(self.fill)
+        return out.reshape(-1, VERTEX)
+
+
+Shape = Rect | Cells | Lines | Path | Curve | Polygon
+
+
+def _vertices(boxes: Sequence[Float]) -> Float:
+    """Two triangles a box, shape (6 N, 16), with a pixel of margin: room for the smooth edge at any scale from 1 on."""
+    rows = np.concatenate(boxes)
+    half, axis = rows[:, 2:4], rows[:, 4:6]
+    local = _CORNERS[None] * (half[:, None] + 1.0)
+    across = np.stack([-axis[:, 1], axis[:, 0]], axis=1)
+    out = np.empty((len(rows), 6, VERTEX), dtype=np.float32)
+    out[:, :, :2] = rows[:, None, :2] + local[:, :, :1] * axis[:, None] + local[:, :, 1:] * across[:, None]
+    out[:, :, 2:4] = local
+    out[:, :, 4:6] = half[:, None]
+    out[:, :, 6:] = rows[:, None, 6:]
+    return out.reshape(-1, VERTEX)
+
+
+# ---- Texts and pictures
+
+
 @dataclass(frozen=True, slots=True)
 class TextItem:
     """One run of text: `y` is the baseline, `anchor` says which end stands at `x`."""
@@ -49,6 +200,16 @@ class TextItem:
     colour: tuple[float, float, float, float]
     bold: bool = False
     anchor: Anchor = "left"
+
+    @property
+    def width(self) -> float:
+        """In pixels."""
+        return measure(self.text, self.size, self.bold)
+
+    @property
+    def left(self) -> float:
+        """Where its first letter begins."""
+        return self.x - self.width * {"left": 0.0, "middle": 0.5, "right": 1.0}[self.anchor]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,6 +258,9 @@ class SpritesItem:
     linear: bool = False
 
 
+# ---- The list
+
+
 class Sketch:
     """An ordered display list. Shapes are painted first, then pictures, sprites, discs, and text.
 
@@ -104,22 +268,51 @@ class Sketch:
     ----------
     over : bool
         Whether its shapes are painted after the pictures of all sketches: lines over a picture.
+    tip : str
+        What is said where a pointer rests on it.
+    cut : bool
+        Whether a part of it may be shown where not all of it can be seen.
     """
 
-    def __init__(self, *, over: bool = False) -> None:
-        self.over = over
-        self._chunks: list[Float] = []
+    def __init__(self, *, over: bool = False, tip: str = "", cut: bool = True) -> None:
+        self.over, self.tip, self.cut = over, tip, cut
+        self.shapes: list[Shape] = []
         self.texts: list[TextItem] = []
         self.images: list[ImageItem] = []
         self.points: list[PointsItem] = []
         self.small: list[SpritesItem] = []
+        self._triangles: tuple[int, Float] | None = None
 
     @property
-    def shapes(self) -> Float:
-        """All triangles so far, shape (3 T, 16), in painting order."""
-        if len(self._chunks) > 1:
-            self._chunks = [np.concatenate(self._chunks)]
-        return self._chunks[0] if self._chunks else np.empty((0, VERTEX), np.float32)
+    def triangles(self) -> Float:
+        """All shapes so far as triangles, shape (3 T, 16), in painting order."""
+        if self._triangles is None or self._triangles[0] != len(self.shapes):
+            self._triangles = len(self.shapes), self._cut_up()
+        return self._triangles[1]
+
+    def _cut_up(self) -> Float:
+        chunks, boxes, rects = [np.empty((0, VERTEX), np.float32)], list[Float](), list[tuple[float, ...]]()
+
+        def end(*, all_of_them: bool) -> None:
+            """Rectangles become boxes together, boxes triangles."""
+            if rects:
+                boxes.append(np.array(rects, np.float32))
+                rects.clear()
+            if all_of_them and boxes:
+                chunks.append(_vertices(boxes))
+                boxes.clear()
+
+        for shape in self.shapes:
+            if isinstance(shape, Rect):
+                rects.append(shape.box())
+            elif isinstance(shape, Polygon):
+                end(all_of_them=True)
+                chunks.append(shape.triangles())
+            else:
+                end(all_of_them=False)
+                boxes.append(shape.boxes())
+        end(all_of_them=True)
+        return np.concatenate(chunks)
 
     def rect(
         self,
@@ -134,25 +327,13 @@ class Sketch:
         radius: float = 0.0,
     ) -> None:
         """A rectangle, rounded by `radius`; the border lies inside it."""
-        half = np.array([[width / 2, height / 2]], dtype=np.float32)
-        centre = np.array([[x + width / 2, y + height / 2]], dtype=np.float32)
-        self._boxes(
-            centre, half, np.array([[1.0, 0.0]], np.float32), min(radius, width / 2, height / 2), fill, stroke, border
-        )
+        self.shapes.append(Rect(x, y, width, height, fill, stroke, border, radius))
 
     def cells(self, boxes: ArrayLike, fills: ArrayLike, radius: float = 0.0) -> None:
         """Many filled rectangles (N, 4) in colours of their own (N, 3); of an infinite radius: discs."""
-        own = np.asarray(boxes, np.float32).reshape(-1, 4)
-        colours = np.asarray(fills, np.float32).reshape(-1, 3)
-        if not len(own):
-            return
-        axis = np.tile(np.array([1.0, 0.0], np.float32), (len(own), 1))
-        half: Float = (own[:, 2:] / 2).astype(np.float32)
-        centre: Float = (own[:, :2] + half).astype(np.float32)
-        self._boxes(centre, half, axis, 0.0, (0.0, 0.0, 0.0), None, 0.0)
-        corners = self._chunks[-1].reshape(len(own), 6, VERTEX)
-        corners[:, :, 6] = np.minimum(radius, half.min(axis=1))[:, None]
-        corners[:, :, 8:11] = colours[:, None]
+        own, colours = np.array(boxes, np.float32).reshape(-1, 4), np.array(fills, np.float32).reshape(-1, 3)
+        if len(own):
+            self.shapes.append(Cells(own, colours, radius))
 
     def disc(
         self,
@@ -165,24 +346,16 @@ class Sketch:
         border: float = 1.0,
     ) -> None:
         """A filled or outlined disc."""
-        self.rect(
-            x - radius, y - radius, 2 * radius, 2 * radius, fill=fill, stroke=stroke, border=border, radius=radius
-        )
+        side = 2 * radius
+        self.shapes.append(Rect(x - radius, y - radius, side, side, fill, stroke, border, radius))
 
     def lines(
         self, starts: ArrayLike, ends: ArrayLike, colour: Colour, width: float = 1.0, *, round_ends: bool = False
     ) -> None:
         """Straight lines from each row of `starts` to the same row of `ends`, both (N, 2)."""
-        p = np.asarray(starts, dtype=np.float32).reshape(-1, 2)
-        q = np.asarray(ends, dtype=np.float32).reshape(-1, 2)
-        if not len(p):
-            return
-        along = q - p
-        length = np.hypot(along[:, 0], along[:, 1])
-        axis = np.where(length[:, None] > 0, along / np.maximum(length, 1e-9)[:, None], (1.0, 0.0)).astype(np.float32)
-        cap = width / 2 if round_ends else 0.0
-        half = np.stack([length / 2 + cap, np.full_like(length, width / 2)], axis=1).astype(np.float32)
-        self._boxes(((p + q) / 2).astype(np.float32), half, axis, cap, colour, None, 0.0)
+        p, q = (np.array(points, dtype=np.float32).reshape(-1, 2) for points in (starts, ends))
+        if len(p):
+            self.shapes.append(Lines(p, q, colour, width, round_ends))
 
     def line(self, start: Sequence[float], end: Sequence[float], colour: Colour, width: float = 1.0) -> None:
         """One straight line."""
@@ -192,30 +365,19 @@ class Sketch:
         self, points: ArrayLike, colour: Colour, width: float = 1.0, *, dash: tuple[float, float] | None = None
     ) -> None:
         """A path through `points` (N, 2); `dash` is (on, off) in pixels along it."""
-        path = np.asarray(points, dtype=np.float32).reshape(-1, 2)
-        if dash is None:
-            self.lines(path[:-1], path[1:], colour, width, round_ends=True)
-        else:
+        path = np.array(points, dtype=np.float32).reshape(-1, 2)
+        if dash is not None:
             self.lines(*dashes(path, *dash), colour, width)
+        elif len(path) > 1:
+            self.shapes.append(Path(path, colour, width))
+
+    def curve(self, pieces: Iterable[Cubic], colour: Colour, width: float = 1.0) -> None:
+        """A line of cubic pieces."""
+        self.shapes.append(Curve(tuple(pieces), colour, width))
 
     def polygon(self, points: ArrayLike, fill: Colour) -> None:
         """A filled convex polygon, corners (N, 2) in order, smooth edges."""
-        corners = np.asarray(points, dtype=np.float32).reshape(-1, 2)
-        following = np.roll(corners, -1, axis=0)
-        centre = corners.mean(axis=0)
-        edge = following - corners
-        length = np.maximum(np.hypot(edge[:, 0], edge[:, 1]), 1e-6)
-        # A fan around the centre. In each triangle the local y is 0 at the centre and the height at the outer edge,
-        # so the box's distance is exactly the distance to that edge.
-        offset = centre - corners
-        height = np.abs(edge[:, 0] * offset[:, 1] - edge[:, 1] * offset[:, 0]) / length
-        out = np.zeros((len(corners), 3, VERTEX), dtype=np.float32)
-        out[:, 0, :2], out[:, 1, :2], out[:, 2, :2] = centre, corners, following
-        out[:, 1:, 3] = height[:, None]
-        out[:, :, 4] = 1e4
-        out[:, :, 5] = height[:, None]
-        out[:, :, 8:12] = rgba(fill)
-        self._chunks.append(out.reshape(-1, VERTEX))
+        self.shapes.append(Polygon(np.array(points, dtype=np.float32).reshape(-1, 2), fill))
 
     def arrow(
         self, start: Sequence[float], end: Sequence[float], colour: Colour, width: float = 1.0, *, head: float = 7.0
@@ -258,29 +420,17 @@ class Sketch:
         places, inks = np.asarray(centres, np.float32), np.asarray(colours, np.float32)
         self.points.append(PointsItem(places, diameter, inks, edge, border, hollow))
 
-    def _boxes(
-        self,
-        centre: Float,
-        half: Float,
-        axis: Float,
-        radius: float,
-        fill: Colour | None,
-        stroke: Colour | None,
-        border: float,
-    ) -> None:
-        count = len(centre)
-        # One pixel of margin: room for the smooth edge at any scale of at least one device pixel a logical pixel.
-        local = _CORNERS[None] * (half[:, None] + 1.0)
-        across = np.stack([-axis[:, 1], axis[:, 0]], axis=1)
-        out = np.empty((count, 6, VERTEX), dtype=np.float32)
-        out[:, :, :2] = centre[:, None] + local[:, :, :1] * axis[:, None] + local[:, :, 1:] * across[:, None]
-        out[:, :, 2:4] = local
-        out[:, :, 4:6] = half[:, None]
-        out[:, :, 6] = radius
-        out[:, :, 7] = border if stroke is not None else 0.0
-        out[:, :, 8:12] = _CLEAR if fill is None else rgba(fill)
-        out[:, :, 12:16] = _CLEAR if stroke is None else rgba(stroke)
-        self._chunks.append(out.reshape(-1, VERTEX))
+
+def points_of(piece: Cubic, scale: float = 1.0, *, cut: bool = False) -> Float:
+    """Points of a cubic, its ends among them; a straight one has these alone, unless it may be `cut`."""
+    p = np.array(piece, np.float64)
+    if piece[0][1] == piece[3][1] and not cut:
+        return p[[0, 3]].astype(np.float32)
+    count = max(8, ceil(float(np.hypot(*(p[3] - p[0]))) * scale / STRAIGHT))
+    t = np.linspace(0.0, 1.0, count + 1)[:, None]
+    curve = (1 - t) ** 3 * p[0] + 3 * (1 - t) ** 2 * t * p[1] + 3 * (1 - t) * t**2 * p[2] + t**3 * p[3]
+    points: Float = curve.astype(np.float32)
+    return points
 
 
 def dashes(path: Float, on: float, off: float) -> tuple[Float, Float]:

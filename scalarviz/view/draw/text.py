@@ -15,10 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import MissingDependencyError
-from .sketch import Float, TextItem
 
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
+
+    from .sketch import TextItem
+
+Float = NDArray[np.float32]
 
 
 _UNITS = 1000  # advances are measured once at this size and scaled: the same at every scale

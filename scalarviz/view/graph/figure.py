@@ -1,26 +1,29 @@
-"""The ink of a layout: nodes with their numbers, edges with their heads, and the legend."""
+"""The figure of a layout: nodes with their numbers, edges with their heads, and the legend."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from ...run.questions.ranges import extent
+from ..draw.figure import Figure
 from ..draw.maps import get_map, text_colour
+from ..draw.sketch import Cubic, Point, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme, mixed
 from .cards import AIR, BEHIND, SIZE, Card
 from .folds import Item
-from .ink import Group, Ink, Letters, Path, Polygon, Rect, Shape
-from .layout import HEAD, MARGIN, Box, Edge, Layout, Point
+from .layout import HEAD, MARGIN, Box, Edge, Layout
 
 RADIUS = 7.0
 SHARE = 0.8
 """Of the map that the largest weight has: beside cubes it is all of it, as theirs."""
 LEGEND = (138.0, 46.0)
 """Width and height of the legend."""
+THIN = 1.4
+"""Pixels of an edge."""
 AIR_ABOVE = 16.0
 """Above the legend, where it has a line of its own."""
 
@@ -56,7 +59,7 @@ def ink_of(
     share: float = SHARE,
     v: float | None = None,
     wrong: str = "",
-) -> Ink:
+) -> Figure:
     """The figure.
 
     Parameters
@@ -76,18 +79,23 @@ def ink_of(
     """
     palette = Palette(theme, [box.item for box in layout.boxes], share, v)
     ends = {id(edge.source) for edge in layout.edges}
-    edges = Group([shape for edge in layout.edges for shape in _edge(edge, palette)])
-    edges.shapes = list(dict.fromkeys(edges.shapes))  # the common part of edges from one node
-    nodes = [Group(_node(box, palette, root=id(box) not in ends), said(box.item)) for box in layout.boxes]
+    parts = [_edges(layout.edges, palette)]
+    for box in layout.boxes:
+        parts.append(Sketch(tip=said(box.item)))
+        _node(parts[-1], box, palette, root=id(box) not in ends)
     corner, size = _corner(layout)
-    computed = any(box.item.node.grad is not None for box in layout.boxes)
-    legend = Group(_legend(corner, palette, of, computed), cut=False)  # its frame comes first
-    words = [Letters(MARGIN, size[1] + AIR_ABOVE + SIZE, wrong, SIZE, theme.text1, True)] if wrong else []
-    width, height = (max(size[0], MARGIN + words[0].width), size[1] + AIR_ABOVE + SIZE) if words else size
-    ink = Ink(math.ceil(width + MARGIN), math.ceil(height + MARGIN))
-    ground = Group([Rect(0.0, 0.0, ink.width, ink.height, fill=palette.page)])
-    ink.groups = [ground, edges, *nodes, legend, *([Group(list[Shape](words))] if words else [])]
-    return ink
+    parts.append(Sketch(cut=False))
+    _legend(parts[-1], corner, palette, of, any(box.item.node.grad is not None for box in layout.boxes))
+    width, height = size
+    if wrong:
+        parts.append(Sketch())
+        height += AIR_ABOVE + SIZE
+        parts[-1].text(MARGIN, height, wrong, SIZE, theme.text1, bold=True)
+        width = max(width, MARGIN + parts[-1].texts[0].width)
+    figure, ground = Figure(math.ceil(width + MARGIN), math.ceil(height + MARGIN)), Sketch()
+    ground.rect(0.0, 0.0, figure.width, figure.height, fill=palette.page)
+    figure.parts = [ground, *parts]
+    return figure
 
 
 def _hex(colour: Sequence[float]) -> str:
@@ -97,87 +105,75 @@ def _hex(colour: Sequence[float]) -> str:
 # ---- nodes
 
 
-def _node(box: Box, palette: Palette, *, root: bool) -> list[Shape]:
+def _node(ink: Sketch, box: Box, palette: Palette, *, root: bool) -> None:
     card, theme = box.card, palette.theme
-    shapes: list[Shape] = []
     x, y, width, height = box.x, box.y, box.width, box.height
     if card.folded:
         width -= BEHIND
-        shapes.append(Rect(x + BEHIND, y - BEHIND, width, height, palette.ground, palette.frame, 1.0, RADIUS))
-    shapes.append(Rect(x, y, width, height, palette.ground, None, 0.0, RADIUS))
-    ink = theme.text1
-    if box.item.node.kind == "weight" and not card.folded:
-        fill, ink = palette.weight(box.item.node.value)
-        shapes += _upper(x, y, width, height / 2, fill)
-    if card.cell:
-        shapes += _left(x, y, card.cell, height, palette.cell)
-        shapes.append(Letters(x + card.cell / 2, y + height / 2 + 5, card.sign, SIZE, theme.text1, True, "middle"))
-    shapes += _numbers(card, (x, y, width, height), palette, ink)
-    shapes.append(Rect(x, y, width, height, None, theme.text1 if root else palette.frame, 1.8 if root else 1.0, RADIUS))
+        ink.rect(x + BEHIND, y - BEHIND, width, height, fill=palette.ground, stroke=palette.frame, radius=RADIUS)
+    ink.rect(x, y, width, height, fill=palette.ground, radius=RADIUS)
+    colour = theme.text1
+    if box.item.node.kind == "weight" and not card.folded:  # the upper half, rounded above only
+        fill, colour = palette.weight(box.item.node.value)
+        ink.rect(x, y, width, height / 2, fill=fill, radius=RADIUS)
+        ink.rect(x, y + RADIUS, width, height / 2 - RADIUS, fill=fill)
+    if card.cell:  # at the left, rounded there only
+        ink.rect(x, y, card.cell, height, fill=palette.cell, radius=RADIUS)
+        ink.rect(x + RADIUS, y, card.cell - RADIUS, height, fill=palette.cell)
+        ink.text(x + card.cell / 2, y + height / 2 + 5, card.sign, SIZE, theme.text1, bold=True, anchor="middle")
+    _numbers(ink, card, (x, y, width, height), palette, colour)
+    edge, border = (theme.text1, 1.8) if root else (palette.frame, 1.0)
+    ink.rect(x, y, width, height, stroke=edge, border=border, radius=RADIUS)
     if card.above:
-        middle = box.x + box.width / 2
-        shapes.append(
-            Letters(middle, y - 8, card.above, SIZE + 1, theme.text1 if root else theme.text2, True, "middle")
-        )
-    return shapes
+        over = theme.text1 if root else theme.text2
+        ink.text(box.x + box.width / 2, y - 8, card.above, SIZE + 1, over, bold=True, anchor="middle")
 
 
-def _upper(x: float, y: float, width: float, height: float, fill: str) -> list[Shape]:
-    """The upper half of a node, rounded above only."""
-    return [Rect(x, y, width, height, fill, None, 0.0, RADIUS), Rect(x, y + RADIUS, width, height - RADIUS, fill)]
-
-
-def _left(x: float, y: float, width: float, height: float, fill: str) -> list[Shape]:
-    """The cell at the left of a node, rounded there only."""
-    return [Rect(x, y, width, height, fill, None, 0.0, RADIUS), Rect(x + RADIUS, y, width - RADIUS, height, fill)]
-
-
-def _numbers(card: Card, frame: tuple[float, float, float, float], palette: Palette, ink: str) -> list[Shape]:
+def _numbers(ink: Sketch, card: Card, frame: tuple[float, float, float, float], palette: Palette, colour: str) -> None:
     """Name and value in the upper line, the gradient in the lower one."""
     x, y, width, height = frame
-    theme, right = palette.theme, x + width - AIR
+    theme, right, middle = palette.theme, x + width - AIR, y + height / 2
     if card.lines == 1:
-        base = y + height / 2 + 5
-        found: list[Shape] = [Letters(right, base, card.value, SIZE, theme.text1, False, "right")]
-        return found + ([Letters(x + AIR, base, card.left, SIZE, theme.text2, True)] if card.left else [])
-    middle = y + height / 2
+        ink.text(right, middle + 5, card.value, SIZE, theme.text1, anchor="right")
+        ink.text(x + AIR, middle + 5, card.left, SIZE, theme.text2, bold=True)
+        return
     upper, lower = middle - 7, middle + 16
-    shapes: list[Shape] = [Rect(x + card.cell, middle - 0.5, width - card.cell, 1, palette.rule)]
-    if card.left:
-        shapes.append(Letters(x + AIR, upper, card.left, SIZE, ink, True))
-    quiet = theme.text2 if card.folded else ink
-    shapes.append(Letters(right, upper, card.value, SIZE, quiet, bool(card.cell), "right"))
+    ink.rect(x + card.cell, middle - 0.5, width - card.cell, 1, fill=palette.rule)
+    ink.text(x + AIR, upper, card.left, SIZE, colour, bold=True)
+    quiet = theme.text2 if card.folded else colour
+    ink.text(right, upper, card.value, SIZE, quiet, bold=bool(card.cell), anchor="right")
     if card.gradient is None:
-        shapes += _hatch((x + card.cell + 1, middle + 1, width - card.cell - 2, 21), palette)
+        _hatch(ink, (x + card.cell + 1, middle + 1, width - card.cell - 2, 21), palette)
     else:
-        colour = theme.text2 if card.folded else theme.pulse
-        shapes.append(Letters(right, lower, card.gradient, SIZE, colour, False, "right"))
-    return shapes
+        ink.text(right, lower, card.gradient, SIZE, theme.text2 if card.folded else theme.pulse, anchor="right")
 
 
-def _hatch(frame: tuple[float, float, float, float], palette: Palette) -> list[Shape]:
+def _hatch(ink: Sketch, frame: tuple[float, float, float, float], palette: Palette) -> None:
     """Slanted stripes inside a rectangle whose lower corners are rounded: what is not there has no number."""
     x, y, width, height = frame
     inset, thick, step = 5.0, 1.2, 6.0
-    left, right, top, bottom = x + inset, x + width - inset, y + inset - 1, y + height - inset
-    stripes: list[Shape] = []
+    at, right, top, bottom = x + inset, x + width - inset, y + inset - 1, y + height - inset
     rise = bottom - top
-    at = left
     while at + rise <= right + 0.01:
-        stripes.append(
-            Polygon(((at, bottom), (at + thick, bottom), (at + rise + thick, top), (at + rise, top)), palette.stripe)
-        )
+        ink.polygon(((at, bottom), (at + thick, bottom), (at + rise + thick, top), (at + rise, top)), palette.stripe)
         at += step
-    return stripes
 
 
 # ---- edges
 
 
-def _edge(edge: Edge, palette: Palette) -> list[Shape]:
-    x, y = edge.pieces[-1][3]
-    head = Polygon(((x + HEAD, y), (x, y - 3.2), (x, y + 3.2)), palette.edge)
-    return [*(Path((piece,), palette.edge) for piece in edge.pieces), head]
+def _edges(edges: Iterable[Edge], palette: Palette) -> Sketch:
+    """All edges; the common part of those from one node is drawn once."""
+    ink, drawn = Sketch(), set[Cubic | Point]()
+    for edge in edges:
+        for piece in edge.pieces:
+            if piece not in drawn:
+                ink.curve((piece,), palette.edge, THIN)
+        x, y = edge.pieces[-1][3]
+        if (x, y) not in drawn:
+            ink.polygon(((x + HEAD, y), (x, y - 3.2), (x, y + 3.2)), palette.edge)
+        drawn |= {*edge.pieces, (x, y)}
+    return ink
 
 
 # ---- the legend
@@ -206,18 +202,17 @@ def _runs(edge: Edge, x: float, y: float) -> bool:
     return max(p[0] for p in points) > x - AIR_ABOVE and max(p[1] for p in points) > y - AIR_ABOVE
 
 
-def _legend(corner: Point, palette: Palette, of: str, computed: bool) -> list[Shape]:
+def _legend(ink: Sketch, corner: Point, palette: Palette, of: str, computed: bool) -> None:
     (x, y), (width, height), theme = corner, LEGEND, palette.theme
     middle = y + height / 2
-    shapes: list[Shape] = [
-        Rect(x, y, width, height, None, palette.rule, 1.0, RADIUS),
-        Rect(x, middle - 0.5, width, 1, palette.rule),
-        Letters(x + width / 2, middle - 7, "name, value", SIZE, theme.text2, False, "middle"),
-    ]
+    ink.rect(x, y, width, height, stroke=palette.rule, radius=RADIUS)  # the first: whether it is seen decides of all
+    ink.rect(x, middle - 0.5, width, 1, fill=palette.rule)
+    ink.text(x + width / 2, middle - 7, "name, value", SIZE, theme.text2, anchor="middle")
     if computed:
         words = f"gradient of {of}" if of and measure(f"gradient of {of}", SIZE) <= width - 2 * AIR else "gradient"
-        return [*shapes, Letters(x + width / 2, middle + 16, words, SIZE, theme.pulse, False, "middle")]
+        ink.text(x + width / 2, middle + 16, words, SIZE, theme.pulse, anchor="middle")
+        return
     words = "no gradient yet"
     room = measure(words, SIZE) + 2 * AIR
-    shapes.append(Letters(x + AIR, middle + 16, words, SIZE, theme.text2))
-    return [*shapes, *_hatch((x + room - AIR, middle + 1, width - room + AIR, 21), palette)]
+    ink.text(x + AIR, middle + 16, words, SIZE, theme.text2)
+    _hatch(ink, (x + room - AIR, middle + 1, width - room + AIR, 21), palette)

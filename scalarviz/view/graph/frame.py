@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .layout import Point
+from ..draw.sketch import Point
 
 LEAST, MOST = 0.05, 4.0
 """Pixels that one of the figure may become."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ..draw.sketch import Cubic, Point
 from .cards import ABOVE, AIR, PORT, Card, card_of
 from .columns import Columns, Stop, median, placed
 from .folds import Item
@@ -24,9 +25,6 @@ UNIFORM = 120.0
 
 COMMUTE = ("add", "mul", "dot", "total", "max", "minimum", "maximum", "logaddexp", "first_max", "held_max")
 """Operations whose edges may come in any order: that in which they do not cross."""
-
-Point = tuple[float, float]
-Cubic = tuple[Point, Point, Point, Point]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

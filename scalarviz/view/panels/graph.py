@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from ...run.panels import GraphPanel
 from ...run.source import Moment
+from ..draw.figure import Figure
 from ..draw.places import PRESENTER, Box
 from ..draw.sketch import Sketch
 from ..graph.figure import ink_of
 from ..graph.frame import View
-from ..graph.ink import Ink
-from ..graph.inked import sketched
 from ..graph.layout import Box as Node
 from ..graph.layout import Layout, laid_out
 from ..graph.said import said_of
@@ -46,7 +45,7 @@ class GraphDrawer(Drawer[GraphPanel]):
         super().__init__(panel, ground)
         self._asked = Asked(panel.title, ground, words=True)
         self._unfold: tuple[str, ...] = ()
-        self._ink: Ink | None = None
+        self._ink: Figure | None = None
         self._layout: Layout | None = None
         self._view: View | None = None
         self._by_hand = False  # whether a hand has moved or enlarged it
@@ -68,7 +67,7 @@ class GraphDrawer(Drawer[GraphPanel]):
         title_of(sketch, box, self.ground.theme, self.panel.title, self._asked.age or note)
         return [sketch, self._figure((x, y + TOP, width, height - TOP))]
 
-    def _make(self, moment: Moment) -> tuple[Ink, Layout, str]:
+    def _make(self, moment: Moment) -> tuple[Figure, Layout, str]:
         made = self.panel.made(moment)
         now = shown(made.roots, Wish(self.panel.chains, self._unfold))
         layout = laid_out(now.items)
@@ -80,7 +79,7 @@ class GraphDrawer(Drawer[GraphPanel]):
         assert self._ink is not None
         view = self._view = self._seen((self._ink.width, self._ink.height), room)
         at = room[0] + view.left, room[1] + view.top
-        return sketched(self._ink, scale=view.scale, at=at, ground=False, window=room)
+        return self._ink.placed(scale=view.scale, at=at, ground=False, window=room)
 
     def _seen(self, figure: Point, room: Box) -> View:
         """All of it as long as no hand has moved it; else what was seen before, in this room."""

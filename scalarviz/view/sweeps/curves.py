@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ...sweep.groups import by_loss, quartiles
 from ...sweep.result import Result
 from ..draw.places import Box
+from ..draw.sketch import Sketch
 from ..draw.theme import Theme, mixed
-from ..graph.ink import Group
 from .paper import Paper, finite_pieces
 from .runs import ENDINGS, FAILED, ending_colour, ending_of
 
@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 Curve = tuple[Floats, Floats]
 
 
-def curves(box: Box, theme: Theme, results: Sequence[Result]) -> Group:
+def curves(box: Box, theme: Theme, results: Sequence[Result]) -> Sketch:
     """Steps across, losses up; runs in the colours of how they ended, their median and quartiles above them."""
     runs = [result for result in by_loss(results) if result.state != FAILED and len(result.curve)]
     lines = [curve_of(result) for result in runs]

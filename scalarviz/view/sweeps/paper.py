@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..draw.places import LABEL, Box
-from ..draw.sketch import Anchor
+from ..draw.sketch import Anchor, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
-from ..graph.ink import Group, Letters, Line, Rect
 from ..panels.drawer import cut
 from ..panels.loss import axis, tick_text
 from .runs import DIVERGED
@@ -43,7 +42,7 @@ class Paper:
     ----------
     plot : Box
         Where values stand.
-    ink : Group
+    ink : Sketch
         What is drawn.
     """
 
@@ -51,7 +50,7 @@ class Paper:
         self, box: Box, theme: Theme, title: str, values: Floats, named: Sequence[tuple[str, str]] = ()
     ) -> None:
         x, y, wide, high = box
-        self.theme, self.ink = theme, Group()
+        self.theme, self.ink = theme, Sketch()
         self.lane = bool(np.isposinf(values).any())
         top, left = HEAD + NAMES * bool(named) + LANE * self.lane, WIDER if self.lane else AXIS
         self.plot: Box = (x + left, y + top, wide - left, high - top - FOOT)
@@ -65,7 +64,7 @@ class Paper:
         for words, colour in named:
             if x + 14 + measure(words, LABEL) > end:
                 return
-            self.ink.shapes.append(Rect(x, baseline - 9, 9, 9, colour, radius=4.5))
+            self.ink.disc(x + 4.5, baseline - 4.5, 4.5, colour)
             self.text(x + 14, baseline, words, self.theme.text2)
             x += 14 + measure(words, LABEL) + 16
 
@@ -76,7 +75,7 @@ class Paper:
             self.line([(x, at), (x + wide, at)], self.theme.grid, 1.0)
             self.text(x - 7, at + 4, tick_text(value), self.theme.text3, "right")
         if self.lane:
-            self.ink.shapes.append(Rect(x, y - LANE, wide, LANE - 4, self.theme.panel))
+            self.ink.rect(x, y - LANE, wide, LANE - 4, fill=self.theme.panel)
             self.text(x - 7, y - LANE / 2 + 2, DIVERGED, self.theme.text3, "right")
 
     @property
@@ -96,17 +95,15 @@ class Paper:
 
     def line(self, points: Sequence[tuple[float, float]], colour: str, width: float) -> None:
         """A line through points of the figure."""
-        if len(points) > 1:
-            self.ink.shapes.append(Line(tuple(points), colour, width))
+        self.ink.polyline(points, colour, width)
 
     def disc(self, x: float, y: float, radius: float, colour: str) -> None:
         """A disc."""
-        self.ink.shapes.append(Rect(x - radius, y - radius, 2 * radius, 2 * radius, colour, radius=radius))
+        self.ink.disc(x, y, radius, colour)
 
     def text(self, x: float, y: float, words: str, colour: str, anchor: Anchor = "left", *, bold: bool = False) -> None:
         """Words in the type of labels."""
-        if words:
-            self.ink.shapes.append(Letters(x, y, words, LABEL, colour, bold, anchor))
+        self.ink.text(x, y, words, LABEL, colour, bold=bold, anchor=anchor)
 
 
 def _within(values: Floats) -> Floats:

@@ -9,15 +9,14 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from ...sweep.groups import Group as Runs
-from ...sweep.groups import groups, loss_of, swept
+from ...sweep.groups import Group, groups, loss_of, swept
 from ...sweep.result import Result
+from ..draw.figure import Figure
 from ..draw.painter import Painter
 from ..draw.places import BIG, LABEL, MARGIN, TITLE, Box, check_size
+from ..draw.sketch import Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme, get_theme
-from ..graph.ink import Group, Ink, Letters, Rect
-from ..graph.inked import sketched
 from ..panels.drawer import cut
 from ..window.offscreen import offscreen
 from .curves import curves
@@ -31,17 +30,17 @@ TOP = 84.0
 """Height of what stands above the plots of a sheet."""
 
 
-def figures(results: Sequence[Result], theme: str | Theme = "dark") -> list[Ink]:
+def figures(results: Sequence[Result], theme: str | Theme = "dark") -> list[Figure]:
     """A figure for each plot: the curves, then each option that was swept."""
     look = get_theme(theme)
     wide, high = FIGURE
     box = (10.0, 10.0, wide - 20, high - 16)
     return [
-        Ink(wide, high, [_ground(look, wide, high), plot]) for plot in _plots([box] * _count(results), look, results)
+        Figure(wide, high, [_ground(look, wide, high), plot]) for plot in _plots([box] * _count(results), look, results)
     ]
 
 
-def sheet(results: Sequence[Result], size: tuple[float, float], theme: str | Theme = "dark", title: str = "") -> Ink:
+def sheet(results: Sequence[Result], size: tuple[float, float], theme: str | Theme = "dark", title: str = "") -> Figure:
     """All plots on one sheet.
 
     Parameters
@@ -54,17 +53,16 @@ def sheet(results: Sequence[Result], size: tuple[float, float], theme: str | The
         What the sweep is called.
     """
     look, (wide, high) = get_theme(theme), size
-    head = Group([
-        Letters(MARGIN, 40, cut(title or "many runs", wide - 2 * MARGIN, bold=True), BIG, look.text1, True),
-        Letters(MARGIN, 64, cut(sentence(results), wide - 2 * MARGIN), TITLE, look.text2),
-    ])  # fmt: skip
+    head, room = Sketch(), wide - 2 * MARGIN
+    head.text(MARGIN, 40, cut(title or "many runs", room, bold=True), BIG, look.text1, bold=True)
+    head.text(MARGIN, 64, cut(sentence(results), room), TITLE, look.text2)
     places = _places(_count(results), (MARGIN, TOP, wide - 2 * MARGIN, high - TOP - 12))
-    return Ink(wide, high, [_ground(look, wide, high), head, *_plots(places, look, results)])
+    return Figure(wide, high, [_ground(look, wide, high), head, *_plots(places, look, results)])
 
 
 def sentence(results: Sequence[Result]) -> str:
     """How many learnt, and the quartiles of all."""
-    every = Runs(None, tuple(results))
+    every = Group(None, tuple(results))
     return DOT.join([counts_text(every), quartiles_text(every)]) if results else "no run is done yet"
 
 
@@ -84,7 +82,7 @@ def plots_picture(
     scale = max(1.0, min(wide / 1280, high / 720))
     with offscreen() as context:
         painter = Painter((wide / scale, high / scale), scale)
-        ink = sketched(sheet(results, (wide / scale, high / scale), theme, title))
+        ink = sheet(results, (wide / scale, high / scale), theme, title).placed()
         return context.render(lambda _: painter.draw([ink]), (wide, high))
 
 
@@ -92,7 +90,7 @@ def _count(results: Sequence[Result]) -> int:
     return 1 + max(len(swept(results)), 1)
 
 
-def _plots(places: Sequence[Box], theme: Theme, results: Sequence[Result]) -> list[Group]:
+def _plots(places: Sequence[Box], theme: Theme, results: Sequence[Result]) -> list[Sketch]:
     found = [curves(places[0], theme, results)]
     return found + [
         boxes(at, theme, results, name) for at, name in zip(places[1:], swept(results) or [""], strict=True)
@@ -113,8 +111,10 @@ def _places(count: int, box: Box) -> list[Box]:
     return [(x + (k % columns) * (across + GAP), y + (k // columns) * (down + GAP), across, down) for k in range(count)]
 
 
-def _ground(theme: Theme, wide: float, high: float) -> Group:
-    return Group([Rect(0.0, 0.0, wide, high, theme.background)])
+def _ground(theme: Theme, wide: float, high: float) -> Sketch:
+    ground = Sketch()
+    ground.rect(0.0, 0.0, wide, high, fill=theme.background)
+    return ground
 
 
 # ---- What an option does: a disc for each run and a box of its quartiles, for each value of the option.
@@ -127,7 +127,7 @@ GOLDEN = 0.618034
 """Part of that by which a disc stands beside the one before it: neighbours are far apart."""
 
 
-def boxes(box: Box, theme: Theme, results: Sequence[Result], option: str = "") -> Group:
+def boxes(box: Box, theme: Theme, results: Sequence[Result], option: str = "") -> Sketch:
     """Losses at the end, up; the values of an option side by side, or all runs where none is named."""
     found = groups(results, option)
     losses = np.array([loss for group in found for loss in group.losses])
@@ -150,17 +150,17 @@ def boxes(box: Box, theme: Theme, results: Sequence[Result], option: str = "") -
     return paper.ink
 
 
-def _every(found: Sequence[Runs], slot: float) -> int:
+def _every(found: Sequence[Group], slot: float) -> int:
     """Every how manieth value has a name, so that they do not touch."""
     widest = max((measure(value_text(group.value), LABEL) for group in found), default=0.0)
     return max(1, int(-(-(min(widest, 90.0) + 8) // slot)))
 
 
-def _short(group: Runs) -> str:
+def _short(group: Group) -> str:
     return f"{len(group.results):,}" if group.learnt is None else f"{group.learnt:,}/{len(group.results):,}"
 
 
-def _runs(paper: Paper, group: Runs, middle: float, wide: float) -> None:
+def _runs(paper: Paper, group: Group, middle: float, wide: float) -> None:
     radius = 3.0 if len(group.results) <= 60 else 2.0
     runs = sorted((r for r in group.results if r.state != FAILED), key=loss_of)
     runs = [runs[k] for k in np.unique(np.linspace(0, len(runs) - 1, min(MOST, len(runs))).round().astype(int))]
@@ -170,13 +170,13 @@ def _runs(paper: Paper, group: Runs, middle: float, wide: float) -> None:
         paper.disc(across, up, radius, ending_colour(ending_of(result), paper.theme))
 
 
-def _box(paper: Paper, group: Runs, middle: float, wide: float, beside: float) -> None:
+def _box(paper: Paper, group: Group, middle: float, wide: float, beside: float) -> None:
     """The box of the quartiles, with a thick line at the median and its number where there is room `beside` it."""
     low, half, high = group.quartiles
     left = middle - wide / 2
     if math.isfinite(low):
         top, foot = paper.at(high), paper.at(low)
-        paper.ink.shapes.append(Rect(left, top, wide, max(foot - top, 2.0), None, paper.theme.text2, 1.2, 2.0))
+        paper.ink.rect(left, top, wide, max(foot - top, 2.0), stroke=paper.theme.text2, border=1.2, radius=2.0)
     if not math.isnan(half):
         at = paper.at(half)
         paper.line([(left, at), (left + wide, at)], paper.theme.text1, 2.6)

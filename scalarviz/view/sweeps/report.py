@@ -21,8 +21,8 @@ from ...sweep.result import Result
 from ..browser.ofscene import of_scene
 from ..browser.page import colours_of
 from ..browser.recorded import html_of
+from ..draw.svg import svg_of
 from ..draw.theme import get_theme
-from ..graph.svg import svg_of
 from ..panels.word import WordDrawer
 from ..recorded.pictures import can_draw, chosen, panel_pictures
 from ..recorded.recording import Recorded, Recording

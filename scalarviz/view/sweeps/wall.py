@@ -14,7 +14,6 @@ from ..draw.places import BIG, LABEL, TITLE, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
-from ..graph.inked import sketched
 from ..panels.drawer import cut
 from ..panels.hud import keys
 from ..panels.overlay import wrapped
@@ -219,7 +218,7 @@ class RunWall(Tiled):
         if rooms.plots:
             if self._sheet is None:
                 room = grid.size[0], grid.size[1] - 30
-                self._sheet = sketched(sheet(rooms.runs.results, room, theme, rooms.runs.title), ground=False)
+                self._sheet = sheet(rooms.runs.results, room, theme, rooms.runs.title).placed(ground=False)
             return [self._sheet, below]
         chosen = self.place
         said = run_text(self.results[chosen], rooms.runs.results) if chosen is not None else sentence(())

@@ -147,9 +147,9 @@ class Touch:
 
     def on_alarm(self, point: tuple[float, float]) -> bool:
         """Whether a point is on the banner that says what is wrong."""
-        if self._alarm is None or not len(self._alarm.shapes):
+        if self._alarm is None or not len(self._alarm.triangles):
             return False
-        corners = self._alarm.shapes[:, :2]
+        corners = self._alarm.triangles[:, :2]
         (left, top), (right, bottom) = corners.min(0), corners.max(0)
         return bool(left <= point[0] < right and top <= point[1] < bottom)
 

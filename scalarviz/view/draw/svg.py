@@ -1,0 +1,170 @@
+"""A figure as SVG. It needs no font: each text has the width that was reckoned with, whatever letters it is set in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from zlib import crc32
+
+from .figure import Figure
+from .sketch import Cells, Colour, Curve, Lines, Path, Point, Polygon, Rect, Shape, TextItem, rgba
+
+FONT = "'Open Sans', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
+DARK = ':is([data-jp-theme-light="false"],.vscode-dark,[theme="dark"],[data-theme="dark"])'
+LIGHT = ':is([data-jp-theme-light="true"],.vscode-light,[theme="light"],[data-theme="light"])'
+"""How the pages of JupyterLab, Visual Studio Code, Colab and Sphinx say which look they have."""
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+Record = Shape | TextItem
+ANCHORS = {"left": "start", "middle": "middle", "right": "end"}
+
+
+def svg_of(figure: Figure, *, dark: Figure | None = None, title: str = "") -> str:
+    """The text of a picture.
+
+    Parameters
+    ----------
+    figure : Figure
+        In its only look or in its light one.
+    dark : Figure, optional
+        The same figure in its dark look: which of the two is shown follows the page, or the system.
+    title : str
+        What a screen reader says.
+    """
+    colours = _Colours(figure, dark)
+    parts = [*_head((figure.width, figure.height), title, colours.name), *colours.style()]
+    for part in figure.parts:
+        inner = "".join(_record(record, colours) for record in (*part.shapes, *part.texts))
+        tip = f"<title>{_plain(part.tip)}</title>" if part.tip else ""
+        parts.append(f"<g>{tip}{inner}</g>")
+    return "\n".join([*parts, "</svg>"])
+
+
+def _head(size: Point, title: str, name: str = "") -> Iterator[str]:
+    width, height = map(_number, size)
+    classed = f' class="{name}"' if name else ""
+    yield (
+        f'<svg xmlns="http://www.w3.org/2000/svg"{classed} width="{width}" height="{height}" '
+        f'viewBox="0 0 {width} {height}" role="img" font-family="{FONT}" style="max-width:100%;height:auto">'
+    )
+    yield f"<title>{_plain(title)}</title>"
+
+
+class _Colours:
+    """Colours as attributes; where there are two looks, those of the light one, and classes for the style sheet."""
+
+    def __init__(self, light: Iterable[Record] = (), dark: Iterable[Record] | None = None) -> None:
+        self.name = "scalarviz-graph"
+        self._pairs: dict[tuple[str, str], str] = {}
+        self._of: dict[int, dict[str, str]] = {}
+        if dark is None:
+            return
+        for record, other in zip(light, dark, strict=True):
+            pairs = dict(zip(_colours_of(record), _colours_of(other), strict=True))
+            self._of[id(record)] = {
+                one: self._pairs.setdefault((one, two), str(len(self._pairs))) for one, two in pairs.items()
+            }
+        self.name += f"-{crc32(repr(list(self._pairs)).encode()):08x}"  # two pictures on one page
+
+    def style(self) -> Iterator[str]:
+        """The two looks: that of the system, and that of the page where a notebook says what it has."""
+        if self._pairs:
+            pages = self._rules(DARK, 1) + self._rules(LIGHT, 0)
+            yield f"<style>@media (prefers-color-scheme:dark){{{self._rules('', 1)}}}{pages}</style>"
+
+    def _rules(self, page: str, look: int) -> str:
+        """The colours of one look, of pages that a selector knows."""
+        before = f"{page} .{self.name}".strip()
+        return "".join(
+            f"{before} .f{name}{{fill:{pair[look]}}}{before} .s{name}{{stroke:{pair[look]}}}"
+            for pair, name in self._pairs.items()
+        )
+
+    def paint(self, record: Record, kind: str, colour: Colour | None) -> str:
+        """`` fill="#..."``, how opaque it is, and its class."""
+        if colour is None:
+            return f' {kind}="none"'
+        said, alpha = hexed(colour), rgba(colour)[3]
+        name = self._of.get(id(record), {}).get(said)
+        faint = f' {kind}-opacity="{_number(alpha)}"' if alpha < 1 else ""
+        return f' {kind}="{said}"{faint}' + (f' class="{kind[0]}{name}"' if name else "")
+
+
+def hexed(colour: Colour) -> str:
+    """As ``#rrggbb``."""
+    return "#" + "".join(f"{round(255 * min(max(part, 0.0), 1.0)):02x}" for part in rgba(colour)[:3])
+
+
+def _colours_of(record: Record) -> Sequence[str]:
+    if isinstance(record, Rect):
+        return [hexed(colour) for colour in (record.fill, record.stroke) if colour is not None]
+    if isinstance(record, Cells):
+        return []
+    return [hexed(record.fill if isinstance(record, Polygon) else record.colour)]
+
+
+def _record(record: Record, colours: _Colours) -> str:
+    match record:
+        case Rect(fill=fill, stroke=None):
+            return f"<rect{_frame(record, 0.0)}{colours.paint(record, 'fill', fill)}/>"
+        case Rect(fill=fill, stroke=stroke, border=border):
+            # two, so that each has a style of its own
+            inner = "" if fill is None else f"<rect{_frame(record, 0.0)}{colours.paint(record, 'fill', fill)}/>"
+            line = f' stroke-width="{_number(border)}"{colours.paint(record, "stroke", stroke)}'
+            return f'{inner}<rect{_frame(record, border / 2)} fill="none"{line}/>'
+        case Cells(rects, fills, radius):
+            cells = [
+                Rect(x, y, wide, high, fill, radius=min(radius, wide / 2, high / 2))
+                for (x, y, wide, high), fill in zip(rects.tolist(), fills.tolist(), strict=True)
+            ]
+            return "".join(_record(cell, colours) for cell in cells)
+        case Lines(starts, ends, width=width):
+            pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+            way = "".join(f"M{_point(start)}L{_point(end)}" for start, end in pairs)
+            return f'<path d="{way}"{_stroke(record, width, colours, round_ends=record.round_ends)}/>'
+        case Path(points, width=width):
+            way = " ".join(map(_point, points.tolist()))
+            return f'<polyline points="{way}" stroke-linejoin="round"{_stroke(record, width, colours)}/>'
+        case Curve(pieces, width=width):
+            way = f"M{_point(pieces[0][0])}" + "".join(f"C{' '.join(map(_point, piece[1:]))}" for piece in pieces)
+            return f'<path d="{way}"{_stroke(record, width, colours)}/>'
+        case Polygon(points, fill):
+            corners = " ".join(map(_point, points.tolist()))
+            return f'<polygon points="{corners}"{colours.paint(record, "fill", fill)}/>'
+        case TextItem():
+            return _letters(record, colours)
+
+
+def _stroke(record: Lines | Path | Curve, width: float, colours: _Colours, *, round_ends: bool = True) -> str:
+    ends = ' stroke-linecap="round"' if round_ends else ""
+    return f' fill="none"{ends} stroke-width="{_number(width)}"{colours.paint(record, "stroke", record.colour)}'
+
+
+def _letters(text: TextItem, colours: _Colours) -> str:
+    weight = ' font-weight="700"' if text.bold else ""
+    return (
+        f'<text x="{_number(text.x)}" y="{_number(text.y)}" font-size="{_number(text.size)}"{weight} '
+        f'text-anchor="{ANCHORS[text.anchor]}" textLength="{_number(text.width)}" lengthAdjust="spacingAndGlyphs"'
+        f"{colours.paint(text, 'fill', text.colour)}>{_plain(text.text)}</text>"
+    )
+
+
+def _plain(text: str) -> str:
+    """A text as XML has it: a replacement character for each letter that no file of XML may hold, however written."""
+    return escape(_NO_XML.sub("\N{REPLACEMENT CHARACTER}", text))
+
+
+def _frame(rect: Rect, inset: float) -> str:
+    x, y = _number(rect.x + inset), _number(rect.y + inset)
+    width, height = _number(rect.width - 2 * inset), _number(rect.height - 2 * inset)
+    radius = f' rx="{_number(rect.radius - inset)}"' if rect.radius else ""
+    return f' x="{x}" y="{y}" width="{width}" height="{height}"{radius}'
+
+
+def _point(point: Sequence[float]) -> str:
+    return f"{_number(point[0])},{_number(point[1])}"
+
+
+def _number(value: float) -> str:
+    """At most two decimals, and no more than needed."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
