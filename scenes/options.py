@@ -333,8 +333,8 @@ class SceneOptions(Flags):
     )  # fmt: skip
     headless: bool = flag("no window and no film: writes only the files that you name", False)
     out: list[Path] = flag(
-        "picture (.png) or film (.mp4, .gif) to write instead of opening a window; may be repeated", [], metavar="FILE",
-        shown="a window; without a display out/SCENE.mp4 and .png", written=True,
+        "picture (.png, .svg) or film (.mp4, .gif) to write instead of opening a window; may be repeated", [],
+        metavar="FILE", shown="a window; without a display out/SCENE.mp4 and .png", written=True,
     )  # fmt: skip
     break_on: list[str] = flag(
         'stop at the step by which a condition becomes true, as "grad > 10", "loss < 0.01", "nan" or '

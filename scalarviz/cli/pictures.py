@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, MissingDependencyError, ScalarvizError, listing
-from ..io import check_target, save_picture
+from ..io import check_target
 from ..io.pictures import FORMATS
 from ..run.engines import full_speed
 from .console import say
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path("out")
 FILM, FILMS = ".mp4", (".mp4", ".gif")
+STILLS = (*FORMATS, ".svg")
 
 
 @dataclass(slots=True)
@@ -80,15 +81,13 @@ class Outputs:
         if self.stills:
             painter = self._painter_of(scene)
             speed = f"{full_speed(scene.run):,.0f} steps/s  ·  {scene.run.engine}"
-            try:
-                image = painter.still(speed, self.options.at)
-            except InputError as error:  # it was stopped before that step
-                self.failures.append(f"no picture of --at {self.options.at}: {error}")
+            if self.options.at is not None and self.options.at > scene.run.steps:
+                why = f"the run was stopped at step {scene.run.steps:,}"
+                self.failures.append(f"no picture of --at {self.options.at}: {why}")
                 return written
             for path in self.stills:
                 try:
-                    save_picture(path, image)
-                    written.append(path)
+                    written.append(painter.write(path, speed, self.options.at))
                 except ScalarvizError as error:
                     self.failures.append(str(error))
         return written
@@ -127,10 +126,10 @@ def plan_outputs(name: str, options: Any) -> Outputs:
 
 def _named(options: Any) -> Outputs:
     films = [path for path in options.out if path.suffix.lower() in FILMS]
-    stills = [path for path in options.out if path.suffix.lower() in FORMATS]
+    stills = [path for path in options.out if path.suffix.lower() in STILLS]
     for path in options.out:
         if path not in films and path not in stills:
-            raise InputError(f"--out {path}: allowed are a film ({listing(FILMS)}) or a picture ({listing(FORMATS)})")
+            raise InputError(f"--out {path}: allowed are a film ({listing(FILMS)}) or a picture ({listing(STILLS)})")
         check_target(path)
     if films:
         from ..view.film_file import check_fps, check_video
@@ -181,7 +180,7 @@ def check_moment(options: Any, first: int) -> None:
     last = first + options.steps
     if not first <= options.at <= last:
         raise InputError(f"--at {options.at}: allowed are {first:,} to {last:,}, the steps of this run")
-    if not any(path.suffix.lower() in FORMATS for path in options.out):
+    if not any(path.suffix.lower() in STILLS for path in options.out):
         raise InputError(f"--at is of a picture: name one with --out, as --out step-{options.at}.png")
 
 

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from ..errors import InputError, ScalarvizError
-from ..io import save_picture
 from ..run.sources.recording.file import check_apart
 from .console import Progress, fail, number_of, say, tell
 from .flags import model_of
-from .pictures import Outputs, check_heard, check_look, painter_of, plan_outputs
+from .pictures import STILLS, Outputs, check_heard, check_look, painter_of, plan_outputs
 from .recording import check_page, write_page
 from .stop import Stop
 from .window import GONE, show_file, wants_window
@@ -153,9 +152,7 @@ def _opened(options: Any, open_files: ExitStack) -> Replayed:
 
 def _check_at(source: Played, options: Any) -> None:
     """Refuse a moment that no picture will show."""
-    from ..io.pictures import FORMATS
-
-    if not any(path.suffix.lower() in FORMATS for path in options.out):
+    if not any(path.suffix.lower() in STILLS for path in options.out):
         raise InputError(f"--at is of a picture: name one with --out, as --out step-{options.at}.png")
     here = source.place
     source.to(options.at)
@@ -182,11 +179,9 @@ def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
         _film(shown, options, outputs, painter, last, stop)
     source.stand(last)
     if outputs.stills:
-        image = painter.still(words_of_record(source), options.at)
         for path in outputs.stills:
             try:
-                save_picture(path, image)
-                shown.written.append(path)
+                shown.written.append(painter.write(path, words_of_record(source), options.at))
             except ScalarvizError as error:
                 shown.failures.append(str(error))
     return outputs

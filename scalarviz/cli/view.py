@@ -16,7 +16,7 @@ from ..run.sources.recording.file import clean
 from .console import fail, say
 from .flags import model_of
 from .interrupt import INTERRUPTED
-from .pictures import check_look
+from .pictures import STILLS, check_look
 from .stop import Stop
 from .window import has_window, show_file, wants_window
 
@@ -84,10 +84,10 @@ def _check_targets(options: Any) -> None:
     if options.headless and not options.out:
         raise InputError("--headless shows nothing: name a picture with --out")
     for path in options.out:
-        report = path.suffix.lower() == REPORT and options.file.suffix.lower() == RESULTS
-        if path.suffix.lower() not in FORMATS and not report:
-            page = f" or a report ({REPORT})" if options.file.suffix.lower() == RESULTS else ""
-            raise InputError(f"--out {path}: allowed is a picture ({listing(FORMATS)}){page}; nothing moves in a file")
+        runs = options.file.suffix.lower() == RESULTS
+        kinds, page = (FORMATS, f" or a report ({REPORT})") if runs else (STILLS, "")
+        if path.suffix.lower() not in kinds and not (runs and path.suffix.lower() == REPORT):
+            raise InputError(f"--out {path}: allowed is a picture ({listing(kinds)}){page}; nothing moves in a file")
         check_target(path)
         for given in (options.file, options.other):
             if given is not None and path.exists() and given.exists() and path.samefile(given):
@@ -114,10 +114,8 @@ def _pictures(name: str, subject: Subject, options: Any) -> int:
 
     paths = options.out or [FOLDER / f"{name.replace(' ', '-')}.png"]
     painter = painter_of(name, options, partial(bench_of, subject))
-    image = painter.still("")
     for path in paths:
-        save_picture(path, image)
-        say(f"wrote {path}")
+        say(f"wrote {painter.write(path, '')}")
     return 0
 
 

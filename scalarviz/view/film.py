@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..checks import integer
 from ..errors import DivergedError, InputError, ScalarvizError, TypeMismatchError
-from ..io import check_target
+from ..io import check_target, save_picture, write_bytes
 from ..io.atomic import as_path
 from ..run import Run, Scene
 from ..run.engines import full_speed
@@ -26,6 +26,7 @@ from .draw.places import check_size
 from .draw.theme import Theme, presenting
 from .film_file import Film, check_fps, film_of, kind_of
 from .shown.standing import standing
+from .vector import SVG, svg_of_bench
 from .watch.pace import DURATION, FPS, pace, steps_a_frame
 from .window.offscreen import offscreen
 from .workbench import Workbench
@@ -201,6 +202,17 @@ class Painter:
         """The run as it stands, `seconds` after the last picture: uint8 (H, W, 3)."""
         self._update(pace_text, seconds)
         return self._screen.render(self._bench.draw, self.size)
+
+    def write(self, path: str | os.PathLike[str], pace_text: str, step: int | None = None) -> Path:
+        """Write the run as it stands, or stood at `step`: as SVG, or as the kind of picture that the name ends in."""
+        if as_path(path).suffix.lower() == SVG:
+            with standing(self._bench.subject.source, step):
+                self._update(pace_text, None)
+            with self._screen:
+                write_bytes(path, svg_of_bench(self._bench, pace_text).encode())
+        else:
+            save_picture(path, self.still(pace_text, step))
+        return Path(path)
 
     def still(self, pace_text: str, step: int | None = None) -> NDArray[np.uint8]:
         """The same drawn at twice the size and averaged, for smooth edges; of another `step`, if one is given."""

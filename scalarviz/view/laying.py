@@ -280,6 +280,6 @@ class Laying(Standing):
         return Setting(None, plates, self.project, window, strip, self.layout.turns, self.scenery.reserved)
 
     @property
-    def _window(self) -> Box:
+    def window(self) -> Box:
         """Where cubes are drawn (logical pixels): a camera moved by hand must not bring them below the panels."""
         return window_of(self.places.scene, self._view.moved and self.panels_shown, self.places.size)

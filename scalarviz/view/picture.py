@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,14 @@ import numpy as np
 
 from ..arguments import check_names, parameters_of
 from ..checks import text
+from ..errors import StateError
+from ..io import write_bytes
+from ..io.atomic import as_path
 from .browser.pack import text_of
 from .output import Output, Pixels, image_tag, jpeg, webp
 from .render import rendered
 from .still import check_picture, save_png
+from .vector import SVG
 
 SIZE = (680, 510)
 """Pixels of a picture in a cell."""
@@ -28,6 +33,8 @@ class Picture:
         sRGB, first row on top.
     words : str
         What stands in their place for who cannot see them.
+    svg : callable, optional
+        Gives the same picture as the text of an SVG.
 
     Raises
     ------
@@ -41,7 +48,8 @@ class Picture:
     Picture(a black field)
     """
 
-    def __init__(self, pixels: Pixels, words: str) -> None:
+    def __init__(self, pixels: Pixels, words: str, svg: Callable[[], str] | None = None) -> None:
+        self._svg = svg
         self.pixels = np.ascontiguousarray(pixels)
         check_picture(self.pixels)
         self.words = text(words, "Picture: the words")
@@ -58,9 +66,22 @@ class Picture:
     def _repr_html_(self) -> str:
         return self.output.html
 
+    @property
+    def svg(self) -> str:
+        """The same picture as text: letters, lines and cubes that are sharp at any size.
+
+        StateError for one that was made of pixels.
+        """
+        if self._svg is None:
+            raise StateError("this picture was made of pixels: there is nothing to write as SVG; try sv.view.picture(x).svg")
+        return self._svg()
+
     def save(self, path: str | Path) -> Path:
-        """Write it as a PNG."""
-        return save_png(path, self.pixels)
+        """Write it as a PNG, or as SVG where the name ends in ``.svg``."""
+        if as_path(path).suffix.lower() != SVG:
+            return save_png(path, self.pixels)
+        write_bytes(path, self.svg.encode())
+        return Path(path)
 
     def __repr__(self) -> str:
         return f"Picture({self.words})"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +22,7 @@ from .micro.still import told_of
 from .micro.told import Told
 from .shown.standing import standing
 from .shown.subject import Subject
+from .vector import svg_of_bench
 from .window.offscreen import offscreen
 from .workbench import Workbench
 
@@ -88,13 +92,13 @@ def rendered(
     theme: str | Theme = "dark", cmap: str | None = None, quantity: str = "weight", sized: bool = False,
     threshold: float = 0.0, supersample: int = 1, pace_text: str = "", step: int | None = None,
     inside: int | None = None, whole_batch: bool = False, presenter: bool = False,
-) -> tuple[NDArray[np.uint8], str]:  # fmt: skip
-    """The picture that :func:`render` returns, and the words that stand in its place."""
+) -> tuple[NDArray[np.uint8], str, Callable[[], str] | None]:  # fmt: skip
+    """The picture that :func:`render` returns, the words that stand in its place, and what writes it as SVG."""
     require_vispy()
     if isinstance(x, Kept):
         check_plain(render, cmap=cmap, quantity=quantity, sized=sized, threshold=threshold, supersample=supersample,
                     pace_text=pace_text, step=step, inside=inside, whole_batch=whole_batch)  # fmt: skip
-        return picture_of_kept(x, size, presenting(theme, presenter))
+        return *picture_of_kept(x, size, presenting(theme, presenter)), None
     size, subject, sizing = check_size(size), any_subject(x), Sizing(sized, threshold)
     frame, told = _moment(subject, quantity, step, inside, whole_batch)
     with offscreen():
@@ -103,7 +107,7 @@ def rendered(
         _show(bench, frame, pace_text, told)
     shows = quantity_of(quantity, subject.source.moments).words
     words = words_of(title_of(x), frame, subject.source.counted, shows=shows, told=told, which=subject.step_loss)
-    return paint(bench, size, supersample), words
+    return paint(bench, size, supersample), words, partial(svg_of_bench, bench, words)
 
 
 def _moment(

@@ -25,7 +25,7 @@ class Touching(Laying):
     def pick(self, at: Point) -> int | None:
         """Flat index of the weight or bias whose cube is under a point in device pixels."""
         x, y = self.to_logical(at)
-        left, top, width, height = self._window
+        left, top, width, height = self.window
         hit = self._hit((x, y)) if left <= x < left + width and top <= y < top + height else None
         return None if hit is None else hit.flat
 

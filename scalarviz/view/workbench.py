@@ -325,17 +325,26 @@ class Workbench(Touching):
         """Paint the whole picture into the `viewport` of the bound framebuffer (default: `size` device pixels)."""
         if (self._outdated or self._view.stale) and self._frame is not None:
             self.update(self._frame, self._pace, 0.0)
-        past = self._frame is not None and newest_beyond(self._frame) > 0
-        self.painter.background(self.theme.background, self.theme.past if past else self.theme.glow)
-        with clipped(self._window, self.places.size, viewport or self.size):
-            self.slab.draw(self._view.camera, viewport=viewport or self.size)
-        self._draw_beside(viewport or self.size)
+        self.draw_below(viewport or self.size)
         self.painter.draw(self.sketches)
         for index, layer in enumerate(self._touched):
             if layer:
                 while len(self._above) <= index:
                     self._above.append(Painter(self.places.size, self.scale))
                 self._above[index].draw(layer)
+
+    @property
+    def ground(self) -> tuple[str, str]:
+        """Colours of what lies behind everything: at the rim, and of the glow."""
+        past = self._frame is not None and newest_beyond(self._frame) > 0
+        return self.theme.background, self.theme.past if past else self.theme.glow
+
+    def draw_below(self, viewport: Viewport) -> None:
+        """Paint what lies below texts and panels: the ground and the cubes."""
+        self.painter.background(*self.ground)
+        with clipped(self.window, self.places.size, viewport):
+            self.slab.draw(self._view.camera, viewport=viewport)
+        self._draw_beside(viewport)
 
     def _draw_beside(self, viewport: Viewport) -> None:
         """What else is drawn below texts and panels; a picture of one thing has nothing."""

@@ -185,6 +185,18 @@ class SlabVisual:
             return 1.0
         return self.sizing.share_of(self.atlas, self.atlas.span(plate).start + element, self._ranges[index])
 
+    def colours_of(self, index: int) -> NDArray[np.float64]:
+        """Colours of the cubes of the plate `index`, shape (N, 3), in 0..1: as the shader has them, without light."""
+        plate, table = self.layout.plates[index], self._tables()[int(self.layout.plates[index].kind == "activation")]
+        unit = np.clip(self._ranges[index].unit(self.atlas.values.reshape(-1)[self.atlas.span(plate)]), 0.0, 1.0)
+        return np.asarray(table[np.rint(unit * (len(table) - 1)).astype(np.intp)] / 255.0)
+
+    def clips(self, index: int) -> bool:
+        """Whether a weight of the plate `index` lies outside the range of the colours."""
+        plate = self.layout.plates[index]
+        unit = self._ranges[index].unit(self.atlas.values.reshape(-1)[self.atlas.span(plate)])
+        return plate.kind != "activation" and bool((np.abs(unit - 0.5) > 0.5 + 1e-5).any())
+
     @property
     def shares(self) -> Callable[[int, int], float] | None:
         """:meth:`share_of`, or None while all cubes are as large as can be."""

@@ -1,20 +1,42 @@
-"""A figure as SVG. It needs no font: each text has the width that was reckoned with, whatever letters it is set in."""
+"""Figures and whole pictures as SVG. No font is needed: each text has the width that was reckoned with."""
 
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from io import BytesIO
 from zlib import crc32
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .figure import Figure
-from .sketch import Cells, Colour, Curve, Lines, Path, Point, Polygon, Rect, Shape, TextItem, rgba
+from .sketch import (
+    Box,
+    Cells,
+    Colour,
+    Curve,
+    Lines,
+    Path,
+    Point,
+    PointsItem,
+    Polygon,
+    Rect,
+    Shape,
+    Sketch,
+    SpritesItem,
+    TextItem,
+    rgba,
+)
 
 FONT = "'Open Sans', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 DARK = ':is([data-jp-theme-light="false"],.vscode-dark,[theme="dark"],[data-theme="dark"])'
 LIGHT = ':is([data-jp-theme-light="true"],.vscode-light,[theme="light"],[data-theme="light"])'
 """How the pages of JupyterLab, Visual Studio Code, Colab and Sphinx say which look they have."""
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SPACES = re.compile("^ +|  +| +$")
 Record = Shape | TextItem
 ANCHORS = {"left": "start", "middle": "middle", "right": "end"}
 
@@ -38,6 +60,98 @@ def svg_of(figure: Figure, *, dark: Figure | None = None, title: str = "") -> st
         tip = f"<title>{_plain(part.tip)}</title>" if part.tip else ""
         parts.append(f"<g>{tip}{inner}</g>")
     return "\n".join([*parts, "</svg>"])
+
+
+def picture_svg(
+    size: Point, ground: tuple[Colour, Colour], layers: Iterable[tuple[Sequence[Sketch], Box | None]], title: str = ""
+) -> str:
+    """The text of a picture of many sketches.
+
+    Parameters
+    ----------
+    size : (float, float)
+        Logical pixels.
+    ground : (colour, colour)
+        At the rim, and of the glow behind the middle.
+    layers : iterable of (sketches, box)
+        From below: of a layer all shapes are painted before its pictures, and texts last, as OpenGL does; what is
+        outside of a box is cut off.
+    title : str
+        What a screen reader says.
+    """
+    colours, body, wide, high = _Colours(), list[str](), _number(size[0]), _number(size[1])
+    stops = "".join(_stop(k / 8, ground) for k in range(9))
+    middle, reach = (f"{_number(x * size[0])} {_number(y * size[1])}" for x, y in ((0.42, 0.45), (0.58, 0.62)))
+    body += [
+        '<defs><radialGradient id="glow" cx="0" cy="0" r="1" gradientUnits="userSpaceOnUse" '
+        f'gradientTransform="translate({middle}) scale({reach})">{stops}</radialGradient>',
+        '<radialGradient id="ball"><stop offset="0" stop-opacity="0"/><stop offset="1" stop-opacity="0.13"/>'
+        f'</radialGradient></defs><rect width="{wide}" height="{high}" fill="url(#glow)"/>',
+    ]
+    for number, (sketches, box) in enumerate(layers):
+        cut = ""
+        if box is not None:
+            body.append(f'<clipPath id="c{number}"><rect{_frame(Rect(*box), 0.0)}/></clipPath>')
+            cut = f' clip-path="url(#c{number})"'
+        body += [f"<g{cut}>", *_painted(sketches, colours, f"p{number}-"), "</g>"]
+    return "\n".join([*_head(size, title), *body, "</svg>"])
+
+
+def _stop(away: float, ground: tuple[Colour, Colour]) -> str:
+    """The glow falls to exactly the ground, as the shader's does."""
+    share = (1 - away) ** 2 * (1 + 2 * away)
+    rim, glow = (np.array(rgba(colour)) for colour in ground)
+    return f'<stop offset="{_number(away)}" stop-color="{hexed(rim + share * (glow - rim))}"/>'
+
+
+def _painted(sketches: Sequence[Sketch], colours: _Colours, name: str) -> Iterator[str]:
+    """Shapes, pictures, small pictures, shapes over these, discs, texts."""
+    yield from (_record(shape, colours) for part in sketches if not part.over for shape in part.shapes)
+    yield from (_image(item.rect, item.pixels, item.linear) for part in sketches for item in part.images)
+    for number, item in enumerate(item for part in sketches for item in part.small):
+        yield from _sprites(item, f"{name}{number}")
+    yield from (_record(shape, colours) for part in sketches if part.over for shape in part.shapes)
+    for ball in (ball for part in sketches for ball in part.points):
+        yield from _discs(ball)
+    yield from (_letters(text, colours) for part in sketches for text in part.texts)
+
+
+def _image(rect: Box, pixels: NDArray[np.uint8], linear: bool, name: str = "") -> str:
+    from PIL import Image
+
+    buffer = BytesIO()
+    Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "PNG")
+    data, named = b64encode(buffer.getvalue()).decode("ascii"), f' id="{name}"' if name else ""
+    look = ' preserveAspectRatio="none"' + ("" if linear else ' style="image-rendering:pixelated"')
+    return f'<image{named}{_frame(Rect(*rect), 0.0)}{look} href="data:image/png;base64,{data}"/>'
+
+
+def _sprites(item: SpritesItem, name: str) -> Iterator[str]:
+    """One picture, and a window on a part of it for each."""
+    high, wide = item.pixels.shape[:2]
+    yield f"<defs>{_image((0.0, 0.0, float(wide), float(high)), item.pixels, item.linear, name)}</defs>"
+    cells = item.cells * np.array([wide, high, wide, high])
+    for rect, cell in zip(item.rects.tolist(), cells.tolist(), strict=True):
+        part = " ".join(map(_number, cell))
+        yield f'<svg{_frame(Rect(*rect), 0.0)} viewBox="{part}" preserveAspectRatio="none"><use href="#{name}"/></svg>'
+
+
+def _discs(item: PointsItem) -> Iterator[str]:
+    """Balls, or with a rim flat discs; hollow ones are rings of their colour between two edges."""
+    radius, rim = item.diameter / 2, item.border
+    for (x, y), own in zip(item.centres.tolist(), item.colours.tolist(), strict=True):
+        fill = hexed(own)
+        at = f'<circle cx="{_number(x)}" cy="{_number(y)}"'
+        if item.rim is None:
+            yield f'{at} r="{_number(radius)}" fill="{fill}"/>{at} r="{_number(radius)}" fill="url(#ball)"/>'
+        elif item.hollow:
+            for inner, width, colour in ((1.75, 3.5, hexed(item.rim)), (1.75, 1.5, fill)):
+                ring = f'r="{_number(radius - inner * rim)}" fill="none" stroke-width="{_number(width * rim)}"'
+                yield f'{at} {ring} stroke="{colour}"/>'
+        else:
+            yield from (
+                f'{at} r="{_number(r)}" fill="{c}"/>' for r, c in ((radius, hexed(item.rim)), (radius - rim, fill))
+            )
 
 
 def _head(size: Point, title: str, name: str = "") -> Iterator[str]:
@@ -145,8 +259,13 @@ def _letters(text: TextItem, colours: _Colours) -> str:
     return (
         f'<text x="{_number(text.x)}" y="{_number(text.y)}" font-size="{_number(text.size)}"{weight} '
         f'text-anchor="{ANCHORS[text.anchor]}" textLength="{_number(text.width)}" lengthAdjust="spacingAndGlyphs"'
-        f"{colours.paint(text, 'fill', text.colour)}>{_plain(text.text)}</text>"
+        f"{colours.paint(text, 'fill', text.colour)}>{_plain(_SPACES.sub(_kept, text.text))}</text>"
     )
+
+
+def _kept(spaces: re.Match[str]) -> str:
+    """Spaces that SVG would take for one, or for none."""
+    return "\N{NO-BREAK SPACE}" * len(spaces[0])
 
 
 def _plain(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The picture of a graph of Values: which nodes, where they stand, and how they are drawn. It needs no OpenGL, window or font.
+"""The picture of a graph of Values: which nodes, where they stand, how they are drawn. No OpenGL, window or font.
 
 Open `shown` first, the whole way from objects to what is drawn of them: what no picture of a huge graph can show, which
 gradients were computed, what nodes are called. Its stations:
