@@ -73,7 +73,7 @@ class Picture:
         StateError for one that was made of pixels.
         """
         if self._svg is None:
-            raise StateError("this picture was made of pixels: there is nothing to write as SVG; try sv.view.picture(x).svg")
+            raise StateError("this picture was made of pixels, which no SVG holds; try sv.view.picture(x).svg")
         return self._svg()
 
     def save(self, path: str | Path) -> Path:

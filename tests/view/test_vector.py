@@ -93,4 +93,4 @@ def test_a_picture_is_saved_as_svg(tmp_path):
         type(picture)(picture.pixels, "pixels").save(tmp_path / "pixels.svg")
     assert not (tmp_path / "pixels.svg").exists()
     with pytest.raises(InputError):
-        picture.save(tmp_path / "nowhere" / "net.svg")
+        picture.save(tmp_path / "net.svg" / "net.svg")  # a file is no folder
