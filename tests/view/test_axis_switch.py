@@ -12,10 +12,11 @@ from scalarviz import nn, optim
 from scalarviz.run.panels import LossCurve
 from scalarviz.run.scene.scene import Scene
 from scalarviz.run.sources.played import Rehearsal
+from scalarviz.view.draw.axes import can_be_log, scale_of
 from scalarviz.view.draw.places import LABEL
 from scalarviz.view.draw.text import loss_text, measure
 from scalarviz.view.draw.theme import DARK
-from scalarviz.view.panels.loss import Line, axis, can_be_log, loss_panel
+from scalarviz.view.panels.loss import Line, loss_panel
 from scalarviz.view.panels.toggle import AxisSwitch
 from scalarviz.view.shown.ahead import Ahead
 from scalarviz.view.watch import live
@@ -125,8 +126,8 @@ def test_what_cannot_be_logarithmic_is_no_switch(losses: list[float], free: bool
     switch = AxisSwitch(touched=True)
     loss_panel(BOX, DARK, [Line("b", np.array([1, 2]), np.array(losses))], switch=switch)
     assert (switch.box is not None) is can_be_log(np.array(losses)) is free
-    assert axis(np.array(losses)).log is free
-    assert not axis(np.array(losses), linear=True).log
+    assert scale_of(np.array(losses)).log is free
+    assert not scale_of(np.array(losses), linear=True).log
 
 
 def ticks(sketch: object) -> list[str]:

@@ -12,6 +12,7 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError
 from scalarviz.run.panels import Axis, CurveFit, Points
+from scalarviz.view.draw.axes import Scale
 from scalarviz.view.draw.theme import DARK, rgb
 from scalarviz.view.panels.curve_fit import DRAWN, CurveFitDrawer, around, inside
 from scalarviz.view.panels.point_kinds import shortened
@@ -158,7 +159,7 @@ def test_a_point_near_0_can_be_told_from_the_ground():
     x = np.linspace(-1, 1, 5)
     with run_of(x, np.array([-1.0, -1e-3, 1e-3, 0.5, 1.0])) as run:
         _, drawer = bench_of(run, CurveFit())
-        inks = drawer._inks(np.array([-1.0, -1e-3, 1e-3, 1.0]), X) * 255
+        inks = drawer._inks(np.array([-1.0, -1e-3, 1e-3, 1.0]), Scale(X.least, X.most)) * 255
     ground = np.array(rgb(DARK.panel)) * 255
     assert (np.abs(inks - ground).max(axis=1) > 90).all()
     assert (inks[:2, 0] > inks[:2, 2]).all()  # orange

@@ -10,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scalarviz.view.cubes.scale import LegendScale
+from scalarviz.view.draw.axes import scale_of, tick_text
 from scalarviz.view.draw.maps import displayed, get_map
 from scalarviz.view.draw.places import LABEL, MARGIN, Wanted, arrange, check_size
 from scalarviz.view.draw.sketch import Sketch
@@ -19,7 +20,7 @@ from scalarviz.view.panels.colours import CubePlaces, colours_discs
 from scalarviz.view.panels.drawer import Headline
 from scalarviz.view.panels.hud import HudState, fitted, hud
 from scalarviz.view.panels.hud import keys as key_line
-from scalarviz.view.panels.loss import Line, axis, loss_panel, thin_out, tick_text
+from scalarviz.view.panels.loss import Line, loss_panel, thin_out
 from scalarviz.view.panels.pictures import picture_boxes, thumbnail, to_bytes
 from scalarviz.view.panels.strip import bar_pixels, legend
 from scalarviz.view.window.offscreen import render
@@ -40,7 +41,7 @@ def _painted(*sketches: Sketch, size: tuple[int, int] = (400, 300)) -> np.ndarra
 @settings(max_examples=150, deadline=None)
 @given(values=st.lists(st.floats(1e-12, 1e6), min_size=1, max_size=20), most=st.integers(3, 7))
 def test_a_log_axis_holds_the_values_between_few_nice_ticks(values: list[float], most: int) -> None:
-    scale = axis(np.array(values), most)
+    scale = scale_of(np.array(values), most)
     assert scale.log
     assert scale.low <= min(values) <= max(values) <= scale.high
     assert 2 <= len(scale.ticks) <= most
@@ -58,7 +59,7 @@ def test_a_log_axis_holds_the_values_between_few_nice_ticks(values: list[float],
 @example(values=[5e-324, -6.0])
 def test_a_linear_axis_holds_negative_values(values: list[float]) -> None:
     values = [*values, -1.0]
-    scale = axis(np.array(values))
+    scale = scale_of(np.array(values))
     assert not scale.log
     assert scale.low <= min(values) <= max(values) <= scale.high
     assert 2 <= len(scale.ticks) <= 8
@@ -67,15 +68,15 @@ def test_a_linear_axis_holds_negative_values(values: list[float]) -> None:
 
 @pytest.mark.parametrize("values", [[], [float("nan")], [0.0, 0.0], [0.1, float("inf")], [0.0, 0.5]])
 def test_an_axis_of_odd_values_exists(values: list[float]) -> None:
-    scale = axis(np.array(values))
+    scale = scale_of(np.array(values))
     assert scale.low < scale.high
 
 
 def test_known_axes() -> None:
-    assert axis(np.array([0.1, 0.0367]), most=6).ticks == (0.03, 0.04, 0.05, 0.07, 0.1, 0.15)
-    assert axis(np.array([0.1, 0.012]), most=6).ticks == (0.01, 0.02, 0.05, 0.1, 0.2)
-    assert axis(np.array([0.09, 0.0012]), most=6).ticks == (0.001, 0.003, 0.01, 0.03, 0.1)
-    low = axis(np.array([3.0, 0.1]), most=3)  # in a low panel; not 0.01, 1 and 100
+    assert scale_of(np.array([0.1, 0.0367]), most=6).ticks == (0.03, 0.04, 0.05, 0.07, 0.1, 0.15)
+    assert scale_of(np.array([0.1, 0.012]), most=6).ticks == (0.01, 0.02, 0.05, 0.1, 0.2)
+    assert scale_of(np.array([0.09, 0.0012]), most=6).ticks == (0.001, 0.003, 0.01, 0.03, 0.1)
+    low = scale_of(np.array([3.0, 0.1]), most=3)  # in a low panel; not 0.01, 1 and 100
     assert low.ticks == (0.1, 1)
     assert (low.low, low.high) == pytest.approx((0.1, 3), rel=0.03)
 
@@ -136,7 +137,7 @@ def test_the_curve_passes_where_the_axis_says() -> None:
     losses = 0.1 * np.exp(-steps / 60)
     sketch = loss_panel((20, 10, 304, 280), DARK, [Line("batch", steps, losses)])
     picture = _painted(sketch, size=(360, 300))
-    scale = axis(losses, most=6)
+    scale = scale_of(losses, most=6)
     plot_top, plot_height, left, width = 10 + 30, 280 - 52, 20 + 40, 264 - 6
     for step in (20, 80, 140):
         x = left + width * (step - 1) / 159

@@ -191,7 +191,7 @@ def test_hands_on_the_points_of_a_curve(watched, tmp_path):
     watch = watched(csv=tmp_path / "hours.csv", hidden=(4,))
     run, view, drawer = watch.scene.run, watch.view, watch.drawer(CurveFit)
     before = run.samples()
-    x, y, wide, high = drawer._paper.plot
+    x, y, wide, high = drawer._axes.box
     at = x + 0.5 * wide, y + 0.05 * high  # above all points
     view.move(at)
     panel = drawer.panel

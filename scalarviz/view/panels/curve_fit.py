@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...run.panels import Axis, CurveFit, Points
 from ...run.source import Moment
+from ..draw.axes import Axes, Scale
 from ..draw.maps import signed_shades
 from ..draw.places import ABOUT, LABEL, Box
 from ..draw.sketch import Colour, Sketch, rgba
@@ -55,7 +55,8 @@ class CurveFitDrawer(Drawer[CurveFit]):
         self._points: Points | None = None
         self._spots: Floats = np.zeros((0, 2))
         self._over: int | None = None
-        self._paper: Paper | None = None
+        self._axes: Axes | None = None
+        self._named: tuple[Axis, Axis] | None = None
         self._pointer: tuple[float, float] | None = None  # over an empty place, as numbers
         self._pressed = False
         self._removes: int | None = None
@@ -67,35 +68,35 @@ class CurveFitDrawer(Drawer[CurveFit]):
         """The curve of this moment, or what is wrong with the scene's own functions."""
         try:
             points, count = self._points_of(moment)
-            across, up = self._axes(points)
+            across, up = self._named = self._directions(points)
             places = np.linspace(across.least, across.most, _PLACES)
             asked = np.append(places, np.asarray(points.x, np.float64)[:, 0])
             found = np.asarray(moment.predict(self.panel.inputs(asked)), np.float64)[:, 0]
         except Exception as error:  # the scene's own: its place says so, and the picture goes on
-            self._points, self._paper, self._spots = None, None, np.zeros((0, 2))
+            self._points, self._axes, self._spots = None, None, np.zeros((0, 2))
             self.ground.notes.append(f"panel {self._title!r}: {words_of(error)}")
             return [sentence(box, self.ground.theme, words_of(error))]
         self._points, sketch = points, Sketch()
-        paper = self._paper = paper_in((box[0], box[1] + _TOP, box[2], box[3] - _TOP), across, up)
+        axes = self._axes = axes_in((box[0], box[1] + _TOP, box[2], box[3] - _TOP), across, up)
         self._say(sketch, box, points, count)
-        paper.frame(sketch, self.ground.theme)
-        self._draw(sketch, paper, places, found)
+        frame(sketch, self.ground.theme, axes, across, up)
+        self._draw(sketch, axes, places, found)
         return [sketch]
 
-    def _draw(self, sketch: Sketch, paper: Paper, places: Floats, found: Floats) -> None:
+    def _draw(self, sketch: Sketch, axes: Axes, places: Floats, found: Floats) -> None:
         """Errors, curve and points; where points are near to each other the curve is above them."""
         assert self._points is not None
-        theme, points, up = self.ground.theme, self._points, paper.up
+        theme, points, up = self.ground.theme, self._points, axes.up
         x, t = np.asarray(points.x, np.float64)[:, 0], np.asarray(points.target, np.float64)
-        seen = paper.holds(x, t)
-        self._spots = np.where(seen[:, None], paper.places(x, t), np.inf)
-        apart = paper.plot[2] / max(len(x), 1)
+        seen = axes.holds(x, t)
+        self._spots = np.where(seen[:, None], axes.points(x, t), np.inf)
+        apart = axes.box[2] / max(len(x), 1)
         size = _LARGE if apart >= APART else _SMALL if len(x) <= 200 else _MANY
         if apart >= ERRORS:
-            said = np.clip(found[len(places) :], up.least, up.most)
+            said = np.clip(found[len(places) :], up.low, up.high)
             known = seen & np.isfinite(said)
-            sketch.lines(self._spots[known], paper.places(x, said)[known], theme.flow, 1.6)
-        pieces = [paper.places(*part.T) for part in inside(places, found[: len(places)], (up.least, up.most))]
+            sketch.lines(self._spots[known], axes.points(x, said)[known], theme.flow, 1.6)
+        pieces = [axes.points(*part.T) for part in inside(places, found[: len(places)], (up.low, up.high))]
         if apart >= APART:
             sketch.lines(pieces[0], pieces[1], theme.text1, 2.2, round_ends=True)
         inks = self._inks(t, up)
@@ -105,9 +106,9 @@ class CurveFitDrawer(Drawer[CurveFit]):
             sketch.lines(pieces[0], pieces[1], theme.text1, 2.2, round_ends=True)
         self._ring(sketch, size)
 
-    def _inks(self, targets: Floats, up: Axis) -> Floats:
+    def _inks(self, targets: Floats, up: Scale) -> Floats:
         """Colours (N, 3) of the signed map, strong enough for a dot to be seen."""
-        most = max(abs(up.least), abs(up.most))
+        most = max(abs(up.low), abs(up.high))
         share = np.sign(targets) * np.maximum(np.abs(targets) / most, _FAINTEST)
         return np.asarray(signed_shades(share[:, None], (-1.0, 1.0), self.ground.theme)[:, 0] / 255.0, np.float64)
 
@@ -163,7 +164,7 @@ class CurveFitDrawer(Drawer[CurveFit]):
             self._learnt = data, points, count
         return self._learnt[1:]
 
-    def _axes(self, points: Points) -> tuple[Axis, Axis]:
+    def _directions(self, points: Points) -> tuple[Axis, Axis]:
         """Those of the panel, or as long as the points need."""
         given = self.panel.across, self.panel.up
         needs = np.asarray(points.x)[:, 0], np.asarray(points.target)
@@ -183,7 +184,7 @@ class CurveFitDrawer(Drawer[CurveFit]):
         return self.panel.edits is not None and self.ground.teaches
 
     def _number(self, at: Point | None) -> tuple[float, float] | None:
-        return None if at is None or self._paper is None else self._paper.number(at)
+        return None if at is None or self._axes is None else self._axes.numbers(at)
 
     def hover(self, at: Point | None) -> bool:
         """A point under the pointer says what it is, an empty place what a click would do."""
@@ -194,8 +195,8 @@ class CurveFitDrawer(Drawer[CurveFit]):
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
         """What a point is, what the network says there, in the units at the axes, and what a click would do."""
-        points, paper, index = self._points, self._paper, self._over
-        if points is None or paper is None or (index is None and self._pointer is None):
+        points, axes, named, index = self._points, self._axes, self._named, self._over
+        if points is None or axes is None or named is None or (index is None and self._pointer is None):
             return ()
         if index is not None and index < len(self._spots):
             x, t = float(points.x[index][0]), float(points.target[index])
@@ -203,19 +204,19 @@ class CurveFitDrawer(Drawer[CurveFit]):
             index, (x, t) = None, self._pointer
         else:
             return ()
-        wanted = paper.up.units(t)
-        said = paper.up.units(float(moment.predict(self.panel.inputs(np.array([x])))[0, 0]))
-        ((px, py),) = paper.places(np.array([x]), np.array([t])).tolist()
+        across, up = named
+        wanted = up.units(t)
+        said = up.units(float(moment.predict(self.panel.inputs(np.array([x])))[0, 0]))
         if index is None:
-            more = [f"click: add {paper.up.name} {number(wanted, 2)}"]
+            more = [f"click: add {up.name} {number(wanted, 2)}"]
         else:
             kind = f" ({'test' if points.back[index] else 'train'})" if points.back.any() else ""
             more = [f"wanted {number(wanted, 2)}{kind}, error {number(said - wanted, 2)}"]
             more += ["click: show its way"] if self.ground.chooses() else []
             away = "held back: it stays" if points.back[index] else "right click: take it away"
             more += [away] if self._edits else []
-        head = f"{paper.across.name} {number(paper.across.units(x), 2)}"
-        return [pointer_label((px, py), size, head, f"is now {number(said, 2)}", more, self.ground.theme)]
+        head = f"{across.name} {number(across.units(x), 2)}"
+        return [pointer_label(axes.point(x, t), size, head, f"is now {number(said, 2)}", more, self.ground.theme)]
 
     def press(self, at: Point, button: str) -> bool:
         """The right button on a point takes it away when it is let go there."""
@@ -267,66 +268,33 @@ def _some(points: Points) -> tuple[Points, int]:
     return Points(points.x[some], points.target[some], points.back[some]), count
 
 
-# ---- `Paper`: where points over one number and a curve between them are drawn, its frame, and how long its axes are.
+# ---- The frame of the plot, and how long its axes are
 
 AIR = 0.12
 """Share of the reach of the points by which an axis that they make goes beyond them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Paper:
-    """A plot.
-
-    Attributes
-    ----------
-    plot : Box
-    across, up : Axis
-    """
-
-    plot: Box
-    across: Axis
-    up: Axis
-
-    def places(self, x: Floats, y: Floats) -> Floats:
-        """Where numbers stand, (N, 2) in logical pixels."""
-        left, top, width, height = self.plot
-        along = left + width * (x - self.across.least) / (self.across.most - self.across.least)
-        return np.stack([along, top + height * (1 - (y - self.up.least) / (self.up.most - self.up.least))], axis=-1)
-
-    def number(self, at: tuple[float, float]) -> tuple[float, float] | None:
-        """The input and the height at a point of the picture; None beside the plot."""
-        left, top, width, height = self.plot
-        along, up = (at[0] - left) / width, 1 - (at[1] - top) / height
-        if not (0 <= along <= 1 and 0 <= up <= 1):
-            return None
-        across, over = self.across, self.up
-        return across.least + along * (across.most - across.least), over.least + up * (over.most - over.least)
-
-    def holds(self, x: Floats, y: Floats) -> NDArray[np.bool_]:
-        """Which of them are inside, shape (N,)."""
-        across, up = self.across, self.up
-        return (x >= across.least) & (x <= across.most) & (y >= up.least) & (y <= up.most)
-
-    def frame(self, sketch: Sketch, theme: Theme) -> None:
-        """The plot's ground, where 0 is in the units that are printed, and the ends of both axes."""
-        x, y, width, height = self.plot
-        sketch.rect(*self.plot, fill=theme.panel, stroke=theme.border)
-        low, high = self.up.ends
-        if low < 0 < high:
-            level = y + height * high / (high - low)
-            sketch.line((x, level), (x + width, level), theme.grid, 1.0)
-        left, right = (end_of(self.across, k) for k in (0, 1))
-        sketch.text(x, y + height + 15, left, LABEL, theme.text3)
-        sketch.text(x + width, y + height + 15, right, LABEL, theme.text3, anchor="right")
-        sketch.text(x - 7, y + 10, end_of(self.up, 1), LABEL, theme.text3, anchor="right")
-        sketch.text(x - 7, y + height, end_of(self.up, 0), LABEL, theme.text3, anchor="right")
+def frame(sketch: Sketch, theme: Theme, axes: Axes, across: Axis, up: Axis) -> None:
+    """The plot's ground, where 0 is in the units that are printed, and the ends of both axes."""
+    x, y, width, height = axes.box
+    sketch.rect(*axes.box, fill=theme.panel, stroke=theme.border)
+    low, high = up.ends
+    if low < 0 < high:
+        level = y + height * high / (high - low)
+        sketch.line((x, level), (x + width, level), theme.grid, 1.0)
+    left, right = (end_of(across, k) for k in (0, 1))
+    sketch.text(x, y + height + 15, left, LABEL, theme.text3)
+    sketch.text(x + width, y + height + 15, right, LABEL, theme.text3, anchor="right")
+    sketch.text(x - 7, y + 10, end_of(up, 1), LABEL, theme.text3, anchor="right")
+    sketch.text(x - 7, y + height, end_of(up, 0), LABEL, theme.text3, anchor="right")
 
 
-def paper_in(box: Box, across: Axis, up: Axis) -> Paper:
+def axes_in(box: Box, across: Axis, up: Axis) -> Axes:
     """A plot in a box, which has to hold the numbers at its axes' ends as well."""
     x, y, width, height = box
     gutter = max(measure(end_of(up, k), LABEL) for k in (0, 1)) + 8
-    return Paper((x + gutter, y, width - gutter, height - 20.0), across, up)
+    plot = (x + gutter, y, width - gutter, height - 20.0)
+    return Axes(plot, Scale(across.least, across.most), Scale(up.least, up.most))
 
 
 def end_of(axis: Axis, end: int) -> str:

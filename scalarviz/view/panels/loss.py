@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..draw.axes import Axes, Scale, can_be_log, scale_of
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Float, Sketch, dashes
-from ..draw.text import measure, short
+from ..draw.text import measure
 from ..draw.theme import Theme
 from ..shown.ahead import Ahead
 from .toggle import END, AxisSwitch, StepAxis
@@ -20,8 +21,6 @@ Array = NDArray[np.floating]
 DASHES = 6.0, 4.0
 """Logical pixels on and off, of a curve of another data set."""
 _AXIS = 40  # room for the numbers on the left
-_MANTISSAS = ((1, 1.5, 2, 3, 4, 5, 7), (1, 2, 5), (1, 3), (1,))
-_ROOM = 1.6  # of the values' own span: what a logarithmic axis takes at most for ends that are ticks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,87 +43,6 @@ class Line:
     losses: Array
     dashed: bool = False
     noisy: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """The vertical axis: `low`..`high`, gridlines at `ticks`, which need not be its ends."""
-
-    low: float
-    high: float
-    ticks: tuple[float, ...]
-    log: bool
-
-    def place(self, values: Array) -> Array:
-        """Fractions of the height, 0 at the bottom."""
-        if self.log:
-            return np.asarray(np.log(np.maximum(values, 1e-300) / self.low) / np.log(self.high / self.low))
-        return (np.asarray(values, float) - self.low) / (self.high - self.low)
-
-
-def can_be_log(values: Array) -> bool:
-    """Whether a logarithmic axis holds every finite value."""
-    finite = np.asarray(values, float)[np.isfinite(values)]
-    return bool(finite.size and finite.min() >= 0 and (finite > 0).any())
-
-
-def axis(values: Array, most: int = 6, *, linear: bool = False) -> Axis:
-    """An axis that holds every finite value, logarithmic unless a value is negative, or `linear`.
-
-    Its ends are ticks where that costs little of the height; a linear one's always are.
-    """
-    finite = np.asarray(values, float)[np.isfinite(values)]
-    if not linear and can_be_log(finite):
-        return _log_axis(float(finite[finite > 0].min()), float(finite.max()), most)
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    return _linear_axis(low, high, most)
-
-
-def _log_axis(low: float, high: float, most: int) -> Axis:
-    low, high = low / 1.02, high * 1.02
-    if high / low < 3:  # a flat curve keeps some air around it
-        middle = np.sqrt(low * high)
-        low, high = middle / 1.7, middle * 1.7
-    most_room = _ROOM * np.log(high / low)
-    for mantissas in _MANTISSAS:
-        ticks = _log_ticks(low, high, mantissas)
-        if len(ticks) <= most and np.log(ticks[-1] / ticks[0]) <= most_room:
-            return Axis(ticks[0], ticks[-1], ticks, True)
-    # Before the curve is pressed into a part of the height: ends that are no ticks.
-    inside = [tuple(t for t in _log_ticks(low, high, mantissas) if low <= t <= high) for mantissas in _MANTISSAS]
-    fitting = (ticks for ticks in inside if 2 <= len(ticks) <= most)
-    ticks = next(fitting, inside[-1] if len(inside[-1]) > most else inside[0])
-    return Axis(low, high, ticks[:: -(-len(ticks) // most)], True)
-
-
-def _log_ticks(low: float, high: float, mantissas: Sequence[float]) -> tuple[float, ...]:
-    """Mantissa times power of ten, from the last at or below `low` to the first at or above `high`."""
-    powers = range(int(np.floor(np.log10(low))) - 1, int(np.ceil(np.log10(high))) + 2)
-    grid = [float(f"{m}e{p}") for p in powers for m in mantissas]
-    first = max(i for i, t in enumerate(grid) if t <= low)
-    last = min(i for i, t in enumerate(grid) if t >= high)
-    return tuple(grid[first : last + 1])
-
-
-def _linear_axis(low: float, high: float, most: int) -> Axis:
-    span = high - low if high > low else max(abs(high), 1.0)
-    rough = span / (most - 1)
-    power = 10.0 ** np.floor(np.log10(rough))
-    step = float(next(m * power for m in (1, 2, 5, 10, 20) if m * power >= rough))
-    first, last = np.floor(low / step), np.ceil(high / step)
-    first -= first * step > low  # what is divided away to 0: the least number there is
-    last += last * step < high
-    if first == last:
-        last += 1
-    ticks = tuple(float(k) * step for k in np.arange(first, last + 1))
-    return Axis(ticks[0], ticks[-1], ticks, False)
-
-
-def tick_text(value: float) -> str:
-    """``0.05``, ``0.001``, ``1e−4``: as short as it goes."""
-    if value == 0 or 1e-3 <= abs(value) < 1e4:
-        return f"{value:.6g}".replace("-", "\N{MINUS SIGN}")
-    return short(value).replace(".0e", "e")
 
 
 def loss_panel(
@@ -161,7 +79,7 @@ def loss_panel(
     if not np.isfinite(every).any():
         sketch.text(x + width / 2, y + height / 2, "no step yet", LABEL, theme.text3, anchor="middle")
         return sketch
-    scale = axis(every, most=max(3, min(7, int(plot[3] // 42) + 1)), linear=switch.linear)
+    scale = scale_of(every, max(3, min(7, int(plot[3] // 42) + 1)), linear=switch.linear, height=plot[3])
     last = max((float(r[0][-1]) for r in reduced if len(r[0])), default=0.0)
     first = min((float(r[0][0]) for r in reduced if len(r[0])), default=0.0)
     said = last if until is None else min(last, until)
@@ -170,10 +88,16 @@ def loss_panel(
     if steps is not None:
         steps.plot, steps.first, steps.last = plot, first, last
     switch.draw(sketch, x + width, y + 14, theme, log=scale.log, free=can_be_log(every))
-    _grid(sketch, plot, theme, scale, (first, said))
+    across = Scale(first, max(last, first + 1.0))
+    axes = Axes((plot[0], plot[1], plot[2] - END, plot[3]), across, scale)
+    Axes(plot, across, scale).rule(sketch, theme)
+    foot = plot[1] + plot[3] + 18
+    sketch.text(plot[0], foot, f"{first:,.0f}", LABEL, theme.text3, anchor="middle")
+    if said > first:
+        sketch.text(plot[0] + plot[2], foot, f"{said:,.0f}", LABEL, theme.text3, anchor="right")
     paths, ends = list[Float](), list[tuple[Line, Float]]()
     for curve, data in sorted(zip(curves, reduced, strict=True), key=lambda pair: pair[0].dashed):
-        if drawn := _draw_curve(sketch, plot, theme, scale, curve, data, (first, last)):
+        if drawn := _draw_curve(sketch, axes, theme, curve, data):
             paths += drawn
             ends.append((curve, drawn[0][-1]))
     for curve, end in reversed(ends):
@@ -194,40 +118,13 @@ def _reduced(curve: Line, columns: int) -> Reduced:
     return averaged(found) if curve.noisy else found
 
 
-def _grid(sketch: Sketch, plot: Box, theme: Theme, scale: Axis, span: tuple[float, float]) -> None:
-    x, y, width, height = plot
-    lines = np.round(y + height * (1 - scale.place(np.array(scale.ticks)))) + 0.5
-    sketch.lines(
-        np.stack([np.full_like(lines, x), lines], 1),
-        np.stack([np.full_like(lines, x + width), lines], 1),
-        theme.grid,
-        1.0,
-    )
-    for value, at in zip(scale.ticks, lines, strict=True):
-        sketch.text(x - 7, float(at) + 4, tick_text(value), LABEL, theme.text3, anchor="right")
-    sketch.text(x, y + height + 18, f"{span[0]:,.0f}", LABEL, theme.text3, anchor="middle")
-    if span[1] > span[0]:
-        sketch.text(x + width, y + height + 18, f"{span[1]:,.0f}", LABEL, theme.text3, anchor="right")
-
-
-def _draw_curve(
-    sketch: Sketch,
-    plot: Box,
-    theme: Theme,
-    scale: Axis,
-    curve: Line,
-    data: Reduced,
-    span: tuple[float, float],
-) -> list[Float]:
+def _draw_curve(sketch: Sketch, axes: Axes, theme: Theme, curve: Line, data: Reduced) -> list[Float]:
     """Returns the points (N, 2) of its line, and of the ends of its spread where that is drawn."""
     if not len(data.steps):
         return []
-    x, y, width, height = plot
-    across = x + (width - END) * (data.steps - span[0]) / max(span[1] - span[0], 1.0)
 
     def points(losses: Array) -> Float:
-        up = np.clip(scale.place(losses), 0.0, 1.0)
-        return np.stack([across, y + height * (1 - up)], axis=1).astype(np.float32)
+        return axes.points(data.steps, losses, within=True).astype(np.float32)
 
     path = points(data.line)
     if curve.dashed:  # over the other curve, which shows between the dashes: each has a little ground around it

@@ -12,6 +12,7 @@ from ...run.core.frame import Frame
 from ...run.panels import LossOver
 from ...run.source import Moment, Source
 from ...run.weight_record import weight_record
+from ..draw.axes import tick_text
 from ..draw.places import ABOUT, LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.text import measure
@@ -19,7 +20,6 @@ from ..draw.theme import Theme, mixed
 from .descent import Data, Losses, Place, Span, grown, losses, place_of, steepness, verdict
 from .drawer import Drawer, Ground, cut, sentence, title_of
 from .inner import Inner
-from .loss import tick_text
 from .pace import Written
 from .slope import BALL, LEFT, draw_slope
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..draw.axes import Axes, Scale, scale_of
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Anchor, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
 from ..panels.drawer import cut
-from ..panels.loss import axis, tick_text
 from .runs import DIVERGED
 
 AXIS, WIDER = 46.0, 64.0
@@ -54,7 +54,8 @@ class Paper:
         self.lane = bool(np.isposinf(values).any())
         top, left = HEAD + NAMES * bool(named) + LANE * self.lane, WIDER if self.lane else AXIS
         self.plot: Box = (x + left, y + top, wide - left, high - top - FOOT)
-        self._axis = axis(_within(values[np.isfinite(values)]), most=max(3, min(7, int(self.plot[3] // 42) + 1)))
+        finite = _within(values[np.isfinite(values)])
+        self._scale = scale_of(finite, max(3, min(7, int(self.plot[3] // 42) + 1)), height=self.plot[3])
         self.text(x, y + 14, cut(title, wide, bold=True), theme.text1, bold=True)
         self._names(x, y + 34, wide, named)
         self._grid()
@@ -70,10 +71,7 @@ class Paper:
 
     def _grid(self) -> None:
         x, y, wide, _ = self.plot
-        heights = np.round(self.up(np.array(self._axis.ticks))) + 0.5
-        for value, at in zip(self._axis.ticks, heights.tolist(), strict=True):
-            self.line([(x, at), (x + wide, at)], self.theme.grid, 1.0)
-            self.text(x - 7, at + 4, tick_text(value), self.theme.text3, "right")
+        Axes(self.plot, Scale(0.0, 1.0), self._scale).rule(self.ink, self.theme)
         if self.lane:
             self.ink.rect(x, y - LANE, wide, LANE - 4, fill=self.theme.panel)
             self.text(x - 7, y - LANE / 2 + 2, DIVERGED, self.theme.text3, "right")
@@ -81,12 +79,12 @@ class Paper:
     @property
     def log(self) -> bool:
         """Whether equal ratios are equally far apart."""
-        return self._axis.log
+        return self._scale.log
 
     def up(self, values: Floats) -> Floats:
         """Heights of values in the figure; those of infinite ones are in the lane."""
         _, y, _, high = self.plot
-        share = np.clip(self._axis.place(_within(np.where(np.isfinite(values), values, 1.0))), 0.0, 1.0)
+        share = np.clip(self._scale.place(_within(np.where(np.isfinite(values), values, 1.0))), 0.0, 1.0)
         return np.where(np.isfinite(values), y + high * (1 - share), y - LANE / 2 - 2)
 
     def at(self, value: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Curve
+from ..draw.axes import Scale, tick_text, tight
 from ..draw.places import LABEL, Box
 from ..draw.sketch import Sketch
 from ..draw.theme import Theme, rgb
-from ..panels.loss import Axis, tick_text
 from ..shown.ahead import Ahead
 from .scale import Rail, StepScale
 
@@ -38,7 +37,7 @@ class Losses:
     Attributes
     ----------
     plot : Box
-    scale : Axis or None
+    scale : Scale or None
         None where there is no loss yet.
     path : ndarray, shape (N, 2)
         Of the straight rail, logical pixels.
@@ -47,7 +46,7 @@ class Losses:
     """
 
     plot: Box
-    scale: Axis | None
+    scale: Scale | None
     path: Array
     left: tuple[Array, ...]
 
@@ -100,22 +99,6 @@ def losses_of(
     return Losses(plot, up, path(*own), tuple(path(*other) for other in others if len(other[0])))
 
 
-def tight(losses: Array) -> Axis:
-    """An axis without room to spare; logarithmic where every loss is above 0. Its ticks are few, and inside."""
-    low, high = float(losses.min()), float(losses.max())
-    if low > 0:
-        low, high = low / 1.05, high * 1.05
-        powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-        for mantissas in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)):
-            inside = tuple(t for p in powers for m in mantissas if low <= (t := float(f"{m}e{p}")) <= high)
-            if len(inside) >= 2:
-                break
-        return Axis(low, high, inside, True)
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    return Axis(low, high, (low, high), False)
-
-
 def _from(rail: Rail) -> Curve:
     """The steps of a rail after those that it shares with the straight one."""
     curve = rail.branches[0].curve
@@ -143,7 +126,7 @@ def draw_losses(sketch: Sketch, losses: Losses, theme: Theme, cursor: float) -> 
     sketch.polyline(before, theme.text1, 2.0)
 
 
-def _axis(sketch: Sketch, plot: Box, scale: Axis, theme: Theme) -> None:
+def _axis(sketch: Sketch, plot: Box, scale: Scale, theme: Theme) -> None:
     x, y, _, height = plot
     free = y + height + TICK
     for value in scale.ticks:  # from the lowest up, those that have room

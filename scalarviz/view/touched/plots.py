@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..draw.axes import Axes, Scale
 from ..draw.places import LABEL, Box
 from ..draw.text import loss_text, measure, short
 from .account import Along
@@ -57,30 +58,12 @@ def _title(page: Page, box: Box, title: str, note: str) -> None:
         page.sketch.text(x + width, y + 14, note, LABEL, page.theme.text3, anchor="right")
 
 
-class _Axes:
-    """From numbers to pixels of one plot, a margin around them.
-
-    Parameters
-    ----------
-    box : Box
-        Of the lines alone.
-    across, up : ndarray
-        All numbers that are to be seen.
-    """
-
-    def __init__(self, box: Box, across: NDArray[np.floating], up: NDArray[np.floating]) -> None:
-        self.box = box
-        self.left, self.right = float(across.min()), float(across.max())
-        low, high = float(up.min()), float(up.max())
-        middle = (low + high) / 2
-        span = max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-12)
-        self.low, self.high = middle - span / 2, middle + span / 2
-
-    def place(self, across: NDArray[np.floating], up: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Points (N, 2)."""
-        x, y, width, height = self.box
-        at = x + width * (across - self.left) / ((self.right - self.left) or 1.0)
-        return np.stack([at, y + height * (self.high - up) / (self.high - self.low)], axis=1)
+def _axes(box: Box, across: NDArray[np.floating], up: NDArray[np.floating]) -> Axes:
+    """Of the lines alone, which hold all these numbers."""
+    low, high = float(up.min()), float(up.max())
+    middle, span = (low + high) / 2, max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-12)
+    left, right = float(across.min()), float(across.max())
+    return Axes(box, Scale(left, right if right > left else left + 1.0), Scale(middle - span / 2, middle + span / 2))
 
 
 def _draw_moved(page: Page, box: Box, moved: Moved) -> None:
@@ -95,25 +78,25 @@ def _draw_moved(page: Page, box: Box, moved: Moved) -> None:
     low, high = short(float(values.min())), short(float(values.max()))
     x, y, width, height = box
     margin = max(measure(low, _TICK), measure(high, _TICK)) + 6
-    axes = _Axes((x, y + 26, width - margin - 4, height - 36), steps, values)
+    axes = _axes((x, y + 26, width - margin - 4, height - 36), steps, values)
     for text, level in ((high, axes.box[1]), (low, axes.box[1] + axes.box[3])):
         sketch.line((x, level), (x + width - margin, level), theme.grid, 1.0)
         if low != high or level == axes.box[1]:
             sketch.text(x + width, level + 4, text, _TICK, theme.text3, anchor="right")
     left, top, wide, tall = axes.box
-    if axes.right > axes.left:
-        page.spot((left, top - 4, wide, tall + 8), "moment", f"{axes.left:.0f} {axes.right:.0f}")
-    path = axes.place(steps, values)
+    if steps[-1] > steps[0]:
+        page.spot((left, top - 4, wide, tall + 8), "moment", f"{steps[0]:.0f} {steps[-1]:.0f}")
+    path = axes.points(steps, values)
     before = steps <= moved.step
     if (~before).any() and before.any():  # what is still to come on this branch
         sketch.polyline(path[np.count_nonzero(before) - 1 :], theme.flow, 1.6)
     if before.sum() > 1:
         sketch.polyline(path[before], theme.text1, 2.0)
     if np.isfinite(moved.value):
-        at = axes.place(np.array([moved.step]), np.array([moved.value]))[0]
+        at = axes.point(moved.step, moved.value)
         if (~before).any():
             sketch.line((at[0], top - 6), (at[0], top + tall + 8), theme.text2, 1.0)
-        sketch.disc(float(at[0]), float(at[1]), 4.0, theme.text1)
+        sketch.disc(*at, 4.0, theme.text1)
 
 
 def _draw_along(page: Page, box: Box, along: Along) -> None:
@@ -131,34 +114,20 @@ def _draw_along(page: Page, box: Box, along: Along) -> None:
     if len(values) < 2:
         sketch.text(x, y + 34, "not finite", LABEL, theme.text3)
         return
-    axes = _Axes((x + 2, y + 24, width - 4, height - 42), values, np.append(losses, along.loss))
+    axes = _axes((x + 2, y + 24, width - 4, height - 42), values, np.append(losses, along.loss))
     base = axes.box[1] + axes.box[3]
     sketch.line((x, base), (x + width, base), theme.grid, 1.0)
-    low, high = short(axes.left, signed=True), short(axes.right, signed=True)
+    low, high = short(axes.across.low, signed=True), short(axes.across.high, signed=True)
     sketch.text(x, y + height - 3, low, _TICK, theme.text3)
     sketch.text(x + width, y + height - 3, high, _TICK, theme.text3, anchor="right")
-    sketch.polyline(axes.place(values, losses), theme.text1, 2.0)
+    sketch.polyline(axes.points(values, losses), theme.text1, 2.0)
     if np.isfinite([along.value, along.loss, along.slope]).all():
-        ends = _tangent(along, axes)
+        reach = 0.3 * (axes.across.high - axes.across.low)
+        if along.slope:
+            reach = min(reach, 0.4 * (axes.up.high - axes.up.low) / abs(along.slope))
+        ends = axes.slope(along.value, along.loss, along.slope, reach)
         sketch.lines(ends[:1], ends[1:], theme.pulse, 1.6)
-        at = axes.place(np.array([along.value]), np.array([along.loss]))[0]
-        sketch.disc(float(at[0]), float(at[1]), 4.0, theme.pulse)
+        sketch.disc(*axes.point(along.value, along.loss), 4.0, theme.pulse)
         text = short(along.value, signed=True)
         if measure(low, _TICK) + measure(text, _TICK) + measure(high, _TICK) + 16 <= width:
             sketch.text(x + width / 2, y + height - 3, text, _TICK, theme.text2, anchor="middle")
-
-
-def _tangent(along: Along, axes: _Axes) -> NDArray[np.float64]:
-    """The ends of the line through where the weight stands, as steep as the gradient, within the plot."""
-    reach = 0.3 * (axes.right - axes.left)
-    if along.slope:
-        reach = min(reach, 0.4 * (axes.high - axes.low) / abs(along.slope))
-    ends = []
-    for way in (-1.0, 1.0):
-        room = reach
-        if along.slope:  # not beyond the upper and the lower edge
-            edge = axes.high if way * along.slope > 0 else axes.low
-            room = min(room, max(0.0, (edge - along.loss) / (way * along.slope)))
-        ends.append((along.value + way * room, along.loss + way * room * along.slope))
-    across, up = np.array(ends).T
-    return axes.place(across, up)

@@ -1,0 +1,186 @@
+"""`Axes`: where two numbers stand in a plot, and the gridlines with their numbers; `Scale`: one direction of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .places import LABEL, Box
+from .sketch import Sketch
+from .text import short
+from .theme import Theme
+
+Array = NDArray[np.floating]
+Places = NDArray[np.float64]
+_MANTISSAS = ((1, 1.5, 2, 3, 4, 5, 7), (1, 2, 5), (1, 3), (1,))
+_ROOM = 1.6  # of the values' own span: what a logarithmic scale takes at most for ends that are ticks
+LINE = 17.0
+"""Logical pixels from one number to the next, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From `low` to `high`, numbers at `ticks`, which need not be its ends."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...] = ()
+    log: bool = False
+
+    def place(self, values: Array) -> Array:
+        """Fractions of the way, 0 at the low end."""
+        if self.log:
+            return np.asarray(np.log(np.maximum(values, 1e-300) / self.low) / np.log(self.high / self.low))
+        return (np.asarray(values, float) - self.low) / (self.high - self.low)
+
+
+def can_be_log(values: Array) -> bool:
+    """Whether a logarithmic axis holds every finite value."""
+    finite = np.asarray(values, float)[np.isfinite(values)]
+    return bool(finite.size and finite.min() >= 0 and (finite > 0).any())
+
+
+def scale_of(values: Array, most: int = 6, *, linear: bool = False, height: float = np.inf) -> Scale:
+    """A scale that holds every finite value, logarithmic unless a value is negative, or `linear`.
+
+    Its ends are ticks where that costs little of the `height` in pixels; a linear one's always are. There are at most
+    so many ticks, and fewer where their numbers would touch.
+    """
+    finite = np.asarray(values, float)[np.isfinite(values)]
+    if not linear and can_be_log(finite):
+        return _log_axis(float(finite[finite > 0].min()), float(finite.max()), most, height)
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    return _linear_axis(low, high, most)
+
+
+def _log_axis(low: float, high: float, most: int, height: float) -> Scale:
+    low, high = low / 1.02, high * 1.02
+    if high / low < 3:  # a flat curve keeps some air around it
+        middle = np.sqrt(low * high)
+        low, high = middle / 1.7, middle * 1.7
+    most_room = _ROOM * np.log(high / low)
+    for mantissas in _MANTISSAS:
+        ticks = _log_ticks(low, high, mantissas)
+        if (
+            len(ticks) <= most
+            and np.log(ticks[-1] / ticks[0]) <= most_room
+            and _apart(ticks, height / np.log(ticks[-1] / ticks[0]))
+        ):
+            return Scale(ticks[0], ticks[-1], ticks, True)
+    # Before the curve is pressed into a part of the height: ends that are no ticks.
+    inside = [tuple(t for t in _log_ticks(low, high, mantissas) if low <= t <= high) for mantissas in _MANTISSAS]
+    fitting = (ticks for ticks in inside if 2 <= len(ticks) <= most)
+    ticks = next(fitting, inside[-1] if len(inside[-1]) > most else inside[0])
+    every = -(-len(ticks) // most)
+    while every < len(ticks) - 1 and not _apart(ticks[::every], height / np.log(high / low)):
+        every += 1
+    return Scale(low, high, ticks[::every], True)
+
+
+def _apart(ticks: Sequence[float], pixels: float) -> bool:
+    """Whether the numbers at logarithmic ticks have room, where a factor of e takes so many pixels."""
+    return len(ticks) < 2 or bool(pixels * np.diff(np.log(ticks)).min() >= LINE)
+
+
+def _log_ticks(low: float, high: float, mantissas: Sequence[float]) -> tuple[float, ...]:
+    """Mantissa times power of ten, from the last at or below `low` to the first at or above `high`."""
+    powers = range(int(np.floor(np.log10(low))) - 1, int(np.ceil(np.log10(high))) + 2)
+    grid = [float(f"{m}e{p}") for p in powers for m in mantissas]
+    first = max(i for i, t in enumerate(grid) if t <= low)
+    last = min(i for i, t in enumerate(grid) if t >= high)
+    return tuple(grid[first : last + 1])
+
+
+def _linear_axis(low: float, high: float, most: int) -> Scale:
+    span = high - low if high > low else max(abs(high), 1.0)
+    rough = span / (most - 1)
+    power = 10.0 ** np.floor(np.log10(rough))
+    step = float(next(m * power for m in (1, 2, 5, 10, 20) if m * power >= rough))
+    first, last = np.floor(low / step), np.ceil(high / step)
+    first -= first * step > low  # what is divided away to 0: the least number there is
+    last += last * step < high
+    if first == last:
+        last += 1
+    ticks = tuple(float(k) * step for k in np.arange(first, last + 1))
+    return Scale(ticks[0], ticks[-1], ticks, False)
+
+
+def tick_text(value: float) -> str:
+    """``0.05``, ``0.001``, ``1e−4``: as short as it goes."""
+    if value == 0 or 1e-3 <= abs(value) < 1e4:
+        return f"{value:.6g}".replace("-", "\N{MINUS SIGN}")
+    return short(value).replace(".0e", "e")
+
+
+def tight(values: Array) -> Scale:
+    """A scale without room to spare; logarithmic where every value is above 0. Its ticks are few, and inside."""
+    low, high = float(values.min()), float(values.max())
+    if low > 0:
+        low, high = low / 1.05, high * 1.05
+        powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+        for mantissas in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9)):
+            inside = tuple(t for p in powers for m in mantissas if low <= (t := float(f"{m}e{p}")) <= high)
+            if len(inside) >= 2:
+                break
+        return Scale(low, high, inside, True)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return Scale(low, high, (low, high), False)
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """A plot in a box, which numbers fill `across` and `up`."""
+
+    box: Box
+    across: Scale
+    up: Scale
+
+    def points(self, x: Array, y: Array, *, within: bool = False) -> Places:
+        """Where pairs of numbers stand, (N, 2) in logical pixels; those above and below `within` the plot, if asked."""
+        left, top, width, height = self.box
+        up = np.clip(self.up.place(y), 0.0, 1.0) if within else self.up.place(y)
+        return np.stack([left + width * self.across.place(x), top + height * (1 - up)], axis=-1)
+
+    def point(self, x: float, y: float) -> tuple[float, float]:
+        """Where one pair stands."""
+        ((across, down),) = self.points(np.array([x]), np.array([y])).tolist()
+        return across, down
+
+    def numbers(self, at: tuple[float, float]) -> tuple[float, float] | None:
+        """The numbers at a point of the picture; None beside the plot."""
+        left, top, width, height = self.box
+        along, up = (at[0] - left) / width, 1 - (at[1] - top) / height
+        if not (0 <= along <= 1 and 0 <= up <= 1):
+            return None
+        one, two = self.across, self.up
+        return one.low + along * (one.high - one.low), two.low + up * (two.high - two.low)
+
+    def holds(self, x: Array, y: Array) -> NDArray[np.bool_]:
+        """Which of them are inside, shape (N,)."""
+        one, two = self.across, self.up
+        return (x >= one.low) & (x <= one.high) & (y >= two.low) & (y <= two.high)
+
+    def rule(self, sketch: Sketch, theme: Theme) -> None:
+        """A gridline for each tick, its number at the left."""
+        x, y, width, height = self.box
+        lines = np.round(y + height * (1 - self.up.place(np.array(self.up.ticks)))) + 0.5
+        starts = np.stack([np.full_like(lines, x), lines], 1)
+        sketch.lines(starts, starts + np.array([width, 0.0]), theme.grid, 1.0)
+        for value, at in zip(self.up.ticks, lines.tolist(), strict=True):
+            sketch.text(x - 7, at + 4, tick_text(value), LABEL, theme.text3, anchor="right")
+
+    def slope(self, x: float, y: float, steep: float, reach: float) -> Places:
+        """The ends (2, 2) of a straight line through a point, `reach` to either side at most, and within the plot."""
+        ends = []
+        for way in (-1.0, 1.0):
+            room = min(reach, max(0.0, (self.across.high - x) if way > 0 else (x - self.across.low)))
+            if steep:  # not beyond the upper and the lower edge
+                edge = self.up.high if way * steep > 0 else self.up.low
+                room = min(room, max(0.0, (edge - y) / (way * steep)))
+            ends.append((x + way * room, y + way * room * steep))
+        return self.points(*np.array(ends).T)
