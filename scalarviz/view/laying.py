@@ -15,7 +15,8 @@ from .cubes.picking import Picker
 from .cubes.quantity import Quantity, check_kept
 from .cubes.scale import ActivationScale, Coloring
 from .draw.painter import Painter
-from .draw.places import OPENED, SPREAD, STRIP, Box, arrange
+from .draw.places import OPENED, SPREAD, STRIP, arrange
+from .draw.sketch import Box
 from .draw.theme import Theme
 from .flow.scenery import Scenery, cubes_box, window_of
 from .micro.inside import Inside

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from .aim import Point
 from .cubes.picking import Hit
 from .cubes.slab import SlabVisual
+from .draw.sketch import holds
 from .laying import Laying
 from .panels.layers import LayerTable
 from .touched.selection import Selection
@@ -24,9 +25,8 @@ class Touching(Laying):
 
     def pick(self, at: Point) -> int | None:
         """Flat index of the weight or bias whose cube is under a point in device pixels."""
-        x, y = self.to_logical(at)
-        left, top, width, height = self.window
-        hit = self._hit((x, y)) if left <= x < left + width and top <= y < top + height else None
+        point = self.to_logical(at)
+        hit = self._hit(point) if holds(self.window, point) else None
         return None if hit is None else hit.flat
 
     def _hit(self, at: Point) -> Hit | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .cubes.outlined import can_be_outlined, outlined
-from .draw.places import Box
-from .draw.sketch import Sketch
+from .draw.sketch import Box, Sketch
 from .draw.svg import picture_svg
 from .window.offscreen import offscreen
 from .workbench import Workbench

@@ -22,8 +22,7 @@ from ...errors import MissingDependencyError
 from ...run.panels import LossCurve
 from ..draw.gl import Viewport, gloo
 from ..draw.painter import Painter
-from ..draw.places import Box
-from ..draw.sketch import Sketch
+from ..draw.sketch import Box, Sketch
 from ..window.offscreen import offscreen
 
 if TYPE_CHECKING:

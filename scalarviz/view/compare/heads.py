@@ -14,8 +14,8 @@ from ...run.questions.ranges import Range, extent
 from ...run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ..cubes.scale import ActivationScale, LegendScale, grown
 from ..draw.maps import get_map
-from ..draw.places import LABEL, MARGIN, TITLE, Box, Places
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL, MARGIN, TITLE, Places
+from ..draw.sketch import Box, Sketch
 from ..draw.text import figure, loss_text, measure, rate_text
 from ..draw.theme import Theme
 from ..panels.drawer import cut

@@ -24,8 +24,8 @@ from ..cubes.sizes import Sizing
 from ..cubes.slab import SlabVisual
 from ..draw.gl import Viewport, gloo
 from ..draw.painter import Painter, clipped
-from ..draw.places import LABEL, MARGIN, TITLE, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL, MARGIN, TITLE
+from ..draw.sketch import Box, Sketch
 from ..draw.text import figure, measure, short
 from ..draw.theme import Theme
 from ..panels.hud import fitted

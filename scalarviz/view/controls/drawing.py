@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...run.controls import Segments, Slider
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme, mixed
 from ..panels.drawer import cut

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from ...run.controls import Button, Segments, Slider, Switch
-from ..draw.places import Box, Wanted
-from ..draw.sketch import Sketch
+from ..draw.places import Wanted
+from ..draw.sketch import Box, Sketch, holds
 from ..draw.theme import Theme
 from ..panels.overlay import pointer_label, wrapped
 from .drawing import Touched, draw_bar, draw_carried, draw_ground, draw_row
@@ -201,13 +201,13 @@ class ControlsPanel:
 
     def covers(self, at: Point) -> bool:
         """Whether a point is on it, or on a panel of the column that stands in it."""
-        return self.open and self.box is not None and _inside(at, self.box)
+        return self.open and holds(self.box, at)
 
     def owns(self, at: Point) -> bool:
         """Whether a point is on it, and not on a panel of the column that stands in it."""
         if not self.covers(at):
             return False
-        return not (self.stands and any(_inside(at, box) for box in self.side.values()))
+        return not (self.stands and any(holds(box, at) for box in self.side.values()))
 
     def hover(self, at: Point | None) -> bool:
         """The pointer is over a point (None: elsewhere); returns whether the picture changes."""
@@ -240,7 +240,7 @@ class ControlsPanel:
             self._first = round(min(max((at[1] - top) / max(high, 1.0), 0.0), 1.0) * self._most_first())
         part = self._part(self._touched.held)
         if part is not None and part.item.out is not None:
-            away = not _inside(at, _around(part.box))
+            away = not holds(_around(part.box), at)
             self._carried = at if away else None
             self._touch(out=part.item.out.name if away else "")
             return None
@@ -282,18 +282,18 @@ class ControlsPanel:
         if self.box is None or not self._most_first():
             return False
         x, y, _, high = self._bar()
-        return _inside(at, (x - 2, y, PAD, high))
+        return holds((x - 2, y, PAD, high), at)
 
     def number_at(self, at: Point) -> Item | None:
         """The item of which a number stands at a point, to be typed after a double click."""
         for one in self._seen:
-            middle = next((part for part in one.parts if part.item in one.row.middles and _inside(at, part.box)), None)
+            middle = next((part for part in one.parts if part.item in one.row.middles and holds(part.box, at)), None)
             if middle is not None and self._at(at) == middle:
                 return middle.item
             x, y, width, _ = one.box
             item = one.row.typed or (one.row.items[0] if one.row.items else None)
             where = (x, y, width / 3, 28.0) if one.row.typed else (x + width / 2, y, width / 2, 19.0)
-            if item is not None and item.typed and _inside(at, where):
+            if item is not None and item.typed and holds(where, at):
                 return item
         return None
 
@@ -352,19 +352,14 @@ class ControlsPanel:
         self._touched = replace(self._touched, **changes)
 
     def _at(self, at: Point) -> Placed | None:
-        return next((part for one in self._seen for part in one.parts if _inside(at, part.box)), None)
+        return next((part for one in self._seen for part in one.parts if holds(part.box, at)), None)
 
     def _part(self, name: str) -> Placed | None:
         return next((part for one in self._seen for part in one.parts if name and part.item.name == name), None)
 
 
 def _cell(part: Placed, at: Point) -> int:
-    return next((k for k, cell in enumerate(part.cells) if _inside(at, cell)), -1)
-
-
-def _inside(point: Point, box: Box) -> bool:
-    x, y, width, height = box
-    return x <= point[0] < x + width and y <= point[1] < y + height
+    return next((k for k, cell in enumerate(part.cells) if holds(cell, at)), -1)
 
 
 def _inner(box: Box) -> Box:

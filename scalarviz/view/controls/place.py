@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..draw.places import COLUMN, MARGIN, Box, Places
+from ..draw.places import COLUMN, MARGIN, Places
+from ..draw.sketch import Box
 
 WIDE = COLUMN + 2 * 12.0
 LEAST = 280.0

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ...run.controls import Segments
-from ..draw.places import LABEL, Box
+from ..draw.places import LABEL
+from ..draw.sketch import Box
 from ..draw.text import measure
 from .item import Item, Row, printed
 

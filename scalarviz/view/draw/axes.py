@@ -9,8 +9,8 @@ from math import ceil, floor, log10
 import numpy as np
 from numpy.typing import NDArray
 
-from .places import LABEL, Box
-from .sketch import Sketch
+from .places import LABEL
+from .sketch import Box, Sketch
 from .text import short
 from .theme import Theme
 

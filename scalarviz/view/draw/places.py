@@ -12,9 +12,7 @@ from dataclasses import dataclass
 
 from ...errors import InputError, shown
 from ...run.scene.scene import SIDES
-
-Box = tuple[float, float, float, float]
-"""x, y, width, height in logical pixels."""
+from .sketch import Box
 
 MARGIN = 24
 COLUMN = 304  # width of the side column

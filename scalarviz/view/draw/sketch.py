@@ -22,6 +22,7 @@ Colour = Sequence[float] | str | NDArray[np.floating]
 Anchor = Literal["left", "middle", "right"]
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
+"""x, y, width, height in logical pixels."""
 Cubic = tuple[Point, Point, Point, Point]
 """Start, two handles, end."""
 
@@ -39,6 +40,14 @@ def rgba(colour: Colour, alpha: float = 1.0) -> tuple[float, float, float, float
     parts = _hex(colour) if isinstance(colour, str) else tuple(float(c) for c in colour)
     own = parts[3] if len(parts) == 4 else 1.0
     return (parts[0], parts[1], parts[2], own * alpha)
+
+
+def holds(box: Box | None, point: Point | None, air: float = 0.0) -> bool:
+    """Whether a point lies in a box, or no farther than `air` from it; None is nowhere."""
+    if box is None or point is None:
+        return False
+    x, y, width, height = box
+    return x - air <= point[0] < x + width + air and y - air <= point[1] < y + height + air
 
 
 @cache

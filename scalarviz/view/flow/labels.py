@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..draw.places import CHANNEL, LABEL, Box
-from ..draw.sketch import Anchor, Sketch
+from ..draw.places import CHANNEL, LABEL
+from ..draw.sketch import Anchor, Box, Sketch
 from ..draw.text import measure, short
 from ..draw.theme import Theme
 from ..space.layout import Layout

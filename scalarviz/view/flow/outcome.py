@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ...run.core.frame import Frame, Stage
 from ..draw.maps import displayed
-from ..draw.places import CHANNEL, LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import CHANNEL, LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import chip_text, measure
 from ..draw.theme import Theme
 from ..shown.subject import Sample

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..cubes.own import OwnLook
 from ..cubes.picking import Shares
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch, holds
 from ..draw.text import measure
 from ..draw.theme import Theme
 from ..space.camera import Camera
@@ -57,7 +57,7 @@ def own_labels(
              for part in around for item in part.texts]  # fmt: skip
     for index, look in sorted(own.items()):
         end = _edge(index, plates, camera, project, shares) if look.label else None
-        if end is None or not _inside(end, box):
+        if end is None or not holds(box, end):
             continue
         width = measure(look.label, LABEL) + 2 * _PAD
         places = list(_places(end, width, box))
@@ -106,7 +106,7 @@ def _cost(at: tuple[float, float], width: float, end: tuple[float, float], taken
     """Two for each word that a label would lie on, one for each that its line would cross."""
     way = np.linspace(_foot(at, width, end), end, 9)[:-1]
     return sum(
-        2 * _meet((*at, width, _HIGH), other) + any(_inside((float(x), float(y)), other) for x, y in way)
+        2 * _meet((*at, width, _HIGH), other) + any(holds(other, (float(x), float(y))) for x, y in way)
         for other in taken
     )
 
@@ -116,10 +116,6 @@ def _box_of(x: float, y: float, text: str, size: float, bold: bool, anchor: str)
     wide, air = measure(text, size, bold), 8.0
     left = x - {"left": 0.0, "middle": 0.5, "right": 1.0}[anchor] * wide
     return left - air, y - 0.8 * size - air / 2, wide + 2 * air, size + air
-
-
-def _inside(point: tuple[float, float], box: Box) -> bool:
-    return box[0] <= point[0] <= box[0] + box[2] and box[1] <= point[1] <= box[1] + box[3]
 
 
 def _meet(a: Box, b: Box) -> bool:

@@ -13,8 +13,8 @@ from ...run.core.frame import Frame, Stage, Tensor
 from ...run.panels import PlaneMap
 from ...run.questions.diagnosis import diagnose
 from ..cubes.scale import ActivationScale, Coloring
-from ..draw.places import CHANNEL, LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import CHANNEL, LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
 from ..shown.subject import Subject

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..draw.places import Box
+from ..draw.sketch import Box
 from ..space.hull import convex_hull
 
 Floats = NDArray[np.float64]

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.questions.diagnosis import Trouble
-from ..draw.places import LABEL, MARGIN, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL, MARGIN
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
 from ..space.layout import Layout

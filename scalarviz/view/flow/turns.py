@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.core.frame import Stage
-from ..draw.places import CHANNEL, LABEL, Box
-from ..draw.sketch import Anchor, Sketch
+from ..draw.places import CHANNEL, LABEL
+from ..draw.sketch import Anchor, Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
 from ..space.layout import Layout

@@ -14,8 +14,7 @@ from ..cubes.own import OwnLook
 from ..cubes.picking import Picker, Shares
 from ..cubes.scale import ActivationScale
 from ..draw.maps import Colormap, text_colour
-from ..draw.places import Box
-from ..draw.sketch import Sketch
+from ..draw.sketch import Box, Sketch
 from ..draw.text import chip_text, exponent, measure
 from ..draw.theme import Theme
 from ..space.camera import Camera

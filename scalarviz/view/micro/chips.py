@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..draw.places import CHANNEL, LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import CHANNEL, LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import exponent, measure, number
 from ..draw.theme import Theme, mixed
 from ..flow.layer import CHIP

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..draw.maps import displayed
-from ..draw.places import LABEL, TITLE, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL, TITLE
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme, mixed
 from .told import Told

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..draw.maps import Colormap
-from ..draw.places import LABEL, TITLE, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL, TITLE
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure, number, short
 from ..draw.theme import Theme, mixed
 from ..panels.overlay import wrapped

@@ -12,8 +12,8 @@ from ...run.core.frame import Frame
 from ...run.questions.ranges import Range, extent
 from ..cubes.scale import ActivationScale
 from ..draw.maps import get_map
-from ..draw.places import GAP, MARGIN, Box
-from ..draw.sketch import Sketch
+from ..draw.places import GAP, MARGIN
+from ..draw.sketch import Box, Sketch, holds
 from ..flow.values import Small
 from ..panels.hud import HudState
 from ..panels.inner import Inner
@@ -376,7 +376,7 @@ class Inside:
         place, band = self._switch, self._ribbon
         if place is not None:
             for side, part in enumerate(halves(place)):
-                if _inside(point, part):
+                if holds(part, point):
                     if (side == 0) != told.trial:
                         self._ask("switch", side)
                     return True
@@ -385,15 +385,11 @@ class Inside:
             self._ask("phase", phase)
             return True
         own = self.column
-        return own is not None and _inside(point, own)
+        return holds(own, point)
 
     def _ask(self, what: str, number: int) -> None:
         if self.asked is not None:
             self.asked(what, number)
-
-
-def _inside(point: Point, box: Box) -> bool:
-    return box[0] <= point[0] < box[0] + box[2] and box[1] <= point[1] < box[1] + box[3]
 
 
 # ---- What stands in the side column below the switch: swatches, where the deltas come from, figures, the legend.

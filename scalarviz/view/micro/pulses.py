@@ -10,8 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..draw.places import Box
-from ..draw.sketch import Sketch
+from ..draw.sketch import Box, Sketch
 from ..draw.theme import Theme, mixed
 from ..flow.layer import CHIP, FewFlow, Project
 from ..space.layout import Layout

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..draw.places import CHANNEL, LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import CHANNEL, LABEL
+from ..draw.sketch import Box, Sketch, holds
 from ..draw.text import measure
 from ..draw.theme import Theme, mixed
 from .told import Phase
@@ -35,10 +35,8 @@ def arrows(box: Box) -> list[Box]:
 
 def arrow_at(box: Box, point: tuple[float, float]) -> int | None:
     """The number of the arrow under a point; None beside the ribbon."""
-    for number, (x, y, width, height) in enumerate(arrows(box)):
-        if x <= point[0] < x + width + _GAP and y <= point[1] < y + height:
-            return number
-    return None
+    wider = ((x, y, width + _GAP, height) for x, y, width, height in arrows(box))
+    return next((number for number, arrow in enumerate(wider) if holds(arrow, point)), None)
 
 
 def ribbon(box: Box, theme: Theme, phases: Sequence[Phase], current: int) -> Sketch:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..draw.places import LABEL, TITLE, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL, TITLE
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
 from .told import Formula, Sentence

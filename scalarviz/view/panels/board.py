@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from ...run.core.frame import Frame
 from ...run.panels import DigitBoard
 from ...run.source import Moment
-from ..draw.places import Box
-from ..draw.sketch import Sketch
+from ..draw.sketch import Box, Sketch
 from .digits import DigitColumns
 from .drawer import Drawer, Ground, Point
 from .overlay import pointer_label

@@ -13,8 +13,8 @@ from ...run.edits import SetTargets
 from ...run.panels import ColourCube
 from ...run.source import Moment
 from ..draw.maps import displayed
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch, holds
 from ..draw.text import measure
 from .colours import FITTED, CubePlaces, Turn, colours_discs, colours_title, cube_boxes, hexed, turned
 from .drawer import Drawer, Ground, Point
@@ -162,10 +162,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
 
     def press(self, at: Point, button: str) -> bool:
         """Where a drag would begin; it may as well become a click."""
-        self._on_cube = self.box is not None and any(
-            left <= at[0] < left + width and top <= at[1] < top + height
-            for left, top, width, height in cube_boxes(self.box)
-        )
+        self._on_cube = self.box is not None and any(holds(box, at) for box in cube_boxes(self.box))
         return False
 
     def drag(self, at: Point, by: Point, button: str) -> bool:

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..draw.maps import displayed
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Float, Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Float, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
 from ..space.camera import Camera, Rect, fit

@@ -14,8 +14,8 @@ from ...run.panels import HeldBack, LossCurve, TestCurve
 from ...run.run import Run
 from ...run.source import Moment
 from ...run.weight_record import looked_back
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..shown.ahead import holding
 from .drawer import Drawer, Ground, Headline, Point

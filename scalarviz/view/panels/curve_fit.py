@@ -12,8 +12,8 @@ from ...run.panels import Axis, CurveFit, Points
 from ...run.source import Moment
 from ..draw.axes import Axes, Scale
 from ..draw.maps import signed_shades
-from ..draw.places import ABOUT, LABEL, Box
-from ..draw.sketch import Colour, Sketch, rgba
+from ..draw.places import ABOUT, LABEL
+from ..draw.sketch import Box, Colour, Sketch, rgba
 from ..draw.text import measure, number
 from ..draw.theme import Theme
 from .drawer import Drawer, Ground, Point, sentence, title_of

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from ...run.panels import DigitBoard
 from ..draw.maps import Colormap, get_map
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch, rgba
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch, rgba
 from ..draw.text import measure
 from ..draw.theme import Theme
 

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from ...run.panels import Panel
 from ...run.source import Moment
 from ..cubes.scale import LegendScale
-from ..draw.places import COLUMN, LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import COLUMN, LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
 from ..shown.ahead import Ahead

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ...run.panels import Features
 from ...run.source import Moment
 from ..draw.maps import signed_shades
-from ..draw.places import LABEL, MARGIN, Box
-from ..draw.sketch import Sketch, rgba
+from ..draw.places import LABEL, MARGIN
+from ..draw.sketch import Box, Sketch, holds, rgba
 from ..draw.text import measure
 from ..draw.theme import rgb
 from ..space.chain import chain_of
@@ -184,10 +184,7 @@ class FeaturesDrawer(Drawer[Features]):
     # ---- hands
 
     def _at(self, at: Point) -> int | None:
-        for k, (x, y, wide, high) in self.boxes.items():
-            if x <= at[0] < x + wide and y <= at[1] < y + high:
-                return k
-        return None
+        return next((k for k, box in self.boxes.items() if holds(box, at)), None)
 
     def covers(self, at: Point) -> bool:
         """Names, maps and switches."""

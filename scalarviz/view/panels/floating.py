@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InputError, UnknownNameError, listing
 from ...run.panels import Beside
-from ..draw.places import ABOUT, COLUMN, LABEL, MARGIN, Box, Wanted
-from ..draw.sketch import Sketch
+from ..draw.places import ABOUT, COLUMN, LABEL, MARGIN, Wanted
+from ..draw.sketch import Box, Sketch, holds
 from ..draw.text import measure
 from ..draw.theme import Theme
 from ..shown.subject import Subject
@@ -235,7 +235,7 @@ class Column:
         if self._more is None or not self._left_out:
             return False
         x, y, width, height = self._more
-        return x <= point[0] < x + min(width, measure("+99 panels (click)", LABEL)) and y <= point[1] < y + height
+        return holds((x, y, min(width, measure("+99 panels (click)", LABEL)), height), point)
 
     def turn_page(self) -> None:
         """Those without room come first, or one after the other where there is room for one; lay out again after it."""

@@ -8,8 +8,8 @@ from dataclasses import replace
 from ...run.panels import GraphPanel
 from ...run.source import Moment
 from ..draw.figure import Figure
-from ..draw.places import PRESENTER, Box
-from ..draw.sketch import Sketch
+from ..draw.places import PRESENTER
+from ..draw.sketch import Box, Sketch
 from ..graph.figure import ink_of
 from ..graph.frame import View
 from ..graph.layout import Box as Node

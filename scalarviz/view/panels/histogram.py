@@ -12,8 +12,8 @@ from ...run.core.frame import Tensor
 from ...run.panels import Histogram
 from ...run.questions.ranges import extent
 from ...run.source import Moment
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import MINUS, short
 from ..draw.theme import Theme
 from .drawer import Drawer, Ground, cut, title_of

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ...run.core.frame import Frame, Tensor
 from ...run.core.loss_scale import told_of
 from ..cubes.quantity import Quantity
-from ..draw.places import BIG, LABEL, TITLE, Box
-from ..draw.sketch import Sketch
+from ..draw.places import BIG, LABEL, TITLE
+from ..draw.sketch import Box, Sketch
 from ..draw.text import loss_text, measure, rate_text
 from ..draw.theme import Theme
 from ..shown.ahead import Ahead

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError, ScalarvizError
 from ...run.panels import Image
 from ...run.source import Moment
-from ..draw.places import COLUMN, Box
-from ..draw.sketch import Sketch
+from ..draw.places import COLUMN
+from ..draw.sketch import Box, Sketch
 from .drawer import Drawer, Ground, sentence, title_of
 from .pace import Pace, Written
 from .pictures import thumbnail, to_bytes

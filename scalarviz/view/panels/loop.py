@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from ...run.core.frame import Frame
 from ...run.panels import TrainingLoop
 from ...run.source import Moment
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import loss_text, short
 from ..draw.theme import mixed
 from .drawer import Drawer, Ground, cut, sentence, title_of

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..draw.axes import Axes, Scale, can_be_log, scale_of
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Float, Sketch, dashes
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Float, Sketch, dashes
 from ..draw.text import measure
 from ..draw.theme import Theme
 from ..shown.ahead import Ahead

@@ -13,8 +13,8 @@ from ...run.panels import LossOver
 from ...run.source import Moment, Source
 from ...run.weight_record import weight_record
 from ..draw.axes import tick_text
-from ..draw.places import ABOUT, LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import ABOUT, LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme, mixed
 from .descent import Data, Losses, Place, Span, grown, losses, place_of, steepness, verdict

@@ -9,8 +9,8 @@ import numpy as np
 from ..cubes.atlas import DEAD, FROZEN, NAN, NEG_INF, NOT_COMPUTED, POS_INF
 from ..cubes.scale import Coloring
 from ..cubes.slab import SlabVisual
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
 from ..space.camera import Camera

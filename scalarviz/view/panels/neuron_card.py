@@ -10,8 +10,8 @@ from ...run.panels import Features, NeuronMaps
 from ...run.source import Moment
 from ..draw.contour import zero_lines
 from ..draw.maps import signed_shades
-from ..draw.places import CHANNEL, LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import CHANNEL, LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import chip_text, number
 from ..draw.theme import Theme
 from .drawer import Ground, Setting, cut

@@ -13,8 +13,8 @@ from ...run.panels import NeuronMaps
 from ...run.source import Moment
 from ..cubes.scale import LegendScale
 from ..draw.maps import get_map, signed_shades
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch, holds
 from ..draw.text import measure, number, short
 from ..draw.theme import Theme
 from .drawer import Drawer, Ground, Point, Setting
@@ -204,10 +204,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
     def _at(self, at: Point) -> tuple[int, int] | None:
         """The unit at a point."""
-        for key, (x, y, wide, high) in self.boxes.items():
-            if x <= at[0] < x + wide and y <= at[1] < y + high:
-                return key
-        return None
+        return next((key for key, box in self.boxes.items() if holds(box, at)), None)
 
     def _buttons(self, layer: int) -> list[Button]:
         """Of one layer, where a hand can change it."""
@@ -311,8 +308,7 @@ class Button(NamedTuple):
 
     def at(self, point: Point) -> bool:
         """Whether a point is on it."""
-        x, y, wide, high = self.box
-        return x <= point[0] < x + wide and y <= point[1] < y + high
+        return holds(self.box, point)
 
 
 def buttons_of(layer: int, hidden: Sequence[int], maps: Sequence[Box]) -> list[Button]:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..draw.places import LABEL, MARGIN, TITLE, Box
-from ..draw.sketch import Colour, Sketch, rgba
+from ..draw.places import LABEL, MARGIN, TITLE
+from ..draw.sketch import Box, Colour, Sketch, rgba
 from ..draw.text import measure
 from ..draw.theme import Theme
 

@@ -11,8 +11,8 @@ from ...errors import InputError
 from ...run.edits import AddSamples
 from ...run.panels import DigitPad
 from ...run.source import Moment
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
 from .digits import shades

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ...run.panels import Painting
 from ...run.source import Moment
 from ..draw.maps import displayed
-from ..draw.places import ABOUT, COLUMN, LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import ABOUT, COLUMN, LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from .colours import hexed
 from .drawer import Drawer, Ground, Headline, Point, title_of

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ...run.panels import Pictures
 from ...run.source import Moment
 from ..draw.maps import displayed
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch, holds
 from ..draw.text import measure
 from ..draw.theme import Theme
 from .colours import hexed
@@ -63,7 +63,7 @@ def picture_boxes(box: Box, aspect: float) -> list[Box]:
 def pixel_in(boxes: Iterable[Box], at: Point, high: int, wide: int) -> tuple[int, int] | None:
     """Row and column of the pixel at a point, whichever of the boxes it is in; None beside them."""
     for x, y, width, height in boxes:
-        if x <= at[0] < x + width and y <= at[1] < y + height:
+        if holds((x, y, width, height), at):
             return min(int((at[1] - y) / height * high), high - 1), min(int((at[0] - x) / width * wide), wide - 1)
     return None
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ...run.panels import PlaneMap, Points
 from ...run.source import Moment
 from ..draw.maps import class_colours, signed_shades
-from ..draw.places import COLUMN, Box
-from ..draw.sketch import Sketch, rgba
+from ..draw.places import COLUMN
+from ..draw.sketch import Box, Sketch, rgba
 from ..draw.text import number, short
 from ..draw.theme import Theme
 from ..shown.probed import number_of

@@ -9,8 +9,7 @@ from ...run.panels import PlaneMap
 from ...run.source import Moment
 from ..draw.contour import Floats, zero_lines
 from ..draw.maps import class_shades, signed_shades
-from ..draw.places import Box
-from ..draw.sketch import Sketch, rgba
+from ..draw.sketch import Box, Sketch, rgba
 from ..draw.theme import Theme
 
 SHARE = 0.62

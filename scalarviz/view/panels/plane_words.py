@@ -10,8 +10,8 @@ import numpy as np
 from ...run.panels import PlaneMap
 from ...run.panels.maps import Axis
 from ..draw.maps import class_colours, signed_shades
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure, number, short
 from ..draw.theme import Theme
 from .drawer import cut

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ...run.panels import RecordedPictures
 from ...run.source import Moment
-from ..draw.places import COLUMN, LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import COLUMN, LABEL
+from ..draw.sketch import Box, Sketch
 from .drawer import Drawer, Ground, cut, sentence
 
 AIR = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..draw.places import Box
+from ..draw.sketch import Box, holds
 
 Point = tuple[float, float]
 
@@ -68,11 +68,9 @@ class Sheet:
 
     def place(self, at: Point) -> Point | None:
         """A point in logical pixels as (column, row) of the picture, fractions included; None beside it."""
-        if self.box is None:
+        if self.box is None or not holds(self.box, at):
             return None
         x, y, width, height = self.box
-        if not (x <= at[0] < x + width and y <= at[1] < y + height):
-            return None
         return (at[0] - x) / width * self.side[1], (at[1] - y) / height * self.side[0]
 
     def clear(self) -> None:

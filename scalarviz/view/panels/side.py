@@ -12,8 +12,8 @@ from ...run.core.frame import Frame
 from ...run.panels import Panel
 from ...run.source import Moment
 from ..cubes.scale import LegendScale
-from ..draw.places import GAP, Box
-from ..draw.sketch import Sketch
+from ..draw.places import GAP
+from ..draw.sketch import Box, Sketch, holds
 from ..draw.theme import Theme
 from ..shown.subject import Subject
 from ..space.layout import Layout
@@ -307,9 +307,7 @@ class SidePanels:
         """The panel under a point, those over the scene first."""
         shown = self._shown()
         for name in sorted(shown, key=lambda n: n in self.column):
-            x, y, width, height = shown[name].box or (0.0, 0.0, 0.0, 0.0)
-            air = 0.0 if name in self.column else GROUND_MARGIN
-            if x - air <= point[0] < x + width + air and y - air <= point[1] < y + height + air:
+            if holds(shown[name].box, point, 0.0 if name in self.column else GROUND_MARGIN):
                 return name
         return next((name for name, d in self.drawers.items() if self._drawn_at(d, point)), None)
 

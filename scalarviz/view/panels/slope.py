@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..draw.axes import Axes, Scale, scale_of, tick_text
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
 from .descent import Place

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..draw.places import GAP, Box, Places
-from ..draw.sketch import Colour, Sketch, rgba
+from ..draw.places import GAP, Places
+from ..draw.sketch import Box, Colour, Sketch, holds, rgba
 from ..draw.text import measure
 from ..draw.theme import Theme
 from .overlay import wrapped
@@ -195,10 +195,7 @@ class StoryLines:
 
     def at(self, point: tuple[float, float]) -> Cap | None:
         """The cap at a point."""
-        for (x, y, width, height), cap in self._caps:
-            if x <= point[0] < x + width and y <= point[1] < y + height:
-                return cap
-        return None
+        return next((cap for box, cap in self._caps if holds(box, point)), None)
 
 
 def _plan(told: Told, width: float, legend: float) -> _Plan:

@@ -12,8 +12,8 @@ from ...run.core.frame import Frame
 from ..cubes.scale import ActivationScale, Coloring, LegendScale
 from ..cubes.sizes import ALL_ALIKE
 from ..draw.maps import Colormap
-from ..draw.places import CHANNEL, GAP, LABEL, TITLE, Box
-from ..draw.sketch import Sketch
+from ..draw.places import CHANNEL, GAP, LABEL, TITLE
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme, rgb
 from ..flow.formulas import formulas, template

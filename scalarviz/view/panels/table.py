@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ...run.panels import Table, as_rows
 from ...run.source import Moment
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from .drawer import Drawer, Ground, cut, sentence, title_of
 from .image import Asked

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch, holds
 from ..draw.text import measure
 from ..draw.theme import Theme, mixed
 
@@ -55,10 +55,7 @@ class Toggle:
 
     def at(self, point: tuple[float, float]) -> bool:
         """Whether a point is on it."""
-        if self.box is None:
-            return False
-        x, y, width, height = self.box
-        return x <= point[0] < x + width and y <= point[1] < y + height
+        return holds(self.box, point)
 
 
 # ---- `AxisSwitch`: the word beside a curve that says how its axis is divided, and by a click divides it otherwise.
@@ -102,10 +99,7 @@ class AxisSwitch:
 
     def at(self, point: tuple[float, float]) -> bool:
         """Whether a point is on it."""
-        if self.box is None:
-            return False
-        x, y, width, height = self.box
-        return x <= point[0] < x + width and y <= point[1] < y + height
+        return holds(self.box, point)
 
 
 # ---- `StepAxis`: which step stands where under a curve, for a hand that points there.

@@ -14,8 +14,8 @@ from ...run.panels import GradientTree
 from ...run.questions.ranges import Range, extent
 from ...run.source import Moment
 from ..draw.maps import Colormap, get_map
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import loss_text, measure, short
 from ..draw.theme import Theme, mixed
 from .drawer import Drawer, Ground, Point, cut, sentence, title_of

@@ -9,8 +9,8 @@ import numpy as np
 from ...errors import InputError
 from ...run import Moment
 from ...run.panels import Reading, WordBoard
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.theme import Theme
 from .drawer import Drawer, Ground, Point, Setting, cut, sentence, title_of
 from .image import Asked

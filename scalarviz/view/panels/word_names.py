@@ -9,8 +9,8 @@ import numpy as np
 
 from ...run import Moment
 from ...run.panels import Invented, WordBoard
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme, mixed
 from .drawer import title_of

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..draw.maps import Colormap, get_map
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure, short
 from ..draw.theme import Theme
 from ..space.blueprint import Blueprint

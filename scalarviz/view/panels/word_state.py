@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ...run.panels import Reading
-from ..draw.places import Box
+from ..draw.sketch import Box, holds
 
 BEGINNING = "start"
 
@@ -54,11 +54,11 @@ class WordState:
 
     def at(self, point: tuple[float, float]) -> int | None:
         """The letter that a click at a point chooses."""
-        return next((number for box, number in self.places if _in(box, point)), None)
+        return next((number for box, number in self.places if holds(box, point)), None)
 
     def on_field(self, point: tuple[float, float]) -> bool:
         """Whether a point is on the field."""
-        return self.field is not None and _in(self.field, point)
+        return holds(self.field, point)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +73,3 @@ class Read:
 
     word: str
     reading: Reading
-
-
-def _in(box: Box, point: tuple[float, float]) -> bool:
-    x, y, width, height = box
-    return x <= point[0] < x + width and y <= point[1] < y + height

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
 from .word_state import BEGINNING, Read, WordState

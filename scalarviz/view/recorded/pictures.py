@@ -21,7 +21,8 @@ from ...run.questions.ranges import extent
 from ...run.scene.scene import Scene
 from ...run.sources.recording.contents import Picture
 from ..draw.painter import Painter
-from ..draw.places import Box, arrange
+from ..draw.places import arrange
+from ..draw.sketch import Box
 from ..draw.theme import Theme, get_theme
 from ..panels.recorded import AIR
 from ..panels.side import SidePanels

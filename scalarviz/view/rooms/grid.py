@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..draw.places import Box
+from ..draw.sketch import Box, holds
 
 ASPECT = 16 / 9
 """Of a picture on the wall."""
@@ -53,11 +53,9 @@ class Grid:
 
     def at(self, point: tuple[float, float]) -> int | None:
         """The tile under a point in device pixels, its caption included."""
-        x, y = point[0] / self.scale, point[1] / self.scale
-        for number, (left, top, wide, high) in enumerate(self.tiles):
-            if left <= x < left + wide and top <= y < top + high + self.caption:
-                return number
-        return None
+        at = point[0] / self.scale, point[1] / self.scale
+        boxes = ((left, top, wide, high + self.caption) for left, top, wide, high in self.tiles)
+        return next((number for number, box in enumerate(boxes) if holds(box, at)), None)
 
     def beside(self, tile: int, across: int, down: int) -> int:
         """The tile that stands so many columns and rows further; the same where there is none."""

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ...errors import ScalarvizError
 from ...io import load_picture
-from ..draw.places import BIG, LABEL, TITLE, Box
-from ..draw.sketch import Sketch
+from ..draw.places import BIG, LABEL, TITLE
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
 from ..panels.hud import keys

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..draw.sketch import Box
 from .plate import Floats
 
-Box = tuple[float, float, float, float]
 Project = Callable[[ArrayLike], Floats]
 
 _OFF = 0.75  # pixels by which a point may stand elsewhere and still be where the plan says

@@ -15,8 +15,9 @@ import numpy as np
 
 from ...run.core.frame import Tensor
 from ...run.scene.scene import Column, Plan, Room
+from ..draw.sketch import Box
 from .arrangement import ACROSS, DOWN, FLOW, OUTPUTS_ACROSS, OUTPUTS_DOWN, Arrangement, plate_for
-from .blueprint import Blueprint, Box, Caption, Heading, Wire
+from .blueprint import Blueprint, Caption, Heading, Wire
 from .camera import Rect, Size, basis
 from .plate import Floats, Plate
 from .pose import Pose, camera_of

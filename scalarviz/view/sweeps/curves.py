@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ...sweep.groups import by_loss, quartiles
 from ...sweep.result import Result
-from ..draw.places import Box
-from ..draw.sketch import Sketch
+from ..draw.sketch import Box, Sketch
 from ..draw.theme import Theme, mixed
 from .paper import Paper, finite_pieces
 from .runs import ENDINGS, FAILED, ending_colour, ending_of

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...errors import MissingDependencyError, ScalarvizError
 from ...sweep.result import Result
-from ..draw.places import Box
+from ..draw.sketch import Box
 from ..draw.theme import Theme
 from ..rooms.door import Building
 from ..rooms.grid import ASPECT

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..draw.places import Box
+from ..draw.sketch import Box, holds
 from ..rooms.grid import USUAL
 
 MARGIN, GAP, BAR = 24.0, 14.0, 12.0
@@ -74,12 +74,9 @@ class RunGrid:
 
     def at(self, point: tuple[float, float]) -> int | None:
         """The place under a point in device pixels, its caption included."""
-        x, y = point[0] / self.scale, point[1] / self.scale
-        for place in self.shown:
-            left, top, wide, high = self.box(place)
-            if left <= x < left + wide and top <= y < top + high + CAPTION:
-                return place
-        return None
+        at = point[0] / self.scale, point[1] / self.scale
+        boxes = ((place, self.box(place)) for place in self.shown)
+        return next((place for place, (x, y, wide, high) in boxes if holds((x, y, wide, high + CAPTION), at)), None)
 
     def row_at(self, point: tuple[float, float]) -> int | None:
         """The row on top where the bar is taken hold of at a point; None beside the bar."""

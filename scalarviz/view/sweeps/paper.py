@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..draw.axes import Axes, Scale, scale_of
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Anchor, Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Anchor, Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
 from ..panels.drawer import cut

@@ -13,8 +13,8 @@ from ...sweep.groups import Group, groups, loss_of, swept
 from ...sweep.result import Result
 from ..draw.figure import Figure
 from ..draw.painter import Painter
-from ..draw.places import BIG, LABEL, MARGIN, TITLE, Box, check_size
-from ..draw.sketch import Sketch
+from ..draw.places import BIG, LABEL, MARGIN, TITLE, check_size
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme, get_theme
 from ..panels.drawer import cut

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from ...sweep.groups import Group, by_loss, swept
 from ...sweep.result import Result
-from ..draw.places import BIG, LABEL, TITLE, Box
-from ..draw.sketch import Sketch
+from ..draw.places import BIG, LABEL, TITLE
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
 from ..panels.drawer import cut

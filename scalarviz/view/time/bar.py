@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from ...run.core.frame import Curve, Frame, Past
-from ..draw.places import LABEL, RAIL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL, RAIL
+from ..draw.sketch import Box, Sketch, holds
 from ..draw.text import loss_text, measure
 from ..draw.theme import Theme
 from ..panels.drawer import cut
@@ -190,10 +190,7 @@ class TimeBar:
 
     def covers(self, at: Point) -> bool:
         """Whether a point is on the bar."""
-        if self.box is None or self._plan is None:
-            return False
-        x, y, wide, high = self.box
-        return x <= at[0] < x + wide and y <= at[1] < y + high
+        return self._plan is not None and holds(self.box, at)
 
     def target(self, at: Point, *, held: bool = False) -> Target | None:
         """What a point stands for; while a button is `held` that went down on the rail, the step beside it."""
@@ -202,8 +199,7 @@ class TimeBar:
             return None
         if not held:
             for button in plan.buttons:
-                x, y, wide, high = button.box
-                if x <= at[0] < x + wide and y <= at[1] < y + high:
+                if holds(button.box, at):
                     return Target("action", action=button.action)
             if (rail := self._ring(plan, at)) is not None:
                 return Target("branch", branch=next_of(rail, self._now(plan)))

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from ...run.core.frame import Past
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
 from ..panels.drawer import cut

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ...run.core.frame import Curve
 from ..draw.axes import Scale, tick_text, tight
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.theme import Theme, rgb
 from ..shown.ahead import Ahead
 from .scale import Rail, StepScale

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..draw.places import COLUMN, GAP, Box, Places
+from ..draw.places import COLUMN, GAP, Places
+from ..draw.sketch import Box
 from ..panels.strip import LEGEND, room_beside
 from .small import HIGH, LOW, WIDE
 

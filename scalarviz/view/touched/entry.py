@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ..draw.places import LABEL, TITLE, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL, TITLE
+from ..draw.sketch import Box, Sketch
 from ..draw.text import MINUS, measure
 from ..draw.theme import Theme
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...run.core.frame import Frame
 from ..cubes.quantity import short
-from ..draw.places import LABEL, TITLE, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL, TITLE
+from ..draw.sketch import Box, Sketch
 from ..draw.text import figure, measure
 from ..draw.theme import Theme
 from ..panels.wording import batch_of, update_names

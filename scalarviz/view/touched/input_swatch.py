@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..draw.places import Box
-from ..draw.sketch import Sketch
+from ..draw.sketch import Box, Sketch, holds
 from ..draw.theme import Theme
 from ..panels.colours import hexed
 from ..panels.drawer import Ground, Point
@@ -70,7 +69,4 @@ class InputSwatch:
         return shown[0] if shown is not None and shown[1] == self._ground.choices else None
 
     def _at(self, point: Point) -> bool:
-        if self.box is None:
-            return False
-        x, y, width, height = self.box
-        return x <= point[0] < x + width and y <= point[1] < y + height
+        return holds(self.box, point)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ...run.core.frame import Frame
 from ...run.source import Can
 from ...run.weight_record import WeightRecord
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch
 from ..draw.text import figure, measure
 from ..draw.theme import Theme
 from ..panels.wording import BEFORE, update_names

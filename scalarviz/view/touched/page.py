@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..draw.places import LABEL, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL
+from ..draw.sketch import Box, Sketch, holds
 from ..draw.text import measure
 from ..draw.theme import Theme
 
@@ -37,8 +37,7 @@ class Spot:
 
     def holds(self, point: tuple[float, float]) -> bool:
         """Whether a point is on it."""
-        x, y, width, height = self.box
-        return x <= point[0] < x + width and y <= point[1] < y + height
+        return holds(self.box, point)
 
 
 @dataclass(slots=True, eq=False)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..draw.axes import Axes, Scale
-from ..draw.places import LABEL, Box
+from ..draw.places import LABEL
+from ..draw.sketch import Box
 from ..draw.text import loss_text, measure, short
 from .account import Along
 from .page import Page

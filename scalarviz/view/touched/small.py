@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...run.core.frame import Frame
-from ..draw.places import LABEL, TITLE, Box
-from ..draw.sketch import Sketch
+from ..draw.places import LABEL, TITLE
+from ..draw.sketch import Box, Sketch
 from ..draw.text import measure
 from ..draw.theme import Theme
 from ..shown.subject import Subject

@@ -15,8 +15,8 @@ from ..cubes.own import OwnLook
 from ..cubes.picking import Shares
 from ..cubes.quantity import Quantity
 from ..cubes.region import region_outline
-from ..draw.places import Box, Places
-from ..draw.sketch import Sketch
+from ..draw.places import Places
+from ..draw.sketch import Box, Sketch, holds
 from ..draw.text import figure
 from ..draw.theme import Theme
 from ..flow.own_labels import own_labels
@@ -143,7 +143,7 @@ class Touch:
     def number_at(self, point: tuple[float, float]) -> bool:
         """Whether the inspector's value stands at a point, and a drag would change it."""
         number = None if self.inspector is None else self.inspector.number
-        return number is not None and self._subject.source.can.edit and _inside(point, number)
+        return number is not None and self._subject.source.can.edit and holds(number, point)
 
     def on_alarm(self, point: tuple[float, float]) -> bool:
         """Whether a point is on the banner that says what is wrong."""
@@ -155,7 +155,7 @@ class Touch:
 
     def inspector_at(self, point: tuple[float, float]) -> bool:
         """Whether the inspector covers a point."""
-        return self.inspector is not None and self.inspector.box is not None and _inside(point, self.inspector.box)
+        return self.inspector is not None and holds(self.inspector.box, point)
 
     def spot_at(self, point: tuple[float, float]) -> Spot | None:
         """What a click at a point of the inspector does."""
@@ -327,11 +327,6 @@ def _outline_of(selection: Selection, view: View) -> list[NDArray[np.float64]]:
         if mask.any():
             found += region_outline(layout, number, mask, camera, view.project, view.picked)
     return found
-
-
-def _inside(point: tuple[float, float], box: tuple[float, float, float, float]) -> bool:
-    x, y, width, height = box
-    return x <= point[0] < x + width and y <= point[1] < y + height
 
 
 def _handle(number: tuple[float, float, float, float], pointer: tuple[float, float], view: View) -> list[Sketch]:
