@@ -1,36 +1,45 @@
-"""`Pool`: processes of this machine that compute jobs, over pipes; one that dies takes one job along, and is replaced.
+"""`Pool`: processes of this machine that compute jobs, over a pipe each; one that dies takes one job along.
 
-Every process is a ``ProcessPoolExecutor`` of its own: so it is known which job a death was in, and the others go on.
+Nothing is shared but the pipes: no semaphore, so Python's resource tracker, a process that may be killed as well, has
+no name to lose.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
+import pickle
 import signal
 import threading
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Executor, Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
-from typing import Any
+from multiprocessing.context import SpawnProcess
+from multiprocessing.reduction import ForkingPickler
+from queue import SimpleQueue
+from typing import Any, NamedTuple
 
 from ..checks import integer
 from ..errors import StateError
-from ..process import runs
 
-AHEAD = 2
-"""Jobs that a process has at a time: the one that it computes, and the next one, so that it never waits."""
+AHEAD = 3
+"""Jobs to give the pool for each process: one is computed, one waits in its pipe, and one goes there next."""
+_SENT = 2
+"""Jobs that a process has at a time, so that it never waits."""
 _STARTS = 3
 """So many processes in a row may end before they began to work, for each that there should be."""
 _NO_START = (
     "the processes of the sweep end before they begin to work; in a script, call sweep under "
     'if __name__ == "__main__":, or compute in this process, with workers=0'
 )
+_REFUSED = "no process of the sweep can be started here: {}; in Python, workers=0 computes in this one"
+_DIED = "its process ended before it was done: it was killed, crashed, or had no memory"
 
 
 class WorkerDiedError(StateError):
@@ -38,266 +47,247 @@ class WorkerDiedError(StateError):
 
 
 class Pool(Executor):
-    """An executor whose processes are spawned: they share nothing with this one but pipes.
-
-    Parameters
-    ----------
-    workers : int
-        Processes. They are started when the first jobs come.
-
-    Raises
-    ------
-    InputError
-        No whole number of at least 1.
-    """
+    """An executor whose processes are spawned when jobs come."""
 
     def __init__(self, workers: int) -> None:
         self.workers = integer("Pool: workers", workers, 1, 1024)
-        self._lock = threading.RLock()
+        self._changed = threading.Condition()
         self._waiting: deque[_Task] = deque()
-        self._slots = [_Slot(self) for _ in range(self.workers)]
+        self._slots: list[_Slot] = []
         self._failed_starts = 0
-        self._feeding = False
         self._closed = ""
         _pools.add(self)
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
-        """Let a process call a function; its result is the future's.
-
-        The future's exception is `WorkerDiedError` where the process died in it.
-
-        Raises
-        ------
-        StateError
-            The pool is closed, or no process of it could begin to work.
-        """
-        task = _Task(partial(function, *args, **named))
-        with self._lock:
+        """The future result of a call in a process: `WorkerDiedError` where that died. StateError once it is closed."""
+        future: Future[Any] = Future()
+        try:
+            call = bytes(ForkingPickler.dumps(partial(function, *args, **named)))
+        except Exception as error:
+            future.set_exception(error)
+            return future
+        with self._changed:
             if self._closed:
                 raise StateError(self._closed)
-            self._waiting.append(task)
-            self._feed()
-        return task.future
-
-    @property
-    def pids(self) -> list[int]:
-        """Ids of the processes that work now."""
-        with self._lock:
-            return [slot.pid for slot in self._slots if slot.pid]
+            self._waiting.append(_Task(call, future))
+            if len(self._slots) < self.workers:
+                slot = _Slot(self._work)
+                with suppress(RuntimeError):  # the system has no room for another thread
+                    slot.thread.start()
+                    self._slots.append(slot)
+                if not self._slots:
+                    raise StateError(_REFUSED.format("there is no room for a thread"))
+            self._changed.notify()
+        return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
         """End all processes at once; what is not done is cancelled."""
         self._close("this pool of processes is closed", StateError("the pool was closed before it was done"))
-        if wait:
-            for slot in self._slots:
-                slot.join()
+        for slot in self._slots if wait else ():
+            slot.thread.join()
 
     def _close(self, why: str, error: Exception) -> None:
-        with self._lock:
+        with self._changed:
             if self._closed:
                 return
             self._closed = why
             left = [*self._waiting, *(task for slot in self._slots for task in slot.tasks)]
             self._waiting.clear()
             for slot in self._slots:
-                slot.end()
+                slot.kill()
+            self._changed.notify_all()
         for task in left:
             if not task.future.cancel():
-                with suppress(Exception):  # it was done in this moment
-                    task.future.set_exception(error)
+                task.answer(None, error)
 
-    # ---- for the slots; all but the last one hold the lock
+    # ---- each slot has a thread, which does this
 
-    def _feed(self) -> None:
-        """Give jobs to whoever has room: first a job each, then a second one.
+    def _work(self, slot: _Slot) -> None:
+        while (call := self._next(slot)) is not None:
+            try:
+                if not slot.pid:
+                    slot.start()
+                if call:
+                    slot.send(call)
+                else:
+                    self._received(slot, slot.answer())
+            except (EOFError, OSError) as error:
+                self._died(slot, error)
+        slot.end()
 
-        One may be done before it was given away here: what comes of it is dealt with meanwhile, in this very call, and
-        the room that it left is filled by the loop that goes on.
+    def _next(self, slot: _Slot) -> bytes | None:
+        """The call to send, empty where an answer is to be waited for; None where there will be no more.
+
+        No process gets a second job while another one has none.
         """
-        if self._closed or self._feeding:
-            return
-        self._feeding = True
+        with self._changed:
+            while not self._closed and slot in self._slots:
+                room = len(slot.tasks) < _SENT and (not slot.tasks or all(one.tasks for one in self._slots))
+                if room and self._waiting:
+                    task = self._waiting.popleft()
+                    if task.future.running() or task.future.set_running_or_notify_cancel():
+                        slot.tasks.append(task)
+                        return task.call
+                elif slot.tasks:
+                    return b""
+                else:
+                    self._changed.wait()
+        return None
+
+    def _received(self, slot: _Slot, answer: bytes) -> None:
         try:
-            for most in range(1, AHEAD + 1):
-                for slot in self._slots:
-                    while len(slot.tasks) < most and self._waiting:
-                        task = self._waiting.popleft()  # before it is given: others may come to the front meanwhile
-                        wanted = task.future.running() or task.future.set_running_or_notify_cancel()
-                        if wanted and not slot.take(task):
-                            self._waiting.appendleft(task)
-                            break
-        finally:
-            self._feeding = False
-        refused = next((slot.refused for slot in self._slots if slot.refused is not None), None)
-        if refused is not None and self._waiting and not any(slot.tasks for slot in self._slots):
-            said = f"no process of the sweep can be started here: {refused}; in Python, workers=0 computes in this one"
-            self._close(said, StateError(said))
+            result, error = pickle.loads(answer)
+        except Exception as unread:  # of whoever wrote the class of a result
+            result, error = None, unread
+        with self._changed:
+            task = slot.tasks.pop(0)
+            slot.sent -= 1
+            self._failed_starts = 0
+        task.answer(result, error)
 
-    def _died(self, slot: _Slot) -> _Task | None:
-        """Let a slot begin anew; what it was to compute next goes to another one. Returns what it died in."""
-        begun, tasks = slot.pid != 0, slot.tasks
-        slot.renew()
-        self._failed_starts += not begun
-        culprit = tasks.pop(0) if begun else None
-        self._waiting.extendleft(reversed(tasks))
-        return culprit
+    def _died(self, slot: _Slot, error: Exception) -> None:
+        """A process is no more, or none could begin: what it died in has failed, what it had besides is for another."""
+        why, begun, sent = "", slot.pid != 0, slot.sent
+        slot.end()
+        with self._changed:
+            left, slot.tasks = slot.tasks, []
+            died, left = left[: sent > 0], left[sent > 0 :]
+            if not begun and isinstance(error, OSError) and not isinstance(error, ConnectionError):
+                self._slots.remove(slot)
+                why = "" if self._slots else _REFUSED.format(error)
+            elif not begun:
+                self._failed_starts += 1
+                why = _NO_START if self._failed_starts >= _STARTS * self.workers else ""
+            self._waiting.extendleft(reversed(left))
+            self._changed.notify(len(left))
+        for task in died:
+            task.answer(None, WorkerDiedError(_DIED))
+        if why:
+            self._close(why, StateError(why))
 
-    def _gave(self, slot: _Slot, round_: int, task: _Task, done: Future[Any]) -> None:
-        """A process is done with a job, or is no more."""
-        if done.cancelled():  # the pool was closed
-            return
-        error, ended = done.exception(), task
-        with self._lock:
-            if self._closed or slot.round != round_:
-                return
-            if isinstance(error, BrokenProcessPool):
-                culprit = self._died(slot)
-                error = WorkerDiedError(
-                    "its process ended before it was done: it was killed, crashed, or had no memory"
-                )
-                if culprit is not None:
-                    ended = culprit
+
+class _Task(NamedTuple):
+    """A pickled call, and the future of its result."""
+
+    call: bytes
+    future: Future[Any]
+
+    def answer(self, result: Any, error: BaseException | None) -> None:
+        """Tell who waits for it, unless the pool was closed meanwhile."""
+        with suppress(InvalidStateError):
+            if error is None:
+                self.future.set_result(result)
             else:
-                culprit = task
-                slot.tasks.remove(task)
-                self._failed_starts = 0
-            hopeless = self._failed_starts >= _STARTS * self.workers
-            if not hopeless:
-                self._feed()
-        if hopeless:
-            self._close(_NO_START, StateError(_NO_START))
-        elif culprit is None:
-            return
-        elif error is not None:
-            ended.future.set_exception(error)
-        else:
-            ended.future.set_result(done.result())
-
-
-class _Task:
-    """A call, and the future of its result."""
-
-    def __init__(self, call: Callable[[], Any]) -> None:
-        self.call, self.future = call, Future[Any]()
+                self.future.set_exception(error)
 
 
 class _Slot:
-    """One process after the other, and what the present one has to do, in order."""
+    """One process after the other: what the present one has to do, in order, and how many of these it was sent."""
 
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
+    def __init__(self, work: Callable[[_Slot], None]) -> None:
+        self.thread = threading.Thread(target=work, args=(self,), daemon=True)
         self.tasks: list[_Task] = []
-        self.round = self.pid = 0
-        self.refused: Exception | None = None
-        self._executor: ProcessPoolExecutor | None = None
-        self._line: Any = None
-        self._former: list[ProcessPoolExecutor] = []
+        self.sent = self.pid = 0
+        self._pipes: tuple[Connection, Connection] | None = None
+        self._process: SpawnProcess | None = None
 
-    def take(self, task: _Task) -> bool:
-        """Let the process do this after all else; False where it is no more, and those before are yet to be told so."""
-        if os.name == "posix" and not self.tasks and self.pid and not runs(self.pid):
-            self.renew()  # it died idle, and nobody has said so yet: this job was not its fault
-        for _ in range(2):
-            try:
-                if self._executor is None:
-                    self._start()
-                assert self._executor is not None
-                done = self._executor.submit(task.call)
-            except (RuntimeError, OSError) as error:  # it has died, Python ends, or the system lets none begin
-                if self.tasks:
-                    return False
-                self.renew()
-                self.refused = error
-            else:
-                self.refused = None
-                self.tasks.append(task)
-                done.add_done_callback(partial(self._pool._gave, self, self.round, task))
-                return True
-        return False
-
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Begin a process and wait until it works; EOFError or OSError where it does not."""
         context = get_context("spawn")
-        ours, self._line = context.Pipe(duplex=False)
-        with shielded():  # Python's tracker begins with the first one, and lets Ctrl-C in again
-            self._executor = ProcessPoolExecutor(1, context, begin, (ours,))
-        with shielded():
-            started = self._executor.submit(ready)
-        ours.close()
-        started.add_done_callback(partial(self._began, self.round))
+        (calls, to), (back, answers) = context.Pipe(duplex=False), context.Pipe(duplex=False)
+        self._pipes = to, back
+        process = context.Process(target=work, args=(calls, answers))
+        with calls, answers, _starting, warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of a tracker that was killed: names may leak. There is none
+            with shielded():
+                if os.name == "posix":
+                    resource_tracker.ensure_running()  # the first time it lets Ctrl-C in again
+            with shielded():
+                process.start()
+        self._process = process
+        self.answer()
+        self.pid = process.pid or 0
 
-    def _began(self, round_: int, started: Future[int]) -> None:
-        with self._pool._lock:
-            if self.round == round_ and not started.cancelled() and started.exception() is None:
-                self.pid = started.result()
+    def send(self, call: bytes) -> None:
+        """Give the process a call; OSError where it is no more."""
+        assert self._pipes is not None
+        self._pipes[0].send_bytes(call)
+        self.sent += 1
 
-    def renew(self) -> None:
-        """The process is no more: the next job gets another one."""
-        self.round += 1
-        self.tasks, self.pid = [], 0
-        self.end()
+    def answer(self) -> bytes:
+        """Wait for what it says next; EOFError or OSError where it is no more."""
+        assert self._pipes is not None
+        return self._pipes[1].recv_bytes()
+
+    def kill(self) -> None:
+        """End the process, whatever it does; its thread hears of that."""
+        if (process := self._process) is not None:
+            process.kill()
 
     def end(self) -> None:
-        """Cut the line, at whose end the process ends itself, whatever it does."""
-        if self._line is not None:
-            self._line.close()
-            self._line = None
-        if self._executor is not None:
-            self._executor.shutdown(wait=False, cancel_futures=True)
-            self._former = [*self._former[-3:], self._executor]
-            self._executor = None
-
-    def join(self) -> None:
-        """Wait until the processes are gone."""
-        for executor in self._former:
-            executor.shutdown(wait=True)
+        """Clear away a process that is no more, or is not needed any more."""
+        self.kill()
+        if self._process is not None:
+            self._process.join()
+        for pipe in self._pipes or ():
+            pipe.close()
+        self._pipes = self._process = None
+        self.sent = self.pid = 0
 
 
+_starting = threading.Lock()
 _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 
 
+@atexit.register
 def _close_all() -> None:
-    """Python ends: it would wait for all that is being computed."""
+    """Python ends: multiprocessing would wait for all that is being computed."""
     for pool in list(_pools):
         pool.shutdown(wait=False)
 
 
-# before concurrent.futures' own, which waits; those that were registered last are called first
-getattr(threading, "_register_atexit", lambda function: None)(_close_all)
-
-
-def begin(line: Connection) -> None:
-    """The first thing that a process does.
-
-    Parameters
-    ----------
-    line : Connection
-        Nothing is ever sent; its other end is closed where the process is to end, and where who has it is no more.
-    """
+def work(calls: Connection, answers: Connection) -> None:
+    """What a process does: it answers calls, until their pipe is closed or who holds its other end is no more."""
     for number in _of_terminal():
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _of_terminal())
-    threading.Thread(target=_wait, args=(line,), daemon=True).start()
+    given: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_listen, args=(calls, given.put), daemon=True).start()
+    answer = b"ready"
+    while True:
+        try:
+            answers.send_bytes(answer)
+        except OSError:
+            os._exit(0)
+        answer = _answer(given.get())
 
 
-def _wait(line: Connection) -> None:
+def _listen(calls: Connection, heard: Callable[[bytes], None]) -> None:
     try:
-        line.recv_bytes()
+        while True:
+            heard(calls.recv_bytes())
     except (EOFError, OSError):
         os._exit(0)
 
 
-def ready() -> int:
-    """The process id, once the process works."""
-    return os.getpid()
+def _answer(call: bytes) -> bytes:
+    """What a call gives, and what it raises, pickled."""
+    try:
+        return bytes(ForkingPickler.dumps((pickle.loads(call)(), None)))
+    except BaseException as error:
+        try:
+            return bytes(ForkingPickler.dumps((None, error)))
+        except Exception:
+            return pickle.dumps((None, StateError(f"{type(error).__name__}: {error}")))
 
 
 @contextmanager
 def shielded() -> Iterator[None]:
-    """Processes that are started meanwhile hear no terminal until they have begun; this one hears it afterwards.
+    """Processes that this thread starts meanwhile hear no terminal until they have begun.
 
-    Python's own one, which looks after what processes share, never hears its end then: it would print errors.
+    Python's resource tracker never hears its end then: it would print errors.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield

@@ -5,8 +5,10 @@ quartiles are held against NumPy.
 """
 
 import math
+import multiprocessing
 import os
 import signal
+from multiprocessing import resource_tracker
 
 import numpy as np
 import pytest
@@ -39,12 +41,26 @@ def test_a_pool_says_in_which_call_a_process_died_and_goes_on():
             futures[1].result(60)
         with pytest.raises(ZeroDivisionError):
             pool.submit(divmod, 1, 0).result(60)
-        (idle,) = pool.pids
+        (idle,) = (process.pid for process in multiprocessing.active_children())
         os.kill(idle, signal.SIGKILL)
         gone([idle])
         assert pool.submit(os.getpid).result(60) not in (first, last)
     with pytest.raises(StateError, match="closed"):
         pool.submit(os.getpid)
+
+
+def test_a_pool_goes_on_without_a_word_when_pythons_resource_tracker_is_killed(monkeypatch, recwarn):
+    """A tracker that is begun anew printed a KeyError for each semaphore whose name the killed one had."""
+    names = []
+    monkeypatch.setattr(resource_tracker, "register", lambda *name: names.append(name))
+    with Pool(1) as pool:
+        first = pool.submit(os.getpid).result(60)
+        for process in (resource_tracker._resource_tracker._pid, first):
+            os.kill(process, signal.SIGKILL)
+        gone([first])
+        assert pool.submit(os.getpid).result(60) != first
+    assert names == []
+    assert recwarn.list == []
 
 
 # ---- groups of runs
