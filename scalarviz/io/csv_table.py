@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,11 +134,8 @@ class CsvTable:
 
     def _number(self, cell: str) -> float:
         """NaN where it is none: the caller says so."""
-        plain = cell.strip() if self.mark == "," else cell.strip().replace(",", ".")
-        try:
-            return math.nan if "_" in plain else float(plain)
-        except ValueError:
-            return math.nan
+        number = None if "_" in cell or (self.mark == "," and "," in cell) else _parsed(cell)
+        return math.nan if number is None else number
 
     def _no_number(self, name: str, rows: NDArray[np.intp], hint: str) -> FileFormatError:
         cells = self.column(name)
@@ -255,7 +251,7 @@ def _names(cells: list[str], what: str) -> tuple[str, ...]:
     names = tuple(" ".join(cell.split()) for cell in cells)
     if len(names) > WIDEST:
         raise FileFormatError(f"{what} has {len(names):,} columns; allowed: {WIDEST:,}")
-    if all(_is_number(name) for name in names):
+    if None not in map(_parsed, names):
         raise FileFormatError(
             f"{what}: the first line is {shown(', '.join(names))}; names of the columns are wanted there, such as "
             "x,y,kind"
@@ -272,13 +268,13 @@ def _others(count: int) -> str:
     return f", as in {count:,} other {'row' if count == 1 else 'rows'}" if count else ""
 
 
-def _is_number(cell: Any) -> bool:
+def _parsed(cell: str) -> float | None:
+    """The number that a cell says, a comma being its point; None where it says none."""
     try:
-        float(str(cell).replace(",", "."))
+        return float(cell.replace(",", "."))
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def _says_nan(cell: str) -> bool:
-    return _is_number(cell.strip()) and not math.isfinite(float(cell.strip().replace(",", ".")))
+    return (number := _parsed(cell)) is not None and not math.isfinite(number)

@@ -1,4 +1,7 @@
-"""What is asked of every file before it is opened for reading: that it is there, and that it is a file."""
+"""What is asked of a file before it is opened for reading: that it is there, is a file, and is no pickle.
+
+A pickle (PyTorch's ``.pt``) is a program that runs when it is read: it is turned into safetensors where it came from.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import stat
 from pathlib import Path
 from typing import TypeGuard
 
-from ..errors import InputError
+from ..errors import FileFormatError, InputError
 from .atomic import StrPath, as_path, path_text
 
 
@@ -50,3 +53,29 @@ def of_disk(error: Exception) -> TypeGuard[OSError]:
 def unreadable(path: StrPath, error: OSError) -> InputError:
     """The error of a file that cannot be read."""
     return InputError(f"cannot read {path_text(path)}: {(error.strerror or str(error)).lower()}")
+
+
+PICKLES = (".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".bin")
+ZIP, PICKLE = b"PK\x03\x04", b"\x80"
+"""PyTorch writes an archive with a pickle in it; a pickle itself begins with a byte and its version."""
+PROTOCOLS = (b"\x02", b"\x03", b"\x04", b"\x05")
+OPENINGS = (b"}", b"\x95", b"c", b"]", b"\x8a")
+"""What most pickles go on with: a dict, a frame, a class, a list, PyTorch's old number."""
+
+
+def refuse_pickle(path: Path) -> None:
+    """FileFormatError, with the line that makes a safetensors file of it, if pickle or ``torch.save`` wrote the file.
+
+    The first bytes decide; of an archive also its name.
+    """
+    with path.open("rb") as file:
+        head = file.read(4)
+    named = path.suffix.lower() in PICKLES
+    pickle = head[:1] == PICKLE and head[1:2] in PROTOCOLS and (named or head[2:3] in OPENINGS)
+    if pickle or (named and head == ZIP):
+        source, target = path_text(path), path_text(path.with_suffix(".safetensors"))
+        raise FileFormatError(
+            f"{source} holds a pickle, which is never opened: it can run any program when it is read; where you trust "
+            'it: python -c "import torch, safetensors.torch as s; s.save_file({k: v.clone().contiguous() for k, v in '
+            f"torch.load({source!r}, map_location='cpu', weights_only=True).items()}}, {target!r})\""
+        )

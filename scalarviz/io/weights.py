@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 from ..checks import mapping, real_array
 from ..checks import text as check_text
 from ..errors import FileFormatError, InputError, TypeMismatchError, shown
-from .atomic import StrPath, write_bytes
-from .pickled import refuse_pickle
-from .readable import check_source, unreadable
+from .atomic import StrPath, path_text, write_bytes
+from .readable import check_source, refuse_pickle, unreadable
 
 Array = NDArray[Any]
 
@@ -32,7 +31,7 @@ NUMBERS_ONLY = "1"
 """The format before: its checksum left the text out. Such a file is read, and told by this number alone."""
 SUM_KEY = OURS + "sha256"
 OPTIMIZER = "optimizer."
-LONGEST_HEADER = 100_000_000  # bytes; safetensors' own limit
+LONGEST_HEADER = 20_000_000  # bytes; 100,000 tensors have about half of it
 
 
 def save_tensors(path: StrPath, tensors: Mapping[str, Array], metadata: Mapping[str, str] | None = None) -> None:
@@ -77,6 +76,15 @@ def _ordered(encoded: bytes) -> bytes:
     return len(written).to_bytes(8, "little") + written + encoded[8 + size :]
 
 
+class Entry(NamedTuple):
+    """One tensor of a file: its type as the file calls it, its shape, and its bytes counted from the file's first."""
+
+    kind: str
+    shape: tuple[int, ...]
+    start: int
+    stop: int
+
+
 def load_tensors(path: StrPath) -> tuple[dict[str, Array], dict[str, str]]:
     """Read arrays and text; the checksum is verified where there is one.
 
@@ -94,47 +102,77 @@ def load_tensors(path: StrPath) -> tuple[dict[str, Array], dict[str, str]]:
     FileFormatError
         If it is no safetensors file, a damaged one, one that was edited, or one of a newer version of this package.
     """
+    entries, metadata = _opened(path)
+    tensors = tensors_of(path, entries, sorted(entries))
+    _verify(path, tensors, metadata)
+    return tensors, metadata
+
+
+def entries_of(path: StrPath) -> dict[str, Entry]:
+    """What is in a safetensors file, in the order of its bytes; no number is read."""
+    return _opened(path)[0]
+
+
+def tensors_of(path: StrPath, entries: Mapping[str, Entry], names: Iterable[str]) -> dict[str, Array]:
+    """Some tensors of a file, by its `entries`; types that NumPy has not become float32."""
+    found = {}
+    try:
+        with Path(path).open("rb") as file:
+            for name in names:
+                kind, shape, start, stop = entries[name]
+                if kind not in DTYPES:
+                    raise FileFormatError(
+                        f"{path_text(path)} cannot be read: the weights {name!r} have the type {kind}; known are "
+                        f"{', '.join(DTYPES)}"
+                    )
+                dtype = np.dtype(DTYPES[kind])
+                file.seek(start)
+                stored = np.fromfile(file, dtype, (stop - start) // dtype.itemsize)
+                if stored.nbytes < stop - start:
+                    raise FileFormatError(f"{path_text(path)} was shortened while it was read")
+                found[name] = widened(stored, kind).reshape(shape)
+    except OSError as error:
+        raise unreadable(path, error) from None
+    return found
+
+
+def _opened(path: StrPath) -> tuple[dict[str, Entry], dict[str, str]]:
+    """What the header of a safetensors file says of its tensors, and its text."""
     from safetensors import safe_open
 
     source = check_source(path, "file of weights")
     try:
         refuse_pickle(source)
         header, begin = read_header(source)
-        with safe_open(str(source), framework="numpy") as opened:
+        with safe_open(str(source), framework="numpy") as opened:  # checks that all bytes are some tensor's
             metadata = dict(opened.metadata() or {})
-            tensors = {
-                name: _narrow(source, begin, header[name])
-                if header[name]["dtype"] in NARROW
-                else _numbers(opened.get_tensor(name))
-                for name in opened.keys()  # noqa: SIM118 (not a dict)
-            }
     except FileFormatError:
         raise
     except OSError as error:
         raise unreadable(path, error) from None
-    except Exception as error:  # safetensors' own, and what NumPy raises at dtypes and shapes that it has not
+    except Exception as error:  # safetensors' own, and what a header that is none raises
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise FileFormatError(f"{path} is not a file of weights that can be read: {reason}") from None
-    _verify(path, tensors, metadata)
-    return tensors, metadata
+        raise FileFormatError(f"{path_text(path)} is no file of weights that can be read: {reason}") from None
+    header.pop("__metadata__", None)
+    found = {
+        name: Entry(said["dtype"], tuple(said["shape"]), *(begin + offset for offset in said["data_offsets"]))
+        for name, said in header.items()
+    }
+    return dict(sorted(found.items(), key=lambda item: item[1].start)), metadata
 
 
-def read_header(path: Path, longest: int = LONGEST_HEADER) -> tuple[dict[str, Any], int]:
-    """What the header of a safetensors file says, and where its numbers begin.
+def read_header(path: Path) -> tuple[dict[str, Any], int]:
+    """What the header of a safetensors file says, and where its numbers begin; ValueError where it has none.
 
-    Raises
-    ------
-    ValueError
-        There is none, it has more than `longest` bytes, or a name stands twice in it: safetensors would take one of the
-        two without a word.
+    Of a name that stands twice in it safetensors would take one tensor without a word.
     """
     with path.open("rb") as file:
         begin = file.read(8)
         if len(begin) < 8:
             raise ValueError(f"it has {len(begin)} bytes")
         size = int.from_bytes(begin, "little")
-        if size > longest:
-            raise ValueError(f"its header would have {size:,} bytes; allowed: {longest:,}")
+        if size > LONGEST_HEADER:
+            raise ValueError(f"its header would have {size:,} bytes; allowed: {LONGEST_HEADER:,}")
         text = file.read(size)
     try:
         header = parse_json(text.decode())
@@ -161,21 +199,6 @@ def parse_json(text: str) -> Any:
         return float(number)
 
     return json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=finite)
-
-
-def _narrow(path: Path, begin: int, entry: Mapping[str, Any]) -> Array:
-    """A tensor of a type that NumPy has not, as float32; that its bytes are there was checked when it was opened."""
-    kind, (start, stop) = entry["dtype"], entry["data_offsets"]
-    dtype = np.dtype(DTYPES[kind])
-    stored = np.fromfile(path, dtype, (stop - start) // dtype.itemsize, offset=begin + start)
-    return widened(stored, kind).reshape(entry["shape"])
-
-
-def _numbers(array: Array) -> Array:
-    """`array`, if NumPy itself has its dtype; TypeError otherwise: packages register more, once they are imported."""
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"NumPy has no dtype {array.dtype}; write it as float32")
-    return array
 
 
 def _verify(path: StrPath, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
@@ -229,8 +252,6 @@ DTYPES = {
     "BOOL": "?",
 }  # fmt: skip
 """The types that are read, and what NumPy reads them as."""
-NARROW = ("BF16", "F8_E5M2", "F8_E4M3")
-"""Those that are widened."""
 
 
 def widened(stored: Array, kind: str) -> Array:

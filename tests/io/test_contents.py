@@ -36,7 +36,7 @@ from scalarviz.errors import (
 )
 from scalarviz.io import example_photo, load_picture, save_picture
 from scalarviz.io.archive import read_arrays
-from scalarviz.io.foreign import entries_of, tensors_of
+from scalarviz.io.weights import entries_of, tensors_of
 
 
 def read_foreign(path):

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from ...errors import FileFormatError, InputError, listing, shown
 from ...io.atomic import StrPath, path_text
-from ...io.foreign import entries_of, tensors_of
-from ...io.pickled import refuse_pickle
-from ...io.readable import check_source, unreadable
+from ...io.readable import check_source, refuse_pickle, unreadable
+from ...io.weights import entries_of, tensors_of
 from ...run.panels import Histogram
 from ...run.sources.recording.file import clean
 from ..compare.comparison import names_of
