@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from typing import Any
+
+from pydantic import Field
 
 from ..engine.problem import DTYPES
 from ..engine.table import ENGINES
-from ..errors import MissingDependencyError, ScalarvizError, listing
+from ..errors import InputError, MissingDependencyError, ScalarvizError, listing, shown
+from ..run.scene.scene_file import load_scene
 from ..scalar import ops
 from .console import tell
+from .flags import Command, model_of
+from .here import scene_names
 
 PACKAGES = (
     *("numpy", "numba", "llvmlite", "vispy", "typer", "rich", "pydantic", "pillow", "safetensors"),
@@ -22,37 +27,48 @@ PACKAGES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that works or does not.
-
-    Attributes
-    ----------
-    name : str
-    works : bool
-    says : str
-        What was found, or what to install.
-    """
-
-    name: str
-    works: bool
-    says: str
+def command() -> Command:
+    """The flags, and what runs the command."""
+    flags = {
+        "scene": (str | None, Field(None, description="With --ops: also those it registers.",
+                                    json_schema_extra={"argument": True})),
+        "report": (bool, Field(False, description="Also the versions that a bug report needs.")),
+        "ops": (bool, Field(False, description="What each engine makes of each operation instead.")),
+    }  # fmt: skip
+    return model_of("DoctorOptions", flags, ()), doctor
 
 
-def doctor(report: bool) -> int:
-    """Print the findings; with `report` also the versions that a bug report needs. Returns the exit code, 0."""
-    findings = list(examine())
-    width = max(len(finding.name) for finding in findings)
-    for finding in findings:
-        tell(f"{'ok' if finding.works else 'no':3} {finding.name:{width}}  {finding.says}")
-    if report:
+def doctor(options: Any) -> int:
+    """Print the findings, with ``--report`` also versions; or what engines make of operations. The exit code, 0."""
+    scene = options.scene
+    if options.report and options.ops:
+        raise InputError("doctor: --report and --ops are two answers; ask for one of them")
+    if scene is not None and not options.ops:
+        raise InputError(
+            f"doctor examines this machine; {shown(scene)} goes with --ops: scalarviz doctor --ops {scene}"
+        )
+    if scene is not None:
+        if scene not in scene_names() and not scene.endswith(".py"):
+            known = listing(scene_names())
+            raise InputError(f"no scene {shown(scene)}; name a file, as my_scene.py, or one of {known}")
+        load_scene(scene)
+    if options.ops:
+        return _operations()
+    width = max(map(len, CHECKS))
+    for name, check in CHECKS.items():
+        try:
+            works, says = check()
+        except Exception as error:  # a doctor that dies of a broken driver helps nobody
+            works, says = False, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        tell(f"{'ok' if works else 'no':3} {name:{width}}  {says}")
+    if options.report:
         tell()
         for name, found in versions():
             tell(f"{name} {found}")
     return 0
 
 
-def operations() -> int:
+def _operations() -> int:
     """Print what each engine makes of every registered operation. Returns the exit code, 0."""
     rows = [["operation", *ENGINES], ["value + derivatives", *(engine.form.made for engine in ENGINES.values())]]
     rows += [[op.name, *(engine.form.of(op) for engine in ENGINES.values())] for op in ops.TABLE.values()]
@@ -60,26 +76,6 @@ def operations() -> int:
     for row in rows:
         tell("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     return 0
-
-
-def examine() -> Iterator[Finding]:
-    """Look at everything that depends on the machine, one after another."""
-    checks: tuple[tuple[str, Callable[[], tuple[bool, str]]], ...] = (
-        ("window", _window),
-        ("pictures (EGL)", _gl),
-        ("films", _films),
-        ("example photo", _example),
-        ("numba cache", _cache),
-        ("layers", _layers),
-        ("CUDA", _cuda),
-        ("notebook", _notebook),
-    )
-    for name, check in checks:
-        try:
-            works, says = check()
-        except Exception as error:  # a doctor that dies of a broken driver helps nobody
-            works, says = False, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-        yield Finding(name, works, says)
 
 
 def versions() -> Iterator[tuple[str, str]]:
@@ -174,3 +170,10 @@ def _notebook() -> tuple[bool, str]:
         return False, f"ipykernel is not there; {install}"
     lab = f"jupyterlab {version('jupyterlab')}" if find_spec("jupyterlab") else f"no jupyterlab ({install})"
     return True, f"ipykernel {version('ipykernel')}, {lab}; `sv.render` draws pictures"
+
+
+CHECKS: dict[str, Callable[[], tuple[bool, str]]] = {
+    "window": _window, "pictures (EGL)": _gl, "films": _films, "example photo": _example, "numba cache": _cache,
+    "layers": _layers, "CUDA": _cuda, "notebook": _notebook,
+}  # fmt: skip
+"""What depends on the machine, by name: whether it works, and what was found or is to be installed."""

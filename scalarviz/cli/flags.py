@@ -16,6 +16,9 @@ from pydantic.fields import FieldInfo
 from ..errors import InputError
 from ..run.scene.scene import extra_of, flag_of, sentence
 
+Command = tuple[type[BaseModel], Callable[[Any], int]]
+"""The model of a command's flags, and what runs it with one."""
+
 
 def add_command(
     app: Any, name: str, summary: str, model: type[BaseModel], call: Callable[[Any], int], everything: bool

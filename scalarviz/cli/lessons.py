@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from pydantic import Field
+
 from ..errors import InputError
 from ..io.atomic import path_text
 from ..lessons import shelf
 from .console import say, tell
+from .flags import Command, model_of
 
 
-def lessons(folder: str | None, overwrite: bool, outputs: bool) -> int:
-    """List the lessons, or copy them into `folder`; gives the exit code."""
-    if folder is None:
-        for given, name in ((overwrite, "--overwrite"), (outputs, "--outputs")):
+def command() -> Command:
+    """The flags, and what runs the command."""
+    flags = {
+        "folder": (str | None, Field(None, description="Where the notebooks are copied to.",
+                                     json_schema_extra={"argument": True})),
+        "overwrite": (bool, Field(False, description="Replace files there that differ.")),
+        "outputs": (bool, Field(False, description="With what the cells print and draw; without it, pupils predict "
+                                "first.")),
+    }  # fmt: skip
+    return model_of("LessonsOptions", flags, ()), lessons
+
+
+def lessons(options: Any) -> int:
+    """List the lessons, or copy them into a folder; gives the exit code."""
+    if options.folder is None:
+        for given, name in ((options.overwrite, "--overwrite"), (options.outputs, "--outputs")):
             if given:
                 raise InputError(f"lessons: {name} is about a folder: scalarviz lessons FOLDER {name}")
         for one in shelf.lessons():
             tell(f"{one.number}  {one.title}")
         say("Copy them with: scalarviz lessons FOLDER; then: jupyter lab FOLDER")
         return 0
-    done = shelf.copy(folder, overwrite, outputs)
+    done = shelf.copy(options.folder, options.overwrite, options.outputs)
     for word, files in (("wrote", done.written), ("replaced", done.replaced)):
         for file in files:
             tell(f"{word} {path_text(file)}")

@@ -16,7 +16,7 @@ from itertools import pairwise
 from pathlib import PurePath
 from typing import Any
 
-from ..errors import ExpressionError, InputError, ScalarvizError, listing, shown
+from ..errors import ExpressionError, ScalarvizError, listing
 from .console import fail, say, tell, unwritable, usable
 from .here import scene_names
 from .interrupt import INTERRUPTED, MESSAGE
@@ -34,8 +34,6 @@ COMMANDS = {
     "doctor": "Say what works here, and what to install for what does not.",
     "warmup": "Compile the kernels into the cache, so that later starts are quick.",
 }
-TOOLS = ("lessons", "doctor", "warmup")
-"""Commands that have their few flags at once."""
 SHOWN_BY = {".svs": "view", ".onnx": "view", ".safetensors": "view", ".svz": "replay"}
 """Which command shows a file, by its ending."""
 TYPED_APART = "unexpected extra argument"
@@ -122,11 +120,10 @@ def _app(arguments: list[str]) -> tuple[Any, str]:
     for name, summary in known.items():
         if name == "scenes":
             app.command(name, help=summary)(_scenes)
-        elif name == asked and name not in TOOLS:
+        elif name == asked:
             _add_asked(app, name, arguments)
-        elif name not in TOOLS:
+        else:
             app.command(name, help=summary)(_unasked)
-    _add_tools(app)
     return app, asked
 
 
@@ -138,18 +135,8 @@ def _add_asked(app: Any, name: str, arguments: list[str]) -> None:
     summary, everything = COMMANDS.get(name, ""), HELP_ALL in arguments or name == "tour"
     run: Callable[[Any], int]
     match name:
-        case "tour":
-            from .rooms import open_tour, tour_options
-
-            model, run = tour_options(), lambda options: open_tour(options.theme, options.presenter)
-        case "replay":
-            from .replay import replay, replay_options
-
-            model, run = replay_options(), replay
-        case "view":
-            from .view import view, view_options
-
-            model, run = view_options(), view
+        case "tour" | "replay" | "view" | "lessons" | "doctor" | "warmup":
+            model, run = importlib.import_module(f".{'rooms' if name == 'tour' else name}", __package__).command()
         case "sweep":
             from .sweep import run_sweep, sweep_options
 
@@ -185,61 +172,6 @@ def _add_version(app: Any) -> None:
     @app.callback()  # type: ignore[untyped-decorator]
     def root(version: bool = option) -> None:
         pass
-
-
-def _add_tools(app: Any) -> None:
-    import typer
-
-    versions = typer.Option(False, "--report", show_default=False, help="Also the versions that a bug report needs.")
-    silence = typer.Option(False, "--quiet", show_default=False, help="Say nothing, give way to other programs.")
-
-    kind = typer.Option(
-        None, "--gpu", metavar="sm_90", show_default=False, help="For this kind of GPU too; none need be here."
-    )
-    table = typer.Option(False, "--ops", show_default=False, help="What each engine makes of each operation instead.")
-    scene_file = typer.Argument(None, metavar="SCENE", show_default=False, help="With --ops: also those it registers.")
-
-    place = typer.Argument(None, metavar="FOLDER", show_default=False, help="Where the notebooks are copied to.")
-    anew = typer.Option(False, "--overwrite", show_default=False, help="Replace files there that differ.")
-    results = typer.Option(
-        False,
-        "--outputs",
-        show_default=False,
-        help="With what the cells print and draw; without it, pupils predict first.",
-    )
-
-    @app.command("lessons", help=COMMANDS["lessons"])  # type: ignore[untyped-decorator]
-    def lessons(folder: str | None = place, overwrite: bool = anew, outputs: bool = results) -> int:
-        from .lessons import lessons as list_or_copy
-
-        return _interruptible(lambda: list_or_copy(folder, overwrite, outputs))
-
-    @app.command("doctor", help=COMMANDS["doctor"])  # type: ignore[untyped-decorator]
-    def doctor(scene: str | None = scene_file, report: bool = versions, ops: bool = table) -> int:
-        return _interruptible(lambda: _doctor(scene, report, ops))
-
-    @app.command("warmup", help=COMMANDS["warmup"])  # type: ignore[untyped-decorator]
-    def warmup(quiet: bool = silence, gpu: str | None = kind) -> int:
-        from .warmup import warm_up
-
-        return _interruptible(lambda: warm_up(quiet, gpu))
-
-
-def _doctor(scene: str | None, report: bool, ops: bool) -> int:
-    from ..run.scene.scene_file import load_scene
-    from .doctor import doctor, operations
-
-    if report and ops:
-        raise InputError("doctor: --report and --ops are two answers; ask for one of them")
-    if scene is not None and not ops:
-        raise InputError(
-            f"doctor examines this machine; {shown(scene)} goes with --ops: scalarviz doctor --ops {scene}"
-        )
-    if scene is not None and scene not in scene_names() and not scene.endswith(".py"):
-        raise InputError(f"no scene {shown(scene)}; name a file, as my_scene.py, or one of {listing(scene_names())}")
-    if scene is not None:
-        load_scene(scene)
-    return operations() if ops else doctor(report)
 
 
 def _interruptible(command: Callable[[], int]) -> int:

@@ -14,15 +14,13 @@ from pydantic import Field
 from ..errors import InputError, ScalarvizError
 from ..run.sources.recording.file import check_apart
 from .console import Progress, fail, number_of, say, tell
-from .flags import model_of
+from .flags import Command, model_of
 from .pictures import STILLS, Outputs, check_heard, check_look, painter_of, plan_outputs
 from .recording import check_page, write_page
 from .stop import Stop
 from .window import GONE, show_file, wants_window
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from ..run.sources.played import Played
     from ..view.film import Painter
     from ..view.recorded.recording import Recorded
@@ -33,8 +31,8 @@ _SHARED = (
 """Flags of the scenes that mean the same here."""
 
 
-def replay_options() -> type[BaseModel]:
-    """The flags of the command: those of the scenes that are of the picture alone, and the files."""
+def command() -> Command:
+    """The flags, those of the scenes that are of the picture alone and the files, and what runs the command."""
     flags = {
         "recording": (Path, Field(description="what --recording wrote", json_schema_extra={"argument": True})),
         "other": (Path | None, Field(None, description="another one, to be shown beside it with the difference",
@@ -42,7 +40,7 @@ def replay_options() -> type[BaseModel]:
         "steps": (int | None, Field(None, ge=0, le=10**15, json_schema_extra={"shown": "the last one"},
                                     description="the recorded step to which it is shown: the window stands there")),
     }  # fmt: skip
-    return model_of("ReplayOptions", flags, _SHARED)
+    return model_of("ReplayOptions", flags, _SHARED), replay
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import FileFormatError, InputError, listing
 from ..run.scene.scene_file import WRITER, load_scene
@@ -18,13 +18,12 @@ from .here import scene_files, summary_of
 from .window import GONE, has_window
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from ..view.draw.theme import Theme
     from ..view.rooms.door import Door, Opened, Way
     from ..view.rooms.rooms import Rooms
     from ..view.rooms.station import Station
     from ..view.watch.guest import Guest
+    from .flags import Command
 
 SIZE = (1280, 720)
 STILLS = Path("pictures") / "stills"
@@ -53,14 +52,14 @@ def open_wall(help_instead: Callable[[], int]) -> int:
     return walk(found, found.wall, WALL)
 
 
-def tour_options() -> type[BaseModel]:
-    """The flags of the tour: those of the scenes that are of the picture alone."""
+def command() -> Command:
+    """The flags of the tour, those of the scenes that are of the picture alone, and what runs it."""
     from .flags import model_of
 
-    return model_of("TourOptions", {}, ("theme", "presenter"))
+    return model_of("TourOptions", {}, ("theme", "presenter")), open_tour
 
 
-def open_tour(theme: str = "dark", presenter: bool = False) -> int:
+def open_tour(options: Any) -> int:
     """Show the tour, then the wall, until the window is closed; returns the exit code."""
     if not has_window():
         return fail("the tour needs a window, and there is no display (DISPLAY and WAYLAND_DISPLAY are not set)")
@@ -70,7 +69,7 @@ def open_tour(theme: str = "dark", presenter: bool = False) -> int:
     from ..view.draw.theme import presenting
     from ..view.rooms.rooms import TOUR
 
-    found = rooms(presenting(theme, presenter))
+    found = rooms(presenting(options.theme, options.presenter))
     if reason := probe.reason():
         return fail(f"the tour needs a window: {reason}")
     say("scalarviz: Space or Right leads on, Left back, Escape ends the tour on the wall of all scenes")

@@ -7,9 +7,8 @@ import math
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,44 +28,6 @@ from .window import InWindow, wants_window
 if TYPE_CHECKING:
     from ..run.run import Run
     from ..run.scene.scene import Scene
-
-
-@dataclass(slots=True)
-class Ending:
-    """What a run left.
-
-    Attributes
-    ----------
-    began : tuple
-        What a file of weights would have held at the start (:func:`_content`); empty where none is to be written.
-    seconds : float
-    error : Exception or None
-        What stopped the training.
-    saved : bool
-        Whether the weights had their turn.
-    outputs : Outputs or None
-        The film and the pictures; None after a window.
-    written : list of Path
-    failures : list of str
-        Why something is missing that was asked for.
-    recording : Taken or None
-    """
-
-    began: tuple[object, ...] = ()
-    seconds: float = 0.0
-    error: Exception | None = None
-    saved: bool = False
-    outputs: Outputs | None = None
-    written: list[Path] = field(default_factory=list)
-    failures: list[str] = field(default_factory=list)
-    recording: Taken | None = None
-
-    def tell(self) -> None:
-        """Say what was written, and what is missing."""
-        for path in self.written:
-            say(f"wrote {path}")
-        for line in self.failures:
-            fail(line)
 
 
 def run_scene(loaded: LoadedScene, options: Any) -> int:
@@ -89,15 +50,14 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
     check_moment(options, scene.run.steps)
     if window is not None:
         window.options = options
-    ending = Ending(outputs=outputs, began=_content(scene.run) if options.save else ())
     with Stop() as stop, Taken(scene, options, stop) as taken:
-        ending.recording = taken
+        training = Training(loaded, scene, options, stop, taken, outputs)
         for line in [*scene.notes, _engine_line(loaded.name, scene, options.threads)]:
             say(line)
         try:
-            code = _train_and_write(loaded, scene, options, window, stop, ending)
+            code = training.train_and_write(window)
         except KeyboardInterrupt:
-            code = _hurried(scene, options, stop, ending)
+            code = training.hurried()
         taken.close()
         return taken.code(code)
 
@@ -110,38 +70,6 @@ def built(loaded: LoadedScene, options: Any) -> Scene:
     return scene
 
 
-def _train_and_write(
-    loaded: LoadedScene, scene: Scene, options: Any, window: InWindow | None, stop: Stop, ending: Ending
-) -> int:
-    if window is None or not _in_window(window, scene, options, stop, ending):
-        ending.outputs = ending.outputs or plan_outputs(loaded.name, options)
-        _without_window(scene, options, ending.outputs, stop, ending)
-    if ending.error is not None:
-        with stop.held():
-            return _stopped_by(ending.error, scene, options, ending)
-    _write(loaded, scene, options, stop, ending)
-    _report(loaded, scene, options.json_line, ending)
-    if stop:
-        say(f"scalarviz: {stop.word}{'; the files were written' if ending.written else ''}")
-    at = None if window is not None else scene.run.stopped_by
-    if at is not None:
-        say(f"{scene.name}: stopped by {at}")
-    for line in ending.failures:
-        fail(line)
-    return 2 if ending.failures else stop.code or (AT_A_BREAKPOINT if at is not None else 0)
-
-
-def _hurried(scene: Scene, options: Any, stop: Stop, ending: Ending) -> int:
-    """After a second signal: the weights, a line that says what is there, and the exit code."""
-    if stop.cut and options.save and not ending.saved:
-        ending.failures.append(f"{options.save} was not written, since a step was interrupted")
-    else:
-        _save(scene, options, stop, ending)
-    ending.tell()
-    say(f"scalarviz: {stop.word} again; nothing {'else ' if ending.written else ''}was written")
-    return stop.code
-
-
 def _engine_line(name: str, scene: Scene, threads: int | None = None) -> str:
     """Which engine and why; also why there are fewer threads than asked for."""
     run, why = scene.run, scene.run.engine.why
@@ -151,100 +79,191 @@ def _engine_line(name: str, scene: Scene, threads: int | None = None) -> str:
     return f"{name}: {run.engine} ({why})"
 
 
-def _in_window(window: InWindow, scene: Scene, options: Any, stop: Stop, ending: Ending) -> bool:
-    """Train in a window; False (and a line that says why) if there can be none."""
-    reason = window.refusal()
-    if stop:  # Ctrl-C in a terminal ends the process that was to find out, too
-        return True
-    start = time.perf_counter()
-    if not reason:
+class Training:
+    """One run from its first step to its last file; `outputs` are the film and the pictures, None with a window."""
+
+    def __init__(
+        self, loaded: LoadedScene, scene: Scene, options: Any, stop: Stop, taken: Taken, outputs: Outputs | None
+    ) -> None:
+        self.loaded, self.scene, self.options = loaded, scene, options
+        self.stop, self.taken, self.outputs = stop, taken, outputs
+        self.began = _content(scene.run) if options.save else ()
+        self.seconds, self.saved = 0.0, False
+        self.written: list[Path] = []
+        self.failures: list[str] = []
+
+    def train_and_write(self, window: InWindow | None) -> int:
+        """Train in the window, or without one where there is none; write what was asked for; the exit code."""
         try:
-            ending.error = window.train(scene, stop, lambda lost: _stopped_by(lost, scene, options, ending))
-            ending.seconds = time.perf_counter() - start
-            return True
-        except MissingDependencyError as missing:
-            reason = str(missing)
-    say(f"{scene.name}: a film and a picture instead of a window: {reason}")
-    return False
+            error = self._without_window() if window is None else self._in_window(window)
+        except MissingDependencyError as missing:  # of the window
+            say(f"{self.scene.name}: a film and a picture instead of a window: {missing}")
+            error = self._without_window()
+        if error is not None:
+            with self.stop.held():
+                return self._stopped_by(error)
+        self._write()
+        self._report()
+        if self.stop:
+            say(f"scalarviz: {self.stop.word}{'; the files were written' if self.written else ''}")
+        at = None if window is not None else self.scene.run.stopped_by
+        if at is not None:
+            say(f"{self.scene.name}: stopped by {at}")
+        for line in self.failures:
+            fail(line)
+        return 2 if self.failures else self.stop.code or (AT_A_BREAKPOINT if at is not None else 0)
 
+    def hurried(self) -> int:
+        """After a second signal: the weights, a line that says what is there, and the exit code."""
+        if self.stop.cut and self.options.save and not self.saved:
+            self.failures.append(f"{self.options.save} was not written, since a step was interrupted")
+        else:
+            self._save()
+        self._tell()
+        say(f"scalarviz: {self.stop.word} again; nothing {'else ' if self.written else ''}was written")
+        return self.stop.code
 
-def _without_window(scene: Scene, options: Any, outputs: Outputs, stop: Stop, ending: Ending) -> None:
-    for line in outputs.notes:
-        say(line)
-    start = time.perf_counter()
-    try:
-        _train(scene, options.steps, outputs, stop, lambda: _save(scene, options, stop, ending))
-    except Exception as stopped_by:  # whatever it is, what was learnt until then is kept
-        ending.error = stopped_by
-    ending.seconds = time.perf_counter() - start
+    def _in_window(self, window: InWindow) -> Exception | None:
+        """Train in a window; returns what stopped the training. MissingDependencyError if there can be no window."""
+        reason, start = window.refusal(), time.perf_counter()
+        if self.stop:  # Ctrl-C in a terminal ends the process that was to find out, too
+            return None
+        if reason:
+            raise MissingDependencyError(reason)
+        error = window.train(self.scene, self.stop, self._stopped_by)
+        self.seconds = time.perf_counter() - start
+        return error
 
+    def _without_window(self) -> Exception | None:
+        """Train to the last step or a signal, and save before the film is closed, which takes a while."""
+        outputs = self.outputs = self.outputs or plan_outputs(self.loaded.name, self.options)
+        for line in outputs.notes:
+            say(line)
+        scene, run, steps = self.scene, self.scene.run, self.options.steps
+        start = time.perf_counter()
 
-def _train(scene: Scene, steps: int, outputs: Outputs, stop: Stop, save: Callable[[], None]) -> None:
-    """Train to the last step or a signal, and save before the film is closed, which takes a while."""
-    run = scene.run
-    last = run.steps + steps
+        def goes_on(run: Any) -> bool:
+            bar.update(run.steps, f"loss {_loss(scene):.5f}")
+            return not self.stop
 
-    def goes_on(run: Any) -> bool:
-        bar.update(run.steps, f"loss {_loss(scene):.5f}")
-        return not stop
-
-    with Progress(scene.name, run.steps, last) as bar, outputs.film(scene, steps, lambda: bool(stop)) as stops:
         try:
-            for step in stops:
-                with stop.whole():
-                    run.step(step - run.steps, progress=goes_on)
-                if not goes_on(run) or run.stopped_by is not None:
-                    break
-        except KeyboardInterrupt:
-            if not stop.cut:
-                save()
-            raise
-        save()
+            with (
+                Progress(scene.name, run.steps, run.steps + steps) as bar,
+                outputs.film(scene, steps, lambda: bool(self.stop)) as stops,
+            ):
+                try:
+                    for step in stops:
+                        with self.stop.whole():
+                            run.step(step - run.steps, progress=goes_on)
+                        if not goes_on(run) or run.stopped_by is not None:
+                            break
+                except KeyboardInterrupt:
+                    if not self.stop.cut:
+                        self._save()
+                    raise
+                self._save()
+        except Exception as error:  # whatever it is, what was learnt until then is kept
+            return error
+        finally:
+            self.seconds = time.perf_counter() - start
+        return None
 
+    def _stopped_by(self, error: Exception) -> int:
+        """Say what stopped the training, at which step, and keep the weights if they are worth it; the exit code 2."""
+        run, step, said = self.scene.run, self.scene.run.steps, str(error)
+        if not isinstance(error, ScalarvizError):
+            traceback.print_exception(error)  # a defect, of a scene or of ours
+            said = f"training stopped after step {step:,}: {type(error).__name__}: {error}"
+        elif isinstance(error, DivergedError):  # which names its step
+            if error.good is not None and hasattr(self.options, "lr") and run.lr:
+                said = f"{error.fact}; {SLOWER} of it, as --lr {run.lr / 10:.3g}"
+        else:
+            said = f"training stopped after step {step:,}: {error}"
+        if not self.saved:
+            self._keep(diverged=isinstance(error, DivergedError))
+        self.taken.close()  # the process may end with its display
+        self._tell()
+        return fail(said)
 
-def _stopped_by(error: Exception, scene: Scene, options: Any, ending: Ending) -> int:
-    """Say what stopped the training and at which step, and keep the weights if they are worth it; the exit code 2."""
-    step, said = scene.run.steps, str(error)
-    if not isinstance(error, ScalarvizError):
-        traceback.print_exception(error)  # a defect, of a scene or of ours
-        said = f"training stopped after step {step:,}: {type(error).__name__}: {error}"
-    elif isinstance(error, DivergedError):  # which names its step
-        if error.good is not None and hasattr(options, "lr") and scene.run.lr:
-            said = f"{error.fact}; {SLOWER} of it, as --lr {scene.run.lr / 10:.3g}"
-    else:
-        said = f"training stopped after step {step:,}: {error}"
-    if not ending.saved:
-        _keep(scene, options, ending, diverged=isinstance(error, DivergedError))
-    if ending.recording is not None:  # the process may end with its display
-        ending.recording.close()
-    ending.tell()
-    return fail(said)
+    def _save(self) -> None:
+        """Write the weights, once, and let no signal interrupt that."""
+        with self.stop.held():
+            if not self.saved:
+                self._keep()
 
+    def _keep(self, diverged: bool = False) -> None:
+        self.saved = True
+        scene, path = self.scene, self.options.save
+        if not path:
+            return
+        if path.exists() and _content(scene.run) == self.began:
+            say(f"{scene.name}: {path} is as it was, since no step was done and nothing was edited")
+            return
+        if diverged or not np.isfinite(scene.run.values).all():
+            was = "; the file is as it was" if path.exists() else ""
+            say(f"{scene.name}: {path} was not written, since the training diverged{was}")
+            return
+        try:
+            scene.run.save(path, {WRITER: scene.name})
+            self.written.append(path)
+        except ScalarvizError as error:
+            self.failures.append(str(error))
+            self.written += _saved_elsewhere(scene, path.name)
 
-def _save(scene: Scene, options: Any, stop: Stop, ending: Ending) -> None:
-    """Write the weights, once, and let no signal interrupt that."""
-    with stop.held():
-        if not ending.saved:
-            _keep(scene, options, ending)
+    def _write(self) -> None:
+        """Write what was asked for, the weights first; what cannot be written keeps nothing else from it."""
+        self._save()
+        if self.outputs is not None:
+            self.written += self.outputs.pictures(self.scene)
+            self.failures += self.outputs.failures
+        try:
+            self.written += self.loaded.finish(self.scene, self.options)
+        except ScalarvizError as error:
+            self.failures.append(str(error))
 
+    def _tell(self) -> None:
+        """Say what was written, and what is missing."""
+        for path in self.written:
+            say(f"wrote {path}")
+        for line in self.failures:
+            fail(line)
 
-def _keep(scene: Scene, options: Any, ending: Ending, diverged: bool = False) -> None:
-    ending.saved = True
-    if not options.save:
-        return
-    if options.save.exists() and _content(scene.run) == ending.began:
-        say(f"{scene.name}: {options.save} is as it was, since no step was done and nothing was edited")
-        return
-    if diverged or not np.isfinite(scene.run.values).all():
-        was = "; the file is as it was" if options.save.exists() else ""
-        say(f"{scene.name}: {options.save} was not written, since the training diverged{was}")
-        return
-    try:
-        scene.run.save(options.save, {WRITER: scene.name})
-        ending.written.append(options.save)
-    except ScalarvizError as error:
-        ending.failures.append(str(error))
-        ending.written += _saved_elsewhere(scene, options.save.name)
+    def _report(self) -> None:
+        """What the training came to and what was written, in words, and as JSON where that was asked for."""
+        run, name = self.scene.run, self.loaded.name
+        rate = run._training.steps_per_second
+        try:
+            more = self.loaded.report(self.scene)
+        except ScalarvizError as error:
+            more = {}
+            self.failures.append(str(error))
+        told = "".join(f", {what} {_said(number)}" for what, number in more.items())
+        paced = "" if math.isnan(rate) else f", {rate:,.0f} steps/s"  # none yet, or none since another engine took over
+        lost = (
+            f", loss {_loss(self.scene):.5g}" if len(run.history) else ""
+        )  # none of these numbers: NaN would be a lie
+        say(f"{name}: step {run.steps:,}{lost}{told}{paced}, {self.seconds:.1f} s in all")
+        for path in self.written:
+            say(f"wrote {path}")
+        if not self.options.json_line:
+            return
+        line = {
+            "scene": name,
+            "steps": run.steps,
+            "loss": number_of(_loss(self.scene)),
+            "weights": run.n_weights,
+            "engine": run.engine.name,
+            "dtype": run.dtype,
+            "seed": run.seed,
+            "steps_per_s": number_of(rate, 1),
+            "seconds": number_of(self.seconds, 3),
+            **what_stopped(run),
+            **{what: number_of(number) for what, number in more.items()},
+        }
+        try:
+            tell(json.dumps(line, allow_nan=False))
+        except InputError as error:
+            self.failures.append(str(error))
 
 
 def _saved_elsewhere(scene: Scene, name: str) -> list[Path]:
@@ -266,52 +285,6 @@ def _content(run: Run) -> tuple[object, ...]:
     """What a file of weights holds of a run: equal tuples, equal files."""
     numbers = checksum({**run.state_dict(), **{f"{OPTIMIZER}{n}": a for n, a in optimizer_state(run).items()}})
     return run.steps, run.optimizer.hyperparameters(), numbers
-
-
-def _write(loaded: LoadedScene, scene: Scene, options: Any, stop: Stop, ending: Ending) -> None:
-    """Write what was asked for, the weights first; what cannot be written keeps nothing else from it."""
-    _save(scene, options, stop, ending)
-    if ending.outputs is not None:
-        ending.written += ending.outputs.pictures(scene)
-        ending.failures += ending.outputs.failures
-    try:
-        ending.written += loaded.finish(scene, options)
-    except ScalarvizError as error:
-        ending.failures.append(str(error))
-
-
-def _report(loaded: LoadedScene, scene: Scene, as_json: bool, ending: Ending) -> None:
-    run, name = scene.run, loaded.name
-    rate = run._training.steps_per_second
-    try:
-        more = loaded.report(scene)
-    except ScalarvizError as error:
-        more = {}
-        ending.failures.append(str(error))
-    told = "".join(f", {what} {_said(number)}" for what, number in more.items())
-    paced = "" if math.isnan(rate) else f", {rate:,.0f} steps/s"  # none yet, or none since another engine took over
-    lost = f", loss {_loss(scene):.5g}" if len(run.history) else ""  # none of these numbers yet: NaN would be a lie
-    say(f"{name}: step {run.steps:,}{lost}{told}{paced}, {ending.seconds:.1f} s in all")
-    for path in ending.written:
-        say(f"wrote {path}")
-    if as_json:
-        line = {
-            "scene": name,
-            "steps": run.steps,
-            "loss": number_of(_loss(scene)),
-            "weights": run.n_weights,
-            "engine": run.engine.name,
-            "dtype": run.dtype,
-            "seed": run.seed,
-            "steps_per_s": number_of(rate, 1),
-            "seconds": number_of(ending.seconds, 3),
-            **what_stopped(run),
-            **{what: number_of(number) for what, number in more.items()},
-        }
-        try:
-            tell(json.dumps(line, allow_nan=False))
-        except InputError as error:
-            ending.failures.append(str(error))
 
 
 def _loss(scene: Scene) -> float:

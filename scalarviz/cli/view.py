@@ -14,15 +14,13 @@ from ..io.pictures import FORMATS
 from ..io.readable import check_source
 from ..run.sources.recording.file import clean
 from .console import fail, say
-from .flags import model_of
+from .flags import Command, model_of
 from .interrupt import INTERRUPTED
 from .pictures import STILLS, check_look
 from .stop import Stop
 from .window import has_window, show_file, wants_window
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from ..sweep.build import SceneBuild
     from ..view.shown.subject import Subject
     from ..view.sweeps.rooms import RunRooms
@@ -33,8 +31,8 @@ _LEFT_OUT = 5
 """Clauses of what cannot be compared that are said."""
 
 
-def view_options() -> type[BaseModel]:
-    """The flags of the command: those of the scenes that are of the picture alone, and the files."""
+def command() -> Command:
+    """The flags, those of the scenes that are of the picture alone and the files, and what runs the command."""
     flags = {
         "file": (Path, Field(description=".onnx, .safetensors, or .svs, what a sweep wrote",
                              json_schema_extra={"argument": True})),
@@ -48,7 +46,7 @@ def view_options() -> type[BaseModel]:
         "scene": (Path | None, Field(None, json_schema_extra={"metavar": "FILE"}, description="of what a sweep wrote: "
                                      "the scene's file (.py) that built the runs, which is run here")),
     }  # fmt: skip
-    return model_of("ViewOptions", flags, ("headless", "size", "theme", "presenter", "cmap"))
+    return model_of("ViewOptions", flags, ("headless", "size", "theme", "presenter", "cmap")), view
 
 
 def view(options: Any) -> int:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pydantic import Field
 
 from ..engine.cpu.there import no_numba
 from ..engine.cpu.units import refusal
@@ -16,22 +18,21 @@ from ..engine.cuda.there import no_compiler, no_cuda, simulated
 from ..engine.problem import DTYPES
 from ..errors import InputError, ScalarvizError, listing, shown
 from .console import Progress, say
+from .flags import Command, model_of
 
 
-def warm_up(quiet: bool = False, gpu: str | None = None) -> int:
-    """Compile the kernels into the cache, those for the GPUs that are here too.
+def command() -> Command:
+    """The flags, and what runs the command."""
+    flags = {
+        "quiet": (bool, Field(False, description="Say nothing, give way to other programs.")),
+        "gpu": (str | None, Field(None, json_schema_extra={"metavar": "sm_90"},
+                                  description="For this kind of GPU too; none need be here.")),
+    }  # fmt: skip
+    return model_of("WarmupOptions", flags, ()), warm_up
 
-    Parameters
-    ----------
-    quiet : bool
-        Say nothing, and give way to other programs.
-    gpu : str, optional
-        A kind of GPU to compile for that need not be here, as ``"sm_90"``.
 
-    Returns
-    -------
-    int
-        The exit code, 0.
+def warm_up(options: Any) -> int:
+    """Compile the kernels into the cache, also for the GPUs that are here or for a kind that is named; exit code 0.
 
     Raises
     ------
@@ -42,34 +43,39 @@ def warm_up(quiet: bool = False, gpu: str | None = None) -> int:
     """
     if why := no_numba():
         raise ScalarvizError(f"numba {why}")
-    gpus = here_gpus() if gpu is None else asked_gpus(gpu)
+    gpus = _here() if options.gpu is None else [_named(options.gpu)]
     from ..engine.cpu.loader import warmup
     from ..engine.cpu.wire import KERNELS
     from ..scalar import ops
 
-    _check_folder()
-    if quiet:
+    def compile_all(update: Callable[[int, str], object]) -> None:
+        warmup(DTYPES, progress=lambda done, total, what: _checked(refusal(), update, done, what))
+
+    _checked(refusal())
+    if options.quiet:
         _give_way()
-        warmup(DTYPES, progress=lambda *_: _check_folder())
-        compile_quietly(gpus)
-        return 0
-    start = time.perf_counter()
-    with Progress("compiling", 0, len(DTYPES) * (len(KERNELS) + len(ops.TABLE))) as bar:
-
-        def report(done: int, total: int, what: str) -> None:
-            _check_folder()
-            bar.update(done, what)
-
-        warmup(DTYPES, progress=report)
-    say(f"scalarviz: the kernels are compiled and cached ({time.perf_counter() - start:.1f} s)")
-    compile_for(gpus)
+    _told("", options.quiet, len(DTYPES) * (len(KERNELS) + len(ops.TABLE)), compile_all)
+    for gpu in gpus:
+        _told(f" for {gpu.name}", options.quiet, *_work_for(gpu, options.quiet))
     return 0
 
 
-def _check_folder() -> None:
+def _told(where: str, quiet: bool, count: int, work: Callable[[Callable[[int, str], object]], None]) -> None:
+    """Do some work, with a bar meanwhile and a line at its end."""
+    start = time.perf_counter()
+    if quiet:
+        work(lambda done, what: None)
+        return
+    with Progress(f"compiling{where}", 0, count) as bar:
+        work(bar.update)
+    say(f"scalarviz: the kernels{where} are compiled and cached ({time.perf_counter() - start:.1f} s)")
+
+
+def _checked(reason: str, update: Callable[..., object] = lambda: None, *done: object) -> None:
     """Raise where kernels would not be kept, also when the disk fills up meanwhile: compiling on would be in vain."""
-    if reason := refusal():
+    if reason:
         raise InputError(reason)
+    update(*done)
 
 
 def _give_way() -> None:
@@ -77,42 +83,25 @@ def _give_way() -> None:
         os.nice(10)
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What is compiled for.
-
-    Attributes
-    ----------
-    capability : (int, int)
-    number : int or None
-        Of a GPU that is here_gpus: its driver makes machine code of the PTX.
-    name : str
-    """
+class Target(NamedTuple):
+    """What is compiled for; `number` is that of a GPU that is here: its driver makes machine code of the PTX."""
 
     capability: tuple[int, int]
     number: int | None
     name: str
 
 
-def here_gpus() -> list[Target]:
+def _here() -> list[Target]:
     """The GPUs of this machine, one of each kind; none where CUDA cannot be used."""
     if simulated() or no_cuda(0):
         return []
     usable = [gpu for gpu in there.driver().gpus if not no_cuda(gpu.number)]
     kinds = {gpu.capability: gpu for gpu in reversed(usable)}
-    return [Target(kind, gpu.number, f"{_words(kind)} ({gpu.name})") for kind, gpu in sorted(kinds.items())]
+    return [Target(kind, gpu.number, "sm_{}{} ({})".format(*kind, gpu.name)) for kind, gpu in sorted(kinds.items())]
 
 
-def asked_gpus(kind: str) -> list[Target]:
-    """The kind of GPU that is named, as ``"sm_90"``.
-
-    Raises
-    ------
-    InputError
-        The toolkit compiles for no such kind.
-    ScalarvizError
-        There is no compiler; the message says why.
-    """
+def _named(kind: str) -> Target:
+    """The kind of GPU that is named, as ``"sm_90"``."""
     if why := no_compiler():
         raise ScalarvizError(f"--gpu {kind} {why}")
     known = nvvm.processors()
@@ -121,51 +110,21 @@ def asked_gpus(kind: str) -> list[Target]:
         kinds = listing(f"sm_{number}" for number in known)
         raise InputError(f"--gpu: this CUDA toolkit compiles for {kinds}; got {shown(kind)}")
     number = int(found[1])
-    return [Target((number // 10, number % 10), None, kind)]
+    return Target((number // 10, number % 10), None, kind)
 
 
-def compile_for(targets: Sequence[Target]) -> None:
-    """Compile, with a progress bar and a line at the end, for each of them."""
-    for target in targets:
-        start = time.perf_counter()
-        with Progress(f"compiling for {target.name}", 0, _count(target)) as bar:
-            _compile(target, bar.update)
-        say(f"scalarviz: the kernels for {target.name} are compiled and cached ({time.perf_counter() - start:.1f} s)")
+def _work_for(gpu: Target, quiet: bool) -> tuple[int, Callable[[Callable[[int, str], object]], None]]:
+    """How many kernels a GPU wants, and what compiles them; `quiet` leaves out the GPU, which others may be using."""
+    from ..engine.cuda import images, warm
 
+    number = None if quiet else gpu.number
 
-def compile_quietly(targets: Sequence[Target]) -> None:
-    """The same without a word, and without the GPU, which others may be using."""
-    for target in targets:
-        _compile(Target(target.capability, None, target.name), lambda done, note: None)
+    def compile_all(update: Callable[[int, str], object]) -> None:
+        def report(before: int) -> Callable[[int, int, str], None]:
+            return lambda done, total, what: _checked(images.PLACE.refusal(), update, before + done, what)
 
+        warm.warmup(gpu.capability, progress=report(0))
+        if number is not None:
+            warm.warmup_device(number, progress=report(warm.count()))
 
-def _compile(target: Target, tell: Callable[[int, str], None]) -> None:
-    from ..engine.cuda import warm
-
-    def report(before: int) -> Callable[[int, int, str], None]:
-        def progress(done: int, total: int, what: str) -> None:
-            _check_images()
-            tell(before + done, what)
-
-        return progress
-
-    warm.warmup(target.capability, progress=report(0))
-    if target.number is not None:
-        warm.warmup_device(target.number, progress=report(warm.count()))
-
-
-def _count(target: Target) -> int:
-    from ..engine.cuda import warm
-
-    return warm.count() * (1 if target.number is None else 2)
-
-
-def _check_images() -> None:
-    from ..engine.cuda import images
-
-    if reason := images.PLACE.refusal():
-        raise InputError(reason)
-
-
-def _words(capability: tuple[int, int]) -> str:
-    return f"sm_{capability[0]}{capability[1]}"
+    return warm.count() * (1 if number is None else 2), compile_all

@@ -17,7 +17,7 @@ import pytest
 import scalarviz as sv
 from kit.commands import SCENES, weights_in
 from scalarviz import nn, optim
-from scalarviz.cli import rooms
+from scalarviz.cli import doctor, rooms
 from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.io import save_picture, save_tensors
 from scalarviz.lessons import lessons, shelf
@@ -77,7 +77,7 @@ def test_doctor_says_what_works_and_what_to_install(cli, monkeypatch):
         assert "no display" in rows["window"]
         assert rows["notebook"].startswith(mark)
         assert ("scalarviz[notebook]" in rows["notebook"]) != there
-    monkeypatch.setattr("scalarviz.cli.doctor._cuda", lambda: 1 / 0)  # a check that breaks
+    monkeypatch.setitem(doctor.CHECKS, "CUDA", lambda: 1 / 0)  # a check that breaks
     result = cli("doctor", "--report")
     assert result.code == 0
     assert all(said in result.out for said in ("ZeroDivisionError", f"Python {sys.version.split()[0]}", "numba "))
