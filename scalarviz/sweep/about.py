@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, ClassVar
+
+from annotated_types import Ge, Lt, MinLen
 
 from ..errors import FileFormatError
 from .result import Label
@@ -13,6 +16,7 @@ from .result import Label
 MOST_WORDS = 1 << 24
 """Characters of it as JSON."""
 MOST_RUNS = 10_000_000
+Whole = Annotated[int, Ge(0), Lt(1 << 64)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +47,14 @@ class About:
 
     name: str
     build_text: str
-    grid: dict[str, list[Label]]
-    seeds: list[int]
-    steps: int
-    total: int
+    grid: dict[str, Annotated[list[Label], MinLen(1)]]
+    seeds: list[Whole]
+    steps: Whole
+    total: Whole
     made: str = ""
     fixed: dict[str, Label] = field(default_factory=dict)
-    keyframes: int = 0
+    keyframes: Whole = 0
+    __pydantic_config__: ClassVar[Mapping[str, object]] = {"strict": True, "extra": "forbid"}
 
     def place(self, number: int) -> tuple[dict[str, Label], int]:
         """Options and seed of a run, by its number: of a seed's runs the last option's value changes fastest."""
@@ -66,44 +71,17 @@ def written(about: About) -> str:
 
 
 def read_about(text: str) -> About:
-    """What JSON says, checked.
+    """What JSON says, checked; FileFormatError where it is not what a sweep says of itself."""
+    from pydantic import TypeAdapter, ValidationError
 
-    Raises
-    ------
-    FileFormatError
-        It is not what a sweep says of itself.
-    """
     try:
-        said = json.loads(text) if len(text) <= MOST_WORDS else None
-    except (ValueError, RecursionError):
-        said = None
-    names = {part.name for part in fields(About)}
-    if not isinstance(said, dict) or set(said) != names or not all(map(_fits, said, said.values())):
-        raise FileFormatError("what it says of its sweep cannot be read")
-    about = About(**said)
+        about = TypeAdapter(About).validate_json(text if len(text) <= MOST_WORDS else "")
+    except ValidationError:
+        raise FileFormatError("what it says of its sweep cannot be read") from None
     # counted, not listed: a file may promise any number of them
     if math.prod(map(len, about.grid.values())) * len(about.seeds) != about.total or about.total > MOST_RUNS:
         raise FileFormatError("it says a number of runs that is not that of its options and seeds")
     return about
-
-
-def _fits(name: str, value: Any) -> bool:
-    """Whether a part is of the kind that it should be."""
-    if name in ("name", "build_text", "made"):
-        return isinstance(value, str)
-    if name in ("steps", "total", "keyframes"):
-        return _whole(value)
-    if name == "seeds":
-        return isinstance(value, list) and all(map(_whole, value))
-    if name == "fixed":
-        return isinstance(value, dict) and all(map(is_label, value.values()))
-    return isinstance(value, dict) and all(
-        isinstance(values, list) and values and all(map(is_label, values)) for values in value.values()
-    )
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64
 
 
 def is_label(value: Any) -> bool:

@@ -16,25 +16,13 @@ from ..run.scene.scene_file import LoadedScene, load_scene, scene_of_text, settl
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A run that was made to be trained.
-
-    Attributes
-    ----------
-    run : Run
-    scene : Scene or None
-    loaded : LoadedScene or None
-        Where the scene is from; its ``report`` is told.
-    options : object or None
-        What the scene was built with.
-    steps : int or None
-        That it should do, where the scene has made another number of what it was given, as of epochs.
-    """
+    """A run that was made to be trained, and the scene that it is from, if any."""
 
     run: Run
     scene: Scene | None = None
     loaded: LoadedScene | None = None
-    options: Any = None
-    steps: int | None = None
+    options: Any = None  # what the scene was built with
+    steps: int | None = None  # where the scene has made another number of what it was given, as of epochs
 
     def metrics(self) -> dict[str, float]:
         """What the scene reports of itself."""
@@ -45,18 +33,10 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class SceneBuild:
-    """A scene, with flags of its own.
-
-    Attributes
-    ----------
-    name : str
-        Of a scene of the package, or of a file.
-    text : str
-        What the file held when the sweep began; empty for a scene of the package.
-    """
+    """A scene of the package, or of a file, with flags of its own."""
 
     name: str
-    text: str = ""
+    text: str = ""  # what the file held when the sweep began
 
     @property
     def loaded(self) -> LoadedScene:
@@ -64,13 +44,7 @@ class SceneBuild:
         return _loaded(self.name, self.text)
 
     def options(self, given: Mapping[str, Any], seed: int) -> Any:
-        """The model of its options; one thread, since many runs share the processors, unless another was given.
-
-        Raises
-        ------
-        pydantic.ValidationError
-            One of them cannot be.
-        """
+        """The model of its options; one thread, since many runs share the processors, unless another was given."""
         model = self.loaded.options
         for name, value in given.items():  # of an option that may be repeated, as --pair, one value is meant
             if isinstance(value, str) and get_origin(model.model_fields[name].annotation) is list:
@@ -94,13 +68,7 @@ def _loaded(name: str, text: str) -> LoadedScene:
 
 @dataclass(frozen=True, slots=True)
 class FunctionBuild:
-    """A function that returns a Run or a Scene: ``function(seed=0, **options)``.
-
-    Attributes
-    ----------
-    function : callable
-        One that another process can import: defined in a module, not in another function or a notebook.
-    """
+    """A function that returns a Run or a Scene: ``function(seed=0, **options)``."""
 
     function: Callable[..., Any]
 
@@ -118,13 +86,7 @@ class FunctionBuild:
             return ""
 
     def built(self, given: Mapping[str, Any], seed: int) -> Built:
-        """What it returns for some options.
-
-        Raises
-        ------
-        TypeMismatchError
-            It is neither a Run nor a Scene.
-        """
+        """What it returns for some options; TypeMismatchError if that is neither a Run nor a Scene."""
         made = self.function(seed=seed, **{name: value for name, value in given.items() if name != "steps"})
         if isinstance(made, Scene):
             return Built(made.run, made)
@@ -133,13 +95,7 @@ class FunctionBuild:
         raise TypeMismatchError(f"{self.name}(seed={seed}, ...) must return a Run or a Scene, got {shown(made)}")
 
     def check(self, names: list[str]) -> None:
-        """Say before anything is computed what would stop every run.
-
-        Raises
-        ------
-        InputError
-            It does not take the seed, or one of the options `names`.
-        """
+        """InputError if it does not take the seed, or one of the options `names`."""
         try:
             taken = inspect.signature(self.function).parameters
         except (TypeError, ValueError):  # of one that says nothing of itself

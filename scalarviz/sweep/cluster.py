@@ -11,11 +11,12 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import CancelledError, Executor, Future, wait
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, Executor, Future
+from concurrent.futures import wait as wait_for
 from dataclasses import replace
 from functools import cache
-from importlib import metadata
+from importlib import import_module, metadata
 from threading import RLock
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -36,13 +37,7 @@ BESIDE = ("dask", "distributed", "cloudpickle")
 
 
 def checked(address: object) -> str:
-    """An address, if it can be one.
-
-    Raises
-    ------
-    InputError
-        It is none.
-    """
+    """An address, if it can be one; InputError otherwise."""
     match = ADDRESS.fullmatch(address) if isinstance(address, str) else None
     if not match or not 0 < int(match[3]) < 1 << 16:
         raise InputError(
@@ -65,15 +60,16 @@ def warning_of(address: str) -> str:
 def connected(address: str, timeout: float = TIMEOUT) -> Any:
     """A ``distributed.Client`` of the scheduler at `address`, whose workers have the versions of here.
 
-    Raises
-    ------
-    MissingDependencyError
-        dask.distributed is not installed here.
-    InputError
-        The address is none, certificates are missing, nobody answers, or versions differ.
+    MissingDependencyError without dask.distributed; InputError where the address is none, certificates are missing,
+    nobody answers, or versions differ.
     """
     address = checked(address)
-    distributed = _distributed()
+    try:
+        distributed: Any = import_module("distributed")
+    except ImportError as error:
+        raise MissingDependencyError(
+            f'a sweep on a cluster needs dask.distributed ({error}); install it: pip install "scalarviz[sweep]"'
+        ) from None
     security = _security(distributed) if address.startswith("tls:") else None
     for log in LOGS:  # what is lost is said by us, in one line
         logging.getLogger(log).setLevel(logging.CRITICAL)
@@ -89,16 +85,6 @@ def connected(address: str, timeout: float = TIMEOUT) -> Any:
         client.close()
         raise
     return client
-
-
-def _distributed() -> Any:
-    try:
-        import distributed
-    except ImportError as error:
-        raise MissingDependencyError(
-            f'a sweep on a cluster needs dask.distributed ({error}); install it: pip install "scalarviz[sweep]"'
-        ) from None
-    return distributed
 
 
 def _security(distributed: Any) -> Any:
@@ -169,22 +155,7 @@ Parcel = list[Asked]
 class Cluster(Executor):
     """Computes the jobs of a sweep on the workers of a dask scheduler, as the processes of a pool would.
 
-    Parameters
-    ----------
-    address : str
-        ``tls://host:port`` or ``tcp://host:port``.
-    said : callable, optional
-        Is told a line where a worker has died, from another thread.
-
-    Attributes
-    ----------
-    threads : int
-        Of all workers that the scheduler has now.
-
-    Raises
-    ------
-    MissingDependencyError, InputError
-        As :func:`scalarviz.sweep.cluster.connected`.
+    `said` is told a line where a worker has died, from another thread. `threads` are those of all workers now.
     """
 
     def __init__(self, address: str, said: Callable[[str], None] = lambda line: None) -> None:
@@ -203,15 +174,7 @@ class Cluster(Executor):
     # ---- as an Executor
 
     def submit(self, function: Any, /, *args: Any, **named: Any) -> Future[Any]:
-        """The result of a job as a future: ``submit(compute, job)``. It can be cancelled until it is sent.
-
-        Raises
-        ------
-        TypeMismatchError
-            Something else is to be called.
-        StateError
-            It is shut down, or the scheduler is gone.
-        """
+        """The result of a job as a future: ``submit(compute, job)``. It can be cancelled until it is sent."""
         if function is not compute or len(args) != 1 or named or not isinstance(args[0], Job):
             raise TypeMismatchError(f"a cluster computes jobs, as submit(compute, job), got {shown((function, *args))}")
         future: Future[Result] = Future()
@@ -231,7 +194,7 @@ class Cluster(Executor):
                 self._waiting.clear()
                 self._suspects.clear()
         if wait and not cancel_futures:
-            _wait_for(one.future for one in left)
+            wait_for([one.future for one in left])
         for one in left:
             one.future.cancel()
         self._client.close(timeout=2)
@@ -303,7 +266,8 @@ class Cluster(Executor):
         for job, future, before in parcel:
             all_deaths = before + error.allowed_failures + 1
             if before and all_deaths >= DEATHS:  # it was alone
-                said = f"{all_deaths} workers died that computed it, the last one at {_last(error)}"
+                last = getattr(error.last_worker, "address", error.last_worker)
+                said = f"{all_deaths} workers died that computed it, the last one at {last}"
                 future.set_result(failure(replace(job, tries=job.tries + max(deaths - 1, 0)), said))
             else:
                 with self._turn:
@@ -344,14 +308,6 @@ class Cluster(Executor):
             self._said(f"the worker {said.get('worker')} {how}; its {runs:,} runs are computed by others")
 
 
-def _wait_for(futures: Iterable[Future[Result]]) -> None:
-    wait(list(futures))
-
-
-def _last(error: Any) -> str:
-    return str(getattr(error.last_worker, "address", error.last_worker))
-
-
 # ---- What a sweep does in the processes of somebody else's cluster: it is imported there, by its name.
 
 PACKAGES = ("scalarviz", "numpy", "numba", "llvmlite")
@@ -382,18 +338,12 @@ def versions() -> dict[str, str]:
 
 def differences(here: dict[str, str], there: dict[str, str]) -> str:
     """``numpy 2.4.1 there, 2.5.0 here``: what is not the same; empty if all is."""
-    return "; ".join(f"{name} {there.get(name, ABSENT)} there, {here[name]} here" for name in here
-                     if there.get(name, ABSENT) != here[name])  # fmt: skip
+    pairs = ((name, there.get(name, ABSENT), version) for name, version in here.items())
+    return "; ".join(f"{name} {other} there, {version} here" for name, other, version in pairs if other != version)
 
 
 def work(jobs: Sequence[Job], wanted: dict[str, str]) -> Computed:
-    """Compute some runs, one after the other, in a process with the versions that are `wanted`.
-
-    Raises
-    ------
-    InputError
-        Another version of a package is here.
-    """
+    """Compute some runs, one after the other; InputError where other versions are here than are `wanted`."""
     if other := differences(wanted, versions()):
         raise InputError(f"a worker on {platform.node()} has other versions than the sweep: {other}")
     _others_draw()

@@ -15,7 +15,6 @@ from ..run.sources.recording.file import clean
 from .result import Result
 
 if TYPE_CHECKING:
-    from ..io.atomic import StrPath
     from .build import Build
 
 
@@ -25,14 +24,7 @@ Quartiles = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Some runs.
-
-    Attributes
-    ----------
-    value : object
-        Of the option that they share; None for those of all.
-    results : tuple of Result
-    """
+    """Some runs; `value` is that of the option that they share, None for all runs."""
 
     value: Any
     results: tuple[Result, ...]
@@ -64,9 +56,13 @@ class Group:
 
 def groups(results: Iterable[Result], option: str = "") -> list[Group]:
     """The runs by the values of an option, in the order in which these first come; without one, all as one group."""
+    return _grouped(results, lambda result: result.options.get(option) if option else None)
+
+
+def _grouped(results: Iterable[Result], value_of: Callable[[Result], Any]) -> list[Group]:
     found: dict[str, tuple[Any, list[Result]]] = {}
     for result in results:
-        value = result.options.get(option) if option else None
+        value = value_of(result)
         found.setdefault(repr(value), (value, []))[1].append(result)
     return [Group(value, tuple(some)) for value, some in found.values()]
 
@@ -122,13 +118,7 @@ MOST_LETTERS = 100
 
 
 def write_table(path: StrPath, results: Iterable[Result]) -> None:
-    """Write a CSV file: number, options, seed, loss, metrics and the rest of each run, by number.
-
-    Raises
-    ------
-    InputError
-        It cannot be written.
-    """
+    """Write a CSV file: number, options, seed, loss, metrics and the rest of each run, by number."""
     rows = sorted(results, key=lambda result: result.number)
     options = list(dict.fromkeys(name for result in rows for name in result.options))
     metrics = metrics_of(rows)
@@ -165,7 +155,9 @@ def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
     Of more than `MOST_LINES` combinations a line for each value of each option.
     """
     names = swept(results)
-    lines = [([_told(group.value.get(name)) for name in names], group) for group in _combined(results, names)]
+    ordered = sorted(results, key=lambda result: result.number)
+    combined = _grouped(ordered, lambda result: [result.options.get(name) for name in names])
+    lines = [([_told(value) for value in group.value], group) for group in combined]
     heads = names
     if len(lines) > MOST_LINES:
         lines = [([name, _told(group.value)], group) for name in names for group in groups(results, name)]
@@ -174,24 +166,9 @@ def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
     whole = Group(None, tuple(results))
     more = [name for name, there in (("learnt", whole.learnt is not None), ("diverged", whole.count("diverged") > 0),
                                      ("failed", whole.count("failed") > 0)) if there]  # fmt: skip
-    heads = [
-        *heads,
-        "runs",
-        *more,
-        "loss: quarter",
-        "median",
-        "three quarters",
-        *(f"{clean(name, MOST_LETTERS)}, median" for name in metrics),
-    ]
+    medians = [f"{clean(name, MOST_LETTERS)}, median" for name in metrics]
+    heads = [*heads, "runs", *more, "loss: quarter", "median", "three quarters", *medians]
     return heads, [[*cells, *_numbers(group, more, metrics)] for cells, group in lines]
-
-
-def _combined(results: Sequence[Result], names: Sequence[str]) -> list[Group]:
-    """The runs by the values of all swept options, in the order in which these come first."""
-    found: dict[str, list[Result]] = {}
-    for result in sorted(results, key=lambda result: result.number):
-        found.setdefault(repr([result.options.get(name) for name in names]), []).append(result)
-    return [Group(some[0].options, tuple(some)) for some in found.values()]
 
 
 def _numbers(group: Group, more: Sequence[str], metrics: Sequence[str]) -> list[str]:
@@ -214,12 +191,7 @@ def _told(value: Any) -> str:
 class Left:
     """How many seconds are left, by the runs that were done since somebody began to look.
 
-    Parameters
-    ----------
-    total, before : int
-        Runs that there will be, and those that were done then.
-    began : float
-        Seconds of a clock, then.
+    `total` and `before` are the runs that there will be and those done then, `began` the seconds of a clock then.
     """
 
     def __init__(self, total: int, before: int, began: float) -> None:
@@ -251,10 +223,4 @@ class Kept(ABC):
 
     @abstractmethod
     def shown(self) -> tuple[StrPath, Build | None]:
-        """The file, and what builds its runs; None: the scene of the package that the file names, if it is one.
-
-        Raises
-        ------
-        InputError
-            There is no file, or nobody adds to it while it is shown.
-        """
+        """The file, and what builds its runs; None: the scene of the package that the file names, if it is one."""

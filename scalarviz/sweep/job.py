@@ -23,35 +23,16 @@ from .result import Arrays, Label, Result, State, thinned
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a process needs to know of a run; it can be pickled.
-
-    Attributes
-    ----------
-    number : int
-        Of the run in its sweep.
-    build : SceneBuild or FunctionBuild
-        What makes the run.
-    options : dict of str to object
-        All that were given, the swept ones and the others.
-    seed : int
-    steps : int
-        That it should do, where its scene says no other number itself.
-    keyframes : int
-        Of how many moments the weights are kept, evenly from the beginning to the end; 0: none.
-    labels : dict of str to Label
-        What is told of the swept ones.
-    tries : int
-        How many times it was begun, this one included.
-    """
+    """What a process needs to know of a run; it can be pickled."""
 
     number: int
     build: Build
-    options: dict[str, Any]
+    options: dict[str, Any]  # all that were given, the swept ones and the others
     seed: int
-    steps: int
-    keyframes: int = 0
-    labels: dict[str, Label] = field(default_factory=dict)
-    tries: int = 1
+    steps: int  # where its scene says no other number itself
+    keyframes: int = 0  # of so many moments, evenly from the beginning to the end, the weights are kept
+    labels: dict[str, Label] = field(default_factory=dict)  # what is told of the swept options
+    tries: int = 1  # how many times it was begun, this one included
 
     def stops(self, steps: int) -> list[int]:
         """The steps after which weights are kept, rising, of a run that has so many in all."""
@@ -109,20 +90,15 @@ def said_of(error: BaseException) -> str:
 def _looked_at(job: Job, built: Built, state: State, error: str, keyframes: dict[int, Arrays], began: float) -> Result:
     """The result of a run that stands at its end."""
     run = built.run
-    loss = _whole_loss(run)
-    state_of_rule, rule = _rule(run) if state == "done" else ({}, "")
+    with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
+        loss = float(RunSource(run).whole_loss())
+    remembers = state == "done" and (run.optimizer.state or run.optimizer.lr_schedule is not None)
+    state_of_rule, rule = (optimizer_state(run), said_of_run(run)) if remembers else ({}, "")
     return Result(
         job.number, job.labels, job.seed, state, run.steps, loss,
         _metrics(built, state), _reached(built, state), _curve(run), run.state_dict(), keyframes,
         time.perf_counter() - began, f"{run.engine.name}, {processor_type()}", job.tries, error, state_of_rule, rule,
     )  # fmt: skip
-
-
-def _rule(run: Run) -> tuple[Arrays, str]:
-    """What a run needs beside its weights to train on; nothing where its optimiser remembers nothing."""
-    if not run.optimizer.state and run.optimizer.lr_schedule is None:
-        return {}, ""
-    return optimizer_state(run), said_of_run(run)
 
 
 def _curve(run: Run) -> NDArray[np.float64]:
@@ -131,11 +107,6 @@ def _curve(run: Run) -> NDArray[np.float64]:
     facts = source.facts
     share = facts.batch_size / facts.samples if facts.reduction == "sum" else 1.0
     return thinned(run.history.step, np.asarray(run.history.loss) / share)
-
-
-def _whole_loss(run: Run) -> float:
-    with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
-        return float(RunSource(run).whole_loss())
 
 
 def _metrics(built: Built, state: State) -> dict[str, float]:

@@ -6,11 +6,12 @@ import math
 import pickle
 import re
 import shlex
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from itertools import islice, product
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -34,37 +35,18 @@ OF_PICTURES = frozenset(
 """Options of every scene that say how it is shown or told, and change no run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A sweep, checked.
-
-    Attributes
-    ----------
-    about : About
-    build : SceneBuild or FunctionBuild
-    fixed : dict of str to object
-        Options that are not swept, as they were given.
-    combinations : list of dict of str to object
-        The swept ones of each run of a seed, as they were given.
-    labels : list of dict of str to Label
-        And as they are told.
-    steps : list of int
-        Of each of those.
-    """
+class Plan(NamedTuple):
+    """A sweep, checked; `combinations` has, of each run of a seed, all options as given, swept ones as told, steps."""
 
     about: About
     build: Build
-    fixed: dict[str, Any]
-    combinations: list[dict[str, Any]]
-    labels: list[dict[str, Label]]
-    steps: list[int]
+    combinations: list[tuple[dict[str, Any], dict[str, Label], int]]
 
     def job(self, number: int) -> Job:
         """The run with a number."""
-        at = number % len(self.combinations)
-        seed = self.about.seeds[number // len(self.combinations)]
-        options = {**self.fixed, **self.combinations[at]}
-        return Job(number, self.build, options, seed, self.steps[at], self.about.keyframes, self.labels[at])
+        seed, at = divmod(number, len(self.combinations))
+        options, labels, steps = self.combinations[at]
+        return Job(number, self.build, options, self.about.seeds[seed], steps, self.about.keyframes, labels)
 
 
 def plan_of(
@@ -89,77 +71,57 @@ def plan_of(
     if both:
         raise InputError(f"sweep: {listing(sorted(both))} is swept and given as well; leave one of them out")
     listed = _seeds(seeds)
-    runs = len(listed) * int(np.prod([len(each) for each in values.values()], dtype=object))
+    runs = len(listed) * math.prod(map(len, values.values()))
     if runs > MOST_RUNS:
         raise InputError(f"sweep: {runs:,} runs; allowed: {MOST_RUNS:,}")
-    every: list[dict[str, Any]] = [{}]
-    for name, each in values.items():
-        every = [{**one, name: value} for one in every for value in each]
-    checked = [_checked(made, {**fixed, **one}, listed[0]) for one in every]
-    labels = [
-        {name: _label(one[name], models.get(name)) for name in one}
-        for one, (_, models) in zip(every, checked, strict=True)
-    ]
-    grid_told = {name: list(dict.fromkeys(one[name] for one in labels)) for name in values}
+    combinations = []
+    for chosen in product(*values.values()):
+        given = dict(zip(values, chosen, strict=True))
+        count, models = _checked(made, {**fixed, **given}, listed[0])
+        labels = {name: _label(value, models.get(name)) for name, value in given.items()}
+        combinations.append(({**fixed, **given}, labels, count))
+    grid_told = {name: list(dict.fromkeys(labels[name] for _, labels, _ in combinations)) for name in values}
     for name, told in grid_told.items():
         if len(told) != len(values[name]):
             raise InputError(f"sweep: two values of {name} are told alike: {listing(map(shown, told))}")
     about = About(
-        made.name, made.text, grid_told, listed, min(count for count, _ in checked), runs, _made(),
+        made.name, made.text, grid_told, listed, min(count for _, _, count in combinations), runs,
+        f"{time.strftime('%Y-%m-%d %H:%M')}, scalarviz {program_version()}".rstrip(),
         {name: _label(value, None) for name, value in fixed.items() if name != "steps"},
         integer("sweep: keyframes", keyframes, 0, 10_000),
     )  # fmt: skip
-    return Plan(about, made, dict(fixed), every, labels, [count for count, _ in checked])
+    return Plan(about, made, combinations)
 
 
 def _build(build: Any) -> Build:
     """What builds the runs."""
-    if isinstance(build, str):
-        if not build.endswith(".py"):
-            return SceneBuild(_known(build))
-        return SceneBuild(build, _text(build))
-    if not callable(build):
-        kind = type(build).__name__
-        raise TypeMismatchError(
-            f"sweep: build is a function that returns a Run, or the name of a scene or of its file, got {kind} "
-            f"{shown(build)}"
-        )
-    return FunctionBuild(build)
-
-
-def _known(name: str) -> str:
-    from importlib.util import find_spec
-
-    if name.isidentifier() and not name.startswith("_") and find_spec(f"scalarviz.scenes.{name}") is not None:
-        return name
-    raise InputError(f"sweep: no scene {shown(name)}; `scalarviz scenes` lists them, a file's name ends in .py")
-
-
-def _text(name: str) -> str:
-    try:
-        return check_source(name, "scene's file").read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read {shown(name)}: {getattr(error, 'strerror', None) or error}") from None
+    if not isinstance(build, str):
+        if not callable(build):
+            raise TypeMismatchError(
+                "sweep: build is a function that returns a Run, or the name of a scene or of its file, got "
+                f"{type(build).__name__} {shown(build)}"
+            )
+        return FunctionBuild(build)
+    if build.endswith(".py"):
+        try:
+            return SceneBuild(build, check_source(build, "scene's file").read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"cannot read {shown(build)}: {getattr(error, 'strerror', None) or error}") from None
+    if build.isidentifier() and not build.startswith("_") and find_spec(f"scalarviz.scenes.{build}") is not None:
+        return SceneBuild(build)
+    raise InputError(f"sweep: no scene {shown(build)}; `scalarviz scenes` lists them, a file's name ends in .py")
 
 
 def check_sent(build: Build) -> None:
-    """Say what keeps a function from being known in another process.
-
-    Raises
-    ------
-    InputError
-        It was defined in a notebook, at a prompt, or inside another function.
-    """
+    """InputError where another process could not know a function: of a notebook, a prompt, or another function."""
     if not isinstance(build, FunctionBuild):
         return
-    import sys
-
-    home = getattr(build.function, "__module__", "")
     why = ""
     try:
         pickle.dumps(build)
     except Exception as error:
         why = f"{error}"
+    home = getattr(build.function, "__module__", "")
     if home == "__main__" and not hasattr(sys.modules["__main__"], "__file__"):
         why = "it was defined at a prompt or in a notebook"
     if why:
@@ -179,14 +141,10 @@ def _field(build: Build, name: str) -> str:
         if wanted in (field, flag_of(field, info).lstrip("-").replace("-", "_").lower()):
             if field in fields:
                 return str(field)
-            raise InputError(f"sweep: {name} cannot be given: {_refusal(field)}")
+            why = "it is of pictures and words" if field in OF_PICTURES else "every run would write that file"
+            why = "seeds are counted by --seeds (in Python: seeds=)" if field == "seed" else why
+            raise InputError(f"sweep: {name} cannot be given: {why}")
     raise InputError(f"sweep: {build.name} has no option {shown(name)}; allowed: {listing(fields)}")
-
-
-def _refusal(field: str) -> str:
-    if field == "seed":
-        return "seeds are counted by --seeds (in Python: seeds=)"
-    return "it is of pictures and words" if field in OF_PICTURES else "every run would write that file"
 
 
 def sweepable(options: Any) -> list[str]:
@@ -259,10 +217,6 @@ def _label(given: Any, made: Any) -> Label:
     if isinstance(given, list | tuple):
         return ",".join(str(_label(one, None)) for one in given)
     return str(getattr(given, "__name__", given))
-
-
-def _made() -> str:
-    return f"{time.strftime('%Y-%m-%d %H:%M')}, scalarviz {program_version()}".rstrip()
 
 
 MOST = 10_000

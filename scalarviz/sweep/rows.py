@@ -64,7 +64,6 @@ SAID = KEY
 ORDER = f"{OURS}order"
 """The name of the list of the arrays' names as they stand in their network."""
 LONGEST_ERROR = 1000
-LONGEST_LABELS = 1 << 20
 _WHOLE = 1 << 53
 
 
@@ -82,13 +81,7 @@ def row_of(result: Result) -> tuple[Cell, ...]:
 
 
 def read_row(row: tuple[Any, ...]) -> Result:
-    """The result of a row, without its weights.
-
-    Raises
-    ------
-    FileFormatError
-        It is not what was written.
-    """
+    """The result of a row, without its weights; FileFormatError where it is not what was written."""
     *cells, said = row
     try:
         if checksum(cells) != said:
@@ -137,13 +130,7 @@ def weights_row(number: int, step: int, tensors: Arrays, said: str = "") -> tupl
 
 
 def read_weights(row: tuple[Any, ...]) -> dict[str, Any]:
-    """The arrays of a row of the table of weights, by name.
-
-    Raises
-    ------
-    FileFormatError
-        It is not what was written.
-    """
+    """The arrays of a row of the table of weights, by name; FileFormatError where it is not what was written."""
     from safetensors.numpy import load
 
     if not sound(row):

@@ -82,13 +82,7 @@ class Sweep(Iterator[Result], Kept):
         raise StopIteration
 
     def shown(self) -> tuple[Path, Build]:
-        """Its file, and what builds its runs.
-
-        Raises
-        ------
-        InputError
-            It has no file, or its runs are computed in this process when they are asked for.
-        """
+        """Its file, and what builds its runs."""
         if self._file is None:
             raise InputError("a sweep is shown from its file: give sweep(..., results='runs.svs')")
         if self._waits and self._end.alive:
@@ -239,24 +233,9 @@ TRIES = 3
 
 
 class Driver:
-    """One sweep at work.
+    """One sweep at work: its executor has `ahead` jobs at a time, results go to the file before anybody sees them.
 
-    Parameters
-    ----------
-    jobs : iterable of Job
-        What is to be computed.
-    executor : Executor
-    ahead : int
-        Jobs that it has at a time.
-    file : ResultsFile or None
-        Where results go before anybody sees them.
-
-    Attributes
-    ----------
-    futures : dict of int to Future
-        Of each run that is to be computed, by its number. One that has not begun can be cancelled.
-    results : SimpleQueue of Result, Exception or None
-        As they come; an exception is what ended the sweep. None: all are there, or were cancelled.
+    `results` are as they come; an exception is what ended the sweep, None that all are there or were cancelled.
     """
 
     def __init__(self, jobs: Iterable[Job], executor: Executor, ahead: int, file: ResultsFile | None) -> None:

@@ -25,27 +25,9 @@ _LOG = 64 << 20
 class ResultsFile:
     """Results go in as they come, each in a transaction: what a killed process leaves is whole.
 
-    Parameters
-    ----------
-    path : path-like
-        A new file, or one of the same sweep, which is gone on with; more seeds may be added to it.
-    about : About
-
-    Attributes
-    ----------
-    path : Path
-        Links followed.
-    about : About
-        As the file says it now.
-    missing : list of int
-        Runs that are to be computed: those without a result, and those that failed.
-
-    Raises
-    ------
-    InputError
-        The file is of another sweep, another process writes it, or it cannot be written.
-    FileFormatError
-        It is no file of results.
+    `path` is a new file, or one of the same sweep, which is gone on with; `about` may add seeds to it. `missing` are
+    the runs to compute: those without a result, and those that failed. InputError for a file of another sweep, one
+    that another process writes, or one that cannot be written.
     """
 
     def __init__(self, path: StrPath, about: About) -> None:
@@ -96,13 +78,7 @@ class ResultsFile:
             begin(self._database, self._file.path)
 
     def add(self, result: Result) -> None:
-        """Write a result in place of one that its run may have had.
-
-        Raises
-        ------
-        InputError
-            It cannot be written: a full disk, or somebody removed the file.
-        """
+        """Write a result in place of one that its run may have had; InputError: the disk is full, the file is gone."""
         if not self._file.there:
             raise InputError(f"{self._said} was removed or replaced while its sweep went on: no result can be written")
         marks = ", ".join("?" * (len(COLUMNS) + 1))
@@ -133,13 +109,7 @@ class ResultsFile:
 
 
 def check_results(path: StrPath) -> Path:
-    """Say what would stop results from being written to `path`; touches nothing. Returns the file, links followed.
-
-    Raises
-    ------
-    InputError
-        Its name has another ending, or no file can be made there.
-    """
+    """The file, links followed, if results can be written to `path`; touches nothing. InputError says what is wrong."""
     target = check_target(path)
     if target.suffix.lower() != ENDING:
         raise InputError(
@@ -150,13 +120,7 @@ def check_results(path: StrPath) -> Path:
 
 
 def check_same(there: About, about: About, said: str) -> None:
-    """Refuse to go on with another sweep.
-
-    Raises
-    ------
-    InputError
-        They are not the same, but for more seeds.
-    """
+    """InputError where they are not the same sweep, but for more seeds."""
     for part in ("name", "build_text", "grid", "steps", "fixed", "keyframes"):
         before, now = getattr(there, part), getattr(about, part)
         if not alike(before, now) or (part == "grid" and list(before) != list(now)):  # runs are counted by its order
