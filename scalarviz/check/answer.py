@@ -12,8 +12,8 @@ from ..checks import text
 from ..errors import TypeMismatchError, shown
 from ..scalar.value import Value
 from .asked import check_filled
-from .points import tolerance_of
-from .report import Report, Told, looks_like, reported
+from .points import given_of, near
+from .report import Report, Told, reported, wrong
 
 _USUAL = 1e-3
 _COUNTED = 0.4
@@ -52,8 +52,7 @@ def answer(given: Any, truth: Any, *, tolerance: float = _USUAL, title: str = "a
     >>> answer(-6.0, 6.0).cause
     'sign'
     """
-    hint, title = text(hint, "check.answer: hint"), text(title, "check.answer: title")
-    width = tolerance_of(tolerance, "check.answer")
+    (hint, width), title = given_of("check.answer", hint, tolerance), text(title, "check.answer: title")
 
     def find() -> Report:
         check_filled(given)
@@ -94,7 +93,7 @@ def _word(given: Any, wanted: str, title: str) -> Report:
         raise Told("failed", "kind", f"wanted is a word in quotation marks, got {shown(given)}")
     if _plain(given) == _plain(wanted):
         return Report(title, "right", ("right.",))
-    return Report(title, "wrong", (f"not {shown(given)}.",))
+    return wrong(title, (f"not {shown(given)}.",))
 
 
 def _plain(word: str) -> str:
@@ -110,13 +109,13 @@ def _number(given: Any, wanted: float, title: str, tolerance: float, counted: bo
     if abs(number - wanted) <= (min(room, _COUNTED) if counted else room):
         return Report(title, "right", ("right.",))
     cause, details = _cause(number, wanted, tolerance)
-    return Report(title, "wrong", (f"not {number:.6g}.",), cause, looks_like(cause, **details), "", number)
+    return wrong(title, (f"not {number:.6g}.",), cause, details, "", number)
 
 
 def _cause(number: float, wanted: float, tolerance: float) -> tuple[str, dict[str, Any]]:
     if not math.isfinite(number):
         return "nan", {}
-    if abs(number + wanted) <= tolerance * max(1.0, abs(wanted)):
+    if near(number, -wanted, tolerance):
         return "sign", {}
     if wanted:
         for factor in (2.0, 0.5, 10.0, 0.1, 4.0, 0.25):

@@ -18,18 +18,10 @@ _PLACES = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KE
 
 
 class Inputs(tuple[str, ...]):
-    """Names of the arguments that have to be given, and behind them those that may be.
-
-    Attributes
-    ----------
-    spare : tuple of str
-        Those with a default.
-    any_number : bool
-        It takes as many more as there are, as ``f(*numbers)`` does.
-    """
+    """Names of the arguments that have to be given; `spare` are those with a default, behind them."""
 
     spare: tuple[str, ...] = ()
-    any_number: bool = False
+    any_number: bool = False  # it takes as many more as there are, as ``f(*numbers)`` does
 
 
 def title_of(given: Any) -> str:
@@ -39,12 +31,7 @@ def title_of(given: Any) -> str:
 
 
 def check_filled(given: Any) -> None:
-    """Tell of the first ``...`` that is still in a function or a class, or in the place of one.
-
-    Raises
-    ------
-    Told
-    """
+    """Tell of the first ``...`` that is still in a function or a class, or in the place of one."""
     if given is ...:
         raise Told("empty", "", "nothing to check yet. Put something in the place of the ...")
     parts = [given] if not isinstance(given, type) else [f for f in vars(given).values() if inspect.isfunction(f)]
@@ -88,13 +75,7 @@ def _holds_dots(code: CodeType) -> bool:
 
 
 def inputs_of(function: Any, what: str) -> Inputs:
-    """Names of the arguments that have to be given by their place, and of those that may be.
-
-    Raises
-    ------
-    TypeMismatchError
-        It cannot be called, or says nothing of its arguments.
-    """
+    """Names of the arguments that have to be given by their place, and of those that may be; TypeMismatchError."""
     if not callable(function):
         raise TypeMismatchError(f"{what} must be a function, got {type(function).__name__} {shown(function)}")
     try:
@@ -109,13 +90,7 @@ def inputs_of(function: Any, what: str) -> Inputs:
 
 
 def called(function: Callable[..., Any], arguments: Sequence[Any], at: str = "") -> Any:
-    """What a pupil's function gives.
-
-    Raises
-    ------
-    Told
-        It raised something, which is told with its line.
-    """
+    """What a pupil's function gives; what it raises is told with its line."""
     try:
         return function(*arguments)
     except Told:
@@ -137,13 +112,7 @@ def _raised(function: Any, error: Exception) -> str:
 
 
 def numbers_of(result: Any, names: Sequence[str], what: str = "slope") -> tuple[float, ...]:
-    """A pupil's result as one float for each of `names`.
-
-    Raises
-    ------
-    Told
-        It is nothing, or another number of numbers, or no numbers.
-    """
+    """A pupil's result as one float for each of `names`."""
     if result is None:
         raise Told("failed", "none", "it gives nothing back: is a `return` missing?")
     given = _listed(result, len(names))

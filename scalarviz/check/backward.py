@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ..arguments import explained
-from ..checks import text
 from ..errors import InputError, shown
 from ..scalar import ops
 from ..scalar.single import as_number
@@ -25,9 +24,9 @@ from .gradient import (
     registered,
     result_taken_for_input,
 )
-from .guesses import Floats, Guess, Tried
-from .points import COUNT, Places, bounds_of, places, seed_of, tolerance_of
-from .report import Report, Told, looks_like, reported
+from .guesses import Guess, Tried
+from .points import COUNT, Floats, Places, bounds_of, given_of, near, places
+from .report import Report, Told, reported, wrong
 from .walks import check_walk
 
 
@@ -83,8 +82,7 @@ def backward(
     >>> bool(report), report.cause
     (False, 'upstream')
     """
-    hint, width = text(hint, "check.backward: hint"), tolerance_of(tolerance, "check.backward")
-    seed_of(seed, "check.backward")
+    hint, width = given_of("check.backward", hint, tolerance, seed)
     name = op if isinstance(op, str) else registered(op)
     title = name or title_of(op)
 
@@ -150,14 +148,14 @@ def _rule(op: Any, own: Inputs, of: Any, title: str, drawn: tuple[Any, float, in
 
 def _told(title: str, tried: Tried, of: Any, whole: Callable[..., Any], *lines: str) -> Report:
     """The report on a rule; of an operation of the table it is known what could be taken for what."""
-    wrong = tried.first_wrong()
+    first = tried.first_wrong()
     guesses: list[Guess] = []
-    if wrong is not None:
+    if first is not None:
         guesses = from_graph(whole, tried)
         name = of if isinstance(of, str) else registered(of)
         if name and tried.upstream is not None:
             there = Places(tried.numbers, tried.slopes, tried.values)
-            guesses += result_taken_for_input(name, there, wrong[0], tried.upstream)
+            guesses += result_taken_for_input(name, there, first[0], tried.upstream)
     return compared(title, tried, guesses, lines)
 
 
@@ -185,27 +183,19 @@ def _pull(
     lost = Tried(names, there.numbers, there.slopes, there.values, after, up, tolerance, "node.grad")
     if lost.first_wrong() is None:
         report = _told(title, tried, of, whole)
-        return Report(title, "wrong", report.lines, "overwrite", looks_like("overwrite"), report.where, report.got,
-                      report.expected)  # fmt: skip
+        return wrong(title, report.lines, "overwrite", None, report.where, report.got, report.expected)
     return _told(title, tried, of, whole)
 
 
-def _grad(node: Value, name: str) -> float:
+def _grad(node: Value) -> float:
     try:
-        return as_number(node.grad, name)
+        return as_number(node.grad, "the gradient of a parent")
     except (TypeError, ValueError):
         raise Told("failed", "kind", f"the gradient of a parent is no number afterwards but {node.grad!r}") from None
 
 
 def pulled_by(op: Callable[..., Any], whole: Callable[..., Any], rows: Floats, up: Floats) -> tuple[Floats, Floats]:
-    """What a pupil's rule added to the gradients of the operands, and what stands there afterwards.
-
-    Parameters
-    ----------
-    rows : ndarray, shape (points, operands)
-    up : ndarray, shape (points,)
-        The gradient of the node.
-    """
+    """What a pupil's rule added to the gradients of the operands, and what stands there; `up` are the node's."""
     before = np.random.default_rng(2).uniform(1.0, 3.0, rows.shape)
     after = np.empty_like(rows)
     for p, row in enumerate(rows.tolist()):
@@ -215,7 +205,7 @@ def pulled_by(op: Callable[..., Any], whole: Callable[..., Any], rows: Floats, u
         for leaf, grad in zip(leaves, before[p].tolist(), strict=True):
             leaf.grad = grad
         called(op, (node,))
-        after[p] = [_grad(leaf, "the gradient of a parent") for leaf in leaves]
+        after[p] = [_grad(leaf) for leaf in leaves]
     return after - before, after
 
 
@@ -233,11 +223,11 @@ def same_operand(
         wanted = float(up[p]) * sum(node.local_gradients)
         node.grad, one.grad = float(up[p]), 0.0
         called(op, (node,))
-        got = _grad(one, "the gradient of a parent")
-        if np.isfinite(wanted) and not abs(got - wanted) <= tolerance * max(1.0, abs(wanted)):
+        got = _grad(one)
+        if np.isfinite(wanted) and not near(got, wanted, tolerance):
             lines = (
                 "not yet: with two different operands it is right, with the same one at both places it is not.",
                 f"with a = b = {row[0]:.4g}, node.grad = {up[p]:.4g}: a has {got:.4g}, it is {wanted:.4g}.",
             )
-            return Report(title, "wrong", lines, "overwrite", looks_like("overwrite"), "a", got, wanted)
+            return wrong(title, lines, "overwrite", None, "a", got, wanted)
     return right

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..arguments import explained
-from ..checks import text
 from ..errors import ScalarvizError
 from ..scalar import mask, ops
 from ..scalar.emit import PYTHON, PYTHON_NAMES, function_source
@@ -19,9 +17,9 @@ from ..scalar.gradcheck import by_backward
 from ..scalar.kernel import define
 from ..scalar.value import Value
 from .asked import Inputs, called, check_filled, inputs_of, numbers_of, title_of
-from .guesses import Floats, Guess, Tried, guessed
-from .points import COUNT, Places, bounds_of, places, seed_of, tolerance_of
-from .report import Report, Told, looks_like, reported
+from .guesses import Guess, Tried, guessed
+from .points import COUNT, Floats, Places, bounds_of, given_of, places
+from .report import Report, Told, reported, wrong
 from .walks import operations, shares, slopes_inside, some_of
 
 AGAIN = 5
@@ -73,10 +71,8 @@ def gradient(
     >>> bool(report), report.cause
     (False, 'swapped')
     """
-    hint, width = text(hint, "check.gradient: hint"), tolerance_of(tolerance, "check.gradient")
-    seed_of(seed, "check.gradient")
+    hint, width = given_of("check.gradient", hint, tolerance, seed)
     ends = bounds_of(between, "check.gradient")
-
     return reported("gradient", title_of(fn), hint, lambda: _found(fn, of, (ends, width, seed)))
 
 
@@ -110,13 +106,7 @@ def registered(of: Any) -> str:
 
 
 def matching(own: Inputs, theirs: Sequence[str], more: int = 0) -> tuple[str, ...]:
-    """What the inputs are called in the pupil's function, which takes `more` arguments behind them.
-
-    Raises
-    ------
-    Told
-        It takes another number of them.
-    """
+    """What the inputs are called in the pupil's function, which takes `more` arguments behind them."""
     count = len(theirs) + more
     if own.any_number and len(own) <= count:
         return tuple(theirs)
@@ -127,13 +117,7 @@ def matching(own: Inputs, theirs: Sequence[str], more: int = 0) -> tuple[str, ..
 
 
 def answers(fn: Callable[..., Any], rows: Floats, names: Sequence[str]) -> Floats:
-    """What a pupil's function gives for each row, shape (rows, names); some are asked twice.
-
-    Raises
-    ------
-    Told
-        It raises, gives no numbers, or gives others the second time.
-    """
+    """What a pupil's function gives for each row, shape (rows, names); some are asked twice."""
     found = [_answer(fn, row, names) for row in rows.tolist()]
     for row, before in zip(rows[:AGAIN].tolist(), found, strict=False):
         if not np.array_equal(_answer(fn, row, names), before, equal_nan=True):
@@ -151,19 +135,14 @@ def _at(names: Sequence[str], row: Sequence[float]) -> str:
 
 
 def compared(title: str, tried: Tried, guesses: Sequence[Guess] = (), more: Sequence[str] = ()) -> Report:
-    """The report on slopes.
+    """The report on slopes; `more` are lines that are said at the end.
 
-    Parameters
-    ----------
-    guesses : sequence of Guess
-        Mistakes in the first input that differs which only who knows the function can make.
-    more : sequence of str
-        Lines that are said at the end.
+    `guesses` are mistakes in the first input that differs which only who knows the function can make.
     """
-    wrong = tried.first_wrong()
-    if wrong is None:
+    first = tried.first_wrong()
+    if first is None:
         return Report(title, "right", (f"right at all {COUNT} points.",))
-    k, at = wrong
+    k, at = first
     cause, details = guessed(tried, k, guesses)
     got, expected = float(tried.got[at, k]), float(tried.expected[at, k])
     up = "" if tried.upstream is None else f", {tried.above} = {tried.upstream[at]:.4g}"
@@ -173,8 +152,7 @@ def compared(title: str, tried: Tried, guesses: Sequence[Guess] = (), more: Sequ
         f"it is {_shown(expected, got)}.",
         *more,
     )  # fmt: skip
-    looks = looks_like(cause, **details)
-    return Report(title, "wrong", lines, cause, looks, tried.names[k], got, expected)
+    return wrong(title, lines, cause, details, tried.names[k], got, expected)
 
 
 def _shown(number: float, other: float) -> str:
@@ -184,10 +162,10 @@ def _shown(number: float, other: float) -> str:
 
 def from_graph(whole: Callable[..., Any], tried: Tried) -> list[Guess]:
     """Mistakes that only the function's own graph knows: a link that is missing, a way that is not counted."""
-    wrong = tried.first_wrong()
-    if wrong is None:
+    first = tried.first_wrong()
+    if first is None:
         return []
-    k, graphs = wrong[0], []
+    k, graphs = first[0], []
     for row in tried.numbers.tolist():
         leaves = [Value(number) for number in row]
         graphs.append((whole(*leaves), leaves))
@@ -224,8 +202,10 @@ def _of_backward(
     report = compared(title_of(fn), tried, from_graph(held, tried))
     if report.passed:
         return report
-    wrong = [op for op in operations(held(*map(Value, there.numbers[0]))) if op in ops.TABLE and not sound(op)]
-    return replace(report, cause="operation", looks=looks_like("operation", op=wrong[0])) if wrong else report
+    for op in operations(held(*map(Value, there.numbers[0]))):
+        if op in ops.TABLE and not _sound(ops.get(op)):
+            return wrong(report.title, report.lines, "operation", {"op": op}, report.where, report.got, report.expected)
+    return report
 
 
 def _asked_places(
@@ -256,17 +236,13 @@ def pulled(name: str, row: list[float], upstream: float = 1.0) -> list[float]:
 
 @cache
 def _sound(entry: ops.Op) -> bool:
+    """Whether the derivatives of an operation agree with finite differences; True where nothing can be said."""
     there = anywhere(entry.name)
     if there is None:
         return True
     found = np.array([pulled(entry.name, row) for row in there.numbers.tolist()])
     carry = [k for k, partial in enumerate(entry.partials) if partial is not None]
     return bool(np.allclose(found[:, carry], there.slopes[:, carry], rtol=1e-5, atol=1e-5))
-
-
-def sound(name: str) -> bool:
-    """Whether the derivatives of an operation agree with finite differences; True where nothing can be said."""
-    return _sound(ops.get(name))
 
 
 def anywhere(name: str, seed: int = 0) -> Places | None:

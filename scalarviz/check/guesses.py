@@ -8,24 +8,16 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from .points import Floats, near
+
 LEAST = 5
 """Points on either side of 0 that make a region."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """What numbers somebody would have who makes one mistake.
-
-    Attributes
-    ----------
-    cause : str
-    numbers : ndarray, shape (points,)
-    details : dict
-        For the words of the cause.
-    """
+    """What numbers, of shape (points,), somebody would have who makes one mistake; `details` are for its words."""
 
     cause: str
     numbers: Floats
@@ -34,21 +26,10 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What was given and what is right.
+    """What was given and what is right: arrays of shape (points, inputs), or (points,) for `values` and `upstream`.
 
-    Attributes
-    ----------
-    names : tuple of str
-        The inputs.
-    numbers, slopes, got : ndarray, shape (points, inputs)
-        The inputs, the derivatives, and what the pupil's function gave.
-    values : ndarray, shape (points,)
-    upstream : ndarray, shape (points,), or None
-        What came from above, for a rule.
-    tolerance : float
-        Largest accepted error, relative to ``max(1, |expected|)``.
-    above : str
-        What the pupil calls `upstream`.
+    `got` is what the pupil's function gave. `upstream` is what came from above, for a rule; `above` what the pupil
+    calls it.
     """
 
     names: tuple[str, ...]
@@ -67,8 +48,7 @@ class Tried:
 
     def same(self, a: Floats, b: Floats) -> Any:
         """Where two arrays are the same but for rounding."""
-        with np.errstate(all="ignore"):
-            return np.abs(a - b) <= self.tolerance * np.maximum(1.0, np.abs(b))  # False for NaN
+        return near(a, b, self.tolerance)
 
     def first_wrong(self) -> tuple[int, int] | None:
         """The first input that differs, and the first point where it does."""
@@ -82,13 +62,7 @@ class Tried:
 
 
 def guessed(tried: Tried, k: int, more: Sequence[Guess] = ()) -> tuple[str, dict[str, Any]]:
-    """The cause that explains input `k`, with its details; ("", {}) if none does.
-
-    Parameters
-    ----------
-    more : sequence of Guess
-        Mistakes in the slope that only who knows the function can make.
-    """
+    """The cause that explains input `k`, with its details; ("", {}) if none does."""
     got = tried.got[:, k]
     if np.isnan(got).any():
         return "nan", {}

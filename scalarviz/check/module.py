@@ -10,26 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arguments import explained
-from ..checks import integer, text
+from ..checks import integer
 from ..errors import InputError, TypeMismatchError, shown
 from ..nn import Module, Parameter
 from ..scalar.value import Value
 from ..scalar.weight import Weight
 from .asked import called, check_filled
-from .guesses import Floats
-from .points import COUNT, seed_of, tolerance_of
-from .report import Report, Told, looks_like, reported
+from .points import COUNT, Floats, given_of, near
+from .report import Report, Told, reported, wrong
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A module, its parameters and how often it can be asked.
-
-    Attributes
-    ----------
-    module : Module
-    parts : list of Parameter and Weight
-    """
+    """A module and its parameters."""
 
     module: Any
     parts: list[Any]
@@ -74,13 +67,7 @@ def size_of(part: Any) -> int:
 
 
 def outputs_of(made: Made, row: Sequence[float]) -> list[Value]:
-    """What the module gives for one input.
-
-    Raises
-    ------
-    Told
-        It raises, or gives no Values.
-    """
+    """What the module gives for one input."""
     result = called(made.module, ([*row],) if len(row) > 1 else (row[0],), "at a random input")
     if result is None:
         raise Told("failed", "none", "forward gives nothing back: is a `return` missing?")
@@ -135,8 +122,7 @@ def module(
     InputError
         Nobody says how many inputs there are.
     """
-    hint, width = text(hint, "check.module: hint"), tolerance_of(tolerance, "check.module")
-    seed_of(seed, "check.module")
+    hint, width = given_of("check.module", hint, tolerance, seed)
     title = getattr(cls, "__name__", type(cls).__name__) if cls is not ... else "your module"
     if like is not None and not isinstance(like, Module):
         raise TypeMismatchError(f"check.module: like= is a Module, such as nn.Perceptron(3), got {shown(like)}")
@@ -148,20 +134,15 @@ def module(
         rows = draw.uniform(-1.5, 1.5, (COUNT, _inputs(like, inputs)))
         if like is None:
             return _by_differences(title, made, rows, draw, width)
-        return _beside(title, made, like, rows, draw, width)
+        oracle = Made(like, list(like.parameters()))
+        kept = [np.array(part.data) for part in oracle.parts]
+        try:
+            return _against(title, made, oracle, rows, draw, width)
+        finally:  # it may be in use elsewhere
+            for part, numbers in zip(oracle.parts, kept, strict=True):
+                part.data = numbers if isinstance(part, Parameter) else float(numbers)
 
     return reported("module", title, hint, find)
-
-
-def _beside(title: str, made: Made, like: Module, rows: Floats, draw: Any, tolerance: float) -> Report:
-    """Against the ready-made one, which keeps its numbers: it may be in use elsewhere."""
-    oracle = Made(like, list(like.parameters()))
-    kept = [np.array(part.data) for part in oracle.parts]
-    try:
-        return _against(title, made, oracle, rows, draw, tolerance)
-    finally:
-        for part, numbers in zip(oracle.parts, kept, strict=True):
-            part.data = numbers if isinstance(part, Parameter) else float(numbers)
 
 
 def _made(cls: Any, arguments: Sequence[Any]) -> Made:
@@ -192,16 +173,15 @@ def _against(title: str, made: Made, oracle: Made, rows: Floats, draw: Any, tole
     oracle.put(numbers)
     wanted = np.array([[v.data for v in outputs_of(oracle, row)] for row in rows.tolist()])
     got = _given(made, rows, wanted.shape[1])
-    wrong = ~(np.abs(got - wanted) <= tolerance * np.maximum(1.0, np.abs(wanted)))
-    if wrong.any():
-        at, k = (int(i) for i in np.argwhere(wrong)[0])
+    differ = ~near(got, wanted, tolerance)
+    if differ.any():
+        at, k = (int(i) for i in np.argwhere(differ)[0])
         cause, details = cause_of(oracle, rows, numbers, got, tolerance)
         lines = (
-            f"not yet: {COUNT - int(wrong.any(axis=1).sum())} of {COUNT} inputs give the right outputs.",
+            f"not yet: {COUNT - int(differ.any(axis=1).sum())} of {COUNT} inputs give the right outputs.",
             f"for the input {_row(rows[at])} it gives {got[at, k]:.5g}, it should give {wanted[at, k]:.5g}.",
         )
-        looks = looks_like(cause, **details)
-        return Report(title, "wrong", lines, cause, looks, f"output {k}", float(got[at, k]), float(wanted[at, k]))
+        return wrong(title, lines, cause, details, f"output {k}", float(got[at, k]), float(wanted[at, k]))
     return _gradients(title, made, rows, lambda row: _backward(oracle, row), tolerance)
 
 
@@ -209,9 +189,9 @@ def _sizes(title: str, made: Made, oracle: Made) -> Report:
     """Another number of weights: which ones were found."""
     names = made.weight_names()
     found = f"Found: {', '.join(names[:6])}{' ...' if len(names) > 6 else ''}." if names else "None was found."
-    looks = looks_like("parameters", got=made.size, expected=oracle.size, found=found)
+    details = {"got": made.size, "expected": oracle.size, "found": found}
     lines = ("not yet: it has not the weights that it should have.",)
-    return Report(title, "wrong", lines, "parameters", looks, "", made.size, oracle.size)
+    return wrong(title, lines, "parameters", details, "", made.size, oracle.size)
 
 
 def _given(made: Made, rows: Floats, outputs: int) -> Floats:
@@ -229,10 +209,6 @@ def _given(made: Made, rows: Floats, outputs: int) -> Floats:
     if again != found[0] and not np.isnan(found[0]).any():
         raise Told("failed", "random", "it gives other numbers at a second call with the same input")
     return np.array(found)
-
-
-def _outputs(count: int) -> str:
-    return "one output" if count == 1 else f"{count} outputs"
 
 
 def _row(row: Floats) -> str:
@@ -253,27 +229,25 @@ def _gradients(
     names = made.weight_names()
     for row in rows.tolist():
         got, expected = _backward(made, row), expected_at(row)
-        wrong = ~(np.abs(got - expected) <= tolerance * np.maximum(1.0, np.abs(expected)))
-        if wrong.any():
-            k = int(np.argmax(wrong))
-            lost = [i for i in np.flatnonzero(wrong) if got[i] == 0]
+        differ = np.flatnonzero(~near(got, expected, tolerance))
+        if len(differ):
+            lost = [i for i in differ if got[i] == 0]
             cause = "detached" if lost else ""
-            k = int(lost[0]) if lost else k
+            k = int(lost[0] if lost else differ[0])
             lines = (
                 "not yet: the outputs are right, a gradient is not.",
                 f"for the input {_row(np.array(row))}: {names[k]} has the gradient {got[k]:.5g}, it should be "
                 f"{expected[k]:.5g}.",
             )
-            looks = looks_like(cause, name=names[k])
-            return Report(title, "wrong", lines, cause, looks, names[k], float(got[k]), float(expected[k]))
+            return wrong(title, lines, cause, {"name": names[k]}, names[k], float(got[k]), float(expected[k]))
     return Report(title, "right", (f"outputs and gradients are right at all {COUNT} inputs.",))
 
 
 def _by_differences(title: str, made: Made, rows: Floats, draw: Any, tolerance: float) -> Report:
     """Without a ready-made one: the gradients against finite differences."""
     if not made.size:
-        looks = looks_like("parameters", got=0, expected="some", found="None was found.")
-        return Report(title, "wrong", ("not yet: it has no weights.",), "parameters", looks, "", 0.0)
+        details = {"got": 0, "expected": "some", "found": "None was found."}
+        return wrong(title, ("not yet: it has no weights.",), "parameters", details, "", 0.0)
     numbers = draw.uniform(-1.0, 1.0, made.size)
     made.put(numbers)
     _given(made, rows, len(outputs_of(made, rows[0].tolist())))
@@ -298,9 +272,7 @@ def cause_of(oracle: Made, rows: Floats, numbers: Floats, got: Floats, tolerance
 
     def same(other: Any) -> bool:
         array = np.array(other)
-        return array.shape == got.shape and bool(
-            np.all(np.abs(array - got) <= tolerance * np.maximum(1.0, np.abs(got)))
-        )
+        return array.shape == got.shape and bool(near(array, got, tolerance).all())
 
     def asked(weights: Floats) -> list[list[float]]:
         oracle.put(weights)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import integer
+from ..checks import integer, text
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar.gradcheck import by_differences, slopes_at
 from ..scalar.single import as_number
@@ -27,56 +27,32 @@ LARGE = 1e6
 Floats = NDArray[np.float64]
 
 
-def seed_of(seed: Any, title: str) -> int:
-    """The seed of the points.
-
-    Raises
-    ------
-    InputError
-        It is no whole number >= 0.
-    """
-    return integer(f"{title}: seed", seed, 0)
-
-
-def tolerance_of(tolerance: Any, title: str) -> float:
-    """The largest accepted error.
-
-    Raises
-    ------
-    InputError
-        It is not positive and finite.
-    """
+def given_of(title: str, hint: Any, tolerance: Any, seed: Any = 0) -> tuple[str, float]:
+    """The hint and the largest accepted error that a check was given; InputError where one of the three cannot be."""
+    integer(f"{title}: seed", seed, 0)
     width = as_number(tolerance, f"{title}: tolerance")
     if not (math.isfinite(width) and width > 0):
         raise InputError(f"{title}: tolerance must be a finite number > 0, got {shown(tolerance)}; try 1e-5")
-    return width
+    return text(hint, f"{title}: hint"), width
+
+
+def near(got: Any, expected: Any, tolerance: float) -> Any:
+    """Where numbers are as expected but for an error relative to ``max(1, |expected|)``; NaN never is."""
+    with np.errstate(all="ignore"):
+        return np.abs(np.subtract(got, expected)) <= tolerance * np.maximum(1.0, np.abs(expected))
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where a function was tried.
+    """Where a function was tried."""
 
-    Attributes
-    ----------
-    numbers, slopes : ndarray, shape (points, inputs), float64
-        The inputs, and the derivatives there by finite differences.
-    values : ndarray, shape (points,)
-        The function's values.
-    """
-
-    numbers: Floats
-    slopes: Floats
-    values: Floats
+    numbers: Floats  # the inputs, shape (points, inputs)
+    slopes: Floats  # the derivatives there by finite differences, likewise
+    values: Floats  # the function's values, shape (points,)
 
 
 def bounds_of(between: Any, title: str) -> tuple[float, float]:
-    """The two ends of where points are drawn.
-
-    Raises
-    ------
-    InputError
-        They are no two finite numbers in their order.
-    """
+    """The two ends of where points are drawn; InputError where they are no two finite numbers in their order."""
     try:
         low, high = between
     except (TypeError, ValueError):
@@ -88,19 +64,9 @@ def bounds_of(between: Any, title: str) -> tuple[float, float]:
 
 
 def places(fn: Callable[..., Any], inputs: int, between: tuple[float, float], seed: int, title: str) -> Places:
-    """`COUNT` points away from kinks, with the function's values and slopes there.
+    """`COUNT` points away from kinks, with the values and slopes there of a function of `inputs` Values.
 
-    Parameters
-    ----------
-    fn : callable
-        Of `inputs` Values.
-
-    Raises
-    ------
-    InputError
-        There are hardly any such points, or there is no input.
-    TypeMismatchError
-        `fn` gives no Value.
+    InputError where there are hardly any such points, or no input; TypeMismatchError if `fn` gives no Value.
     """
     if inputs < 1:
         raise InputError(f"{title}: the function takes no input; it needs one at least")

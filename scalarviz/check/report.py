@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, Literal
@@ -197,16 +197,8 @@ def forget() -> None:
 def reported(kind: str, title: str, hint: str, find: Callable[[], Report], same: str = "") -> Report:
     """What `find` finds, or is told meanwhile; from the second failing call in a row on with a hint.
 
-    Parameters
-    ----------
-    kind : str
-        Which check.
-    title : str
-        What the pupil's function is called: calls with one title are one exercise.
-    hint : str
-        What the author of the exercise says then too.
-    same : str
-        What calls of one exercise have in common, where that is not the title.
+    `kind` is the check, `hint` what the author of the exercise says then too. Calls with one `title`, or one `same`
+    where that is given, are one exercise.
     """
     try:
         found = find()
@@ -225,6 +217,10 @@ def reported(kind: str, title: str, hint: str, find: Callable[[], Report], same:
     return replace(found, hint=" ".join(part for part in (own, hint) if part))
 
 
-def looks_like(cause: str, **details: Any) -> str:
-    """The cause in words; empty for an unknown one."""
-    return LOOKS[cause].format(**details) if cause else ""
+def wrong(
+    title: str, lines: tuple[str, ...], cause: str = "", details: Mapping[str, Any] | None = None, where: str = "",
+    got: float | None = None, expected: float | None = None,
+) -> Report:  # fmt: skip
+    """The report on a wrong answer, with its cause in words, where that is known."""
+    looks = LOOKS[cause].format(**details or {}) if cause else ""
+    return Report(title, "wrong", lines, cause, looks, where, got, expected)

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from ..arguments import explained
-from ..checks import text
 from ..optim import SGD
 from ..scalar.value import Value
 from ..scalar.weight import Weight
 from .asked import called, check_filled, inputs_of, title_of
-from .points import COUNT, seed_of, tolerance_of
-from .report import Report, Told, looks_like, reported
+from .points import COUNT, given_of, near
+from .report import Report, Told, reported, wrong
 
 STEPS = 3
 
@@ -24,14 +23,7 @@ STEPS = 3
 class Problem:
     """A few weights, one sample, and a loss: ``(sum of w * x - target)**2``.
 
-    Attributes
-    ----------
-    start, inputs : list of float
-    target, lr : float
-    weights : list of Weight
-        The objects that the pupil's step gets.
-    called : int
-        How often the loss was asked for.
+    `weights` are the objects that the pupil's step gets; `called` counts how often it asked for the loss.
     """
 
     start: list[float]
@@ -99,8 +91,7 @@ def training(step: Any, *, tolerance: float = 1e-6, seed: int = 0, hint: str = "
     >>> training(step).cause
     'zero_grad'
     """
-    hint, width = text(hint, "check.training: hint"), tolerance_of(tolerance, "check.training")
-    seed_of(seed, "check.training")
+    hint, width = given_of("check.training", hint, tolerance, seed)
 
     def find() -> Report:
         check_filled(step)
@@ -135,29 +126,26 @@ def _gone(step: Callable[..., Any], arguments: int, problem: Problem) -> Numbers
 def _compared(title: str, there: Sequence[Problem], found: Sequence[Numbers], tolerance: float) -> Report:
     wanted = [right(one, STEPS) for one in there]
     differ = [_first(got, expected, tolerance) for got, expected in zip(found, wanted, strict=True)]
-    wrong = [(p, place) for p, place in enumerate(differ) if place is not None]
-    if not wrong:
+    places = [(p, place) for p, place in enumerate(differ) if place is not None]
+    if not places:
         return Report(title, "right", (f"right for all {COUNT} problems, {STEPS} steps each.",))
-    p, (at, k) = wrong[0]
+    p, (at, k) = places[0]
     got, expected = found[p][at][k], wanted[p][at][k]
     lines: tuple[str, ...] = (
-        f"not yet: {COUNT - len(wrong)} of {COUNT} problems agree.",
+        f"not yet: {COUNT - len(places)} of {COUNT} problems agree.",
         f"after step {at + 1}, with lr = {there[p].lr:.3g}: w{k} is {got:.5g}, it should be {expected:.5g}"
         f" (it began at {there[p].start[k]:.5g}).",
     )
     cause, details = _cause(there, found, tolerance)
     if not cause and not any(one.called for one in there):
         lines = (*lines, "the loss was never computed: loss() gives it.")
-    return Report(title, "wrong", lines, cause, looks_like(cause, **details), f"w{k}", got, expected)
+    return wrong(title, lines, cause, details, f"w{k}", got, expected)
 
 
 def _first(got: Numbers, expected: Numbers, tolerance: float) -> tuple[int, int] | None:
     """Step and weight that differ first."""
-    for at, (a, b) in enumerate(zip(got, expected, strict=True)):
-        for k, (x, y) in enumerate(zip(a, b, strict=True)):
-            if not abs(x - y) <= tolerance * max(1.0, abs(y)):
-                return at, k
-    return None
+    differ = np.argwhere(~near(got, expected, tolerance))
+    return (int(differ[0][0]), int(differ[0][1])) if len(differ) else None
 
 
 def _cause(there: Sequence[Problem], found: Sequence[Numbers], tolerance: float) -> tuple[str, dict[str, Any]]:
@@ -208,16 +196,8 @@ def right(
 ) -> Numbers:
     """The weights after each of `steps` steps; what stands behind are mistakes.
 
-    Parameters
-    ----------
-    keep : bool
-        Gradients are never cleared.
-    rate : bool
-        False: without the learning rate.
-    early : bool
-        Weights are moved before backward; `clear`: after that the gradients are cleared.
-    replace : bool
-        The step takes the place of the weight.
+    `keep`: gradients are never cleared. `rate` False: without the learning rate. `early`: weights are moved before
+    backward, and with `clear` gradients are cleared after that. `replace`: the step takes the place of the weight.
     """
     weights, way = list(problem.start), []
     grads = [0.0] * len(weights)

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..scalar.value import Value
 from .asked import called
-from .points import COUNT
-from .report import Report, Told, looks_like
+from .points import COUNT, near
+from .report import Report, Told, wrong
 
 MOST_USES = 6
 """Places of one input up to which all choices of them are tried."""
@@ -122,24 +122,24 @@ def check_walk(walk: Callable[..., Any], title: str, tolerance: float, seed: int
             node.grad = 0.0
         called(walk, (root,), f"in the graph {text}")
         found.append([_number(leaf) for leaf in leaves])
-    wrong = [
+    differ = [
         (g, k)
         for g, (got, right) in enumerate(zip(found, wanted, strict=True))
         for k in range(len(right))
-        if not abs(got[k] - right[k]) <= tolerance * max(1.0, abs(right[k]))
+        if not near(got[k], right[k], tolerance)
     ]
-    if not wrong:
+    if not differ:
         return Report(title, "right", (f"right in all {COUNT} graphs.",))
-    g, k = wrong[0]
+    g, k = differ[0]
     root, leaves, text = tried[g]
-    agree = COUNT - len({graph for graph, _ in wrong})
+    agree = COUNT - len({graph for graph, _ in differ})
     got, right, name = found[g][k], wanted[g][k], leaves[k].label
     lines = (
         f"not yet: {agree} of {COUNT} graphs agree.",
         f"in {text}: {name}.grad is {got:.4g} afterwards, it should be {right:.4g}.",
     )
     cause = _cause(tried, found, tolerance)
-    return Report(title, "wrong", lines, cause, looks_like(cause, name=name), name, got, right)
+    return wrong(title, lines, cause, {"name": name}, name, got, right)
 
 
 def _number(leaf: Value) -> float:
@@ -161,15 +161,11 @@ def _cause(tried: Sequence[Graph], found: Sequence[Sequence[float]], tolerance: 
 
 def _one_way(ways: Sequence[Sequence[float]], got: Sequence[float], tolerance: float) -> bool:
     """Whether each leaf has what comes along one way, whichever: others were overwritten, in whatever order."""
-    return all(
-        any(abs(number - way) <= tolerance * max(1.0, abs(way)) for way in of)
-        for of, number in zip(ways, got, strict=True)
-    )
+    return all(near(number, of, tolerance).any() for of, number in zip(ways, got, strict=True))
 
 
 def _same(grads: dict[int, float], leaves: Sequence[Value], got: Sequence[float], tolerance: float) -> bool:
-    expected = [grads.get(id(leaf), 0.0) for leaf in leaves]
-    return all(abs(a - b) <= tolerance * max(1.0, abs(b)) for a, b in zip(got, expected, strict=True))
+    return bool(near(got, [grads.get(id(leaf), 0.0) for leaf in leaves], tolerance).all())
 
 
 def _in_order(nodes: Sequence[Value], root: Value, keep: bool = False, sign: float = 1.0) -> dict[int, float]:
