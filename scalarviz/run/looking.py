@@ -214,7 +214,6 @@ def taken_here(run: Run, frame: Frame | None, sample: Sample | None) -> Taken:
         reduction=problem.reduction,
         share=problem.share,
         optimizer=type(optimizer).__name__,
-        state_names=tuple(optimizer.state),
         rules=tuple((limited_rule(rule, problem.limits), tuple(rule.state)) for rule in optimizer.rules_now()),
         of_group=problem.columns,
         rates=(*optimizer.lr_pace.rates[1:], *optimizer.lr_pace.momenta),

@@ -412,7 +412,7 @@ BAD = [
     (lambda: DigitPad(16), InputError, r"DigitPad: side is \(H, W\), got 16"),
     (lambda: DigitPad((4, 0)), InputError, "DigitPad: W must be a whole number >= 1, got 0"),
     (lambda: LossCurve(3), TypeMismatchError, "LossCurve: the label must be a text, got int 3"),
-    (lambda: LossCurve("a", "test"), TypeMismatchError, "test is a TestCurve or None, got str"),
+    (lambda: LossCurve("a", "test"), TypeMismatchError, "test is TestCurve or HeldBack or None, got str"),
     (lambda: Curve("t", X, X[:3]), InputError, r"\(60, 2\) and \(3, 2\); allowed: one target a sample"),
     (lambda: Curve("t", X[:0], X[:0]), InputError, r"\(0, 2\) and \(0, 2\); allowed: one target a sample"),
     (lambda: Image("t", PIXELS), TypeMismatchError, "Image: paint must be a function, got ndarray"),

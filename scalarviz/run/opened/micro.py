@@ -7,11 +7,11 @@ new weight is one; larger networks go stage by stage.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import nan
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE
 from ..core.frame import Stage, Tensor
-from .network import Use, readers
-from .rule import MINUS, Line, Update, digits_of, digits_that_give, rounded
+from .network import LAYERS, Use, readers
+from .rule import MINUS, Line, Quantity, Token, digits_of, rounded
 
 if TYPE_CHECKING:
     from .opened import Opened
@@ -62,6 +62,15 @@ class MicroStep:
     factors: tuple[float, ...] = ()
     column: int = -1  # of a product: which input of the layer; else -1
     lines: tuple[Line, ...] = ()  # of an update: the optimiser's rule with numbers
+
+
+class Made(NamedTuple):
+    """What a gradient is the sum of."""
+
+    terms: int  # how many ``delta * x`` there are; 0: nobody knows
+    delta: float = nan  # delta and x: of the only one; NaN of several
+    x: float = nan
+    bias: bool = False  # whether that is of a bias, where `x` is 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,56 +147,52 @@ def slope(op: str) -> str:
     return f"({text})" if f" {MINUS} " in text.partition("(")[0] or "+" in text else text
 
 
+def equation(tokens: Sequence[Token], result: float, again: Callable[[int], float]) -> str:
+    """Numbers and what they give, true as printed; ``≈`` where no digits are enough."""
+    return Line("", tuple(tokens), result, again=again).equation(DIGITS)
+
+
 def applied(op: str, given: float, result: float) -> str:
-    """An activation of one number, true as printed where nothing else goes into it."""
-    function, symbol = kernel(op), SYMBOLS.get(op, op)
-    enough = None
-    if function.arity == 1:
-        enough = digits_that_give(lambda k: function.value(rounded(given, k)), result, DIGITS)
-    sign = "≈" if enough is None and function.arity == 1 else "="
-    return f"{symbol}({digits_of(given, enough or DIGITS)}) {sign} {digits_of(result, DIGITS)}"
+    """An activation of one number; nothing is checked where something else goes into it."""
+    function = kernel(op)
+    again = lambda k: function.value(rounded(given, k)) if function.arity == 1 else result  # noqa: E731
+    return equation((f"{SYMBOLS.get(op, op)}(", Quantity("", given), ")"), result, again)
 
 
 def times(a: float, b: float, result: float) -> str:
-    """A product, true as printed."""
-    enough = digits_that_give(lambda k: rounded(a, k) * rounded(b, k), result, DIGITS)
-    right = digits_of(b, enough or DIGITS)
-    right = f"({right})" if right.startswith(MINUS) else right
-    sign = "≈" if enough is None else "="
-    return f"{digits_of(a, enough or DIGITS)} · {right} {sign} {digits_of(result, DIGITS)}"
+    """A product."""
+    return equation((Quantity("", a), " · ", Quantity("", b)), result, lambda k: rounded(a, k) * rounded(b, k))
 
 
-def added(parts: list[float], result: float, most: int = 8) -> str:
-    """A sum, true as printed."""
+def added(parts: Sequence[float], result: float, most: int = 8) -> str:
+    """A sum."""
     if len(parts) > most:
         return f"{len(parts):,} terms = {digits_of(result, DIGITS)}"
-    enough = digits_that_give(lambda k: sum(rounded(part, k) for part in parts), result, DIGITS)
-    text = " + ".join(digits_of(part, enough or DIGITS) for part in parts).replace(f"+ {MINUS}", f"{MINUS} ")
-    return f"{text} {'≈' if enough is None else '='} {digits_of(result, DIGITS)}"
+    tokens: list[Token] = []
+    for part in parts:
+        sign = (f" {MINUS} " if part < 0 else " + ") if tokens else ""
+        tokens += [sign, Quantity("", -part if part < 0 and tokens else part)]
+    return equation(tokens, result, lambda k: sum(rounded(part, k) for part in parts))
 
 
 # ---- In which order the weights of a layer get their gradients, and move
 
 
-def arriving(stage: Stage | None, weights: Rows) -> Rows:
-    """In the order in which gradients arrive from the outputs: biases first, then column by column, the last first."""
+def in_order(stage: Stage | None, weights: Rows, *, arriving: bool) -> Rows:
+    """Row by row, each with its bias; `arriving`: as gradients come from the outputs.
+
+    These come to biases first, then column by column, the last first.
+    """
     if stage is None or stage.weight is None:
         return weights
-    row, column = np.divmod(weights - stage.weight.start, max(1, stage.weight.shape[1]))
-    inside = (row >= 0) & (weights < stage.weight.start + stage.weight.size)
-    return weights[np.lexsort((np.where(inside, row, weights), np.where(inside, -column, -len(weights) - 1)))]
-
-
-def by_rows(stage: Stage | None, weights: Rows) -> Rows:
-    """Row by row, each with its bias."""
-    if stage is None or stage.weight is None:
-        return weights
-    columns = stage.weight.shape[1]
-    row, column = np.divmod(weights - stage.weight.start, max(1, columns))
+    first, columns = stage.weight.start, max(1, stage.weight.shape[1])
+    row, column = np.divmod(weights - first, columns)
     if stage.bias is not None:
         biases = (weights >= stage.bias.start) & (weights < stage.bias.start + stage.bias.size)
         row, column = np.where(biases, weights - stage.bias.start, row), np.where(biases, columns, column)
-    return weights[np.lexsort((column, row))]
+    if arriving:
+        column = np.where((weights >= first) & (weights < first + stage.weight.size), column, columns)
+    return weights[np.lexsort((row, -column) if arriving else (column, row))]
 
 
 # ---- `Walk`: makes the micro-steps of an opened step
@@ -210,8 +215,7 @@ class Walk:
     def __init__(self, opened: Opened) -> None:
         self.opened, self.passes = opened, opened._passes
         self.rows_of = self.passes.network.rows_of
-        layers = [stage for stage in opened.stages if stage.weight is not None]
-        products = sum(stage.weight.size for stage in layers if stage.weight is not None)
+        products = sum(stage.weight.size for stage in opened.stages if stage.weight is not None)
         self.n_weights = sum(tensor.size for tensor in opened.tensors if not tensor.buffer)
         self.each = self.n_weights <= EACH and products <= MOST_PRODUCTS
         self.single = len(opened.batch) == 1
@@ -231,31 +235,42 @@ class Walk:
         for stage in reversed(self.opened.stages):
             if stage.name in self.using:
                 yield from self._backward(stage)
-        stages: dict[str | None, Stage] = {stage.name: stage for stage in self.opened.stages}
-        for name in reversed(self.groups):
-            yield from self._moving("gradients", name or "", arriving(stages.get(name), self.groups[name]))
-        for name in self.groups:
-            yield from self._moving("update", name or "", by_rows(stages.get(name), self.groups[name]))
+        stages = {stage.name: stage for stage in self.opened.stages}
+        for name, group in reversed(self.groups.items()):
+            weights = in_order(stages.get(name), group, arriving=True)
+            if self.each:
+                yield from (self._gradient(name, index) for index in weights.tolist())
+            else:
+                yield MicroStep("gradients", "stage", f"{len(weights):,} gradients", _NONE, weights, name, "Σ δ · x")
+        for name, group in self.groups.items():
+            weights = in_order(stages.get(name), group, arriving=False)
+            if self.each:
+                yield from (self._update(name, index) for index in weights.tolist())
+            else:
+                moved = weights[self.opened._taken.trained[weights]]
+                lines = self.opened.update(int(moved[0])).lines if len(moved) else ()
+                formula = lines[-1].formula if lines else ""
+                words = f"{len(weights):,} new weights"
+                yield MicroStep("update", "stage", words, _NONE, weights, name, formula, lines=lines)
         for tensor in self.opened.tensors:
             if tensor.buffer:
-                yield from self._following(tensor, set(stages))
+                yield from self._following(tensor, stages)
 
     # ---- which weights belong to which stage
 
-    def _groups(self) -> dict[str | None, Rows]:
-        """The weights by the first stage that uses them, in the order of the stages; under None what nothing reads.
+    def _groups(self) -> dict[str, Rows]:
+        """The weights by the first stage that uses them, in the order of the stages; under "" what nothing reads.
 
         And which stages use any, the first or not.
         """
-        names: list[str | None] = [*(stage.name for stage in self.opened.stages), None]
-        groups: dict[str | None, list[Rows]] = {name: [] for name in names}
-        for tensor in (tensor for tensor in self.opened.tensors if not tensor.buffer):
+        groups: dict[str, list[Rows]] = {name: [] for name in (*self.rows_of, "")}
+        for tensor in (tensor for tensor in self.opened.tensors if tensor.size and not tensor.buffer):
             span = np.arange(tensor.start, tensor.start + tensor.size)
-            for part in np.split(span, len(span)) if self.each and len(span) else [span]:
-                uses = self.passes.uses_of(int(part[0])) if len(part) else ()
+            for part in np.split(span, len(span)) if self.each else [span]:
+                uses = self.passes.uses_of(int(part[0]))
                 at = {self.passes.network.places.of(use.rows).stage for use in uses}
                 self.using |= at
-                groups[next((name for name in names if name in at), None)].append(part)
+                groups[next((name for name in groups if name in at), "")].append(part)
         return {name: np.concatenate(parts) for name, parts in groups.items() if parts}
 
     # ---- forward
@@ -263,19 +278,20 @@ class Walk:
     def _forward(self, stage: Stage) -> Iterator[MicroStep]:
         rows = self.rows_of[stage.name]
         if self.each and stage.weight is not None:
-            yield from self._layer(stage, rows)
+            yield from self._layer(stage, stage.weight, rows)
             return
-        symbol = SYMBOLS.get(stage.kind, stage.kind)
-        one_by_one = self.each and stage.kind in TABLE and stage.outputs <= MOST_UNITS
-        if not one_by_one:
+        if not (self.each and stage.kind in TABLE and stage.outputs <= MOST_UNITS):
             weights = self.groups.get(stage.name, _NONE)
             words = f"{stage.kind}: {counted('number', stage.outputs)}"
             yield self._stage("forward", words, stage, weights, self.passes.means[rows])
             return
+        symbol, read = SYMBOLS.get(stage.kind, stage.kind), self.rows_of.get(stage.sources[0] if stage.sources else "")
         for unit, row in enumerate(rows.tolist()):
-            value = float(self.passes.means[row])
-            before = self._operands(stage, unit) if self.single else ()
-            said = applied(stage.kind, before[0], value) if before else self._mean(value)
+            value, before, said = float(self.passes.means[row]), tuple[float, ...](), ""
+            if self.single and read is not None and len(read) == stage.outputs:
+                before = (float(self.passes.means[read[unit]]),)
+                said = applied(stage.kind, before[0], value)
+            said = said or f"mean of {len(self.opened.batch):,} = {digits_of(value, DIGITS)}"
             yield MicroStep(
                 "forward", "unit", f"{symbol} of output {unit}", np.array([unit]), _NONE, stage.name,
                 f"{symbol}(sum)", said, value, before,
@@ -290,24 +306,14 @@ class Walk:
         value = float(made[0]) if len(made) == 1 else nan
         return MicroStep(phase, "stage", words, np.arange(len(made)), weights, stage.name, numbers=said, value=value)
 
-    def _mean(self, value: float) -> str:
-        return f"mean of {len(self.opened.batch):,} = {digits_of(value, DIGITS)}"
-
-    def _operands(self, stage: Stage, unit: int) -> tuple[float, ...]:
-        source = stage.sources[0] if stage.sources else ""
-        rows = self.rows_of.get(source)
-        return () if rows is None or len(rows) != stage.outputs else (float(self.passes.means[rows[unit]]),)
-
-    def _layer(self, stage: Stage, rows: NDArray[np.int64]) -> Iterator[MicroStep]:
+    def _layer(self, stage: Stage, weight: Tensor, rows: Rows) -> Iterator[MicroStep]:
         """Products and sums of a linear stage, row by row."""
-        assert stage.weight is not None
         of = "" if self.single else f"mean over {len(self.opened.batch):,} samples: "
-        columns = stage.weight.shape[1]
         for unit, row in enumerate(rows.tolist()):
             parts = []
-            for column in range(columns):
-                index = stage.weight.start + unit * columns + column
-                w, x = float(self.opened.values[index]), self._input(index, row)
+            for column in range(weight.shape[1]):
+                index = weight.start + unit * weight.shape[1] + column
+                w, x = float(self.opened.values[index]), self._input(index, row, column)
                 parts.append(w * x)
                 yield MicroStep(
                     "forward", "product", f"weight times input {column}", np.array([unit]), np.array([index]),
@@ -322,23 +328,15 @@ class Walk:
                 "Σ w · x" + (" + b" if len(biases) else ""), said, value, tuple(parts),
             )  # fmt: skip
 
-    def _input(self, index: int, row: int) -> float:
+    def _input(self, index: int, row: int, column: int) -> float:
         """What a weight of a layer meets at the sum `row`, the mean over the batch."""
-        for use in self.passes.uses_of(index):
-            if row in use.rows:
-                return float(self._x(use)[use.rows.tolist().index(row)])
-        return self._unread(index, row)
-
-    def _unread(self, index: int, row: int) -> float:
-        """The same where no gradient flows, so that there is no use."""
-        for i in self.passes.network.body.program.instructions:
-            if i.dst <= row < i.dst + i.count and i.kind in ("layer", "conv", "dot"):
-                n, place = i.args.shape[1], (row - i.dst) % len(i.args)
-                k = (index - int(i.weights[0])) % n
-                if i.kind == "dot":
-                    k = int(np.flatnonzero(i.weights[place * n : (place + 1) * n] == index)[0])
-                return float(self.passes.means[i.args[place, k]])
-        return float("nan")
+        made = self.passes.network.places.made_of(row)
+        if made is None or made[0].kind not in LAYERS:
+            return nan
+        i, part, operands = made
+        if i.kind == "dot":
+            column = next((k for k in range(i.terms) if i.weights[part * i.terms + k] == index), column)
+        return float(self.passes.means[operands[column]])
 
     def _x(self, use: Use) -> NDArray[np.float64]:
         with np.errstate(all="ignore"):
@@ -382,30 +380,19 @@ class Walk:
     def _upstream(self, row: int) -> str:
         """What comes down to a row, in symbols."""
         above = list(readers(self.passes.network.body, row))
-        if above and all(use.kind in ("layer", "conv", "dot") for use in above):
+        if above and all(use.kind in LAYERS for use in above):
             return "Σ w · δ"
-        if len(above) == 1 and above[0].kind == "squares":
-            program = self.passes.network.body.program
-            i = next(i for i in program.instructions if i.dst == int(above[0].rows[0]))
-            side, column = np.argwhere(i.args == row)[0]
-            if i.args[1 - side, column] in program.input_rows:  # the target, and no other output
-                factor = Fraction(2 * float(i.numbers[0])).limit_denominator(1000)
+        made = self.passes.network.places.made_of(int(above[0].rows[0])) if len(above) == 1 else None
+        if made is not None and made[0].kind == "squares":
+            opposite = np.roll(made[2], len(made[2]) // 2)[made[2] == row]
+            if np.isin(opposite, self.passes.network.body.program.input_rows).all():  # targets, and no other output
+                factor = Fraction(2 * float(made[0].numbers[0])).limit_denominator(1000)
                 return DIFFERENCE if factor == 1 else f"{factor} · {DIFFERENCE}"
         return "dL/dy"
 
     # ---- gradients and new weights
 
-    def _moving(self, phase: Phase, name: str, weights: Rows) -> Iterator[MicroStep]:
-        if not self.each:
-            what = "gradients" if phase == "gradients" else "new weights"
-            lines = self._lines(weights) if phase == "update" else ()
-            formula = "Σ δ · x" if phase == "gradients" else (lines[-1].formula if lines else "")
-            yield MicroStep(phase, "stage", f"{len(weights):,} {what}", _NONE, weights, name, formula, lines=lines)
-            return
-        for index in weights.tolist():
-            yield self._gradient(name, index) if phase == "gradients" else self._update(name, index)
-
-    def _following(self, tensor: Tensor, stages: Collection[str | None]) -> Iterator[MicroStep]:
+    def _following(self, tensor: Tensor, stages: Collection[str]) -> Iterator[MicroStep]:
         """Numbers that no optimiser moves, where they follow what the step has computed."""
         path = tensor.name.rpartition(".")[0]
         name = path if path in stages else ""
@@ -416,11 +403,6 @@ class Walk:
         elif len(places):
             yield MicroStep("update", "statistic", f"new {tensor.name}", _NONE, places, name)
 
-    def _lines(self, weights: Rows) -> tuple[Line, ...]:
-        """The rule of the first weight that moves."""
-        moved = weights[self.opened._taken.trained[weights]]
-        return self.opened.update(int(moved[0])).lines if len(moved) else ()
-
     def _gradient(self, name: str, index: int) -> MicroStep:
         value, uses = float(self.opened.gradient[index]), self.passes.uses_of(index)
         places = sum(len(use.rows) for use in uses)
@@ -429,8 +411,8 @@ class Walk:
             factors = float(self.passes.adjoint_sums[uses[0].rows[0]]), float(self._x(uses[0])[0])
             said = times(*factors, value)
         elif places:
-            terms = f"{places:,} products" if self.single else f"{self.many}"
-            said = f"{terms}{' δ · x' if not self.single else ''} = {digits_of(value, DIGITS)}"
+            terms = f"{places:,} products" if self.single else f"{self.many} δ · x"
+            said = f"{terms} = {digits_of(value, DIGITS)}"
         else:
             said = "nothing reads it: 0"
         words = f"gradient of {self.opened.name(index)}"
@@ -439,93 +421,10 @@ class Walk:
     def _update(self, name: str, index: int) -> MicroStep:
         update = self.opened.update(index)
         words, place = f"new {self.opened.name(index)}", np.array([index])
-        if not update.lines:
+        if update.lines:
+            formula, said = update.lines[-1].formula, update.lines[-1].equation(DIGITS)
+        else:
             stays, before = update.after == update.before, digits_of(update.before, DIGITS)
             becomes = "stays" if stays else f"becomes {digits_of(update.after, DIGITS)}"
             said, formula = f"{before} {becomes}: {update.why}", "w' = w" if stays else ""
-            return MicroStep("update", "update", words, _NONE, place, name, formula, said, update.after)
-        line = update.lines[-1]
-        said = line.equation(DIGITS)
-        return MicroStep(
-            "update", "update", words, _NONE, place, name, line.formula, said, update.after, lines=update.lines
-        )
-
-
-# ---- `Walked`: what a walk through one training step may ask of it, whether a run does it or a recording has it
-
-
-Float = NDArray[np.float64]
-
-
-class Made(NamedTuple):
-    """What a gradient is the sum of."""
-
-    terms: int  # how many ``delta * x`` there are; 0: nobody knows
-    delta: float = nan  # delta and x: of the only one; NaN of several
-    x: float = nan
-    bias: bool = False  # whether that is of a bias, where `x` is 1
-
-
-class Walked(Protocol):
-    """One opened step, as :class:`~scalarviz.run.opened.opened.Opened` and what is read of a recording have it."""
-
-    trial: bool
-    step: int
-    lr: float
-    loss: float
-    gradient: Float
-    shown: int
-
-    @property
-    def batch(self) -> Sized:
-        """Its samples."""
-
-    @property
-    def divisor(self) -> float:
-        """What the sum of their terms is divided by."""
-
-    @property
-    def rows(self) -> Mapping[str, Float]:
-        """By stage, (outputs, shown); of a recorded step of a batch there are none."""
-
-    @property
-    def deltas(self) -> Mapping[str, Float]:
-        """Likewise the derivative of the loss by each."""
-
-    @property
-    def joined(self) -> Mapping[str, Float]:
-        """The deltas added up over the batch, (outputs,)."""
-
-    @property
-    def means(self) -> Mapping[str, Float]:
-        """By stage, the mean of its numbers over the batch, (outputs,)."""
-
-    @property
-    def inputs(self) -> Float:
-        """Of the samples shown, (n_inputs, shown)."""
-
-    @property
-    def targets(self) -> Float:
-        """Likewise, (n_targets, shown)."""
-
-    @property
-    def new_values(self) -> Float:
-        """The weights after the step (P,)."""
-
-    def micro_steps(self) -> tuple[MicroStep, ...]:
-        """The small steps, in order."""
-
-    def phases(self) -> tuple[PhaseSpan, ...]:
-        """The six phases that they are in."""
-
-    def made(self, index: int) -> Made:
-        """What the gradient of a weight is the sum of."""
-
-    def products(self, index: int) -> Float | None:
-        """The terms of a weight's gradient, one a sample of the batch; None where they are not known."""
-
-    def update(self, weight: int) -> Update:
-        """What the optimiser makes of a weight."""
-
-    def follows(self, weight: int) -> bool:
-        """Whether it is a statistic that follows the step."""
+        return MicroStep("update", "update", words, _NONE, place, name, formula, said, update.after, lines=update.lines)

@@ -17,7 +17,7 @@ from ...tape import Tape
 from ..core.frame import Stage, Tensor
 from ..core.gather import index_of, weight_name
 from .micro import Made, MicroStep, PhaseSpan, Walk, phases_of
-from .passes import MOST, OuterProduct, Own, Passes, Taken, Terms, products_of, read_by
+from .passes import MOST, OuterProduct, Own, Passes, Taken, Terms, products_of
 from .rule import SKIPPED, Line, Rule, Update, moved
 
 Float = NDArray[np.float64]
@@ -63,7 +63,7 @@ def places(value: float, after: float, others: Float, points: int) -> Float:
 
 def losses_at(taken: Taken, index: int, weights: Float) -> Float:
     """The loss of the batch with the weight at flat `index` at each of `weights`, as the run's dtype computes it."""
-    runner, values = taken.network.kernel, taken.values.copy()
+    runner, values = taken.network.kernel(), taken.values.copy()
     row = np.array([runner.plan.body.loss])
     size, held = len(taken.batch), None
     found = np.zeros(len(weights))
@@ -326,8 +326,7 @@ class Opened:
             linear = listing(repr(s.name) for s in self.stages if s.weight is not None) or "none"
             raise InputError(f"outer_products: stage {stage!r} is {found.kind}; linear ones: {linear}")
         wanted = None if counts is None else frozenset(integer("outer_products: a count", c, 1) for c in counts)
-        read_by(self._passes, found)
-        return products_of(self._passes, found, self.batch, wanted)
+        return products_of(self._passes, found.name, self.batch, wanted)
 
     # ---- small steps
 
@@ -363,15 +362,10 @@ class Opened:
         """The same, with numbers that no weight stands before too."""
         return {name: self._passes.adjoint_sums[rows] for name, rows in self._taken.network.rows_of.items()}
 
-    @cached_property
+    @property
     def joined(self) -> dict[str, Float]:
-        """By stage, its deltas added up over the batch, (outputs,); NaN for numbers that no weight stands before.
-
-        Where losses are averaged each sample's has its share in it, so the sum is the mean.
-        """
-        if self.shown < len(self.batch):  # not all samples are kept
-            return self.delta_sums
-        return {stage.name: self.deltas[stage.name].sum(axis=1) for stage in self.stages}
+        """The same, by the name that a recorded step has it."""
+        return self.delta_sums
 
     @cached_property
     def new_values(self) -> Float:

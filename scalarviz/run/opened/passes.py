@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,8 +17,8 @@ from ...errors import InputError
 from ...scalar.mask import Draws
 from ...tape import Plan, Tape
 from ...tape.half import loss_scale_of
-from ..core.frame import BoolArray, FloatArray, Stage, Tensor
-from .network import Network, Place, Use, slopes, uses_in
+from ..core.frame import BoolArray, FloatArray, Tensor
+from .network import LAYERS, Network, Place, Rows, Use, pulled_back, slopes, uses_in
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,7 +55,6 @@ class Taken:
     reduction: str
     share: Share | None  # as that of :class:`~scalarviz.engine.problem.Problem`
     optimizer: str  # class name
-    state_names: tuple[str, ...]
     # the update of one weight of each parameter group as recorded, with the names of the state that it reads
     rules: tuple[tuple[Tape, tuple[str, ...]], ...]
     update: Plan  # the optimiser's update as engines run it
@@ -177,12 +176,7 @@ class Passes:
                 self._kept.append(block)
         self.means = totals / self.size
         loss = float(totals[self.network.body.program.loss])
-        n, prologue = self.network.n_weights, self.network.runner.prologue
-        if prologue is not None and self.before is not None:
-            adjoints = np.zeros_like(self.before)
-            np.add.at(adjoints[:, 0], prologue.program.outputs, gradient[n:])  # two outputs may be the same row
-            prologue.backward(self.before, adjoints, self.theta[:n], gradient[:n])
-        return loss * self._taken.scale, gradient[:n]
+        return loss * self._taken.scale, pulled_back(self.network.runner, self.before, self.theta, gradient)
 
     def _fresh(self, gradient: Float) -> Iterator[Block]:
         """Forward and backward, block by block; what the samples ask of theta is added to `gradient`."""
@@ -213,17 +207,15 @@ class Passes:
 
         In the order in which the forward pass comes by.
         """
-        found = self._uses.get(index)
-        if found is None:
-            runner, n = self.network.runner, self.network.n_weights
+        if index not in self._uses:
+            runner, n = self.network.runner, self.network.tape.n_parameters
             made = list(uses_in(runner.body, index))
             if runner.prologue is not None and self.before is not None:
                 for number, slope in slopes(runner.prologue, self.before, self.theta, index):
-                    made += [use.times(slope) for use in uses_in(runner.body, n + number)]
-            if self._held is not None:
-                made = [use for use in made if use.kind != "batch_mean"]
-            found = self._uses[index] = tuple(sorted(made, key=lambda use: int(use.rows[0])))
-        return found
+                    made += [replace(use, through=slope) for use in uses_in(runner.body, n + number)]
+            made = [use for use in made if use.kind != "batch_mean" or self._held is None]
+            self._uses[index] = tuple(sorted(made, key=lambda use: int(use.rows[0])))
+        return self._uses[index]
 
     def blocks(self) -> Iterator[Block]:
         """All rows and adjoints, the samples in the order of the batch; not to be written to."""
@@ -247,40 +239,29 @@ class OuterProduct:
     bias: Float  # likewise for the biases; shape (out,)
 
 
-def read_by(passes: Passes, stage: Stage) -> NDArray[np.int64]:
-    """The rows that a linear stage multiplies its weights with.
-
-    Raises InputError: the stage is no layer of sums.
-    """
-    row = int(passes.network.rows_of[stage.name][0])
-    for i in passes.network.body.program.instructions:
-        if i.dst <= row < i.dst + i.count and i.kind in ("layer", "conv", "dot"):
-            read: NDArray[np.int64] = i.args[(row - i.dst) % len(i.args)]
-            return read
-    raise InputError(f"outer_products: stage {stage.name!r} ({stage.kind}) is no layer of weighted sums")
-
-
 def products_of(
-    passes: Passes, stage: Stage, batch: NDArray[np.int64], counts: frozenset[int] | None
+    passes: Passes, stage: str, batch: NDArray[np.int64], counts: frozenset[int] | None
 ) -> Iterator[OuterProduct]:
-    """Every sample's, or the sums at `counts` alone; arrays of their own."""
-    inputs, outputs = read_by(passes, stage), passes.network.rows_of[stage.name]
-    total, bias = np.zeros((len(outputs), len(inputs))), np.zeros(len(outputs))
-    count = 0
+    """Every sample's, or the sums at `counts` alone; arrays of their own. InputError: it is no layer of sums."""
+    outputs = passes.network.rows_of[stage]
+    made = passes.network.places.made_of(int(outputs[0]))
+    if made is None or made[0].kind not in LAYERS:
+        raise InputError(f"outer_products: stage {stage!r} is no layer of weighted sums")
+    return _added_up(passes, outputs, made[2], batch, counts)
+
+
+def _added_up(
+    passes: Passes, outputs: Rows, inputs: Rows, batch: NDArray[np.int64], counts: frozenset[int] | None
+) -> Iterator[OuterProduct]:
+    total, bias, count = np.zeros((len(outputs), len(inputs))), np.zeros(len(outputs)), 0
     for block in passes.blocks():
-        deltas, read = block.adjoints[outputs], block.rows[inputs]
-        first = 0
-        for lane in range(deltas.shape[1]):
+        for delta, x in zip(block.adjoints[outputs].T, block.rows[inputs].T, strict=True):
             count += 1
+            total += np.outer(delta, x)
+            bias += delta
             if counts is None or count in counts or count == len(batch):
-                part = slice(first, lane + 1)
-                total += deltas[:, part] @ read[:, part].T
-                bias += deltas[:, part].sum(axis=1)
-                first = lane + 1
-                own = deltas[:, lane].copy(), read[:, lane].copy()
-                yield OuterProduct(count, int(batch[count - 1]), *own, total.copy(), bias.copy())
-        total += deltas[:, first:] @ read[:, first:].T
-        bias += deltas[:, first:].sum(axis=1)
+                own = int(batch[count - 1]), delta.copy(), x.copy()
+                yield OuterProduct(count, *own, total.copy(), bias.copy())
 
 
 # ---- `Terms`: what one weight's gradient is the sum of

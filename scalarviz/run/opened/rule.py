@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.arrays.program import RowProgram
+from ...engine.arrays.program import PlanRunner
 from ...tape import Node, Tape, Terms
 from ...tape.passes import kernel_of
 from .passes import Taken
@@ -22,6 +22,7 @@ DIGITS = 6
 """That count, of a number in a formula."""
 HYPER = ("lr", "t", "clip")
 """What the numbers of a rule are called: the rate, the number of the step, what the gradient is multiplied by."""
+LEAVES = ("input", "param", "const")
 _SIGNS = {"add": "+", "sub": MINUS, "mul": "·", "div": "/", "pow": "^", "gt": ">", "lt": "<"}
 _BINDS = {"gt": 0, "lt": 0, "add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 2, "pow": 4, "square": 4}
 _ATOM = 5
@@ -124,27 +125,19 @@ class Writer:
     def line(self, row: int) -> list[Token]:
         """The expression of `row`, whatever it is called."""
         node = self.nodes[row]
-        if node.code in ("input", "param", "const"):
-            return self._written(row)[0]
-        return self._operation(node)[0]
+        return (self._written(row) if node.code in LEAVES else self._operation(node))[0]
 
     def again(self, row: int, digits: int, *, inside: bool = False) -> float:
         """What the expression of `row` gives when its numbers are printed with so many digits."""
         node = self.nodes[row]
-        if node.code in ("input", "param", "const") or (inside and row in self.names):
+        if node.code in LEAVES or (inside and row in self.names):
             return rounded(self.values[row], digits)
-        below = [self.again(r, digits, inside=True) for r in node.args]
-        terms = node.terms
-        if terms is None:
-            return float(kernel_of(node).value(*below))
-        weights: list[float] = []
-        for weight in terms.weights:
-            if terms.kind == "row":
-                weights.append(self.again(int(weight), digits, inside=True))
-            else:
-                weights.append(rounded(self.theta[int(weight)] if terms.kind == "param" else weight, digits))
-        bias = 0.0 if terms.bias is None else rounded(self.theta[terms.bias], digits)
-        return sum(w * x for w, x in zip(weights, below, strict=True)) + bias
+        return result_of(
+            node,
+            lambda below: self.again(below, digits, inside=True),
+            lambda index: rounded(self.theta[index], digits),
+            lambda constant: rounded(constant, digits),
+        )
 
     def _written(self, row: int) -> tuple[list[Token], int]:
         """The expression of `row`, or its name; and how strongly it holds together."""
@@ -173,28 +166,22 @@ class Writer:
             return [MINUS, *_bracketed(*parts[0], 3)], binds
         if node.code == "sqrt":
             return ["√", *_bracketed(*parts[0], _ATOM)], _ATOM
-        inner: list[Token] = [f"{node.code}("]
-        for k, (tokens, _) in enumerate(parts):
-            inner += [*([", "] if k else []), *tokens]
-        return [*inner, ")"], _ATOM
+        inner = [token for tokens, _ in parts for token in (", ", *tokens)]
+        return [f"{node.code}(", *inner[1:], ")"], _ATOM
 
     def _sum(self, node: Node, terms: Terms) -> list[Token]:
         """A weighted sum written out."""
         tokens: list[Token] = []
         for weight, row in zip(terms.weights, node.args, strict=True):
-            factor = self._weight(terms, weight)
-            tokens += [*([" + "] if tokens else []), *factor, " · ", *_bracketed(*self._written(row), 2)]
-        if terms.bias is not None:
-            tokens += [" + ", self._hyper(terms.bias)]
-        return tokens
+            if terms.kind == "row":
+                factor = _bracketed(*self._written(int(weight)), 2)
+            else:
+                factor = [self._hyper(weight) if terms.kind == "param" else Quantity(digits_of(weight), weight)]
+            tokens += [" + ", *factor, " · ", *_bracketed(*self._written(row), 2)]
+        return tokens[1:] if terms.bias is None else [*tokens[1:], " + ", self._hyper(terms.bias)]
 
-    def _weight(self, terms: Terms, weight: float) -> list[Token]:
-        if terms.kind == "row":
-            return _bracketed(*self._written(int(weight)), 2)
-        return [self._hyper(int(weight)) if terms.kind == "param" else Quantity(digits_of(weight), weight)]
-
-    def _hyper(self, index: int) -> Quantity:
-        return Quantity(HYPER[index], self.theta[index])
+    def _hyper(self, index: float) -> Quantity:
+        return Quantity(HYPER[int(index)], self.theta[int(index)])
 
 
 def _bracketed(tokens: list[Token], binds: int, wanted: int) -> list[Token]:
@@ -219,7 +206,9 @@ class Rule:
     def __init__(self, tape: Tape, state: Sequence[str]) -> None:
         self.tape = tape
         self.symbols = symbols(state)
-        self._names = self._leaves()
+        leaves = {"input": ("w", "g", *self.symbols.values()), "param": HYPER}
+        nodes = [(row, node) for row, node in enumerate(tape.nodes) if node.code in leaves]
+        self._names = {row: leaves[node.code][node.index] for row, node in nodes}
         self._cut = self._lines()
 
     def lines(self, inputs: Sequence[float], theta: Sequence[float]) -> list[Line]:
@@ -239,18 +228,6 @@ class Rule:
             return Line(name, (Quantity(known, values[row]),), values[row], (), partial(rounded, values[row]))
         tokens = writer.line(row)
         return Line(name, tuple(tokens), values[row], tuple(writer.seen.items()), partial(writer.again, row))
-
-    # ---- how rows are called
-
-    def _leaves(self) -> dict[int, str]:
-        names = {}
-        given = ("w", "g", *self.symbols.values())
-        for row, node in enumerate(self.tape.nodes):
-            if node.code == "input":
-                names[row] = given[node.index]
-            elif node.code == "param":
-                names[row] = HYPER[node.index]
-        return names
 
     def _lines(self) -> list[tuple[str, int]]:
         """Name and row of every line but that of the weight, which comes last; their rows get names."""
@@ -300,23 +277,30 @@ def symbols(state: Sequence[str]) -> dict[str, str]:
 def evaluated(tape: Tape, inputs: Sequence[float], theta: Sequence[float]) -> list[float]:
     """The number of every node, as Python computes it."""
     values: list[float] = []
+    given = {"input": inputs, "param": theta}
     for node in tape.nodes:
-        terms = node.terms
-        if node.code == "input":
-            number = inputs[node.index]
-        elif node.code == "param":
-            number = theta[node.index]
+        if node.code in given:
+            values.append(float(given[node.code][node.index]))
         elif node.code == "const":
-            number = node.number
-        elif terms is not None:
-            source = {"param": theta, "row": values}.get(terms.kind)
-            weights = terms.weights if source is None else [source[w] for w in terms.weights]
-            products = [w * values[row] for w, row in zip(weights, node.args, strict=True)]
-            number = sum(products) + terms.offset + (0.0 if terms.bias is None else theta[terms.bias])
+            values.append(float(node.number))
         else:
-            number = kernel_of(node).value(*(values[row] for row in node.args))
-        values.append(float(number))
+            values.append(result_of(node, values.__getitem__, theta.__getitem__, float))
     return values
+
+
+def result_of(
+    node: Node, number: Callable[[int], float], theta: Callable[[int], float], constant: Callable[[float], float]
+) -> float:
+    """What an operation gives: of the `number` of each row, the `theta` of each parameter, and its constants."""
+    below, terms = map(number, node.args), node.terms
+    if terms is None:
+        return float(kernel_of(node).value(*below))
+    if terms.kind == "const":
+        weights = map(constant, terms.weights)
+    else:
+        weights = map(number if terms.kind == "row" else theta, map(int, terms.weights))
+    bias = 0.0 if terms.bias is None else theta(terms.bias)
+    return sum(w * x for w, x in zip(weights, below, strict=True)) + terms.offset + bias
 
 
 # ---- `Update`: what a step does to one weight, and to all of them
@@ -352,17 +336,12 @@ class Update:
 
 def moved(taken: Taken, values: Float, gradient: Float, state: Sequence[NDArray[Any]]) -> Float:
     """The weights (P,) after the step, in float64; those that the optimiser leaves alone are as before."""
-    hyper = np.array([*taken.theta(gradient), *taken.rates])
-    prologue = taken.update.prologue
-    after = values.copy()
-    body = RowProgram(taken.update.body, np.dtype(np.float64))
+    runner, after = PlanRunner(taken.update, np.float64), values.copy()
     with np.errstate(all="ignore"):
-        if prologue is not None:
-            made = RowProgram(prologue, np.dtype(np.float64)).forward(hyper, np.empty((0, 1)))
-            hyper = np.concatenate([hyper, made[prologue.outputs, 0]])
+        hyper, _ = runner.extended(np.array([*taken.theta(gradient), *taken.rates]))
         for start in range(0, len(after), LANES):
             part = slice(start, start + LANES)
             given = np.stack([values[part], gradient[part], *(array[part] for array in (*state, *taken.of_group))])
-            new = body.forward(hyper, given)[body.program.outputs[0]]
+            new = runner.body.forward(hyper, given)[taken.update.body.outputs[0]]
             np.copyto(after[part], new, where=taken.trained[part])
     return after

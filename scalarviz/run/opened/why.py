@@ -178,14 +178,10 @@ class Why:
         return f"Why({self.name}, step {self.step:,}, gradient {self.gradient:.6g})"
 
 
+@np.errstate(invalid="ignore", over="ignore")  # of a gradient that float16 cannot hold
 def why(opened: Opened, index: int) -> Why:
     """The table of one weight in an opened step."""
     terms, divisor = opened.terms(index, LARGEST), opened.divisor
-    with np.errstate(invalid="ignore", over="ignore"):  # of a gradient that float16 cannot hold
-        return _why(opened, index, terms, divisor)
-
-
-def _why(opened: Opened, index: int, terms: Terms, divisor: float) -> Why:
     own = opened.own
     several = len(terms.uses) > 1 or any(len(use.rows) > 1 for use in terms.uses)
     rows = [

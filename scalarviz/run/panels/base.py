@@ -4,16 +4,96 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from dataclasses import dataclass, fields
+from functools import cache
+from math import inf
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, get_args, get_origin, get_type_hints
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from ...checks import flag, function, integer, text
+from ...checks import flag, function, integer, real_array, text
 from ...errors import InputError, TypeMismatchError, shown
 from ...scalar import Value
 from ...scalar.nested import every
 from ..source import Moment
+
+
+class Described:
+    """The base of a description that refuses values of another type than its annotations say; see `check_field`."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        ours = next(one for one in type(self).__mro__ if one.__module__.startswith(__package__))
+        for name, allowed in _allowed(ours).items():  # a kind of the user's own checks its own fields
+            check_field(getattr(self, name), allowed, type(self).__name__, name)
+
+
+@cache
+def _allowed(kind: type) -> dict[str, tuple[Any, ...]]:
+    """The types that each field may have."""
+    hints = {field.name: get_type_hints(kind)[field.name] for field in fields(kind)}
+    return {name: get_args(hint) if isinstance(hint, UnionType) else (hint,) for name, hint in hints.items()}
+
+
+def check_field(given: Any, allowed: tuple[Any, ...], kind: str, name: str) -> None:
+    """Refuse what is no text, flag, function, description, or tuple, where one is wanted; arrays check themselves."""
+    hint, what = allowed[0], f"{kind}: {name}"
+    if given is None and NoneType in allowed:
+        return
+    if allowed == (str,):
+        text(given, f"{kind}: the {name}")
+    elif hint is bool:
+        flag(given, what)
+    elif get_origin(hint) is Callable:
+        function(given, what)
+    elif isinstance(hint, type) and issubclass(hint, Described):
+        if not isinstance(given, allowed):
+            names = ["None" if one is NoneType else one.__name__ for one in allowed]
+            tip = f"; try {_EXAMPLES[hint.__name__]}" if hint.__name__ in _EXAMPLES else ""
+            said = f"{type(given).__name__} {shown(given)}"
+            raise TypeMismatchError(f"{what} is {' or '.join(names)}, got {said}{tip}")
+    elif get_origin(hint) is tuple and get_args(hint)[0] is str:
+        if not isinstance(given, tuple | list) or not all(isinstance(word, str) for word in given):
+            raise TypeMismatchError(f"{what} is a tuple of texts, got {shown(given)}")
+        if get_args(hint) == (str, str) and len(given) != 2:
+            raise InputError(f"{what} has {len(given)} texts; allowed: 2")
+    elif hint == tuple[int, int]:
+        if not isinstance(given, tuple | list) or len(given) != 2:
+            raise InputError(f"{what} is (H, W), got {shown(given)}")
+        for side, number in zip("HW", given, strict=True):
+            integer(f"{kind}: {side}", number, 1)
+    elif hint == tuple[float, float]:
+        pair(given, what)
+
+
+_EXAMPLES = {"Axis": 'Axis("x", -1.0, 1.0)', "PointEdits": "PointEdits(add, remove)"}
+
+
+def pair(given: Any, what: str) -> tuple[float, float]:
+    """`given` as two finite numbers, the first one smaller; InputError otherwise."""
+    try:
+        one, other = given
+        fine = not any(isinstance(number, str | bytes) or number is np.ma.masked for number in (one, other))
+        low, high = (float(one), float(other)) if fine else (0.0, 0.0)
+    except (TypeError, ValueError, OverflowError):
+        low = high = 0.0
+    if not -inf < low < high < inf:
+        raise InputError(f"{what} must be two finite numbers, the first one smaller, got {shown(given)}")
+    return low, high
+
+
+def arrays_of(description: object, *names: str) -> list[NDArray[Any]]:
+    """Fields of a description as arrays of real numbers."""
+    return [real_array(getattr(description, name), f"{type(description).__name__}: the {name}") for name in names]
+
+
+def above_zero(given: Any, what: str) -> None:
+    """Refuse what is no finite number > 0."""
+    if not isinstance(given, int | float) or not 0 < given < inf:
+        raise InputError(f"{what} must be a finite number > 0, got {shown(given)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +117,7 @@ PLACES = ("column", "overlay", "above")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
+class Panel(Described):
     """The base of all kinds.
 
     Attributes
@@ -59,18 +139,13 @@ class Panel:
     at: Callable[[Moment], Panel] | None = None
 
     def __post_init__(self) -> None:
-        if self.at is not None:
-            function(self.at, f"{type(self).__name__}: at")
+        Described.__post_init__(self)
         given: Any = self.place
-        if self.among:
-            if not (isinstance(given, str) and given == "among"):
-                raise InputError(f'place of {type(self).__name__}: got {shown(given)}; allowed: "among"')
+        allowed = ("among",) if self.among else PLACES
+        if (isinstance(given, str) and given in allowed) or (isinstance(given, Beside) and not self.among):
             return
-        if not isinstance(given, Beside) and not (isinstance(given, str) and given in PLACES):
-            raise InputError(
-                f'place of {type(self).__name__}: got {shown(given)}; allowed: "column", "overlay", "above" or '
-                'Beside("name of a stage", unit)'
-            )
+        names = '"among"' if self.among else '"column", "overlay", "above" or Beside("name of a stage", unit)'
+        raise InputError(f"place of {type(self).__name__}: got {shown(given)}; allowed: {names}")
 
 
 # ---- Panels that a function of the user's own fills: pictures, and tables of words
@@ -99,13 +174,6 @@ class Image(Panel):
     note: str = ""
     smooth: bool = False
 
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
-        text(self.title, "Image: the title")
-        text(self.note, "Image: the note")
-        function(self.paint, "Image: paint")
-        flag(self.smooth, "Image: smooth")
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table(Panel):
@@ -128,10 +196,6 @@ class Table(Panel):
 
     def __post_init__(self) -> None:
         Panel.__post_init__(self)
-        text(self.title, "Table: the title")
-        heads: Any = self.heads
-        if not isinstance(heads, tuple | list) or not all(isinstance(word, str) for word in heads):
-            raise TypeMismatchError(f"Table: heads is a tuple of texts, got {shown(heads)}")
         integer("Table: lines", self.lines, 1, 12)
         if not callable(self.rows):
             as_rows(self.rows, len(self.heads))
@@ -158,22 +222,18 @@ class Kept(Protocol):
     @property
     def step(self) -> int:
         """That it is of."""
-        ...
 
     @property
     def width(self) -> int:
         """Pixels."""
-        ...
 
     @property
     def height(self) -> int:
         """Pixels."""
-        ...
 
     @property
     def image(self) -> bytes:
         """PNG or WebP."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,10 +265,6 @@ class GradientTree(Panel):
 
     title: str = "model"
 
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
-        text(self.title, "GradientTree: the title")
-
 
 # ---- The graph of a result, with the numbers of the moment that is shown
 
@@ -236,12 +292,6 @@ class GraphPanel(Panel):
     title: str
     make: Callable[[Moment], Value | Sequence[Value] | Made]
     chains: bool = False
-
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
-        text(self.title, "GraphPanel: the title")
-        function(self.make, "GraphPanel: make")
-        flag(self.chains, "GraphPanel: chains")
 
     def made(self, moment: Moment) -> Made:
         """What it is of a moment; InputError if `make` returned something else."""

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...checks import flag, function, integer, real_array, text
+from ...checks import integer
 from ...errors import InputError, TypeMismatchError, shown
 from ..source import Moment
-from .base import Panel
-from .maps import Axis, PointEdits, Points, check_edits
+from .base import Described, Panel, arrays_of, pair
+from .maps import Axis, PointEdits, Points
 
 Float = NDArray[np.floating]
 Samples = tuple[Float, NDArray[np.number]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TestCurve:
+class TestCurve(Described):
     """A second, dashed loss curve, measured on data that is not trained on.
 
     Attributes
@@ -40,10 +40,8 @@ class TestCurve:
     headline: bool = True
 
     def __post_init__(self) -> None:
-        text(self.label, "TestCurve: the label")
-        flag(self.accuracy, "TestCurve: accuracy")
-        flag(self.headline, "TestCurve: headline")
-        inputs, targets = real_array(self.inputs, "TestCurve: the inputs"), real_array(self.targets, "the targets")
+        Described.__post_init__(self)
+        inputs, targets = arrays_of(self, "inputs", "targets")
         if not inputs.ndim or not targets.ndim or len(inputs) != len(targets) or not len(inputs):
             raise InputError(f"TestCurve: got shapes {inputs.shape} and {targets.shape}; allowed: one target a sample")
 
@@ -59,7 +57,7 @@ class TestCurve:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldBack:
+class HeldBack(Described):
     """The same of data that goes with what is learnt from: another one after an edit, the former one after undo.
 
     Attributes
@@ -76,13 +74,6 @@ class HeldBack:
     samples: Callable[[Moment], Samples]
     right: Callable[[Moment, Float, NDArray[np.number]], NDArray[np.bool_] | None] | None = None
     headline: bool = True
-
-    def __post_init__(self) -> None:
-        text(self.label, "HeldBack: the label")
-        flag(self.headline, "HeldBack: headline")
-        function(self.samples, "HeldBack: samples")
-        if self.right is not None:
-            function(self.right, "HeldBack: right")
 
     @property
     def accuracy(self) -> bool:
@@ -116,13 +107,6 @@ class LossCurve(Panel):
 
     label: str = "batch"
     test: TestCurve | HeldBack | None = None
-
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
-        text(self.label, "LossCurve: the label")
-        test: Any = self.test
-        if test is not None and not isinstance(test, TestCurve | HeldBack):
-            raise TypeMismatchError(f"LossCurve: test is a TestCurve or None, got {type(test).__name__} {shown(test)}")
 
 
 # ---- Points of one input with a number each, and what a network says of every input as a curve
@@ -163,20 +147,6 @@ class CurveFit(Panel):
     points: Callable[[Moment], Points] | None = None
     edits: PointEdits | None = None
 
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
-        text(self.title, "CurveFit: the title")
-        for what, axis in (("across", self.across), ("up", self.up)):
-            given: Any = axis
-            if not isinstance(given, Axis | str):
-                raise TypeMismatchError(
-                    f'CurveFit: {what} is an Axis or a name, got {shown(given)}; try Axis("x", -1.0, 1.0) or "x"'
-                )
-        function(self.inputs, "CurveFit: inputs")
-        if self.points is not None:
-            function(self.points, "CurveFit: points")
-        check_edits(self, self.edits)
-
 
 @dataclass(frozen=True, slots=True)
 class Histogram(Panel):
@@ -189,10 +159,6 @@ class Histogram(Panel):
     """
 
     label: str = "all numbers"
-
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
-        text(self.label, "Histogram: the label")
 
 
 # ---- Panels of the smallest networks: the loss over one weight or two, and the four calls of a step
@@ -224,13 +190,12 @@ class LossOver(Panel):
 
     def __post_init__(self) -> None:
         Panel.__post_init__(self)
-        text(self.title, "LossOver: the title")
-        _weights(self.weights, self.names, "LossOver")
-        if len(self.weights) > 2:
-            raise InputError(f"LossOver: one weight or two, got {len(self.weights)}")
+        _check_weights(self, 2)
         spans: Any = self.spans
-        if not isinstance(spans, tuple | list) or len(spans) != len(self.weights) or not all(map(_is_span, spans)):
-            raise InputError(f"LossOver: spans is one (low, high) a weight, low below high, got {shown(spans)}")
+        if not isinstance(spans, tuple | list) or len(spans) != len(self.weights):
+            raise InputError(f"LossOver: spans is one (low, high) a weight, got {shown(spans)}")
+        for span in spans:
+            pair(span, "LossOver: the ends of a span")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -250,29 +215,18 @@ class TrainingLoop(Panel):
 
     def __post_init__(self) -> None:
         Panel.__post_init__(self)
-        _weights(self.weights, self.names, "TrainingLoop")
-        if len(self.weights) > 3:
-            raise InputError(f"TrainingLoop: one to three weights, got {len(self.weights)}")
+        _check_weights(self, 3)
 
 
-def _weights(weights: Any, names: Any, what: str) -> None:
+def _check_weights(panel: LossOver | TrainingLoop, most: int) -> None:
+    """Refuse other weights than one to `most` flat numbers with a name each."""
+    weights: Any = panel.weights
+    kind = type(panel).__name__
     if not isinstance(weights, tuple | list) or not weights:
-        raise TypeMismatchError(f"{what}: weights is a tuple of flat numbers, got {shown(weights)}")
+        raise TypeMismatchError(f"{kind}: weights is a tuple of flat numbers, got {shown(weights)}")
     for weight in weights:
-        integer(f"{what}: a weight", weight, 0)
-    _names(names, len(weights), what)
-
-
-def _names(names: Any, count: int, what: str) -> None:
-    if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
-        raise TypeMismatchError(f"{what}: names is a tuple of texts, got {shown(names)}")
-    if len(names) != count:
-        raise InputError(f"{what}: {count} name{'s' * (count > 1)} wanted, got {shown(names)}")
-
-
-def _is_span(span: Any) -> bool:
-    try:
-        low, high = (float(end) for end in span)
-    except (TypeError, ValueError):
-        return False
-    return bool(np.isfinite([low, high]).all()) and low < high
+        integer(f"{kind}: a weight", weight, 0)
+    if not len(weights) == len(panel.names) <= most:
+        raise InputError(
+            f"{kind}: got {len(weights)} weights with {len(panel.names)} names; allowed: 1 to {most}, each with a name"
+        )

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...checks import function, integer, real_array, text
-from ...errors import InputError, TypeMismatchError, shown
+from ...checks import integer, real_array
+from ...errors import InputError, shown
 from ..edits import Edit
 from ..source import Moment
-from .base import Panel, Place
+from .base import Described, Panel, Place, above_zero, arrays_of, pair
 
 Float = NDArray[np.floating]
 
@@ -43,9 +42,6 @@ class Pictures(Panel):
 
     def __post_init__(self) -> None:
         Panel.__post_init__(self)
-        text(self.label, "Pictures: the label")
-        if self.target_of is not None:
-            function(self.target_of, "Pictures: target_of")
         source, target = (
             real_array(self.source, "Pictures: the source"),
             real_array(self.target, "Pictures: the target"),
@@ -76,7 +72,7 @@ class ColourCube(Panel):
 
     def __post_init__(self) -> None:
         Panel.__post_init__(self)
-        inputs, targets = real_array(self.inputs, "ColourCube: the inputs"), real_array(self.targets, "the targets")
+        inputs, targets = arrays_of(self, "inputs", "targets")
         if inputs.ndim != 2 or inputs.shape[1] != 3 or not len(inputs) or inputs.shape != targets.shape:
             raise InputError(
                 f"ColourCube: got shapes {inputs.shape} and {targets.shape}; allowed: (N, 3), the same for both"
@@ -97,7 +93,7 @@ def itself(points: Float) -> Float:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Described):
     """One direction of a plane.
 
     Attributes
@@ -117,7 +113,7 @@ class Axis:
     shown: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        text(self.name, "Axis: the name")
+        Described.__post_init__(self)
         pair((self.least, self.most), "Axis: its ends, least and most,")
         if self.shown is not None:
             object.__setattr__(self, "shown", pair(self.shown, "Axis: shown"))
@@ -152,9 +148,9 @@ class Points:
     held_back: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
-        places, targets = real_array(self.x, "Points: x"), real_array(self.target, "Points: the targets")
+        places, targets = arrays_of(self, "x", "target")
         count = len(places) if places.ndim else 0
-        back = np.zeros(count, bool) if self.held_back is None else real_array(self.held_back, "Points: held_back")
+        back = np.zeros(count, bool) if self.held_back is None else arrays_of(self, "held_back")[0]
         if places.shape != (count, 2) or targets.shape != (count,) or back.shape != (count,) or back.dtype != bool:
             raise InputError(
                 f"Points: got shapes {places.shape}, {targets.shape} and {back.shape} {back.dtype}; allowed: "
@@ -168,7 +164,7 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PointEdits:
+class PointEdits(Described):
     """What a hand may do with the points of a plane; each gives the edit that does it, or None.
 
     Attributes
@@ -184,12 +180,6 @@ class PointEdits:
     add: Callable[[tuple[float, float]], Edit | None]
     remove: Callable[[int], Edit | None]
     adds: Callable[[], str] | None = None
-
-    def __post_init__(self) -> None:
-        function(self.add, "PointEdits: add")
-        function(self.remove, "PointEdits: remove")
-        if self.adds is not None:
-            function(self.adds, "PointEdits: adds")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -233,58 +223,11 @@ class PlaneMap(Panel):
 
     def __post_init__(self) -> None:
         Panel.__post_init__(self)
-        text(self.title, "PlaneMap: the title")
-        check_axes(self, self.across, self.up)
-        function(self.inputs, "PlaneMap: inputs")
         integer("PlaneMap: output", self.output, 0)
-        pair(self.span, "PlaneMap: span")
-        _words(self.says, "PlaneMap: says", (2,))
-        _words(self.classes, "PlaneMap: classes", (0, *range(2, MOST_CLASSES + 1)))
+        if len(self.classes) not in (0, *range(2, MOST_CLASSES + 1)):
+            raise InputError(f"PlaneMap: classes has {len(self.classes)} texts; allowed: none, or 2 to {MOST_CLASSES}")
         if self.cells is not None:
             integer("PlaneMap: cells", self.cells, 1, MOST_CELLS)
-        if self.points is not None:
-            function(self.points, "PlaneMap: points")
-        check_edits(self, self.edits)
-
-
-def check_edits(panel: Panel, edits: Any) -> None:
-    """Refuse what is neither PointEdits nor None."""
-    if edits is not None and not isinstance(edits, PointEdits):
-        raise TypeMismatchError(
-            f"{type(panel).__name__}: edits is a PointEdits or None, got {type(edits).__name__} {shown(edits)}; "
-            "try PointEdits(add, remove)"
-        )
-
-
-def check_axes(panel: Panel, across: Any, up: Any) -> None:
-    """Refuse what is no Axis."""
-    for what, axis in (("across", across), ("up", up)):
-        if not isinstance(axis, Axis):
-            raise TypeMismatchError(
-                f'{type(panel).__name__}: {what} is an Axis, got {shown(axis)}; try Axis("x", -1.0, 1.0)'
-            )
-
-
-def pair(given: Any, what: str) -> tuple[float, float]:
-    """`given` as two finite numbers, the first one smaller; InputError otherwise."""
-    try:
-        one, other = given
-        fine = not any(isinstance(number, str | bytes) or number is np.ma.masked for number in (one, other))
-        low, high = (float(one), float(other)) if fine else (0.0, 0.0)
-        fine = fine and isfinite(low) and isfinite(high) and low < high
-    except (TypeError, ValueError, OverflowError):
-        fine = False
-    if not fine:
-        raise InputError(f"{what} must be two finite numbers, the first one smaller, got {shown(given)}")
-    return low, high
-
-
-def _words(given: Any, what: str, counts: tuple[int, ...]) -> None:
-    if not isinstance(given, tuple | list) or not all(isinstance(word, str) for word in given):
-        raise TypeMismatchError(f"{what} is a tuple of texts, got {shown(given)}")
-    if len(given) not in counts:
-        allowed = f"{counts[0]}" if len(counts) == 1 else f"none, or {counts[1]} to {counts[-1]}"
-        raise InputError(f"{what} has {len(given)} texts; allowed: {allowed}")
 
 
 # ---- What stands among the cubes of a network of few inputs: a small map beside every neuron, and its features
@@ -313,13 +256,6 @@ class NeuronMaps(Panel):
     inputs: Callable[[Float], Float] = itself
     change: Callable[[tuple[int, ...]], Edit | None] | None = None
     place: Place = field(default="among", kw_only=True)
-
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
-        check_axes(self, self.across, self.up)
-        function(self.inputs, "NeuronMaps: inputs")
-        if self.change is not None:
-            function(self.change, "NeuronMaps: change")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -354,17 +290,8 @@ class Features(Panel):
 
     def __post_init__(self) -> None:
         Panel.__post_init__(self)
-        names: Any = self.names
-        if not isinstance(names, tuple | list) or not all(isinstance(name, str) for name in names):
-            raise TypeMismatchError(f"Features: names is a tuple of texts, got {shown(names)}")
-        if not names or len(set(names)) < len(names):
-            raise InputError(f"Features: names are at least one, each once, got {shown(names)}")
-        check_axes(self, self.across, self.up)
-        function(self.values, "Features: values")
-        function(self.on, "Features: on")
-        for what, given in (("rows", self.rows), ("change", self.change)):
-            if given is not None:
-                function(given, f"Features: {what}")
+        if not self.names or len(set(self.names)) < len(self.names):
+            raise InputError(f"Features: names are at least one, each once, got {shown(self.names)}")
 
 
 # ---- A picture that is painted by a network which is told places
@@ -398,17 +325,7 @@ class Painting(Panel):
 
     def __post_init__(self) -> None:
         Panel.__post_init__(self)
-        function(self.wanted, "Painting: wanted")
-        size, gain = self.size, self.gain  # type: Any, Any
-        if not isinstance(size, tuple | list) or len(size) != 2:
-            raise InputError(f"Painting: size is (H, W), got {shown(size)}")
-        for side, number in zip("HW", size, strict=True):
-            integer(f"Painting: {side}", number, 1)
-        if not isinstance(gain, int | float) or not 0 < gain < float("inf"):
-            raise InputError(f"Painting: gain must be a finite number > 0, got {shown(gain)}")
-        for what in ("other", "epochs"):
-            if getattr(self, what) is not None:
-                function(getattr(self, what), f"Painting: {what}")
+        above_zero(self.gain, "Painting: gain")
 
 
 def psnr(painted: ArrayLike, wanted: ArrayLike) -> float:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...checks import function, integer, real_array, text
+from ...checks import integer
 from ...errors import InputError, shown
 from ..source import Moment
-from .base import Panel
+from .base import Panel, above_zero, arrays_of
 
 Float = NDArray[np.floating]
 
@@ -79,18 +79,13 @@ class WordBoard(Panel):
 
     def __post_init__(self) -> None:
         Panel.__post_init__(self)
-        text(self.word, "WordBoard: the word")
-        text(self.letters, "WordBoard: the letters")
         integer("WordBoard: most", self.most, 1)
-        function(self.look, "WordBoard: look")
-        function(self.make, "WordBoard: make")
         if len(self.word) > self.most or not set(self.word) <= set(self.letters):
             raise InputError(
                 f"WordBoard: the word is made of at most {self.most} of the letters {shown(self.letters)}, "
                 f"got {shown(self.word)}"
             )
-        if not 0 < self.temperature < float("inf"):
-            raise InputError(f"WordBoard: temperature must be a finite number > 0, got {shown(self.temperature)}")
+        above_zero(self.temperature, "WordBoard: temperature")
 
 
 # ---- Panels of tasks whose samples are handwritten digits
@@ -116,8 +111,8 @@ class DigitBoard(Panel):
 
     def __post_init__(self) -> None:
         Panel.__post_init__(self)
-        high, wide = _side(self.side, "DigitBoard")
-        inputs, labels = real_array(self.inputs, "DigitBoard: the inputs"), real_array(self.labels, "the labels")
+        high, wide = self.side
+        inputs, labels = arrays_of(self, "inputs", "labels")
         if labels.ndim != 1 or not len(labels) or inputs.shape != (len(labels), high * wide):
             raise InputError(
                 f"DigitBoard of {high} x {wide} pixels: got shapes {inputs.shape} and {labels.shape}; allowed: "
@@ -140,13 +135,3 @@ class DigitPad(Panel):
     speaks_of = "sheet"
 
     side: tuple[int, int]
-
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
-        _side(self.side, "DigitPad")
-
-
-def _side(given: Any, what: str) -> tuple[int, int]:
-    if not isinstance(given, tuple | list) or len(given) != 2:
-        raise InputError(f"{what}: side is (H, W), got {shown(given)}")
-    return integer(f"{what}: H", given[0], 1), integer(f"{what}: W", given[1], 1)

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Frame, Stage
-from ...run.opened.micro import DIFFERENCE, MicroStep, Walked, counted
+from ...run.opened.micro import DIFFERENCE, MicroStep, counted
+from ...run.sources.recording.recorded_step import Walked
 from ..draw.equation import neuron
 from ..draw.text import figure, loss_text, number
 from ..flow.layer import SYMBOLS

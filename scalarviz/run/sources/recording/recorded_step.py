@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ....errors import FileFormatError
 from ...opened import micro
 from ...opened.micro import FEW, PHASES, Made, MicroStep, PhaseSpan, listed, phases_of
+from ...opened.opened import Opened
 from ...opened.rule import Line, Quantity, Token, Update, rounded
 from .file import DAMAGED, LONGEST_NAME, MOST_FRAMES, clean
 from .index import Shapes
@@ -182,7 +183,7 @@ _NOT = "by which numbers was not recorded"
 
 
 class RecordedStep:
-    """The step that follows a frame; see :class:`~scalarviz.run.opened.micro.Walked`.
+    """The step that follows a frame, with what a walk through an :class:`Opened` step asks of it.
 
     `numbers` are as `written` has made them, `values` (P,) those of the frame, `sample` inputs and targets of
     the one sample of a trial step (None: it is the run's own).
@@ -312,6 +313,10 @@ class RecordedStep:
     def __repr__(self) -> str:
         what = "a trial with one sample" if self.trial else f"{len(self.batch):,} samples"
         return f"RecordedStep(step {self.step:,}, {what}, loss {self.loss:.6g})"
+
+
+Walked = Opened | RecordedStep
+"""A step that can be walked through: a run does it, or a recording has it."""
 
 
 def _whole(number: float, end: int) -> int:
