@@ -12,15 +12,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
-
-import numpy as np
 
 from ....errors import FileFormatError, InputError, StateError
 from ....io.atomic import StrPath, path_text, scratch
 from ....io.readable import check_source, unreadable
 from .about import About, read_about
-from .file import DAMAGED, LONGEST_NAME, RECORDING, Format, Use, address, clean, identity, is_written, reading
+from .file import DAMAGED, LONGEST_NAME, RECORDING, Format, Use, address, clean, identity, reading
 from .index import Branches, Index, checked, read_index, read_networks
 from .recorded_step import MicroTable
 
@@ -291,11 +290,10 @@ class Contents:
 
     Whatever is written or thinned out meanwhile, what is read is of the moment at which it was opened: a read
     transaction of SQLite lasts until it is closed, or until :meth:`release`. Whoever reads holds `lock`.
-    `known`: checksums by the ids of frames. `newest`: the last frame's step of each branch; on `current` the run stood
-    last.
+    `known`: checksums by the ids of frames. On branch `current` the run stood last.
     """
 
-    def __init__(self, path: StrPath, known: Mapping[int, int] | None = None) -> None:
+    def __init__(self, path: StrPath, known: Mapping[int, int] = MappingProxyType({})) -> None:
         self.path, self.lock, self._users, self._pinned = path, threading.RLock(), 1, True
         self._opened: Opened | None = Opened(path)
         short = self._opened.short
@@ -309,8 +307,8 @@ class Contents:
             self.close()
             raise
 
-    def _read(self, short: bool, known: Mapping[int, int] | None) -> None:
-        database = self.database
+    def _read(self, short: bool, known: Mapping[int, int]) -> None:
+        database, left_out = self.database, self.opened.left_out
         meta = database.execute("SELECT name, value FROM meta WHERE length(value) < 1048576 LIMIT 1000").fetchall()
         self.meta = {name: text for name, text in meta if isinstance(text, str)}
         self.about: About = read_about(self.meta.get("about", "{}"))
@@ -318,19 +316,18 @@ class Contents:
         self.branches = Branches(database)
         self.index: Index = read_index(database, self.networks, self.branches.twigs, doubted=short, known=known)
         self.micro = MicroTable(database)
-        index = self.index
-        lost = index.remarks
-        if not len(index.id):
-            why = "; ".join(filter(None, [index.broken, *lost, self.opened.left_out]))
+        index, lost = self.index, self.index.remarks
+        if not len(index.frames):
+            why = "; ".join(filter(None, [index.broken, *lost, left_out]))
             raise FileFormatError(why or "it holds no frame that can be read")
         if index.broken or self.branches.broken or short:
             what = "its end is missing" if short else "it is damaged"
-            lost.append(f"{what}: {len(index.id):,} frames could be read")
-        self.remark = "; ".join([*lost, *filter(None, [self.opened.left_out])])
+            lost.append(f"{what}: {len(index.frames):,} frames could be read")
+        self.remark = "; ".join(filter(None, [*lost, left_out]))
         self._sums = index.known
-        self.newest = {int(b): int(index.step[index.branch == b].max()) for b in np.unique(index.branch)}
+        self.branches.reach(index.newest)
         now = self.number("branch", 10)
-        self.current = now if now in self.branches.twigs else int(index.branch[-1])
+        self.current = now if now in self.branches.twigs else int(index.frames["branch"][-1])
 
     def number(self, name: str, digits: int = 16) -> int:
         """A whole number of less than so many digits among what is said of it; -1 where there is none."""
@@ -343,11 +340,6 @@ class Contents:
         return "writer" not in self.meta
 
     @property
-    def growing(self) -> bool:
-        """Whether the program that writes it lives and had not closed it."""
-        return is_written(self.meta.get("writer", ""))
-
-    @property
     def altered(self) -> bool:
         """Whether somebody has written into the file since it was opened, though it was closed."""
         return self.complete and self.opened.altered
@@ -358,10 +350,10 @@ class Contents:
             opened = self.opened
             if not opened.changed:
                 return None
-        found = None if opened.replaced else Contents(self.path, self._sums)
-        if found is not None and found.meta.get("log") == self.meta.get("log"):
-            return found
-        if found is not None:
+        if not opened.replaced:
+            found = Contents(self.path, self._sums)
+            if found.meta.get("log") == self.meta.get("log"):
+                return found
             found.close()
         raise FileFormatError(f"{path_text(self.path)} is another file by now")
 

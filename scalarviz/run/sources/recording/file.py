@@ -85,9 +85,9 @@ TABLES = {
 * ``activation`` and ``delta``: the probe's rows, ``"input"`` first, one after the other.
 * ``units``: the step they are of (int64), then for every rectifier, sigmoid and tanh stage a float32 a unit: dead or
   not, or the share of samples at which it is flat.
-* ``checksum``: of the other columns but ``id``, ``kept`` and ``stopped``, as :mod:`.checksums` has it.
+* ``checksum``: of the other columns but ``id``, ``kept`` and ``stopped``, as :func:`checksum` has it.
 * ``micro``: the step that comes after a frame, opened: with the probe alone, or of the step's own batch; ``plan`` is
-  what it has in common with others, ``numbers`` deflated float64 (:mod:`.step_written`).
+  what it has in common with others, ``numbers`` deflated float64 (:mod:`.recorded_step`).
 * ``edit.written``: JSON of :mod:`scalarviz.run.edits.base`, NULL where an edit cannot be written.
 """
 
@@ -179,7 +179,7 @@ Identity = tuple[int, int]
 _HEAD = 32
 """Bytes of a log before its first frame."""
 _NUMBERS = 1 << 32
-_LOGS = 1 << 24
+_LOGS = 1 << 20
 """So many logs one recording has at most."""
 _CLOSED = b"\1\1"
 """Bytes 18 and 19 of an SQLite file that has no log, as a recording that was closed."""
