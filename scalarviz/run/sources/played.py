@@ -333,12 +333,12 @@ class RecordedSource(Played):
     def _settled(self, place: int) -> NDArray[np.int64]:
         """Follow the network of a frame; returns the places of all that are of it."""
         self._shapes = self.record.shapes(place)
-        networks = np.asarray(self.record.entry(slice(None), "network"))
+        networks = self.record.networks
         return np.flatnonzero(networks == networks[place])
 
     def settle_on(self, tensors: tuple[Tensor, ...]) -> NDArray[np.int64]:
         """The same for the last network that has these tensors; nothing where none has."""
-        networks = np.asarray(self.record.entry(slice(None), "network"))
+        networks = self.record.networks
         for place in sorted((int(np.flatnonzero(networks == one)[-1]) for one in np.unique(networks)), reverse=True):
             if self.record.shapes(place).tensors == tensors:
                 return self._settled(place)

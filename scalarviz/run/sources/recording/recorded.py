@@ -45,14 +45,12 @@ def frame_of(recorded: Recorded, k: int) -> Frame:
     """Frame `k`; see :meth:`Recorded.frame`."""
     about, shapes = recorded.about, recorded.shapes(k)
     value, gradient, moved, activation, units, computed, frozen, stopped, optimizer = recorded.row(k, _COLUMNS)
-    step, values, half = int(recorded.steps[k]), _floats(value), about.dtype == HALF
-    loss, lr, next_lr, whole, own = (
-        float(recorded.entry(k, name)) for name in ("loss", "lr", "next_lr", "whole", "own")
-    )
+    _, _, step, _, _, batch, edited, loss, lr, next_lr, whole, own, *_ = recorded.entry(k)  # as `index.KINDS` has them
+    values, half, rows = _floats(value), about.dtype == HALF, _floats(activation or b"")
     dead, saturated, units_step = _units(units, shapes)
     known: NDArray[np.bool_] | None = None
     if moved is None:
-        update = _difference(recorded, k, shapes, values)
+        update = np.zeros_like(values) if edited else _difference(recorded, k, shapes, values)
     elif about.outside:  # after a step that nobody saw it is NaN
         known = np.full(shapes.size, not np.isnan(_floats(moved)).all())
         update = np.where(known, _floats(moved), np.float32(0))
@@ -71,16 +69,16 @@ def frame_of(recorded: Recorded, k: int) -> Frame:
         moved=known,
         computed=np.zeros(shapes.size, bool) if gradient is None else flags_of(computed, shapes.weights),
         frozen=flags_of(frozen, shapes.weights),
-        activations={} if activation is None else {n: _floats(activation)[at] for n, at in shapes.rows.items()},
+        activations={} if activation is None else {name: rows[at] for name, at in shapes.rows.items()},
         dead=dead,
         saturated=saturated,
         curve=up_to(recorded.curve, step),
-        edited=bool(recorded.entry(k, "edited")),
+        edited=bool(edited),
         next_lr=None if np.isnan(next_lr) else next_lr,
         stopped_by=clean(stopped, LONGEST_NAME) if isinstance(stopped, str) else "",
         past=recorded.past,
         units_step=None if units_step == step else units_step,
-        settings=Setup(named, groups, pace, int(recorded.entry(k, "batch")), about.samples, seed=about.seed),
+        settings=Setup(named, groups, pace, batch, about.samples, seed=about.seed),
         probe_loss=None if np.isnan(own) else own,
         whole_loss=None if np.isnan(whole) else whole,
     )
@@ -95,7 +93,7 @@ def _units(blob: bytes | None, shapes: Shapes) -> tuple[dict[str, Any], dict[str
         return {}, {}, None
     dead, saturated, rows = {}, {}, _floats(blob[8:])
     for stage in marked(shapes.stages):
-        own, rows = np.split(rows, [stage.outputs])
+        own, rows = rows[: stage.outputs], rows[stage.outputs :]
         if stage.kind == "relu":
             dead[stage.name] = own != 0
         else:
@@ -104,9 +102,8 @@ def _units(blob: bytes | None, shapes: Shapes) -> tuple[dict[str, Any], dict[str
 
 
 def _difference(recorded: Recorded, k: int, shapes: Shapes, values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What the step did, where the frame of the step before is there and nothing else was done here."""
-    edited = bool(recorded.entry(k, "edited"))
-    if k == 0 or recorded.steps[k - 1] != recorded.steps[k] - 1 or recorded.shapes(k - 1) is not shapes or edited:
+    """What the step did, where the frame of the step before is there."""
+    if k == 0 or recorded.steps[k - 1] != recorded.steps[k] - 1 or recorded.shapes(k - 1) is not shapes:
         return np.zeros_like(values)
     (before,) = recorded.row(k - 1, "value")
     with np.errstate(invalid="ignore", over="ignore"):
@@ -227,7 +224,8 @@ class Recorded:
         if not len(entries):
             raise FileFormatError(f"{path_text(self.path)}: branch {number} holds no frame that can be read")
         self._frames = fixed(contents.index.frames[entries])
-        self.steps, self.loss, self.lr = (fixed(self._frames[name].copy()) for name in ("step", "loss", "lr"))
+        columns = (fixed(self._frames[name].copy()) for name in ("step", "loss", "lr", "id", "network"))
+        self.steps, self.loss, self.lr, self._ids, self.networks = columns
         every: list[bool] = np.all(self._frames["has"], axis=0).tolist()
         names = {"gradient": "gradients", "moved": "updates", "activation": "activations", "delta": "deltas"}
         self.has = frozenset(names[part] for part, on in zip(PARTS, every, strict=True) if on and part in names)
@@ -316,11 +314,11 @@ class Recorded:
 
     def shapes(self, k: int) -> Shapes:
         """Tensors and stages of frame `k`: a run may change its network."""
-        return self._contents.networks[int(self.entry(position(k, len(self), "frames"), "network"))]
+        return self._contents.networks[int(self.networks[position(k, len(self), "frames")])]
 
-    def entry(self, k: int | slice, column: str) -> Any:
-        """A number of frame `k`, or those of several, by its name in the index."""
-        return self._frames[column][k]
+    def entry(self, k: int, column: str = "") -> Any:
+        """A number of frame `k` by its name in the index; all of them without a name."""
+        return self._frames[column][k] if column else self._frames[k].item()
 
     def __len__(self) -> int:
         return len(self._frames)
@@ -351,7 +349,7 @@ class Recorded:
 
     def sides(self, k: int) -> frozenset[bool]:
         """Of which steps after frame `k` the micro-steps are there: the probe's alone (True), the run's own (False)."""
-        return frozenset(self._contents.micro.sides.get(int(self.entry(position(k, len(self), "frames"), "id")), ()))
+        return frozenset(self._contents.micro.sides.get(int(self._ids[position(k, len(self), "frames")]), ()))
 
     def opened(self, k: int, *, alone: bool = True) -> RecordedStep:
         """The step that follows frame `k`, with its micro-steps: a trial with the probe `alone`, or its own batch.
@@ -364,7 +362,7 @@ class Recorded:
         if alone and about.probe is not None and about.probe_target is not None and len(about.probe) == shapes.inputs:
             sample = np.array(about.probe), np.array(about.probe_target)
         (value,) = self.row(k, "value")
-        number, step, network = (int(self.entry(k, name)) for name in ("id", "step", "network"))
+        number, step, network = (int(of[k]) for of in (self._ids, self.steps, self.networks))
         try:
             if alone and sample is None:
                 raise FileFormatError("they were not recorded")
@@ -412,7 +410,7 @@ class Recorded:
     def row(self, k: int, columns: str) -> tuple[Any, ...]:
         """Columns of the file's row of frame `k`; FileFormatError if it cannot be read any more."""
         try:
-            row = self._open.row(int(self.entry(k, "id")), columns)
+            row = self._open.row(int(self._ids[k]), columns)
         except FileFormatError as error:
             raise FileFormatError(f"{path_text(self.path)}: frame {k} cannot be read ({error}); {_LOST}") from None
         if row is None:

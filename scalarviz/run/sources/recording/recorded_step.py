@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -266,7 +266,15 @@ def read_plan(text: Any, shapes: Shapes) -> Plan:
     phases = [PHASES.index(step.phase) for step, _ in steps]
     if phases != sorted(phases) or phases.count(PHASES.index("loss")) != 1 or not {0, len(PHASES) - 1} <= {*phases}:
         raise FileFormatError("they come in no order that a step has")
-    return Plan(steps, said.rules)
+    rules = [
+        RuleSaid(clean(rule.why), [(clean(name, LONGEST_NAME), list(map(_clean, line))) for name, line in rule.lines])
+        for rule in said.rules
+    ]
+    return Plan(steps, rules)
+
+
+def _clean(token: TokenSaid) -> TokenSaid:
+    return clean(token) if isinstance(token, str) else (clean(token[0], LONGEST_NAME), *token[1:])
 
 
 def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
@@ -334,7 +342,6 @@ class RecordedStep:
         steps = [self._micro(*one) for one in plan.steps]
         self._weights: dict[int, tuple[Made, Update]] = dict(self._read_weights(shapes.size))
         self._steps = tuple(map(self._with_factors, steps))
-        self._phases = phases_of(self._steps)
 
     # ---- out of the file
 
@@ -375,7 +382,7 @@ class RecordedStep:
             table = self._next(count * (WEIGHT + rule.size)).reshape(WEIGHT + rule.size, count)
             for place, terms, bias, delta, x, *lines in table.T.tolist():
                 made, index = Made(_whole(terms, 1 << 53), delta, x, bias == 1), _whole(place, size)
-                yield index, (made, self._moved(index, _lines(rule, iter(lines)), clean(rule.why)))
+                yield index, (made, self._moved(index, _lines(rule, iter(lines)), rule.why))
 
     def _moved(self, index: int, lines: tuple[Line, ...], why: str) -> Update:
         before, after = float(self._values[index]), float(self.new_values[index])
@@ -386,6 +393,10 @@ class RecordedStep:
     def micro_steps(self) -> tuple[MicroStep, ...]:
         """The small steps, in order; of products, sums and units the numbers are in the frame."""
         return self._steps
+
+    @cached_property
+    def _phases(self) -> tuple[PhaseSpan, ...]:
+        return phases_of(self._steps)
 
     def phases(self) -> tuple[PhaseSpan, ...]:
         """The six phases that they are in."""
@@ -436,14 +447,14 @@ def _lines(rule: RuleSaid, numbers: Iterator[float]) -> tuple[Line, ...]:
     for name, tokens in rule.lines:
         *digits, result = (next(numbers) for _ in range(len(DIGITS) + 1))
         read = tuple(_token(token, numbers) for token in tokens)
-        found.append(Line(clean(name, LONGEST_NAME), read, result, again=_given(digits, result)))
+        found.append(Line(name, read, result, again=_given(digits, result)))
     return tuple(found)
 
 
 def _token(said: TokenSaid, numbers: Iterator[float]) -> Token:
     if isinstance(said, str):
-        return clean(said)
-    return Quantity(clean(said[0], LONGEST_NAME), next(numbers) if len(said) == 1 else said[1])
+        return said
+    return Quantity(said[0], next(numbers) if len(said) == 1 else said[1])
 
 
 def _given(digits: Sequence[float], result: float) -> Callable[[int], float]:
