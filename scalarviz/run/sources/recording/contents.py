@@ -19,7 +19,7 @@ from ....errors import FileFormatError, InputError, StateError
 from ....io.atomic import StrPath, path_text, scratch
 from ....io.readable import check_source, unreadable
 from .about import About, read_about
-from .file import DAMAGED, LONGEST_NAME, RECORDING, Format, Use, address, clean, identity, reading
+from .file import DAMAGED, LONGEST_NAME, RECORDING, FileUse, Format, address, clean, reading
 from .index import Branches, Index, checked, read_index, read_networks
 from .recorded_step import MicroTable
 
@@ -106,7 +106,7 @@ class Opened:
         self._said, self._name = path_text(path), name
         self._copy: tempfile.TemporaryDirectory[str] | None = None
         self._logged, self.left_out = False, ""
-        self._use: Use | None = None
+        self._use: FileUse | None = None
         self.database: sqlite3.Connection
         try:
             if (size := name.stat().st_size) < SMALLEST:
@@ -114,7 +114,7 @@ class Opened:
                 raise FileFormatError(f"{self._said} is {what}: nothing can be read")
             if not os.access(name, os.R_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-            self.stamp, self._identity = stamp(name), identity(name)
+            self.stamp = stamp(name)
             self.short = self._open(name)
             self.database.execute("BEGIN")  # what is read from here on is of one moment, whoever writes meanwhile
             _check_tables(self.database, form, self._said)
@@ -130,7 +130,7 @@ class Opened:
         logged = any(part.exists() for part in _beside(path))
         if logged:
             self._check_journal(path)
-        self._use = Use(path, logged=logged)
+        self._use = FileUse(path, logged=logged)
         if self._use.foreign:
             self.left_out = f"the log of another {self._form.what} stands beside it ({path.name}-wal) and was left out"
             self.database = reading(path, alone=True)
@@ -214,15 +214,14 @@ class Opened:
     @property
     def altered(self) -> bool:
         """Whether the file itself was written to since it was opened; another one in its place changes nothing here."""
-        with suppress(OSError):
-            stat = self._name.stat()
-            return (stat.st_dev, stat.st_ino) == self._identity and (stat.st_size, stat.st_mtime_ns) != self.stamp[0]
-        return False
+        now, before = _stat(self._name), self.stamp[0]
+        return now is not None and before is not None and now[:2] == before[:2] and now != before
 
     @property
     def replaced(self) -> bool:
         """Whether its name means another file by now."""
-        return identity(self._name) not in (None, self._identity)
+        now, before = _stat(self._name), self.stamp[0]
+        return now is not None and (before is None or now[:2] != before[:2])
 
     def close(self) -> None:
         """Let go of it."""
@@ -252,16 +251,21 @@ def _ends_with(path: Path, end: bytes) -> bool:
         return file.read() == end
 
 
-def stamp(path: Path) -> list[tuple[int, int] | None]:
-    """Sizes and times of a file and of what is beside it."""
-    found: list[tuple[int, int] | None] = []
-    for part in (path, *_beside(path)):
-        try:
-            stat = part.stat()
-            found.append((stat.st_size, stat.st_mtime_ns))
-        except FileNotFoundError:
-            found.append(None)
-    return found
+Stat = tuple[int, int, int, int]
+
+
+def _stat(path: Path) -> Stat | None:
+    """Which file it is (two numbers), its size and time; None where there is none."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def stamp(path: Path) -> list[Stat | None]:
+    """Of a file and of what is beside it."""
+    return [_stat(part) for part in (path, *_beside(path))]
 
 
 def _repair(path: Path, form: Format) -> None:

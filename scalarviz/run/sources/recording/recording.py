@@ -23,7 +23,7 @@ from ...run import Run
 from ...scene.scene import Scene
 from ..watched.watched import Watched
 from .about import written
-from .file import FileId, address, check_apart, create, finish, keep_open, signed
+from .file import FileUse, address, check_apart, create, finish, keep_open, signed
 from .recorded import Recorded
 from .taken import news_of
 from .writer import Probing, Rows, Thinning, Writer
@@ -102,7 +102,7 @@ class Recording:
         probe, target = (None if row is None else np.array(row) for row in (about.probe, about.probe_target))
         probing = Probing(probe, target, wanted["activations"] or wanted["micro"], wanted["deltas"], about.whole_loss)
         self._database, self.path = create(_temporary() if path is None else path, 4 * news.count)
-        self._file = FileId(self.path)
+        self._file = FileUse(self.path)
         database = self._database
         self._thinning, self._asked = Thinning(database, every, budget), every
         notes = {"about": written(about), "every": str(every), "writer": signed()}
@@ -269,7 +269,7 @@ def _warn(said: str) -> None:
     warnings.warn_explicit(said, RuntimeWarning, "scalarviz", 0)
 
 
-def _ended(writer: Writer, database: sqlite3.Connection, file: FileId, temporary: bool) -> None:
+def _ended(writer: Writer, database: sqlite3.Connection, file: FileUse, temporary: bool) -> None:
     """Nobody has the recording any more, or the program ends."""
     if not writer.mine:
         return

@@ -19,7 +19,7 @@ from ....errors import StateError
 from ...core.forward import Forward
 from ...core.frame import Curve, Stage
 from ...opened.network import Network
-from .file import SUMMED, Cell, FileId, checksum
+from .file import SUMMED, Cell, FileUse, checksum
 from .recorded_step import MicroRows
 from .taken import Item, Look, Outside, Passed, Put, bits, blob, marked, number, weights_of
 
@@ -224,7 +224,7 @@ class Writer:
     nothing is recorded into a file that somebody removed.
     """
 
-    def __init__(self, database: sqlite3.Connection, rows: Rows, thinning: Thinning, file: FileId) -> None:
+    def __init__(self, database: sqlite3.Connection, rows: Rows, thinning: Thinning, file: FileUse) -> None:
         self._database, self._rows, self._thinning, self._file = database, rows, thinning, file
         self.trouble, self._seen = "", time.monotonic()
         self._queue: deque[tuple[int, list[Item]]] = deque()  # what belongs together, and its bytes
