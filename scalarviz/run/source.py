@@ -1,7 +1,6 @@
-"""`Source`: what a picture may ask of whatever has weights, and `Moment`: one frame with its source.
+"""`Source`: what a view may ask of anything that has weights, and `Moment`: one frame with its source.
 
-A view knows a Source and nothing behind it, so that it shows a run, weights, arrays or a recording alike. What a source
-cannot do it says beforehand (:attr:`Source.can`); asked all the same it raises.
+A run, a recording and plain arrays are sources. `Source.can` says what a source can do; the rest raises StateError.
 """
 
 from __future__ import annotations
@@ -31,43 +30,29 @@ Float = NDArray[np.floating]
 
 @dataclass(frozen=True, slots=True)
 class Can:
-    """What a source can do.
+    """What a source can do."""
 
-    `predict`: send samples through the network at the values of any frame (``predict``, ``rows``,
-    ``evaluate``). `train`: do more steps. `edit`: be changed by hand. `go`: stand at another step than the
-    last. `open`: open its coming step (``ask``).
-    """
-
-    predict: bool = False
+    predict: bool = False  # send samples through the network at the values of any frame
     train: bool = False
-    edit: bool = False
-    go: bool = False
-    open: bool = False
+    edit: bool = False  # be changed by hand
+    go: bool = False  # stand at another step than the last
+    open: bool = False  # open its coming step (``ask``)
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What trains it, in the words that a picture prints (engine ``"numba, 1 thread"``).
-
-    `samples` are those that there are; `reduction` is ``"mean"`` or ``"sum"``; `whole`: every step has all
-    samples.
-    """
+    """What trains it, in the words that a picture prints."""
 
     optimizer: str
     batch_size: int
-    samples: int
-    reduction: str
-    engine: str
-    whole: bool
+    samples: int  # in the data
+    reduction: str  # ``"mean"`` or ``"sum"``
+    engine: str  # ``"numba, 1 thread"``
+    whole: bool  # whether every step has all samples
 
 
 class Source(Protocol):
-    """What is asked and done.
-
-    A class that inherits from it has refusals for all that it does not define itself.
-
-    `what` is its name in messages.
-    """
+    """Base of the sources: it refuses what a subclass does not define. `what` is its name in messages."""
 
     what: str = "this"
     can: Can = Can()
@@ -84,11 +69,11 @@ class Source(Protocol):
 
     @property
     def way(self) -> tuple[Stage, ...]:
-        """The same by which weights are named: it may be known where no rows of it are to be drawn."""
+        """The stages by which weights are named; they may be known where their rows are not drawn."""
         return self.stages
 
     def follow(self, frame: Frame) -> None:
-        """From now on tensors and stages are those of a frame, where they may change at all."""
+        """Take tensors and stages from a frame from now on."""
         return
 
     @property
@@ -108,7 +93,7 @@ class Source(Protocol):
 
     @property
     def counted(self) -> bool:
-        """Whether steps are counted: there is something to say of them."""
+        """Whether steps are counted."""
         return self.facts is not None
 
     @property
@@ -118,55 +103,52 @@ class Source(Protocol):
 
     @property
     def recorded(self) -> bool:
-        """Whether it is a record of what was: nothing of it will change any more."""
+        """Whether it is a record, which does not change any more."""
         return False
 
     @property
     def of(self) -> str:
-        """Whose numbers they are, where they are no moment's own ("b - a"); empty where they are."""
+        """Whose numbers they are ("b - a"); empty where they are a moment's own."""
         return ""
 
     def lacks(self, quantity: str) -> str:
-        """Why none of its frames has a quantity that cubes can show, in a few words; empty where they have it."""
+        """Why its frames lack a quantity that cubes can show; empty where they have it."""
         return ""
 
     def weight_record(self, index: int) -> WeightRecord | None:
-        """How the weight at a flat index moved on the way, where that need not be worked out; else None."""
+        """How the weight at a flat index moved, where that is known without computing; else None."""
         return None
 
     @property
     def couples(self) -> bool:
-        """Whether what a sample asks for depends on the others of its batch: then none does so alone."""
+        """Whether the gradient of a sample depends on the others of its batch."""
         return False
 
     @property
     def edits(self) -> int:
-        """Edits that were done on the way to where it stands."""
+        """Number of edits before the current step."""
         return 0
 
     @property
     def span(self) -> tuple[int, int]:
-        """First and last step at which it can stand."""
+        """First and last step that it can go to."""
         return 0, 0
 
     @property
     def moments(self) -> Mapping[str, bool]:
-        """What is kept for each weight by whoever trains: by its name, whether it has a sign or is a magnitude."""
+        """Optimiser state by name: whether it has a sign, or is a magnitude."""
         return {}
 
     def place_of(self, store: Store, index: int) -> int | None:
-        """Where a number of a store lies in the flat arrays of frames; None: it is none of these."""
+        """The flat index in frames of a number of a store; None if frames do not have it."""
         return None
 
     @abstractmethod
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
-        """One consistent snapshot; `probe` is one sample (n_inputs,) whose activations are wanted.
-
-        With `state` it holds the numbers of `moments` too.
-        """
+        """One consistent snapshot, with the activations of a sample `probe` (n_inputs,) and the state of `moments`."""
 
     def request_frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> FrameRequest:
-        """The same without waiting, where a thread changes the numbers; elsewhere it is there at once."""
+        """The same without waiting where a thread trains."""
         return FrameRequest.of(self.frame(probe, state=state))
 
     def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
@@ -188,15 +170,15 @@ class Source(Protocol):
         raise self._cannot("evaluate a loss")
 
     def whole_loss(self, values: NDArray[Any] | None = None) -> float:
-        """The loss of all samples that are learnt from, as one batch, at flat `values` (default now)."""
+        """The loss of all training samples as one batch, at flat `values` (default now)."""
         return self.evaluate(*self.samples(), values)
 
     def sample_gradient(self, sample: ArrayLike, target: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
-        """What one sample alone asks for: the gradient (P,) of its loss at flat `values`."""
+        """The gradient (P,) of the loss of one sample at flat `values`."""
         raise self._cannot("take a gradient")
 
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Copies of the inputs (N, n_inputs) and targets (N, n_targets) that are learnt from."""
+        """Copies of the training inputs (N, n_inputs) and targets (N, n_targets)."""
         raise self._cannot("name its data")
 
     def sample(self, index: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -209,7 +191,7 @@ class Source(Protocol):
         return None
 
     def ask(self, function: Callable[[Run], Any]) -> AskedCall:
-        """Let a function look at the run between two of its steps, without waiting for it where a thread trains."""
+        """Call a function with the run between two steps, without waiting where a thread trains."""
         raise self._cannot("open a step")
 
     def train(self, count: int = 1) -> None:
@@ -217,19 +199,19 @@ class Source(Protocol):
         raise self._cannot("be trained")
 
     def edit(self, edit: Edit, *, gesture: str = "") -> None:
-        """Change it by hand between two steps; edits of one `gesture` that leave nothing of each other are one."""
+        """Apply an edit between two steps; edits of one `gesture` that replace each other count as one."""
         raise self._cannot("be changed by hand")
 
     def load(self, path: Path) -> int:
-        """Go on from the weights in a file; returns the step that they are of."""
+        """Go on from the weights in a file; returns their step."""
         raise self._cannot("open weights")
 
     def tell(self, *, step: object = None, loss: object = None, lr: object = None) -> None:
-        """Take over what a loop of the user's own says of its last step; None says nothing."""
+        """Take what the user's own loop says of its last step; None is unknown."""
         raise StateError(f"{self.what} counts its steps and knows its loss itself; try update() without them")
 
     def to(self, step: int) -> None:
-        """Stand at `step`, which lies in :attr:`span`."""
+        """Go to `step`, which lies in :attr:`span`."""
         first, last = self.span
         if not first <= step <= last:
             raise StateError(f"{self.what} cannot go to step {step:,}; allowed: {first:,} to {last:,}")
@@ -240,10 +222,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moment:
-    """One frame, and forward passes at its values: never at those of a run that has gone on meanwhile.
-
-    `source` says where the numbers come from, and what else it knows.
-    """
+    """One frame, and forward passes at its values, also when its run has gone on; `source` is where it comes from."""
 
     frame: Frame
     source: Source
@@ -269,11 +248,11 @@ class Moment:
         return self.source.rows(inputs, stages, self.frame.values)
 
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Inputs (N, n_inputs) and targets (N, n_targets) that were learnt from at that moment; waits for no thread."""
+        """Training inputs (N, n_inputs) and targets (N, n_targets) of that moment; waits for no thread."""
         return self.frame.samples() or self.source.samples()
 
     def whole_loss(self) -> float:
-        """The loss of all samples that were learnt from at that moment, as one batch; waits for no thread."""
+        """The loss of all training samples of that moment as one batch; waits for no thread."""
         samples = self.frame.samples()
         if samples is None:
             return self.source.whole_loss(self.frame.values)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..errors import InputError, shown
 from ..io.atomic import StrPath, check_target, path_text, replacing
-from ..run.sources.recording.file import Cell, FileId, begin, check_length, finish, is_written, signed
+from ..run.sources.recording.file import Cell, FileUse, begin, check_length, finish, is_written, signed
 from .about import About, alike, written
 from .result import Result
 from .results import Results
@@ -48,7 +48,7 @@ class ResultsFile:
         with self._told():
             self._database = sqlite3.connect(target, isolation_level=None, check_same_thread=False, timeout=_WAIT)
         try:
-            self.path, self._file = target, FileId(target)
+            self.path, self._file = target, FileUse(target)
             self._take()
             with Results(target) as there:
                 self.missing = sorted({*there.missing(), *there.torn()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from abc import abstractmethod
@@ -72,10 +73,12 @@ def rehearse(
         twin = run._training.twin(partial(trainer_of, run, "numpy" if slow else name))
     except DeviceError:  # no memory for a second one; or the run itself will find out, and say so
         return None
-    marks = _marks(steps)
+    # evenly, and more of them where a run begins
+    even, early = np.linspace(0, steps, REHEARSED // 2), np.geomspace(1, steps, REHEARSED // 2)
+    marks = np.unique(np.rint(np.concatenate([even, early, [steps]])).astype(np.int64))
     twin.call_seconds = min(twin.call_seconds, seconds / 10)
     values, first, start = twin.problem.store.value, twin.steps, time.perf_counter()
-    before, way = values.astype(np.float64), [0.0]
+    before, way = values.copy(), [0.0]
     try:
         for mark in marks[1:]:
             while twin.steps < first + mark:
@@ -84,19 +87,19 @@ def rehearse(
                 expected = spent / (twin.steps - first) * steps
                 if stopped() or spent > seconds or (spent > _SURE * seconds and expected > _TOO_LONG * seconds):
                     return None
-            now = values.astype(np.float64)
-            size = float(np.linalg.norm(now)) or 1.0
-            way.append(way[-1] + float(np.linalg.norm(now - before)) / size)
-            before = now
+            way.append(way[-1] + _share(before, values))
+            before = values.copy()
     except (DivergedError, DeviceError):
         return None
     return Rehearsal(np.array(twin.history.loss[-steps:]), marks, np.array(way), run._problem.whole)
 
 
-def _marks(steps: int) -> NDArray[np.int64]:
-    """Evenly, and more of them where a run begins."""
-    even, early = np.linspace(0, steps, REHEARSED // 2), np.geomspace(1, max(steps, 1), REHEARSED // 2)
-    return np.unique(np.rint(np.concatenate([even, early, [steps]])).astype(np.int64))
+def _share(before: NDArray[np.floating], after: NDArray[np.floating]) -> float:
+    """How far weights have come, in shares of their own size; 0 where the network is another one."""
+    if before.shape != after.shape:
+        return 0.0
+    now = after.astype(np.float64)
+    return float(np.linalg.norm(now - before)) / (float(np.linalg.norm(now)) or 1.0)
 
 
 # ---- `Played`: a source that stands at the frames of a record, one after the other; nothing of it changes any more
@@ -220,14 +223,9 @@ class Played(Source):
             return None
         size = max(sum(tensor.size for tensor in self.tensors), 1)
         marks = np.unique(np.rint(np.linspace(0, count, max(2, min(MARKS, LARGEST // size)))).astype(np.int64))
-        way, before = [0.0], self.frame_at(0).values.astype(np.float64)
-        for mark in marks[1:]:
-            now = self.frame_at(int(mark)).values.astype(np.float64)
-            moved = float(np.linalg.norm(now - before)) if now.shape == before.shape else 0.0
-            way.append(way[-1] + moved / (float(np.linalg.norm(now)) or 1.0))
-            before = now
-        facts = self.facts
-        return Rehearsal(loss, marks, np.array(way), facts is None or facts.whole)
+        every = (self.frame_at(int(mark)).values for mark in marks)
+        way = np.cumsum([0.0, *itertools.starmap(_share, itertools.pairwise(every))])
+        return Rehearsal(loss, marks, way, self.facts is None or self.facts.whole)
 
 
 # ---- `RecordedSource`: a recording as a :class:`Source`: it stands at recorded steps, and nothing trains or predicts
@@ -333,12 +331,12 @@ class RecordedSource(Played):
     def _settled(self, place: int) -> NDArray[np.int64]:
         """Follow the network of a frame; returns the places of all that are of it."""
         self._shapes = self.record.shapes(place)
-        networks = np.asarray(self.record.entry(slice(None), "network"))
+        networks = self.record.networks
         return np.flatnonzero(networks == networks[place])
 
     def settle_on(self, tensors: tuple[Tensor, ...]) -> NDArray[np.int64]:
         """The same for the last network that has these tensors; nothing where none has."""
-        networks = np.asarray(self.record.entry(slice(None), "network"))
+        networks = self.record.networks
         for place in sorted((int(np.flatnonzero(networks == one)[-1]) for one in np.unique(networks)), reverse=True):
             if self.record.shapes(place).tensors == tensors:
                 return self._settled(place)

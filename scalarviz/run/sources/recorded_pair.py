@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,7 +53,8 @@ class RecordedPair(Played):
         self.pair, self.names = (a, b), names
         self._kept = tuple(one.settle() for one in self.pair)
         self._steps = tuple(one.steps[kept] for one, kept in zip(self.pair, self._kept, strict=True))
-        shared = _shared(a.tensors, b.tensors)
+        known = {(tensor.name, tensor.shape): tensor for tensor in b.tensors}
+        shared = [(one, known[one.name, one.shape]) for one in a.tensors if (one.name, one.shape) in known]
         if not shared:
             raise InputError(
                 f"nothing to compare: {names[0]} has {_shapes(a.tensors)}; {names[1]} has {_shapes(b.tensors)}; "
@@ -65,7 +67,7 @@ class RecordedPair(Played):
         )
         self._way = self._shared_way()
         self._stages = () if self._rowless() else self._way
-        self.left_out = self._without()
+        self.left_out = tuple(self._without())
         self._networks = tuple(one.tensors for one in self.pair)
         self._past = self._joined()
 
@@ -100,15 +102,27 @@ class RecordedPair(Played):
     def _several(self) -> bool:
         return sum(tensor.role == "weight" for tensor in self._tensors) > 1
 
-    def _rows_left_out(self) -> list[str]:
-        """Rows of activations that one of them has, at least."""
-        why = self._rowless()
-        return [why] if why and self._several and any(one.probe is not None for one in self.pair) else []
-
-    def _without(self) -> tuple[str, ...]:
-        a, b = self.pair
-        return (*_left_out(a.tensors, b.tensors, self.names), *self._rows_left_out(), *self._networks_left_out(),
-                *_branches_left_out(self.pair, self.names))  # fmt: skip
+    def _without(self) -> Iterator[str]:
+        """What cannot be compared, a clause each."""
+        (first, second), (a, b) = self.names, ({tensor.name: tensor for tensor in one.tensors} for one in self.pair)
+        for name, tensor in a.items():
+            if name not in b:
+                yield f"{name} is in {first} only"
+            elif b[name].shape != tensor.shape:
+                yield f"{name} is {_shape(tensor)} in {first}, {_shape(b[name])} in {second}"
+        yield from (f"{name} is in {second} only" for name in b if name not in a)
+        if self._several and any(one.probe is not None for one in self.pair):  # there are rows of one of them
+            yield from filter(None, [self._rowless()])
+        every = list(zip(self.names, self.pair, self._steps, strict=True))
+        for name, one, own in every:  # what frames of another network hold is not what the last ones hold
+            if own[0] > one.steps[0]:
+                yield f"{name} before step {own[0]:,}, when it had another network"
+        for name, one, own in every:
+            if own[-1] < one.steps[-1]:
+                yield f"{name} after step {own[-1]:,}, when it got another network"
+        for name, one, _ in every:
+            if (count := len(one.past.branches) - 1) > 0:
+                yield f"{count:,} other branch{'es' if count > 1 else ''} of {name}"
 
     def grow(self, which: int, record: Recorded, *, along: bool = True) -> str:
         """Go on with a newer moment of the file of `a` (0) or `b` (1); returns what is to be said of that.
@@ -130,36 +144,27 @@ class RecordedPair(Played):
             said = f"it got another network after step {one.steps[kept[-1]]:,}: compare both anew to see that"
         self._kept = tuple(kept if k == which else old for k, old in enumerate(self._kept))
         self._steps = tuple(one.steps[k] for one, k in zip(self.pair, self._kept, strict=True))
-        self.left_out, self._past = self._without(), self._joined()
+        self.left_out, self._past = tuple(self._without()), self._joined()
         self._place = len(self.steps) - 1 if along else max(0, int(np.searchsorted(self.steps, step, "right")) - 1)
         return said
 
-    def _networks_left_out(self) -> list[str]:
-        """Frames of a network that became another one: what they hold is not what the last ones hold."""
-        every = list(zip(self.names, self.pair, self._steps, strict=True))
-        before = [f"{name} before step {own[0]:,}, when it had another network" for name, one, own in every
-                  if own[0] > one.steps[0]]  # fmt: skip
-        return before + [f"{name} after step {own[-1]:,}, when it got another network" for name, one, own in every
-                         if own[-1] < one.steps[-1]]  # fmt: skip
-
     def _joined(self) -> Past:
         a, b = self._steps
-        begin, ends = max(a[0], b[0]), min(a[-1], b[-1])
+        begin, ends = int(max(a[0], b[0])), min(a[-1], b[-1])
         if ends < begin:
-            spans = [f"{name} steps {own[0]:,} to {own[-1]:,}" for name, own in zip(self.names, self._steps,
-                                                                                    strict=True)]  # fmt: skip
-            raise InputError(f"nothing to compare: {spans[0]}, {spans[1]}; allowed: recordings that share a step")
-        steps, begin = np.union1d(a, b), int(begin)
-        steps = np.unique(np.append(steps[steps >= begin], begin))
-        edits = sorted((edit for edit in self._edits() if edit.step >= begin), key=lambda edit: edit.step)
-        return Past(begin, int(steps[-1]), _from(self.pair[0].curve, begin), tuple(edits), steps=steps)
-
-    def _edits(self) -> Iterator[Applied]:
-        """Those of both, each with the letter of whose it is."""
+            spans = listing(
+                f"{name} steps {own[0]:,} to {own[-1]:,}" for name, own in zip(self.names, (a, b), strict=True)
+            )
+            raise InputError(f"nothing to compare: {spans}; allowed: recordings that share a step")
+        steps = np.unique(np.concatenate([[begin], a, b]))
+        steps, edits = steps[steps >= begin], list[Applied]()
         for letter, one in zip(NAMES, self.pair, strict=True):
             for edit in one.past.edits:
-                gesture = f"{letter} {edit.gesture}" if edit.gesture else ""
-                yield replace(edit, what=f"{letter}: {edit.what}", gesture=gesture)
+                if edit.step >= begin:
+                    gesture = f"{letter} {edit.gesture}" if edit.gesture else ""
+                    edits.append(replace(edit, what=f"{letter}: {edit.what}", gesture=gesture))
+        edits.sort(key=lambda edit: edit.step)
+        return Past(begin, int(steps[-1]), _from(self.pair[0].curve, begin), tuple(edits), steps=steps)
 
     # ---- where it stands
 
@@ -222,7 +227,11 @@ class RecordedPair(Played):
 
     def weight_records(self, index: int) -> tuple[WeightRecord | None, ...]:
         """How a weight by its flat index moved in `a` and in `b`, each on its branch; None: the file is damaged."""
-        return tuple(_moved(one, int(own[index])) for one, own in zip(self.pair, self._indices, strict=True))
+        found: list[WeightRecord | None] = [None, None]
+        for k, (one, own) in enumerate(zip(self.pair, self._indices, strict=True)):
+            with suppress(FileFormatError):  # frames that cannot be read are said where they are shown
+                found[k] = one.weight_record(int(own[index]))
+        return tuple(found)
 
     # ---- what there is
 
@@ -261,22 +270,10 @@ class RecordedPair(Played):
         return next(said, "")
 
 
-def _moved(one: Played, index: int) -> WeightRecord | None:
-    try:
-        return one.weight_record(index)
-    except FileFormatError:  # frames that cannot be read are said where they are shown
-        return None
-
-
 def _outline(stage: Stage) -> tuple[object, ...]:
     """What has to be alike in both for their rows to be compared."""
     parts = tuple(None if part is None else (part.name, part.shape) for part in (stage.weight, stage.bias))
     return stage.name, stage.kind, stage.outputs, stage.shape, stage.sources, stage.whole, *parts
-
-
-def _shared(a: Sequence[Tensor], b: Sequence[Tensor]) -> list[tuple[Tensor, Tensor]]:
-    known = {(tensor.name, tensor.shape): tensor for tensor in b}
-    return [(one, known[one.name, one.shape]) for one in a if (one.name, one.shape) in known]
 
 
 def _shapes(tensors: Sequence[Tensor]) -> str:
@@ -286,24 +283,6 @@ def _shapes(tensors: Sequence[Tensor]) -> str:
 
 def _shape(tensor: Tensor) -> str:
     return "\N{MULTIPLICATION SIGN}".join(map(str, tensor.shape)) or "1"
-
-
-def _left_out(a: Sequence[Tensor], b: Sequence[Tensor], names: tuple[str, str]) -> tuple[str, ...]:
-    ours, theirs = {t.name: t for t in a}, {t.name: t for t in b}
-    said = []
-    for name, one in ours.items():
-        if name not in theirs:
-            said.append(f"{name} is in {names[0]} only")
-        elif theirs[name].shape != one.shape:
-            said.append(f"{name} is {_shape(one)} in {names[0]}, {_shape(theirs[name])} in {names[1]}")
-    said += [f"{name} is in {names[1]} only" for name in theirs if name not in ours]
-    return tuple(said)
-
-
-def _branches_left_out(pair: Sequence[Played], names: Sequence[str]) -> list[str]:
-    """Branches on which they do not stand."""
-    others = [(name, len(one.past.branches) - 1) for name, one in zip(names, pair, strict=True)]
-    return [f"{count:,} other branch{'es' if count > 1 else ''} of {name}" for name, count in others if count > 0]
 
 
 def _from(curve: Curve, step: int) -> Curve:

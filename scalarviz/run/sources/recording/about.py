@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 
@@ -17,6 +19,9 @@ from ..run_source import RunSource
 from ..watched.watched import Watched
 from .file import LONGEST_NAME, clean
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
 MOST_WORDS = 1 << 20
 """Characters of it as JSON."""
 MOST_NAMES = 10_000
@@ -25,8 +30,6 @@ MOST_NAMES = 10_000
 @dataclass(frozen=True, slots=True)
 class About:
     """Facts of a run as it was when its recording began."""
-
-    __pydantic_config__: ClassVar = {"strict": True, "allow_inf_nan": False}
 
     name: str = "run"  # of the scene; ``"run"`` for a run without one
     optimizer: str = ""
@@ -66,28 +69,20 @@ class About:
 def about_of(subject: Run | Scene) -> About:
     """What is to be said of a run, or of a scene and its run; for the thread that trains."""
     run = subject.run if isinstance(subject, Scene) else subject
-    source = RunSource(run)
-    facts, loss = source.facts, run.loss_function
-    known: dict[str, Any] = {
-        "optimizer": facts.optimizer, "engine": facts.engine, "reduction": facts.reduction,
-        "batch_size": facts.batch_size, "samples": facts.samples, "whole": facts.whole, "couples": source.couples,
-        "loss": str(getattr(loss, "__qualname__", type(loss).__qualname__)),
+    source, loss = RunSource(run), run.loss_function
+    known: dict[str, Any] = asdict(source.facts) | {
+        "couples": source.couples, "loss": str(getattr(loss, "__qualname__", type(loss).__qualname__)),
         "dtype": run.dtype, "seed": run.seed, "inputs": run._tape.n_inputs, "version": program_version(),
     }  # fmt: skip
     probe, target = sample(run, 0)
     if isinstance(subject, Scene):
-        told = subject.told
-        known |= {
-            "name": clean(subject.name, LONGEST_NAME), "whole_loss": subject.whole_loss,
-            "input_names": _names(subject.input_names), "output_names": _names(subject.output_names),
-            "notes": _names(subject.notes), "hide": _names(subject.hide),
-            "headline": told.headline, "sentence": told.sentence,
-            "steps_a_frame": subject.steps_a_frame, "plan": subject.plan,
-            "speaks_of": tuple(sorted({panel.speaks_of for panel in subject.panels} - {""})),
-        }  # fmt: skip
+        known |= {name: getattr(subject, name) for name in ("whole_loss", "steps_a_frame", "plan")}
+        known |= {name: _names(getattr(subject, name)) for name in ("input_names", "output_names", "notes", "hide")}
+        known |= {name: getattr(subject.told, name) for name in ("headline", "sentence")}
+        known["name"] = clean(subject.name, LONGEST_NAME)
+        known["speaks_of"] = tuple(sorted({panel.speaks_of for panel in subject.panels} - {""}))
         if subject.probe is not None:
-            probe, target = np.ravel(subject.probe), np.ravel([] if subject.probe_target is None else
-                                                              subject.probe_target)  # fmt: skip
+            probe, target = (np.ravel([] if row is None else row) for row in (subject.probe, subject.probe_target))
     return About(**known, probe=_row(probe), probe_target=_row(target) if len(target) else None)
 
 
@@ -120,28 +115,29 @@ def written(about: About) -> str:
 # ---- reading
 
 
+@cache
+def _readers() -> dict[str, TypeAdapter[Any]]:
+    """By the names of its parts; numbers and texts are what JSON says they are."""
+    from pydantic import ConfigDict, TypeAdapter
+
+    config = ConfigDict(strict=True, allow_inf_nan=False)
+    return {name: TypeAdapter(kind, config=config) for name, kind in get_type_hints(About).items()}
+
+
 def read_about(text: str) -> About:
     """What JSON says, checked part by part; one of no use is as if not said. FileFormatError: no JSON object."""
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
-    try:
+    said, found = None, dict[str, Any]()
+    with suppress(ValueError, RecursionError):
         said = json.loads(text) if len(text) <= MOST_WORDS else None
-    except (ValueError, RecursionError):
-        said = None
     if not isinstance(said, dict):
         raise FileFormatError("what it says about its run is no JSON object")
-    reader, found = TypeAdapter(About), None
-    while found is None:  # once more without what is wrong
-        try:
-            found = reader.validate_json(json.dumps(said))
-        except ValidationError as error:
-            wrong = [fault["loc"][:1] for fault in error.errors(include_url=False)]
-            if () in wrong:  # half a character, or brackets in brackets without end
-                raise FileFormatError("what it says about its run cannot be read") from None
-            said = {name: part for name, part in said.items() if (name,) not in wrong}
-        except ScalarvizError:  # of a plan of nothing
-            del said["plan"]
-    return replace(found, **{part.name: _useful(getattr(found, part.name), part.default) for part in fields(About)})
+    for part in fields(About):
+        with suppress(KeyError, ValidationError, ScalarvizError, RecursionError):  # not there, or a plan of nothing
+            given = _readers()[part.name].validate_json(json.dumps(said[part.name]))
+            found[part.name] = _useful(given, part.default)
+    return About(**found)
 
 
 def _useful(part: Any, default: Any) -> Any:

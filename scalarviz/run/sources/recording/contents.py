@@ -12,15 +12,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
-
-import numpy as np
 
 from ....errors import FileFormatError, InputError, StateError
 from ....io.atomic import StrPath, path_text, scratch
 from ....io.readable import check_source, unreadable
 from .about import About, read_about
-from .file import DAMAGED, LONGEST_NAME, RECORDING, Format, Use, address, clean, identity, is_written, reading
+from .file import DAMAGED, LONGEST_NAME, RECORDING, FileUse, Format, address, clean, reading
 from .index import Branches, Index, checked, read_index, read_networks
 from .recorded_step import MicroTable
 
@@ -107,7 +106,7 @@ class Opened:
         self._said, self._name = path_text(path), name
         self._copy: tempfile.TemporaryDirectory[str] | None = None
         self._logged, self.left_out = False, ""
-        self._use: Use | None = None
+        self._use: FileUse | None = None
         self.database: sqlite3.Connection
         try:
             if (size := name.stat().st_size) < SMALLEST:
@@ -115,7 +114,7 @@ class Opened:
                 raise FileFormatError(f"{self._said} is {what}: nothing can be read")
             if not os.access(name, os.R_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-            self.stamp, self._identity = stamp(name), identity(name)
+            self.stamp = stamp(name)
             self.short = self._open(name)
             self.database.execute("BEGIN")  # what is read from here on is of one moment, whoever writes meanwhile
             _check_tables(self.database, form, self._said)
@@ -131,7 +130,7 @@ class Opened:
         logged = any(part.exists() for part in _beside(path))
         if logged:
             self._check_journal(path)
-        self._use = Use(path, logged=logged)
+        self._use = FileUse(path, logged=logged)
         if self._use.foreign:
             self.left_out = f"the log of another {self._form.what} stands beside it ({path.name}-wal) and was left out"
             self.database = reading(path, alone=True)
@@ -215,15 +214,14 @@ class Opened:
     @property
     def altered(self) -> bool:
         """Whether the file itself was written to since it was opened; another one in its place changes nothing here."""
-        with suppress(OSError):
-            stat = self._name.stat()
-            return (stat.st_dev, stat.st_ino) == self._identity and (stat.st_size, stat.st_mtime_ns) != self.stamp[0]
-        return False
+        now, before = _stat(self._name), self.stamp[0]
+        return now is not None and before is not None and now[:2] == before[:2] and now != before
 
     @property
     def replaced(self) -> bool:
         """Whether its name means another file by now."""
-        return identity(self._name) not in (None, self._identity)
+        now, before = _stat(self._name), self.stamp[0]
+        return now is not None and (before is None or now[:2] != before[:2])
 
     def close(self) -> None:
         """Let go of it."""
@@ -253,16 +251,21 @@ def _ends_with(path: Path, end: bytes) -> bool:
         return file.read() == end
 
 
-def stamp(path: Path) -> list[tuple[int, int] | None]:
-    """Sizes and times of a file and of what is beside it."""
-    found: list[tuple[int, int] | None] = []
-    for part in (path, *_beside(path)):
-        try:
-            stat = part.stat()
-            found.append((stat.st_size, stat.st_mtime_ns))
-        except FileNotFoundError:
-            found.append(None)
-    return found
+Stat = tuple[int, int, int, int]
+
+
+def _stat(path: Path) -> Stat | None:
+    """Which file it is (two numbers), its size and time; None where there is none."""
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
+
+
+def stamp(path: Path) -> list[Stat | None]:
+    """Of a file and of what is beside it."""
+    return [_stat(part) for part in (path, *_beside(path))]
 
 
 def _repair(path: Path, form: Format) -> None:
@@ -291,11 +294,10 @@ class Contents:
 
     Whatever is written or thinned out meanwhile, what is read is of the moment at which it was opened: a read
     transaction of SQLite lasts until it is closed, or until :meth:`release`. Whoever reads holds `lock`.
-    `known`: checksums by the ids of frames. `newest`: the last frame's step of each branch; on `current` the run stood
-    last.
+    `known`: checksums by the ids of frames. On branch `current` the run stood last.
     """
 
-    def __init__(self, path: StrPath, known: Mapping[int, int] | None = None) -> None:
+    def __init__(self, path: StrPath, known: Mapping[int, int] = MappingProxyType({})) -> None:
         self.path, self.lock, self._users, self._pinned = path, threading.RLock(), 1, True
         self._opened: Opened | None = Opened(path)
         short = self._opened.short
@@ -309,8 +311,8 @@ class Contents:
             self.close()
             raise
 
-    def _read(self, short: bool, known: Mapping[int, int] | None) -> None:
-        database = self.database
+    def _read(self, short: bool, known: Mapping[int, int]) -> None:
+        database, left_out = self.database, self.opened.left_out
         meta = database.execute("SELECT name, value FROM meta WHERE length(value) < 1048576 LIMIT 1000").fetchall()
         self.meta = {name: text for name, text in meta if isinstance(text, str)}
         self.about: About = read_about(self.meta.get("about", "{}"))
@@ -318,19 +320,18 @@ class Contents:
         self.branches = Branches(database)
         self.index: Index = read_index(database, self.networks, self.branches.twigs, doubted=short, known=known)
         self.micro = MicroTable(database)
-        index = self.index
-        lost = index.remarks
-        if not len(index.id):
-            why = "; ".join(filter(None, [index.broken, *lost, self.opened.left_out]))
+        index, lost = self.index, self.index.remarks
+        if not len(index.frames):
+            why = "; ".join(filter(None, [index.broken, *lost, left_out]))
             raise FileFormatError(why or "it holds no frame that can be read")
         if index.broken or self.branches.broken or short:
             what = "its end is missing" if short else "it is damaged"
-            lost.append(f"{what}: {len(index.id):,} frames could be read")
-        self.remark = "; ".join([*lost, *filter(None, [self.opened.left_out])])
+            lost.append(f"{what}: {len(index.frames):,} frames could be read")
+        self.remark = "; ".join(filter(None, [*lost, left_out]))
         self._sums = index.known
-        self.newest = {int(b): int(index.step[index.branch == b].max()) for b in np.unique(index.branch)}
+        self.branches.reach(index.newest)
         now = self.number("branch", 10)
-        self.current = now if now in self.branches.twigs else int(index.branch[-1])
+        self.current = now if now in self.branches.twigs else int(index.frames["branch"][-1])
 
     def number(self, name: str, digits: int = 16) -> int:
         """A whole number of less than so many digits among what is said of it; -1 where there is none."""
@@ -343,11 +344,6 @@ class Contents:
         return "writer" not in self.meta
 
     @property
-    def growing(self) -> bool:
-        """Whether the program that writes it lives and had not closed it."""
-        return is_written(self.meta.get("writer", ""))
-
-    @property
     def altered(self) -> bool:
         """Whether somebody has written into the file since it was opened, though it was closed."""
         return self.complete and self.opened.altered
@@ -358,10 +354,10 @@ class Contents:
             opened = self.opened
             if not opened.changed:
                 return None
-        found = None if opened.replaced else Contents(self.path, self._sums)
-        if found is not None and found.meta.get("log") == self.meta.get("log"):
-            return found
-        if found is not None:
+        if not opened.replaced:
+            found = Contents(self.path, self._sums)
+            if found.meta.get("log") == self.meta.get("log"):
+                return found
             found.close()
         raise FileFormatError(f"{path_text(self.path)} is another file by now")
 

@@ -85,9 +85,9 @@ TABLES = {
 * ``activation`` and ``delta``: the probe's rows, ``"input"`` first, one after the other.
 * ``units``: the step they are of (int64), then for every rectifier, sigmoid and tanh stage a float32 a unit: dead or
   not, or the share of samples at which it is flat.
-* ``checksum``: of the other columns but ``id``, ``kept`` and ``stopped``, as :mod:`.checksums` has it.
+* ``checksum``: of the other columns but ``id``, ``kept`` and ``stopped``, as :func:`checksum` has it.
 * ``micro``: the step that comes after a frame, opened: with the probe alone, or of the step's own batch; ``plan`` is
-  what it has in common with others, ``numbers`` deflated float64 (:mod:`.step_written`).
+  what it has in common with others, ``numbers`` deflated float64 (:mod:`.recorded_step`).
 * ``edit.written``: JSON of :mod:`scalarviz.run.edits.base`, NULL where an edit cannot be written.
 """
 
@@ -179,7 +179,7 @@ Identity = tuple[int, int]
 _HEAD = 32
 """Bytes of a log before its first frame."""
 _NUMBERS = 1 << 32
-_LOGS = 1 << 24
+_LOGS = 1 << 20
 """So many logs one recording has at most."""
 _CLOSED = b"\1\1"
 """Bytes 18 and 19 of an SQLite file that has no log, as a recording that was closed."""
@@ -197,31 +197,35 @@ def identity(path: Path) -> Identity | None:
     return stat.st_dev, stat.st_ino
 
 
-class Use:
+class FileUse:
     """Somebody in this process reads or writes a file through SQLite, until :meth:`end`.
 
     `logged`: something stands beside it; `foreign`: that is the log of another recording.
     """
 
-    def __init__(self, path: Path, *, logged: bool) -> None:
-        self._of = identity(path)
+    def __init__(self, path: Path, *, logged: bool = False) -> None:
+        self.path, self._of = path, identity(path)
         with _lock:
             # whoever closes a file lets go of all locks that this process has on it: then it is not looked into
-            self.foreign = logged and not self._there() and is_foreign(path)
-            if self._of is not None and not self.foreign:
+            known = self._of is not None and _used[self._of] > 0
+            self.foreign = logged and not known and is_foreign(path)
+            self._counts = self._of is not None and not self.foreign
+            if self._of is not None and self._counts:
                 _used[self._of] += 1
 
-    def _there(self) -> bool:
-        return self._of is not None and _used[self._of] > 0
+    @property
+    def there(self) -> bool:
+        """Whether the name still means the same file: somebody may remove it, or put another one in its place."""
+        return identity(self.path) == self._of
 
     def end(self) -> None:
         """Nothing of it is open any more; twice is once."""
         with _lock:
-            if self._of is not None and not self.foreign:
+            if self._of is not None and self._counts:
+                self._counts = False
                 _used[self._of] -= 1
                 if not _used[self._of]:
                     del _used[self._of]
-            self._of = None
 
 
 def is_foreign(path: Path) -> bool:
@@ -296,39 +300,43 @@ _LOG = 64 << 20
 """Bytes that the write-ahead log keeps between two checkpoints at most."""
 
 
-class FileId:
-    """Which file a name means: somebody may remove or move it, or put another one in its place."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self._known, self.use = path, identity(path), Use(path, logged=False)
-
-    @property
-    def there(self) -> bool:
-        """Whether the name still means the same file."""
-        return identity(self.path) == self._known
-
-
 def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
     """A new recording without frames, written where it is to stay, so that what a killed program leaves can be read."""
     target = check_new(path).absolute()  # wherever the program goes meanwhile
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        made = os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
     except FileExistsError:  # another recording was quicker
         raise _there(path) from None
     except OSError as error:
         raise InputError(f"cannot write {path_text(path)}: {(error.strerror or str(error)).lower()}") from None
-    os.close(made)
-    for suffix in ("-wal", "-journal", "-shm"):  # of a former file of this name: it would be taken for a part of this
+    _remove(target, "-wal", "-journal", "-shm")  # of a former file of this name: it would be taken for a part of this
+    database: sqlite3.Connection | None = None
+    try:
+        database = sqlite3.connect(target, isolation_level=None, check_same_thread=False)
+        database.execute(f"PRAGMA page_size = {32768 if frame_bytes >= LARGE else 4096}")
+        with database:
+            database.execute("BEGIN")
+            database.execute(f"PRAGMA application_id = {APPLICATION}")
+            database.execute(f"PRAGMA user_version = {VERSION}")
+            for statement in OBJECTS.values():
+                database.execute(statement)
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")  # a process that is killed loses nothing that was committed
+        database.execute(f"PRAGMA journal_size_limit = {_LOG}")
+        begin(database, target)
+    except sqlite3.Error as error:
+        if database is not None:
+            database.close()  # or it would leave its log beside a file that is gone
+        _remove(target, "", "-wal", "-journal", "-shm")
+        raise InputError(f"cannot write {path_text(path)}: {error}") from None
+    return database, target
+
+
+def _remove(target: Path, *suffixes: str) -> None:
+    for suffix in suffixes:
         with suppress(OSError):
             Path(f"{target}{suffix}").unlink(missing_ok=True)
-    try:
-        return _begun(target, frame_bytes), target
-    except sqlite3.Error as error:
-        for suffix in ("", "-wal", "-journal", "-shm"):
-            with suppress(OSError):
-                Path(f"{target}{suffix}").unlink(missing_ok=True)
-        raise InputError(f"cannot write {path_text(path)}: {error}") from None
 
 
 def check_new(path: StrPath) -> Path:
@@ -366,26 +374,6 @@ def _there(path: StrPath) -> InputError:
     )
 
 
-def _begun(target: Path, frame_bytes: int) -> sqlite3.Connection:
-    database = sqlite3.connect(target, isolation_level=None, check_same_thread=False)
-    try:
-        database.execute(f"PRAGMA page_size = {32768 if frame_bytes >= LARGE else 4096}")
-        with database:
-            database.execute("BEGIN")
-            database.execute(f"PRAGMA application_id = {APPLICATION}")
-            database.execute(f"PRAGMA user_version = {VERSION}")
-            for statement in OBJECTS.values():
-                database.execute(statement)
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = NORMAL")  # a process that is killed loses nothing that was committed
-        database.execute(f"PRAGMA journal_size_limit = {_LOG}")
-        begin(database, target)
-    except sqlite3.Error:
-        database.close()  # or it would leave its log beside a file that is gone
-        raise
-    return database
-
-
 def keep_open(database: sqlite3.Connection) -> None:
     """Nobody closes this connection, which would do something to files: in a child of the process that writes, say."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(database))
@@ -403,7 +391,7 @@ def is_written(signature: str) -> bool:
     return there and when[0] in ("", born(int(number)))
 
 
-def finish(database: sqlite3.Connection, file: FileId) -> None:
+def finish(database: sqlite3.Connection, file: FileUse) -> None:
     """Make it one file that can be read in a folder where nobody may write."""
     if not file.there:  # SQLite would remove what stands beside its name, which may be another's by now
         keep_open(database)
@@ -414,4 +402,4 @@ def finish(database: sqlite3.Connection, file: FileId) -> None:
         database.execute("PRAGMA journal_mode = DELETE").fetchone()
     with suppress(sqlite3.Error):
         database.close()
-        file.use.end()
+        file.end()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -76,83 +76,64 @@ class Shapes:
 def read_networks(database: sqlite3.Connection, inputs: int) -> dict[int, Shapes]:
     """All networks by number; FileFormatError: names, shapes or places that cannot be, or too many."""
     tensors: dict[int, dict[str, Tensor]] = {}
-    rows = database.execute(
-        "SELECT network, name, shape, start, role FROM tensor ORDER BY network, number LIMIT ?", (MOST_TENSORS + 1,)
-    )
-    for network, *parts in _few(rows):
-        known = tensors.setdefault(_whole(network), {})
-        tensor = _tensor(known, *parts)
-        known[tensor.name] = tensor
+    for network, *parts in _few(database, "SELECT network, name, shape, start, role FROM tensor"):
+        _check(_is_whole(network), "a number in it is none, or negative")
+        _add_tensor(tensors.setdefault(network, {}), *parts)
     stages: dict[int, dict[str, Stage]] = {network: {} for network in tensors}
-    outputs = dict.fromkeys(tensors, 0)
-    rows = database.execute(
-        "SELECT network, name, kind, outputs, weight, bias, shape, input_shape, sources, whole FROM stage "
-        "ORDER BY network, number LIMIT ?", (MOST_TENSORS + 1,),
-    )  # fmt: skip
-    for network, *parts in _few(rows):
-        if _whole(network) not in tensors:
-            raise FileFormatError("it has stages of a network that it has not")
-        stage = _stage(stages[network], tensors[network], *parts)
-        stages[network][stage.name] = stage
-        outputs[network] += stage.outputs
-        if outputs[network] > MOST_OUTPUTS:  # there need be no numbers of theirs: nothing else bounds them
-            raise FileFormatError(f"its stages have more than {MOST_OUTPUTS:,} outputs")
-    return {number: Shapes(tuple(found.values()), tuple(stages[number].values()), inputs)
-            for number, found in tensors.items()}  # fmt: skip
-
-
-def _few(rows: sqlite3.Cursor) -> list[Any]:
-    found = rows.fetchall()
-    if len(found) > MOST_TENSORS:
-        raise FileFormatError(f"it has more than {MOST_TENSORS:,} tensors or stages")
-    return found
-
-
-def _tensor(before: dict[str, Tensor], name: Any, shape: Any, start: Any, role: Any) -> Tensor:
-    words = _name(name, before)
-    sides = _sides(shape)
-    last = next(reversed(before.values()), None)
-    expected = last.start + last.size if last else 0
-    if role not in get_args(Role) or _whole(start) != expected:
-        raise FileFormatError(f"its tensor {words} lies nowhere, or is nothing that there is")
-    made = Tensor(words, sides, start, role)
-    if expected + made.size > MOST_NUMBERS:
-        raise FileFormatError(f"it has more than {MOST_NUMBERS:,} numbers a frame")
+    columns = "name, kind, outputs, weight, bias, shape, input_shape, sources, whole"
+    for network, *parts in _few(database, f"SELECT network, {columns} FROM stage"):
+        _check(network in tensors, "it has stages of a network that it has not")
+        _add_stage(stages[network], tensors[network], *parts)
+    made = {n: Shapes(tuple(tensors[n].values()), tuple(found.values()), inputs) for n, found in stages.items()}
+    for shapes in made.values():  # there need be no numbers of theirs: nothing else bounds them
+        _check(shapes.row_size - inputs <= MOST_OUTPUTS, f"its stages have more than {MOST_OUTPUTS:,} outputs")
     return made
 
 
-def _stage(before: dict[str, Stage], named: dict[str, Tensor], name: Any, kind: Any, outputs: Any, weight: Any,
-           bias: Any, shape: Any, input_shape: Any, sources: Any, whole: Any) -> Stage:  # fmt: skip
-    words = _name(name, before) if name != "" or before else ""  # the model itself
-    if not isinstance(kind, str) or not 0 < _whole(outputs) <= MOST_OUTPUTS:
-        raise FileFormatError(f"its stage {words} has no kind or no outputs")
-    for tensor in (weight, bias):
-        if tensor is not None and tensor not in named:
-            raise FileFormatError(f"its stage {words} has a weight that there is not")
-    read = _list(sources)
-    if not all(isinstance(one, str) and (one == "input" or one in before) for one in read):
-        raise FileFormatError(f"its stage {words} reads what there is not")
-    return Stage(words, clean(kind, LONGEST_NAME), outputs, named.get(weight), named.get(bias), _sides(shape),
-                 _sides(input_shape), tuple(read), whole == 1)  # fmt: skip
+def _check(right: bool, said: str) -> None:
+    if not right:
+        raise FileFormatError(said)
+
+
+def _few(database: sqlite3.Connection, asked: str) -> list[Any]:
+    found = database.execute(f"{asked} ORDER BY network, number LIMIT {MOST_TENSORS + 1}").fetchall()
+    _check(len(found) <= MOST_TENSORS, f"it has more than {MOST_TENSORS:,} tensors or stages")
+    return found
+
+
+def _add_tensor(known: dict[str, Tensor], name: Any, shape: Any, start: Any, role: Any) -> None:
+    last = next(reversed(known.values()), None)
+    expected = last.start + last.size if last else 0
+    words, sides = _name(name, known), _sides(shape)
+    _check(
+        role in get_args(Role) and start == expected, f"its tensor {words} lies nowhere, or is nothing that there is"
+    )
+    known[words] = Tensor(words, sides, expected, role)
+    _check(expected + prod(sides) <= MOST_NUMBERS, f"it has more than {MOST_NUMBERS:,} numbers a frame")
+
+
+def _add_stage(known: dict[str, Stage], named: dict[str, Tensor], name: Any, kind: Any, outputs: Any, weight: Any,
+               bias: Any, shape: Any, input_shape: Any, sources: Any, whole: Any) -> None:  # fmt: skip
+    words = _name(name, known) if name != "" or known else ""  # the model itself
+    said, read = f"its stage {words}", _list(sources)
+    _check(isinstance(kind, str) and _is_whole(outputs) and outputs > 0, f"{said} has no kind or no outputs")
+    _check({weight, bias} <= {None, *named}, f"{said} has a weight that there is not")
+    there = all(isinstance(one, str) and (one == "input" or one in known) for one in read)
+    _check(there, f"{said} reads what there is not")
+    known[words] = Stage(words, clean(kind, LONGEST_NAME), outputs, named.get(weight), named.get(bias), _sides(shape),
+                         _sides(input_shape), tuple(read), whole == 1)  # fmt: skip
 
 
 def _name(name: Any, others: Collection[str]) -> str:
-    if not isinstance(name, str) or not name or name != clean(name, LONGEST_NAME) or name in others:
-        raise FileFormatError("a name in it is none, or comes twice")
-    return name
-
-
-def _whole(given: Any) -> int:
-    if not _is_whole(given):
-        raise FileFormatError("a number in it is none, or negative")
-    return given
+    right = isinstance(name, str) and name and name == clean(name, LONGEST_NAME) and name not in others
+    _check(bool(right), "a name in it is none, or comes twice")
+    return str(name)
 
 
 def _list(text: Any) -> list[Any]:
-    try:
+    said: Any = None
+    with suppress(ValueError, RecursionError):
         said = json.loads(text) if isinstance(text, str) and len(text) < 1 << 20 else None
-    except (ValueError, RecursionError):
-        said = None
     if not isinstance(said, list):
         raise FileFormatError("a shape in it is none")
     return said
@@ -160,10 +141,8 @@ def _list(text: Any) -> list[Any]:
 
 def _sides(text: Any) -> tuple[int, ...]:
     sides = _list(text)
-    if len(sides) > MOST_SIDES or not all(type(side) is int and 0 <= side <= MOST_NUMBERS for side in sides):
-        raise FileFormatError("a shape in it is none, or too large")
-    if prod(sides) > MOST_NUMBERS:
-        raise FileFormatError("a shape in it is too large")
+    right = len(sides) <= MOST_SIDES and all(type(side) is int and 0 <= side <= MOST_NUMBERS for side in sides)
+    _check(right and prod(sides) <= MOST_NUMBERS, "a shape in it is none, or too large")
     return tuple(sides)
 
 
@@ -239,6 +218,11 @@ class Branches:
 
     # ---- the way to a branch's end
 
+    def reach(self, steps: Mapping[int, int]) -> None:
+        """A branch goes as far as its frames do, by number."""
+        for number, step in steps.items():
+            self.twigs[number].newest = max(self.twigs[number].newest, step)
+
     def way(self, number: int) -> Iterator[tuple[Written, int, int]]:
         """A branch and those that it comes from, each with the last step and edits that belong to the way."""
         return self.twigs[number].way(END, END)
@@ -254,23 +238,20 @@ class Branches:
             found |= {place: applied for place, applied in twig.edits.items() if place < most}
         return tuple(found[place] for place in sorted(found))
 
-    def past(self, number: int, current: int, newest: Mapping[int, int]) -> Past:
-        """What a picture shows of the past on a branch; `newest` says the last steps of frames."""
+    def past(self, number: int) -> Past:
+        """What a picture shows of the past on a branch."""
         twig = self.twigs[number]
-        end, edits = max(twig.newest, newest.get(number, 0)), self.edits(number)
-        return Past(twig.begins, end, self.curve(number), edits, self.all(number, newest), twig.flags_to(END))
+        return Past(twig.begins, twig.newest, self.curve(number), self.edits(number), self.all(number),
+                    twig.flags_to(END))  # fmt: skip
 
-    def all(self, number: int, newest: Mapping[int, int]) -> tuple[Branch, ...]:
+    def all(self, number: int) -> tuple[Branch, ...]:
         """Every branch that steps were done on, and the one of a number, which is said to be that of now."""
-        found = []
-        for twig in self.twigs.values():
-            end = max(twig.newest, newest.get(twig.number, 0))
-            if twig.number == number or end > twig.first:
-                own = tuple(twig.edits[place] for place in sorted(twig.edits))
-                parent = None if twig.parent is None else twig.parent.number
-                found.append(Branch(twig.number, parent, twig.first, end, twig.curve, own,
-                                    twig.number == number, twig.why))  # fmt: skip
-        return tuple(found)
+        return tuple(
+            Branch(twig.number, None if twig.parent is None else twig.parent.number, twig.first, twig.newest,
+                   twig.curve, tuple(twig.edits[place] for place in sorted(twig.edits)), twig.number == number,
+                   twig.why)
+            for twig in self.twigs.values() if twig.number == number or twig.newest > twig.first
+        )  # fmt: skip
 
 
 def up_to(curve: Curve, step: int) -> Curve:
@@ -320,42 +301,30 @@ def _applied(step: int, what: str, gesture: Any, written: Any) -> Applied:
 
 
 PARTS = ("gradient", "moved", "activation", "delta", "units")
-"""What a frame may have beside its values, in the order of `Index.has`."""
+"""What a frame may have beside its values, in the order of ``has``."""
 MOST_HOLES = 500
 MOST_NAMED = 8
 """Steps of damaged frames that are named."""
-_KINDS = {
-    **dict.fromkeys(("id", "branch", "step", "edits", "network"), np.int64),
-    **dict.fromkeys(("loss", "lr", "next_lr", "whole", "own"), np.float64),
-    "edited": np.bool_, "batch": np.int64,
-}  # fmt: skip
-"""Columns of `Index` that stand in the file as they are."""
+WHOLE, REAL = ("id", "branch", "step", "edits", "network", "batch", "edited"), ("loss", "lr", "next_lr", "whole", "own")
+BLOBS = ("value", *PARTS, "computed", "frozen")
+KINDS = np.dtype([
+    *((name, np.int64) for name in WHOLE), *((name, np.float64) for name in REAL),
+    ("has", bool, len(PARTS)),
+    ("checksum", np.int64),
+])  # fmt: skip
+"""Of a frame in an index: numbers that stand in the file as they are, its `PARTS`, and the checksum."""
 _COLUMNS = ", ".join(
-    [*_KINDS]
-    + [f"CASE typeof({name}) WHEN 'blob' THEN length({name}) WHEN 'null' THEN -1 ELSE -2 END"
-       for name in ("value", *PARTS, "computed", "frozen")]
-)  # fmt: skip
+    [*WHOLE, *REAL]
+    + [f"CASE typeof({name}) WHEN 'blob' THEN length({name}) WHEN 'null' THEN -1 ELSE -2 END" for name in BLOBS]
+)
 """Lengths are read without the blobs; -1 is none, -2 is something else."""
 
 
 @dataclass(frozen=True)
 class Index:
-    """Arrays of one length, an entry a frame that can be read."""
+    """The frames that can be read, as `KINDS` has them, and what is said of the others."""
 
-    id: NDArray[np.int64]
-    branch: NDArray[np.int64]
-    step: NDArray[np.int64]
-    edits: NDArray[np.int64]
-    network: NDArray[np.int64]
-    loss: NDArray[np.float64]
-    lr: NDArray[np.float64]
-    next_lr: NDArray[np.float64]
-    whole: NDArray[np.float64]
-    own: NDArray[np.float64]
-    edited: NDArray[np.bool_]
-    batch: NDArray[np.int64]
-    has: NDArray[np.bool_]  # shape (N, len(PARTS))
-    checksum: NDArray[np.int64]  # as the file has it; -1 where it has none
+    frames: NDArray[np.void]
     wrong: int  # frames that are left out: their numbers are not what they should be
     damaged: tuple[int, ...]  # steps of frames that are left out: their numbers are not those that were written
     broken: str  # why not all frames were found; empty where they were
@@ -363,7 +332,13 @@ class Index:
     @property
     def known(self) -> dict[int, int]:
         """The checksum of each frame by its id."""
-        return dict(zip(self.id.tolist(), self.checksum.tolist(), strict=True))
+        return dict(zip(self.frames["id"].tolist(), self.frames["checksum"].tolist(), strict=True))
+
+    @property
+    def newest(self) -> dict[int, int]:
+        """The last frame's step of each branch."""
+        branch, step = self.frames["branch"], self.frames["step"]
+        return {int(number): int(step[branch == number].max()) for number in np.unique(branch)}
 
     @property
     def remarks(self) -> list[str]:
@@ -378,10 +353,10 @@ class Index:
 
     def way(self, steps: Iterable[tuple[int, int, int]]) -> NDArray[np.int64]:
         """Entries on the way to a branch's end, by step; of a step the last, after all that was done there."""
-        found = []
+        found, frames = [], self.frames
         for nearness, (branch, last, edits) in enumerate(steps):
-            own = np.flatnonzero((self.branch == branch) & (self.step <= last) & (self.edits <= edits))
-            found.append(np.stack([self.step[own], self.edits[own], np.full(len(own), -nearness), own]))
+            own = np.flatnonzero((frames["branch"] == branch) & (frames["step"] <= last) & (frames["edits"] <= edits))
+            found.append(np.stack([frames["step"][own], frames["edits"][own], np.full(len(own), -nearness), own]))
         table = np.concatenate(found, axis=1) if found else np.zeros((4, 0), np.int64)
         table = table[:, np.lexsort(table[2::-1])]
         newest = np.append(table[0, 1:] != table[0, :-1], np.ones(min(1, table.shape[1]), bool))
@@ -391,39 +366,26 @@ class Index:
 def read_index(
     database: sqlite3.Connection,
     networks: Mapping[int, Shapes],
-    branches: Iterable[int],
+    branches: Collection[int],
     *,
     doubted: bool = False,
-    known: Mapping[int, int] | None = None,
+    known: Mapping[int, int] = MappingProxyType({}),
 ) -> Index:
     """Go through all frames, but for the numbers of those whose checksums are `known` by their ids.
 
-    `doubted`: a part of the file is missing: what lies behind a hole is looked for, and every number is read once.
+    `doubted`: a part of the file is missing: what lies behind a hole is looked for.
     """
-    rows: list[tuple[Any, ...]] = []
-    lengths: list[list[int]] = []
-    sums: list[int] = []
-    damaged: list[int] = []
-    wrong, broken, there = 0, [""], set(branches)
-    for row in _doubted(database, broken) if doubted else _rows(database, 0, broken):
-        if not _good(row, networks, there):
+    rows, damaged, faults, wrong = list[tuple[Any, ...]](), list[int](), list[str](), 0
+    for row in _rows(database, faults, MOST_HOLES if doubted else 1):
+        whole, real, lengths = row[: len(WHOLE)], row[len(WHOLE) : -len(BLOBS)], row[-len(BLOBS) :]
+        if not _good(whole, real, lengths, networks) or row[1] not in branches:
             wrong += 1
-            continue
-        total = checked(database, row[0], known or {})
-        if total is None:
+        elif (total := checked(database, row[0], known)) is None:
             damaged.append(row[2])
-            continue
-        rows.append(row[: len(_KINDS)])
-        lengths.append([length >= 0 for length in row[13:18]])
-        sums.append(total)
-    columns = zip(*rows, strict=True) if rows else [()] * len(_KINDS)
-    arrays: dict[str, NDArray[Any]] = {
-        name: np.array([np.nan if cell is None else cell for cell in column], kind)
-        for (name, kind), column in zip(_KINDS.items(), columns, strict=True)
-    }
-    has = np.array(lengths, bool).reshape(-1, len(PARTS))
-    return Index(**arrays, has=has, checksum=np.array(sums, np.int64), wrong=wrong, damaged=tuple(damaged),
-                 broken=broken[0])  # fmt: skip
+        else:
+            has = [length >= 0 for length in lengths[1 : 1 + len(PARTS)]]
+            rows.append((*whole, *(np.nan if x is None else x for x in real), has, total))
+    return Index(np.array(rows, KINDS), wrong, tuple(damaged), faults[-1] if faults else "")
 
 
 _CELLS = f"SELECT checksum, {', '.join(SUMMED)} FROM frame WHERE id = ?"
@@ -442,52 +404,28 @@ def checked(database: sqlite3.Connection, number: int, known: Mapping[int, int] 
     return written if isinstance(written, int) and checksum(cells) == written else None
 
 
-def _rows(database: sqlite3.Connection, first: int, broken: list[str]) -> Iterator[tuple[Any, ...]]:
-    """Rows from an id on, up to the first place where the file is broken."""
-    try:
-        yield from database.execute(
-            f"SELECT {_COLUMNS} FROM frame NOT INDEXED WHERE id >= ? ORDER BY id LIMIT {MOST_FRAMES}", (first,)
-        )
-    except DAMAGED as error:
-        broken[0] = str(error)
-
-
-def _doubted(database: sqlite3.Connection, broken: list[str]) -> Iterator[tuple[Any, ...]]:
-    """Rows that can be read to their ends, those behind holes too."""
-    first, gap, holes = 0, 1, 0
-    while holes < MOST_HOLES and first < 1 << 53:
-        fault = [""]
-        for row in _rows(database, first, fault):
-            first, gap = row[0] + 1, 1
-            if _whole_row(database, row[0]):
+def _rows(database: sqlite3.Connection, faults: list[str], tries: int) -> Iterator[tuple[Any, ...]]:
+    """Rows by id; where the file is broken those behind the hole, at most so many times."""
+    first, gap = 0, 1
+    asked = f"SELECT {_COLUMNS} FROM frame NOT INDEXED WHERE id >= ? ORDER BY id LIMIT {MOST_FRAMES}"
+    while len(faults) < tries and first < 1 << 53:
+        try:
+            for row in database.execute(asked, (first,)):
+                first, gap = row[0] + 1, 1
                 yield row
-            else:
-                broken[0] = broken[0] or "numbers are missing"
-        if not fault[0]:
             return
-        broken[0] = fault[0]
-        first, gap, holes = first + gap, 2 * gap, holes + 1
+        except DAMAGED as error:
+            faults.append(str(error))
+            first, gap = first + gap, 2 * gap
 
 
-def _whole_row(database: sqlite3.Connection, number: int) -> bool:
-    try:
-        return database.execute("SELECT * FROM frame WHERE id = ?", (number,)).fetchone() is not None
-    except DAMAGED:
+def _good(whole: Sequence[Any], real: Iterable[Any], lengths: tuple[int, ...], networks: Mapping[int, Shapes]) -> bool:
+    """Whether the numbers of a frame are numbers, and its arrays as long as those of its network."""
+    if not all(map(_is_whole, whole)) or not all(x is None or isinstance(x, float | int) for x in real):
         return False
-
-
-def _good(row: tuple[Any, ...], networks: Mapping[int, Shapes], branches: set[int]) -> bool:
-    whole, real, edited, lengths = (*row[:5], row[11]), row[5:10], row[10], row[12:]
-    if not all(map(_is_whole, whole)) or not isinstance(edited, int):
-        return False
-    if not all(x is None or isinstance(x, float | int) for x in real) or row[1] not in branches:
-        return False
-    shapes = networks.get(row[4])
+    shapes = networks.get(whole[4])
     if shapes is None:
         return False
-    with suppress(OverflowError):
-        flat, rows = 4 * shapes.size, 4 * shapes.row_size
-        allowed = ((flat,), (-1, flat), (-1, flat), (-1, rows), (-1, rows), (-1, shapes.unit_bytes))
-        flags = (-1, 0, -(-shapes.size // 8))
-        return all(length in fits for length, fits in zip(lengths, (*allowed, flags, flags), strict=True))
-    return False
+    flat, rows, flags = 4 * shapes.size, 4 * shapes.row_size, (-1, 0, -(-shapes.size // 8))
+    allowed = ((flat,), (-1, flat), (-1, flat), (-1, rows), (-1, rows), (-1, shapes.unit_bytes), flags, flags)
+    return all(length in fits for length, fits in zip(lengths, allowed, strict=True))

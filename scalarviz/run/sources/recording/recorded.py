@@ -6,6 +6,7 @@ import operator
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,9 +33,9 @@ from ...core.loss_scale import float16_weights
 from ...core.setup import Setup
 from .about import About
 from .contents import Contents, Picture, read_pictures
-from .file import LONGEST_NAME, clean
+from .file import LONGEST_NAME, clean, is_written
 from .index import PARTS, Shapes, fixed, up_to
-from .recorded_step import MicroTable, RecordedStep
+from .recorded_step import RecordedStep
 from .taken import flags_of, marked
 
 _COLUMNS = "value, gradient, moved, activation, units, computed, frozen, stopped, optimizer"
@@ -42,13 +43,21 @@ _COLUMNS = "value, gradient, moved, activation, units, computed, frozen, stopped
 
 def frame_of(recorded: Recorded, k: int) -> Frame:
     """Frame `k`; see :meth:`Recorded.frame`."""
-    shapes = recorded.shapes(k)
+    about, shapes = recorded.about, recorded.shapes(k)
     value, gradient, moved, activation, units, computed, frozen, stopped, optimizer = recorded.row(k, _COLUMNS)
-    step, values, half = int(recorded.steps[k]), _floats(value), recorded.about.dtype == HALF
+    _, _, step, _, _, batch, edited, loss, lr, next_lr, whole, own, *_ = recorded.entry(k)  # as `index.KINDS` has them
+    values, half, rows = _floats(value), about.dtype == HALF, _floats(activation or b"")
     dead, saturated, units_step = _units(units, shapes)
-    update, known = _update(recorded, k, moved, computed)
-    names = ("loss", "lr", "next_lr", "whole", "own")
-    loss, lr, next_lr, whole, own = (float(recorded.entry(k, name)) for name in names)
+    known: NDArray[np.bool_] | None = None
+    if moved is None:
+        update = np.zeros_like(values) if edited else _difference(recorded, k, shapes, values)
+    elif about.outside:  # after a step that nobody saw it is NaN
+        known = np.full(shapes.size, not np.isnan(_floats(moved)).all())
+        update = np.where(known, _floats(moved), np.float32(0))
+    else:
+        update, known = _floats(moved), flags_of(computed, shapes.weights)
+    named = clean(optimizer, LONGEST_NAME) if isinstance(optimizer, str) else about.optimizer
+    groups, pace = GroupNumbers(({},), np.zeros(0, np.intp)), PaceMoment((next_lr,), None, None)
     return Frame(
         step=step,
         loss=loss,
@@ -56,64 +65,35 @@ def frame_of(recorded: Recorded, k: int) -> Frame:
         values=float16_weights(values, shapes.tensors) if half else values,
         master=values if half else None,
         gradient=np.zeros_like(values) if gradient is None else _floats(gradient),
-        update=_difference(recorded, k, shapes, values) if update is None else update,
+        update=update,
         moved=known,
         computed=np.zeros(shapes.size, bool) if gradient is None else flags_of(computed, shapes.weights),
         frozen=flags_of(frozen, shapes.weights),
-        activations=_rows(activation, shapes),
+        activations={} if activation is None else {name: rows[at] for name, at in shapes.rows.items()},
         dead=dead,
         saturated=saturated,
         curve=up_to(recorded.curve, step),
-        edited=bool(recorded.entry(k, "edited")),
+        edited=bool(edited),
         next_lr=None if np.isnan(next_lr) else next_lr,
         stopped_by=clean(stopped, LONGEST_NAME) if isinstance(stopped, str) else "",
         past=recorded.past,
         units_step=None if units_step == step else units_step,
-        settings=_settings(recorded, k, next_lr, optimizer),
+        settings=Setup(named, groups, pace, batch, about.samples, seed=about.seed),
         probe_loss=None if np.isnan(own) else own,
         whole_loss=None if np.isnan(whole) else whole,
     )
-
-
-def _update(
-    recorded: Recorded, k: int, moved: bytes | None, computed: Any
-) -> tuple[NDArray[np.float32] | None, NDArray[np.bool_] | None]:
-    """What the step did, and where that is known; of another library's all or, after an unseen step, none."""
-    if moved is None:
-        return None, None
-    shapes, update = recorded.shapes(k), _floats(moved)
-    if not recorded.about.outside:
-        return update, flags_of(computed, shapes.weights)
-    unknown = bool(np.isnan(update).all())
-    return np.zeros_like(update) if unknown else update, np.full(shapes.size, not unknown)
-
-
-def _settings(recorded: Recorded, k: int, lr: float, optimizer: Any) -> Setup:
-    about = recorded.about
-    named = clean(optimizer, LONGEST_NAME) if isinstance(optimizer, str) else about.optimizer
-    groups, pace = GroupNumbers(({},), np.zeros(0, np.intp)), PaceMoment((lr,), None, None)
-    return Setup(named, groups, pace, int(recorded.entry(k, "batch")), about.samples, seed=about.seed)
 
 
 def _floats(blob: bytes) -> NDArray[np.float32]:
     return np.frombuffer(blob, "<f4").astype(np.float32)
 
 
-def _rows(blob: bytes | None, shapes: Shapes) -> dict[str, NDArray[np.float32]]:
-    if blob is None:
-        return {}
-    rows = _floats(blob)
-    return {name: rows[span] for name, span in shapes.rows.items()}
-
-
 def _units(blob: bytes | None, shapes: Shapes) -> tuple[dict[str, Any], dict[str, Any], int | None]:
     if blob is None:
         return {}, {}, None
-    dead, saturated, at = {}, {}, 0
-    rows = np.frombuffer(blob[8:], "<f4").astype(np.float32)
+    dead, saturated, rows = {}, {}, _floats(blob[8:])
     for stage in marked(shapes.stages):
-        own = rows[at : at + stage.outputs]
-        at += stage.outputs
+        own, rows = rows[: stage.outputs], rows[stage.outputs :]
         if stage.kind == "relu":
             dead[stage.name] = own != 0
         else:
@@ -122,9 +102,8 @@ def _units(blob: bytes | None, shapes: Shapes) -> tuple[dict[str, Any], dict[str
 
 
 def _difference(recorded: Recorded, k: int, shapes: Shapes, values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What the step did, where the frame of the step before is there and nothing else was done here."""
-    edited = bool(recorded.entry(k, "edited"))
-    if k == 0 or recorded.steps[k - 1] != recorded.steps[k] - 1 or recorded.shapes(k - 1) is not shapes or edited:
+    """What the step did, where the frame of the step before is there."""
+    if k == 0 or recorded.steps[k - 1] != recorded.steps[k] - 1 or recorded.shapes(k - 1) is not shapes:
         return np.zeros_like(values)
     (before,) = recorded.row(k - 1, "value")
     with np.errstate(invalid="ignore", over="ignore"):
@@ -222,44 +201,38 @@ class Recorded:
     """
 
     def __init__(self, path: StrPath, branch: int | None = None) -> None:
-        contents = Contents(path)
         self.path = Path(path)
-        self._take(contents, branch)
+        self._take(Contents(path), branch)
 
     def _take(self, contents: Contents, branch: int | None) -> None:
-        self._contents: Contents | None = contents
-        self._index, self._networks, self._branches = contents.index, contents.networks, contents.branches
+        self._contents, self._closed = contents, False
         self.about: About = contents.about
-        self._micro: MicroTable = contents.micro
         self.remark = contents.remark
-        self._newest, self._current = contents.newest, contents.current
         try:
-            self._stand_on(branch)
+            self._stand_on(contents.current if branch is None else integer("branch", branch, 0))
         except BaseException:
             self.close()
             raise
 
-    def _stand_on(self, branch: int | None) -> None:
-        number = self._current if branch is None else integer("branch", branch, 0)
-        if number not in self._branches.twigs:
-            known = listing(other.number for other in self._branches.all(self._current, self._newest))
-            raise InputError(f"{path_text(self.path)} has no branch {shown(branch)}; allowed: {known}")
+    def _stand_on(self, number: int) -> None:
+        contents, branches = self._contents, self._contents.branches
+        if number not in branches.twigs:
+            known = listing(other.number for other in branches.all(contents.current))
+            raise InputError(f"{path_text(self.path)} has no branch {shown(number)}; allowed: {known}")
         self.branch = number
-        way = [(twig.number, last, edits) for twig, last, edits in self._branches.way(number)]
-        entries = self._index.way(way)
+        entries = contents.index.way((twig.number, last, edits) for twig, last, edits in branches.way(number))
         if not len(entries):
             raise FileFormatError(f"{path_text(self.path)}: branch {number} holds no frame that can be read")
-        self._entries = entries
-        self.steps, self.loss = fixed(self._index.step[entries]), fixed(self._index.loss[entries])
-        self.lr = fixed(self._index.lr[entries])
-        every: list[bool] = np.all(self._index.has[entries], axis=0).tolist()
+        self._frames = fixed(contents.index.frames[entries])
+        columns = (fixed(self._frames[name].copy()) for name in ("step", "loss", "lr", "id", "network"))
+        self.steps, self.loss, self.lr, self._ids, self.networks = columns
+        every: list[bool] = np.all(self._frames["has"], axis=0).tolist()
         names = {"gradient": "gradients", "moved": "updates", "activation": "activations", "delta": "deltas"}
         self.has = frozenset(names[part] for part, on in zip(PARTS, every, strict=True) if on and part in names)
-        if all(map(self.sides, range(len(entries)))):
+        if all(map(self.sides, range(len(self)))):
             self.has |= {"micro"}
-        self.curve: Curve = self._branches.curve(number)
-        self.edits = self._branches.edits(number)
-        self._past: Past | None = None
+        self.curve: Curve = branches.curve(number)
+        self.edits = branches.edits(number)
 
     def on(self, branch: Branch | int) -> Self:
         """The same recording at the same moment on another branch; each is closed by itself.
@@ -279,7 +252,7 @@ class Recorded:
     @property
     def growing(self) -> bool:
         """Whether a program of this machine was still recording it when it was opened, and lives."""
-        return self._open.growing
+        return is_written(self._open.meta.get("writer", ""))
 
     @property
     def complete(self) -> bool:
@@ -289,7 +262,7 @@ class Recorded:
     @property
     def current(self) -> int:
         """The number of the branch on which the run stood last."""
-        return self._current
+        return self._contents.current
 
     def release(self) -> None:
         """Hold the moment no longer, so that the writer's log can be cleared: for whoever looks again and again.
@@ -311,20 +284,18 @@ class Recorded:
     @property
     def branches(self) -> tuple[Branch, ...]:
         """All branches, the oldest first; ``current`` is the one whose frames these are."""
-        return self._branches.all(self.branch, self._newest)
+        return self._contents.branches.all(self.branch)
 
-    @property
+    @cached_property
     def past(self) -> Past:
         """The same as a time bar shows it."""
-        if self._past is None:
-            self._past = self._branches.past(self.branch, self._current, self._newest)
-        return self._past
+        return self._contents.branches.past(self.branch)
 
     @property
     def step(self) -> int:
         """Where the run stood last, on this branch: its last step where it stood elsewhere."""
         said = self._open.number("step")
-        return said if self.branch == self._current and said >= 0 else int(self.steps[-1])
+        return said if self.branch == self.current and said >= 0 else int(self.steps[-1])
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -343,10 +314,14 @@ class Recorded:
 
     def shapes(self, k: int) -> Shapes:
         """Tensors and stages of frame `k`: a run may change its network."""
-        return self._networks[int(self._index.network[self._entries[position(k, len(self), "frames")]])]
+        return self._contents.networks[int(self.networks[position(k, len(self), "frames")])]
+
+    def entry(self, k: int, column: str = "") -> Any:
+        """A number of frame `k` by its name in the index; all of them without a name."""
+        return self._frames[column][k] if column else self._frames[k].item()
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._frames)
 
     def at(self, step: int) -> int:
         """The number of the last frame that is not after `step`; the first where all are."""
@@ -365,8 +340,7 @@ class Recorded:
         are the difference to the frame of the step before, 0 where there is none. OutOfRangeError if there is
         no such frame, FileFormatError if it cannot be read any more.
         """
-        k = position(k, len(self), "frames")
-        return frame_of(self, k)
+        return frame_of(self, position(k, len(self), "frames"))
 
     @property
     def walks(self) -> bool:
@@ -375,8 +349,7 @@ class Recorded:
 
     def sides(self, k: int) -> frozenset[bool]:
         """Of which steps after frame `k` the micro-steps are there: the probe's alone (True), the run's own (False)."""
-        number = int(self._index.id[self._entries[position(k, len(self), "frames")]])
-        return frozenset(self._micro.sides.get(number, ()))
+        return frozenset(self._contents.micro.sides.get(int(self._ids[position(k, len(self), "frames")]), ()))
 
     def opened(self, k: int, *, alone: bool = True) -> RecordedStep:
         """The step that follows frame `k`, with its micro-steps: a trial with the probe `alone`, or its own batch.
@@ -385,19 +358,19 @@ class Recorded:
         recorded, or cannot be read, says which, and why.
         """
         k = position(k, len(self), "frames")
-        shapes, about, step = self.shapes(k), self.about, int(self.steps[k])
-        sample = None
+        shapes, about, sample = self.shapes(k), self.about, None
         if alone and about.probe is not None and about.probe_target is not None and len(about.probe) == shapes.inputs:
             sample = np.array(about.probe), np.array(about.probe_target)
         (value,) = self.row(k, "value")
-        ids, network = int(self._index.id[self._entries[k]]), int(self._index.network[self._entries[k]])
+        number, step, network = (int(of[k]) for of in (self._ids, self.steps, self.networks))
         try:
             if alone and sample is None:
                 raise FileFormatError("they were not recorded")
             if self._open.altered:
                 raise FileFormatError(_LOST)
             with self._open.lock:
-                return self._micro.step(ids, step, network, shapes, np.frombuffer(value, "<f4"), sample)
+                values = np.frombuffer(value, "<f4")
+                return self._contents.micro.step(number, step, network, shapes, values, sample)
         except FileFormatError as error:
             raise FileFormatError(f"{path_text(self.path)}: no micro-steps of step {step + 1:,}: {error}") from None
 
@@ -429,38 +402,34 @@ class Recorded:
     @property
     def pictures(self) -> tuple[Picture, ...]:
         """Pictures of panels, by panel and step."""
-        contents = self._open
+        frames, contents = self._contents.index.frames, self._open
         with contents.lock:
-            return read_pictures(contents.database, dict(zip(self._index.id.tolist(), self._index.step.tolist(),
-                                                             strict=True)))  # fmt: skip
+            steps = dict(zip(frames["id"].tolist(), frames["step"].tolist(), strict=True))
+            return read_pictures(contents.database, steps)
 
     def row(self, k: int, columns: str) -> tuple[Any, ...]:
         """Columns of the file's row of frame `k`; FileFormatError if it cannot be read any more."""
         try:
-            row = self._open.row(int(self._index.id[self._entries[k]]), columns)
+            row = self._open.row(int(self._ids[k]), columns)
         except FileFormatError as error:
             raise FileFormatError(f"{path_text(self.path)}: frame {k} cannot be read ({error}); {_LOST}") from None
         if row is None:
             raise FileFormatError(f"{path_text(self.path)}: frame {k} is gone; {_LOST}")
         return row
 
-    def entry(self, k: int | slice, column: str) -> Any:
-        """A number of frame `k`, or those of several, by its name in the index."""
-        return getattr(self._index, column)[self._entries[k]]
-
     # ---- the file
 
     @property
     def _open(self) -> Contents:
-        if self._contents is None:
+        if self._closed:
             raise StateError(f"{path_text(self.path)} is closed; load it again")
         return self._contents
 
     def close(self) -> None:
         """Let go of the file."""
-        contents, self._contents = self._contents, None
-        if contents is not None:
-            contents.close()
+        if not self._closed:
+            self._closed = True
+            self._contents.close()
 
     def __enter__(self) -> Self:
         return self

@@ -1,29 +1,177 @@
-"""`RecordedStep`: a training step of a recording, opened: the numbers that the file has of it, and no others."""
+"""The step after a frame, opened: how a recording holds it, and `RecordedStep`, which is read of it.
+
+A step is a *plan*, JSON that it shares with others, and its own numbers, float64, one after the other: the rows of all
+stages (of a batch their means), the deltas likewise, the gradient and the weights after the step (P each); then what
+single micro-steps have, and single weights. These stand together by the rule that moves them: the rule, how many they
+are, and row by row (each as long as that) their indices, how many terms their gradients have, whether they are biases,
+delta and x, and of each of the rule's lines the digits that give it (where a result is printed with as many as `DIGITS`
+says), its result and its quantities.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....errors import FileFormatError
+from ....errors import FileFormatError, ScalarvizError
 from ...opened import micro
 from ...opened.micro import FEW, PHASES, Made, MicroStep, PhaseSpan, listed, phases_of
+from ...opened.network import Network
 from ...opened.opened import Opened
-from ...opened.rule import Line, Quantity, Token, Update, rounded
+from ...opened.rule import Line, Quantity, Token, Update, digits_of, digits_that_give, rounded
 from .file import DAMAGED, LONGEST_NAME, MOST_FRAMES, clean
 from .index import Shapes
-from .step_written import DELTA, DIGITS, MOST_SAID, WEIGHT
+from .taken import Look, number
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+Float = NDArray[np.float64]
+Rows = NDArray[np.int64]
+DIGITS = (4, 6)
+"""That a line of the optimiser is printed with at least: in pictures, and as text."""
+MOST_SAID = 1 << 20
+"""Characters of a plan."""
+WEIGHT = 5
+"""Numbers of a weight beside those of its lines."""
+DELTA = 3
+"""Numbers of a delta: itself and its two factors, NaN where there are none."""
+MOST_PLANS = 1000
+"""That a file holds, and that are kept in memory: each step would have its own if something is not as it is thought."""
+
+
+# ---- written
+
+
+def written(opened: Opened) -> tuple[str, Float]:
+    """The plan of a step, as JSON, and its numbers."""
+    steps = opened.micro_steps()
+    numbers = [
+        *(opened.rows[s.name][:, 0] if opened.trial else opened.means[s.name] for s in opened.stages),
+        *(opened.joined[s.name] for s in opened.stages),
+        opened.gradient, opened.new_values, *(np.array(_own(opened, step)) for step in steps),
+    ]  # fmt: skip
+    rules: dict[str, list[list[float]]] = {}
+    for index in _shown(opened, steps):
+        update, made = opened.update(index), opened.made(index)
+        lines = [number for line in update.lines for number in _line(line)]
+        mine = [index, made.terms, made.bias, made.delta, made.x, *lines]
+        rules.setdefault(json.dumps(_rule(update)), []).append(mine)
+    for k, weights in enumerate(rules.values()):
+        numbers += [np.array([k, len(weights)], np.float64), np.array(weights, np.float64).T.ravel()]
+    plan = {"steps": [_step(opened, step) for step in steps], "rules": [json.loads(rule) for rule in rules]}
+    return json.dumps(plan, separators=(",", ":")), np.concatenate(numbers)
+
+
+def _shown(opened: Opened, steps: Sequence[MicroStep]) -> list[int]:
+    """The weights whose rules are written: of each step of gradients or updates that of the largest gradient."""
+    found = dict[int, None]()
+    for step in steps:
+        if step.phase in ("gradients", "update") and len(step.weights):
+            sizes = np.abs(np.nan_to_num(opened.gradient[step.weights]))
+            found[int(step.weights[np.argmax(sizes)])] = None
+    return list(found)
+
+
+def _own(opened: Opened, step: MicroStep) -> tuple[float, ...]:
+    """The numbers that a micro-step has by itself."""
+    if step.kind == "delta":
+        return (step.value, *(step.factors if len(step.factors) == 2 else (np.nan, np.nan)))
+    if step.kind == "stage" and step.phase == "backward" and step.numbers:
+        return tuple(opened.adjoint_sums[step.stage].tolist())
+    return ()
+
+
+def _step(opened: Opened, step: MicroStep) -> list[object]:
+    """The parts of a micro-step that are the same in every step of the network, as `StepSaid` reads them."""
+    names = [stage.name for stage in opened.stages]
+    stage = names.index(step.stage) if step.stage in names else -1
+    joined = step.numbers.partition(" ")[0] if len(opened.batch) > 1 else "the"
+    joined = joined if step.kind == "stage" and step.numbers else ""
+    return [PHASES.index(step.phase), step.kind, stage, clean(step.words), clean(step.formula), step.column, joined,
+            _runs(step.units), _runs(step.weights)]  # fmt: skip
+
+
+def _runs(numbers: Rows) -> list[list[int]]:
+    """Whole numbers as runs that go up by 1: first, and one after the last."""
+    if not len(numbers):
+        return []
+    cuts = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
+    return [[int(numbers[a]), int(numbers[b - 1]) + 1] for a, b in pairwise(cuts)]
+
+
+def _rule(update: Update) -> dict[str, object]:
+    """The lines of an update in letters, as `RuleSaid` reads them."""
+    lines = [[line.name, [token if isinstance(token, str) else _quantity(token) for token in line.tokens]]
+             for line in update.lines]  # fmt: skip
+    return {"why": update.why, "lines": lines}
+
+
+def _quantity(quantity: Quantity) -> tuple[str, float] | tuple[str]:
+    """The name of a quantity; of a constant, which is called by its digits, also its number."""
+    constant = np.isfinite(quantity.value) and quantity.name == digits_of(quantity.value)
+    return (quantity.name, quantity.value) if constant else (quantity.name,)
+
+
+def _line(line: Line) -> Iterator[float]:
+    """Digits, result and quantities."""
+    for digits in DIGITS:
+        yield float(digits_that_give(line.again, line.result, digits) or 0)
+    yield line.result
+    yield from (q.value for q in line.tokens if isinstance(q, Quantity) and len(_quantity(q)) == 1)
+
+
+class MicroRows:
+    """Opens coming steps in the thread that writes, and writes them beside their frames."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        self._networks: tuple[Network, Network] | None = None
+        self._plans: dict[tuple[int, str], int] = {}
+
+    def write(self, look: Look) -> None:
+        """The coming steps of a frame that was written, in place of those of before."""
+        asked = "SELECT id FROM frame WHERE branch = ? AND step = ? AND edits = ?"
+        (frame,) = self._database.execute(asked, look.place).fetchone()
+        self._database.execute("DELETE FROM micro WHERE frame = ?", (frame,))
+        for alone, taken in look.coming.items():
+            # with programs of its own: those of the run belong to whoever opens its steps
+            if self._networks is None or self._networks[0] is not taken.network:
+                self._networks = taken.network, taken.network.another()
+            with suppress(ScalarvizError), np.errstate(all="ignore"):  # of one that cannot be opened the frame stays
+                opened = Opened(replace(taken, network=self._networks[1]), trial=alone)
+                said, numbers = written(opened)
+                if (plan := self._plan(look.network, said)) is not None:
+                    given = (
+                        frame, int(alone), plan, opened.step, len(opened.batch), float(opened.divisor),
+                        number(opened.loss), number(opened.lr), zlib.compress(numbers.astype("<f8").tobytes()),
+                    )  # fmt: skip
+                    self._database.execute("INSERT INTO micro VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", given)
+
+    def _plan(self, network: int, said: str) -> int | None:
+        """The number of a plan, which is written once; None where it is too long, or there are too many."""
+        key = network, said
+        if key not in self._plans:
+            if len(said) > MOST_SAID or len(self._plans) >= MOST_PLANS:
+                return None
+            self._plans[key] = len(self._plans)
+            self._database.execute("INSERT INTO plan VALUES (?, ?, ?)", (self._plans[key], *key))
+        return self._plans[key]
+
+
+# ---- read: a plan
+
 
 MOST_STEPS = 10_000
 MOST_RULES = 1000
@@ -38,47 +186,31 @@ KINDS = {
 """Of the micro-steps of a phase."""
 JOINED = ("", "the", "mean", "sum")
 """How the numbers of a stage are joined that are listed; "the" is the one sample's, "" that none are."""
-Rows = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """How a weight is moved, in letters, or `why` by no rule; a quantity that each step has is NaN."""
-
-    why: str
-    lines: tuple[tuple[str, tuple[Token, ...]], ...]
-
-    @property
-    def size(self) -> int:
-        """Numbers that its lines have in a step."""
-        return sum(len(DIGITS) + 1 + sum(map(is_open, tokens)) for _, tokens in self.lines)
-
-
-def is_open(token: Token) -> bool:
-    """Whether a token is a quantity whose number each step has."""
-    return isinstance(token, Quantity) and token.value != token.value
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The micro-steps of a network's steps without their numbers; `own` counts those that each has of its own."""
-
-    steps: tuple[MicroStep, ...]
-    own: tuple[int, ...]
-    joined: tuple[str, ...]
-    rules: tuple[Rule, ...]
-
 
 Runs = list[tuple[int, int]]
 StepSaid = tuple[int, str, int, str, str, int, str, Runs, Runs]
+TokenSaid = str | tuple[str] | tuple[str, float]
 
 
 @dataclass(slots=True)
 class RuleSaid:
-    """A rule as JSON has it; a quantity is a list."""
+    """How a weight is moved, in letters, or `why` by no rule: lines of a name and tokens.
+
+    A token is a text, or a list with the name of a quantity: of a constant also its number, of another one each step
+    has its own.
+    """
 
     why: str
-    lines: list[tuple[str, list[str | tuple[str] | tuple[str, float]]]]
+    lines: list[tuple[str, list[TokenSaid]]]
+
+    @property
+    def size(self) -> int:
+        """Numbers that its lines have in a step."""
+        return sum(len(DIGITS) + 1 + sum(map(_is_open, tokens)) for _, tokens in self.lines)
+
+
+def _is_open(token: TokenSaid) -> bool:
+    return not isinstance(token, str) and len(token) == 1
 
 
 @dataclass(slots=True)
@@ -87,6 +219,30 @@ class Said:
 
     steps: list[StepSaid]
     rules: list[RuleSaid]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The micro-steps of a network's steps without their numbers, each with how its numbers are joined; and rules."""
+
+    steps: tuple[tuple[MicroStep, str], ...]
+    rules: list[RuleSaid]
+
+    def longest(self, shapes: Shapes) -> int:
+        """Bytes that the numbers of a step have at most."""
+        outputs = sum(stage.outputs for stage in shapes.stages)
+        rule = max((rule.size for rule in self.rules), default=0)
+        told = sum(step.phase in ("gradients", "update") for step, _ in self.steps)
+        return 8 * (
+            2 * outputs + 2 * shapes.size + sum(_count(*one) for one in self.steps) + told * (2 + WEIGHT + rule)
+        )
+
+
+def _count(step: MicroStep, joined: str) -> int:
+    """How many numbers a micro-step has by itself."""
+    if step.kind == "delta":
+        return DELTA
+    return len(step.units) if joined and step.phase == "backward" else 0
 
 
 @cache
@@ -106,51 +262,43 @@ def read_plan(text: Any, shapes: Shapes) -> Plan:
         raise FileFormatError("they are not written as micro-steps are") from None
     if not 0 < len(said.steps) <= MOST_STEPS or len(said.rules) > MOST_RULES:
         raise FileFormatError(f"there are {len(said.steps):,} of them")
-    found = [_step(one, shapes) for one in said.steps]
-    phases = [PHASES.index(step.phase) for step, _ in found]
+    steps = tuple(_read_step(one, shapes) for one in said.steps)
+    phases = [PHASES.index(step.phase) for step, _ in steps]
     if phases != sorted(phases) or phases.count(PHASES.index("loss")) != 1 or not {0, len(PHASES) - 1} <= {*phases}:
         raise FileFormatError("they come in no order that a step has")
-    own = tuple(_own(step, joined) for step, joined in found)
-    rules = tuple(map(_rule, said.rules))
-    return Plan(tuple(step for step, _ in found), own, tuple(joined for _, joined in found), rules)
+    rules = [
+        RuleSaid(clean(rule.why), [(clean(name, LONGEST_NAME), list(map(_clean, line))) for name, line in rule.lines])
+        for rule in said.rules
+    ]
+    return Plan(steps, rules)
 
 
-def _own(step: MicroStep, joined: str) -> int:
-    if step.kind == "delta":
-        return DELTA
-    return len(step.units) if joined and step.phase == "backward" else 0
+def _clean(token: TokenSaid) -> TokenSaid:
+    return clean(token) if isinstance(token, str) else (clean(token[0], LONGEST_NAME), *token[1:])
 
 
-def _step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
-    phase, kind, stage, words, formula, column, joined, units, weights = said
+def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
+    phase, kind, place, words, formula, column, joined, units, weights = said
     if not 0 <= phase < len(PHASES) or kind not in KINDS[PHASES[phase]] or joined not in JOINED:
         raise FileFormatError("one of them is of a phase or kind that there is not")
-    if not -1 <= stage < len(shapes.stages) or not -1 <= column < 1 << 53:
+    if not -1 <= place < len(shapes.stages) or not -1 <= column < 1 << 53:
         raise FileFormatError("one of them is of a stage that there is not")
-    outputs = shapes.stages[stage].outputs if stage >= 0 else 0
-    name = shapes.stages[stage].name if stage >= 0 else ""
+    stage = shapes.stages[place] if place >= 0 else None
+    outputs, name = (0, "") if stage is None else (stage.outputs, stage.name)
     step = MicroStep(PHASES[phase], kind, clean(words), _numbers(units, outputs), _numbers(weights, shapes.size),
                      name, clean(formula), column=column)  # fmt: skip
-    _check(step, shapes, joined)
-    return step, joined
-
-
-def _check(step: MicroStep, shapes: Shapes, joined: str) -> None:
-    """What every kind has to have, so that nobody who shows it looks into nothing."""
-    one_unit = step.kind in ("product", "sum", "unit", "delta")
-    one_weight = step.kind in ("product", "gradient", "update")
-    staged = one_unit or step.phase in ("forward", "backward")
-    layer = next((s.weight for s in shapes.stages if s.name == step.stage), None)
-    wrong = (
+    one_unit = kind in ("product", "sum", "unit", "delta")
+    wrong = (  # whoever shows it would look into nothing
         (one_unit and len(step.units) != 1)
-        or (one_weight and len(step.weights) != 1)
-        or (staged and not any(s.name == step.stage for s in shapes.stages))
-        or (step.kind in ("product", "sum") and layer is None)
+        or (kind in ("product", "gradient", "update") and len(step.weights) != 1)
+        or ((one_unit or step.phase in ("forward", "backward")) and stage is None)
+        or (kind in ("product", "sum") and (stage is None or stage.weight is None))
         or (step.phase in ("gradients", "update") and not len(step.weights))
-        or (joined and not (step.kind == "stage" and 0 < len(step.units) <= FEW))
+        or (joined and not (kind == "stage" and 0 < len(step.units) <= FEW))
     )
     if wrong:
         raise FileFormatError("one of them is about other numbers than its kind is")
+    return step, joined
 
 
 def _numbers(runs: Runs, count: int) -> Rows:
@@ -162,22 +310,10 @@ def _numbers(runs: Runs, count: int) -> Rows:
     return np.concatenate([np.zeros(0, np.int64), *(np.arange(start, stop) for start, stop in runs)])
 
 
-def _rule(said: RuleSaid) -> Rule:
-    lines = ((clean(name, LONGEST_NAME), tuple(map(_token, tokens))) for name, tokens in said.lines)
-    return Rule(clean(said.why), tuple(lines))
+# ---- read: a step
 
 
-def _token(said: str | tuple[str] | tuple[str, float]) -> Token:
-    if isinstance(said, str):
-        return clean(said)
-    return Quantity(clean(said[0], LONGEST_NAME), said[1] if len(said) == 2 else math.nan)
-
-
-# ---- `RecordedStep`: a training step of a recording, opened: the numbers that the file has of it, and no others
-
-
-Float = NDArray[np.float64]
-_BESIDE = 1e-5
+_NEAR = 1e-5
 """Share by which a number becomes another one in its sixth digit, and none in its fourth."""
 _NOT = "by which numbers was not recorded"
 
@@ -186,24 +322,26 @@ class RecordedStep:
     """The step that follows a frame, with what a walk through an :class:`Opened` step asks of it.
 
     `numbers` are as `written` has made them, `values` (P,) those of the frame, `sample` inputs and targets of
-    the one sample of a trial step (None: it is the run's own).
+    the one sample of a trial step (None: it is the run's own). What single samples of a batch have is not recorded.
     """
 
     def __init__(
         self, plan: Plan, shapes: Shapes, numbers: bytes, values: NDArray[np.floating],
         sample: tuple[Float, Float] | None, step: int, batch: int, divisor: float, loss: float, lr: float,
     ) -> None:  # fmt: skip
-        self._plan, self._values, self._sample = plan, values, sample
+        self._plan, self._values = plan, values
         self.stages, self.tensors, self.trial = shapes.stages, shapes.tensors, sample is not None
         self.step, self.divisor, self.loss, self.lr = step, divisor, loss, lr
-        self.batch, self.shown = range(batch), 1 if sample is not None else 0
-        flat = _inflated(numbers, plan, shapes)
-        self._at, self._flat = 0, flat
-        self._rows, self._joined = ({s.name: self._next(s.outputs) for s in self.stages} for _ in range(2))
+        self.batch, self.shown = range(batch), int(self.trial)
+        self._at, self._flat = 0, _inflated(numbers, plan.longest(shapes))
+        self.means, self.joined = ({s.name: self._next(s.outputs) for s in self.stages} for _ in range(2))
+        self.rows, self.deltas = ({name: row[:, None] for name, row in of.items()} if self.trial else {}
+                                  for of in (self.means, self.joined))  # fmt: skip
+        self.inputs, self.targets = (np.zeros((0, 0)) if sample is None else sample[k][:, None] for k in range(2))
         self.gradient, self.new_values = self._next(shapes.size), self._next(shapes.size)
-        steps = tuple(map(self._micro, plan.steps, plan.own, plan.joined))
-        self._told: dict[int, tuple[Made, Update]] = dict(self._weights(shapes.size))
-        self._steps = tuple(map(self._factors, steps))
+        steps = [self._micro(*one) for one in plan.steps]
+        self._weights: dict[int, tuple[Made, Update]] = dict(self._read_weights(shapes.size))
+        self._steps = tuple(map(self._with_factors, steps))
 
     # ---- out of the file
 
@@ -214,20 +352,20 @@ class RecordedStep:
         self._at += count
         return found
 
-    def _micro(self, step: MicroStep, own: int, joined: str) -> MicroStep:
-        mine = self._next(own)
+    def _micro(self, step: MicroStep, joined: str) -> MicroStep:
+        mine = self._next(_count(step, joined))
         if step.kind == "loss":
             return replace(step, value=self.loss)
         if step.kind == "delta":
             factors = tuple(mine[1:].tolist()) if len(self.batch) == 1 and not np.isnan(mine[1:]).all() else ()
             return replace(step, value=float(mine[0]), factors=factors)
         if joined:
-            made = mine if step.phase == "backward" else self._rows[step.stage]
+            made = mine if step.phase == "backward" else self.means[step.stage]
             value = float(made[0]) if len(made) == 1 else np.nan
             return replace(step, numbers=listed(made, joined, len(self.batch), micro.DIGITS), value=value)
         return step
 
-    def _factors(self, step: MicroStep) -> MicroStep:
+    def _with_factors(self, step: MicroStep) -> MicroStep:
         """The gradient of a weight, with its factors where it is one product."""
         if step.kind != "gradient":
             return step
@@ -235,7 +373,7 @@ class RecordedStep:
         factors = (made.delta, made.x) if made.terms == 1 and len(self.batch) == 1 else ()
         return replace(step, value=value, factors=factors)
 
-    def _weights(self, size: int) -> Iterator[tuple[int, tuple[Made, Update]]]:
+    def _read_weights(self, size: int) -> Iterator[tuple[int, tuple[Made, Update]]]:
         while self._at < len(self._flat):
             number, count = (_whole(part, 1 << 31) for part in self._next(2).tolist())
             if number >= len(self._plan.rules) or count > size:
@@ -252,43 +390,13 @@ class RecordedStep:
 
     # ---- what is asked of it
 
-    @property
-    def rows(self) -> Mapping[str, Float]:
-        """Of a trial its rows, (outputs, 1)."""
-        return {name: row[:, None] for name, row in self._rows.items()} if self.trial else {}
-
-    @property
-    def deltas(self) -> Mapping[str, Float]:
-        """Of a trial its deltas, (outputs, 1)."""
-        return {name: row[:, None] for name, row in self._joined.items()} if self.trial else {}
-
-    @property
-    def joined(self) -> Mapping[str, Float]:
-        """The deltas added up over the batch, (outputs,)."""
-        return self._joined
-
-    @property
-    def means(self) -> Mapping[str, Float]:
-        """By stage, the mean of its numbers over the batch, (outputs,)."""
-        return self._rows
-
-    @property
-    def inputs(self) -> Float:
-        """Of a trial its sample, (n_inputs, 1)."""
-        return np.zeros((0, 0)) if self._sample is None else self._sample[0][:, None]
-
-    @property
-    def targets(self) -> Float:
-        """Of a trial its target, (n_targets, 1)."""
-        return np.zeros((0, 0)) if self._sample is None else self._sample[1][:, None]
+    def micro_steps(self) -> tuple[MicroStep, ...]:
+        """The small steps, in order; of products, sums and units the numbers are in the frame."""
+        return self._steps
 
     @cached_property
     def _phases(self) -> tuple[PhaseSpan, ...]:
         return phases_of(self._steps)
-
-    def micro_steps(self) -> tuple[MicroStep, ...]:
-        """The small steps, in order; of products, sums and units the numbers are in the frame."""
-        return self._steps
 
     def phases(self) -> tuple[PhaseSpan, ...]:
         """The six phases that they are in."""
@@ -296,7 +404,7 @@ class RecordedStep:
 
     def made(self, index: int) -> Made:
         """What the gradient of a weight is the sum of, where that was recorded."""
-        return self._told[index][0] if index in self._told else Made(0)
+        return self._weights[index][0] if index in self._weights else Made(0)
 
     def products(self, index: int) -> Float | None:
         """Single samples of a batch are not recorded."""
@@ -304,7 +412,7 @@ class RecordedStep:
 
     def update(self, weight: int) -> Update:
         """What the optimiser makes of a weight; its rule where that was recorded."""
-        return self._told[weight][1] if weight in self._told else self._moved(weight, (), _NOT)
+        return self._weights[weight][1] if weight in self._weights else self._moved(weight, (), _NOT)
 
     def follows(self, weight: int) -> bool:
         """Whether its new number is told by no rule."""
@@ -319,25 +427,38 @@ Walked = Opened | RecordedStep
 """A step that can be walked through: a run does it, or a recording has it."""
 
 
+def _inflated(numbers: Any, most: int) -> Float:
+    """The numbers; no more than `most` bytes are unpacked."""
+    press = zlib.decompressobj()
+    try:
+        found = press.decompress(numbers if isinstance(numbers, bytes) else b"", most + 1)
+    except zlib.error:
+        raise FileFormatError("their numbers cannot be unpacked") from None
+    if len(found) > most or len(found) % 8 or not press.eof:
+        raise FileFormatError("they are more, or fewer, than a step of this network has")
+    return np.frombuffer(found, "<f8").astype(np.float64)
+
+
 def _whole(number: float, end: int) -> int:
     if not (0 <= number < end and number == int(number)):  # NaN is none
         raise FileFormatError("they tell of a weight, or a rule, that there is not")
     return int(number)
 
 
-def _lines(rule: Rule, numbers: Iterator[float]) -> tuple[Line, ...]:
+def _lines(rule: RuleSaid, numbers: Iterator[float]) -> tuple[Line, ...]:
     """The lines of a rule with the numbers of a weight."""
     found = []
     for name, tokens in rule.lines:
         *digits, result = (next(numbers) for _ in range(len(DIGITS) + 1))
-        read = tuple(_read(token, numbers) for token in tokens)
+        read = tuple(_token(token, numbers) for token in tokens)
         found.append(Line(name, read, result, again=_given(digits, result)))
     return tuple(found)
 
 
-def _read(token: Token, numbers: Iterator[float]) -> Token:
-    """A token with its number, where each step has its own."""
-    return token._replace(value=next(numbers)) if isinstance(token, Quantity) and is_open(token) else token
+def _token(said: TokenSaid, numbers: Iterator[float]) -> Token:
+    if isinstance(said, str):
+        return said
+    return Quantity(said[0], next(numbers) if len(said) == 1 else said[1])
 
 
 def _given(digits: Sequence[float], result: float) -> Callable[[int], float]:
@@ -350,81 +471,45 @@ def _given(digits: Sequence[float], result: float) -> Callable[[int], float]:
         if known[-1] == DIGITS[-1]:
             return result
         near = rounded(result, known[-1])
-        return near * (1 - _BESIDE if abs(near) < abs(result) else 1 + _BESIDE)
+        return near * (1 - _NEAR if abs(near) < abs(result) else 1 + _NEAR)
 
     return again
 
 
-def longest(plan: Plan, shapes: Shapes) -> int:
-    """Bytes that the numbers of a step of a plan have at most."""
-    outputs = sum(stage.outputs for stage in shapes.stages)
-    rule = max((rule.size for rule in plan.rules), default=0)
-    told = sum(step.phase in ("gradients", "update") for step in plan.steps)
-    return 8 * (2 * outputs + 2 * shapes.size + sum(plan.own) + told * (2 + WEIGHT + rule))
-
-
-def _inflated(numbers: bytes, plan: Plan, shapes: Shapes) -> Float:
-    """The numbers; no more than a step of this plan can have are unpacked."""
-    most, press = longest(plan, shapes), zlib.decompressobj()
-    try:
-        found = press.decompress(numbers, most + 1)
-    except zlib.error:
-        raise FileFormatError("their numbers cannot be unpacked") from None
-    if len(found) > most or len(found) % 8 or not press.eof:
-        raise FileFormatError("they are more, or fewer, than a step of this network has")
-    return np.frombuffer(found, "<f8").astype(np.float64)
-
-
-# ---- `MicroTable`: the micro-steps of a file, found by frame; each is read and checked when it is asked for
-
-
-MOST_PLANS = 1000
-"""That are kept in memory."""
-_COLUMNS = "plan, step, batch, divisor, loss, lr"
-
-
 class MicroTable:
-    """What a file has of micro-steps; `sides` by a frame's id: True: a trial with the probe, False: the own step."""
+    """The micro-steps of a file, by frame; each is read and checked when it is asked for.
+
+    `sides` by a frame's id: True: a trial with the probe, False: the own step.
+    """
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
         self._plans: dict[tuple[int, int], Plan] = {}
         self.sides: dict[int, set[bool]] = {}
-        try:
+        with suppress(*DAMAGED):  # those that were found so far stay
             for frame, alone in database.execute(f"SELECT frame, alone FROM micro LIMIT {2 * MOST_FRAMES}"):
                 if isinstance(frame, int) and alone in (0, 1):
                     self.sides.setdefault(frame, set()).add(alone == 1)
-        except DAMAGED:  # those that were found so far
-            return
 
     def step(
         self, frame: int, after: int, network: int, shapes: Shapes, values: NDArray[np.floating],
         sample: tuple[Float, Float] | None,
     ) -> RecordedStep:  # fmt: skip
         """The step that follows a frame at step `after`; `sample` is that of a trial, None for the run's own."""
-        plan_number, step, batch, divisor, loss, lr = self._found(_COLUMNS, frame, alone=sample is not None)
+        asked = "SELECT plan, step, batch, divisor, loss, lr, numbers FROM micro WHERE frame = ? AND alone = ?"
+        found = self._row(asked, (frame, int(sample is not None)))
+        if found is None:
+            raise FileFormatError("they were not recorded")
+        plan, step, batch, divisor, loss, lr, numbers = found
         if step != after + 1:
             raise FileFormatError(f"they are of step {step!r:.20}, and {after + 1:,} is the one that follows")
         good = type(batch) is int and 0 < batch < 1 << 53 and isinstance(divisor, float) and math.isfinite(divisor)
         if not good or (sample is not None and batch != 1):
             raise FileFormatError("they are of no batch that there can be")
-        plan = self._plan(plan_number, network, shapes)
-        most = longest(plan, shapes)
-        (numbers,) = self._found(
-            f"CASE WHEN typeof(numbers) = 'blob' AND length(numbers) <= {most + most // 100 + 64} THEN numbers END",
-            frame, alone=sample is not None,
-        )  # fmt: skip
-        if numbers is None:
-            raise FileFormatError("they are more than a step of this network has")
-        told = [float(x) if isinstance(x, int | float) else math.nan for x in (loss, lr)]
+        loss, lr = (float(x) if isinstance(x, int | float) else math.nan for x in (loss, lr))
         with np.errstate(all="ignore"):
-            return RecordedStep(plan, shapes, numbers, values, sample, step, batch, divisor, *told)
-
-    def _found(self, columns: str, frame: int, *, alone: bool) -> tuple[Any, ...]:
-        found = self._row(f"SELECT {columns} FROM micro WHERE frame = ? AND alone = ?", (frame, int(alone)))
-        if found is None:
-            raise FileFormatError("they were not recorded")
-        return found
+            return RecordedStep(self._plan(plan, network, shapes), shapes, numbers, values, sample, step, batch,
+                                divisor, loss, lr)  # fmt: skip
 
     def _row(self, query: str, given: tuple[int, ...]) -> tuple[Any, ...] | None:
         try:

@@ -12,7 +12,9 @@ import weakref
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
+
+import numpy as np
 
 from ....checks import flag, integer
 from ....errors import InputError, StateError
@@ -21,9 +23,9 @@ from ...run import Run
 from ...scene.scene import Scene
 from ..watched.watched import Watched
 from .about import written
-from .file import FileId, address, check_apart, create, finish, keep_open, signed
+from .file import FileUse, address, check_apart, create, finish, keep_open, signed
 from .recorded import Recorded
-from .taken import Look, recordable
+from .taken import news_of
 from .writer import Probing, Rows, Thinning, Writer
 
 BUDGET = 200_000_000
@@ -92,28 +94,25 @@ class Recording:
                  "micro": micro}  # fmt: skip
         wanted = {name: flag(part, f"Recording: {name}") for name, part in parts.items()}
         self.panels = flag(panels, "Recording: panels")
-        of = recordable(x, wanted)
+        self._news = news = news_of(x, wanted)
         self.subject: Run | Scene | Watched | None = x
-        self._end_of, self._said = of.end, ""
         self.tell: Callable[[str], None] = _warn
-        self._process = os.getpid()
-        self._temporary = path is None
-        probing = Probing(of.probe, of.target, wanted["activations"] or wanted["micro"], wanted["deltas"])
-        self._database, self.path = create(_temporary() if path is None else path, 4 * of.count)
-        self._file = FileId(self.path)
+        self._process, self._temporary = os.getpid(), path is None
+        about = news.about
+        probe, target = (None if row is None else np.array(row) for row in (about.probe, about.probe_target))
+        probing = Probing(probe, target, wanted["activations"] or wanted["micro"], wanted["deltas"], about.whole_loss)
+        self._database, self.path = create(_temporary() if path is None else path, 4 * news.count)
+        self._file = FileUse(self.path)
         database = self._database
-        whole = _WholeLoss() if of.about.whole_loss else None
         self._thinning, self._asked = Thinning(database, every, budget), every
-        rows = Rows(database, self._thinning, probing, whole)
-        notes = {"about": written(of.about), "every": str(every), "writer": signed()}
+        notes = {"about": written(about), "every": str(every), "writer": signed()}
         notes |= {name: str(int(on)) for name, on in wanted.items()}
         database.executemany("INSERT INTO meta VALUES (?, ?)", list(notes.items()))
-        self._watching: Any = of.news
-        self._writer = Writer(database, rows, self._thinning, self._file)
+        self._writer = Writer(database, Rows(database, self._thinning, probing), self._thinning, self._file)
         self._end = weakref.finalize(self, _ended, self._writer, database, self._file, self._temporary)
-        self._closed, self._saying = False, threading.Lock()
+        self._said, self._closed, self._saying = "", False, threading.Lock()
         _LIVE.add(self)
-        of.begin(self)
+        news.begin(self)
 
     # ---- a run's recorder
 
@@ -135,7 +134,7 @@ class Recording:
             return
         if not self._writer.trouble:
             try:
-                items = self._watching.items(run, self.every, last=last)
+                items = self._news.items(run, self.every, last=last)
                 if items:  # between two frames there may be nothing
                     self._writer.put(items)
             except Exception as error:  # no memory, say: training goes on
@@ -224,7 +223,7 @@ class Recording:
         if os.getpid() != self._process:
             raise StateError("this recording belongs to the process that began it: close it there")
         if not self._closed:
-            self._end_of(self)
+            self._news.end(self)
             self._closed = True
             self._writer.close()
             self.say()
@@ -270,7 +269,7 @@ def _warn(said: str) -> None:
     warnings.warn_explicit(said, RuntimeWarning, "scalarviz", 0)
 
 
-def _ended(writer: Writer, database: sqlite3.Connection, file: FileId, temporary: bool) -> None:
+def _ended(writer: Writer, database: sqlite3.Connection, file: FileUse, temporary: bool) -> None:
     """Nobody has the recording any more, or the program ends."""
     if not writer.mine:
         return
@@ -281,9 +280,3 @@ def _ended(writer: Writer, database: sqlite3.Connection, file: FileId, temporary
             shutil.rmtree(file.path.parent, ignore_errors=True)
 
     writer.close(whole)
-
-
-class _WholeLoss:
-    def __call__(self, look: Look) -> float:
-        n, m = look.forward.tape.n_inputs, look.forward.tape.n_targets
-        return look.forward.evaluate(look.data[:n].T.copy(), look.data[n : n + m].T.copy(), look.value)

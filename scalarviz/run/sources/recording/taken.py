@@ -1,12 +1,14 @@
-"""What is taken of a run: what is new where it stands, copies for the thread that writes, and rows of the file."""
+"""What is taken of a run: what is new where it stands, as items for the thread that writes, and their rows."""
 
 from __future__ import annotations
 
 import json
 import math
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,115 +22,33 @@ from ...core.forward import Forward
 from ...core.frame import Curve, Frame, Stage, Tensor
 from ...edits.base import Applied, write_edit
 from ...looking import taken_here
-from ...opened.network import Network
-from ...opened.opened import Opened
 from ...opened.passes import Taken
 from ...past.line import Line, Place
 from ...run import Run
 from ...scene.scene import Scene
 from ..watched.watched import Watched
 from .about import About, about_of, about_watched
-from .file import LONGEST_EDIT, LONGEST_NAME, clean
+from .file import LONGEST_EDIT, LONGEST_NAME, Cell, clean
 
 if TYPE_CHECKING:
-    from ...run import Run
+    from ...callbacks import Recorder
 
 
 Float = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Coming:
-    """The coming step of a moment."""
-
-    alone: Taken | None  # with the probe alone, where it has a target
-    whole: Taken  # of the step's own batch
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that are copied for it."""
-        found = [taken for taken in (self.alone, self.whole) if taken is not None]
-        return OVERHEAD + sum(t.values.nbytes + sum(s.nbytes for s in (t.state or {}).values()) for t in found)
-
-
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """Takes the coming steps of a run."""
-
-    probe: Float | None  # probe and target: the sample with which a trial step is opened, where both are known
-    target: Float | None
-
-    def coming(self, run: Run) -> Coming | None:
-        """What is copied of a run that stands still; None where its step cannot be opened."""
-        try:
-            whole = taken_here(run, None, None)
-        except ScalarvizError:
-            return None
-        if self.probe is None or self.target is None or np.isnan(self.target).any():
-            return Coming(None, whole)
-        try:
-            return Coming(taken_here(run, None, (self.probe, self.target)), whole)
-        except ScalarvizError:  # its network takes other samples now
-            return Coming(None, whole)
-
-
-class Opener:
-    """Opens what was copied, with programs of its own: those of the run belong to whoever opens its steps."""
-
-    def __init__(self) -> None:
-        self._of: Network | None = None
-        self._network: Network | None = None
-
-    def opened(self, taken: Taken, *, alone: bool) -> Opened:
-        """The step."""
-        if self._network is None or self._of is not taken.network:
-            self._of, self._network = taken.network, taken.network.another()
-        return Opened(replace(taken, network=self._network), trial=alone)
-
-
-# ---- What the thread that trains hands to the one that writes: copies, or what nobody changes any more
-
-
 OVERHEAD = 1024
 """Bytes of an item beside its arrays."""
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """A branch begins."""
-
-    number: int  # number, parent, first, before, why and jumped: as those of :class:`~scalarviz.run.past.line.Line`
-    parent: int | None
-    first: int
-    before: int
-    why: str
-    jumped: bool
-
-    nbytes = OVERHEAD
+# ---- Items: the thread that trains hands them to the one that writes. They are copies, or nobody changes them any more
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """An edit of a branch, and its number there; one of the same gesture takes the place of the last."""
+class Put:
+    """Rows of a table; `rows` makes them in the thread that writes."""
 
-    branch: int
-    number: int
-    applied: Applied
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that it holds."""
-        return OVERHEAD + self.applied.nbytes
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """The named moments of a branch, all of them, by step."""
-
-    branch: int
-    flags: dict[int, str]
-
-    nbytes = OVERHEAD
+    statement: str
+    rows: Callable[[], Sequence[tuple[Cell, ...]]]
+    nbytes: int = OVERHEAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,66 +65,46 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenNetwork:
-    """The network that frames of this number are of."""
+class Outside:
+    """A network that another library trains: nothing is known but its arrays."""
 
-    number: int
-    forward: Forward
-
-    nbytes = OVERHEAD
+    tensors: tuple[Tensor, ...]
+    stages: tuple[Stage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One moment; what has a default here nobody knows of what another library trains."""
+    """One moment, a row of the table of frames; arrays have shape (P,)."""
 
-    branch: int  # branch, step and edits: its place
-    step: int
-    kept: bool  # whether thinning leaves it: the run came here by an edit, a jump, its beginning or its end
-    loss: float
-    lr: float
-    value: NDArray[Any]  # shape (P,)
-    # gradient, moved and previous: what of it was asked for; `moved` where it is not ``value - previous``
+    place: tuple[int, int, int]  # branch, step and edits
+    network: int
+    kept: bool  # whether thinning leaves it
+    cells: dict[str, Cell]  # other columns by name, but for those that the arrays and the probe give
+    value: NDArray[Any]
+    # gradient, moved and previous: as far as they were asked for; `moved` where it is not ``value - previous``
     gradient: NDArray[Any] | None
     moved: NDArray[Any] | None
-    computed: NDArray[np.uint8]  # computed and frozen: shape (P,)
+    computed: NDArray[np.uint8]
     frozen: NDArray[np.uint8]
-    forward: Forward
-    data: Data
-    edits: int = 0
-    network: int = 0
-    # whether it takes the place of what was written of this place: an edit took that of the one before it
-    instead: bool = False
-    next_lr: float = math.nan
-    batch: int = 0  # batch and optimizer: samples of a step, and the class that trains
-    optimizer: str = ""
-    edited: bool = False
-    stopped: str = ""  # as in :class:`~scalarviz.run.core.frame.Frame`
+    forward: Forward | Outside
+    data: Data | None = None
     previous: NDArray[Any] | None = None
-    coming: Coming | None = None  # the step that comes after it, where micro-steps are wanted
+    instead: bool = False  # an edit took the place of the one before it: this frame replaces the one of its place
+    coming: Mapping[bool, Taken] = field(default_factory=dict)  # the next step: with the probe alone (True), its own
 
     @property
     def nbytes(self) -> int:
         """Bytes that it holds."""
-        arrays = (self.value, self.gradient, self.previous, self.moved, self.computed, self.frozen)
-        opened = 0 if self.coming is None else self.coming.nbytes
-        return OVERHEAD + opened + sum(array.nbytes for array in arrays if array is not None)
+        arrays = [self.value, self.gradient, self.previous, self.moved, self.computed, self.frozen]
+        for taken in self.coming.values():
+            arrays += [taken.values, *(taken.state or {}).values()]
+        return (1 + bool(self.coming)) * OVERHEAD + sum(array.nbytes for array in arrays if array is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Stands:
-    """Where the run stands: the place that a recording shows as that of now. None: at the branch's last frame."""
-
-    branch: int
-    step: int | None
-
-    nbytes = OVERHEAD
+Item = Put | Passed | Look
 
 
-Item = Way | Done | Named | Passed | TakenNetwork | Look | Stands
-
-
-# ---- What was taken of a run, as the rows of the file: made in the thread that writes, and read back here too
+# ---- Rows of the file: made in the thread that writes, and read back here too
 
 
 MARKED = ("relu", "sigmoid", "tanh")
@@ -249,36 +149,17 @@ def marked(stages: Iterable[Stage]) -> list[Stage]:
     return [stage for stage in stages if stage.kind in MARKED]
 
 
-def units_blob(forward: Forward, look: Look) -> bytes | None:
-    """Dead and saturated units at the moment; None where no stage has such."""
-    stages = marked(forward.stages)
-    if not stages:
-        return None
-    with np.errstate(invalid="ignore", over="ignore"):
-        dead, flat = forward.units(look.value, look.data)
-    rows = [dead[stage.name] if stage.kind == "relu" else flat[stage.name] for stage in stages]
-    return blob(np.array([look.step]), "<i8") + b"".join(blob(row) for row in rows)
-
-
-def rows_blob(rows: Mapping[str, NDArray[Any]], stages: Sequence[Stage]) -> bytes:
-    """``"input"`` and the row of every stage, one after the other."""
-    return b"".join(blob(rows[name]) for name in ("input", *(stage.name for stage in stages)))
-
-
-def tensor_rows(network: int, tensors: Iterable[Tensor]) -> list[tuple[Any, ...]]:
-    """Rows of the table of that name."""
+def _tensor_rows(number: int, tensors: Iterable[Tensor]) -> list[tuple[Cell, ...]]:
     return [
-        (network, k, clean(t.name, LONGEST_NAME), json.dumps(t.shape), t.start, t.role) for k, t in enumerate(tensors)
+        (number, k, clean(t.name, LONGEST_NAME), json.dumps(t.shape), t.start, t.role) for k, t in enumerate(tensors)
     ]
 
 
-def stage_rows(network: int, stages: Iterable[Stage]) -> list[tuple[Any, ...]]:
-    """Rows of the table of that name."""
+def _stage_rows(number: int, stages: Iterable[Stage]) -> list[tuple[Cell, ...]]:
     return [
         (
-            network, k, clean(s.name, LONGEST_NAME), clean(s.kind, LONGEST_NAME), s.outputs,
-            None if s.weight is None else clean(s.weight.name, LONGEST_NAME),
-            None if s.bias is None else clean(s.bias.name, LONGEST_NAME),
+            number, k, clean(s.name, LONGEST_NAME), clean(s.kind, LONGEST_NAME), s.outputs,
+            *(None if part is None else clean(part.name, LONGEST_NAME) for part in (s.weight, s.bias)),
             json.dumps(s.shape), json.dumps(s.input_shape),
             json.dumps([clean(name, LONGEST_NAME) for name in s.sources]), int(s.whole),
         )
@@ -286,145 +167,77 @@ def stage_rows(network: int, stages: Iterable[Stage]) -> list[tuple[Any, ...]]:
     ]  # fmt: skip
 
 
-def edit_row(branch: int, place: int, applied: Applied) -> tuple[Any, ...]:
-    """A row of the table of that name."""
+def _edit_rows(branch: int, place: int, applied: Applied) -> list[tuple[Cell, ...]]:
     written: str | None = None
     if applied.nbytes < LONGEST_EDIT and applied.does is None:
-        try:
+        with suppress(ScalarvizError):  # it holds what cannot be written: the words stay
             written = write_edit(applied.edit)
-        except ScalarvizError:  # it holds what cannot be written: the words stay
-            written = None
     if written is not None and (len(written) > LONGEST_EDIT or '"function"' in written):
         written = None
-    return branch, place, applied.step, clean(applied.what), clean(applied.gesture, LONGEST_NAME), written
+    return [(branch, place, applied.step, clean(applied.what), clean(applied.gesture, LONGEST_NAME), written)]
 
 
-# ---- `Watching`: what is new where a run stands, or in what another library trains, handed to a writer.
+# ---- `News`: knows what a writer was given of a run, or of what another library trains, and gives what is new
+
 
 BETWEEN = 64
-"""Steps between two frames whose losses are written, at most: a small network does a million steps a second."""
+"""Losses that are written between two frames, at most: a small network does a million steps a second."""
 BEFORE = 4096
 """Those of a branch before the recording began, at most."""
 
 
-class Watching:
-    """What was told of a run so far, so that only what is new is told; `steps` opens coming ones."""
+class News(ABC):
+    """What a recording asks of the subject `x` that it records; `wanted` says which parts of a frame."""
 
-    def __init__(self, *, gradients: bool, updates: bool, steps: Steps | None = None) -> None:
-        self._gradients, self._updates, self._steps = gradients, updates, steps
-        self._revision = -1
-        self._edits: dict[int, list[Applied]] = {}  # told, by branch
-        self._flags: dict[int, dict[int, str]] = {}
-        self._reached: dict[int, int] = {}  # the last step whose loss was told, by branch
-        self._networks: list[Forward] = []
-        self._begun: set[int] = set()
-        self._stands: Stands | None = None
-        self._line: Line | None = None
+    def __init__(self, about: About, count: int, wanted: Mapping[str, bool]) -> None:
+        self.about, self.count, self.wanted = about, count, wanted
+        self._reached: dict[int, int] = {}  # the last step whose loss was given, by branch
+        self._networks: list[Forward | Outside] = []
+        self._now: tuple[int, int | None] | None = None
 
-    def items(self, run: Run, every: int, *, last: bool = False) -> list[Item]:
-        """What is new where a run stands; `last`: the place is told in any case."""
-        timeline = run.timeline
-        found: list[Item] = []
-        instead = False
-        place = timeline.place()
-        if timeline.revision != self._revision:
-            instead = self._past(run, place, found)
-            self._revision = timeline.revision
-        owner = place.line.owner(place.step, place.edits)
-        if self._line is not None and self._line is not place.line:
-            found += self._passed(self._line)  # it was left
-        self._line = place.line
-        kept = last or self._kept(place, owner)
-        if kept or place.step % every == 0:
-            found += self._passed(place.line)
-            found.append(self._look(run, place, owner, kept, instead, found))
-        stands = Stands(place.line.number, place.step if last or timeline.behind else None)
-        if stands != self._stands:
-            self._stands = stands
-            found.append(stands)
-        return found
+    @abstractmethod
+    def begin(self, recorder: Recorder) -> None:
+        """Tell a recorder of every place from now on."""
 
-    def _kept(self, place: Place, owner: Line) -> bool:
-        """Whether the place is one that no other frame says anything of."""
-        if owner.number not in self._begun:
-            self._begun.add(owner.number)
-            return True
-        line, step, edits = place
-        return (edits > 0 and line.edits[edits - 1].step == step) or (step, edits) == (owner.first, owner.before)
+    @abstractmethod
+    def end(self, recorder: Recorder) -> None:
+        """Tell it of this place, and of no more."""
 
-    def _past(self, run: Run, place: Place, found: list[Item]) -> bool:
-        """Branches, edits and names that are new; returns whether the last edit here took the place of another."""
-        instead = False
-        for line in sorted({way for way, _, _ in place.line.path()}, key=lambda way: way.number):
-            if line.number not in self._edits:
-                parent = None if line.parent is None else line.parent.number
-                found.append(Way(line.number, parent, line.first, line.before, line.why, line.jumped))
-                self._edits[line.number] = []
-            told = self._edits[line.number]
-            for index, applied in enumerate(line.own):
-                if index < len(told) and told[index] is applied:
-                    continue
-                instead = index < len(told)
-                told[index:] = [applied]
-                found.append(Done(line.number, line.before + index, applied))
-            if line.flags != self._flags.get(line.number, {}):
-                self._flags[line.number] = dict(line.flags)
-                found.append(Named(line.number, dict(line.flags)))
-        return instead
+    @abstractmethod
+    def items(self, x: Any, every: int, *, last: bool = False) -> list[Item]:
+        """What is new; `last`: the place is given in any case."""
 
-    def _passed(self, line: Line) -> list[Item]:
-        """Losses of steps that are new; of a line's parents too, where it is new."""
-        found: list[Item] = []
-        for way, last, _ in line.path():
-            if way.number in self._reached and way is not line:
-                break
-            reached = self._reached.get(way.number, way.first)
-            curve = line.history.curve(step=last, first=reached)
-            if len(curve.step):
-                most = BETWEEN if way.number in self._reached else BEFORE
-                self._reached[way.number] = int(curve.step[-1])
-                found.append(Passed(way.number, thinned(curve, most)))
-            else:
-                self._reached.setdefault(way.number, reached)
-        return found
-
-    def _look(self, run: Run, place: Place, owner: Line, kept: bool, instead: bool, found: list[Item]) -> Look:
-        store, training, problem = run._store, run._training, run._problem
-        lr: Any = training.lr
-        coming = float(run.optimizer.lr)
-        wanted = self._updates and training._update is None
-        return Look(
-            branch=owner.number,
-            step=place.step,
-            edits=place.edits,
-            network=self._network(run._forward, found),
-            kept=kept,
-            instead=instead,
-            loss=training.loss,
-            lr=coming if lr is None else lr,
-            next_lr=coming if math.isfinite(coming) else math.nan,
-            batch=problem.batch,
-            optimizer=type(run.optimizer).__name__,
-            edited=training.edited,
-            stopped=str(getattr(training.onlooker, "stop", None) or ""),
-            value=store.value.copy(),
-            gradient=store.grad.copy() if self._gradients else None,
-            previous=problem.previous.copy() if wanted else None,
-            moved=training._update if self._updates else None,
-            computed=store.computed.copy(),
-            frozen=store.frozen.copy(),
-            forward=run._forward,
-            data=problem.data,
-            coming=None if self._steps is None else self._steps.coming(run),
-        )
-
-    def _network(self, forward: Forward, found: list[Item]) -> int:
+    def _network(self, forward: Forward | Outside, found: list[Item]) -> int:
+        """The number of a network, which is given once."""
         for number, known in enumerate(self._networks):
             if known is forward:
                 return number
         self._networks.append(forward)
-        found.append(TakenNetwork(len(self._networks) - 1, forward))
-        return len(self._networks) - 1
+        number = len(self._networks) - 1
+        for table, columns, rows in (("tensor", 6, _tensor_rows(number, forward.tensors)),
+                                     ("stage", 11, _stage_rows(number, forward.stages))):  # fmt: skip
+            found.append(put(table, columns, *rows))
+        return number
+
+    def _curve(self, branch: int, curve: Curve) -> list[Item]:
+        """Losses of new steps of a branch."""
+        if not len(curve.step):
+            return []
+        most = BETWEEN if branch in self._reached else BEFORE
+        self._reached[branch] = int(curve.step[-1])
+        return [Passed(branch, thinned(curve, most))]
+
+    def _stands(self, branch: int, step: int | None) -> list[Item]:
+        """The place that a recording shows as that of now, where it is another one; None: the branch's last frame."""
+        if (branch, step) == self._now:
+            return []
+        self._now = branch, step
+        return [put("meta", 2, ("branch", str(branch)), ("step", "" if step is None else str(step)))]
+
+
+def put(table: str, columns: int, *rows: tuple[Cell, ...]) -> Put:
+    """Rows that are there already, in place of those with the same keys."""
+    return Put(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * columns)})", lambda: rows)
 
 
 def thinned(curve: Curve, most: int) -> Curve:
@@ -434,140 +247,192 @@ def thinned(curve: Curve, most: int) -> Curve:
     return Curve(curve.step[places], curve.loss[places], curve.lr[places])
 
 
-# ---- `Looks`: looks at what another library trains, and tells a writer what is new there
-
-
-def _moved(frame: Frame) -> NDArray[Any]:
-    """What the step did; NaN where nobody looked at the numbers before it."""
-    one = frame.together == 1 and bool(frame.known("update").any())
-    return frame.update if one else np.full(len(frame.update), np.nan, np.float32)
-
-
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """A network of which nothing is known but its arrays."""
-
-    tensors: tuple[Tensor, ...]
-    stages: tuple[Stage, ...] = ()  # None: what flows through it is not seen
-
-
-class Looks:
-    """What was told so far, so that only what is new is told. A loop that begins again is another branch."""
-
-    def __init__(self, *, gradients: bool, updates: bool) -> None:
-        self._gradients, self._updates = gradients, updates
-        self._network: Any = None  # a writer asks a Forward for tensors and stages alone, where nobody gave a sample
-        self._branch, self._round = -1, -1
-        self._step: int | None = None  # of the last frame of the branch
-        self._reached = 0
-        self._stands: Stands | None = None
-
-    def items(self, watched: Watched, every: int, *, last: bool = False) -> list[Item]:
-        """What is new; `last`: the place is told in any case."""
-        found: list[Item] = []
-        frame, begins = watched.last, watched.rounds != self._round
-        if begins:
-            self._begin(watched, found)
-        kept = begins or last
-        if kept or (frame.step != self._step and frame.step % every == 0):
-            found += self._passed(watched)
-            found.append(self._look(frame, kept=kept))
-            self._step = frame.step
-        stands = Stands(self._branch, frame.step if last else None)
-        if stands != self._stands:
-            self._stands = stands
-            found.append(stands)
-        return found
-
-    def _begin(self, watched: Watched, found: list[Item]) -> None:
-        """A branch begins."""
-        step = watched.last.step
-        if self._network is None:
-            self._network = Outside(watched.tensors)
-            found.append(TakenNetwork(0, self._network))
-            self._reached, why = 0, ""
-        else:
-            self._reached, why = max(step - 1, 0), f"the loop began again, at step {step:,}"
-        self._branch, self._round = self._branch + 1, watched.rounds
-        found.append(Way(self._branch, None, self._reached, 0, why, jumped=False))
-
-    def _passed(self, watched: Watched) -> list[Item]:
-        """Losses of steps that are new."""
-        curve = watched.curve_after(self._reached)
-        if not len(curve.step):
-            return []
-        most = BETWEEN if self._reached else BEFORE
-        self._reached = int(curve.step[-1])
-        return [Passed(self._branch, thinned(curve, most))]
-
-    def _look(self, frame: Frame, *, kept: bool) -> Look:
-        return Look(
-            branch=self._branch,
-            step=frame.step,
-            kept=kept,
-            loss=frame.loss,
-            lr=frame.lr,
-            value=frame.values,
-            gradient=frame.gradient if self._gradients else None,
-            moved=_moved(frame) if self._updates else None,
-            computed=frame.computed.view("uint8"),
-            frozen=frame.frozen.view("uint8"),
-            forward=self._network,
-            data=(),  # type: ignore[arg-type]
-        )
-
-
-# ---- `Recordable`: what can be recorded, a Run or what another library trains, as a recording asks for it
-
-
-@dataclass(frozen=True, slots=True)
-class Recordable:
-    """One of them."""
-
-    about: About
-    count: int  # its numbers
-    probe: Float | None  # probe and target: the sample whose way is recorded
-    target: Float | None
-    news: Watching | Looks  # knows what is new
-    # begin and end: a recorder is told of every place from now on; of this one, and of no more
-    begin: Callable[[Any], None]
-    end: Callable[[Any], None]
-
-
-def recordable(x: Any, wanted: Mapping[str, bool]) -> Recordable:
-    """What is recorded of `x`; `wanted` says which parts of a frame are."""
+def news_of(x: Any, wanted: Mapping[str, bool]) -> News:
+    """What is recorded of `x`; InputError, TypeMismatchError, StateError if it cannot be."""
     if isinstance(x, Watched):
-        return _of_watched(x, wanted)
+        return NewsOfWatched(x, wanted)
     if not isinstance(x, Run | Scene):
         raise TypeMismatchError(
             f"Recording: a Run, a Scene or sv.watch(net) is recorded, got {type(x).__name__} {shown(x)}; a loop of "
             "your own becomes a Run by sv.Run(model, loss, optimizer, data=(X, Y))"
         )
-    return _of_run(x, wanted)
+    return NewsOfRun(x, wanted)
 
 
-def _of_run(x: Run | Scene, wanted: Mapping[str, bool]) -> Recordable:
-    run = x.run if isinstance(x, Scene) else x
-    run._check_live()
-    about = run._in_turn(lambda: about_of(x))
-    probe, target = (None if row is None else np.array(row) for row in (about.probe, about.probe_target))
-    steps = Steps(probe, target) if wanted["micro"] else None
-    news = Watching(gradients=wanted["gradients"], updates=wanted["updates"], steps=steps)
-    known = weakref.ref(run)
+class NewsOfRun(News):
+    """Of a run: its branches with their edits, named moments and losses, and frames."""
 
-    def end(recorder: Any) -> None:
-        if (here := known()) is not None:
-            record_no_more(here, recorder)
+    def __init__(self, x: Run | Scene, wanted: Mapping[str, bool]) -> None:
+        run = x.run if isinstance(x, Scene) else x
+        run._check_live()
+        super().__init__(run._in_turn(lambda: about_of(x)), len(run._store.value), wanted)
+        self._run = weakref.ref(run)
+        self._revision = -1
+        self._edits: dict[int, list[Applied]] = {}  # given, by branch
+        self._flags: dict[int, dict[int, str]] = {}
+        self._begun: set[int] = set()
+        self._line: Line | None = None
 
-    return Recordable(about, len(run._store.value), probe, target, news, partial(record, run), end)
+    def begin(self, recorder: Recorder) -> None:
+        run = self._run()
+        assert run is not None  # its recording has just begun
+        record(run, recorder)
+
+    def end(self, recorder: Recorder) -> None:
+        if (run := self._run()) is not None:
+            record_no_more(run, recorder)
+
+    def items(self, x: Run, every: int, *, last: bool = False) -> list[Item]:
+        timeline, found, instead = x.timeline, list[Item](), False
+        place = timeline.place()
+        if timeline.revision != self._revision:
+            instead = self._past(place, found)
+            self._revision = timeline.revision
+        owner = place.line.owner(place.step, place.edits)
+        if self._line is not None and self._line is not place.line:
+            found += self._passed(self._line)  # it was left
+        self._line = place.line
+        kept = last or self._kept(place, owner)
+        if kept or place.step % every == 0:
+            found += self._passed(place.line)
+            found.append(self._look(x, place, owner, kept, instead, found))
+        return found + self._stands(place.line.number, place.step if last or timeline.behind else None)
+
+    def _kept(self, place: Place, owner: Line) -> bool:
+        """Whether thinning leaves the place: no other frame says anything of it."""
+        if owner.number not in self._begun:
+            self._begun.add(owner.number)
+            return True
+        line, step, edits = place
+        return (edits > 0 and line.edits[edits - 1].step == step) or (step, edits) == (owner.first, owner.before)
+
+    def _past(self, place: Place, found: list[Item]) -> bool:
+        """Branches, edits and names that are new; returns whether the last edit here took the place of another."""
+        instead = False
+        for line in sorted({way for way, _, _ in place.line.path()}, key=lambda way: way.number):
+            number = line.number
+            if number not in self._edits:
+                parent = None if line.parent is None else line.parent.number
+                row = number, parent, line.first, line.before, clean(line.why), int(line.jumped)
+                found.append(put("branch", 6, row))
+                self._edits[number] = []
+            given = self._edits[number]
+            for index, applied in enumerate(line.own):
+                if index < len(given) and given[index] is applied:
+                    continue
+                instead = index < len(given)
+                given[index:] = [applied]
+                rows = partial(_edit_rows, number, line.before + index, applied)
+                found.append(Put(put("edit", 6).statement, rows, OVERHEAD + applied.nbytes))
+            if line.flags != self._flags.get(number, {}):
+                self._flags[number] = dict(line.flags)
+                flags = [(number, step, clean(name, LONGEST_NAME)) for step, name in line.flags.items()]
+                found += [Put(f"DELETE FROM flag WHERE branch = {number}", lambda: [()]), put("flag", 3, *flags)]
+        return instead
+
+    def _passed(self, line: Line) -> list[Item]:
+        """Losses of steps that are new; of a line's parents too, where it is new."""
+        found: list[Item] = []
+        for way, last, _ in line.path():
+            if way.number in self._reached and way is not line:
+                break
+            first = self._reached.get(way.number, way.first)
+            found += self._curve(way.number, way.history.curve(step=last, first=first))
+            self._reached.setdefault(way.number, first)
+        return found
+
+    def _look(self, run: Run, place: Place, owner: Line, kept: bool, instead: bool, found: list[Item]) -> Look:
+        store, training, problem, wanted = run._store, run._training, run._problem, self.wanted
+        lr: Any = training.lr
+        coming = float(run.optimizer.lr)
+        update = training._update if wanted["updates"] else None
+        cells: dict[str, Cell] = {
+            "loss": number(training.loss), "lr": number(coming if lr is None else lr),
+            "next_lr": coming if math.isfinite(coming) else None, "batch": problem.batch,
+            "optimizer": clean(type(run.optimizer).__name__, LONGEST_NAME),
+            "edited": int(training.edited), "stopped": clean(str(getattr(training.onlooker, "stop", None) or "")),
+        }  # fmt: skip
+        return Look(
+            (owner.number, place.step, place.edits),
+            self._network(run._forward, found),
+            kept,
+            cells,
+            store.value.copy(),
+            store.grad.copy() if wanted["gradients"] else None,
+            update,
+            store.computed.copy(),
+            store.frozen.copy(),
+            run._forward,
+            problem.data,
+            problem.previous.copy() if wanted["updates"] and update is None else None,
+            instead,
+            self._coming(run) if wanted["micro"] else {},
+        )
+
+    def _coming(self, run: Run) -> dict[bool, Taken]:
+        """What is copied of the coming step: with the probe alone, and of its own batch."""
+        about, found = self.about, dict[bool, Taken]()
+        with suppress(ScalarvizError):  # it cannot be opened, or its network takes other samples now
+            if about.probe is not None and about.probe_target is not None and not np.isnan(about.probe_target).any():
+                found[True] = taken_here(run, None, (np.array(about.probe), np.array(about.probe_target)))
+        with suppress(ScalarvizError):
+            found[False] = taken_here(run, None, None)
+        return found
 
 
-def _of_watched(x: Watched, wanted: Mapping[str, bool]) -> Recordable:
-    for part in ("activations", "deltas", "micro"):
-        if wanted[part]:
-            raise InputError(
-                f"Recording: got {part} of what another library trains; allowed: gradients, updates; what goes "
-                "through the network is seen of a Run alone"
-            )
-    news = Looks(gradients=wanted["gradients"], updates=wanted["updates"])
-    return Recordable(about_watched(x), len(x.last.values), None, None, news, x.begin, x.end)
+class NewsOfWatched(News):
+    """Of what another library trains. A loop that begins again is another branch."""
+
+    def __init__(self, x: Watched, wanted: Mapping[str, bool]) -> None:
+        for part in ("activations", "deltas", "micro"):
+            if wanted[part]:
+                raise InputError(
+                    f"Recording: got {part} of what another library trains; allowed: gradients, updates; what goes "
+                    "through the network is seen of a Run alone"
+                )
+        super().__init__(about_watched(x), len(x.last.values), wanted)
+        self._watched, self._outside = x, Outside(x.tensors)
+        self._branch, self._round, self._first = -1, -1, 0
+        self._step: int | None = None  # of the last frame of the branch
+
+    def begin(self, recorder: Recorder) -> None:
+        self._watched.begin(recorder)
+
+    def end(self, recorder: Recorder) -> None:
+        self._watched.end(recorder)
+
+    def items(self, x: Watched, every: int, *, last: bool = False) -> list[Item]:
+        found: list[Item] = []
+        frame, begins = x.last, x.rounds != self._round
+        if begins:
+            why = ""
+            if self._branch >= 0:
+                self._first, why = max(frame.step - 1, 0), f"the loop began again, at step {frame.step:,}"
+            self._branch, self._round = self._branch + 1, x.rounds
+            found.append(put("branch", 6, (self._branch, None, self._first, 0, why, 0)))
+        kept = begins or last
+        if kept or (frame.step != self._step and frame.step % every == 0):
+            found += self._curve(self._branch, x.curve_after(self._reached.get(self._branch, self._first)))
+            found.append(self._look(frame, kept, found))
+            self._step = frame.step
+        return found + self._stands(self._branch, frame.step if last else None)
+
+    def _look(self, frame: Frame, kept: bool, found: list[Item]) -> Look:
+        cells: dict[str, Cell] = {"loss": number(frame.loss), "lr": number(frame.lr), "batch": 0, "optimizer": "",
+                                  "edited": 0, "stopped": ""}  # fmt: skip
+        place, network = (self._branch, frame.step, 0), self._network(self._outside, found)
+        moved = frame.update
+        if frame.together != 1 or not frame.known("update").any():  # nobody looked at the numbers before the step
+            moved = np.full(len(moved), np.nan, np.float32)
+        return Look(
+            place,
+            network,
+            kept,
+            cells,
+            frame.values,
+            frame.gradient if self.wanted["gradients"] else None,
+            moved if self.wanted["updates"] else None,
+            frame.computed.view("uint8"),
+            frame.frozen.view("uint8"),
+            self._outside,
+        )

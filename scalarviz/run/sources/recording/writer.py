@@ -7,39 +7,21 @@ import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import singledispatchmethod
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import StateError
 from ...core.forward import Forward
-from ...core.frame import Curve
+from ...core.frame import Curve, Stage
 from ...opened.network import Network
-from .file import LONGEST_NAME, SUMMED, FileId, checksum, clean
-from .step_written import MicroRows
-from .taken import (
-    Done,
-    Item,
-    Look,
-    Named,
-    Passed,
-    Stands,
-    TakenNetwork,
-    Way,
-    bits,
-    blob,
-    edit_row,
-    number,
-    rows_blob,
-    stage_rows,
-    tensor_rows,
-    units_blob,
-    weights_of,
-)
+from .file import SUMMED, Cell, FileUse, checksum
+from .recorded_step import MicroRows
+from .taken import Item, Look, Outside, Passed, Put, bits, blob, marked, number, weights_of
 
 Float = NDArray[np.float64]
 
@@ -75,47 +57,46 @@ class Deltas:
 
 @dataclass
 class Probing:
-    """The probe and its target, and what of them is wanted."""
+    """The probe and its target, and what of them is wanted; `whole`: the loss of all samples too."""
 
-    probe: NDArray[np.float64] | None
-    target: NDArray[np.float64] | None
+    probe: Float | None
+    target: Float | None
     activations: bool
     deltas: bool
+    whole: bool
     _known: dict[int, Deltas] = field(default_factory=dict)
 
-    def loss(self, look: Look) -> float | None:
-        """Its own loss, where it has a target and its rows are wanted."""
-        pair = self._pair(look)
-        if pair is None:
-            return None
-        with np.errstate(all="ignore"):
-            return number(look.forward.evaluate(pair[0][None], pair[1][None], look.value))
+    def cells(self, look: Look) -> dict[str, Cell]:
+        """The columns of a frame that take forward passes; of the probe none where the network takes other samples."""
+        found, forward, probe, target = dict[str, Cell](), look.forward, self.probe, self.target
+        if isinstance(forward, Outside):
+            return found
+        n, m, stages = forward.tape.n_inputs, forward.tape.n_targets, forward.stages
+        with np.errstate(all="ignore"):  # a diverged run holds infinities
+            if self.whole and look.data is not None:
+                inputs, targets = look.data[:n].T.copy(), look.data[n : n + m].T.copy()
+                found["whole"] = number(forward.evaluate(inputs, targets, look.value))
+            if marked(stages) and look.data is not None:
+                dead, flat = forward.units(look.value, look.data)
+                units = ((dead if stage.kind == "relu" else flat)[stage.name] for stage in marked(stages))
+                found["units"] = b"".join([blob(np.array([look.place[1]]), "<i8"), *map(blob, units)])
+            if probe is None or not (self.activations or self.deltas) or len(probe) != n:
+                return found
+            if self.activations:
+                found["activation"] = _joined(forward.activations(probe, look.value), stages)
+            if target is not None and len(target) == m:
+                found["own"] = number(forward.evaluate(probe[None], target[None], look.value))
+                if self.deltas:
+                    if look.network not in self._known:
+                        self._known[look.network] = Deltas(forward)
+                    rows = self._known[look.network].rows(probe, target, look.value)
+                    found["delta"] = None if rows is None else _joined(rows, stages)
+        return found
 
-    def rows(self, look: Look) -> bytes | None:
-        """What each stage makes of it; of a network that takes other samples nothing."""
-        if self.probe is None or not self.activations or len(self.probe) != look.forward.tape.n_inputs:
-            return None
-        with np.errstate(all="ignore"):
-            return rows_blob(look.forward.activations(self.probe, look.value), look.forward.stages)
 
-    def delta_rows(self, look: Look) -> bytes | None:
-        """How its loss depends on that."""
-        pair = self._pair(look)
-        if pair is None or not self.deltas:
-            return None
-        if look.network not in self._known:
-            self._known[look.network] = Deltas(look.forward)
-        with np.errstate(all="ignore"):
-            rows = self._known[look.network].rows(*pair, look.value)
-        return None if rows is None else rows_blob(rows, look.forward.stages)
-
-    def _pair(self, look: Look) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Sample and target, where both are of the network of the moment and anything of them is wanted."""
-        probe, target = self.probe, self.target
-        if probe is None or target is None or not (self.activations or self.deltas):
-            return None
-        tape = look.forward.tape
-        return (probe, target) if (len(probe), len(target)) == (tape.n_inputs, tape.n_targets) else None
+def _joined(rows: Mapping[str, NDArray[Any]], stages: Sequence[Stage]) -> bytes:
+    """``"input"`` and the row of every stage, one after the other."""
+    return b"".join(blob(rows[name]) for name in ("input", *(stage.name for stage in stages)))
 
 
 # ---- `Thinning`: keeps a recording within its budget of bytes, by letting go of every second frame
@@ -183,40 +164,20 @@ _INSTEAD = "kept = 1, " + ", ".join(
 class Rows:
     """Writes items into the tables, within a transaction, but for frames that `thinning` lets go of."""
 
-    def __init__(
-        self, database: sqlite3.Connection, thinning: Thinning, probing: Probing,
-        whole: Callable[[Look], float] | None = None,
-    ) -> None:  # fmt: skip
-        self._database, self._thinning = database, thinning
-        self._probing, self._whole = probing, whole
-        self._weights: dict[int, NDArray[np.bool_]] = {}
+    def __init__(self, database: sqlite3.Connection, thinning: Thinning, probing: Probing) -> None:
+        self._database, self._thinning, self._probing = database, thinning, probing
+        self._weights: dict[int, NDArray[np.bool_]] = {}  # by network
         self._passed: dict[int, list[Curve]] = {}
         self._micro = MicroRows(database)
 
-    @singledispatchmethod
     def write(self, item: Item) -> None:
         """Write one item."""
-        raise TypeError(f"no item: {item!r}")
-
-    @write.register
-    def _(self, item: Way) -> None:
-        given = item.number, item.parent, item.first, item.before, clean(item.why), int(item.jumped)
-        self._database.execute("INSERT OR REPLACE INTO branch VALUES (?, ?, ?, ?, ?, ?)", given)
-
-    @write.register
-    def _(self, item: Done) -> None:
-        given = edit_row(item.branch, item.number, item.applied)
-        self._database.execute("INSERT OR REPLACE INTO edit VALUES (?, ?, ?, ?, ?, ?)", given)
-
-    @write.register
-    def _(self, item: Named) -> None:
-        self._database.execute("DELETE FROM flag WHERE branch = ?", (item.branch,))
-        rows = [(item.branch, step, clean(name, LONGEST_NAME)) for step, name in item.flags.items()]
-        self._database.executemany("INSERT INTO flag VALUES (?, ?, ?)", rows)
-
-    @write.register
-    def _(self, item: Passed) -> None:
-        self._passed.setdefault(item.branch, []).append(item.curve)
+        if isinstance(item, Put):
+            self._database.executemany(item.statement, item.rows())
+        elif isinstance(item, Passed):
+            self._passed.setdefault(item.branch, []).append(item.curve)
+        elif item.kept or item.place[1] % self._thinning.every == 0:
+            self._frame(item)
 
     def end(self) -> None:
         """The end of a transaction: steps of one branch are one row."""
@@ -226,39 +187,23 @@ class Rows:
             self._database.execute("INSERT INTO curve (branch, count, step, loss, lr) VALUES (?, ?, ?, ?, ?)", given)
         self._passed.clear()
 
-    @write.register
-    def _(self, item: TakenNetwork) -> None:
-        forward = item.forward
-        self._weights[item.number] = weights_of(forward.tensors)
-        tensors, stages = tensor_rows(item.number, forward.tensors), stage_rows(item.number, forward.stages)
-        self._database.executemany("INSERT INTO tensor VALUES (?, ?, ?, ?, ?, ?)", tensors)
-        self._database.executemany("INSERT INTO stage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", stages)
-
-    @write.register
-    def _(self, item: Stands) -> None:
-        given = (("branch", str(item.branch)), ("step", "" if item.step is None else str(item.step)))
-        self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", given)
-
-    @write.register
-    def _(self, item: Look) -> None:
-        if not item.kept and item.step % self._thinning.every:
-            return
-        weights, moved = self._weights[item.network], item.moved
-        if item.previous is not None:
+    def _frame(self, look: Look) -> None:
+        if look.network not in self._weights:
+            self._weights[look.network] = weights_of(look.forward.tensors)
+        weights, moved = self._weights[look.network], look.moved
+        if look.previous is not None:
             with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
-                moved = item.value - item.previous
-        whole = None if self._whole is None else number(self._whole(item))
-        cells = (
-            item.branch, item.step, item.edits, item.network, number(item.loss), number(item.lr), number(item.next_lr),
-            whole, self._probing.loss(item), item.batch, clean(item.optimizer, LONGEST_NAME), int(item.edited),
-            bits(item.computed, weights), bits(item.frozen, weights), blob(item.value),
-            None if item.gradient is None else blob(item.gradient), None if moved is None else blob(moved),
-            self._probing.rows(item), self._probing.delta_rows(item), units_blob(item.forward, item),
-        )  # fmt: skip
-        given = (*cells, int(item.kept), clean(item.stopped), checksum(cells))
-        self._database.execute(_FRAME + (_INSTEAD if item.instead else _KEEP), given)
-        if item.coming is not None:
-            self._micro.write(item.coming, item.network, (item.branch, item.step, item.edits))
+                moved = look.value - look.previous
+        cells = look.cells | self._probing.cells(look) | dict(zip(("branch", "step", "edits"), look.place, strict=True))
+        cells |= {"network": look.network, "kept": int(look.kept),
+                  "computed": bits(look.computed, weights), "frozen": bits(look.frozen, weights)}  # fmt: skip
+        for name, numbers in (("value", look.value), ("gradient", look.gradient), ("moved", moved)):
+            cells[name] = None if numbers is None else blob(numbers)
+        cells["checksum"] = checksum(cells.get(name) for name in SUMMED)
+        given = [cells.get(name) for name in _COLUMNS]
+        self._database.execute(_FRAME + (_INSTEAD if look.instead else _KEEP), given)
+        if look.coming:
+            self._micro.write(look)
 
 
 # ---- `Writer`: the thread that writes a recording, and the queue before it
@@ -279,7 +224,7 @@ class Writer:
     nothing is recorded into a file that somebody removed.
     """
 
-    def __init__(self, database: sqlite3.Connection, rows: Rows, thinning: Thinning, file: FileId) -> None:
+    def __init__(self, database: sqlite3.Connection, rows: Rows, thinning: Thinning, file: FileUse) -> None:
         self._database, self._rows, self._thinning, self._file = database, rows, thinning, file
         self.trouble, self._seen = "", time.monotonic()
         self._queue: deque[tuple[int, list[Item]]] = deque()  # what belongs together, and its bytes
