@@ -10,13 +10,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ExpressionError
 from ..core.forward import Forward
 from ..core.frame import Stage, Tensor
 from ..core.gather import weight_name
 from ..core.training import Training
-from .expression import END, NOTHING, Array, Expression, Kept, Load, fault, words
-from .parser import Vocabulary, parse
+from .expression import Array, Expression, Kept, Load, fault
+from .parser import Vocabulary, is_plain, parse
 
 SPEED_ONLY = frozenset({"loss", "lr", "step"})
 """Names that the losses of a call suffice for."""
@@ -60,12 +59,8 @@ class Named:
         """How the weight at a flat index is written in a condition: as it is called, in quotes where that is needed."""
         tensor = next(t for t in self.tensors if t.start <= index < t.start + t.size)
         places = weight_name(self.tensors, index).removeprefix(tensor.name)
-        try:
-            plain = [(word.kind, word.text) for word in words(self.key(tensor))] == [("name", tensor.name), END]
-        except ExpressionError:
-            plain = False
-        quote = '"' if '"' not in tensor.name else "'"
-        return (tensor.name if plain else f"{quote}{tensor.name}{quote}") + places
+        quote = "" if is_plain(self.key(tensor)) else '"' if '"' not in tensor.name else "'"
+        return f"{quote}{tensor.name}{quote}{places}"
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -214,7 +209,8 @@ class Condition:
             raise fault(
                 text, 0, f"there is no name in it, so it never changes; there are {named.vocabulary.listed()}", what
             )
-        expression.evaluate(named.shapes, named.shapes)  # places and shapes: said now, not at some step
+        read = named.shapes.__getitem__
+        expression.run(read, expression.keep(read))  # places and shapes: said now, not at some step
         return cls(expression)
 
     @property
@@ -234,26 +230,26 @@ class Condition:
     def stands(self, numbers: Mapping[str, Array]) -> Before:
         """What has to be known before a step to say whether it becomes true by it."""
         expression = self.expression
-        return expression.keep(numbers) if expression.looks_back else self._now(numbers)
+        return expression.keep(numbers.__getitem__) if expression.looks_back else self._now(numbers)
 
     def becomes(self, numbers: Mapping[str, Array], before: Before) -> NDArray[np.bool_]:
         """Whether it has become true, element by element, where `before` is what :meth:`stands` gave."""
-        return self._now(numbers, before) if isinstance(before, Kept) else self._now(numbers) & ~before
+        return self._now(numbers, before) if isinstance(before, tuple) else self._now(numbers) & ~before
 
     def passes(self, numbers: Mapping[str, Array], before: Before) -> tuple[NDArray[np.bool_], Before]:
         """What :meth:`becomes` and then :meth:`stands` give, for who goes on from these numbers."""
-        if isinstance(before, Kept):
-            return self._now(numbers, before), self.expression.keep(numbers)
+        if isinstance(before, tuple):
+            return self._now(numbers, before), self.expression.keep(numbers.__getitem__)
         now = self._now(numbers)
         return now & ~before, now
 
     def rises(self, numbers: Mapping[str, Array], before: Mapping[str, Array]) -> NDArray[np.bool_]:
         """The same for the steps of a call at once: arrays with a number a step, and those of the steps before them."""
         if self.expression.looks_back:
-            return self._now(numbers, self.expression.keep(before))
+            return self._now(numbers, self.expression.keep(before.__getitem__))
         return self._now(numbers) & ~self._now(before)
 
-    def _now(self, numbers: Mapping[str, Array], kept: Kept = NOTHING) -> NDArray[np.bool_]:
+    def _now(self, numbers: Mapping[str, Array], kept: Kept = ()) -> NDArray[np.bool_]:
         return self.expression.run(numbers.__getitem__, kept).astype(bool, copy=False)
 
 
@@ -274,9 +270,8 @@ class Told(NamedTuple):
 def told(expression: Expression, numbers: Numbers, where: NDArray[np.bool_], before: Before) -> Told:
     """The numbers in a condition, where `where` is what :meth:`Condition.becomes` found: the first element is told."""
     former: dict[Load, Array] = {}
-    if isinstance(before, Kept):
-        back = (load for load in expression.instructions if isinstance(load, Load) and load.before)
-        former = dict(zip(back, before, strict=True))
+    if isinstance(before, tuple):
+        former = dict(zip((load for load in expression.loads if load.before), before, strict=True))
     place = tuple(int(i) for i in np.argwhere(where)[0]) if where.ndim and where.any() else ()
     parts: dict[tuple[str, bool], str] = {}
     weights: dict[int, None] = {}

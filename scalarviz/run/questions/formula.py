@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
 from ...errors import InputError, TypeMismatchError, UnknownNameError, shown
-from ...scalar import Value, function, ops
+from ...scalar import Value, function
 from ...scalar import max as largest
 from ...scalar import min as smallest
 from ...scalar.value import as_value
-from .expression import Apply, Compare, Expression, Instruction, Load, Push, fault, some
+from .expression import Apply, Expression, Function, Instruction, Load, Push, fault
 from .parser import CONSTANTS, Vocabulary, parse
 
 
@@ -36,11 +36,6 @@ def distinct_names(names: Iterable[str], what: str) -> list[str]:
 
 Number = Value | SupportsFloat
 
-_SIGNS = {
-    ("+", 2): "add", ("-", 2): "sub", ("*", 2): "mul", ("/", 2): "div", ("**", 2): "pow", ("-", 1): "neg",
-    ("<", 2): "lt", ("<=", 2): "le", (">", 2): "gt", (">=", 2): "ge",
-}  # fmt: skip
-"""Operators and the operations that they are, by how many operands they have."""
 _MANY: Mapping[str, Callable[[Sequence[Number]], Value]] = {"max": largest, "min": smallest}
 _WORD = re.compile("[a-z]+")
 _NO = "a formula has none; where(a > b, x, y) chooses one of two numbers"
@@ -103,24 +98,15 @@ class Formula:
                     stack.append(float(number))
                 case Load(key=key):
                     if key not in numbers:
-                        said = f"{self.expression.what} {shown(self.text)}: there is no number for {key!r}; given: "
-                        raise UnknownNameError(said + some(numbers))
+                        raise UnknownNameError(self.expression.missing(key, numbers))
                     stack.append(numbers[key])
-                case Apply(function=applied, count=count):
+                case Apply(function=Function(op=op), count=count):
                     operands = stack[-count:]
-                    stack[-count:] = [_operation(applied.name, count)(operands)]
+                    stack[-count:] = [_MANY[op](operands) if op in _MANY else function(op)(*operands)]
         return as_value(stack[0])
 
     def __repr__(self) -> str:
         return f"Formula({self.text!r})"
-
-
-def _operation(name: str, count: int) -> Callable[[Sequence[Number]], Value]:
-    """The operation that an instruction stands for."""
-    if name in _MANY:
-        return _MANY[name]
-    own = function(_SIGNS.get((name, count), name))
-    return lambda operands: own(*operands)
 
 
 def formula(text: str, names: Iterable[str] = (), what: str = "the formula") -> Formula:
@@ -157,18 +143,12 @@ def formula(text: str, names: Iterable[str] = (), what: str = "the formula") -> 
 def _check(text: str, instruction: Instruction, what: str) -> None:
     """Refuse what conditions have and formulas cannot."""
     match instruction:
-        case Compare():
-            said = f"{instruction.function.name!r} stands in a chain of comparisons; {_NO}"
-            raise fault(text, instruction.start, said, what)
-        case Load(before=True, start=start):
-            raise fault(text, start, _BACK, what)
-        case Load(indices=indices, start=start, written=written) if indices:
-            raise fault(text, start, f"{written!r}: every name is one number and has no [places]", what)
-        case Apply(function=applied, count=count, start=start):
-            name = applied.name
-            if name in ("crosses", "changes"):
-                raise fault(text, start, _BACK, what)
-            if name in _REFUSED:
-                raise fault(text, start, f"{name!r}: {_REFUSED[name]}", what)
-            if name not in _MANY and (name, count) not in _SIGNS and name not in ops.TABLE:
-                raise fault(text, start, f"{name!r} is no operation with a derivative", what)
+        case Load(before=True) | Apply(function=Function(name="crosses" | "changes")):
+            said = _BACK
+        case Load(indices=(_, *_), written=written):
+            said = f"{written!r}: every name is one number and has no [places]"
+        case Apply(function=Function(name=name, op=""), count=count):
+            said = f"{name!r} stands in a chain of comparisons; {_NO}" if count > 2 else f"{name!r}: {_REFUSED[name]}"
+        case _:
+            return
+    raise fault(text, instruction.start, said, what)
