@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..checks import flag, function, integer, position
 from ..errors import InputError, StateError
 from .core.training import alone, in_turn
-from .questions.breakpoints import Breakpoint, Here, Progress, Search, Watch, in_losses
+from .questions.breakpoints import Breakpoint, Here, Progress, Watch, in_losses, search
 from .questions.conditions import Condition, Named, Numbers
 from .questions.expression import fault
 
@@ -217,7 +217,7 @@ def holds(run: Run, condition: str) -> bool:
     if back is not None:
         said = "it compares a step with the one before: break_on and find know when it becomes true"
         raise fault(condition, back.start, said, "holds:")
-    return bool(read.holds(_numbers(run)))
+    return bool(read.now(_numbers(run).read).any())
 
 
 @in_turn
@@ -236,7 +236,7 @@ def find(run: Run, condition: str, before: int | None, progress: Progress | None
         known, step = in_losses(found, run.timeline.line.history, first, end)
         if known:
             return step
-    return Search(run.timeline, _reader(run, found), progress).before(end)
+    return search(run.timeline, _reader(run, found), progress, end)
 
 
 def _reader(run: Run, condition: Condition) -> Callable[[], Here]:

@@ -98,15 +98,19 @@ def _is(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
+def sources_of(stages: Sequence[Stage]) -> dict[str, tuple[str, ...]]:
+    """By a stage's name, those whose rows it reads; ``"input"`` is the sample."""
+    before = ["input", *(stage.name for stage in stages)]
+    return {stage.name: stage.sources or (name,) for stage, name in zip(stages, before, strict=False)}
+
+
 def layers_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[Layer]:
     """Layers with weights in the order of the way; a convolution's tensor is found by its module's name.
 
     Those that are called more than once are left out: one call may learn where another cannot.
     """
-    named = {t.name: t for t in tensors}
-    before = ["input", *(stage.name for stage in stages)]
-    sources = {stage.name: stage.sources or (name,) for stage, name in zip(stages, before, strict=False)}
-    readers = {name: [s for s in stages if name in sources[s.name]] for name in before}
+    named, sources = {t.name: t for t in tensors}, sources_of(stages)
+    readers = {stage.name: [s for s in stages if stage.name in sources[s.name]] for stage in stages}
     weights = {s.name: s.weight or named.get(f"{s.name}.weight" if s.name else "weight") for s in stages}
     calls = Counter(weight.name for weight in weights.values() if weight is not None)
     found = []
