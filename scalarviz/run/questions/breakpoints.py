@@ -136,13 +136,10 @@ class Breakpoint:
             self._enabled = False
 
     def __repr__(self) -> str:
-        where = f", hit {_times(self.hits)}, last at step {self.step:,}" if self.step is not None else ""
+        hits = f"{self.hits:,} hit{'s' * (self.hits > 1)}"
+        where = "" if self.step is None else f", {hits}, last at step {self.step:,}"
         off = "" if self.enabled else f", disabled{self.trouble and f' ({self.trouble})'}"
         return f"Breakpoint({self.number}: {brief(self.text)}{', once' if self.once else ''}{where}{off})"
-
-
-def _times(count: int) -> str:
-    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
 
 class Breakpoints(Sequence[Breakpoint]):
@@ -161,11 +158,6 @@ class Breakpoints(Sequence[Breakpoint]):
         new = Breakpoint(self._last, condition, once)
         self._all = (*self._all, new)
         return new
-
-    def renamed(self, named: Named) -> None:
-        """The run has these names now."""
-        for point in self._all:
-            point.renamed(named)
 
     @property
     def enabled(self) -> tuple[Breakpoint, ...]:
