@@ -12,9 +12,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...checks import mapping, position, real_array
+from ...checks import position
 from ...engine.arrays.rows import numpy_form
-from ...errors import ExpressionError, OutOfRangeError, UnknownNameError, listing, shown
+from ...errors import ExpressionError, OutOfRangeError, listing, shown
 from ...scalar import ops
 
 WIDTH = 72
@@ -184,6 +184,7 @@ class Push:
 
     number: Array  # shape ()
     start: int  # where it stands in the text
+    name: str = ""  # that it was written as
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,21 +263,9 @@ class Expression:
 
         Results are those of IEEE float64: ``1 / 0`` is inf and ``(-8) ** 0.5`` is NaN.
 
-        Raises UnknownNameError: a name has no number. TypeMismatchError: what a name stands for is no array of real
-        numbers. ExpressionError: shapes that cannot be joined, or an index that an array does not have.
+        Raises ExpressionError: shapes that cannot be joined, or an index that an array does not have.
         """
-        given = mapping(numbers, "evaluate: the numbers")
-
-        def read(key: str) -> Array:
-            if key in given:
-                return real_array(given[key], f"{self.what}: {key}")
-            raise UnknownNameError(self.missing(key, given))
-
-        return self.run(read)
-
-    def missing(self, key: str, given: Iterable[str]) -> str:
-        """That a name has no number among these."""
-        return f"{self.what} {shown(self.text)}: there is no number for {key!r}; given: {some(given)}"
+        return self.run(lambda key: np.asarray(numbers[key], np.float64))
 
     def run(self, read: Read, kept: Kept = ()) -> Array:
         """What it is for arrays of numbers that a function gives by name; `kept`: what :meth:`keep` gave before."""

@@ -230,7 +230,8 @@ class _Reader:
             case ast.Call(args=args):
                 return self.called(word, args)
             case ast.Name() if word.lastgroup == "number":
-                return self.push(float(word.group()), word)
+                self.out.append(Push(np.asarray(float(word.group())), word.start()))
+                return "number"
             case ast.Name() if word.lastgroup == "part":
                 return self.part(word)
             case ast.Name():
@@ -278,10 +279,6 @@ class _Reader:
 
     # ---- operands
 
-    def push(self, number: float, word: Word) -> Kind:
-        self.out.append(Push(np.asarray(number, np.float64), word.start()))
-        return "number"
-
     def load(self, key: str, places: str, word: Word) -> Kind:
         indices = map(int, re.findall("-?[0-9]+", re.sub(r"\s", "", places)))
         self.out.append(Load(key, tuple(indices), self.back, word.start()))
@@ -293,7 +290,8 @@ class _Reader:
         key = f'"{name}"' if word["quoted"] and f'"{name}"' in vocabulary.names else name
         if key not in vocabulary.names:
             if name in CONSTANTS and word.group() == name:
-                return self.push(CONSTANTS[name], word)
+                self.out.append(Push(np.asarray(CONSTANTS[name]), word.start(), name))
+                return "number"
             if not vocabulary.free or not name.isidentifier() or self.is_function(name):
                 raise self.fault(word, self.unknown(name))
         return self.load(key, word["places"], word)
