@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..checks import flag, function, integer, position
 from ..errors import InputError, StateError
 from .core.training import alone, in_turn
-from .questions.breakpoints import Breakpoint, Here, Progress, Search, Watch, in_losses
+from .questions.breakpoints import Breakpoint, Progress, Watch, in_losses, search
 from .questions.conditions import Condition, Named, Numbers
 from .questions.expression import fault
 
@@ -181,7 +181,8 @@ def names_now(run: Run) -> Named:
     named = run._names
     if named is None or named.tensors is not run.tensors or named.stages is not run.stages:
         run._names = named = Named(run.tensors, run.stages)
-        run.breakpoints.renamed(named)
+        for point in run.breakpoints:
+            point.renamed(named)
     return named
 
 
@@ -217,7 +218,7 @@ def holds(run: Run, condition: str) -> bool:
     if back is not None:
         said = "it compares a step with the one before: break_on and find know when it becomes true"
         raise fault(condition, back.start, said, "holds:")
-    return bool(read.holds(_numbers(run)))
+    return bool(read.now(_numbers(run).read).any())
 
 
 @in_turn
@@ -236,20 +237,12 @@ def find(run: Run, condition: str, before: int | None, progress: Progress | None
         known, step = in_losses(found, run.timeline.line.history, first, end)
         if known:
             return step
-    return Search(run.timeline, _reader(run, found), progress).before(end)
 
+    @cache
+    def there(named: Named) -> Condition | None:
+        try:
+            return Condition.read(condition, named, "find:")
+        except InputError:
+            return None  # no such weight: it is not true there
 
-def _reader(run: Run, condition: Condition) -> Callable[[], Here]:
-    """The condition and its numbers where the run stands; there may be another model there."""
-    read: dict[Named, Condition | None] = {names_now(run): condition}
-
-    def here() -> Here:
-        named = names_now(run)
-        if named not in read:
-            try:
-                read[named] = Condition.read(condition.text, named, "find:")
-            except InputError:
-                read[named] = None  # no such weight: it is not true there
-        return read[named], _numbers(run)
-
-    return here
+    return search(run.timeline, lambda: (there(names_now(run)), _numbers(run)), progress, end)

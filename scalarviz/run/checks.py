@@ -22,7 +22,7 @@ from ..memory import check_memory
 from ..optim import Optimizer
 from ..scalar import Value, clip
 from ..scalar.nested import nest
-from ..scalar.single import as_number, at_least_zero, usable
+from ..scalar.single import at_least_zero, checked_number, usable
 from ..tape import Tape
 from ..tape.half import TOO_LARGE, loss_scale_of
 
@@ -76,30 +76,16 @@ def flat(values: NDArray[Any], n_weights: int) -> NDArray[Any]:
     return found
 
 
-def positive(seconds: float, what: str) -> float:
-    """`seconds` as a float; an error if it is no finite number above 0."""
-    number = as_number(seconds, what)
-    if not (math.isfinite(number) and number > 0):
-        raise InputError(f"{what} must be a finite number of seconds > 0, got {shown(seconds)}")
-    return number
-
-
 def not_negative(seconds: float, what: str) -> float:
     """`seconds` as a float; an error if it is no finite number from 0 on."""
-    number = as_number(seconds, what)
-    if not (math.isfinite(number) and number >= 0):
-        raise InputError(f"{what} must be a finite number of seconds >= 0, or None for no limit; got {shown(seconds)}")
-    return number
+    must = "be a finite number of seconds >= 0, or None for no limit"
+    return checked_number(seconds, what, lambda number: 0 <= number < math.inf, must)
 
 
 def waiting(seconds: float, what: str) -> float:
     """`seconds` as a float that a thread can wait; an error if it is no number from 0 to `threading.TIMEOUT_MAX`."""
-    number = as_number(seconds, what)
-    if not 0 <= number <= threading.TIMEOUT_MAX:
-        raise InputError(
-            f"{what} must be a number of seconds from 0 to {threading.TIMEOUT_MAX:.3g}, got {shown(seconds)}"
-        )
-    return number
+    must = f"be a number of seconds from 0 to {threading.TIMEOUT_MAX:.3g}"
+    return checked_number(seconds, what, lambda number: 0 <= number <= threading.TIMEOUT_MAX, must)
 
 
 def check_targets(loss: Any, targets: NDArray[Any], tape: Tape) -> None:
@@ -352,9 +338,5 @@ def limits_of(l1: Any, l2: Any, clip_norm: Any, clip_value: Any) -> Limits:
 
 
 def _limit(given: Any, what: str) -> float | None:
-    if given is None:
-        return None
-    number = as_number(given, what)
-    if not (math.isfinite(number) and number > 0):
-        raise InputError(f"{what} must be a finite number above 0, or None for no limit; got {shown(given)}")
-    return number
+    must = "be a finite number above 0, or None for no limit"
+    return None if given is None else checked_number(given, what, lambda number: 0 < number < math.inf, must)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,6 @@ LIMIT = 1_000_000
 
 _NOTHING = Curve(np.empty(0, np.int64), np.empty(0), np.empty(0))
 Arrays = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
-
-T = TypeVar("T", bound=np.generic)
 
 
 class History:
@@ -51,40 +50,30 @@ class History:
         self._family = [] if family is None else family
         self._family.append(self)
 
-    def wake(self) -> None:
+    def wake(self) -> Arrays:
         """Somebody stands on this line: all its steps are in arrays that can grow."""
         if self._arrays is None:
-            self._arrays = self._joined(max(1024, self._size + 256))
+            self._arrays = _joined((*self._before, self._own), max(1024, self._size + 256))
+        return self._arrays
 
     def rest(self) -> None:
         """Nobody does any more: what came before it need not be held twice."""
         if self._arrays is not None and self._size - self._start < self._start:
-            self._share(self._size)
+            self._share()
             self._arrays = None
 
-    def _joined(self, room: int) -> Arrays:
-        arrays = np.empty(room, np.int64), np.empty(room), np.empty(room)
-        at = 0
-        for piece in (*self._before, self._own):
-            span = slice(at, at + len(piece.step))
-            for array, part in zip(arrays, piece, strict=True):
-                array[span] = part
-            at = span.stop
-        return arrays
-
-    def _share(self, end: int) -> Curve:
-        """Its own steps up to entry `end`, for other lines to hold."""
+    def _share(self) -> Curve:
+        """Its own steps, for other lines to hold."""
         if self._arrays is not None and not self._start:
-            return self._span(0, end)
-        if len(self._own.step) < end - self._start:
+            return self._span(0, self._size)
+        if len(self._own.step) < self._size - self._start:
             self._own = _copied(self._span(self._start, self._size))
-        return _part(self._own, 0, end - self._start)
+        return self._own
 
     def _span(self, start: int, end: int) -> Curve:
         arrays = self._arrays  # another thread may look while the line is left
-        step, loss, lr = self._joined(self._size) if arrays is None else arrays
-        span = slice(start, end)
-        return Curve(_read_only(step[span]), _read_only(loss[span]), _read_only(lr[span]))
+        whole = _joined((*self._before, self._own), self._size) if arrays is None else arrays
+        return _each(whole, lambda array: _read_only(array[start:end]))
 
     def __len__(self) -> int:
         return self._size
@@ -120,8 +109,8 @@ class History:
 
     def _pieces(self, step: int) -> tuple[Curve, ...]:
         """The steps up to `step`, as other lines may hold them."""
-        own = self._share(self._size)
-        found = (_part(piece, 0, int(np.searchsorted(piece.step, step, "right"))) for piece in (*self._before, own))
+        every = (*self._before, self._share())
+        found = (_part(piece, 0, int(np.searchsorted(piece.step, step, "right"))) for piece in every)
         return tuple(piece for piece in found if len(piece.step))
 
     def forget(self) -> None:
@@ -136,12 +125,10 @@ class History:
 
     def extend(self, first: int, losses: NDArray[np.float64], lr: float | NDArray[np.float64]) -> None:
         """Append the steps ``first + 1 .. first + len(losses)``; they follow the last one."""
-        self.wake()
-        stop = self._size + len(losses)
-        assert self._arrays is not None
-        if stop > len(self._arrays[0]):
-            self._arrays = self._taken(slice(0, self._size), max(stop, 2 * len(self._arrays[0])))
-        step, loss, rate = self._arrays
+        arrays, stop = self.wake(), self._size + len(losses)
+        if stop > len(arrays[0]):
+            arrays = self._arrays = _joined([self._span(0, self._size)], max(stop, 2 * len(arrays[0])))
+        step, loss, rate = arrays
         span = slice(self._size, stop)
         step[span] = np.arange(first + 1, first + len(losses) + 1)
         loss[span], rate[span] = losses, lr
@@ -149,33 +136,22 @@ class History:
         while self._size > LIMIT:
             self._thin()
 
-    def _taken(self, places: slice | NDArray[np.int64], room: int) -> Arrays:
-        """Some entries in new arrays: a Curve may look at the old ones."""
-        assert self._arrays is not None
-        new = np.empty(room, np.int64), np.empty(room), np.empty(room)
-        for array, old in zip(new, self._arrays, strict=True):
-            found = old[places]
-            array[: len(found)] = found
-        return new
-
     def _thin(self) -> None:
-        assert self._arrays is not None
+        arrays = self.wake()
         keep = np.append(0, np.arange(self._size - 1, 0, -2)[::-1])
-        thinned = self._taken(keep, len(self._arrays[0]))
+        thinned = _joined([_each(arrays, lambda array: array[keep])], len(arrays[0]))
         self._size = len(keep)  # first: whoever looks meanwhile sees fewer of the old ones
         self._arrays = thinned
         self._before, self._start, self._own = (), 0, _NOTHING
 
     def curve(self, step: int | None = None, first: int | None = None) -> Curve:
         """The history so far, or up to `step`, or of the steps after `first`; later steps do not change it."""
-        if self._arrays is None and step is None and first is not None and first >= self._last_before():
+        before = int(self._before[-1].step[-1]) if self._before else -1
+        if self._arrays is None and step is None and first is not None and first >= before:
             return _part(self._own, int(np.searchsorted(self._own.step, first, "right")), len(self._own.step))
         end = self._size if step is None else int(np.searchsorted(self.step, step, "right"))
         start = 0 if first is None else int(np.searchsorted(self.step, first, "right"))
         return self._span(start, max(start, end))
-
-    def _last_before(self) -> int:
-        return int(self._before[-1].step[-1]) if self._before else -1
 
     def curve_to(self, step: int, loss: float, lr: float | None) -> Curve:
         """The history up to `step`, with that one, its loss and rate where it was dropped."""
@@ -185,16 +161,31 @@ class History:
         return Curve(*(np.append(kept, last) for kept, last in zip(curve, (step, loss, lr), strict=True)))
 
 
-def _read_only(view: NDArray[T]) -> NDArray[T]:
+def _each(arrays: Arrays, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Curve:
+    step, loss, lr = map(change, arrays)
+    return Curve(step, loss, lr)
+
+
+def _read_only(view: NDArray[Any]) -> NDArray[Any]:
     """Whoever looks changes nothing: the arrays are those of the run."""
     view.flags.writeable = False
     return view
 
 
 def _part(curve: Curve, start: int, end: int) -> Curve:
-    span = slice(start, end)
-    return Curve(curve.step[span], curve.loss[span], curve.lr[span])
+    return _each(curve, lambda array: array[start:end])
 
 
 def _copied(curve: Curve) -> Curve:
-    return Curve(_read_only(curve.step.copy()), _read_only(curve.loss.copy()), _read_only(curve.lr.copy()))
+    return _each(curve, lambda array: _read_only(array.copy()))
+
+
+def _joined(pieces: Iterable[Curve], room: int) -> Arrays:
+    """All pieces in new arrays, with room for so many entries."""
+    arrays = np.empty(room, np.int64), np.empty(room), np.empty(room)
+    at = 0
+    for piece in pieces:
+        for array, part in zip(arrays, piece, strict=True):
+            array[at : at + len(part)] = part
+        at += len(piece.step)
+    return arrays

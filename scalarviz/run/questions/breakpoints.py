@@ -14,7 +14,7 @@ from ...engine.problem import Rates
 from ...errors import InputError, TypeMismatchError, listing, shown
 from ..core.history import History
 from ..past.timeline import Timeline
-from .conditions import SPEED_ONLY, Condition, Named, Numbers, Told, told
+from .conditions import SPEED_ONLY, Before, Condition, Named, Numbers, Told, told
 from .expression import brief
 
 Progress = Callable[[float], bool | None]
@@ -31,63 +31,50 @@ def in_losses(condition: Condition, history: History, first: int, end: int) -> t
     """
     span = slice(*np.searchsorted(history.step, [first, end - 1], side="right"))
     steps, losses, rates = history.step[span], history.loss[span], history.lr[span]
-    if len(steps) != max(end - 1 - first, 0):
-        return False, None
-    if not len(steps):
-        return True, None
-    now = {"loss": losses, "lr": rates, "step": steps.astype(np.float64)}
-    start = {"loss": np.nan, "lr": rates[0], "step": float(first)}
-    before = {name: np.concatenate([[start[name]], array[:-1]]) for name, array in now.items()}
-    rises = np.broadcast_to(condition.rises(now, before), len(steps))
-    return True, int(steps[np.flatnonzero(rises)[-1]]) if rises.any() else None
+    known = len(steps) == max(end - 1 - first, 0)
+    if not known or not len(steps):
+        return known, None
+    start = {"loss": np.asarray(np.nan), "lr": rates[0], "step": np.asarray(float(first))}
+    rises = np.flatnonzero(condition.rises({"loss": losses, "lr": rates, "step": steps.astype(np.float64)}, start))
+    return True, int(steps[rises[-1]]) if len(rises) else None
 
 
-class Search:
-    """The search of what a run has recorded: it is done again in pieces that begin at a keyframe, the last one first.
+def search(timeline: Timeline, here: Callable[[], Here], progress: Progress | None, end: int) -> int | None:
+    """The last step before `end` at which a condition became true: its steps are done again, from a keyframe each time.
 
-    `timeline`: of the run, which is moved meanwhile. `here`: gives the condition, read for the model that the
-    run has where it stands (None if it is of no sense there), and the numbers.
+    `timeline`: of the run, which is moved meanwhile and stands where it stood afterwards. `here`: gives the condition,
+    read for the model that the run has where it stands (None if it is of no sense there), and the numbers.
     """
-
-    def __init__(self, timeline: Timeline, here: Callable[[], Here], progress: Progress | None) -> None:
-        self._timeline, self._here, self._progress = timeline, here, progress
-        self._given_up = False
-
-    def before(self, end: int) -> int | None:
-        """The last step before `end` at which the condition became true; the run stands where it stood afterwards."""
-        timeline, (first, _) = self._timeline, self._timeline.span
-        here, last, stop = timeline.place().step, end - 1, end - 1
-        found = None
-        try:
-            while stop > first and found is None and not self._given_up:
-                start = _start_of(timeline, stop)
-                timeline.to(start)
-                with timeline.going("through its past"):
-                    found = self._piece(start, stop, last - stop, last - first)
-                stop = start
-        finally:
-            timeline.to(here)
-        return found
-
-    def _piece(self, start: int, stop: int, done: int, steps: int) -> int | None:
-        """The last step after `start`, where the run stands, to `stop`; of all steps, so many are done before."""
-        found, (condition, numbers) = None, self._here()
-        before = None if condition is None else condition.stands(numbers)
-        for step in range(start + 1, stop + 1):
-            self._timeline.advance(1)
-            former, (condition, numbers) = condition, self._here()
-            if condition is None:
-                before = None
-            elif condition is former and before is not None:  # the model is the same
-                risen, before = condition.passes(numbers, before)
-                found = step if risen.any() else found
-            else:
-                before = condition.stands(numbers)
-            if self._progress is not None and (step == stop or (step - start) % TOLD_EVERY == 0):
-                self._given_up = self._progress((done + step - start) / steps) is False
-                if self._given_up:
-                    return None
-        return found
+    at, first, last = timeline.place().step, timeline.span[0], end - 1
+    found, stop = None, last
+    try:
+        while stop > first and found is None:
+            start = _start_of(timeline, stop)
+            timeline.to(start)
+            with timeline.going("through its past"):
+                condition: Condition | None = None
+                before: Before | None = None
+                for step in range(start, stop + 1):
+                    if step > start:
+                        timeline.advance(1)
+                    former = condition
+                    condition, numbers = here()
+                    if condition is not None and condition is former and before is not None:  # the model is the same
+                        risen, before = condition.passes(numbers.read, before)
+                        found = step if risen.any() else found
+                    else:
+                        before = None if condition is None else condition.stands(numbers.read)
+                    due = step > start and (step == stop or (step - start) % TOLD_EVERY == 0)
+                    if (
+                        due
+                        and progress is not None
+                        and progress((last - stop + step - start) / (last - first)) is False
+                    ):
+                        return None
+            stop = start
+    finally:
+        timeline.to(at)
+    return found
 
 
 def _start_of(timeline: Timeline, step: int) -> int:
@@ -149,13 +136,10 @@ class Breakpoint:
             self._enabled = False
 
     def __repr__(self) -> str:
-        where = f", hit {_times(self.hits)}, last at step {self.step:,}" if self.step is not None else ""
+        hits = f"{self.hits:,} hit{'s' * (self.hits > 1)}"
+        where = "" if self.step is None else f", {hits}, last at step {self.step:,}"
         off = "" if self.enabled else f", disabled{self.trouble and f' ({self.trouble})'}"
         return f"Breakpoint({self.number}: {brief(self.text)}{', once' if self.once else ''}{where}{off})"
-
-
-def _times(count: int) -> str:
-    return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
 
 class Breakpoints(Sequence[Breakpoint]):
@@ -171,14 +155,9 @@ class Breakpoints(Sequence[Breakpoint]):
     def set(self, condition: Condition, once: bool = False) -> Breakpoint:
         """One more."""
         self._last += 1
-        new = Breakpoint(self._last, condition, flag(once, "break_on: once"))
+        new = Breakpoint(self._last, condition, once)
         self._all = (*self._all, new)
         return new
-
-    def renamed(self, named: Named) -> None:
-        """The run has these names now."""
-        for point in self._all:
-            point.renamed(named)
 
     @property
     def enabled(self) -> tuple[Breakpoint, ...]:
@@ -248,22 +227,14 @@ class Breakpoints(Sequence[Breakpoint]):
     def __repr__(self) -> str:
         if not self._all:
             return "no breakpoints; run.break_on('grad > 10') sets one"
-        rows = [("", "condition", "", "hits", "last step")]
-        for point in self._all:
+        texts = [brief(point.text, 40) for point in self._all]
+        wide = max(map(len, ["condition", *texts]))
+        lines = [f"    {'condition':{wide}}        {'hits':>9}  last step"]
+        for point, text in zip(self._all, texts, strict=True):
             state = ("once" if point.once else "on") if point.enabled else "off"
             last = "" if point.step is None else f"{point.step:,}"
-            rows.append((str(point.number), brief(point.text, 40), state, f"{point.hits:,}", last))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join(_row(row, widths) for row in rows)
-
-
-def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """One line of the table: words to the left, numbers to the right."""
-    placed = [
-        cell.ljust(width) if k in (1, 2) else cell.rjust(width)
-        for k, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    ]
-    return "  ".join(placed).rstrip()
+            lines.append(f"{point.number:>2}  {text:{wide}}  {state:4}  {point.hits:>9,}  {last:>9}".rstrip())
+        return "\n".join(lines)
 
 
 # ---- `Watch`: the breakpoints of a run, looked at while it does steps
@@ -271,9 +242,6 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 TOLD = 2
 """The most breakpoints that one line speaks of."""
-
-Steps = dict[str, NDArray[np.float64]]
-"""By name, a number a step."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -332,69 +300,46 @@ class Watch:
         self._points, self._read = tuple(points), read
         self.single = not all(point.condition.of_losses for point in points)
         numbers = read()
-        self._former = {name: numbers[name] for name in SPEED_ONLY}
-        self._before = [point.condition.stands(numbers) for point in points] if self.single else []
-        self._risen: tuple[Breakpoint, ...] = ()
-        self._at = 0  # the step by which these became true
+        self._former = {name: numbers.read(name) for name in SPEED_ONLY}
+        self._before = [point.condition.stands(numbers.read) for point in points] if self.single else []
+        self._at = 0  # the step by which one became true
         self.stop: Stop | None = None
 
     def until(self, first: int, losses: NDArray[np.float64], lr: Rates) -> int | None:
         """How many steps of the call to keep, where a condition became true among them: to the first such step.
 
-        Parameters
-        ----------
-        first : int
-            Steps done before the call.
-        losses : ndarray, shape (count,)
-        lr : float or ndarray, shape (count, 1)
+        `first`: steps done before the call. `losses`: shape (count,). `lr`: of all steps, or of each, shape (count, 1).
         """
         if self.single:
             return None
-        now, before = self._of_call(first, losses, lr)
-        rises = [point.condition.rises(now, before) for point in self._points]
-        found = np.any(np.broadcast_arrays(*rises, losses)[:-1], axis=0)
+        count, former = len(losses), self._former
+        rates = lr[:count, 0] if isinstance(lr, np.ndarray) else np.full(count, lr)
+        steps = {"loss": losses, "lr": rates, "step": np.arange(first + 1.0, first + count + 1.0)}
+        rises = np.array([point.condition.rises(steps, former) for point in self._points])
+        found = rises.any(axis=0)
         if not found.any():
             return None
         at = int(found.argmax())
-        self._risen = tuple(
-            point for point, rise in zip(self._points, rises, strict=True) if rise[at if rise.ndim else ()]
-        )
-        self._former = {name: array[at] for name, array in before.items()}
+        if at:
+            former = {name: array[at - 1] for name, array in steps.items()}
+        self._points = tuple(point for point, rise in zip(self._points, rises, strict=True) if rise[at])
+        self._before = [point.condition.stands(former.__getitem__) for point in self._points]
         self._at = first + at + 1
         return at + 1
-
-    def _of_call(self, first: int, losses: NDArray[np.float64], lr: Rates) -> tuple[Steps, Steps]:
-        """The numbers of each step of a call, and those of the step before each."""
-        count = len(losses)
-        rates = lr[:count, 0] if isinstance(lr, np.ndarray) else np.full(count, lr)
-        now = {"loss": losses, "lr": rates, "step": np.arange(first + 1.0, first + count + 1.0)}
-        return now, {name: np.concatenate([[self._former[name]], array[:-1]]) for name, array in now.items()}
 
     def after(self) -> None:
         """Find out what stops the run where it stands now, after the call; hits are counted."""
         numbers = self._read()
-        step = int(numbers["step"])
-        found = self._found(numbers) if self.single else self._found_of_losses(numbers)
-        for point, _ in found:
-            point.hit(step)
-        if found:
-            weights = dict.fromkeys(index for _, why in found for index in why.weights)
-            points, numbers_told = tuple(point for point, _ in found), tuple(why.text for _, why in found)
-            self.stop = Stop(step, points, numbers_told, tuple(weights))
-
-    def _found(self, numbers: Numbers) -> list[tuple[Breakpoint, Told]]:
-        found = []
+        step = int(numbers.read("step"))
+        if not self.single and step != self._at:  # none did, or it diverged before
+            return
+        found: list[tuple[Breakpoint, Told]] = []
         for point, before in zip(self._points, self._before, strict=True):
-            where = point.condition.becomes(numbers, before)
+            where, _ = point.condition.passes(numbers.read, before)
             if where.any():
+                point.hit(step)
                 found.append((point, told(point.condition.expression, numbers, where, before)))
-        return found
-
-    def _found_of_losses(self, numbers: Numbers) -> list[tuple[Breakpoint, Told]]:
-        if int(numbers["step"]) != self._at:  # it diverged before
-            return []
-        there = np.asarray(True)
-        return [
-            (point, told(point.condition.expression, numbers, there, point.condition.stands(self._former)))
-            for point in self._risen
-        ]
+        if found:
+            points, why = zip(*found, strict=True)
+            weights = dict.fromkeys(index for each in why for index in each.weights)
+            self.stop = Stop(step, points, tuple(each.text for each in why), tuple(weights))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -10,18 +10,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ExpressionError
 from ..core.forward import Forward
 from ..core.frame import Stage, Tensor
 from ..core.gather import weight_name
 from ..core.training import Training
-from .expression import END, NOTHING, Array, Expression, Kept, Load, fault, words
-from .parser import Vocabulary, parse
+from .diagnosis import sources_of
+from .expression import Array, Expression, Kept, Load, Read, fault
+from .parser import CONSTANTS, Vocabulary, is_plain, parse
 
 SPEED_ONLY = frozenset({"loss", "lr", "step"})
 """Names that the losses of a call suffice for."""
 
-_WORDS = ("loss", "lr", "step", "grad", "nan")
+_NUMBERS, _TRUTH = ("loss", "lr", "step", "grad"), "nan"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,35 +37,26 @@ class Named:
         return tuple(stage for stage in self.stages if stage.kind == "relu")
 
     @cached_property
-    def layers(self) -> Mapping[str, str]:
-        """What ``dead(...)`` may be asked of, to the rectifier that is meant: its own name, or the layer before it."""
-        before = ["input", *(stage.name for stage in self.stages)]
-        sources = {stage.name: stage.sources or (name,) for stage, name in zip(self.stages, before, strict=False)}
-        layers = {source: s.name for s in self.rectifiers for source in sources[s.name] if source != "input"}
-        return layers | {stage.name: stage.name for stage in self.rectifiers}
+    def layers(self) -> Mapping[str, Stage]:
+        """What ``dead(...)`` may be asked of, by the rectifier's own name or that of the layer before it."""
+        sources = sources_of(self.stages)
+        layers = {source: stage for stage in self.rectifiers for source in sources[stage.name] if source != "input"}
+        return layers | {stage.name: stage for stage in self.rectifiers}
 
     def unit(self, place: int) -> str:
         """``dead(1)[2]``: the unit at a place of ``dead``."""
-        for stage in self.rectifiers:
-            if place < stage.outputs:
-                return f"dead({stage.name})[{place}]"
-            place -= stage.outputs
-        raise IndexError(place)
+        return [f"dead({stage.name})[{k}]" for stage in self.rectifiers for k in range(stage.outputs)][place]
 
     def key(self, tensor: Tensor) -> str:
         """What a tensor is called in a condition: its name, in quotes where a word of the language has it."""
-        return f'"{tensor.name}"' if tensor.name in (*_WORDS, "dead", "pi", "e", "inf") else tensor.name
+        return f'"{tensor.name}"' if tensor.name in (*_NUMBERS, _TRUTH, "dead", *CONSTANTS) else tensor.name
 
     def weight(self, index: int) -> str:
         """How the weight at a flat index is written in a condition: as it is called, in quotes where that is needed."""
         tensor = next(t for t in self.tensors if t.start <= index < t.start + t.size)
         places = weight_name(self.tensors, index).removeprefix(tensor.name)
-        try:
-            plain = [(word.kind, word.text) for word in words(self.key(tensor))] == [("name", tensor.name), END]
-        except ExpressionError:
-            plain = False
-        quote = '"' if '"' not in tensor.name else "'"
-        return (tensor.name if plain else f"{quote}{tensor.name}{quote}") + places
+        quote = "" if is_plain(self.key(tensor)) else '"' if '"' not in tensor.name else "'"
+        return f"{quote}{tensor.name}{quote}{places}"
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -73,9 +64,9 @@ class Named:
         known = {"dead": tuple(self.layers)} if self.rectifiers else {}
         missing = {} if known else {"dead": "this model has no rectifier (nn.ReLU), whose units could be dead"}
         return Vocabulary(
-            names=(*_WORDS, *known, *map(self.key, self.tensors)),
+            names=(*_NUMBERS, _TRUTH, *known, *map(self.key, self.tensors)),
             of={"grad": tuple(tensor.name for tensor in self.tensors), **known},
-            truths=("nan", "dead"),
+            truths=(_TRUTH, "dead"),
             absent=missing,
         )
 
@@ -85,19 +76,18 @@ class Named:
         values = {self.key(tensor): (tensor, False) for tensor in self.tensors}
         return values | {f"grad({tensor.name})": (tensor, True) for tensor in self.tensors}
 
-    @cached_property
-    def shapes(self) -> Mapping[str, Array]:
-        """Something of the shape of each name, without the memory."""
-        number, truth = np.zeros(()), np.zeros((), bool)
-        found = {"loss": number, "lr": number, "step": number, "grad": number, "nan": truth}
-        found |= {name: np.broadcast_to(number, tensor.shape) for name, (tensor, _) in self.tensor.items()}
-        units = {stage.name: stage.outputs for stage in self.rectifiers}
-        found |= {f"dead({name})": np.broadcast_to(truth, units[stage]) for name, stage in self.layers.items()}
-        return found | {"dead": np.broadcast_to(truth, sum(units.values()))}
+    def shaped(self, name: str) -> Array:
+        """Something of the shape of what a name stands for, without the memory."""
+        if name in self.tensor:
+            return np.broadcast_to(0.0, self.tensor[name][0].shape)
+        if name in (*_NUMBERS, _TRUTH):
+            return np.zeros(())
+        stages = self.rectifiers if name == "dead" else [self.layers[name[5:-1]]]
+        return np.broadcast_to(False, sum(stage.outputs for stage in stages))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Numbers(Mapping[str, Array]):
+class Numbers:
     """The numbers of a run as they are now; made anew for every moment."""
 
     named: Named
@@ -106,53 +96,38 @@ class Numbers(Mapping[str, Array]):
     next_lr: Callable[[], float]  # the learning rate of the coming step, for as long as there was none
     _found: dict[str, Array] = field(default_factory=dict)
 
-    def __getitem__(self, name: str) -> Array:
+    def read(self, name: str) -> Array:
+        """What a name stands for."""
         if name not in self._found:
-            self._found[name] = self._read(name)
+            self._found[name] = np.asarray(self._read(name))
         return self._found[name]
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.named.shapes)
-
-    def __len__(self) -> int:
-        return len(self.named.shapes)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.named.shapes
-
-    def _read(self, name: str) -> Array:
-        training = self.training
+    def _read(self, name: str) -> Array | float:
+        training, store = self.training, self.training.problem.store
         match name:
             case "loss":
-                return np.asarray(training.loss)
+                return training.loss
             case "lr":
-                return np.asarray(self.next_lr() if training.lr is None else training.lr)
+                return self.next_lr() if training.lr is None else training.lr
             case "step":
-                return np.asarray(training.steps)
-            case "grad":
-                return self._largest_gradient()
+                return training.steps
+            case "grad":  # NaN before there is one
+                gradient = self._gradient()
+                with np.errstate(invalid="ignore"):
+                    return float(np.abs(gradient).max()) if gradient.size else np.nan
             case "nan":
-                return np.asarray(self._not_finite())
-            case "dead":
-                dead = self._dead()
-                return np.concatenate([dead[stage.name] for stage in self.named.rectifiers])
-        if name.startswith("dead("):
-            return self._dead()[self.named.layers[name[5:-1]]]
-        return self._tensor(name)
-
-    def _tensor(self, name: str) -> Array:
-        (tensor, gradient), store = self.named.tensor[name], self.training.problem.store
-        span: slice = tensor.span
-        found: Array = store.grad[span] if gradient else store.value[span]
-        if gradient and not store.computed[span].all():
-            found = np.where(store.computed[span] != 0, found, np.nan)
-        return found.reshape(tensor.shape)
-
-    def _largest_gradient(self) -> Array:
-        """NaN before there is one."""
-        gradient = self._gradient()
-        with np.errstate(invalid="ignore"):
-            return np.asarray(np.abs(gradient).max() if gradient.size else np.nan)
+                lost = training.lr is not None and not np.isfinite(training.loss)
+                return lost or not all(np.isfinite(part).all() for part in (store.value, self._gradient()))
+        if name in self.named.tensor:
+            tensor, of_gradient = self.named.tensor[name]
+            found: Array = (store.grad if of_gradient else store.value)[tensor.span]
+            if of_gradient and not store.computed[tensor.span].all():
+                found = np.where(store.computed[tensor.span] != 0, found, np.nan)
+            return found.reshape(tensor.shape)
+        dead = self.forward.units(store.value, training.problem.data)[0]
+        if name == "dead":
+            return np.concatenate([dead[stage.name] for stage in self.named.rectifiers])
+        return dead[self.named.layers[name[5:-1]].name]
 
     def _gradient(self) -> Array:
         store = self.training.problem.store
@@ -170,19 +145,6 @@ class Numbers(Mapping[str, Array]):
             if len(lost):
                 return int(lost[0])
         return None
-
-    def weight_name(self, index: int) -> str:
-        """As ``0.weight[2][1]``."""
-        return weight_name(self.named.tensors, index)
-
-    def _not_finite(self) -> bool:
-        training = self.training
-        lost = training.lr is not None and not np.isfinite(training.loss)
-        return lost or not all(np.isfinite(part).all() for part in (training.problem.store.value, self._gradient()))
-
-    def _dead(self) -> dict[str, Array]:
-        problem = self.training.problem
-        return {**self.forward.units(problem.store.value, problem.data)[0]}
 
 
 # ---- `Condition`: a text about a run that is true or false after every step, and when it becomes true
@@ -214,7 +176,7 @@ class Condition:
             raise fault(
                 text, 0, f"there is no name in it, so it never changes; there are {named.vocabulary.listed()}", what
             )
-        expression.evaluate(named.shapes, named.shapes)  # places and shapes: said now, not at some step
+        expression.run(named.shaped, expression.keep(named.shaped))  # places and shapes: said now, not at some step
         return cls(expression)
 
     @property
@@ -227,34 +189,26 @@ class Condition:
         """Whether the losses of a call suffice for it, so that the engine runs at full speed."""
         return self.expression.names <= SPEED_ONLY and not self.expression.reduces
 
-    def holds(self, numbers: Mapping[str, Array]) -> bool:
-        """Whether it is true now, for one element at least; only where it does not look back."""
-        return bool(self._now(numbers).any())
+    def now(self, read: Read, kept: Kept = ()) -> NDArray[np.bool_]:
+        """Whether it is true, element by element, where names stand for what `read` gives."""
+        return self.expression.run(read, kept).astype(bool, copy=False)
 
-    def stands(self, numbers: Mapping[str, Array]) -> Before:
+    def stands(self, read: Read) -> Before:
         """What has to be known before a step to say whether it becomes true by it."""
-        expression = self.expression
-        return expression.keep(numbers) if expression.looks_back else self._now(numbers)
+        return self.expression.keep(read) if self.expression.looks_back else self.now(read)
 
-    def becomes(self, numbers: Mapping[str, Array], before: Before) -> NDArray[np.bool_]:
-        """Whether it has become true, element by element, where `before` is what :meth:`stands` gave."""
-        return self._now(numbers, before) if isinstance(before, Kept) else self._now(numbers) & ~before
-
-    def passes(self, numbers: Mapping[str, Array], before: Before) -> tuple[NDArray[np.bool_], Before]:
-        """What :meth:`becomes` and then :meth:`stands` give, for who goes on from these numbers."""
-        if isinstance(before, Kept):
-            return self._now(numbers, before), self.expression.keep(numbers)
-        now = self._now(numbers)
+    def passes(self, read: Read, before: Before) -> tuple[NDArray[np.bool_], Before]:
+        """Whether it has become true since :meth:`stands` gave `before`, and what that gives now."""
+        if isinstance(before, tuple):
+            return self.now(read, before), self.expression.keep(read)
+        now = self.now(read)
         return now & ~before, now
 
-    def rises(self, numbers: Mapping[str, Array], before: Mapping[str, Array]) -> NDArray[np.bool_]:
-        """The same for the steps of a call at once: arrays with a number a step, and those of the steps before them."""
-        if self.expression.looks_back:
-            return self._now(numbers, self.expression.keep(before))
-        return self._now(numbers) & ~self._now(before)
-
-    def _now(self, numbers: Mapping[str, Array], kept: Kept = NOTHING) -> NDArray[np.bool_]:
-        return self.expression.run(numbers.__getitem__, kept).astype(bool, copy=False)
+    def rises(self, steps: Mapping[str, Array], former: Mapping[str, Array]) -> NDArray[np.bool_]:
+        """Whether it becomes true at each of many steps: a number a step by name, and those of the step before them."""
+        before = {name: np.append(former[name], array[:-1]) for name, array in steps.items()}
+        risen, _ = self.passes(steps.__getitem__, self.stands(before.__getitem__))
+        return np.broadcast_to(risen, len(steps["step"]))
 
 
 # ---- What is said of a condition that became true: the numbers in it, and which weights they are of
@@ -272,42 +226,35 @@ class Told(NamedTuple):
 
 
 def told(expression: Expression, numbers: Numbers, where: NDArray[np.bool_], before: Before) -> Told:
-    """The numbers in a condition, where `where` is what :meth:`Condition.becomes` found: the first element is told."""
-    former: dict[Load, Array] = {}
-    if isinstance(before, Kept):
-        back = (load for load in expression.instructions if isinstance(load, Load) and load.before)
-        former = dict(zip(back, before, strict=True))
-    place = tuple(int(i) for i in np.argwhere(where)[0]) if where.ndim and where.any() else ()
+    """The numbers in a condition, where `where` is what :meth:`Condition.passes` found: the first element is told."""
+    former = iter(before if isinstance(before, tuple) else ())
+    place = tuple(int(i) for i in np.argwhere(where)[0]) if where.ndim else ()
     parts: dict[tuple[str, bool], str] = {}
     weights: dict[int, None] = {}
     for load in expression.loads:
-        array = former[load] if load.before else expression.value(load, numbers.__getitem__)
+        array = next(former) if load.before else expression.value(load, numbers.read)
         if array.ndim and array.shape != where.shape:
             continue  # max(...) of it: no one element says why
         here = place if array.ndim else ()
-        name = _name(load, numbers, here)
+        name = load.written + "".join(f"[{index}]" for index in here)
+        if load.written == "dead" and here:
+            name = numbers.named.unit(here[0])
+        number = array[here]
+        value = ("false", "true")[bool(number)] if number.dtype == bool else f"{float(number):.6g}"
+        if load.before:
+            parts[name, True] = f"before {value}" if (name, False) in parts else f"{name} before {value}"
+            continue
         index = _weight(load, numbers, here)
         if index is not None:
             weights[index] = None
-        value = _brief(array[here])
-        if not load.before:
-            of = f" in {numbers.weight_name(index)}" if index is not None and load.key in ("grad", "nan") else ""
-            parts[name, False] = f"{name} {value}{of}"
-        else:
-            parts[name, True] = f"before {value}" if (name, False) in parts else f"{name} before {value}"
+            if load.key in ("grad", "nan"):
+                value += f" in {weight_name(numbers.named.tensors, index)}"
+        parts[name, False] = f"{name} {value}"
     return Told(", ".join(list(parts.values())[:SHOWN]), tuple(weights))
-
-
-def _name(load: Load, numbers: Numbers, place: tuple[int, ...]) -> str:
-    if load.key == "dead" and not load.indices and place:
-        return numbers.named.unit(place[0])
-    return load.written + "".join(f"[{index}]" for index in place)
 
 
 def _weight(load: Load, numbers: Numbers, place: tuple[int, ...]) -> int | None:
     """The flat index of the weight that a number is of, if it is of one."""
-    if load.before:
-        return None
     if load.key in ("grad", "nan"):
         return numbers.weight_of(load.key)
     if load.key not in numbers.named.tensor:
@@ -316,9 +263,4 @@ def _weight(load: Load, numbers: Numbers, place: tuple[int, ...]) -> int | None:
     indices = (*load.indices, *place)
     if len(indices) != len(tensor.shape):
         return None
-    positive = tuple(index % side for index, side in zip(indices, tensor.shape, strict=True))
-    return tensor.start + (int(np.ravel_multi_index(positive, tensor.shape)) if positive else 0)
-
-
-def _brief(number: Array) -> str:
-    return ("false", "true")[bool(number)] if number.dtype == bool else f"{float(number):.6g}"
+    return tensor.start + int(np.arange(tensor.size).reshape(tensor.shape)[indices])

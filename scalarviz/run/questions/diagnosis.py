@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,16 +87,18 @@ def _not_finite(frame: Frame, tensors: Sequence[Tensor], known: bool) -> Trouble
             if bad:
                 nans = int(np.count_nonzero(np.isnan(block)))
                 kind = "NaN" if nans == bad else "NaN or infinite" if nans else "infinite"
-                named = "numbers" if tensor.buffer else what
+                named, verb = "numbers" if tensor.buffer else what, "is" if bad == 1 else "are"
                 count = f"{bad:,} of {block.size:,} {named}" if block.size > 1 else named.rstrip("s")
-                return Trouble("not finite", tensor.name, f"{tensor.name}: {count} {_is(bad)} {kind}")
+                return Trouble("not finite", tensor.name, f"{tensor.name}: {count} {verb} {kind}")
     if known and not np.isfinite(frame.loss):
         return Trouble("not finite", tensors[-1].name, f"the loss is {'NaN' if np.isnan(frame.loss) else 'infinite'}")
     return None
 
 
-def _is(count: int) -> str:
-    return "is" if count == 1 else "are"
+def sources_of(stages: Sequence[Stage]) -> dict[str, tuple[str, ...]]:
+    """By a stage's name, those whose rows it reads; ``"input"`` is the sample."""
+    before = ["input", *(stage.name for stage in stages)]
+    return {stage.name: stage.sources or (name,) for stage, name in zip(stages, before, strict=False)}
 
 
 def layers_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[Layer]:
@@ -103,10 +106,8 @@ def layers_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[Layer]
 
     Those that are called more than once are left out: one call may learn where another cannot.
     """
-    named = {t.name: t for t in tensors}
-    before = ["input", *(stage.name for stage in stages)]
-    sources = {stage.name: stage.sources or (name,) for stage, name in zip(stages, before, strict=False)}
-    readers = {name: [s for s in stages if name in sources[s.name]] for name in before}
+    named, sources = {t.name: t for t in tensors}, sources_of(stages)
+    readers = {stage.name: [s for s in stages if stage.name in sources[s.name]] for stage in stages}
     weights = {s.name: s.weight or named.get(f"{s.name}.weight" if s.name else "weight") for s in stages}
     calls = Counter(weight.name for weight in weights.values() if weight is not None)
     found = []
@@ -141,29 +142,23 @@ def _when(frame: Frame) -> str:
 
 
 def _saturated(frame: Frame, layer: Layer, behind: Sequence[Layer], known: bool) -> Trouble | None:
-    """Activations so flat that next to nothing of the gradient behind them has come through."""
-    own = _size(frame, layer.weight)
-    reference = None if layer.last else max((_size(frame, other.weight) for other in behind), default=0.0)
-    for stage in layer.after:
+    """Activations so flat that next to nothing of the gradient behind them has come through.
+
+    Outputs may be what they should be, and the few steep units may do: then they do no harm.
+    """
+    own, after = _size(frame, layer.weight), max((_size(frame, other.weight) for other in behind), default=0.0)
+    if known:
+        harm = frame.loss > WRONG and own < LOST * frame.loss if layer.last else own < HARDLY * after
+    else:
+        harm = not layer.last
+    for stage in layer.after if harm else ():
         shares = frame.saturated.get(stage.name)
         share = float(np.mean(shares)) if shares is not None and len(shares) else 0.0
-        if share >= MOSTLY and _blocks(frame, share, own, reference, known):
+        if share >= (MOSTLY if known else 1.0):
             amount = "no" if known and own == 0 else "hardly any"
             text = f"{amount} gradient reaches {layer.weight.name}: {stage.kind} is saturated{_when(frame)}"
             return Trouble("saturated", layer.weight.name, text)
     return None
-
-
-def _blocks(frame: Frame, share: float, own: float, behind: float | None, known: bool) -> bool:
-    """Whether a saturated stage does harm: outputs may be what they should be, and the few steep units may do.
-
-    `behind` is the gradient of the layers behind it, None for the output.
-    """
-    if not known:
-        return behind is not None and share == 1.0
-    if behind is None:
-        return frame.loss > WRONG and own < LOST * frame.loss
-    return own < HARDLY * behind  # nothing behind it either: then it is told there
 
 
 def _without_gradient(frame: Frame, layers: Sequence[Layer], at: int) -> Trouble | None:
@@ -186,8 +181,7 @@ _SMOOTH = ("tanh", "sigmoid", "softplus", "gelu", "silu", "elu", "log_sigmoid")
 
 def _size(frame: Frame, tensor: Tensor) -> float:
     """Root mean square of a tensor's gradient."""
-    block: NDArray[np.floating] = tensor.of(frame.gradient).astype(np.float64)
-    return float(np.sqrt(np.mean(block * block))) if block.size else 0.0
+    return _norm(frame.gradient, [tensor]) / math.sqrt(max(tensor.size, 1))
 
 
 # ---- What each layer does at one moment, in a few numbers: how large its gradient and its update are
@@ -226,20 +220,15 @@ def layer_rows(frame: Frame, tensors: Sequence[Tensor], stages: Sequence[Stage])
             _norm(flat, members) if all(bool(frame.known(name)[t.span].any()) for t in members) else None
             for name, flat in (("gradient", frame.gradient), ("update", frame.update))
         )
-        row = LayerRow(name, sum(t.size for t in members), _norm(frame.values, members), gradient, update)
-        found.append(_with_units(row, frame, following))
+        unit = next((s for s in following if s.name in frame.dead or s.name in frame.saturated), None)
+        dead, flat = (None, None) if unit is None else (frame.dead.get(unit.name), frame.saturated.get(unit.name))
+        row = LayerRow(
+            name, sum(t.size for t in members), _norm(frame.values, members), gradient, update,
+            None if dead is None else int(np.count_nonzero(dead)), None if flat is None else float(np.mean(flat)),
+            0 if unit is None else unit.outputs,
+        )  # fmt: skip
+        found.append(row)
     return found
-
-
-def _with_units(row: LayerRow, frame: Frame, following: Sequence[Stage]) -> LayerRow:
-    """With what the first activation after it does."""
-    for stage in following:
-        dead, flat = frame.dead.get(stage.name), frame.saturated.get(stage.name)
-        if dead is not None or flat is not None:
-            rests = None if dead is None else int(np.count_nonzero(dead))
-            share = None if flat is None else float(np.mean(flat))
-            return LayerRow(row.name, row.count, row.weight, row.gradient, row.update, rests, share, stage.outputs)
-    return row
 
 
 def _norm(flat: NDArray[np.floating], members: Sequence[Tensor]) -> float:

@@ -2,66 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsFloat
 
-from ...errors import InputError, TypeMismatchError, UnknownNameError, shown
-from ...scalar import Value, function, ops
+from ...scalar import Value, function
 from ...scalar import max as largest
 from ...scalar import min as smallest
 from ...scalar.value import as_value
-from .expression import Apply, Compare, Expression, Instruction, Load, Push, fault, some
-from .parser import CONSTANTS, Vocabulary, parse
-
-
-def distinct_names(names: Iterable[str], what: str) -> list[str]:
-    """Check them; `what` is how messages call the formula.
-
-    Raises InputError: a name is given twice. TypeMismatchError: they are no list of texts.
-    """
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise TypeMismatchError(f"{what}: the names must be a list of texts, got {shown(names)}")
-    known = list(names)
-    if not all(isinstance(name, str) for name in known):
-        raise TypeMismatchError(f"{what}: the names must be texts, got {shown(known)}")
-    if len(set(known)) < len(known):
-        raise InputError(f"{what}: a name is given twice among {shown(known)}")
-    return known
-
-
-# ---- `Formula`: a text that is computed with Values, so that it has a graph
-
+from .expression import Apply, Expression, Function, Instruction, Load, Push, fault
+from .parser import Vocabulary, parse
 
 Number = Value | SupportsFloat
 
-_SIGNS = {
-    ("+", 2): "add", ("-", 2): "sub", ("*", 2): "mul", ("/", 2): "div", ("**", 2): "pow", ("-", 1): "neg",
-    ("<", 2): "lt", ("<=", 2): "le", (">", 2): "gt", (">=", 2): "ge",
-}  # fmt: skip
-"""Operators and the operations that they are, by how many operands they have."""
 _MANY: Mapping[str, Callable[[Sequence[Number]], Value]] = {"max": largest, "min": smallest}
-_WORD = re.compile("[a-z]+")
 _NO = "a formula has none; where(a > b, x, y) chooses one of two numbers"
-_BACK = "'before', 'changes' and 'crosses' look back, and a formula knows nothing of the step before"
 _REFUSED = {
-    **dict.fromkeys(("and", "or", "not", "==", "!="), _NO),
+    **dict.fromkeys(("and", "or", "not", "==", "!=", "nan"), _NO),
     **dict.fromkeys(("norm", "sum", "mean", "any", "all"), "it is of arrays, and in a formula every name is a number"),
     "sign": "it has no derivative; where(a > 0, 1, -1) is the same",
-    "nan": _NO,
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Formula:
     """A text that makes a Value of numbers.
-
-    Attributes
-    ----------
-    expression : Expression
-    known, others : tuple of str
-        The names in it, in their order: those that were given, and the rest.
 
     Examples
     --------
@@ -74,7 +39,7 @@ class Formula:
     """
 
     expression: Expression
-    known: tuple[str, ...]
+    known: tuple[str, ...]  # known, others: the names in it, in their order: those that were given, and the rest
     others: tuple[str, ...]
 
     @property
@@ -85,90 +50,52 @@ class Formula:
     @property
     def constants(self) -> dict[str, float]:
         """The numbers in it that were written as names: ``pi``, ``e``, ``inf``."""
-        starts = [one.start for one in self.expression.instructions if isinstance(one, Push)]
-        words = [found[0] for start in starts if (found := _WORD.match(self.text, start))]
-        return {word: CONSTANTS[word] for word in words if word in CONSTANTS}
+        return {i.name: float(i.number) for i in self.expression.instructions if isinstance(i, Push) and i.name}
 
     def __call__(self, numbers: Mapping[str, Number]) -> Value:
-        """The result, with its graph.
-
-        `numbers`: by name; more names may be in it.
-
-        Raises UnknownNameError: a name has no number.
-        """
+        """The result, with its graph; `numbers` has one for each name."""
         stack: list[Any] = []
         for instruction in self.expression.instructions:
             match instruction:
                 case Push(number=number):
                     stack.append(float(number))
                 case Load(key=key):
-                    if key not in numbers:
-                        said = f"{self.expression.what} {shown(self.text)}: there is no number for {key!r}; given: "
-                        raise UnknownNameError(said + some(numbers))
                     stack.append(numbers[key])
-                case Apply(function=applied, count=count):
+                case Apply(function=Function(op=op), count=count):
                     operands = stack[-count:]
-                    stack[-count:] = [_operation(applied.name, count)(operands)]
+                    stack[-count:] = [_MANY[op](operands) if op in _MANY else function(op)(*operands)]
         return as_value(stack[0])
 
     def __repr__(self) -> str:
         return f"Formula({self.text!r})"
 
 
-def _operation(name: str, count: int) -> Callable[[Sequence[Number]], Value]:
-    """The operation that an instruction stands for."""
-    if name in _MANY:
-        return _MANY[name]
-    own = function(_SIGNS.get((name, count), name))
-    return lambda operands: own(*operands)
-
-
 def formula(text: str, names: Iterable[str] = (), what: str = "the formula") -> Formula:
     """Read a text in which every other word is a number as well.
 
-    Parameters
-    ----------
-    text : str
-        The grammar of :mod:`scalarviz.run.questions.parser`: numbers, names, ``+ - * / **``, comparisons, parentheses,
-        and the functions of the operations table; ``pi``, ``e`` and ``inf`` where no name is called so.
-    names : iterable of str
-        What is known beforehand; a name of several words is written in quotes.
-    what : str
-        How messages call it.
+    Its grammar is that of :mod:`scalarviz.run.questions.parser` without what looks back, joins conditions, or is of
+    arrays. `names` are known beforehand; one of several words is written in quotes. `what`: how messages call it.
 
-    Raises
-    ------
-    ExpressionError
-        The text is no formula: the message says where, what stands there and what may, with a caret under it.
-    InputError
-        More than 10,000 characters.
-    TypeMismatchError
-        No text, or names that are none.
+    Raises ExpressionError: the text is no formula. InputError: more than 10,000 characters. TypeMismatchError: no text.
     """
-    known = distinct_names(names, what)
-    expression = parse(text, Vocabulary(tuple(known), free=True), what, "number")
+    known = tuple(names)
+    expression = parse(text, Vocabulary(known, free=True), what, "number")
     for instruction in expression.instructions:
-        _check(text, instruction, what)
-    found = list(dict.fromkeys(i.key for i in expression.instructions if isinstance(i, Load)))
+        said = _refusal(instruction)
+        if said:
+            raise fault(text, instruction.start, said, what)
+    found = dict.fromkeys(load.key for load in expression.loads)
     mine, others = (tuple(n for n in found if (n in known) is there) for there in (True, False))
     return Formula(expression, mine, others)
 
 
-def _check(text: str, instruction: Instruction, what: str) -> None:
-    """Refuse what conditions have and formulas cannot."""
+def _refusal(instruction: Instruction) -> str:
+    """Why a formula cannot have what a condition can; empty where it can."""
     match instruction:
-        case Compare():
-            said = f"{instruction.function.name!r} stands in a chain of comparisons; {_NO}"
-            raise fault(text, instruction.start, said, what)
-        case Load(before=True, start=start):
-            raise fault(text, start, _BACK, what)
-        case Load(indices=indices, start=start, written=written) if indices:
-            raise fault(text, start, f"{written!r}: every name is one number and has no [places]", what)
-        case Apply(function=applied, count=count, start=start):
-            name = applied.name
-            if name in ("crosses", "changes"):
-                raise fault(text, start, _BACK, what)
-            if name in _REFUSED:
-                raise fault(text, start, f"{name!r}: {_REFUSED[name]}", what)
-            if name not in _MANY and (name, count) not in _SIGNS and name not in ops.TABLE:
-                raise fault(text, start, f"{name!r} is no operation with a derivative", what)
+        case Load(before=True) | Apply(function=Function(name="crosses" | "changes")):
+            return "'before', 'changes' and 'crosses' look back, and a formula knows nothing of the step before"
+        case Load(indices=(_, *_), written=written):
+            return f"{written!r}: every name is one number and has no [places]"
+        case Apply(function=Function(name=name, op=""), count=count):
+            return f"{name!r} stands in a chain of comparisons; {_NO}" if count > 2 else f"{name!r}: {_REFUSED[name]}"
+    return ""

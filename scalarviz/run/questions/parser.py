@@ -1,4 +1,4 @@
-"""The grammar, and the parser: from words to the instructions of an `Expression`.
+"""The grammar, and the way from a text to an `Expression`: Python parses it (`ast`), and a checker refuses the rest.
 
 From what binds least to what binds most, as in Python::
 
@@ -13,49 +13,50 @@ From what binds least to what binds most, as in Python::
 Operands of ``and``, ``or`` and ``not`` are comparisons, those of arithmetic are numbers (a comparison among them is 1
 or 0). ``before(a)`` is `a` as it was before the step, ``a changes`` is ``a != before(a)``, and ``a crosses b`` holds
 where `a` was on one side of `b` and is now on it or on the other.
+
+Python gets another text, in which each word takes eight characters: a number or name is ``_``, ``a changes`` is
+``a is None``, and ``a crosses b`` is ``a in b``, which bind like comparisons. So the column of a node tells the word,
+and nothing that a user writes reaches Python but brackets and operators.
 """
 
 from __future__ import annotations
 
+import ast
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 
-from ...errors import ExpressionError, shown
+from ...checks import text as checked_text
+from ...errors import ExpressionError, InputError, shown
 from . import expression as functions
 from .expression import (
+    COMPARISONS,
     OPERATORS,
+    PREFIXES,
     Apply,
-    Compare,
     Expression,
+    Function,
     Instruction,
     Kind,
     Load,
     Push,
-    Word,
+    chain,
     fault,
     nearest,
     some,
-    words,
 )
 
+LONGEST = 10_000
+"""Characters that a text may have."""
 DEEPEST = 64
-"""How deep operands may be nested: in parentheses, behind signs, powers and operators."""
-MOST_PLACES = 64
-"""How many axes an array may have."""
-
-_OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _SIGN, _POWER = range(1, 9)
-_BINDS = {
-    "or": _OR, "and": _AND, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "**": _POWER,
-    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!=", "crosses", "changes"), _COMPARISON),
-}  # fmt: skip
-_CHAIN = ("<", "<=", ">", ">=", "==", "!=")
+"""How deep operands may be nested in parentheses and behind signs and powers."""
 CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf}
 """Names that are numbers, where a vocabulary has no others of that name."""
-_EXAMPLE = "compare it, as in loss > 1"
+_COMPARE = "compare it, as in loss > 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,48 @@ class Vocabulary:
         return some([*self.names, *(f"{name}(...)" for name in self.of)])
 
 
+# ---- From letters to words: numbers, names with [places] behind them (``0.weight[2][1]`` is one word), signs
+
+Word = re.Match[str]  # lastgroup: what it is
+
+# Nothing here is tried twice (possessive, atomic), so that no text takes longer than its length.
+_NAME, _QUOTED, _INDEX = r"\w++(?:\.\w++)*+", r""""[^"]*+"|'[^']*+'""", r"\s*+-?+\s*+[0-9]{1,18}+(?![\w.])\s*+"
+_PLACES = rf"(?:\s*+\[{_INDEX}(?:,{_INDEX})*+\])*+"
+
+
+@cache
+def _words(of: tuple[str, ...]) -> re.Pattern[str]:
+    """Every word, where these names take another in parentheses."""
+    pattern = rf"""(?P<space>\s++)
+    | (?P<number>(?>[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+(?![\w.]))
+    | (?P<sign>(?:and|or|not|crosses|changes)(?![\w.])|\*\*|<=|>=|==|!=|[-+*/<>(),])
+    | (?P<part>(?P<of>{"|".join(of) or "(?!)"})\s*+\(\s*+(?P<inner>{_NAME}|{_QUOTED})(?P<first>{_PLACES})\s*+\)
+        (?P<then>{_PLACES}))
+    | (?P<operand>(?:(?P<name>{_NAME})|(?P<quoted>{_QUOTED}))(?P<places>{_PLACES}))
+    | (?P<broken>\[(?:{_INDEX},)*+(?:{_INDEX})?+\s*+-?+)  # places, up to what is wrong with them
+    | (?P<bad>.)
+    | (?P<end>\Z)"""
+    return re.compile(pattern, re.VERBOSE | re.DOTALL)
+
+
+_INSTEAD = {
+    "=": "== compares", "^": "** is the power", "&": "and joins two conditions", "|": "or joins two conditions",
+    "!": "not turns a condition round", "%": "there is no remainder", "≤": "write <=", "≥": "write >=",
+    "≠": "write !=", "×": "write *", "·": "write *", "−": "write -", "÷": "write /",
+    '"': "the quote has no end", "'": "the quote has no end",
+}  # fmt: skip
+_IN_PYTHON = {"crosses": "in", "changes": "is None"}
+_WIDE = 8
+_OPERAND, _END = "a number, a name, a function or (", "an operator, such as + < and, or the end"
+_IN_CALL, _IN_GROUP = "an operator, a comma or )", "an operator or )"
+
+
+def is_plain(name: str) -> bool:
+    """Whether a text takes a name for that name, without quotes round it."""
+    found = _words(()).fullmatch(name)
+    return found is not None and found["name"] == name
+
+
 def parse(text: str, vocabulary: Vocabulary, what: str = "the expression", kind: Kind | None = None) -> Expression:
     """Read a text.
 
@@ -85,170 +128,176 @@ def parse(text: str, vocabulary: Vocabulary, what: str = "the expression", kind:
     Raises ExpressionError: where it stops to make sense, what stands there, what may, and the nearest name.
     InputError: more than 10,000 characters. TypeMismatchError: no text.
     """
-    return _Parser(text, words(text, what), vocabulary, what).run(kind)
+    checked_text(text, what)
+    if len(text) > LONGEST:
+        raise InputError(f"{what} has {len(text):,} characters; at most {LONGEST:,} are read")
+    reader = _Reader(text, vocabulary, what)
+    try:
+        found = reader.visit(ast.parse(reader.python(), mode="eval").body)
+    except (RecursionError, MemoryError):
+        said = "there are more operators in a row than can be read: put some of them in parentheses"
+        raise fault(text, 0, said, what) from None
+    if kind == "truth" and found == "number":
+        raise fault(text, 0, f"a condition is wanted, and this is a number; {_COMPARE}", what)
+    return Expression(text, what, tuple(reader.out), found if kind is None else kind)
 
 
-class _Parser:
-    """One text on its way through the grammar; instructions are written as it goes."""
+class _Reader:
+    """One text on its way; instructions are written as its tree is walked."""
 
-    def __init__(self, text: str, words: list[Word], vocabulary: Vocabulary, what: str) -> None:
-        self.text, self.words, self.vocabulary, self.what = text, words, vocabulary, what
-        self.place = self.depth = 0
-        self.back = False  # inside before( ... )
+    def __init__(self, text: str, vocabulary: Vocabulary, what: str) -> None:
+        self.text, self.vocabulary, self.what = text, vocabulary, what
+        pattern = _words(tuple(map(re.escape, vocabulary.of)))
+        self.words = [word for word in pattern.finditer(text) if word.lastgroup != "space"]
         self.out: list[Instruction] = []
+        self.back = False  # inside before( ... )
 
-    @property
-    def word(self) -> Word:
-        return self.words[self.place]
+    def fault(self, place: int | Word, said: str) -> ExpressionError:
+        return fault(self.text, place if isinstance(place, int) else place.start(), said, self.what)
 
-    def run(self, kind: Kind | None) -> Expression:
-        found = self.expression(_OR)
-        if self.word.kind != "end":
-            raise self.refuse("an operator, such as + < and, or the end")
-        if kind == "truth" and found == "number":
-            raise self.fault(0, f"a condition is wanted, and this is a number; {_EXAMPLE}")
-        return Expression(self.text, self.what, tuple(self.out), found if kind is None else kind)
+    def refuse(self, word: Word, wanted: str) -> ExpressionError:
+        there = "the text ends" if word.lastgroup == "end" else f"there is {shown(word.group())}"
+        return self.fault(word, f"{there} where {wanted} is wanted")
 
-    # ---- words
+    def python(self) -> str:
+        """The text that Python parses, if operands and operators take turns and every parenthesis is closed."""
+        opened, ended, deep = [_END], False, 0  # what else may stand behind an operand; whether one has ended
+        last, name = "", False  # the word before, and whether that is a name
+        for at, word in enumerate(self.words):
+            kind, text = word.lastgroup, word.group()
+            sign = text if kind == "sign" else ""
+            if kind == "bad":
+                instead = f": {_INSTEAD[text]}" if text in _INSTEAD else ""
+                raise self.fault(word, f"{text!r} is no part of an expression{instead}")
+            if len(opened) + deep > DEEPEST:
+                raise self.fault(word, f"it is nested more than {DEEPEST} deep")
+            if sign == ")" and (opened[-1] == _IN_CALL if last == "," else ended and len(opened) > 1):
+                opened.pop()
+                ended = True
+            elif ended and kind == "broken" and name:
+                raise self.refuse(self.words[at + 1], "a whole number, a comma or ]")
+            elif last == "changes" and sign in OPERATORS and OPERATORS[sign].gives == "number":
+                raise self.fault(word, "'changes' before it needs parentheses round it and its number")
+            elif ended and sign in OPERATORS:
+                ended, deep = sign == "changes", deep + 1 if sign == "**" else 0
+            elif ended and sign == "," and opened[-1] == _IN_CALL:
+                ended, deep = False, 0
+            elif sign == "(" and (name or not ended):
+                opened.append(_IN_CALL if name else _IN_GROUP)
+                ended = False
+            elif ended and (kind != "end" or len(opened) > 1):
+                raise self.refuse(word, opened[-1])
+            elif sign == "not" and last in OPERATORS and OPERATORS[last].takes == "number":
+                raise self.fault(word, "'not' here needs parentheses round it and its condition")
+            elif sign in ("-", "+", "not"):
+                deep += 1
+            elif kind in ("number", "operand", "part"):
+                ended = True
+            elif not ended:
+                raise self.refuse(word, _OPERAND)
+            last, name = text, kind in ("operand", "part")
+        signs = (word.group() if word.lastgroup == "sign" else "_" for word in self.words[:-1])
+        return "".join(_IN_PYTHON.get(sign, sign).ljust(_WIDE) for sign in signs)
 
-    def fault(self, place: int, said: str) -> ExpressionError:
-        return fault(self.text, place, said, self.what)
+    # ---- the tree
 
-    def refuse(self, wanted: str) -> ExpressionError:
-        word = self.word
-        there = "the text ends" if word.kind == "end" else f"there is {shown(word.text)}"
-        return self.fault(word.start, f"{there} where {wanted} is wanted")
+    def sign(self, right: ast.expr) -> Word:
+        """The operator before an operand."""
+        at = right.col_offset // _WIDE - (not isinstance(right, ast.Constant))  # None is half of ``changes``
+        while self.words[at].group() == "(":
+            at -= 1
+        return self.words[at]
 
-    def is_sign(self, *signs: str) -> bool:
-        return self.word.kind == "sign" and self.word.text in signs
+    def visit(self, node: ast.expr) -> Kind:
+        """Write the instructions of a part of the tree; what the part is."""
+        word = self.words[node.col_offset // _WIDE]
+        match node:
+            case ast.BoolOp(values=[first, *rest]):
+                return self.joined(first, rest)
+            case ast.BinOp():
+                rest = []
+                while isinstance(node, ast.BinOp):  # a long sum is a deep tree
+                    rest.append(node.right)
+                    node = node.left
+                return self.joined(node, rest[::-1])
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                self.visit(operand)
+                return "number"
+            case ast.UnaryOp(operand=operand):
+                return self.apply(PREFIXES[word.group()], word, [self.visit(operand)])
+            case ast.Compare():
+                return self.compared(node)
+            case ast.Call(args=args):
+                return self.called(word, args)
+            case ast.Name() if word.lastgroup == "number":
+                self.out.append(Push(np.asarray(float(word.group())), word.start()))
+                return "number"
+            case ast.Name() if word.lastgroup == "part":
+                return self.part(word)
+            case ast.Name():
+                return self.named(word)
+        raise self.refuse(word, _OPERAND)  # nothing else can be written with these words
 
-    def next(self) -> Word:
-        word = self.word
-        self.place += 1
-        return word
-
-    def expect(self, sign: str, wanted: str = "") -> Word:
-        if not self.is_sign(sign):
-            raise self.refuse(wanted or sign)
-        return self.next()
-
-    # ---- operators
-
-    def expression(self, least: int) -> Kind:
-        """One operand and what is joined to it by operators that bind at least so much; its instructions are out."""
-        self.depth += 1
-        if self.depth > DEEPEST:
-            raise self.fault(self.word.start, f"it is nested more than {DEEPEST} deep")
-        begin, kind = len(self.out), self.operand(least)
-        while self.word.kind == "sign" and _BINDS.get(self.word.text, 0) >= least:
-            kind = self.joined(kind, begin, self.next())
-        self.depth -= 1
+    def joined(self, first: ast.expr, rest: Sequence[ast.expr]) -> Kind:
+        """``a + b - c``."""
+        kind = self.visit(first)
+        for right in rest:
+            sign = self.sign(right)
+            kind = self.apply(OPERATORS[sign.group()], sign, [kind, self.visit(right)])
         return kind
 
-    def joined(self, left: Kind, begin: int, sign: Word) -> Kind:
-        """What `sign` makes of the operand before it, whose instructions start at `begin`, and of the one after."""
-        name = sign.text
-        if name in _CHAIN:
-            return self.chain(sign)
-        if name == "changes":
-            return self.looking_back(sign, [begin])
-        if name == "crosses":
-            middle = len(self.out)
-            kinds = left, self.expression(_SUM)
-            if "truth" in kinds:
-                raise self.fault(sign.start, "'crosses' stands between two numbers, as in 0.weight[0][0] crosses 0")
-            return self.looking_back(sign, [begin, middle])
-        binds = _BINDS[name]
-        right = self.expression(binds if name == "**" else binds + 1)
-        return self.applied(name, sign, left, right)
+    def compared(self, node: ast.Compare) -> Kind:
+        """``a < b``, ``a < b < c``, ``a crosses b``, ``a changes``; they are read from left to right."""
+        begin, kind, links = len(self.out), self.visit(node.left), list[Function]()
+        for right in node.comparators:
+            sign = self.sign(right)
+            name = sign.group()
+            if name in COMPARISONS:
+                if links:
+                    self.out.pop()  # what the chain was up to here
+                links.append(COMPARISONS[name])
+                self.visit(right)
+                self.out.append(Apply(chain(links), len(links) + 1, sign.start()))
+            else:
+                links = []
+                if name == "crosses" and "truth" in (kind, self.visit(right)):
+                    raise self.fault(sign, "'crosses' stands between two numbers, as in 0.weight[0][0] crosses 0")
+                operands = self.out[begin:]
+                if self.back or any(isinstance(i, Load) and i.before for i in operands):
+                    raise self.fault(sign, f"{name!r} of something that looks back itself: one step is kept, not two")
+                self.out += [replace(i, before=True) if isinstance(i, Load) else i for i in operands]
+                self.out.append(Apply(OPERATORS[name], 2 * (1 + (name == "crosses")), sign.start()))
+            kind = "truth"
+        return kind
 
-    def applied(self, name: str, sign: Word, *kinds: Kind) -> Kind:
-        function = OPERATORS[name]
+    def apply(self, function: Function, word: Word, kinds: Sequence[Kind], place: int | None = None) -> Kind:
         if function.takes == "truth" and "number" in kinds:
-            where = "after it" if kinds[-1] == "number" else "before it"
-            raise self.fault(sign.start, f"{shown(name)} joins conditions, and {where} is a number; {_EXAMPLE}")
-        self.out.append(Apply(function, len(kinds), sign.start))
+            said = f"{shown(function.name)} takes conditions, and this is a number; {_COMPARE}"
+            raise self.fault(word.start() if place is None else place, said)
+        self.out.append(Apply(function, len(kinds), word.start()))
         return function.gives
-
-    def chain(self, sign: Word) -> Kind:
-        """``a < b``, and ``a < b < c``, where each two neighbours are compared."""
-        self.expression(_SUM)
-        links = 0
-        while self.is_sign(*_CHAIN):
-            self.out.append(Compare(OPERATORS[sign.text], sign.start))
-            links += 1
-            sign = self.next()
-            self.expression(_SUM)
-        self.out.append(Apply(OPERATORS[sign.text], 2, sign.start))
-        for _ in range(links):
-            self.out.append(Apply(OPERATORS["and"], 2, sign.start))
-        return "truth"
-
-    def looking_back(self, sign: Word, begins: list[int]) -> Kind:
-        """The operands once more, as they were before the step."""
-        operands = self.out[begins[0] :]
-        if self.back or any(isinstance(i, Load) and i.before for i in operands):
-            raise self.fault(
-                sign.start, f"{sign.text!r} of something that looks back itself: one step is kept, not two"
-            )
-        self.out += [replace(i, before=True) if isinstance(i, Load) else i for i in operands]
-        self.out.append(Apply(OPERATORS[sign.text], 2 * len(begins), sign.start))
-        return "truth"
 
     # ---- operands
 
-    def operand(self, least: int) -> Kind:
-        word = self.next()
-        if word.kind == "number":
-            self.push(float(word.text), word)
-            return "number"
-        if word.kind == "name":
-            return self.named(word)
-        if word.kind == "quoted":
-            alone = f'"{word.text}"'
-            return self.name(word, alone if alone in self.vocabulary.names else word.text)
-        if word.text == "not" and word.kind == "sign":
-            if least > _NOT:
-                raise self.fault(word.start, "'not' here needs parentheses round it and its condition")
-            return self.applied("not", word, self.expression(_NOT))
-        if word.text in ("-", "+") and word.kind == "sign":
-            self.expression(_SIGN)
-            if word.text == "-":
-                self.out.append(Apply(OPERATORS["negative"], 1, word.start))
-            return "number"
-        if word.text == "(" and word.kind == "sign":
-            kind = self.expression(_OR)
-            self.expect(")", "an operator or )")
-            return kind
-        self.place -= 1
-        raise self.refuse("a number, a name, a function or (")
-
-    def push(self, number: float, word: Word) -> None:
-        self.out.append(Push(np.asarray(number, np.float64), word.start))
+    def load(self, key: str, places: str, word: Word) -> Kind:
+        indices = map(int, re.findall("-?[0-9]+", re.sub(r"\s", "", places)))
+        self.out.append(Load(key, tuple(indices), self.back, word.start()))
+        return "truth" if (word["of"] or key) in self.vocabulary.truths else "number"
 
     def named(self, word: Word) -> Kind:
-        """A name, or a function with its operands."""
-        name, vocabulary = word.text, self.vocabulary
-        if not self.is_sign("("):
-            if name in CONSTANTS and name not in vocabulary.names:
-                self.push(CONSTANTS[name], word)
+        """What a name stands for, with the places behind it."""
+        vocabulary, name = self.vocabulary, word["name"] or word["quoted"][1:-1]
+        key = f'"{name}"' if word["quoted"] and f'"{name}"' in vocabulary.names else name
+        if key not in vocabulary.names:
+            if name in CONSTANTS and word.group() == name:
+                self.out.append(Push(np.asarray(CONSTANTS[name]), word.start(), name))
                 return "number"
-            return self.name(word, name)
-        if name in vocabulary.of:
-            return self.name_of(word)
-        if name == "before":
-            return self.before(word)
-        function = functions.function(name)
-        if function is None:
-            if name in vocabulary.absent:
-                raise self.fault(word.start, self.unknown(name))
-            if name in vocabulary.names:
-                raise self.fault(word.start, f"{shown(name)} is a number and takes nothing in parentheses")
-            own = functions.names(of_graphs=True) if vocabulary.free else ["before", *functions.names()]
-            known = [*vocabulary.of, *own]
-            near = nearest(name, known) or "."
-            raise self.fault(word.start, f"there is no function {shown(name)}{near} There are {', '.join(known)}")
-        return self.call(word, function)
+            if not vocabulary.free or not name.isidentifier() or self.is_function(name):
+                raise self.fault(word, self.unknown(name))
+        return self.load(key, word["places"], word)
+
+    def is_function(self, name: str) -> bool:
+        return name in self.vocabulary.of or functions.function(name) is not None
 
     def unknown(self, name: str) -> str:
         vocabulary = self.vocabulary
@@ -257,96 +306,47 @@ class _Parser:
         number, rest = re.fullmatch(r"([0-9]*)(.*)", name, re.DOTALL).groups()  # type: ignore[union-attr]
         if 0 < len(number) < 20 and (rest in vocabulary.names or (vocabulary.free and rest.isidentifier())):
             return f"there is no {shown(name)}; did you mean {number} * {rest}?"
-        if name in vocabulary.of or name == "before" or functions.function(name) is not None:
+        if self.is_function(name):
             return f"{shown(name)} is a function: it has something in parentheses behind it"
         if vocabulary.free:
             return f"there is no {shown(name)}: a name is a word of letters, digits and _, and has nothing inside it"
         near = nearest(name, [*vocabulary.names, *vocabulary.of])
         return f"there is no {shown(name)}{near or ';'} allowed: {vocabulary.listed()}"
 
-    def call(self, word: Word, function: functions.Function) -> Kind:
-        self.expect("(")
-        kinds: list[Kind] = []
-        places: list[int] = []
-        while not self.is_sign(")") or not kinds:
-            places.append(self.word.start)
-            kinds.append(self.expression(_OR))
-            if not self.is_sign(")"):
-                self.expect(",", "an operator, a comma or )")
-        self.next()
-        if not function.least <= len(kinds) <= function.most:
-            wanted = str(function.least) if function.least == function.most else f"at least {function.least}"
-            raise self.fault(word.start, f"{shown(word.text)} takes {wanted} in parentheses, got {len(kinds)}")
-        if function.takes == "truth" and "number" in kinds:
-            raise self.fault(places[kinds.index("number")], f"{shown(word.text)} takes a condition; {_EXAMPLE}")
-        self.out.append(Apply(function, len(kinds), word.start))
-        return function.gives
-
-    def before(self, word: Word) -> Kind:
-        if self.back:
-            raise self.fault(word.start, "'before' inside 'before': only one step is kept")
-        self.expect("(")
-        self.back, begin = True, len(self.out)
-        kind = self.expression(_OR)
-        self.expect(")", "an operator or )")
-        self.back = False
-        if not any(isinstance(i, Load) and i.before for i in self.out[begin:]):
-            raise self.fault(word.start, "'before' of something that no step changes")
-        return kind
-
-    def name(self, word: Word, name: str) -> Kind:
-        """What a name stands for, with the places behind it."""
-        vocabulary = self.vocabulary
-        if name not in vocabulary.names:
-            free = (
-                vocabulary.free and name.isidentifier() and name not in vocabulary.of and name not in vocabulary.absent
-            )
-            if not free or name == "before" or functions.function(name) is not None:
-                raise self.fault(word.start, self.unknown(name))
-        return self.load(word, name, name, name in vocabulary.truths)
-
-    def name_of(self, word: Word) -> Kind:
+    def part(self, word: Word) -> Kind:
         """``grad(0.weight[2][1])``, and the same as ``grad(0.weight)[2][1]``."""
-        self.expect("(")
-        inner, allowed = self.next(), self.vocabulary.of[word.text]
-        if inner.kind not in ("name", "quoted", "number"):
-            self.place -= 1
-            raise self.refuse(f"one of {some(allowed)}")
-        if inner.text not in allowed:
-            near = nearest(inner.text, allowed)
-            said = f"{shown(word.text)} takes one of {some(allowed)}, and not {shown(inner.text)}{near}"
-            raise self.fault(inner.start, said)
-        indices = self.indices()
-        self.expect(")", "[ or )")
-        key = f"{word.text}({inner.text})"
-        written = f"{word.text}({inner.text}{''.join(f'[{index}]' for index in indices)})"
-        return self.load(word, key, written, word.text in self.vocabulary.truths, indices)
+        of, inner = word["of"], word["inner"]
+        name, allowed = inner if inner[0] not in "\"'" else inner[1:-1], self.vocabulary.of[of]
+        if name not in allowed:
+            said = f"{shown(of)} takes one of {some(allowed)}, and not {shown(name)}{nearest(name, allowed)}"
+            raise self.fault(word.start("inner"), said)
+        return self.load(f"{of}({name})", word["first"] + word["then"], word)
 
-    def load(self, word: Word, key: str, written: str, truth: bool, indices: tuple[int, ...] = ()) -> Kind:
-        more = self.indices()
-        written += "".join(f"[{index}]" for index in more)
-        self.out.append(Load(key, (*indices, *more), self.back, word.start, written))
-        return "truth" if truth else "number"
-
-    def indices(self) -> tuple[int, ...]:
-        """``[2][1]``, or ``[2, 1]``; negative ones count from the end."""
-        found: list[int] = []
-        while self.is_sign("["):
-            if len(found) > MOST_PLACES:
-                raise self.fault(self.word.start, f"more than {MOST_PLACES} [places] in one name")
-            self.next()
-            found.append(self.index())
-            while self.is_sign(","):
-                self.next()
-                found.append(self.index())
-            self.expect("]", "a comma or ]")
-        return tuple(found)
-
-    def index(self) -> int:
-        sign = -1 if self.is_sign("-") else 1
-        if sign < 0:
-            self.next()
-        word = self.word
-        if word.kind != "number" or not word.text.isdigit() or len(word.text) > 18:
-            raise self.refuse("a whole number")
-        return sign * int(self.next().text)
+    def called(self, word: Word, args: Sequence[ast.expr]) -> Kind:
+        """A function with its operands."""
+        name, vocabulary, begin = word.group(), self.vocabulary, len(self.out)
+        place = self.words[args[0].col_offset // _WIDE].start()
+        function = functions.function(name)
+        if name in vocabulary.of:
+            raise self.fault(place, f"{shown(name)} takes one of {some(vocabulary.of[name])}, and nothing else")
+        if function is None:
+            if name in vocabulary.absent:
+                raise self.fault(word, self.unknown(name))
+            if name in vocabulary.names:
+                raise self.fault(word, f"{shown(name)} is a number and takes nothing in parentheses")
+            known = [*vocabulary.of, *functions.names(of_graphs=vocabulary.free)]
+            near = nearest(name, known) or "."
+            raise self.fault(word, f"there is no function {shown(name)}{near} There are {', '.join(known)}")
+        if not function.least <= len(args) <= function.most:
+            wanted = str(function.least) if function.least == function.most else f"at least {function.least}"
+            raise self.fault(word, f"{shown(name)} takes {wanted} in parentheses, got {len(args)}")
+        if name != "before":
+            return self.apply(function, word, [self.visit(arg) for arg in args], place)
+        if self.back:
+            raise self.fault(word, "'before' inside 'before': only one step is kept")
+        self.back = True
+        kind = self.visit(args[0])
+        self.back = False
+        if not any(isinstance(i, Load) for i in self.out[begin:]):
+            raise self.fault(word, "'before' of something that no step changes")
+        return kind

@@ -19,10 +19,8 @@ from ..core.frame import Tensor
 
 Floats = NDArray[np.float64]
 Scale = Literal["linear", "symlog", "log"]
-Scope = Literal["network", "layer", "tensor"]
 
 SCALES = ("linear", "symlog", "log")
-SCOPES = ("network", "layer", "tensor")
 
 KNEE = 80.0
 """Of the symmetric-log scale: V/10 lies half-way between 0 and V, since log(1 + 80/10) / log(1 + 80) = 1/2."""
@@ -129,38 +127,16 @@ def clipped_share(values: ArrayLike, v: float) -> float:
     return float(np.count_nonzero(np.abs(x) > v)) / x.size if x.size else 0.0
 
 
-def group_of(tensor: Tensor, scope: Scope) -> str:
-    """Name of the group that shares a range: ``""`` (network), the module path (layer) or the tensor's name."""
-    if scope not in SCOPES:
-        raise UnknownNameError(f"range scope {shown(scope)} is not known; allowed: {listing(SCOPES)}")
-    if scope == "network":
-        return ""
-    return tensor.name.rpartition(".")[0] if scope == "layer" else tensor.name
-
-
-def extents(flat: ArrayLike, tensors: Sequence[Tensor], scope: Scope = "network") -> dict[str, float]:
-    """V of every tensor, by name, for flat values shape (P,) and a scope; groups share theirs."""
+def extents(flat: ArrayLike, tensors: Sequence[Tensor]) -> dict[str, float]:
+    """V of these tensors, by name, for flat values shape (P,): all share one."""
     values = np.asarray(flat)
-    groups: dict[str, list[Tensor]] = {}
-    for tensor in tensors:
-        groups.setdefault(group_of(tensor, scope), []).append(tensor)
-    found: dict[str, float] = {}
-    for members in groups.values():
-        v = extent(np.concatenate([values[t.span] for t in members]))
-        found.update((t.name, v) for t in members)
-    return found
+    return dict.fromkeys((t.name for t in tensors), extent(np.concatenate([values[t.span] for t in tensors])))
 
 
 class RangeTracker:
-    """V over time: it moves slowly outward and never inward, so that a colour keeps its meaning while one watches.
+    """V over time: it moves slowly outward and never inward, so that a colour keeps its meaning while one watches."""
 
-    `time_constant`: seconds; see :data:`TIME_CONSTANT`.
-    """
-
-    def __init__(self, time_constant: float = TIME_CONSTANT) -> None:
-        if not time_constant > 0.0:
-            raise InputError(f"time_constant must be positive (seconds); got {time_constant}")
-        self.time_constant = time_constant
+    def __init__(self) -> None:
         self._now: dict[str, float] = {}
 
     @property
@@ -174,7 +150,7 @@ class RangeTracker:
         `target`: as :func:`extents` gives it for the frame now shown. `seconds`: since the last update, of
         the clock that the viewer sees (in a film, the film's).
         """
-        share = 1.0 - exp(-max(seconds, 0.0) / self.time_constant)
+        share = 1.0 - exp(-max(seconds, 0.0) / TIME_CONSTANT)
         for name, v in target.items():
             now = self._now.get(name, v)
             self._now[name] = now + share * max(v - now, 0.0)

@@ -142,7 +142,7 @@ class Coloring:
         self.drawn = self.flat
         if not (self._buffers and self._weights) or not self.signed:
             return
-        own = grown(self._others, extents(self.flat, self._buffers, "tensor"), seconds)
+        own = grown(self._others, {t.name: extent(self.flat[t.span]) for t in self._buffers}, seconds)
         self.drawn = self.flat.copy()
         for tensor in self._buffers:
             with np.errstate(over="ignore", invalid="ignore"):
