@@ -79,7 +79,7 @@ def build(options: Options) -> sv.Scene:
         io.check_repaint(options.apply, options.output)
     if options.export_lut:
         io.check_lut_name(options.export_lut)
-    options = kit.resumed(options, hidden=partial(kit.hidden_sizes_in, inputs=3, outputs=3))
+    options = kit.resumed(options, hidden=kit.hidden_in)
     task = (
         _from_pairs(options) if options.pair else _from_pictures(options) if options.source else _from_formula(options)
     )

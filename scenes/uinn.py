@@ -12,8 +12,6 @@ With the defaults all four outputs end on their side of one half for every seed 
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
 import scalarviz as sv
@@ -47,7 +45,7 @@ def build(options: Options) -> sv.Scene:
     InputError, FileFormatError
         For options and files that cannot be used; before anything is written.
     """
-    options = kit.resumed(options, hidden=partial(kit.hidden_sizes_in, inputs=2, outputs=1))
+    options = kit.resumed(options, hidden=kit.hidden_in)
     sizes = (2, *options.hidden, 1)
     net = kit.mlp(options, sizes, nn.ReLU)
     net.initialize(nn.init.kaiming_uniform(), seed=options.seed)

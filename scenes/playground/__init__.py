@@ -14,7 +14,7 @@ The last one sees x and y alone, and 50 of 250 points at each step; with all of 
 with batches of 10 it is 15.
 
 This file has the options and the scene. `net` has the networks and what they get of a point, `points` where points come
-from and all that a run has known, `edits` what a hand changes, `panels` what stands beside the cubes, `controls` what
+from, `edits` what a hand changes, `panels` what stands beside the cubes, `controls` what
 can be set live and what the command of a moment says of it.
 """
 
@@ -36,9 +36,9 @@ from .. import kit
 from ..options import Batch, NotNegative, SamplingFlag, SceneOptions, WholeNumbers, flag, of_text, one_of
 from .controls import HIDDEN, controls_of, own_flags, taken_away
 from .edits import table_edit
-from .net import BETWEEN, FEATURES, MOST_LAYERS, MOST_UNITS, PlayNet, Shape, hidden_behind_features
+from .net import BETWEEN, FEATURES, MOST_LAYERS, MOST_UNITS, PlayNet, Shape
 from .panels import Hand, panels_of
-from .points import Known, PointSet, Recipe, own_points, points_for
+from .points import PointSet, Recipe, own_points, points_for
 
 _OF_ONE = tuple(name for name, feature in FEATURES.items() if feature.inputs == 1)
 MOST_TOLD = 10_000
@@ -138,62 +138,56 @@ def build(options: Options) -> sv.Scene:
     """
     if options.load is not None:
         options.refuse(["weights_seed"], "the weights are those of the file of --load")
-    if options.load is not None and not options.given("hidden"):
-        options = options.model_copy(update={"hidden": hidden_behind_features(options.load)})
+    options = kit.resumed(options, hidden=partial(kit.hidden_in, first=1))
     _check_hidden(options.hidden)
     if options.headless and not options.hidden:
         options.refuse(["activation"], "there is no hidden layer")
     points = points_for(_recipe(options))
     features = _check_features(options, points)
-    table = points.recipe.table
-    net = PlayNet(Shape(features, options.hidden, options.activation, points.sort, options.seed, table=table))
+    net = PlayNet(Shape(features, options.hidden, options.activation, points.sort, options.seed))
     own = points.recipe.own
     notes = list(own.notes) if own else []
     some = f"{points.learnt:,} point{'s' if points.learnt > 1 else ''}"
     notes += [f"{some} to learn from, {len(points.inputs) - points.learnt:,} held back"]
     batch = kit.batch_of(options, points.learnt, "point", notes)
-    run = kit.train(options, net, points.sort.loss(), points.train, batch_size=batch, l1=options.l1, l2=options.l2)
+    run = kit.train(
+        options, net, points.sort.loss(), points.train, about=points, batch_size=batch, l1=options.l1, l2=options.l2
+    )
     if options.weights_seed is not None and options.weights_seed != options.seed:
         run.restart(seed=options.weights_seed)  # as a hand does: the order of the points stays that of --seed
-    known = Known(points, run.dtype)
-    hand = Hand(known)
+    hand = Hand(points)
     return Playground(
         name="playground",
         run=run,
         input_names=points.units.names,
         output_names=points.sort.classes if points.sort.outputs > 1 else (points.units.target.name,),
-        panels=panels_of(known, hand, batch),
+        panels=panels_of(points, hand, batch),
         notes=notes,
-        story=sv.run.Story(_sentence(points), claim=partial(_claim, known=known), anew=partial(_anew, known=known)),
+        story=sv.run.Story(_sentence(points), claim=partial(_claim, first=points), anew=partial(_anew, first=points)),
         whole_loss=points.learnt <= MOST_TOLD,
-        controls=controls_of(known, hand, Options),
-        own_flags=own_flags(known),
+        controls=controls_of(points, hand, Options),
+        own_flags=own_flags(points),
         hide=taken_away(options.hide),
-        table=partial(table_edit, known),
+        table=partial(table_edit, points),
         options=options,
-        known=known,
+        first=points,
     )
 
 
 @dataclass(slots=True)
 class Playground(sv.Scene):
-    """The scene with all points that it has known.
+    """The scene, and the points that it began with."""
 
-    Attributes
-    ----------
-    known : Known
-    """
-
-    known: Known = field(kw_only=True)
+    first: PointSet = field(kw_only=True)
 
 
 def _sentence(points: PointSet) -> str:
     return f"They should {_aim(points)}."
 
 
-def _anew(moment: Moment, *, known: Known) -> str:
+def _anew(moment: Moment, *, first: PointSet) -> str:
     """The sentence where other points were chosen before the first step."""
-    return _sentence(known.at(moment.frame))
+    return _sentence(first.of(moment.frame.data))
 
 
 def _aim(points: PointSet) -> str:
@@ -209,9 +203,9 @@ def _aim(points: PointSet) -> str:
     return f"{what} {names}" if len(what) + len(names) < 90 else "learn the points of your table"
 
 
-def _claim(moment: Moment, *, known: Known) -> str:
+def _claim(moment: Moment, *, first: PointSet) -> str:
     """How many points are told rightly that are not learnt from."""
-    points = known.at(moment.frame)
+    points = first.of(moment.frame.data)
     inputs, targets = points.test
     right = points.sort.right(moment.predict(inputs), targets)
     if right is None:
@@ -222,7 +216,7 @@ def _claim(moment: Moment, *, known: Known) -> str:
 
 def report(scene: Playground) -> dict[str, float]:
     """What the last line and the JSON say beside the loss: that of points held back, and the share told rightly."""
-    run, points = scene.run, scene.known.at(scene.run.frame())
+    run, points = scene.run, scene.first.of(scene.run.frame().data)
     inputs, targets = points.test
     found = {"test_loss": run.evaluate(inputs, targets)}
     right = points.sort.right(run.predict(inputs), targets)

@@ -30,15 +30,15 @@ from scalarviz.run.panels import (
 
 from .edits import add_point, remove_point, set_hidden, switch_feature
 from .net import FEATURES, MOST_LAYERS, MOST_UNITS, Sort, shape_of
-from .points import Column, Known, PointSet, Units
+from .points import Column, PointSet, Units
 
 UP, ACROSS = 9, 24
 """Characters of a column's name beside the plane, which it makes narrower, and below it."""
 
 
-def panels_of(known: Known, hand: Hand, batch: int) -> tuple[Panel, ...]:
+def panels_of(first: PointSet, hand: Hand, batch: int) -> tuple[Panel, ...]:
     """The panels of a scene with these points."""
-    test = held_back(known)
+    test = held_back(first)
 
     @cache
     def loss(batch: int) -> LossCurve:
@@ -51,7 +51,7 @@ def panels_of(known: Known, hand: Hand, batch: int) -> tuple[Panel, ...]:
     @cache
     def others(units: Units, sort: Sort, own: bool) -> tuple[Panel, ...]:
         def at(moment: Moment, number: int) -> Panel:
-            return of(known.at(moment.frame))[number]
+            return of(first.of(moment.frame.data))[number]
 
         across, up = axes_of(units, own)
         names = [name for name, feature in FEATURES.items() if feature.inputs <= len(units.inputs)]
@@ -65,7 +65,7 @@ def panels_of(known: Known, hand: Hand, batch: int) -> tuple[Panel, ...]:
     def of(points: PointSet) -> tuple[Panel, ...]:
         return others(points.units, points.sort, points.recipe.own is not None)
 
-    flat, neurons, switches = of(known.first)
+    flat, neurons, switches = of(first)
     return flat, loss(batch), neurons, switches
 
 
@@ -116,12 +116,12 @@ def with_nothing(numbers: NDArray[np.floating]) -> NDArray[np.floating]:
     return np.stack([numbers, np.zeros_like(numbers)], axis=1)
 
 
-def held_back(known: Known) -> HeldBack:
+def held_back(first: PointSet) -> HeldBack:
     """The second curve: of the points that belong to those of the moment."""
     return HeldBack(
         "test",
-        lambda moment: known.at(moment.frame).test,
-        lambda moment, outputs, targets: known.at(moment.frame).sort.right(outputs, targets),
+        lambda moment: first.of(moment.frame.data).test,
+        lambda moment, outputs, targets: first.of(moment.frame.data).sort.right(outputs, targets),
     )
 
 
@@ -173,9 +173,8 @@ class Switches:
 class Hand:
     """Adds points to what is learnt from and takes them away; `chosen` of `words` is what the next one will be."""
 
-    def __init__(self, known: Known) -> None:
-        self._known = known
-        self._shown = known.first
+    def __init__(self, first: PointSet) -> None:
+        self._first = self._shown = first
         self.chosen = -1
 
     def words(self, points: PointSet) -> tuple[str, ...]:
@@ -192,7 +191,7 @@ class Hand:
 
     def points(self, moment: Moment) -> Points:
         """Those that are drawn of a moment."""
-        points = self._shown = self._known.at(moment.frame)
+        points = self._shown = self._first.of(moment.frame.data)
         some = points.drawn()
         return Points(points.inputs[some], points.targets[some], points.held_back[some])
 
@@ -203,13 +202,13 @@ class Hand:
 
     def add(self, at: tuple[float, float]) -> Edit:
         """One more there."""
-        return add_point(self._known, at, self.target(self._shown))
+        return add_point(self._first, at, self.target(self._shown))
 
     def put(self, at: tuple[float, float]) -> Edit:
         """One more over the only input, with the second number to be found there."""
-        return add_point(self._known, (at[0], 0.0), at[1])
+        return add_point(self._first, (at[0], 0.0), at[1])
 
     def remove(self, index: int) -> Edit | None:
         """Without one of those that are drawn; what is held back stays."""
         number = int(self._shown.drawn()[index])
-        return None if number >= self._shown.learnt else remove_point(self._known, self._shown, number)
+        return None if number >= self._shown.learnt else remove_point(self._shown, number)

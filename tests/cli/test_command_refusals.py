@@ -217,7 +217,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--data cifar": ("--data", "cifar", "sklearn", "mnist:FOLDER"),
         "--channels 4": ("--channels", "two numbers"),
         "--load digits.safetensors --channels 6,12": ("--channels 6,12", "digits.safetensors", "3,5"),
-        "--load mlp.safetensors": ("no network of this scene", "8 x 8 pixels"),
+        "--load mlp.safetensors": ("no network of this scene", "0.weight, 3.weight", "got 0.weight (4, 3)"),
     },
     "texture good.png --headless --engine numpy --steps 2": {
         "--frequencies 13": ("--frequencies",),
@@ -239,7 +239,8 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--features x,z": ("x, y, x2",),
         "--features x,x": ("once",),
         "--hidden 65": ("at most 6 layers of at most 64 units",),
-        "--load play.safetensors --hidden 2": ("do not fit",),
+        "--load play.safetensors --hidden 2": ("--hidden 2", "play.safetensors", "hidden layers are: "),
+        "--load mlp.safetensors": ("no network of this scene", "1.weight"),
         "--point 1,2": ("x,y,label",),
         "--point 1,2,7": ("no class '7'", "-1, 1"),
         "--point 1,nan,1": ("y is a number",),
