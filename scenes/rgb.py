@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ from scalarviz.data import TARGETS, hex_colour
 from scalarviz.errors import MissingDependencyError
 from scalarviz.run import Moment, Story
 from scalarviz.run.panels import ColourCube, LossCurve, Panel, Pictures, TestCurve
-from scalarviz.run.scene.own_controls import layers_begun
+from scalarviz.run.scene.own_controls import LAYERS, hidden_edit
 
 from . import kit
 from .options import Batch, SamplingFlag, SceneOptions, ScheduleFlag, WholeNumbers, flag, one_of
@@ -98,7 +98,7 @@ def build(options: Options) -> sv.Scene:
         output_names=("r", "g", "b"),
         panels=task.panels,
         notes=task.notes,
-        controls=(layers_begun(first_weights),),
+        controls=(replace(LAYERS, change=partial(hidden_edit, begin=first_weights)),),
         story=Story(
             f"They should {task.aim}.",
             f"{len(run.values):,} weights in {len(sizes) - 1} layers." if options.hidden else "",
