@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -122,6 +122,12 @@ def carried(data: Data | None, first: Of) -> Of:
 def in_pieces(predict: Callable[[Any], Any], inputs: Any, most: int) -> Any:
     """What a network makes of samples, so many at once: all of them might not fit into memory."""
     return np.concatenate([predict(inputs[k : k + most]) for k in range(0, len(inputs), most)])
+
+
+def short(text: str, most: int) -> str:
+    """A text on one line of so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 3]}..."
 
 
 def evenly(rows: NDArray[Any], most: int) -> NDArray[Any]:
@@ -251,17 +257,9 @@ class TwoBits:
 
 def _decimals(number: float) -> str:
     """Four of them, with a real minus; of what is large only the power of ten, and ``NaN`` as everywhere on screen."""
-    if math.isnan(number):
-        return "NaN"
-    sign = "\N{MINUS SIGN}" if number < 0 else ""
-    size = abs(number)
-    if math.isinf(size):
-        return f"{sign or '+'}\N{INFINITY}"
-    if size < LARGE:
-        text = f"{size:.4f}"
-        return text if not float(text) else sign + text
-    mantissa, power = f"{size:.2e}".split("e")
-    return f"{sign}{mantissa}e{int(power)}"
+    text = f"{number:.4f}" if abs(number) < LARGE else re.sub(r"e\+0*", "e", f"{number:.2e}")
+    known = {"nan": "NaN", "inf": "+\N{INFINITY}", "-inf": "-\N{INFINITY}", "-0.0000": "0.0000"}
+    return known.get(text, text).replace("-", "\N{MINUS SIGN}")
 
 
 # ---- Tables

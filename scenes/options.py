@@ -96,13 +96,17 @@ def parse_size(value: str) -> Any:
     return int(match[1]), int(match[2])
 
 
-def parse_whole_numbers(value: str) -> Any:
+def parse_names(value: str) -> tuple[str, ...]:
+    """``x,y`` as ("x", "y"); an empty text as ()."""
+    return tuple(part.strip() for part in value.split(",")) if value.strip() else ()
+
+
+def parse_whole_numbers(value: str, least: int = 1, most: int = 99_999) -> Any:
     """``16,16`` as (16, 16); an empty text as ()."""
-    parts = [part.strip() for part in value.split(",")] if value.strip() else []
-    if not all(re.fullmatch(r"[0-9]{1,5}", part) and int(part) > 0 for part in parts):
-        raise InputError(
-            f'wanted whole numbers from 1 to 99999 with commas between, as 16,16 ("" is none), got {shown(value)}'
-        )
+    parts = parse_names(value)
+    if not all(re.fullmatch("[0-9]{1,9}", part) and least <= int(part) <= most for part in parts):
+        allowed = f"whole numbers from {least} to {most} with commas between, as 16,16"
+        raise InputError(f'wanted {allowed} ("" is none), got {shown(value)}')
     return tuple(int(part) for part in parts)
 
 
@@ -119,6 +123,19 @@ def one_of(names: Iterable[str]) -> AfterValidator:
         if value not in allowed:
             raise InputError(f"there is no {shown(value)}; allowed: {listing(allowed)}")
         return value
+
+    return AfterValidator(check)
+
+
+def some_of(names: Iterable[str]) -> AfterValidator:
+    """A check that a row of texts has each of `names` at most once, and nothing else; it gets their order."""
+    allowed = tuple(names)
+
+    def check(given: tuple[str, ...]) -> tuple[str, ...]:
+        if not set(given) <= set(allowed) or len(set(given)) < len(given):
+            said = shown(",".join(given))
+            raise InputError(f"wanted some of {listing(allowed)}, each once with commas between, got {said}")
+        return tuple(name for name in allowed if name in given)
 
     return AfterValidator(check)
 
@@ -184,6 +201,7 @@ def flag(
 
 
 Size = Annotated[tuple[int, int], of_text(parse_size)]
+Names = Annotated[tuple[str, ...], of_text(parse_names)]
 WholeNumbers = Annotated[tuple[int, ...], of_text(parse_whole_numbers)]
 Steps = Annotated[int, Field(ge=1, le=10**12)]
 Batch = Annotated[int, Field(ge=1, le=10**7)]

@@ -29,11 +29,23 @@ import numpy as np
 
 import scalarviz as sv
 from scalarviz.data.points import KINDS, NOISE
-from scalarviz.errors import InputError, listing, shown
+from scalarviz.errors import InputError, listing
 from scalarviz.run import Moment
 
 from .. import kit
-from ..options import Batch, NotNegative, SamplingFlag, SceneOptions, WholeNumbers, flag, of_text, one_of
+from ..options import (
+    Batch,
+    Names,
+    NotNegative,
+    SamplingFlag,
+    SceneOptions,
+    WholeNumbers,
+    flag,
+    of_text,
+    one_of,
+    parse_whole_numbers,
+    some_of,
+)
 from .controls import HIDDEN, controls_of, own_flags, taken_away
 from .edits import table_edit
 from .net import BETWEEN, FEATURES, MOST_LAYERS, MOST_UNITS, PlayNet, Shape
@@ -43,40 +55,6 @@ from .points import PointSet, Recipe, own_points, points_for
 _OF_ONE = tuple(name for name, feature in FEATURES.items() if feature.inputs == 1)
 MOST_TOLD = 10_000
 """Points whose loss is told at every frame; of more it is that of the last batch."""
-
-
-def parts_of(text: str) -> list[str]:
-    """What stands between commas."""
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def parse_features(text: str) -> tuple[str, ...]:
-    """``x,y,sinx`` as ("x", "y", "sinx"), in the order in which a network gets them."""
-    names = parts_of(text)
-    if not names or not set(names) <= set(FEATURES) or len(set(names)) < len(names):
-        raise InputError(f"wanted some of {listing(FEATURES)}, each once with commas between, got {text[:80]!r}")
-    return tuple(name for name in FEATURES if name in names)
-
-
-def parse_numbers(text: str) -> tuple[int, ...]:
-    """``3,17`` as (3, 17), each once and in order."""
-    parts = parts_of(text)
-    if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts):
-        raise InputError(f"wanted whole numbers from 0 on with commas between, got {text[:80]!r}")
-    return tuple(sorted(set(map(int, parts))))
-
-
-def parse_hide(text: str) -> tuple[str, ...]:
-    """``lr,batch`` as a tuple of names."""
-    names = tuple(parts_of(text))
-    if unknown := [name for name in names if name not in HIDDEN]:
-        raise InputError(f"there is no control {shown(unknown[0])}; allowed: {listing(HIDDEN)}")
-    return names
-
-
-def parse_columns(text: str) -> tuple[str, ...]:
-    """``length,width,kind`` as a tuple of names; an empty one is none that a table has."""
-    return tuple(part.strip() for part in text.split(","))
 
 
 class Options(SceneOptions):
@@ -91,7 +69,7 @@ class Options(SceneOptions):
         None,
         metavar="FILE",
     )
-    columns: Annotated[tuple[str, ...], of_text(parse_columns)] = flag(
+    columns: Names = flag(
         "of the table: one or two inputs, then what is to be found", (), metavar="X,Y,TARGET", shown="all of them"
     )
     noise: NotNegative = flag(f"how much chance is in the points, 0 to {NOISE:g}", 0.0, le=NOISE)
@@ -102,14 +80,14 @@ class Options(SceneOptions):
     point: list[str] = flag(
         "one more point to learn from, as a click on the map adds it; may be repeated", [], metavar="X,Y,TARGET"
     )
-    without: Annotated[tuple[int, ...], of_text(parse_numbers)] = flag(
+    without: Annotated[tuple[int, ...], of_text(partial(parse_whole_numbers, least=0, most=10**9 - 1))] = flag(
         "points to leave out, as the right button takes them away: their numbers from 0 on",
         (),
         metavar="N,N",
         shown="none",
     )
-    features: Annotated[tuple[str, ...], of_text(parse_features)] = flag(
-        "what the network gets of a point", ("x", "y"), metavar=",".join(FEATURES), shown="x,y"
+    features: Annotated[Names, some_of(FEATURES)] = flag(
+        "what the network gets of a point", ("x", "y"), metavar=",".join(FEATURES), shown="x,y", min_length=1
     )
     hidden: WholeNumbers = flag("units of the hidden layers", (4, 2), metavar="N,N", shown="4,2")
     activation: Annotated[str, one_of(BETWEEN)] = flag("of the hidden layers", "tanh", metavar=BETWEEN)
@@ -118,7 +96,7 @@ class Options(SceneOptions):
     batch: Batch = flag("points a step", 10)
     sampling: SamplingFlag = "epochs"
     weights_seed: int | None = flag("of the first weights alone", None, ge=0, lt=2**64, shown="that of --seed")
-    hide: Annotated[tuple[str, ...], of_text(parse_hide)] = flag(
+    hide: Annotated[Names, some_of(HIDDEN)] = flag(
         "controls that the window's panel leaves out, for a class: " + ", ".join(HIDDEN),
         (),
         metavar="NAME,NAME",
