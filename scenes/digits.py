@@ -32,7 +32,7 @@ class Options(SceneOptions):
         "sklearn",
         metavar="sklearn|mnist[:FOLDER]",
     )
-    channels: WholeNumbers = flag("kernels of the two convolutions", (6, 12), metavar="N,N", shown="6,12")
+    channels: WholeNumbers = flag("kernels of the two convolutions", (6, 12), metavar="N,N")
     lr: Positive = flag("learning rate of Adam", rates["adam"])
     schedule: ScheduleFlag = None
     batch: Batch = flag("pictures a step", 64)
@@ -40,15 +40,7 @@ class Options(SceneOptions):
 
 
 def build(options: Options) -> sv.Scene:
-    """Put the scene together: data, network, loss, optimiser, and what to show.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        For options that contradict each other and files that cannot be used; before anything is written.
-    MissingDependencyError
-        The digits' package is not installed.
-    """
+    """Put the scene together: data, network, loss, optimiser, and what to show."""
     digits = load_digits(options.data)
     options = kit.resumed(options, channels=partial(kit.rows_in, step=3, least=2))
     if len(options.channels) != 2:

@@ -59,7 +59,7 @@ class Options(SceneOptions):
         "which column of the table the formula should give", None, metavar="COLUMN", shown="the last one"
     )
     start: list[str] = flag(
-        "where a weight begins, as f=0.5; may be repeated. The others are uniform between -1 and 1",
+        "where a weight begins, as f=0.5; may be repeated; the others: uniform between -1 and 1",
         [],
         metavar="NAME=NUMBER",
     )

@@ -127,7 +127,7 @@ def in_pieces(predict: Callable[[Any], Any], inputs: Any, most: int) -> Any:
 def short(text: str, most: int) -> str:
     """A text on one line of so many characters."""
     line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 3]}..."
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
 
 
 def evenly(rows: NDArray[Any], most: int) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from scalarviz.run.panels import HeldBack, LossCurve, Painting, psnr
 from scalarviz.run.scene.scene import OwnFlags
 
 from . import kit
-from .options import Batch, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, WholeNumbers, flag, one_of
+from .options import Batch, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, WholeNumbers, flag
 
 LEARNT = 2**20  # pixels of a picture that is learnt; a larger one is made smaller
 PHOTOS = ("cat", "astronaut")
@@ -101,23 +101,19 @@ class Options(SceneOptions):
     rare = SceneOptions.rare | {"epochs", "transform", "random_coordinates", "l2", "output"}
     aside = SceneOptions.aside | {"epochs"}
     picture: Path | None = flag("what to paint", None, argument=True, shown="a photograph")
-    photo: Annotated[str, one_of(PHOTOS)] = flag(
-        "which of scikit-image's photographs, where no picture is named", "cat", metavar=PHOTOS
-    )
+    photo: str = flag("which of scikit-image's photographs, where no picture is named", "cat", choices=PHOTOS)
     steps: Steps = flag("training steps", 5000)
     epochs: float | None = flag(
         "how often to go through all pixels of the picture, in place of --steps", None, gt=0, le=1e9,
         allow_inf_nan=False, shown="as many as --steps are",
     )  # fmt: skip
-    encoding: Annotated[str, one_of(ENCODINGS)] = flag(
-        "how a place is told: as waves (sin and cos, or with straight flanks), or as x and y alone",
-        "sin",
-        metavar=ENCODINGS,
+    encoding: str = flag(
+        "how a place is told: as waves (sines, or with straight flanks), or as x and y alone", "sin", choices=ENCODINGS
     )
     frequencies: int = flag("waves a coordinate; each is twice as fine as the one before", 3, ge=1, le=12)
-    hidden: WholeNumbers = flag("units of the hidden layers", (64, 64, 64, 64), metavar="N,N", shown="64,64,64,64")
-    transform: Annotated[str, one_of(TRANSFORMS)] = flag(
-        "what is painted: the picture, with x and y exchanged, or its middle enlarged", "identity", metavar=TRANSFORMS
+    hidden: WholeNumbers = flag("units of the hidden layers", (64, 64, 64, 64), metavar="N,N")
+    transform: str = flag(
+        "what is painted: the picture, with x and y exchanged, or its middle enlarged", "identity", choices=TRANSFORMS
     )
     random_coordinates: bool = flag(
         "learn places drawn anew at every step, between the pixels too, instead of the pixels", False
@@ -130,9 +126,7 @@ class Options(SceneOptions):
     duration: float = flag(
         "seconds that the steps take in the window and in the film", 8, gt=0, le=3600, allow_inf_nan=False
     )
-    output: Path | None = flag(
-        "after training, write the picture as the network paints it", None, metavar="FILE", written=True
-    )
+    output: Path | None = flag("after training, write the picture as the network paints it", None, written=True)
 
 
 def build(options: Options) -> sv.Scene:

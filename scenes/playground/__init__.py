@@ -42,7 +42,6 @@ from ..options import (
     WholeNumbers,
     flag,
     of_text,
-    one_of,
     parse_whole_numbers,
     some_of,
 )
@@ -62,7 +61,7 @@ class Options(SceneOptions):
 
     rates = kit.rates(sgd=0.03, momentum=0.03, adam=0.01, adamw=0.01)
     rare = SceneOptions.rare | {"columns", "split", "data_seed", "point", "without", "weights_seed", "hide", "l1", "l2"}
-    data: Annotated[str, one_of(KINDS)] = flag("what the points are", "circle", metavar=KINDS)
+    data: str = flag("what the points are", "circle", choices=KINDS)
     csv: Path | None = flag(
         "your own points instead: a table whose first line names the columns, the last one being what is to be found; "
         "- is the standard input",
@@ -81,39 +80,27 @@ class Options(SceneOptions):
         "one more point to learn from, as a click on the map adds it; may be repeated", [], metavar="X,Y,TARGET"
     )
     without: Annotated[tuple[int, ...], of_text(partial(parse_whole_numbers, least=0, most=10**9 - 1))] = flag(
-        "points to leave out, as the right button takes them away: their numbers from 0 on",
-        (),
-        metavar="N,N",
-        shown="none",
+        "points to leave out, as the right button takes them away: their numbers from 0 on", (), metavar="N,N"
     )
     features: Annotated[Names, some_of(FEATURES)] = flag(
-        "what the network gets of a point", ("x", "y"), metavar=",".join(FEATURES), shown="x,y", min_length=1
+        "what the network gets of a point", ("x", "y"), metavar=",".join(FEATURES), min_length=1
     )
-    hidden: WholeNumbers = flag("units of the hidden layers", (4, 2), metavar="N,N", shown="4,2")
-    activation: Annotated[str, one_of(BETWEEN)] = flag("of the hidden layers", "tanh", metavar=BETWEEN)
-    optimizer: Annotated[str, one_of(rates)] = flag("what changes the weights", "sgd", metavar=rates)
+    hidden: WholeNumbers = flag("units of the hidden layers", (4, 2), metavar="N,N")
+    activation: str = flag("of the hidden layers", "tanh", choices=BETWEEN)
+    optimizer: str = flag("what changes the weights", "sgd", choices=rates)
     lr: float | None = kit.rate_flag(rates)
     batch: Batch = flag("points a step", 10)
     sampling: SamplingFlag = "epochs"
     weights_seed: int | None = flag("of the first weights alone", None, ge=0, lt=2**64, shown="that of --seed")
     hide: Annotated[Names, some_of(HIDDEN)] = flag(
-        "controls that the window's panel leaves out, for a class: " + ", ".join(HIDDEN),
-        (),
-        metavar="NAME,NAME",
-        shown="none",
+        "controls that the window's panel leaves out, for a class: " + ", ".join(HIDDEN), (), metavar="NAME,NAME"
     )
     l1: NotNegative = flag("penalty on the sum of |weight|", 0.0)
     l2: NotNegative = flag("penalty on the sum of weight\N{SUPERSCRIPT TWO}", 0.0)
 
 
 def build(options: Options) -> sv.Scene:
-    """Put the scene together: points, network, loss, optimiser, and what to show.
-
-    Raises
-    ------
-    InputError, FileFormatError
-        For options that contradict each other and files that cannot be used; before anything is written.
-    """
+    """Put the scene together: points, network, loss, optimiser, and what to show."""
     if options.load is not None:
         options.refuse(["weights_seed"], "the weights are those of the file of --load")
     options = kit.resumed(options, hidden=partial(kit.hidden_in, first=1))

@@ -165,10 +165,8 @@ def _flags(first: PointSet, reader: Reader) -> dict[str, Any] | None:
     if shape is None:
         return None
     own = {} if recipe.own is None else {"csv": recipe.data, "columns": recipe.columns, "data": None, "noise": None}
-    return {
-        **own, "split": recipe.split, "data_seed": recipe.seed, "point": list(recipe.added), "without": recipe.without,
-        "features": shape.on, "hidden": shape.hidden, "activation": shape.activation,
-    }  # fmt: skip
+    made = {"data_seed": recipe.seed, "point": list(recipe.added), "without": recipe.without}
+    return {**own, **made, "features": shape.on}
 
 
 def _lost(first: PointSet, reader: Reader) -> Iterator[str]:

@@ -204,13 +204,13 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--hidden 99999,99999": ("10,000,599,996 weights", "860 GB of memory"),
     },
     "neuron --headless --engine numpy --steps 1": {
-        "--weights 3": ("1 (w) or 2 (w and b)", "got 3"),
+        "--weights 3": ("--weights", "no 3", "1, 2", "y = w x + b"),
         "--load neuron.safetensors --w 5": ("--w",),
         "--weights 2 --load neuron.safetensors": ("neuron.safetensors",),
     },
     "xor --headless --engine numpy --steps 1": {
-        "--batch 2": ("1 (a single sample) or 4", "got 2"),
-        "--factor 0.7": ("0.5 or 1", "got 0.7"),
+        "--batch 2": ("--batch", "no 2", "1, 4", "a single one, or all four"),
+        "--factor 0.7": ("--factor", "no 0.7", "0.5, 1"),
         "--log gone.csv --save gone.csv": ("gone.csv",),
     },
     "digits --headless --engine numpy --steps 1": {
